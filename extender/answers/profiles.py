@@ -18,7 +18,7 @@ def simulated_frameworks(
 
     Arguments:
         for_everybody: if there is only one profile, it answers for pods of every scheduler name.
-        may_defer: whether plugins may raise LongWork, which the caller then has to do.
+        may_defer: whether the caller does `LongWork`.
 
     Raises:
         ConfigErrors: the configuration is wrong.

@@ -54,7 +54,7 @@ from extender.engine.cache.cluster import Cluster
 from extender.engine.plugins import IN_TREE
 from extender.engine.queue.scheduling_queue import SchedulingQueue
 from extender.engine.runtime.framework import Framework, closed_at_the_end
-from extender.engine.runtime.long_work import awaited_with_long_work
+from extender.engine.runtime.long_work import with_long_work
 from extender.engine.runtime.nominations import Nominations
 from extender.engine.runtime.queueing_hints import registrations
 from extender.engine.runtime.registry import Registry
@@ -145,7 +145,7 @@ class Questions:
             picture: whether to add each plugin's verdict about each node.
         """
         key = f"{namespace}/{name}"
-        now = await awaited_with_long_work(partial(self._as_things_are, namespace, name, picture=picture))
+        now = await with_long_work(partial(self._as_things_are, namespace, name, picture=picture))
         attempts = tuple(self._attempts(key, ATTEMPTS_EXPLAINED, None))
         made, taken = self._records.who_preempted(key), self._records.whose_room_was_taken(key)
         if now is None and made is None and not attempts:

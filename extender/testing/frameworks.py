@@ -31,7 +31,6 @@ def make_framework(
     live: fwk.LiveCluster | None = None,
     now: Callable[[], datetime] = lambda: datetime(2026, 1, 1, tzinfo=UTC),
     shared: dict[fwk.StateKey[Any], Any] | None = None,
-    may_defer: bool = False,
     features: FeatureGates | Mapping[str, bool] | None = None,
 ) -> Framework:
     """Returns a profile with these plugins in this order, each at every extension point that it implements.
@@ -42,7 +41,6 @@ def make_framework(
         weights: by name of the Score plugin; 1 for those that are missing.
         seed: for the framework's source of chance.
         dispatcher, live: for plugins that write.
-        may_defer: whether plugins may raise `LongWork`.
         features: feature gates that have other values than by default.
     """
 
@@ -62,7 +60,6 @@ def make_framework(
         live=live,
         now=now,
         shared=shared,
-        may_defer=may_defer,
     )
 
 

@@ -12,7 +12,6 @@ from extender.engine.preemption.budgets import lower_priority_pods, violating
 from extender.engine.preemption.costs import better_on_each_node
 from extender.engine.preemption.dry_run import dry_run, reprieve
 from extender.engine.preemption.evaluator import best_of
-from extender.engine.preemption.protected_pods import check_parsed
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.snapshot import PodChanges, Rows, Snapshot
 from extender.engine.snapshot.axes import Index, Mask
@@ -37,8 +36,6 @@ def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, 
         given: node name -> the caller's victims there.
 
     Raises:
-        LongWork: a plugin has more to do than the event loop may be held for, or the selectors of many disruption
-            budgets are to be parsed.
         PluginError: a plugin failed; the message names it.
     """
     snapshot, pod, rules = cycle.snapshot, cycle.pod, rules_of(cycle.framework.plugins.post_filter)
@@ -55,8 +52,6 @@ def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, 
     _, nodes, named, named_row = _usable(snapshot, pod, on_nodes)
     if not len(nodes):
         return {}
-    if cycle.framework.may_defer:
-        check_parsed(snapshot)
 
     # 1 where the caller's victims do not suffice, or are protected, all pods of lower priority are possible victims
     lower, lower_row = lower_priority_pods(snapshot, pod, nodes, rules)

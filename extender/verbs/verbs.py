@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from time import perf_counter
 from typing import Protocol, final
 
@@ -13,7 +14,6 @@ from extender.engine.reporter import NO_REPORTER, Guarded, Reporter, VerbCall
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.long_work import with_long_work
-from extender.engine.runtime.memory import signature_of
 from extender.engine.runtime.nominations import Nominations
 from extender.engine.runtime.plugin_calls import PluginError
 from extender.engine.snapshot import Snapshot
@@ -150,7 +150,7 @@ class Verbs:
     ) -> dict[str, MetaVictims]:
         return await with_long_work(lambda: self._preempt(pod, candidates, caller))
 
-    def _filter(
+    async def _filter(
         self, pod: Pod, node_names: Sequence[str] | None, nodes: Sequence[Node] | None, caller: str
     ) -> FilterResult:
         with self._answering(pod, len(node_names or nodes or ()), caller) as call_so_far:
@@ -160,7 +160,7 @@ class Verbs:
             self._reporter.filter_called(call_so_far(), result.findings, len(result.kept))
         return result
 
-    def _prioritize(
+    async def _prioritize(
         self, pod: Pod, node_names: Sequence[str] | None, nodes: Sequence[Node] | None, caller: str
     ) -> list[int]:
         with self._answering(pod, len(node_names or nodes or ()), caller) as call_so_far:
@@ -169,7 +169,7 @@ class Verbs:
         self._reporter.prioritize_called(call_so_far(), names, scores)
         return scores
 
-    def _preempt(self, pod: Pod, candidates: Mapping[str, MetaVictims], caller: str) -> dict[str, MetaVictims]:
+    async def _preempt(self, pod: Pod, candidates: Mapping[str, MetaVictims], caller: str) -> dict[str, MetaVictims]:
         with self._answering(pod, len(candidates), caller) as call_so_far:
             _, cycle = self._cycle(pod, (), None)
             chosen = choose_victims(cycle, candidates)
@@ -197,7 +197,7 @@ class Verbs:
         if self._cluster.cache.node(node) is None:
             # The API server does not check whether the node exists.
             raise VerbError(f'{pod} was not bound to {node}: node "{node}" not found')
-        reason = await with_long_work(lambda: self._why_not(uid, node))
+        reason = await with_long_work(partial(self._why_not, uid, node))
         if reason:
             raise VerbError(f"{pod} was not bound to {node}: {reason}")
         # Assumed from now on, because other calls come before the API server answers, and before the watch shows the
@@ -221,7 +221,7 @@ class Verbs:
         except ValueError:  # the pod cannot be read, so that only the watch can add it once it is bound
             return False
 
-    def _why_not(self, uid: str, node: str) -> str:
+    async def _why_not(self, uid: str, node: str) -> str:
         """Returns why this pod must not be bound to the node; empty if it may be, or if it has a node, so that the API
         server decides.
         """
@@ -286,7 +286,6 @@ class Verbs:
         names, snapshot = self._snapshot(node_names or (), nodes)
         trace = CURRENT.get()
         cycle = Cycle(framework, snapshot, pod, nominations, observe=None if trace is None else trace.timed)
-        cycle.prepare(signature_of(pod))
         return names, cycle
 
     def _snapshot(self, node_names: Sequence[str], nodes: Sequence[Node] | None) -> tuple[Sequence[str], Snapshot]:

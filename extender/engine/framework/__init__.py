@@ -21,7 +21,7 @@ from extender.engine.framework.api_calls import (
     RecordEvent,
     reference_to,
 )
-from extender.engine.framework.cycle_state import CycleState, LongWork, NotFoundError, PodMemo, StateKey
+from extender.engine.framework.cycle_state import CycleState, NotFoundError, PodMemo, StateKey
 from extender.engine.framework.devices import DEVICE_TOTALS, DeviceTotals
 from extender.engine.framework.events import (
     ALL_EVENTS,
@@ -166,7 +166,6 @@ __all__ = [
     "Handle",
     "LabelScores",
     "LiveCluster",
-    "LongWork",
     "NoNodesAvailableError",
     "Node",
     "NodeInfo",

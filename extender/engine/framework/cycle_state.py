@@ -8,33 +8,12 @@ from typing import Any, Generic, TypeVar, final
 
 from extender.engine.framework.status import Verdicts
 from extender.engine.snapshot import Rows, Snapshot
-from extender.values.metrics import Unanswered
 
 T = TypeVar("T")
 
 
 class NotFoundError(LookupError):
     """No value was written under the key in this cycle. Upstream: fwk.ErrNotFound."""
-
-
-@final
-class LongWork(Unanswered):
-    """Raised by a plugin at PreFilter, Filter, PostFilter, PreScore or Score if its answer would hold the event loop
-    for too long.
-
-    A plugin raises it only where `Handle.may_defer` is true. The cycle, which has had no effect yet, is dropped and
-    `work` is called in a thread. Then a new cycle begins, in which the plugin answers with what `work` found. `work`
-    reads frozen values only, because the snapshot of the cycle changes meanwhile. It does not raise: the plugin keeps
-    its errors, too, and raises them in the new cycle. It is called with a function that returns whether its result is
-    still wanted, and ends soon once that returns False. Work of the same `thread` is done one after the other.
-    Computing belongs into the default one, waiting into one of the plugin's own. The runner keeps this object until the
-    attempt is over, so that a plugin can refer to its results weakly.
-    """
-
-    def __init__(self, work: Callable[[Callable[[], bool]], None], thread: str = "") -> None:
-        super().__init__("the answer takes longer than the event loop may be held")
-        self.work = work
-        self.thread = thread
 
 
 @final
@@ -59,16 +38,12 @@ class CycleState:
     Upstream: pkg/scheduler/framework/cycle_state.go (v1.36.2). There is no Clone, because hypotheses live in `Rows`.
     """
 
-    __slots__ = ("_values", "depends_on_devices", "memos", "pod_signature", "skip_filter_plugins", "skip_score_plugins")
+    __slots__ = ("_values", "depends_on_devices", "pod_signature", "skip_filter_plugins", "skip_score_plugins")
 
     def __init__(self) -> None:
         self._values: dict[StateKey[Any], Any] = {}
         self.pod_signature = b""
         """Equal for pods with equal spec, labels, annotations and namespace; empty if it was not computed."""
-        self.memos: dict[Hashable, Any] | None = None
-        """What the memos of plugins keep for a long pod, as long as the plugins are prepared for it; None for other
-        pods.
-        """
         self.depends_on_devices = False
         """Set by a PreFilter where results of plugins that look only at a node follow from device classes and devices
         as well, for this pod: nothing is remembered for equal pods then. Upstream: SignPod of NodeResourcesFit.
@@ -127,9 +102,7 @@ class CycleState:
 
 
 KEPT = 256
-"""Values that a PodMemo keeps; the oldest one is dropped first. Those for long pods are kept with what is prepared for
-them.
-"""
+"""Values that a PodMemo keeps; the oldest one is dropped first."""
 
 
 @final
@@ -146,11 +119,6 @@ class PodMemo(Generic[T]):
 
     def of(self, state: CycleState, compute: Callable[[], T], also: Hashable = None) -> T:
         """Returns the value for the pod of this cycle. It is computed each time when the cycle has no pod signature."""
-        if state.memos is not None:
-            if (self, also) not in state.memos:
-                state.memos[self, also] = compute()
-            kept: T = state.memos[self, also]
-            return kept
         if not state.pod_signature:
             return compute()
         key = state.pod_signature, also

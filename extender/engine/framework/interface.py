@@ -80,12 +80,6 @@ class Handle(Protocol):
         """True in evaluations for people, where limits that only save time do not apply."""
 
     @property
-    def may_defer(self) -> bool:
-        """Whether cycles run on an event loop whose runner does `LongWork` in a thread; elsewhere plugins do all work
-        at once.
-        """
-
-    @property
     def feature_gates(self) -> FeatureGates:
         """The features that are on. Upstream: the feature.Features that plugin factories are given."""
 
@@ -154,11 +148,6 @@ class Plugin(ABC):  # noqa: B024  (the abstract methods are those of the extensi
         return self._handle
 
     @property
-    def may_defer(self) -> bool:
-        """True if the plugin may raise `LongWork`."""
-        return self._handle is not None and self._handle.may_defer
-
-    @property
     def feature_gates(self) -> FeatureGates:
         """The features that are on; the defaults without a Handle."""
         return DEFAULT_FEATURES if self._handle is None else self._handle.feature_gates
@@ -172,14 +161,6 @@ class Plugin(ABC):  # noqa: B024  (the abstract methods are those of the extensi
         Upstream: EnqueueExtensions.EventsToRegister.
         """
         return ALL_EVENTS
-
-    def prepare(self, state: CycleState, pod: Pod) -> None:  # noqa: B027  (most plugins have nothing to prepare)
-        """Works out what follows from the pod alone, for a cache of the plugin's such as a `PodMemo`, which is then
-        found in the cycle; by default nothing.
-
-        Called in a thread before the first cycle of a pod with a long spec, where `Handle.may_defer` is true. What is
-        wrong with the pod is said in the cycle: an exception here is only logged.
-        """
 
 
 class SignPlugin(Plugin):

@@ -1,7 +1,6 @@
 """ImageLocality: prefers nodes that have the pod's images already."""
 
 from collections import Counter
-from collections.abc import Mapping
 from typing import Any, Final, final
 
 import numpy as np
@@ -14,8 +13,6 @@ MIN_THRESHOLD: Final = 23 * MEBIBYTE
 """Fewer bytes than this on a node score 0."""
 MAX_CONTAINER_THRESHOLD: Final = 1000 * MEBIBYTE
 """More bytes than this per container score no more."""
-
-_FEW_IMAGES: Final = 64
 
 
 @final
@@ -35,10 +32,6 @@ class ImageLocality(fwk.SignPlugin, fwk.ScorePlugin):
     def sign_pod(self, pod: fwk.Pod) -> tuple[int, tuple[str, ...]]:
         return _num_containers(pod), tuple(_images(pod))
 
-    def prepare(self, state: fwk.CycleState, pod: fwk.Pod) -> None:
-        """Counts the pod's images."""
-        self._images_of(state, pod)
-
     def _images_of(self, state: fwk.CycleState, pod: fwk.Pod) -> Counter[str]:
         return self._images.of(state, lambda: Counter(map(normalized_image_name, _images(pod))))
 
@@ -47,14 +40,11 @@ class ImageLocality(fwk.SignPlugin, fwk.ScorePlugin):
         image.
         """
         nodes, images = rows.snapshot.nodes, self._images_of(state, pod)
-        if len(images) > _FEW_IMAGES:
-            present = _present_on_each(rows, images)
-        else:
-            present = np.zeros(len(rows), np.int64)
-            for image, times in images.items():
-                column = nodes.image(image)
-                if column.is_known:
-                    present += _scaled(rows.of_nodes(column.size), rows.of_nodes(column.num_nodes), len(nodes)) * times
+        present = np.zeros(len(rows), np.int64)
+        for image, times in images.items():
+            column = nodes.image(image)
+            if column.is_known:
+                present += _scaled(rows.of_nodes(column.size), rows.of_nodes(column.num_nodes), len(nodes)) * times
         if not present.any():
             return present
         ceiling = MAX_CONTAINER_THRESHOLD * _num_containers(pod)
@@ -77,23 +67,6 @@ def _images(pod: fwk.Pod) -> list[str]:
     spec = pod.spec
     containers = [container.image for container in (*spec.init_containers, *spec.containers)]
     return containers + [volume.image.reference for volume in spec.volumes if volume.image is not None]
-
-
-def _present_on_each(rows: fwk.Rows, images: Mapping[str, int]) -> Int64s:
-    """(R,) the bytes of the pod's images on the node, scaled, of so many images that it takes less time to look at
-    those of each node.
-    """
-    nodes = rows.snapshot.nodes
-    found = [
-        (row, size, num_nodes, images[image])
-        for row, place in enumerate(rows.node.tolist())
-        for image, (size, num_nodes) in nodes.images_on[place].items()
-        if image in images
-    ]
-    row, size, num_nodes, times = np.array(found, np.int64).reshape(-1, 4).T
-    present = np.zeros(len(rows), np.int64)
-    np.add.at(present, row, _scaled(size, num_nodes, len(nodes)) * times)
-    return present
 
 
 def _scaled(size: Int64s, num_nodes: Int64s, num_all_nodes: int) -> Int64s:

@@ -14,7 +14,6 @@ from extender.engine.framework.advice import MAX_ONE_BY_ONE
 from extender.engine.snapshot.axes import Int64s, Mask
 from extender.engine.snapshot.matching import (
     node_selector_mask,
-    prepare_terms,
     required_node_affinity_mask,
     weights_of_terms,
 )
@@ -100,12 +99,6 @@ class NodeAffinity(
         if names is not None and not names:
             return fwk.PreFilterResult(fwk.unresolvable(REASON_CONFLICT))
         return fwk.PreFilterResult(fwk.SUCCESS_EQUAL_PODS, names)
-
-    def prepare(self, state: fwk.CycleState, pod: fwk.Pod) -> None:
-        """Parses the pod's demands and preferences."""
-        for terms in (parsed_node_affinity(pod).selector, _preferred(pod)):
-            if terms is not None:
-                prepare_terms(terms)
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Refusals are unresolvable, since removing pods does not change labels."""

@@ -59,10 +59,6 @@ class TaintToleration(fwk.SignPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.
     def sign_pod(self, pod: fwk.Pod) -> bytes:
         return _ENCODE(pod.spec.tolerations)
 
-    def prepare(self, state: fwk.CycleState, pod: fwk.Pod) -> None:
-        """Reads the pod's tolerations."""
-        tolerations_of(pod)
-
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Refusals are unresolvable, since removing pods removes no taint."""
         tolerations = tolerations_of(pod)

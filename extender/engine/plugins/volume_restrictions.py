@@ -4,19 +4,18 @@ use.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, final
 
 import numpy as np
 
 from extender.engine import framework as fwk
-from extender.engine.plugins.long_symbols import LongSymbols
 from extender.engine.plugins.volume_advice import VolumeAdvice
 from extender.engine.snapshot.axes import Mask
 from extender.engine.snapshot.pod_attributes import PodSymbol, VolumeClass
 from extender.engine.snapshot.symbols import VolumeIndex
 from extender.engine.snapshot.tallies import Tallies
 from extender.values.objects.claims import READ_WRITE_ONCE_POD, claim_not_found, names_claim
-from extender.values.objects.kept_parses import kept_for_equal
 from extender.values.objects.pod import Volume
 from extender.values.objects.storage import PersistentVolumeClaim
 
@@ -81,7 +80,6 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
     def __init__(self, arguments: Any = None, handle: fwk.Handle | None = None) -> None:
         super().__init__(arguments, handle)
         self._volumes = fwk.PodMemo[_PodVolumes]()
-        self._long_classes = LongSymbols(_length_of_disks, _disks_of_class)
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
         """Registers for deletions of pods, new nodes and new claims. The volumes of a pod never change."""
@@ -111,10 +109,6 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
         state.write(_WANTED, _Wanted(volumes.disks, frozenset(claims), claims_in_use))
         return fwk.PreFilterResult(fwk.SUCCESS)
 
-    def prepare(self, state: fwk.CycleState, pod: fwk.Pod) -> None:
-        """Finds the disks and claims of the pod."""
-        self._volumes_of(state, pod)
-
     def _volumes_of(self, state: fwk.CycleState, pod: fwk.Pod) -> "_PodVolumes":
         return self._volumes.of(state, lambda: _PodVolumes.of(pod))
 
@@ -141,8 +135,6 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
             return tallies.index(fwk.Attribute.VOLUMES, VolumeIndex).with_disks(first)
 
         question = (self.name, "disks", wanted.disks)
-        if self.may_defer:
-            self._long_classes.check(rows.snapshot.tallies.unweighed(fwk.Attribute.VOLUMES, question, relevant))
         num_conflicts = rows.tally(fwk.Attribute.VOLUMES, question, conflicts, relevant)
         mask: Mask = num_conflicts > 0
         return mask
@@ -179,11 +171,7 @@ def disks_used(volumes: Iterable[Volume]) -> dict[Disk, bool]:
     return disks
 
 
-def _length_of_disks(symbol: PodSymbol) -> int:
-    return len(symbol.encoded_disks) if isinstance(symbol, VolumeClass) else 0
-
-
-@kept_for_equal(_length_of_disks)
+@lru_cache(maxsize=1024)
 def _disks_of_class(used: PodSymbol) -> Mapping[Disk, bool]:
     return disks_used(used.disks()) if isinstance(used, VolumeClass) else {}
 

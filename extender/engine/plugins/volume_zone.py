@@ -84,10 +84,6 @@ class VolumeZone(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
         state.write(_REFUSED, _refused(topologies, snapshot))
         return fwk.PreFilterResult(fwk.SUCCESS)
 
-    def prepare(self, state: fwk.CycleState, pod: fwk.Pod) -> None:
-        """Finds the claims that the pod names."""
-        self._claims(state, pod)
-
     def _claims(self, state: fwk.CycleState, pod: fwk.Pod) -> tuple[Volume, ...]:
         return self._with_claims.of(state, lambda: volumes_with_claims(pod))
 

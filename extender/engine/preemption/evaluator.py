@@ -16,7 +16,6 @@ from extender.engine.framework import Code, NodeStatuses, PreemptionRules
 from extender.engine.preemption.budgets import has_lower_priority_pods, may_be_victims
 from extender.engine.preemption.costs import better_on_each_node, pick_one_node_for_preemption
 from extender.engine.preemption.dry_run import DryRun, dry_run, no_candidates
-from extender.engine.preemption.protected_pods import check_parsed
 from extender.engine.preemption.rules import V1_36
 from extender.engine.snapshot import Snapshot
 from extender.engine.snapshot.axes import Index
@@ -48,9 +47,6 @@ class Evaluator:
 
         Arguments:
             statuses: why each node refused the pod.
-
-        Raises:
-            LongWork: the selectors of many disruption budgets are parsed in a thread.
         """
         outcome = await self._chosen(state, pod, statuses)
         if self.rules.without_policies is None or outcome.why_not_eligible is not None:
@@ -70,8 +66,6 @@ class Evaluator:
             return fwk.PreemptionOutcome(fwk.unschedulable(reason), None, why_not_eligible=reason)
 
         # 2 find candidates by a dry run on the nodes where removing pods can help
-        if self.handle.may_defer:
-            check_parsed(snapshot)
         potential = nodes_where_preemption_might_help(snapshot, statuses, rules)
         if not len(potential):
             _LOG.info(3, "Preemption will not help schedule pod on any node", pod=pod)

@@ -5,12 +5,12 @@ once, in integers with a bit for each; what is asked of pods is answered in arra
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final, final
 
 import numpy as np
 
-from extender.engine.framework import LongWork, PodsByBudget
+from extender.engine.framework import PodsByBudget
 from extender.engine.snapshot import Attribute, Snapshot
 from extender.engine.snapshot.axes import Index, Mask
 from extender.engine.snapshot.pod_attributes import LabelClass
@@ -25,28 +25,6 @@ processor's cache.
 
 FIRST_ENTRIES: Final = 2**16
 """The largest array that is yielded first: where each pod violates thousands of budgets, nobody asks for more."""
-
-VALUES_AT_ONCE: Final = 1000
-"""The number of values in selectors that are parsed at once, which takes ten milliseconds."""
-
-
-def check_parsed(snapshot: Snapshot) -> None:
-    """Returns once the selectors of all budgets are parsed, but for a few short ones.
-
-    Raises:
-        LongWork: they are to be parsed in a thread.
-    """
-    specs = [budget.spec for budget in snapshot.objects.pdbs.values() if not budget.spec.is_parsed]
-    if sum(spec.num_values for spec in specs) <= VALUES_AT_ONCE:
-        return
-
-    def parse(is_wanted: Callable[[], bool]) -> None:
-        for spec in specs:
-            if not is_wanted():
-                return
-            spec.parse()
-
-    raise LongWork(parse)
 
 
 def protected(snapshot: Snapshot, slots: Index, budgets: Collection[PodDisruptionBudget]) -> Iterator[PodsByBudget]:

@@ -22,7 +22,6 @@ class QueuedPodInfo:
         "gating_plugin",
         "gating_plugin_events",
         "initial_attempt_timestamp",
-        "is_long",
         "is_member",
         "key",
         "pending_plugins",
@@ -61,8 +60,6 @@ class QueuedPodInfo:
         """The events that the gating plugin registered for."""
         self.is_member = False
         """True once it was tried with its pod group: the group is tried again when the backoff ends, and not before."""
-        self.is_long = False
-        """True if an attempt found the pod to be so long that its queueing hints take long."""
         self.was_flushed_from_unschedulable = False
         """True if it left the unschedulable pods because it had waited too long, not because of an event."""
         self.retry_after = math.inf

@@ -121,9 +121,6 @@ def strategy_for(info: QueuedPodInfo, change: ChangeToHint) -> QueueingStrategy:
     """Returns where the pod goes after this change. Only hints of plugins that refused it count; a hint that raises
     counts as Queue.
 
-    Hints of long pods count as Queue without being asked: each may parse the whole pod, and many such pods may wait for
-    one event. A plugin that is pending is asked, since its pod goes without backoff.
-
     A wildcard event concerns all pods, or the one pod that is its object.
     """
     if info.has_failed:
@@ -146,8 +143,7 @@ def strategy_for(info: QueuedPodInfo, change: ChangeToHint) -> QueueingStrategy:
             continue
         began = perf_counter()
         try:
-            is_asked = not info.is_long or name in pending
-            answer = hint(info.pod, change.old, change.new) if is_asked else QueueingHint.QUEUE
+            answer = hint(info.pod, change.old, change.new)
             result = "QueueSkip" if answer is QueueingHint.QUEUE_SKIP else "Queue"
         except Exception as exc:
             result = "Error"

@@ -22,7 +22,6 @@ from extender.engine.runtime.memory import (
     Memory,
     Remembered,
     Scorers,
-    is_of_long_pod,
     remembered_fits,
     remembered_raw_scores,
     remembered_sum,
@@ -40,7 +39,6 @@ from extender.engine.runtime.plugin_results import (
     scattered,
     scattered_reasons,
 )
-from extender.engine.runtime.preparation import Prepared
 from extender.engine.runtime.ranking import Ranking, values_among
 from extender.engine.runtime.scoring import (
     Part,
@@ -79,9 +77,7 @@ class Cycle(fwk.CycleState):
 
     __slots__ = (
         "_parts",
-        "_prepared",
         "_remembered",
-        "_signature",
         "_snapshot",
         "framework",
         "nominations",
@@ -122,8 +118,6 @@ class Cycle(fwk.CycleState):
         """(B,) the places that PreFilter left in play, ascending; None for all nodes."""
         self._snapshot = snapshot
         self._remembered: Remembered | None = None
-        self._prepared: Prepared | None = None
-        self._signature = b""
         self._parts: list[Part] = []
 
     @property
@@ -150,18 +144,6 @@ class Cycle(fwk.CycleState):
         return bool(self.pod_signature) and not self.framework.filter_plan(self.skip_filter_plugins).others
 
     # PreFilter.
-
-    def prepare(self, signature: bytes) -> None:
-        """Has the plugins prepare for the pod with this signature if it is long. Comes first in a cycle whose runner
-        does `LongWork`.
-
-        Raises:
-            LongWork: they are not prepared yet.
-        """
-        self._signature = signature
-        if is_of_long_pod(signature) and self.framework.may_defer:
-            self._prepared = self.framework.preparations.check(self.pod, signature, self.framework.plugins.every)
-            self.memos = self._prepared.memos
 
     def run_pre_filter_plugins(self) -> PreFilterOutcome:
         """Runs every PreFilter, and keeps and returns the combined result. A pod that demands too much is refused
@@ -317,7 +299,7 @@ class Cycle(fwk.CycleState):
         known = None if self.depends_on_devices else self._remembered
         if known is None:
             memory = Memory() if self.depends_on_devices else framework.memory
-            known = self._remembered = memory.recall(self._signature or signature_of(self.pod), snapshot)
+            known = self._remembered = memory.recall(self.pod_signature or signature_of(self.pod), snapshot)
         framework.evaluations.filtered[self.skip_filter_plugins] += 1
         plan = framework.filter_plan(self.skip_filter_plugins)
         fits = remembered_fits(known, plan, self._passing, snapshot, self.pod)

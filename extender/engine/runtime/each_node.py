@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from extender.engine import framework as fwk
+from extender.engine.framework.long_work import MAY_DEFER, LongWork
 from extender.engine.snapshot.axes import Int64s, Mask
 from extender.values.objects.pod import Pod
 
@@ -91,7 +92,7 @@ class _NodeByNode:
             TimeoutError: the answers took longer than the deadline.
         """
         plugin = self._plugin
-        if plugin.blocking and plugin.may_defer:
+        if plugin.blocking and plugin.handle.shared(MAY_DEFER, lambda: False):
             return self._answers_in_thread(call, state, pod, [*rows.node_infos()])
         answers: list[object] = []
         most = plugin.deadline + SECONDS_A_NODE * len(rows)
@@ -114,7 +115,7 @@ class _NodeByNode:
         if missing:
             self._results[key] = results
             compute = partial(results.compute, partial(call, state, pod), missing, self._plugin.async_deadline)
-            raise fwk.LongWork(compute, thread=self._plugin.name)
+            raise LongWork(compute, thread=self._plugin.name)
         answers = [found[1] for found in known if found is not None]
         for answer in answers:
             if isinstance(answer, Exception):

@@ -17,7 +17,6 @@ from typing import Any, Final, TypeVar, final
 
 from extender.engine import framework as fwk
 from extender.engine.runtime.memory import FilterPlan, Memory, ScorePlan, filter_plan, score_plan
-from extender.engine.runtime.preparation import Preparations
 from extender.engine.runtime.quarantine import unguard
 from extender.engine.runtime.scoring import WeightedScorer
 from extender.engine.runtime.waiting_pods import WAITING_PODS, WaitingPodsMap
@@ -104,8 +103,8 @@ class PluginsByPoint:
 class Framework:
     """The plugins of one profile, and the Handle that they are given.
 
-    State: the memory of results for equal pods (`memory`), the long pods that plugins are prepared for
-    (`preparations`), and in how many attempts each plugin ran (`evaluations`).
+    State: the memory of results for equal pods (`memory`), and in how many attempts each plugin ran
+    (`evaluations`).
     """
 
     def __init__(
@@ -116,7 +115,6 @@ class Framework:
         *,
         percentage_of_nodes_to_score: int | None = None,
         is_exhaustive: bool = False,
-        may_defer: bool = False,
         feature_gates: FeatureGates = DEFAULT_FEATURES,
         extenders: Sequence[fwk.PreemptionExtender] = (),
         dispatcher: fwk.Dispatcher | None = None,
@@ -127,10 +125,8 @@ class Framework:
         self.profile_name: Final = profile_name
         self.percentage_of_nodes_to_score: Final = percentage_of_nodes_to_score
         self.is_exhaustive: Final = is_exhaustive
-        self.may_defer: Final = may_defer
         self.feature_gates: Final = feature_gates
         self.memory: Final = Memory()
-        self.preparations: Final = Preparations()
         self.evaluations: Final = Evaluations()
         self._random = rng
         self._extenders = tuple(extenders)

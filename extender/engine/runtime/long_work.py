@@ -1,17 +1,13 @@
-"""Runs what plugins defer with `LongWork`, in a thread of its own, so that the event loop is free meanwhile."""
+"""Does `LongWork` in a thread of its own, so that other pods are scheduled meanwhile."""
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
 from typing import Final, TypeVar
 
-from extender.engine.framework import LongWork
-from extender.engine.runtime.framework import Framework
-from extender.engine.runtime.memory import is_of_long_pod, signature_of
+from extender.engine.framework.long_work import LongWork
 from extender.values.concurrency.child_process import renewed_in_children
-from extender.values.objects.pod import Pod
 
 T = TypeVar("T")
 
@@ -35,16 +31,7 @@ async def do_long_work(long: LongWork) -> None:
         is_abandoned.set()
 
 
-async def with_long_work(attempt: Callable[[], T]) -> T:
-    """Returns the result of the attempt, which is repeated after each `LongWork` that it raises."""
-
-    async def made() -> T:
-        return attempt()
-
-    return await awaited_with_long_work(made)
-
-
-async def awaited_with_long_work(attempt: Callable[[], Awaitable[T]]) -> T:
+async def with_long_work(attempt: Callable[[], Awaitable[T]]) -> T:
     """Returns what the attempt comes to, which is repeated after each `LongWork` that it raises."""
     done: list[LongWork] = []
     while True:
@@ -53,17 +40,3 @@ async def awaited_with_long_work(attempt: Callable[[], Awaitable[T]]) -> T:
         except LongWork as long:
             done.append(long.with_traceback(None))  # the frames of the cycle are not needed
         await do_long_work(done[-1])
-
-
-@asynccontextmanager
-async def prepared_for(pod: Pod, framework: Framework) -> AsyncIterator[None]:
-    """Has the plugins prepare for the pod if it is long, and keeps them prepared meanwhile: its cycles then begin at
-    once.
-    """
-    signature = signature_of(pod)
-    if framework.may_defer and is_of_long_pod(signature):
-        held = await with_long_work(lambda: framework.preparations.check(pod, signature, framework.plugins.every))
-        yield
-        del held
-    else:
-        yield

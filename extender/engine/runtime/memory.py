@@ -38,12 +38,6 @@ MOST_SIGNATURES = 1024
 LONGEST_SIGNATURE = 4096
 """Longer ones are kept as a hash, so that pods with large specs take no more memory than others."""
 
-LONG_POD = 16 * 1024
-"""Pods of more bytes are long; see `extender.engine.runtime.preparation`."""
-
-_LONG_PREFIX = b"long "
-"""A shorter pod's signature begins with a bracket, or is a hash."""
-
 NEVER = -1
 
 _ENCODE = msgspec.json.Encoder().encode
@@ -78,7 +72,7 @@ class LocalPlugins(Generic[P]):
         parts: list[tuple[str, Hashable]] = []
         for plugin in self.plugins:
             signed: Hashable = signature
-            if isinstance(plugin, fwk.SignPlugin) and not is_of_long_pod(signature):  # to read a long pod takes long
+            if isinstance(plugin, fwk.SignPlugin):
                 signed = call_plugin(None, plugin.name, "SignPod", pod_signature, plugin, pod)
             parts.append((plugin.name, signed))
         return tuple(parts)
@@ -361,15 +355,7 @@ def signature_of(pod: Pod) -> bytes:
     """
     meta = pod.metadata
     encoded = _ENCODE((meta.namespace, meta.labels, meta.annotations, pod.spec))
-    if len(encoded) <= LONGEST_SIGNATURE:
-        return encoded
-    digest = sha256(encoded).digest()
-    return digest if len(encoded) <= LONG_POD else _LONG_PREFIX + digest
-
-
-def is_of_long_pod(signature: bytes) -> bool:
-    """Returns whether the pod with this signature has more than LONG_POD bytes."""
-    return signature.startswith(_LONG_PREFIX)
+    return encoded if len(encoded) <= LONGEST_SIGNATURE else sha256(encoded).digest()
 
 
 def remembered_fits(

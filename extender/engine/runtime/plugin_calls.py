@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import Final, TypeVar, TypeVarTuple, final
 
 from extender.engine import framework as fwk
+from extender.engine.framework.long_work import LongWork
 from extender.values.metrics import ObservePlugin
 
 T = TypeVar("T")
@@ -52,12 +53,12 @@ def call_plugin(observe: ObservePlugin | None, plugin: str, point: str, call: Ca
         point: the extension point as metrics name it.
 
     Raises:
-        LongWork: the plugin has more to do than the event loop may be held for.
+        LongWork: the answer takes long.
         PluginError: the plugin raised.
     """
     try:
         return call(*args) if observe is None else _timed(observe, plugin, point, call, *args)
-    except (PluginError, fwk.LongWork):
+    except (PluginError, LongWork):
         raise  # a PluginError is that of another plugin that this one called
     except Exception as exc:
         raise PluginError(plugin, point, str(exc)) from exc
@@ -84,7 +85,7 @@ async def call_plugin_async(
             raise
         # This task is not being cancelled, but something that the plugin waits for, which is an error like any other.
         raise PluginError(plugin, point, "context canceled") from exc
-    except fwk.LongWork:
+    except LongWork:
         status = ""  # there is no answer yet
         raise
     except PluginError:
@@ -102,7 +103,7 @@ def _timed(observe: ObservePlugin, plugin: str, point: str, call: Callable[[*Ts]
         answer = call(*args)
         status = _status_of(answer)
         return answer
-    except fwk.LongWork:
+    except LongWork:
         status = ""  # there is no answer yet
         raise
     finally:

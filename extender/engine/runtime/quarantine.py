@@ -14,6 +14,7 @@ from typing import Any, Final, final
 import numpy as np
 
 from extender.engine import framework as fwk
+from extender.engine.framework.long_work import LongWork
 from extender.engine.snapshot.axes import Int64s
 from extender.values.klog.logger import Logger
 
@@ -142,7 +143,7 @@ def _watched(call: Callable[..., Any], name: str, plugin: fwk.Plugin, quarantine
         began = perf_counter()
         try:
             answer = call(*args)
-        except fwk.LongWork:
+        except LongWork:
             raise
         except Exception as exc:
             quarantine.failed(f"{name}: {exc}")
@@ -175,7 +176,7 @@ def _watched_async(
             why = str(exc) or f"it took longer than its deadline of {plugin.async_deadline:g} s"
             quarantine.failed(why)
             raise TimeoutError(why) from exc
-        except fwk.LongWork:
+        except LongWork:
             raise
         except Exception as exc:
             quarantine.failed(str(exc))

@@ -13,6 +13,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypeVar, final
 
 from extender.engine import framework as fwk
+from extender.engine.framework.long_work import MAY_DEFER
 from extender.engine.runtime.each_node import EachNodeFilter, EachNodeScore
 from extender.engine.runtime.framework import Framework, PluginsByPoint
 from extender.engine.runtime.profiles import ResolvedProfile, resolve_all
@@ -105,7 +106,8 @@ class Registry:
 
         Arguments:
             dispatcher, live: of the API server that plugins write to; both are None without one.
-            is_exhaustive, may_defer: see `Handle`.
+            is_exhaustive: see `Handle`.
+            may_defer: whether whoever runs the cycles does `LongWork`.
 
         Raises:
             ConfigErrors: a profile names a plugin that does not exist or not at that point, or a plugin refuses its
@@ -116,7 +118,7 @@ class Registry:
         errors: list[FieldError] = []
         frameworks: dict[str, Framework] = {}
         # One dict for all profiles: plugins of different profiles share state through their handles.
-        shared: dict[fwk.StateKey[Any], Any] = {}
+        shared: dict[fwk.StateKey[Any], Any] = {MAY_DEFER: may_defer}
         for profile in configuration.profiles:
             plan = resolved[profile.scheduler_name]
 
@@ -137,7 +139,6 @@ class Registry:
                     now=now,
                     shared=shared,
                     is_exhaustive=is_exhaustive,
-                    may_defer=may_defer,
                     feature_gates=configuration.feature_gates,
                 )
             except ConfigErrors as exc:

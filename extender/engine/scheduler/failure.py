@@ -34,7 +34,7 @@ def handle_scheduling_failure(
     pod, message = info.pod, failure.status.message
     _log_failure(pod, failure)
     info.set_rejector_plugins(failure.unschedulable_plugins, failure.pending_plugins)
-    info.retry_after, info.is_long = failure.retry_after, failure.is_of_long_pod
+    info.retry_after = failure.retry_after
     known = world.pod_by_key(pod.key)
     if known is not None and known.uid != pod.uid:
         # Another pod has this name by now, and an entry of its own in the queue.

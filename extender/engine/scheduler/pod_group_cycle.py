@@ -18,7 +18,7 @@ from extender.engine.preemption.minimal_victims import why_ignored
 from extender.engine.queue.queued_pod_info import QueuedPodInfo
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.framework import Framework
-from extender.engine.runtime.long_work import awaited_with_long_work
+from extender.engine.runtime.long_work import with_long_work
 from extender.engine.scheduler.executor import DEFAULT_PREEMPTION
 from extender.engine.scheduler.pod_group_preemption import find_victims
 from extender.engine.scheduler.pod_group_trial import UNSCHEDULABLE, GroupResult, MemberResult, PodGroupTrial
@@ -106,7 +106,7 @@ async def pod_group_cycle(
 async def result_of(trial: PodGroupTrial) -> tuple[GroupResult, fwk.Candidate | None]:
     """Returns whether the group fits, and the pods that have to go for it as a whole. The cluster is as before then."""
     began = perf_counter()
-    result = await awaited_with_long_work(trial.run)
+    result = await with_long_work(trial.run)
     trial.world.metrics.groups.algorithm.observe(perf_counter() - began)
     if (
         trial.framework.feature_gates.enabled("WorkloadAwarePreemption")

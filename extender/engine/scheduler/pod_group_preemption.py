@@ -36,17 +36,15 @@ from extender.engine.preemption.pod_group_victims import (
     why_not_eligible,
     without_protected,
 )
-from extender.engine.preemption.protected_pods import check_parsed
 from extender.engine.preemption.rules import rules_of
 from extender.engine.reporter import NO_REPORTER
 from extender.engine.runtime.cycle import Cycle
-from extender.engine.runtime.framework import Framework
-from extender.engine.runtime.long_work import awaited_with_long_work, prepared_for, with_long_work
+from extender.engine.runtime.long_work import with_long_work
 from extender.engine.runtime.memory import signature_of
 from extender.engine.runtime.plugin_calls import PluginError
 from extender.engine.scheduler.pod_group_trial import PodGroupTrial
 from extender.engine.scheduler.scheduling_cycle import nominations_of
-from extender.engine.snapshot.axes import Index, Mask
+from extender.engine.snapshot.axes import Index
 from extender.values.objects.pod_groups import PodGroup
 
 
@@ -62,15 +60,13 @@ async def find_victims(
     why_not = why_not_eligible(trial.pods)
     if why_not:
         return GroupVictims(fwk.unschedulable(why_not))
-    async with prepared_for(trial.pods[0], trial.framework):
-        search = await _Search.of(trial, group, one_by_one=one_by_one)
+    search = await _Search.of(trial, group, one_by_one=one_by_one)
     if not len(search.units):
         return GroupVictims(fwk.unresolvable(NO_VICTIMS))
     found, seconds = await search.as_upstream(), seconds_to_search(group)
     if seconds and found.candidate is not None:
         ends = clock() + seconds
-        async with prepared_for(trial.pods[0], trial.framework):
-            search = await _Search.of(trial, group, one_by_one=one_by_one)
+        search = await _Search.of(trial, group, one_by_one=one_by_one)
         return await search.with_fewest(found, found.candidate, lambda: clock() >= ends)
     return found
 
@@ -93,7 +89,7 @@ class _Search:
         nominations, slot = nominations_of(again.world), cache.nominate(trial.pods[0])
         snapshot = cache.update_snapshot()
         units = victim_units(snapshot, group.priority, cache.group_members, cache.members.uids())
-        violates = await _violates_budgets(units, trial.framework)
+        violates = violates_budgets(units)
         units = without_protected(units, violates, trial.pods[0], rules_of(trial.framework.plugins.post_filter))
         equal = None
         if len(units) and not one_by_one:
@@ -107,7 +103,7 @@ class _Search:
         return self.trial.world.cluster.cache
 
     async def fits(self) -> fwk.Status:
-        return (await awaited_with_long_work(partial(self.trial.run, post_filters=False))).status
+        return (await with_long_work(partial(self.trial.run, post_filters=False))).status
 
     def nodes(self, members: EqualMembers) -> Index:
         """Returns the places of the nodes that the members may get."""
@@ -133,7 +129,7 @@ class _Search:
         """Returns the fewest victims that are found in time, or those that were found. The fork is used up then."""
         units, slots = self.units, self.units.snapshot.pods.slots
         chosen = np.isin(units.slots[units.first[:-1]], [slots[pod.uid] for pod in upstream.victims])
-        costs = UnitCosts.of(units, await _violates_budgets(units, self.trial.framework), chosen)
+        costs = UnitCosts.of(units, violates_budgets(units), chosen)
         if costs is None:
             return found
         if self.equal is None:
@@ -157,13 +153,7 @@ class _Search:
         return replace(found, candidate=fewest, instead_of=upstream, saving=saving(units, gone, chosen))
 
 
-async def _violates_budgets(units: VictimUnits, framework: Framework) -> Mask:
-    if framework.may_defer:
-        await with_long_work(lambda: check_parsed(units.snapshot))
-    return violates_budgets(units)
-
-
-def _equal_members(trial: PodGroupTrial, cycle: Cycle, slot: int) -> EqualMembers | None:
+async def _equal_members(trial: PodGroupTrial, cycle: Cycle, slot: int) -> EqualMembers | None:
     """Returns the members if they are alike, and if whether one fits follows from its node and from how many others are
     there.
 

@@ -18,7 +18,6 @@ import numpy as np
 from extender.engine import framework as fwk
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.framework import Framework
-from extender.engine.runtime.long_work import prepared_for
 from extender.engine.runtime.reserve_to_bind import run_permit_plugins
 from extender.engine.scheduler.schedule_pod import ScheduleResult, SchedulingAlgorithm
 from extender.engine.scheduler.scheduling_cycle import (
@@ -139,10 +138,7 @@ class PodGroupTrial:
                 # Other tasks get a turn, as after each pod that is scheduled by itself. Nothing is open here that a
                 # change of the cluster could spoil.
                 await asyncio.sleep(0)
-                # Not by a LongWork of its cycle, after which the group would begin again: it may have more members than
-                # are kept prepared.
-                async with prepared_for(pod, self.framework):
-                    member = await self._try(pod, placement, post_filters, assumed, scheduled)
+                member = await self._try(pod, placement, post_filters, assumed, scheduled)
                 members.append(member)
                 if member.has_failed and member.failure is not None:
                     if member.failure.status.is_rejected:

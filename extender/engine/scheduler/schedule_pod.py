@@ -101,7 +101,6 @@ class SchedulingAlgorithm:
         if not num_nodes:
             raise fwk.NoNodesAvailableError
         cycle.pod_signature = signature_of(cycle.pod)
-        cycle.prepare(cycle.pod_signature)
         with self.metrics.timed("PreFilter", cycle.framework.profile_name) as point:
             outcome = cycle.run_pre_filter_plugins()
             point.status = str(outcome.status.code)

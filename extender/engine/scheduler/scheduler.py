@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import Final, final
 
 from extender.engine import framework as fwk
+from extender.engine.framework.long_work import LongWork
 from extender.engine.preemption.preemptions import PREEMPTIONS, RunningPreemptions
 from extender.engine.queue.queued_pod_info import QueuedPodInfo
 from extender.engine.runtime.framework import Framework
@@ -50,7 +51,7 @@ class _Deferral:
 
     began: float
     has_turn: bool = False
-    done: list[fwk.LongWork] = field(default_factory=list)
+    done: list[LongWork] = field(default_factory=list)
     """Kept until the attempt is over, since the results of plugins are in it."""
 
 
@@ -143,7 +144,7 @@ class Scheduler:
                     await self._attempt(info, began, tasks)
                 else:
                     await self._attempt_group(info, key, began, tasks)
-        except fwk.LongWork as long:
+        except LongWork as long:
             deferral = deferral or _Deferral(began)
             deferral.done.append(long.with_traceback(None))
             task = tasks.create_task(self._resume_after(long, deferral, info), name=f"long work for {info.key}")
@@ -176,7 +177,7 @@ class Scheduler:
         info.pod = known
         return True
 
-    async def _resume_after(self, long: fwk.LongWork, deferral: _Deferral, info: QueuedPodInfo) -> None:
+    async def _resume_after(self, long: LongWork, deferral: _Deferral, info: QueuedPodInfo) -> None:
         """Lets other pods be scheduled while a plugin still works on this one, whose cycle begins again afterwards."""
         try:
             if not deferral.has_turn:
@@ -213,7 +214,7 @@ class Scheduler:
             outcome: AssumedPod | Failure = await scheduling_cycle(
                 self._world, self._algorithm, framework, pod, self._percentage, self._evict_now
             )
-        except fwk.LongWork:
+        except LongWork:
             raise
         except Exception as exc:
             _LOG.exception(exc, "Error selecting node for pod", pod=pod)

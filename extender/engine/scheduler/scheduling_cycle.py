@@ -10,7 +10,6 @@ from typing import Final
 from extender.engine import framework as fwk
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.framework import Framework
-from extender.engine.runtime.memory import is_of_long_pod
 from extender.engine.runtime.nominations import Nominations
 from extender.engine.runtime.plugin_calls import PluginError
 from extender.engine.runtime.post_filter import run_post_filter_plugins
@@ -128,9 +127,7 @@ async def find_node(
             exc = FitError(len(cycle.placement), exc.diagnosis, exc.findings)
         if not post_filters:
             plugins, pending = exc.diagnosis.unschedulable_plugins, exc.diagnosis.pending_plugins
-            return Failure(
-                fwk.unschedulable(str(exc)), plugins, pending, is_of_long_pod=is_of_long_pod(cycle.pod_signature)
-            )
+            return Failure(fwk.unschedulable(str(exc)), plugins, pending)
         return await _after_post_filter(world, cycle, exc, evict_now)
     except (PluginError, fwk.ExtenderError) as exc:
         _LOG.error(exc, "Error selecting node for pod", pod=cycle.pod)
@@ -201,9 +198,7 @@ async def _after_post_filter(world: World, cycle: Cycle, refusal: FitError, evic
         _LOG.info(5, "Status after running PreFilter plugins for pod", pod=pod, status=diagnosis.pre_filter_message)
     if not framework.plugins.post_filter:
         _LOG.info(3, "No PostFilter plugins are registered, so no preemption will be performed", pod=pod)
-        return Failure(
-            fwk.unschedulable(str(refusal)), plugins, pending, is_of_long_pod=is_of_long_pod(cycle.pod_signature)
-        )
+        return Failure(fwk.unschedulable(str(refusal)), plugins, pending)
     with world.metrics.timed("PostFilter", framework.profile_name) as point:
         try:
             result = await run_post_filter_plugins(cycle, diagnosis.statuses)
@@ -242,7 +237,6 @@ async def _after_post_filter(world: World, cycle: Cycle, refusal: FitError, evic
         result.candidate,
         preempted_by=result.plugin,
         retry_after=result.retry_after,
-        is_of_long_pod=is_of_long_pod(cycle.pod_signature),
     )
 
 

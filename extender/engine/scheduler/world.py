@@ -170,8 +170,6 @@ class Failure:
     """The PostFilter plugin that chose the candidate."""
     retry_after: float = math.inf
     """Seconds after which another attempt is worth while without any event."""
-    is_of_long_pod: bool = False
-    """True if the pod is so long that its queueing hints take long."""
 
 
 def refused_on_one_node(status: fwk.Status) -> Failure:

@@ -7,7 +7,6 @@ import numpy as np
 
 from extender.engine.snapshot.axes import Int64s, Mask
 from extender.engine.snapshot.columns import LabelColumn
-from extender.engine.snapshot.many_terms import MANY, many_terms
 from extender.engine.snapshot.snapshot import Snapshot
 from extender.engine.snapshot.symbols import ABSENT
 from extender.values.golang.int64 import parse_int64
@@ -44,8 +43,6 @@ def required_node_affinity_mask(snapshot: Snapshot, pod: Pod) -> Mask:
 
 def node_selector_mask(snapshot: Snapshot, selector: ParsedNodeSelector) -> Mask:
     """(N,) the nodes that any term matches."""
-    if selector.num_values >= MANY:
-        return many_terms(selector).weights(snapshot.nodes) > 0
     mask = np.zeros(len(snapshot.nodes), np.bool_)
     for term in selector.terms:
         mask |= term_mask(snapshot, term)
@@ -54,18 +51,10 @@ def node_selector_mask(snapshot: Snapshot, selector: ParsedNodeSelector) -> Mask
 
 def weights_of_terms(snapshot: Snapshot, preferred: PreferredTerms) -> Int64s:
     """(N,) the sum of the weights of the terms that match the node."""
-    if preferred.num_values >= MANY:
-        return many_terms(preferred).weights(snapshot.nodes)
     weights = np.zeros(len(snapshot.nodes), np.int64)
     for each in preferred.terms:
         weights += term_mask(snapshot, each.term) * np.int64(each.weight)
     return weights
-
-
-def prepare_terms(terms: ParsedNodeSelector | PreferredTerms) -> None:
-    """Works out what follows from many terms alone, so that a cycle finds it."""
-    if terms.num_values >= MANY:
-        many_terms(terms)
 
 
 def _codes_of(column: LabelColumn, requirement: Requirement) -> set[int]:

@@ -7,9 +7,7 @@ keep the sums per node (`tallies.py`).
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from types import MappingProxyType
-from typing import Final, final
+from typing import final
 
 import msgspec
 
@@ -19,9 +17,6 @@ HostPort = tuple[str, str, int]
 """(host IP, protocol, port); a missing IP is 0.0.0.0, a missing protocol TCP."""
 
 ANY_ADDRESS = "0.0.0.0"  # noqa: S104  (a value to compare with, nothing is bound to it)
-
-MANY_LABELS: Final = 256
-"""Labels. Those of a pod that has more are looked up by thousands of selectors in a dict that is made once."""
 
 
 @final
@@ -35,12 +30,7 @@ class LabelClass:
 
     def labels_by_key(self) -> Mapping[str, str]:
         """Returns the labels as the pods have them."""
-        return _many_by_key(self.labels) if len(self.labels) > MANY_LABELS else dict(self.labels)
-
-
-@lru_cache(maxsize=8)
-def _many_by_key(labels: frozenset[tuple[str, str]]) -> Mapping[str, str]:
-    return MappingProxyType(dict(labels))
+        return dict(self.labels)
 
 
 @final

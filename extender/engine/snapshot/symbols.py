@@ -9,10 +9,10 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Final, Generic, TypeVar, final
 
 from extender.engine.snapshot.pod_attributes import HostPort, LabelClass, PodSymbol, VolumeClass
-from extender.values.objects.kept_parses import kept_for_equal
 from extender.values.objects.label_selectors import Operator, Selector
 
 S = TypeVar("S", bound=Hashable)
@@ -61,7 +61,6 @@ class SymbolTable(Generic[S]):
 
 LabelPair = tuple[str, str]
 
-_BYTES_OF_A_VALUE: Final = 64
 _REQUIRE_A_VALUE: Final = (Operator.IN, Operator.EQUALS, Operator.DOUBLE_EQUALS)
 
 
@@ -98,16 +97,15 @@ class LabelIndex(SymbolIndex):
         if not selector.selectable:
             return ()
         pairs = narrowest_pairs(selector)
-        return range(first, self.size) if pairs is None else self.with_any([pairs], first)
+        return range(first, self.size) if pairs is None else self.with_any(pairs, first)
 
-    def with_any(self, of_labels: Iterable[frozenset[LabelPair]], first: int = 0) -> set[int]:
-        """Returns the codes, from `first` on, of the classes that have a label of any of these sets."""
-        known, found = self._codes, set[int]()
-        for pairs in of_labels:
-            for pair in pairs if len(pairs) <= len(known) else filter(pairs.__contains__, known):
-                codes = known.get(pair)
-                if codes is not None:
-                    found.update(codes[bisect_left(codes, first) :])
+    def with_any(self, labels: Iterable[LabelPair], first: int = 0) -> set[int]:
+        """Returns the codes, from `first` on, of the classes that have any of these labels."""
+        found = set[int]()
+        for pair in labels:
+            codes = self._codes.get(pair)
+            if codes is not None:
+                found.update(codes[bisect_left(codes, first) :])
         return found
 
     def _index(self, code: int, symbol: PodSymbol) -> None:
@@ -116,7 +114,7 @@ class LabelIndex(SymbolIndex):
                 self._codes[pair].append(code)
 
 
-@kept_for_equal(lambda selector: selector.num_values * _BYTES_OF_A_VALUE)
+@lru_cache(maxsize=1024)
 def narrowest_pairs(selector: Selector) -> frozenset[LabelPair] | None:
     """Returns the smallest set of labels such that everything the selector matches has exactly one of them; None if it
     requires no value.

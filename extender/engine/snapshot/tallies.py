@@ -273,15 +273,6 @@ class Tallies:
         tally.learn(self, attribute)
         return tally
 
-    def unweighed(
-        self, attribute: Attribute, question: Hashable, relevant: RelevantCodes | None
-    ) -> Sequence[PodSymbol]:
-        """Returns the symbols that `weighed` has yet to weigh."""
-        symbols, tally = self.symbols[attribute], self._kept[attribute].get(question)
-        known = 0 if tally is None else tally.known
-        codes = range(known, len(symbols)) if relevant is None or known == len(symbols) else relevant(self, known)
-        return [symbols[code] for code in codes]
-
     def index(self, attribute: Attribute, kind: type[I]) -> I:
         """Returns the index of this kind over all symbols of an attribute, and makes it when it is first needed."""
         index = self._indexes.get((attribute, kind))
@@ -291,11 +282,6 @@ class Tallies:
         while index.size < len(symbols):
             index.add(symbols[index.size])
         return index
-
-    def not_indexed(self, attribute: Attribute, kind: type[SymbolIndex]) -> Sequence[PodSymbol]:
-        """Returns the symbols of an attribute that are not yet in the index of this kind."""
-        symbols, index = self.symbols[attribute], self._indexes.get((attribute, kind))
-        return [symbols[code] for code in range(0 if index is None else index.size, len(symbols))]
 
     def count(self, codes: tuple[int, ...], node: int, sign: int) -> None:
         """Counts a pod with these codes (one per attribute) that came to a node (+1) or left it (-1)."""

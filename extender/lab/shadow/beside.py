@@ -16,7 +16,7 @@ from extender.engine.evaluation.decided import Decided
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.findings import out_of_play_reason, status_out_of_play
 from extender.engine.runtime.framework import Framework
-from extender.engine.runtime.long_work import awaited_with_long_work
+from extender.engine.runtime.long_work import with_long_work
 from extender.engine.runtime.nominations import Nominations
 from extender.engine.runtime.plugin_calls import PluginError
 from extender.engine.runtime.post_filter import run_post_filter_plugins
@@ -93,7 +93,7 @@ class Beside:
             explains: whether to look for the cause of a difference.
         """
         try:
-            return await awaited_with_long_work(partial(self._compared, pod, theirs, explains=explains))
+            return await with_long_work(partial(self._compared, pod, theirs, explains=explains))
         except (PluginError, ValueError) as exc:
             # ValueError: the pod cannot be read, such as for an invalid quantity.
             return Compared("not-decided", Decided(status=str(fwk.Code.ERROR), message=str(exc)))

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from extender.engine.cache import Cache
-from extender.engine.framework import LongWork
+from extender.engine.framework.long_work import LongWork
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.plugin_calls import PluginError

@@ -18,7 +18,7 @@ from extender.assembly.scheduling import assemble_scheduler
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
 from extender.engine.evaluation.decided import Decided
-from extender.engine.runtime.long_work import awaited_with_long_work
+from extender.engine.runtime.long_work import with_long_work
 from extender.engine.runtime.reserve_to_bind import run_unreserve_plugins
 from extender.engine.scheduler.binding_cycle import binding_cycle
 from extender.engine.scheduler.schedule_pod import SchedulingAlgorithm
@@ -289,9 +289,7 @@ class _Replay:
     async def _cycle(self, algorithm: SchedulingAlgorithm, pod: Pod) -> AssumedPod | Failure:
         world, framework = self._scheduling.world, self._scheduling.frameworks[pod.scheduler_name]
         try:
-            return await awaited_with_long_work(
-                partial(scheduling_cycle, world, algorithm, framework, pod, self._percentage)
-            )
+            return await with_long_work(partial(scheduling_cycle, world, algorithm, framework, pod, self._percentage))
         except Exception as exc:
             world.cluster.forget(pod.uid)
             return Failure(fwk.error(str(exc) or type(exc).__name__))

@@ -62,16 +62,13 @@ class PodDisruptionBudgetSpec(ApiObject, frozen=True, gc=True, dict=True):
         memory as the spec.
         """
         parsed: Selector | None = self.__dict__.get(_PARSED)
-        return self.parse() if parsed is None else parsed
-
-    def parse(self) -> Selector:
-        """Parses the selector, which takes six microseconds for each of its values."""
-        try:
-            parsed = selector_of(self.selector)
-        except SelectorError:
-            # Upstream ignores such a budget, too. The API server would not have accepted it.
-            parsed = NOTHING
-        self.__dict__[_PARSED] = parsed
+        if parsed is None:
+            try:
+                parsed = selector_of(self.selector)
+            except SelectorError:
+                # Upstream ignores such a budget, too. The API server would not have accepted it.
+                parsed = NOTHING
+            self.__dict__[_PARSED] = parsed
         return parsed
 
     @property
@@ -85,13 +82,6 @@ class PodDisruptionBudgetSpec(ApiObject, frozen=True, gc=True, dict=True):
         """
         if earlier.is_parsed and earlier == self:
             self.__dict__[_PARSED] = earlier.parsed_selector
-
-    @property
-    def num_values(self) -> int:
-        """The number of values that the selector names, and at least that of its requirements."""
-        if self.selector is None:
-            return 0
-        return len(self.selector.match_labels) + sum(len(each.values) or 1 for each in self.selector.match_expressions)
 
 
 class PodDisruptionBudgetStatus(ApiObject, frozen=True):

@@ -3,12 +3,11 @@
 Upstream: apimachinery/pkg/labels/selector.go; apis/meta/v1/helpers.go, LabelSelectorAsSelector (v1.36.2).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import groupby
 from operator import attrgetter
-from typing import Final, Protocol, final
+from typing import Final, final
 
 from extender.values.golang.field_errors import FieldError, aggregate, child, index, invalid
 from extender.values.golang.int64 import parse_int64
@@ -128,91 +127,6 @@ class Requirement:
         return f"{self.key}{symbol}({values})" if self.operator in _IS_SET else f"{self.key}{symbol}{values}"
 
 
-class LabelCondition(Protocol):
-    """What a selector says of the label `key`; the methods are those of `Requirement`."""
-
-    @property
-    def key(self) -> str: ...
-
-    def matches_value(self, value: str | None) -> bool: ...
-
-    def among(self, values: Mapping[str, object]) -> tuple[bool, Sequence[str], bool]: ...
-
-
-LONG: Final = 16
-"""The number of requirements or values from which on a selector looks them up by key instead of trying one after the
-other.
-"""
-
-
-@final
-class _ByKey:
-    """The requirements of a long selector by their keys. An object is matched in as many steps as it has labels,
-    however long it is.
-    """
-
-    __slots__ = ("_given", "_needed", "_of_key", "_others")
-
-    def __init__(self, requirements: Sequence[Requirement]) -> None:
-        given: dict[str, str] = {}
-        of_key: dict[str, LabelCondition] = {}
-        for key, of_one in groupby(sorted(requirements, key=attrgetter("key")), attrgetter("key")):
-            first, *others = of_one
-            if not others and first.operator in _INCLUDES and len(first.values) == 1:
-                given[key] = first.values[0]
-            of_key[key] = _OneKey((first, *others)) if others or len(first.values) >= LONG else first
-        self._given: Final = given.items()
-        self._of_key: Final = of_key
-        self._others: Final = {key: condition for key, condition in of_key.items() if key not in given}
-        self._needed: Final = frozenset(each.key for each in requirements if not each.matches_value(None))
-
-    def match(self, labels: Mapping[str, str]) -> bool:
-        if not (self._given <= labels.items() and self._needed <= labels.keys()):
-            return False
-        others = self._others
-        return all(others[key].matches_value(labels[key]) for key in _common(others, labels))
-
-    def conditions(self, keys: Mapping[str, object]) -> Iterator["LabelCondition"]:
-        missing = next((key for key in self._needed if key not in keys), None)
-        yield from map(self._of_key.__getitem__, _common(self._of_key, keys) if missing is None else (missing,))
-
-
-def _common(of_key: Mapping[str, LabelCondition], keys: Mapping[str, object]) -> Iterator[str]:
-    # What is not needed holds for objects without the label.
-    return (key for key in keys if key in of_key) if len(keys) < len(of_key) else (key for key in of_key if key in keys)
-
-
-@final
-class _OneKey:
-    """What a long selector says of one label."""
-
-    __slots__ = ("_excluded", "_included", "_is_needed", "_others", "key")
-
-    def __init__(self, requirements: Sequence[Requirement]) -> None:
-        self.key: Final = requirements[0].key
-        self._is_needed: Final = not all(each.matches_value(None) for each in requirements)
-        included = [frozenset(each.values) for each in requirements if each.operator in _INCLUDES]
-        self._included: Final = frozenset.intersection(*included) if included else None
-        self._excluded: Final = frozenset(
-            value for each in requirements if each.operator in _EXCLUDES for value in each.values
-        )
-        unlike = dict.fromkeys(each for each in requirements if each.operator not in _INCLUDES | _EXCLUDES)
-        self._others: Final = tuple(unlike)
-
-    def matches_value(self, value: str | None) -> bool:
-        if value is None:
-            return not self._is_needed
-        if value in self._excluded or (self._included is not None and value not in self._included):
-            return False
-        return all(each.matches_value(value) for each in self._others)
-
-    def among(self, values: Mapping[str, object]) -> tuple[bool, Sequence[str], bool]:
-        if self._included is None and not self._others:
-            return True, [*(values.keys() & self._excluded)], True
-        asked = values if self._included is None else values.keys() & self._included
-        return False, [value for value in asked if self.matches_value(value)], not self._is_needed
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class Selector:
@@ -226,13 +140,10 @@ class Selector:
     """Selectors are parts of keys that are looked up for every pod."""
     num_values: int = field(init=False, compare=False, repr=False)
     """The number of values that its requirements name, and at least that of the requirements."""
-    _by_key: _ByKey | None = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_hash", hash((self.requirements, self.selectable)))
         object.__setattr__(self, "num_values", sum([len(each.values) or 1 for each in self.requirements]))
-        is_long = len(self.requirements) >= LONG or any(len(each.values) >= LONG for each in self.requirements)
-        object.__setattr__(self, "_by_key", _ByKey(self.requirements) if is_long else None)
 
     def __hash__(self) -> int:
         return self._hash
@@ -250,15 +161,7 @@ class Selector:
         """Returns whether an object with these labels is selected."""
         if not self.selectable:
             return False
-        if self._by_key is not None:
-            return self._by_key.match(labels)
         return all(requirement.matches_value(labels.get(requirement.key)) for requirement in self.requirements)
-
-    def conditions(self, keys: Mapping[str, object]) -> Iterable[LabelCondition]:
-        """Returns what the selector says of objects that have no labels but of these keys: it selects those that fulfil
-        all conditions.
-        """
-        return self.requirements if self._by_key is None else self._by_key.conditions(keys)
 
     def __str__(self) -> str:
         return ",".join(map(str, self.requirements))

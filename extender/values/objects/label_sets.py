@@ -50,10 +50,10 @@ class LabelSets:
     def selected(self, selector: Selector) -> int:
         """Returns the sets that the selector selects."""
         found = (1 << self._size) - 1 if selector.selectable else 0
-        for condition in selector.conditions(self._places):
-            key = condition.key
+        for requirement in selector.requirements:
+            key = requirement.key
             places: Mapping[str, list[int]] = self._places.get(key, {})
-            is_usual, unlike, without_label = condition.among(places)
+            is_usual, unlike, without_label = requirement.among(places)
             fulfilling = 0
             for value in unlike:
                 fulfilling |= self._bits_of(key, value, places[value])

@@ -5,14 +5,14 @@ Upstream: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go (v1.3
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, final
 
 import msgspec
 
 from extender.values.golang.field_errors import FieldError, aggregate, child, index, invalid, marshalled, not_supported
 from extender.values.golang.schema import written_or_null
-from extender.values.objects.kept_parses import kept_for_equal
 from extender.values.objects.label_selectors import (
     Operator,
     Requirement,
@@ -65,11 +65,6 @@ class ParsedTerm:
     fields: tuple[FieldRequirement, ...] = ()
     errors: tuple[FieldError, ...] = ()
 
-    @property
-    def num_values(self) -> int:
-        """The number of values that it names, and at least that of its requirements, and one."""
-        return sum(len(each.values) or 1 for each in self.expressions) + len(self.fields) or 1
-
     def matches(self, node: Node) -> bool:
         """Returns whether the node fulfils the term. A node without a name fulfils every field requirement."""
         if self.errors:
@@ -81,19 +76,11 @@ class ParsedTerm:
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class ParsedNodeSelector:
-    """Any one of `terms`. Empty terms match nothing and are left out.
-
-    Two are never equal: they are keys of caches, and comparing thousands of terms takes long.
-    """
+    """Any one of `terms`. Empty terms match nothing and are left out."""
 
     terms: tuple[ParsedTerm, ...] = ()
-    num_values: int = field(init=False)
-    """That of the terms together."""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "num_values", sum(term.num_values for term in self.terms))
 
     @property
     def error(self) -> str | None:
@@ -145,18 +132,11 @@ class PreferredTerm:
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class PreferredTerms:
-    """A pod's preferences among nodes. Terms of weight 0 and empty terms are left out. Two are never equal, as
-    `ParsedNodeSelector`s.
-    """
+    """A pod's preferences among nodes. Terms of weight 0 and empty terms are left out."""
 
     terms: tuple[PreferredTerm, ...] = ()
-    num_values: int = field(init=False)
-    """That of the terms together."""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "num_values", sum(preferred.term.num_values for preferred in self.terms))
 
     def score(self, node: Node) -> int:
         """Returns the weights of all terms that match the node, together."""
@@ -184,7 +164,7 @@ def parsed_node_affinity(pod: Pod) -> RequiredNodeAffinity:
     return _parsed_demands(_ENCODE((pod.spec.node_selector, required)))
 
 
-@kept_for_equal(len)
+@lru_cache(maxsize=1024)
 def _parsed_demands(encoded: bytes) -> RequiredNodeAffinity:
     node_selector, required = _DEMANDS.decode(encoded)
     affinity = Affinity(node_affinity=NodeAffinity(required=required))
@@ -196,7 +176,7 @@ def parsed_preferred_terms(terms: Sequence[PreferredSchedulingTerm]) -> Preferre
     return _parsed_preferences(_ENCODE(terms))
 
 
-@kept_for_equal(len)
+@lru_cache(maxsize=1024)
 def _parsed_preferences(encoded: bytes) -> PreferredTerms:
     return preferred_terms(_PREFERENCES.decode(encoded))
 

@@ -6,13 +6,13 @@ plugins/noderesources/fit.go and resource_allocation.go; component-helpers/resou
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, TypeVar, final
 
 import msgspec
 
 from extender.values.golang.field_errors import NEGATIVE
-from extender.values.objects.kept_parses import kept_for_equal
 from extender.values.objects.node import Node, ResourceList
 from extender.values.objects.pod import Container, ContainerStatus, Pod, PodSpec, PodStatus, ResourceRequirements
 from extender.values.objects.quantity import (
@@ -258,7 +258,7 @@ def _without_others(pod: Pod) -> Pod:
     )
 
 
-@kept_for_equal(len)
+@lru_cache(maxsize=1024)
 def _kept_assigned_requests(encoded: bytes) -> tuple[Resources, int, int]:
     return _naming_the_field(_assigned_requests, _DECODE(encoded))
 

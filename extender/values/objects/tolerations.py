@@ -5,13 +5,13 @@ Upstream: api/core/v1/toleration.go; component-helpers/scheduling/corev1/helpers
 
 import re
 from collections.abc import Collection, Iterable
+from functools import lru_cache
 from typing import Final, final
 
 import msgspec
 
 from extender.values.golang.int64 import MAX_INT64, MIN_INT64
 from extender.values.objects.decoding import replaced
-from extender.values.objects.kept_parses import kept_for_equal
 from extender.values.objects.node import Taint
 from extender.values.objects.pod import Pod, Toleration
 
@@ -106,7 +106,7 @@ def tolerations_of(pod: Pod) -> Tolerations:
     return _kept_tolerations(_ENCODE(pod.spec.tolerations))
 
 
-@kept_for_equal(len)
+@lru_cache(maxsize=1024)
 def _kept_tolerations(encoded: bytes) -> Tolerations:
     return Tolerations(_DECODE(encoded))
 

@@ -1,9 +1,10 @@
 """What a workload or a budget selects, read off its JSON."""
 
+from functools import lru_cache
+
 import orjson
 
 from extender.values.objects import decoding
-from extender.values.objects.kept_parses import kept_for_equal
 from extender.values.objects.label_selectors import NOTHING, Selector, SelectorError, selector_from_labels, selector_of
 from extender.values.objects.meta import LabelSelector, Object
 
@@ -23,7 +24,7 @@ def label_selector(selector: Object | None) -> Selector:
     return NOTHING if selector is None else parsed_selector(orjson.dumps(selector))
 
 
-@kept_for_equal(len)
+@lru_cache(maxsize=1024)
 def parsed_selector(selector: bytes) -> Selector:
     """Does as `label_selector` for one that is encoded as JSON."""
     try:

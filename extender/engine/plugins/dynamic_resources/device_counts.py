@@ -12,6 +12,7 @@ from typing import Final, final
 import numpy as np
 
 from extender.engine import framework as fwk
+from extender.engine.framework.long_work import LongWork
 from extender.engine.plugins.dynamic_resources.allocated_state import AllocatedState, DeviceId
 from extender.engine.plugins.dynamic_resources.errors import AllocationError, OutOfStepsError
 from extender.engine.plugins.dynamic_resources.node_allocations import FIRST_SLICE, LOOP_STEPS
@@ -103,5 +104,5 @@ class DeviceCounts(fwk.DeviceTotals):
                 devices = self._devices.on(node, device_class, allowance)
                 there[row], in_use[row] = len(devices), sum(map(self._allocated.is_in_use, devices))
         except OutOfStepsError:
-            raise fwk.LongWork(partial(self._devices.find, device_class, nodes)) from None
+            raise LongWork(partial(self._devices.find, device_class, nodes)) from None
         return there, in_use

@@ -16,6 +16,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from extender.engine import framework as fwk
+from extender.engine.framework.long_work import MAY_DEFER, LongWork
 from extender.engine.plugins.dynamic_resources import advice
 from extender.engine.plugins.dynamic_resources.allocated_state import AllocatedDevices
 from extender.engine.plugins.dynamic_resources.allocation import Allocator
@@ -112,6 +113,7 @@ class DynamicResources(
         args = arguments if arguments is not None else DynamicResourcesArgs()
         check_args(args, self.feature_gates)
         args = args.completed(self.feature_gates)
+        self._may_defer = handle is not None and handle.shared(MAY_DEFER, lambda: False)
         self._filter_timeout = (
             args.filter_timeout.nanoseconds / 1e9 if args.filter_timeout is not None else 0
         ) or math.inf
@@ -180,10 +182,6 @@ class DynamicResources(
                 return fwk.PreFilterResult(refusal)
         state.write(_CLAIMS, self._cycle_of(state, pod, claims, unavailable, extended, snapshot))
         return fwk.PreFilterResult(fwk.SUCCESS)
-
-    def prepare(self, state: fwk.CycleState, pod: fwk.Pod) -> None:
-        """Finds the extended resources among the pod's requests."""
-        self._requested.of(state, lambda: extended_resources_of(pod))
 
     def _claims(self, state: fwk.CycleState) -> ClaimsOfCycle:
         """Returns what PreFilter found: no claims if it was not asked, because equal pods have none.
@@ -374,13 +372,13 @@ class DynamicResources(
             state.depends_on_devices = True
             state.write(
                 fwk.DEVICE_TOTALS,
-                DeviceCounts(self._class_devices, extended.classes, allocated, may_defer=self.may_defer),
+                DeviceCounts(self._class_devices, extended.classes, allocated, may_defer=self._may_defer),
             )
         to_allocate = NodeClaims(unallocated, extended, objects.device_classes, allocator_of)
         long_search = self._long_searches.get((pod.key, pod.uid))
         if long_search is not None and not are_same(long_search.inputs, to_allocate.inputs):
             long_search = None
-        steps = math.inf if not self.may_defer else RESUMED_STEPS if long_search is not None else LOOP_STEPS
+        steps = math.inf if not self._may_defer else RESUMED_STEPS if long_search is not None else LOOP_STEPS
         return ClaimsOfCycle(
             tuple(claims),
             tuple(unavailable),
@@ -437,14 +435,14 @@ class DynamicResources(
 
     def _deferred(
         self, pod: fwk.Pod, cycle: ClaimsOfCycle, to_allocate: NodeClaims, nodes: Sequence[tuple[fwk.Node, Allocator]]
-    ) -> fwk.LongWork:
+    ) -> LongWork:
         """Returns the search of these nodes as work for a thread. The caller keeps it, and with it the search, for the
         next cycle.
         """
         search = cycle.long_search
         if search is None:
             search = self._long_searches[pod.key, pod.uid] = LongSearch(to_allocate.inputs, self._filter_timeout)
-        return fwk.LongWork(partial(search.search, nodes))
+        return LongWork(partial(search.search, nodes))
 
     def _unavailable(self, claim: ResourceClaim, allocation: AllocationResult, snapshot: fwk.Snapshot) -> Mask:
         """(N,) the nodes from which the claim's devices cannot be used; all of them if preparing the devices failed."""

@@ -1,10 +1,10 @@
 """The tally questions of InterPodAffinity."""
 
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple, final
 
-from extender.engine import framework as fwk
 from extender.engine.plugins.inter_pod_affinity.existing_terms import ClassNumbers
 from extender.engine.plugins.inter_pod_affinity.term_weights import TermWeights
 from extender.engine.plugins.inter_pod_affinity.terms import PodTerms, Term, WeightedTerm
@@ -12,15 +12,8 @@ from extender.engine.snapshot import Attribute, Snapshot
 from extender.engine.snapshot.pod_attributes import LabelClass, PodSymbol
 from extender.engine.snapshot.symbols import LabelIndex
 from extender.engine.snapshot.tallies import RelevantCodes, Tallies, Weight, classes_relevant_to
-from extender.values.objects.kept_parses import kept_for_equal
-
-_BYTES_OF_A_VALUE: Final = 32
-"""A pod of a megabyte has 10,000 terms with three values each, or a few with many."""
 
 _PLUGIN: Final = "InterPodAffinity"
-_MANY_VALUES: Final = 256
-_MOST_STEPS: Final = 5_000
-"""More comparisons of a term with pods are made in a thread: each takes about a microsecond."""
 
 
 @final
@@ -76,7 +69,7 @@ class WeightOfTerms:
     def __call__(self, symbol: PodSymbol) -> int:
         if not isinstance(symbol, LabelClass):
             return 0
-        weight = self.weights.of_class(symbol)
+        weight = self.weights.of(symbol.namespace, symbol.labels_by_key())
         return weight if self._number is None else weight == self._number
 
 
@@ -108,35 +101,6 @@ def weights_of_matches(terms: Sequence[WeightedTerm]) -> Question:
     return Question(Attribute.LABELS, (_PLUGIN, "each", TermsOfQuestion(terms)), WeightOfTerms(weights), relevant)
 
 
-def check_weights(tallies: Tallies, questions: Iterable[Question], own: LabelClass | None = None) -> None:
-    """Returns if the questions are answered soon.
-
-    Arguments:
-        own: the class of the pod to place, which is weighed as well.
-
-    Raises:
-        LongWork: many of their terms want labels that many classes of pods have, and each is to be compared with each.
-    """
-    long: list[tuple[TermWeights, list[LabelClass]]] = []
-    for question in questions:
-        if isinstance(question.weight, WeightOfTerms) and question.weight.weights.are_alike:
-            symbols = [*tallies.unweighed(question.attribute, question.question, question.relevant), own]
-            classes = [symbol for symbol in symbols if isinstance(symbol, LabelClass)]
-            if question.weight.weights.steps_for(classes) > _MOST_STEPS:
-                long.append((question.weight.weights, classes))
-    if not long:
-        return
-
-    def weigh(is_wanted: Callable[[], bool]) -> None:
-        for weights, classes in long:
-            for pods in classes:
-                if not is_wanted():
-                    return
-                weights.of_class(pods)
-
-    raise fwk.LongWork(weigh)
-
-
 @final
 class QuestionsByKey:
     """For each topology key of terms the question of `weights_of_matches`. State: those that were needed."""
@@ -157,12 +121,6 @@ class QuestionsByKey:
     def of_keys(self, keys: Container[str]) -> dict[str, Question]:
         """Returns the questions for those of the keys that terms have."""
         return {key: self.of(key) for key in self._terms if key in keys}
-
-    def prepare(self) -> None:
-        """Makes the questions that take long to make."""
-        for key, terms in self._terms.items():
-            if sum(weighted.term.num_values for weighted in terms) > _MANY_VALUES:
-                self.of(key)
 
 
 @final
@@ -186,17 +144,10 @@ class TermQuestions:
         """The numbers of those terms."""
 
 
-@kept_for_equal(lambda terms: terms.num_values * _BYTES_OF_A_VALUE)
+@lru_cache(maxsize=1024)
 def questions_of(terms: PodTerms) -> TermQuestions:
     """Returns the questions about the terms, whose namespaces must be resolved; see `SelectedNamespaces`."""
     return TermQuestions(terms)
-
-
-def prepare_questions(terms: PodTerms) -> None:
-    """Works out the questions about terms, whose namespaces must be resolved, so that a cycle finds them."""
-    questions = questions_of(terms)
-    for each in (questions.anti_affinity, questions.preferred, questions.counts):
-        each.prepare()
 
 
 def numbers_of_classes(snapshot: Snapshot, classes: ClassNumbers) -> Question:

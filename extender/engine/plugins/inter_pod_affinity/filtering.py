@@ -12,7 +12,6 @@ from extender.engine import framework as fwk
 from extender.engine.plugins.inter_pod_affinity.counting import (
     Question,
     TermQuestions,
-    check_weights,
     numbers_of_classes,
     questions_of,
 )
@@ -67,28 +66,19 @@ class Required:
         return not self.has_terms and all(by_value.are_empty for by_value in self.existing)
 
 
-def count_pods(
-    snapshot: fwk.Snapshot, pod: fwk.Pod, terms: PodTerms, existing: MatchingTerms, *, may_defer: bool
-) -> Required:
+def count_pods(snapshot: fwk.Snapshot, pod: fwk.Pod, terms: PodTerms, existing: MatchingTerms) -> Required:
     """Counts the pods that matter. Anti-affinity over a topology key that no node has is left out: it keeps no pods
     apart.
 
     Arguments:
         terms: those of the pod, with resolved namespaces.
         existing: the matching terms of existing pods.
-        may_defer: whether LongWork may be raised.
-
-    Raises:
-        LongWork: see `check_weights`.
 
     Upstream: filtering.go, PreFilter.
     """
     keys = snapshot.nodes.label_keys
     questions = questions_of(terms)
     anti_affinity, own = questions.anti_affinity.of_keys(keys), label_class(pod)
-    if may_defer:
-        asked = [*anti_affinity.values(), *([questions.affinity] if questions.affinity is not None else [])]
-        check_weights(snapshot.tallies, asked, own)
     return Required(
         affinity=_affinity_counts(snapshot, questions),
         matches_itself=bool(questions.all_affinity(own)),

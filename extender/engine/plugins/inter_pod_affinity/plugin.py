@@ -5,13 +5,10 @@ from typing import Any, Final, final
 
 from extender.engine import framework as fwk
 from extender.engine.plugins.inter_pod_affinity import advice, filtering, hints, scoring
-from extender.engine.plugins.inter_pod_affinity.class_terms import indexed_terms
-from extender.engine.plugins.inter_pod_affinity.counting import prepare_questions
 from extender.engine.plugins.inter_pod_affinity.existing_terms import ExistingTerms, Incoming, MatchingTerms
 from extender.engine.plugins.inter_pod_affinity.terms import NO_TERMS, PodTerms, SelectedNamespaces, terms_of
-from extender.engine.plugins.long_symbols import LongSymbols
 from extender.engine.snapshot.axes import Int64s
-from extender.engine.snapshot.pod_attributes import AffinityClass, PodSymbol, affinity_class
+from extender.engine.snapshot.pod_attributes import affinity_class
 from extender.engine.snapshot.symbols import LabelPair
 from extender.values.config.plugin_args import InterPodAffinityArgs
 
@@ -28,7 +25,7 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
     """Enforces required affinity and anti-affinity of the pod and anti-affinity of existing pods; scores nodes by the
     preferred terms of both.
 
-    State: the namespaces that selectors match, and the long pods on nodes whose terms were just read.
+    State: the namespaces that selectors match.
 
     Upstream: framework/plugins/interpodaffinity/plugin.go (v1.36.2).
     """
@@ -39,7 +36,6 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         super().__init__(arguments, handle)
         self._args = arguments if isinstance(arguments, InterPodAffinityArgs) else InterPodAffinityArgs()
         self._namespaces = SelectedNamespaces()
-        self._long_classes = LongSymbols(_length_of_terms, _read_terms)
         self._incoming = fwk.PodMemo[Incoming]()
         self._terms_of = fwk.PodMemo[PodTerms]()
 
@@ -62,21 +58,11 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         state.write(_EXISTING, existing)
         if terms is NO_TERMS and not existing.anti_affinity:
             return _SKIP
-        required = filtering.count_pods(
-            snapshot, pod, self._resolved(terms, snapshot), existing, may_defer=self.may_defer
-        )
+        required = filtering.count_pods(snapshot, pod, self._resolved(terms, snapshot), existing)
         if required.is_irrelevant:
             return _SKIP
         state.write(_REQUIRED, required)
         return fwk.PreFilterResult(fwk.SUCCESS)
-
-    def prepare(self, state: fwk.CycleState, pod: fwk.Pod) -> None:
-        """Parses the pod's terms."""
-        stanzas, terms = affinity_class(pod), self._terms(state, pod)
-        if stanzas is not None:
-            indexed_terms(stanzas)
-            if not terms.select_namespaces:
-                prepare_questions(terms)
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         return filtering.verdicts(rows, state.read(_REQUIRED))
@@ -92,7 +78,7 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         existing = state.find(_EXISTING) or self._matching_terms(state, pod, snapshot)
         if terms is NO_TERMS and not existing.weights:
             return fwk.SKIP
-        found = scoring.scores_by_key(snapshot, self._resolved(terms, snapshot), existing, may_defer=self.may_defer)
+        found = scoring.scores_by_key(snapshot, self._resolved(terms, snapshot), existing)
         if not found:
             return fwk.SKIP
         state.write(_SCORES, found)
@@ -120,13 +106,9 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         return self._terms_of.of(state, lambda: _terms(pod))
 
     def _resolved(self, terms: PodTerms, snapshot: fwk.Snapshot) -> PodTerms:
-        return self._namespaces.resolved(
-            terms, snapshot.objects.namespaces, prepare_questions if self.may_defer else None
-        )
+        return self._namespaces.resolved(terms, snapshot.objects.namespaces)
 
     def _matching_terms(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> MatchingTerms:
-        if self.may_defer:
-            self._long_classes.check(snapshot.tallies.not_indexed(fwk.Attribute.AFFINITY, ExistingTerms))
         index = snapshot.tallies.index(fwk.Attribute.AFFINITY, ExistingTerms)
         if not index.size:
             return _NONE_MATCH
@@ -137,23 +119,12 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
             lambda: Incoming(pod.namespace, frozenset(pod.labels.items()), namespace_labels),
             also=namespace_labels,
         )
-        return index.matching(
-            incoming, self._args.hard_pod_affinity_weight, snapshot.nodes.label_keys, may_defer=self.may_defer
-        )
+        return index.matching(incoming, self._args.hard_pod_affinity_weight, snapshot.nodes.label_keys)
 
 
 def _terms(pod: fwk.Pod) -> PodTerms:
     stanzas = affinity_class(pod)
     return terms_of(stanzas) if stanzas is not None else NO_TERMS
-
-
-def _length_of_terms(symbol: PodSymbol) -> int:
-    return len(symbol.encoded) if isinstance(symbol, AffinityClass) else 0
-
-
-def _read_terms(symbol: PodSymbol) -> None:
-    if isinstance(symbol, AffinityClass):
-        indexed_terms(symbol)
 
 
 def _has_preferred_terms(pod: fwk.Pod) -> bool:

@@ -12,7 +12,6 @@ from extender.engine import framework as fwk
 from extender.engine.plugins.inter_pod_affinity.counting import (
     Question,
     QuestionsByKey,
-    check_weights,
     numbers_of_classes,
     questions_of,
 )
@@ -21,29 +20,19 @@ from extender.engine.plugins.inter_pod_affinity.terms import PodTerms
 from extender.engine.snapshot.axes import Int64s
 
 
-def scores_by_key(
-    snapshot: fwk.Snapshot, terms: PodTerms, existing: MatchingTerms, *, may_defer: bool
-) -> Sequence[fwk.LabelScores]:
+def scores_by_key(snapshot: fwk.Snapshot, terms: PodTerms, existing: MatchingTerms) -> Sequence[fwk.LabelScores]:
     """Returns the scores for each topology key; empty if no term matches any pod.
 
     Arguments:
         terms: those of the pod, with resolved namespaces.
         existing: the matching terms of existing pods.
-        may_defer: whether LongWork may be raised.
-
-    Raises:
-        LongWork: see `check_weights`.
 
     Upstream: scoring.go, PreScore.
     """
-    asked, keys = questions_of(terms), snapshot.nodes.label_keys
-    if may_defer:
-        check_weights(snapshot.tallies, asked.preferred.of_keys(keys).values())
+    asked = questions_of(terms)
     found = _by_key(snapshot, asked.preferred, existing.weights)
     if any(scores.by_value.any() for scores in found):
         return found
-    if may_defer:
-        check_weights(snapshot.tallies, asked.counts.of_keys(keys).values())
     # All sums are zero: either nothing matches, or the weights cancel out. Counting the matches instead of weighing
     # them tells which.
     counted = _by_key(snapshot, asked.counts, existing.counts)

@@ -3,27 +3,22 @@
 Upstream: kube-scheduler/framework/types.go, AffinityTerm; pkg/scheduler/framework/types.go, PodInfo.Update (v1.36.2).
 """
 
-import operator
-from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
+from functools import lru_cache
 from typing import Final, TypeVar, final
-from weakref import WeakValueDictionary
 
-from extender.engine import framework as fwk
 from extender.engine.snapshot.pod_attributes import AffinityClass, preferred_terms, required_terms
 from extender.values.golang.field_errors import aggregate
 from extender.values.objects.grouping import Namespace
-from extender.values.objects.kept_parses import HeldParses, kept_for_equal
-from extender.values.objects.label_selectors import NOTHING, Operator, Selector, SelectorError, selector_of
+from extender.values.objects.label_selectors import NOTHING, Selector, SelectorError, selector_of
+from extender.values.objects.label_sets import LabelSets, places_of
 from extender.values.objects.pod import PodAffinityTerm, WeightedPodAffinityTerm
 
 T = TypeVar("T")
 
-_MANY_VALUES: Final = 256
 _RESOLVED_KEPT: Final = 64
-_RESOLVED_VALUES_KEPT: Final = 2**18
 
 
 @final
@@ -91,7 +86,7 @@ class PodTerms:
 NO_TERMS: Final = PodTerms()
 
 
-@kept_for_equal(lambda pods: len(pods.encoded))
+@lru_cache(maxsize=1024)
 def required_affinity_terms(pods: AffinityClass) -> tuple[Term, ...]:
     """Returns the required affinity terms of this class.
 
@@ -102,7 +97,7 @@ def required_affinity_terms(pods: AffinityClass) -> tuple[Term, ...]:
     return tuple(_term(written, pods.namespace) for written in required_terms(affinity))
 
 
-@kept_for_equal(lambda pods: len(pods.encoded))
+@lru_cache(maxsize=1024)
 def required_anti_affinity_terms(pods: AffinityClass) -> tuple[Term, ...]:
     """Returns the required anti-affinity terms of this class.
 
@@ -113,7 +108,7 @@ def required_anti_affinity_terms(pods: AffinityClass) -> tuple[Term, ...]:
     return tuple(_term(written, pods.namespace) for written in required_terms(anti_affinity))
 
 
-@kept_for_equal(lambda pods: len(pods.encoded))
+@lru_cache(maxsize=1024)
 def terms_of(pods: AffinityClass) -> PodTerms:
     """Returns the terms of this class, as in the specs of its pods."""
     affinity, anti_affinity = pods.affinity()
@@ -158,104 +153,22 @@ def _term(written: PodAffinityTerm, own_namespace: str) -> Term:
 
 
 @final
-class NamespacesAt(Set[str]):
-    """Some of many namespaces, as the bits at their places. Thousands of selectors may each select hundreds."""
-
-    __slots__ = ("_bits", "_places")
-
-    def __init__(self, bits: int, places: Mapping[str, int]) -> None:
-        self._bits: Final = bits
-        self._places: Final = places
-
-    def __contains__(self, name: object) -> bool:
-        place = self._places.get(name) if isinstance(name, str) else None
-        return place is not None and bool(self._bits >> place & 1)
-
-    def __iter__(self) -> Iterator[str]:
-        return (name for name, place in self._places.items() if self._bits >> place & 1)
-
-    def __len__(self) -> int:
-        return self._bits.bit_count()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, NamespacesAt) and self._places is other._places and self._bits == other._bits
-
-    def __hash__(self) -> int:
-        return hash(self._bits)
-
-
-@final
-class NamespaceIndex:
-    """Namespaces by their labels. State: what selectors were found to match."""
-
-    def __init__(self, namespaces: Sequence[Namespace]) -> None:
-        self._places: Final = {namespace.name: place for place, namespace in enumerate(namespaces)}
-        self._all: Final = (1 << len(namespaces)) - 1
-        # The namespaces with a label, and with any value of a key (None).
-        self._having: Final[defaultdict[tuple[str, str | None], int]] = defaultdict(int)
-        for place, namespace in enumerate(namespaces):
-            for key, value in namespace.labels.items():
-                self._having[key, value] |= 1 << place
-                self._having[key, None] |= 1 << place
-
-    def resolved(self, terms: PodTerms) -> PodTerms:
-        """Returns the terms with the namespaces that their selectors match."""
-        # Of a few terms the names are kept, so that their questions are the same when other namespaces come.
-        kept: Callable[[Set[str]], Set[str]] = (
-            frozenset if terms.num_values <= _MANY_VALUES else lambda selected: selected
-        )
-
-        def with_selected(term: Term) -> Term:
-            if not _selects_some_namespaces(term):
-                return term
-            return replace(term, selected=kept(NamespacesAt(self._selected_by(term.namespace_selector), self._places)))
-
-        return replace(
-            terms,
-            affinity=tuple(map(with_selected, terms.affinity)),
-            anti_affinity=tuple(map(with_selected, terms.anti_affinity)),
-            preferred=tuple(WeightedTerm(each.weight, with_selected(each.term)) for each in terms.preferred),
-        )
-
-    def _selected_by(self, selector: Selector) -> int:
-        selected, having = self._all, self._having
-        for requirement in selector.requirements:
-            key = requirement.key
-            if requirement.operator in (Operator.EXISTS, Operator.DOES_NOT_EXIST):
-                named = having.get((key, None), 0)
-            else:
-                named = reduce(operator.or_, (having.get((key, value), 0) for value in requirement.values), 0)
-            excludes = requirement.matches_value(
-                None
-            )  # what selects objects without the label selects all but those named
-            selected &= ~named if excludes else named
-        return selected
-
-
-@final
 class SelectedNamespaces:
-    """Caches the namespaces that selectors match, for as long as the namespaces do not change."""
+    """The namespaces that the selectors of terms match. State: the namespaces, and the terms resolved since they have
+    changed.
+    """
 
     def __init__(self) -> None:
         self._known: list[Namespace] = []
-        self._index = NamespaceIndex([])
-        self._resolved: OrderedDict[PodTerms, _Resolved] = OrderedDict()
-        self._in_thread: WeakValueDictionary[PodTerms, _Resolved] = WeakValueDictionary()
+        self._labels = LabelSets()
+        self._resolved: OrderedDict[PodTerms, PodTerms] = OrderedDict()
 
-    def resolved(
-        self, terms: PodTerms, namespaces: Mapping[str, Namespace], prepare: Callable[[PodTerms], object] | None = None
-    ) -> PodTerms:
+    def resolved(self, terms: PodTerms, namespaces: Mapping[str, Namespace]) -> PodTerms:
         """Returns the terms of the pod to place, with the namespaces that their selectors match besides those they
         name.
 
         The selector stays, and is later evaluated against no labels: one that only excludes (NotIn, DoesNotExist) thus
         matches every namespace. So does upstream, which clears the selector only in a copy of the term.
-
-        Arguments:
-            prepare: works out what else is needed of many terms, in a thread; None to do everything at once.
-
-        Raises:
-            LongWork: there are many terms, and `prepare` is given.
 
         Upstream: framework/plugins/interpodaffinity/plugin.go, mergeAffinityTermNamespacesIfNotEmpty (v1.36.2).
         """
@@ -264,44 +177,24 @@ class SelectedNamespaces:
         listed = [*namespaces.values()]
         # Comparing identical objects is fast, so that this costs little while the namespaces do not change.
         if listed != self._known:
-            self._known, self._index = listed, NamespaceIndex(listed)
+            self._known, self._labels = listed, LabelSets()
+            for namespace in listed:
+                self._labels.add(namespace.labels.items())
             self._resolved.clear()
         found = self._resolved.get(terms)
         if found is None:
-            found = self._in_thread.get(terms)
-            if found is None or found.index is not self._index:
-                found = _Resolved(self._index)
-            if found.terms is None and prepare is not None and terms.num_values > _MANY_VALUES:
-                self._in_thread[terms] = found  # several cycles may wait for it
-                raise fwk.LongWork(partial(found.resolve, terms, prepare))
-            if found.terms is None:
-                found.terms = self._index.resolved(terms)
-            self._keep(terms, found)
-        return found.terms or terms
+            found = self._resolved[terms] = replace(
+                terms,
+                affinity=tuple(map(self._with_selected, terms.affinity)),
+                anti_affinity=tuple(map(self._with_selected, terms.anti_affinity)),
+                preferred=tuple(WeightedTerm(each.weight, self._with_selected(each.term)) for each in terms.preferred),
+            )
+            if len(self._resolved) > _RESOLVED_KEPT:
+                self._resolved.popitem(last=False)
+        return found
 
-    def _keep(self, terms: PodTerms, found: "_Resolved") -> None:
-        self._resolved[terms] = found
-        num_values = sum(each.num_values for each in self._resolved)
-        while len(self._resolved) > 1 and (len(self._resolved) > _RESOLVED_KEPT or num_values > _RESOLVED_VALUES_KEPT):
-            num_values -= self._resolved.popitem(last=False)[0].num_values
-
-
-@final
-class _Resolved:
-    """The terms of a pod with the namespaces that they select."""
-
-    __slots__ = ("__weakref__", "_parses", "index", "terms")
-
-    def __init__(self, index: NamespaceIndex) -> None:
-        self.index: Final = index
-        self.terms: PodTerms | None = None
-        """None until they are resolved."""
-        self._parses = HeldParses()
-
-    def resolve(self, terms: PodTerms, prepare: Callable[[PodTerms], object], is_wanted: Callable[[], bool]) -> None:
-        """Resolves the terms unless that was done for another cycle, and holds what was prepared for them."""
-        if self.terms is None and is_wanted():
-            resolved = self.index.resolved(terms)
-            with self._parses.held():
-                prepare(resolved)
-            self.terms = resolved
+    def _with_selected(self, term: Term) -> Term:
+        if not _selects_some_namespaces(term):
+            return term
+        places = places_of(self._labels.selected(term.namespace_selector))
+        return replace(term, selected=frozenset(self._known[place].name for place in places))

@@ -38,10 +38,6 @@ class NodeResourcesBalancedAllocation(fwk.SignPlugin, fwk.PreScorePlugin, fwk.Sc
     def sign_pod(self, pod: Pod) -> tuple[int, ...]:
         return balanced_scorer_requests(pod, [name for name, _ in self._resources])
 
-    def prepare(self, state: fwk.CycleState, pod: Pod) -> None:
-        """Adds up the pod's requests."""
-        self._use(state, pod)
-
     def pre_score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Status:
         """Skips pods that request none of the resources, since they do not change the balance."""
         use = self._use(state, pod)

@@ -126,11 +126,6 @@ class NodeResourcesFit(
             return _SUCCESS_OF_THIS_POD
         return _SUCCESS if len(request.scalars) <= _FEW else _SUCCESS_OF_THIS_POD
 
-    def prepare(self, state: fwk.CycleState, pod: Pod) -> None:
-        """Adds up the pod's requests."""
-        self._requests.of(state, lambda: self._request(pod))
-        self._use(state, pod)
-
     def _request(self, pod: Pod) -> FitRequest:
         requests = filter_requests(pod)
         native = (requests.milli_cpu, requests.memory, requests.ephemeral_storage)

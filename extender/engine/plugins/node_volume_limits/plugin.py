@@ -46,10 +46,6 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
         state.write(_COUNTING, VolumeCounter(pod, volumes, snapshot, needs_drivers=self._needs_drivers))
         return fwk.PreFilterResult(fwk.SUCCESS)
 
-    def prepare(self, state: fwk.CycleState, pod: fwk.Pod) -> None:
-        """Finds the volumes of the pod that are counted."""
-        self._counted(state, pod)
-
     def _counted(self, state: fwk.CycleState, pod: fwk.Pod) -> CountedVolumes:
         return self._volumes.of(state, lambda: CountedVolumes.of(pod))
 

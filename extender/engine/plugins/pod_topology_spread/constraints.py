@@ -5,6 +5,7 @@ Upstream: framework/plugins/podtopologyspread/common.go (v1.36.2).
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final, final
 
 import msgspec
@@ -16,7 +17,6 @@ from extender.engine.snapshot.columns import LabelColumn
 from extender.engine.snapshot.matching import required_node_affinity_mask
 from extender.engine.snapshot.pod_attributes import LabelClass, PodSymbol
 from extender.engine.snapshot.tallies import Tally, classes_relevant_to
-from extender.values.objects.kept_parses import kept_for_equal
 from extender.values.objects.label_selectors import Selector, selector_of, with_requirements
 from extender.values.objects.pod import TopologySpreadConstraint
 from extender.values.objects.tolerations import find_untolerated_taint, tolerations_of
@@ -74,7 +74,7 @@ def compiled(
     return _compiled(_ENCODE(written), tuple(own.items()), action, compares_tolerations)
 
 
-@kept_for_equal(len)
+@lru_cache(maxsize=1024)
 def _compiled(
     encoded: bytes, own: tuple[tuple[str, str], ...], action: str, compares: bool
 ) -> tuple[CompiledConstraint, ...]:

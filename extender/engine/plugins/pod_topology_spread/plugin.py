@@ -82,11 +82,6 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
         state.write(_MEASURED, filtering.measure(snapshot, pod, filtering.decisive(snapshot, constraints)))
         return fwk.PreFilterResult(fwk.SUCCESS)
 
-    def prepare(self, state: fwk.CycleState, pod: fwk.Pod) -> None:
-        """Parses the pod's own constraints."""
-        for action in (DO_NOT_SCHEDULE, SCHEDULE_ANYWAY) if pod.spec.topology_spread_constraints else ():
-            self._constraints(state, pod, _NO_OBJECTS, action)
-
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         return filtering.verdicts(pod, rows, state.read(_MEASURED))
 

@@ -112,10 +112,6 @@ class VolumeBinding(
         state.write(_STATE, _State(storage, claims))
         return fwk.PreFilterResult(fwk.SUCCESS)
 
-    def prepare(self, state: fwk.CycleState, pod: fwk.Pod) -> None:
-        """Finds the claims that the pod names."""
-        self._used(state, pod)
-
     def _used(self, state: fwk.CycleState, pod: fwk.Pod) -> tuple[Volume, ...]:
         return self._with_claims.of(state, lambda: volumes_with_claims(pod))
 

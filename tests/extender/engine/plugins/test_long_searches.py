@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.engine.framework import LiveCluster, LongWork
+from extender.engine.framework import LiveCluster
+from extender.engine.framework.long_work import MAY_DEFER, LongWork
 from extender.engine.plugins.dynamic_resources import plugin as dynamic_resources
 from extender.engine.plugins.dynamic_resources.plugin import DynamicResources
 from extender.engine.snapshot import Snapshot
@@ -44,7 +45,7 @@ def snapshot_of(*objects: HasMetadata) -> Snapshot:
 
 
 def deferring(snapshot: Snapshot) -> DynamicResources:
-    return DynamicResources(handle=make_framework(live=cast("LiveCluster", snapshot), may_defer=True))
+    return DynamicResources(handle=make_framework(live=cast("LiveCluster", snapshot), shared={MAY_DEFER: True}))
 
 
 def outcome(plugin: DynamicResources, snapshots: Sequence[Snapshot], pod: Pod) -> tuple[object, int]:
@@ -143,7 +144,7 @@ def test_a_search_without_end_times_out() -> None:
     )
     snapshot = snapshot_of(make_slice(*sides, nodeName="n0"), endless)
     arguments = DynamicResourcesArgs(filter_timeout=Duration(10**9))
-    plugin = DynamicResources(arguments, make_framework(live=cast("LiveCluster", snapshot), may_defer=True))
+    plugin = DynamicResources(arguments, make_framework(live=cast("LiveCluster", snapshot), shared={MAY_DEFER: True}))
 
     result, deferred = outcome(plugin, [snapshot], pod_with("c"))
 

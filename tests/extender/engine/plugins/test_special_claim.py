@@ -25,7 +25,6 @@ from extender.engine.framework import (
     DeleteResourceClaim,
     EventResource,
     Handle,
-    LongWork,
     NodeStatuses,
     PatchPodStatus,
     Plugin,
@@ -39,6 +38,7 @@ from extender.engine.framework import (
     unresolvable,
     unschedulable,
 )
+from extender.engine.framework.long_work import MAY_DEFER, LongWork
 from extender.engine.plugins.dynamic_resources.plugin import DynamicResources
 from extender.engine.plugins.dynamic_resources.special_claim import new_special_claim, requests_and_mappings
 from extender.engine.plugins.node_resources.balanced_allocation import NodeResourcesBalancedAllocation
@@ -656,7 +656,7 @@ def test_many_devices_are_counted_in_a_thread() -> None:
         ),
     )
     cache = make_cache(make_node("n").capacity(pods=10), objects=there)
-    framework = make_framework(DynamicResources, may_defer=True)
+    framework = make_framework(DynamicResources, shared={MAY_DEFER: True})
 
     def counted() -> tuple[int, int]:
         cycle = Cycle(framework, cache.update_snapshot(), WANTING)

@@ -12,6 +12,7 @@ import pytest
 
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
+from extender.engine.framework.long_work import LongWork
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.framework import Framework
@@ -193,7 +194,7 @@ def test_a_plugin_that_blocks_runs_in_a_thread() -> None:
     The cycle raises what is to be done, and finds the answers when it begins again.
     """
     framework = framework_of(Slow, may_defer=True)
-    kept: fwk.LongWork | None = None
+    kept: LongWork | None = None
     rounds = 0
     while True:
         cycle = Cycle(framework, SNAPSHOT, POD)
@@ -201,7 +202,7 @@ def test_a_plugin_that_blocks_runs_in_a_thread() -> None:
         try:
             verdicts = cycle.run_filter_plugins(Rows.of(SNAPSHOT))
             break
-        except fwk.LongWork as long:
+        except LongWork as long:
             kept = long
         rounds += 1
         assert kept.thread == "Slow"
@@ -222,7 +223,7 @@ class Thorough(fwk.PostFilterPlugin):
     async def post_filter(
         self, state: fwk.CycleState, pod: fwk.Pod, statuses: fwk.NodeStatuses
     ) -> fwk.PostFilterResult:
-        raise fwk.LongWork(lambda is_wanted: None)
+        raise LongWork(lambda is_wanted: None)
 
 
 def test_a_plugin_may_put_off_what_it_does_for_a_pod_that_fits_nowhere() -> None:
@@ -231,7 +232,7 @@ def test_a_plugin_may_put_off_what_it_does_for_a_pod_that_fits_nowhere() -> None
     for _ in range(MOST_FAILURES):
         cycle = Cycle(framework, SNAPSHOT, POD)
         cycle.run_pre_filter_plugins()
-        with pytest.raises(fwk.LongWork):
+        with pytest.raises(LongWork):
             asyncio.run(run_post_filter_plugins(cycle, fwk.NodeStatuses(absent=fwk.unresolvable("no"))))
 
     assert not quarantines(framework).reasons()

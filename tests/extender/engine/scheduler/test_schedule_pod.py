@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from extender.engine import framework as fwk
+from extender.engine.framework.long_work import LongWork
 from extender.engine.plugins.node_resources.fit import NodeResourcesFit
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.framework import Framework
@@ -355,9 +356,9 @@ def test_an_extension_point_that_ends_in_an_error_has_a_sample_that_says_so(
 
 def test_an_extension_point_whose_plugin_works_in_a_thread_has_a_sample_once_it_has_answered() -> None:
     algorithm = SchedulingAlgorithm()
-    framework = make_framework(Answers("filter", raising(fwk.LongWork(lambda is_wanted: None))))
+    framework = make_framework(Answers("filter", raising(LongWork(lambda is_wanted: None))))
 
-    with pytest.raises(fwk.LongWork):
+    with pytest.raises(LongWork):
         algorithm.schedule_pod(Cycle(framework, numbered(2), POD.obj()))
 
     assert {labels[:2]: count for labels, count in algorithm.metrics.points.counts().items()} == {

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from extender.engine import framework as fwk
+from extender.engine.framework.long_work import LongWork
 from extender.engine.scheduler.scheduler import Scheduler
 from extender.engine.scheduler.world import BindsInFlight
 from extender.testing import PodBuilder, make_node, make_pod
@@ -108,7 +109,7 @@ class Thorough(fwk.FilterPlugin, fwk.BindPlugin):
                 self.may_end.acquire()
                 self.rounds[pod.name] = self.rounds.get(pod.name, 0) + 1
 
-            raise fwk.LongWork(work)
+            raise LongWork(work)
         return fwk.accept(len(rows))
 
     async def bind(self, state: fwk.CycleState, pod: Pod, node: str) -> fwk.Status:

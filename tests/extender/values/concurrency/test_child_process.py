@@ -180,8 +180,11 @@ def test_expressions_that_need_a_process_of_their_own_get_one_in_the_child() -> 
 
 
 def test_an_event_loop_and_threads_of_its_own_work_in_the_child() -> None:
+    async def shout() -> str:
+        return "!"
+
     async def story() -> str:
-        return await asyncio.to_thread(str, 5) + await with_long_work(lambda: "!")
+        return await asyncio.to_thread(str, 5) + await with_long_work(shout)
 
     async def outer() -> str:
         return await in_child(lambda: asyncio.run(story()))
