@@ -171,7 +171,7 @@ def disks_used(volumes: Iterable[Volume]) -> dict[Disk, bool]:
     return disks
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _disks_of_class(used: PodSymbol) -> Mapping[Disk, bool]:
     return disks_used(used.disks()) if isinstance(used, VolumeClass) else {}
 

@@ -83,15 +83,7 @@ class LabelClasses:
                 selector = budget.spec.parsed_selector
                 if selector.requirements:  # an empty selector protects nothing
                     possible.append((budget, selector, classes))
-        # Selectors may be as long as the labels of pods: what is shorter is looked at as a whole.
-        num_labels = sum(len(each.labels) for each in self._classes)
-        has_few_keys = sum(len(selector.requirements) for _, selector, _ in possible) <= num_labels
-        keys = (
-            {requirement.key for _, selector, _ in possible for requirement in selector.requirements}
-            if has_few_keys
-            else None
-        )
-        sets = LabelSets(keys)
+        sets = LabelSets({requirement.key for _, selector, _ in possible for requirement in selector.requirements})
         for each in self._classes:
             sets.add(each.labels)
         for budget, selector, classes in possible:

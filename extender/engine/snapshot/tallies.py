@@ -55,7 +55,7 @@ Move = tuple[tuple[int, ...], int, int]
 
 @runtime_checkable
 class NamesValues(Protocol):
-    """A part of a question that may be long: a pod of a megabyte has tens of thousands of terms."""
+    """A part of a question that may be long: a pod may have hundreds of terms."""
 
     @property
     def num_values(self) -> int:

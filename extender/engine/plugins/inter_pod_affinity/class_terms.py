@@ -38,7 +38,7 @@ class AlikeTerms:
     """Their numbers by topology key."""
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def indexed_terms(pods: AffinityClass) -> Mapping[TermKey, Sequence[AlikeTerms]]:
     """Returns the terms of a class by what an incoming pod must have for them to match; those that match no pod are
     left out.

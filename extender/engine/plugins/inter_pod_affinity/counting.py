@@ -28,7 +28,7 @@ class Question(NamedTuple):
 
 @final
 class TermsOfQuestion:
-    """Terms as a part of a key that is looked up in each cycle: hashing thousands of terms takes long."""
+    """Terms as a part of a key that is looked up in each cycle: their hash is worked out once."""
 
     __slots__ = ("_hash", "_num_values", "_terms")
 
@@ -74,8 +74,8 @@ class WeightOfTerms:
 
 
 def all_match(terms: Iterable[Term]) -> WeightOfTerms:
-    """Returns whether all of these terms match a pod, as a weight. Of thousands of terms that match the same pods one
-    is looked at.
+    """Returns whether all of these terms match a pod, as a weight. Of terms that match the same pods one is
+    looked at.
     """
     unlike = {(term.selector, term.namespaces, term.namespace_selector): WeightedTerm(1, term) for term in terms}
     return WeightOfTerms(TermWeights([*unlike.values()]), len(unlike))
@@ -144,7 +144,7 @@ class TermQuestions:
         """The numbers of those terms."""
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def questions_of(terms: PodTerms) -> TermQuestions:
     """Returns the questions about the terms, whose namespaces must be resolved; see `SelectedNamespaces`."""
     return TermQuestions(terms)

@@ -1,4 +1,4 @@
-"""TermWeights: which of thousands of terms match a class of pods, without comparing it with each."""
+"""TermWeights: which of many terms match a class of pods, without comparing it with each."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

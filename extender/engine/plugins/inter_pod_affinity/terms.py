@@ -5,7 +5,7 @@ Upstream: kube-scheduler/framework/types.go, AffinityTerm; pkg/scheduler/framewo
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, TypeVar, final
 
@@ -64,7 +64,7 @@ class WeightedTerm:
 class PodTerms:
     """All terms of a pod. The terms of an invalid stanza are missing, and `error` has the reason.
 
-    Two are never equal: they are keys of caches, and comparing thousands of terms takes long.
+    Two are never equal: they are keys of caches, which compare none.
     """
 
     affinity: tuple[Term, ...] = ()
@@ -75,18 +75,12 @@ class PodTerms:
     error: str = ""
     select_namespaces: bool = False
     """True if a term selects namespaces by their labels; see `SelectedNamespaces`."""
-    num_values: int = field(init=False)
-    """The number of values that all terms name."""
-
-    def __post_init__(self) -> None:
-        each = (*self.affinity, *self.anti_affinity, *(weighted.term for weighted in self.preferred))
-        object.__setattr__(self, "num_values", sum(term.num_values for term in each))
 
 
 NO_TERMS: Final = PodTerms()
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def required_affinity_terms(pods: AffinityClass) -> tuple[Term, ...]:
     """Returns the required affinity terms of this class.
 
@@ -97,7 +91,7 @@ def required_affinity_terms(pods: AffinityClass) -> tuple[Term, ...]:
     return tuple(_term(written, pods.namespace) for written in required_terms(affinity))
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def required_anti_affinity_terms(pods: AffinityClass) -> tuple[Term, ...]:
     """Returns the required anti-affinity terms of this class.
 
@@ -108,7 +102,7 @@ def required_anti_affinity_terms(pods: AffinityClass) -> tuple[Term, ...]:
     return tuple(_term(written, pods.namespace) for written in required_terms(anti_affinity))
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def terms_of(pods: AffinityClass) -> PodTerms:
     """Returns the terms of this class, as in the specs of its pods."""
     affinity, anti_affinity = pods.affinity()

@@ -74,7 +74,7 @@ def compiled(
     return _compiled(_ENCODE(written), tuple(own.items()), action, compares_tolerations)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _compiled(
     encoded: bytes, own: tuple[tuple[str, str], ...], action: str, compares: bool
 ) -> tuple[CompiledConstraint, ...]:
