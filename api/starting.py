@@ -294,9 +294,8 @@ def _options(
         disabled_metrics=_disabled_metrics(settings),
         dropped_log_lines=STDERR.dropped,
         admits=partial(TrialRegistry, features=settings.features),
-        taps=taps,
+        taps=taps if tracer is None else (*taps, Tap(reporter=TraceReporter(records))),
         tracer=tracer,
-        reporters=() if tracer is None else (TraceReporter(records),),
     )
 
 

@@ -67,8 +67,6 @@ class LiveOptions:
     """What else attaches to the cluster and the scheduler, such as a recording."""
     tracer: Tracer | None = None
     """Traces attempts; None if nothing is traced."""
-    reporters: Sequence[Reporter] = ()
-    """They are told of decisions, after the records."""
 
 
 @asynccontextmanager
@@ -154,13 +152,13 @@ def _assembled(
     """
     dispatcher = ApiDispatcher(client, rng=rng, instance=socket.gethostname(), fence=fence)
     informers, cluster = Informers(client, rng=rng), Cluster()
+    reporter = _told(records, *(tap.reporter for tap in options.taps if tap.reporter is not None))
     scheduling: Scheduling | None = None
     if options.decides:
         tapped: fwk.Dispatcher = dispatcher
         chance = rng
         for tap in options.taps:
             tapped, chance = tap.dispatcher(tapped), tap.chance(chance)
-        listening = [tap.reporter for tap in options.taps if tap.reporter is not None]
         scheduling = assemble_scheduler(
             configuration,
             cluster,
@@ -169,7 +167,7 @@ def _assembled(
             transports=options.transports,
             through=partial(_through, options.taps),
             fence=fence,
-            reporter=_told(records, *listening, *options.reporters),
+            reporter=reporter,
             tracer=options.tracer,
             max_in_unschedulable_pods=options.max_in_unschedulable_pods,
         )
@@ -189,7 +187,7 @@ def _assembled(
         cluster,
         is_ready=lambda: informers.has_synced and not informers.is_stale(loop.time()),
         dispatcher=dispatcher,
-        reporter=_told(records, *options.reporters),
+        reporter=reporter,
     )
     feed.subscribe(verbs.changed)
     for tap in options.taps:

@@ -1,4 +1,4 @@
-"""Tap: how a recording, or a scheduler that decides beside another one, attaches to a backend."""
+"""Tap: how something attaches to a backend, such as a recording, or a scheduler that decides beside another one."""
 
 import random
 from collections.abc import Callable, Coroutine, Iterable
@@ -42,7 +42,7 @@ class Tap:
     changed: Subscriber = _unheard
     """Hears of every change of the cluster, after the scheduler."""
     reporter: Reporter | None = None
-    """Hears what the scheduler decides, after the records."""
+    """Hears what is decided, after the records."""
     dispatcher: Callable[[fwk.Dispatcher], fwk.Dispatcher] = _same_dispatcher
     """Returns what the scheduler's writes go through."""
     chance: Callable[[random.Random], random.Random] = _same_chance
