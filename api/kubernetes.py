@@ -45,10 +45,10 @@ class KubernetesApp:
             return
         if self._requests >= MAX_REQUESTS:
             raise _too_many("requests")
-        # Long requests wait for each other, and answers for callers to read them; some are large.
+        # Answers wait for callers to read them; some are large.
         self._requests += 1
         try:
-            answer = await self._api.respond(_request(scope, body))
+            answer = self._api.handle(_request(scope, body))
             if not isinstance(answer, StreamResponse):
                 await _whole(answer, send)
                 return

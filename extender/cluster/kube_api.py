@@ -1,14 +1,13 @@
-"""Kubernetes' REST semantics over an ObjectRegistry: `KubeApi.respond` answers one request. There is no HTTP server in
+"""Kubernetes' REST semantics over an ObjectRegistry: `KubeApi.handle` answers one request. There is no HTTP server in
 here.
 
 Upstream: apiserver/pkg/endpoints, installer.go, handlers (v1.36.2).
 """
 
-import asyncio
 import logging
 import uuid
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import AsyncGenerator, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final, final
 
 import orjson
@@ -17,7 +16,6 @@ from extender.cluster import statuses
 from extender.cluster.api_resources import BINDINGS, Object, Resource
 from extender.cluster.patches.patch_types import TYPES, Patch
 from extender.cluster.registry import pod_subresources
-from extender.cluster.registry.long_writes import LONG, LongWrites
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.requests import media_types, request_bodies, request_options
 from extender.cluster.requests.media_types import Form
@@ -29,14 +27,10 @@ from extender.cluster.responses.response import Presenter, Response, StreamRespo
 from extender.cluster.schema import api_types
 from extender.cluster.statuses import ApiStatus
 from extender.cluster.store import list_pages, selections, versions, watch_streams
-from extender.values.concurrency.abandoned import in_thread
 from extender.values.golang.schema import read_as, type_meta
 
 MIN_WATCH_SECONDS: Final = 1800
 """The shortest duration of a watch that names none; the longest is twice as much. Upstream: MinRequestTimeout."""
-
-LONG_SELECTOR: Final = 4096
-"""Characters of the selectors of a list or watch; of so many a millisecond or two are needed for reading them."""
 
 HEALTH_PATHS: Final = ("/healthz", "/livez", "/readyz")
 
@@ -49,8 +43,6 @@ class _Call:
     request: Request
     info: RequestInfo
     form: Form
-    selected: selections.ObjectSelection | None
-    """What the selectors of the query select, if their text is long; None if they are still to be read."""
 
     @property
     def resource(self) -> Resource:
@@ -60,21 +52,6 @@ class _Call:
     def place(self) -> tuple[Resource, str, str]:
         """The resource, the namespace and the name that are asked for."""
         return self.info.resource, self.info.namespace, self.info.name
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    """What a request has led to, before it is put into an answer."""
-
-    shown: Callable[[], Response]
-    """Is called when a write is done, because only then is its resourceVersion known."""
-    is_long: bool = False
-    """To prepare and to show it takes long, and can be done in a thread."""
-    prepare: Callable[[], object] = lambda: None
-    """Is called before the steps."""
-    steps: Iterable[None] = ()
-    """What is still to be done; others may have their turn after each."""
 
 
 @final
@@ -88,93 +65,34 @@ class KubeApi:
     def __init__(self, registry: ObjectRegistry, *, address: str = "") -> None:
         self.registry: Final = registry
         self._address = address
-        self._long: Final = LongWrites(registry)
-
-    async def respond(self, request: Request) -> Response | StreamResponse:
-        """Returns the answer, as `handle` does. What takes long is worked out in a thread, so that others are answered
-        meanwhile.
-        """
-        try:
-            place = self._long_write(request)
-            if place is not None:
-                return self._completed(
-                    request, await self._long.done(*place, lambda beside: self._beside(beside)._answer(request))
-                )
-            found = self._answer(request, await self._long_selection(request))
-            if isinstance(found, _Outcome):
-                if found.is_long and found.steps:
-                    async with self._long.turn:
-                        await in_thread(lambda _: found.prepare())
-                for _ in found.steps:
-                    await asyncio.sleep(0)
-                if found.is_long:
-                    async with self._long.turn:
-                        return self._completed(request, await in_thread(lambda _: found.shown()))
-            return self._completed(request, found)
-        except Exception as error:
-            return self._refused(request, error)
 
     def handle(self, request: Request) -> Response | StreamResponse:
-        """Returns the answer, however long it takes. A watch begins now, even if its first chunk is asked for later."""
+        """Returns the answer. A watch begins now, even if its first chunk is asked for later."""
         try:
-            found = self._answer(request)
-            if isinstance(found, _Outcome):
-                for _ in found.steps:
-                    pass
-            return self._completed(request, found)
+            answer = self._answer(request)
         except Exception as error:
-            return self._refused(request, error)
-
-    def _long_write(self, request: Request) -> tuple[Resource, str] | None:
-        """Returns the resource and the name of what a request writes if that takes long; None for all other
-        requests.
-        """
-        info = request_info(request, self.registry.features) if request.method in ("POST", "PUT", "PATCH") else None
-        if info is None or info.resource is BINDINGS or (info.verb == "create" and info.subresource):
-            return None
-        former = self.registry.store.get(info.resource, info.namespace, info.name)
-        length = len(request.body) + (0 if former is None else len(former.body))
-        return (info.resource, info.name) if length > LONG else None
-
-    def _beside(self, registry: ObjectRegistry) -> "KubeApi":
-        return KubeApi(registry, address=self._address)
-
-    async def _long_selection(self, request: Request) -> selections.ObjectSelection | None:
-        """Returns what the selectors of a request select if it takes long to read them; None for all other requests."""
-        texts = [request_options.text(request.query, name) for name in ("labelSelector", "fieldSelector")]
-        info = request_info(request, self.registry.features) if sum(map(len, texts)) > LONG_SELECTOR else None
-        if info is None or info.verb not in ("list", "deletecollection"):
-            return None
-        async with self._long.turn:
-            return await in_thread(lambda _: selections.selection(info.resource, *texts))
-
-    def _refused(self, request: Request, error: Exception) -> Response | StreamResponse:
-        if isinstance(error, ApiStatus):
-            return self._completed(request, _json(error.code, error.as_object(), error.headers))
-        # No request may end the service.
-        logger.error("%r %r", request.method, request.path, exc_info=error)
-        return self._completed(
-            request, _json(500, statuses.internal_error("the request could not be processed").as_object())
-        )
-
-    def _completed(self, request: Request, found: "Response | StreamResponse | _Outcome") -> Response | StreamResponse:
-        answer = found.shown() if isinstance(found, _Outcome) else found
+            answer = self._refusal(request, error)
         headers = {"Audit-Id": self._audit_id(request), "Cache-Control": "no-cache, private", **answer.headers}
         if isinstance(answer, StreamResponse):
             return StreamResponse(answer.status, answer.chunks, headers)
         return Response(answer.status, b"" if request.method == "HEAD" else answer.body, headers)
 
+    def _refusal(self, request: Request, error: Exception) -> Response:
+        if isinstance(error, ApiStatus):
+            return _json(error.code, error.as_object(), error.headers)
+        # No request may end the service.
+        logger.error("%r %r", request.method, request.path, exc_info=error)
+        return _json(500, statuses.internal_error("the request could not be processed").as_object())
+
     def _audit_id(self, request: Request) -> str:
         return request.headers.get("audit-id") or str(uuid.UUID(int=self.registry.rng.getrandbits(128), version=4))
 
-    def _answer(
-        self, request: Request, selected: selections.ObjectSelection | None = None
-    ) -> Response | StreamResponse | _Outcome:
+    def _answer(self, request: Request) -> Response | StreamResponse:
         info = request_info(request, self.registry.features)
         if info is None:
             return self._document(request)
         form = media_types.accepted(request.headers.get("accept", ""))
-        return self._VERBS[info.verb](self, _Call(request, info, form, selected))
+        return self._VERBS[info.verb](self, _Call(request, info, form))
 
     def _document(self, request: Request) -> Response:
         if request.path in HEALTH_PATHS:
@@ -197,7 +115,7 @@ class KubeApi:
 
     # --- reading
 
-    def _get(self, call: _Call) -> Response | _Outcome:
+    def _get(self, call: _Call) -> Response:
         asked = list_pages.parse_resource_version(request_options.text(call.request.query, "resourceVersion"))
         store = self.registry.store
         if asked > store.resource_version:
@@ -209,22 +127,18 @@ class KubeApi:
             raise statuses.not_found(call.resource, call.info.name)
         return Response(200, versions.body(call.resource, stored), {"Content-Type": media_types.JSON})
 
-    def _list(self, call: _Call) -> StreamResponse | _Outcome:
+    def _list(self, call: _Call) -> Response | StreamResponse:
         options = request_options.list_options(call.request.query, watch=call.info.is_watch)
-        selected = call.selected or selections.selection(call.resource, options.label_selector, options.field_selector)
+        selected = selections.selection(call.resource, options.label_selector, options.field_selector)
         if call.info.name:
             selected = selections.named(call.resource, selected, call.info.name)
         if options.watch:
             return self._watch(call, options, selected)
-        pending = list_pages.page(self.registry.store, call.resource, call.info.namespace, selected, options)
-        return self._listed(call, pending)
+        page = list_pages.page(self.registry.store, call.resource, call.info.namespace, selected, options)
+        return self._listed(call, page)
 
-    def _listed(self, call: _Call, pending: list_pages.PendingPage) -> _Outcome:
-        presenter = self._presenter(call)
-        is_long = pending.is_long(shows_stored=presenter.shows_stored)
-        return _Outcome(
-            lambda: Response(200, presenter.listed(pending.page()), {"Content-Type": media_types.JSON}), is_long
-        )
+    def _listed(self, call: _Call, page: list_pages.Page) -> Response:
+        return Response(200, self._presenter(call).listed(page), {"Content-Type": media_types.JSON})
 
     def _watch(
         self, call: _Call, options: request_options.ListOptions, selected: selections.ObjectSelection
@@ -250,7 +164,7 @@ class KubeApi:
 
     # --- writing
 
-    def _create(self, call: _Call) -> _Outcome:
+    def _create(self, call: _Call) -> Response:
         media_type = self._media_type(call)
         body = _limited(call.request)
         write = self._write_options(call, "CreateOptions")
@@ -265,7 +179,7 @@ class KubeApi:
             obj = self.registry.create(call.resource, namespace, self._typed(call, body, media_type), write)
         return self._shown(call, 201, obj, write)
 
-    def _update(self, call: _Call) -> _Outcome:
+    def _update(self, call: _Call) -> Response:
         body = _limited(call.request)
         write = self._write_options(call, "UpdateOptions")
         media_type = self._media_type(call)
@@ -277,7 +191,7 @@ class KubeApi:
         obj = self.registry.update(*call.place, raw, write, subresource=subresource)
         return self._shown(call, 201 if write.created else 200, obj, write)
 
-    def _patch(self, call: _Call) -> _Outcome:
+    def _patch(self, call: _Call) -> Response:
         media_type = media_types.of_body(call.request.headers.get("content-type", ""), TYPES)
         body = _limited(call.request)
         write = self._write_options(call, "PatchOptions", is_apply=media_type == TYPES[-1])
@@ -289,40 +203,24 @@ class KubeApi:
         obj = self.registry.patch(*call.place, Patch(media_type, value), write, subresource=call.info.subresource)
         return self._shown(call, 201 if write.created else 200, obj, write)
 
-    def _delete(self, call: _Call) -> _Outcome:
+    def _delete(self, call: _Call) -> Response:
         options = self._delete_options(call)
         result = self.registry.delete(*call.place, options)
-        if call.form.shape:
-            result = orjson.loads(orjson.dumps(result))  # to show a part of it, all of it has to be decoded
         is_left = self.registry.store.get(*call.place) is not None
         # Only requests with orphanDependents learn that the deletion was accepted, but is not done. Upstream:
         # handlers/delete.go.
         return self._shown(call, 202 if is_left and options.get("orphanDependents") is False else 200, result)
 
-    def _delete_collection(self, call: _Call) -> _Outcome:
+    def _delete_collection(self, call: _Call) -> Response:
         list_options = request_options.list_options(call.request.query)
-        selected = call.selected or selections.selection(
-            call.resource, list_options.label_selector, list_options.field_selector
-        )
+        selected = selections.selection(call.resource, list_options.label_selector, list_options.field_selector)
         options = self._delete_options(call)
-        pending = list_pages.page(self.registry.store, call.resource, call.info.namespace, selected, list_options)
-        return replace(
-            self._listed(call, pending), prepare=pending.page, steps=self._deleting(call.resource, pending, options)
-        )
-
-    def _deleting(self, resource: Resource, pending: list_pages.PendingPage, options: Object) -> Iterator[None]:
-        length = 0
-        for stored in pending.page().objects:
-            try:
-                self.registry.delete(resource, stored.namespace, stored.name, options)
-            except ApiStatus as refusal:
-                if refusal.code != 404:
-                    raise
-            # To delete a small object takes as long as to decode a kilobyte.
-            length += 1000 + len(stored.body)
-            if length > LONG:
-                yield
-                length = 0
+        page = list_pages.page(self.registry.store, call.resource, call.info.namespace, selected, list_options)
+        for stored in page.objects:
+            # Of a page as it was earlier some may be gone.
+            if self.registry.store.get(call.resource, stored.namespace, stored.name) is not None:
+                self.registry.delete(call.resource, stored.namespace, stored.name, options)
+        return self._listed(call, page)
 
     def _write_options(self, call: _Call, kind: str, *, is_apply: bool = False) -> WriteOptions:
         return request_options.write_options(
@@ -354,11 +252,11 @@ class KubeApi:
         resource = call.resource
         return request_bodies.typed(body, media_type, resource.group, resource.version, resource.kind)
 
-    def _shown(self, call: _Call, code: int, obj: Object, write: WriteOptions | None = None) -> _Outcome:
+    def _shown(self, call: _Call, code: int, obj: Object, write: WriteOptions | None = None) -> Response:
         headers = {"Content-Type": media_types.JSON}
         if write is not None and write.warnings:
             headers["Warning"] = ", ".join(map(_warning, dict.fromkeys(write.warnings)))
-        return _Outcome(lambda: Response(code, self._presenter(call).one(obj), headers))
+        return Response(code, self._presenter(call).one(obj), headers)
 
     def _presenter(self, call: _Call) -> Presenter:
         kind = "Scale" if call.info.subresource == "scale" else ""
@@ -366,7 +264,7 @@ class KubeApi:
             call.resource, call.form, request_options.text(call.request.query, "includeObject"), self.registry.now, kind
         )
 
-    _VERBS: Final[Mapping[str, Callable[["KubeApi", _Call], Response | StreamResponse | _Outcome]]] = {
+    _VERBS: Final[Mapping[str, Callable[["KubeApi", _Call], Response | StreamResponse]]] = {
         "get": _get,
         "list": _list,
         "create": _create,

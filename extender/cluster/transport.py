@@ -19,7 +19,7 @@ class EmbeddedTransport(httpx.AsyncBaseTransport):
         self._api: Final = api
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        answer = await self._api.respond(
+        answer = self._api.handle(
             Request(
                 request.method,
                 unquote(request.url.raw_path.partition(b"?")[0].decode("ascii"), errors="replace"),

@@ -19,7 +19,7 @@ from extender.cluster.api_resources import (
     Object,
     Resource,
 )
-from extender.cluster.store.object_store import Objects
+from extender.cluster.store.object_store import ObjectStore
 
 IMMORTAL_NAMESPACES: Final = ("default", "kube-system", "kube-public")
 TOPOLOGY_LABELS: Final = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
@@ -32,7 +32,7 @@ _DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
 _OLD_DEFAULT_CLASS: Final = "storageclass.beta.kubernetes.io/is-default-class"
 
 
-def admit_create(store: Objects, resource: Resource, namespace: str, obj: Object) -> None:
+def admit_create(store: ObjectStore, resource: Resource, namespace: str, obj: Object) -> None:
     """Completes a new object in place.
 
     Raises:
@@ -54,7 +54,7 @@ def admit_create(store: Objects, resource: Resource, namespace: str, obj: Object
         _default_storage_class(store, obj)
 
 
-def admit_update(store: Objects, resource: Resource, new: Object, old: Object, subresource: str) -> None:
+def admit_update(store: ObjectStore, resource: Resource, new: Object, old: Object, subresource: str) -> None:
     """Completes an updated object in place.
 
     Raises:
@@ -77,13 +77,13 @@ def admit_delete(resource: Resource, name: str) -> None:
         raise statuses.forbidden(resource, name, "this namespace may not be deleted")
 
 
-def topology_labels(store: Objects, node: str) -> dict[str, str]:
+def topology_labels(store: ObjectStore, node: str) -> dict[str, str]:
     """Returns the labels of a node that a pod bound to it gets. Upstream: podtopologylabels, admitBinding."""
     stored = store.get(NODES, "", node)
     return {} if stored is None else {name: stored.labels[name] for name in TOPOLOGY_LABELS if name in stored.labels}
 
 
-def _check_namespace(store: Objects, resource: Resource, namespace: str, obj: Object) -> None:
+def _check_namespace(store: ObjectStore, resource: Resource, namespace: str, obj: Object) -> None:
     stored = store.get(NAMESPACES, "", namespace)
     if stored is None:
         raise statuses.not_found(NAMESPACES, namespace)
@@ -107,7 +107,7 @@ def _name_of(obj: Object) -> str:
     return str(obj["metadata"].get("name") or "")
 
 
-def _resolve_priority(store: Objects, pod: Object) -> None:
+def _resolve_priority(store: ObjectStore, pod: Object) -> None:
     spec, found = pod["spec"], _class_of(store, PODS, pod)
     priority, policy = 0, "PreemptLowerPriority"
     if found is not None:
@@ -129,7 +129,7 @@ def _resolve_priority(store: Objects, pod: Object) -> None:
     spec["priority"], spec["preemptionPolicy"] = priority, policy
 
 
-def _resolve_group_priority(store: Objects, group: Object) -> None:
+def _resolve_group_priority(store: ObjectStore, group: Object) -> None:
     """Computes the priority of a group from its class. A field that was dropped because its feature is off stays
     away.
     """
@@ -148,7 +148,7 @@ def _resolve_group_priority(store: Objects, group: Object) -> None:
     spec["priority"] = priority
 
 
-def _class_of(store: Objects, resource: Resource, obj: Object) -> Object | None:
+def _class_of(store: ObjectStore, resource: Resource, obj: Object) -> Object | None:
     """Returns the PriorityClass that the object names, else the default one, whose name it gets then; None if there is
     none.
     """
@@ -164,13 +164,13 @@ def _class_of(store: Objects, resource: Resource, obj: Object) -> Object | None:
     return found
 
 
-def _global_default(store: Objects) -> Object | None:
+def _global_default(store: ObjectStore) -> Object | None:
     """The default class; of several, the one with the lowest value. Upstream: getDefaultPriorityClass."""
     classes = [obj for stored in store.read(PRIORITY_CLASSES) if (obj := stored.decoded()).get("globalDefault")]
     return min(classes, key=lambda each: int(each.get("value", 0)), default=None)
 
 
-def _check_global_default(store: Objects, priority_class: Object) -> None:
+def _check_global_default(store: ObjectStore, priority_class: Object) -> None:
     if not priority_class.get("globalDefault"):
         return
     existing = _global_default(store)
@@ -197,7 +197,7 @@ def _tolerate_node_trouble(pod: Object) -> None:
             tolerations = pod["spec"]["tolerations"] = [*tolerations, added]
 
 
-def _default_storage_class(store: Objects, claim: Object) -> None:
+def _default_storage_class(store: ObjectStore, claim: Object) -> None:
     """The newest default class; among those of one second, the first by name. Upstream: storage/util,
     GetDefaultClass.
     """

@@ -8,7 +8,7 @@ resource/v1; pkg/util/parsers/parsers.go, ParseImageName (v1.36.2).
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Final
 
@@ -25,15 +25,12 @@ _SESSION_AFFINITY_SECONDS: Final = 10800
 _HOUR: Final = 3600
 
 
-def set_defaults(resource: Resource, obj: Object, kept: Collection[str] = ()) -> None:
+def set_defaults(resource: Resource, obj: Object) -> None:
     """Fills in the defaults of an object that `api_types.read` returned, in place.
-
-    Arguments:
-        kept: the members that have their defaults already.
 
     Upstream: the SetObjectDefaults functions, and the conversions between v1 and internal types.
     """
-    _fill_struct(api_types.type_of(resource), obj, kept)
+    _fill_struct(api_types.type_of(resource), obj)
 
 
 def _fill(of: GoType, value: Any) -> None:
@@ -51,7 +48,7 @@ def _fill(of: GoType, value: Any) -> None:
             _fill(of.value, item)
 
 
-def _fill_struct(struct: Struct, obj: Object, kept: Collection[str] = ()) -> None:
+def _fill_struct(struct: Struct, obj: Object) -> None:
     rule = _RULES.get(struct.name)
     if rule is not None:
         rule(obj)
@@ -60,7 +57,7 @@ def _fill_struct(struct: Struct, obj: Object, kept: Collection[str] = ()) -> Non
             # An empty default means nothing for a field that is left out when it is empty.
             if field.default or field.presence is not Presence.OMIT:
                 obj[name] = field.default
-        elif name in obj and name not in kept:
+        elif name in obj:
             _fill(field.type, obj[name])
 
 

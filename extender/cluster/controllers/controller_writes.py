@@ -1,10 +1,7 @@
 """The writes that controllers ask for, as values, and the function that performs them."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
-
-import orjson
 
 from extender.cluster.api_resources import Object, Resource
 from extender.cluster.controllers.seen_objects import Seen
@@ -39,13 +36,10 @@ class Update:
 class Report:
     """Replaces an object without validation and managedFields, which is ten times cheaper. Kubelets report on every
     bound pod so.
-
-    Attributes:
-        changed: returns the object as it is to be, given a copy of it as it was seen. May be called in a thread.
     """
 
     seen: Seen
-    changed: Callable[[Object], Object]
+    obj: Object
 
 
 @final
@@ -80,54 +74,40 @@ class LookAgain:
     seconds: float
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Looked:
-    """Writes nothing; says how many pods were looked at, so that other tasks get their turn between two parts of
-    many.
-    """
-
-    pods: int
-
-
 Write = Create | Update | Report | Delete | DeleteAll
-Step = Write | LookAgain | Looked
+Step = Write | LookAgain
 
 
-def perform(registry: ObjectRegistry, write: Create | Update | Report | Delete, author: str) -> None:
+def perform(registry: ObjectRegistry, write: Write, author: str) -> None:
     """Performs a write in the name of `author`. An object that is to be deleted may be gone already.
 
     Raises:
         ApiStatus: the API refuses.
     """
-    if isinstance(write, Create):
-        registry.create(write.resource, write.namespace, write.obj, WriteOptions(manager=author))
-        return
-    seen = write.seen
-    if isinstance(write, Report):
-        registry.report(seen.resource, seen.namespace, seen.name, write.changed(seen.content()))
-        return
-    if isinstance(write, Update):
-        options = WriteOptions(manager=author)
-        registry.update(seen.resource, seen.namespace, seen.name, write.obj, options, subresource=write.subresource)
-        return
-    deletion: Object = {"preconditions": {"uid": seen.uid}, "propagationPolicy": write.propagation}
-    if write.grace is not None:
-        deletion["gracePeriodSeconds"] = write.grace
+    match write:
+        case Create(resource, namespace, obj):
+            registry.create(resource, namespace, obj, WriteOptions(manager=author))
+        case Update(seen, obj, subresource):
+            options = WriteOptions(manager=author)
+            registry.update(seen.resource, seen.namespace, seen.name, obj, options, subresource=subresource)
+        case Report(seen, obj):
+            registry.report(seen.resource, seen.namespace, seen.name, obj)
+        case Delete(seen, grace, propagation):
+            _delete(registry, seen, grace, propagation)
+        case DeleteAll(resource, namespace):
+            for stored in registry.store.read(resource, namespace):
+                registry.delete(resource, stored.namespace, stored.name)
+
+
+def _delete(registry: ObjectRegistry, seen: Seen, grace: int | None, propagation: str) -> None:
+    options: Object = {"preconditions": {"uid": seen.uid}, "propagationPolicy": propagation}
+    if grace is not None:
+        options["gracePeriodSeconds"] = grace
     try:
-        registry.delete(seen.resource, seen.namespace, seen.name, deletion)
+        registry.delete(seen.resource, seen.namespace, seen.name, options)
     except ApiStatus as refusal:
         if refusal.code != 404:
             raise
-
-
-def num_bytes(write: Create | Update | Report | Delete) -> int:
-    """Returns how long what is read and validated for a write is about. To delete something takes no longer if it is
-    long.
-    """
-    if isinstance(write, Create):
-        return len(orjson.dumps(write.obj))
-    return len(write.seen.raw) if isinstance(write, Update | Report) else 0
 
 
 def adopted(seen: Seen, owner: Seen) -> Update:

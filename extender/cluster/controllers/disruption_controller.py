@@ -9,7 +9,6 @@ Upstream: pkg/controller/disruption/disruption.go; component-helpers/apps/poddis
 from collections import defaultdict
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from itertools import islice
 from typing import Final, final
 
 from extender.cluster.api_resources import (
@@ -22,7 +21,7 @@ from extender.cluster.api_resources import (
     of_kind,
 )
 from extender.cluster.controllers.controller_loop import SETTLING, Controller, ControllerContext, Steps
-from extender.cluster.controllers.controller_writes import LookAgain, Looked, Update
+from extender.cluster.controllers.controller_writes import LookAgain, Update
 from extender.cluster.controllers.pod_tallies import PodTallies, PodTally, is_healthy
 from extender.cluster.controllers.seen_objects import Key, Seen, SeenOwner, SeenPod
 from extender.cluster.registry.conditions import condition, with_condition
@@ -36,10 +35,6 @@ _WITHOUT_SCALE: Final = ("DaemonSet", "Job", "Node")
 """Kinds that own pods and have no scale subresource, so that upstream does not know the expected number of pods."""
 _STALE: Final = timedelta(minutes=2)
 """The time after which a pod that was announced as a victim must be deleted. Upstream: stalePodDisruptionTimeout."""
-
-
-_SELECTORS_AT_ONCE: Final = 500
-"""The number of selectors that are matched at once, which takes a millisecond or two."""
 
 
 class _NoScaleError(Exception):
@@ -97,13 +92,13 @@ class Disruption(Controller):
     def reconcile(self, key: Key) -> Steps:
         namespace, name = key
         if not name:
-            yield from self._reconcile_changed(namespace)
+            self._look_at_budgets(namespace)
             return
         seen, selector = self.cluster.get(POD_DISRUPTION_BUDGETS, *key), self._selectors[namespace].get(name)
         if seen is None or selector is None:
             return
         content = seen.content()
-        tally, num_looked_at = self._pods[namespace].of(selector)
+        tally = self._pods[namespace].of(selector)
         again = None
         try:
             expected = self._expected(namespace, tally) if needs_scale(content["spec"]) else tally.total
@@ -119,17 +114,14 @@ class Disruption(Controller):
             yield Update(seen, content | {"status": status}, "status")
         if again is not None:
             yield LookAgain(again)
-        yield Looked(num_looked_at)
 
-    def _reconcile_changed(self, namespace: str) -> Steps:
-        """Looks at the budgets of which pods have changed."""
+    def _look_at_budgets(self, namespace: str) -> None:
+        """Queues the budgets of which pods have changed."""
         pods = self._pods[namespace]
-        changed, selectors = pods.take_changed(), iter([*self._selectors[namespace].items()])
-        while part := [*islice(selectors, _SELECTORS_AT_ONCE)]:
-            for name, selector in part:
-                if pods.selected(selector) & changed:
-                    self.queue.add((namespace, name))
-            yield Looked(len(part))
+        changed = pods.take_changed()
+        for name, selector in self._selectors[namespace].items():
+            if pods.selected(selector) & changed:
+                self.queue.add((namespace, name))
         pods.drop_empty()
         if pods.is_empty:
             del self._pods[namespace]

@@ -9,11 +9,12 @@ Upstream: pkg/controller/garbagecollector/garbagecollector.go (v1.36.2).
 
 from collections.abc import Sequence
 from enum import Enum, auto
+from itertools import islice
 from typing import Final, final
 
 from extender.cluster.api_resources import RESOURCES
 from extender.cluster.controllers.cluster_view import Ref, ref_of
-from extender.cluster.controllers.controller_loop import Controller, Steps
+from extender.cluster.controllers.controller_loop import BURST, Controller, Steps
 from extender.cluster.controllers.controller_writes import Delete, LookAgain, Update, released
 from extender.cluster.controllers.seen_objects import Seen, SeenOwner, SeenPod
 
@@ -75,7 +76,7 @@ class Garbage(Controller):
         yield from self._collect(seen)
 
     def _orphan(self, seen: Seen) -> Steps:
-        dependents = list(self.cluster.dependents(seen.uid).values())
+        dependents = list(islice(self.cluster.dependents(seen.uid).values(), BURST))
         for dependent in dependents:
             yield released(dependent, seen.uid)
         yield LookAgain(0) if dependents else _without_finalizer(seen, ORPHAN)

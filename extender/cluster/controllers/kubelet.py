@@ -23,7 +23,7 @@ from extender.values.golang.durations import Duration, DurationError
 
 logger = logging.getLogger(__name__)
 
-LONGEST_GOODBYE: Final = 1.0
+TERMINATION_SECONDS: Final = 1.0
 """The longest time in seconds that a deleted pod stays, whatever its grace: it has nothing to stop."""
 
 
@@ -67,19 +67,21 @@ class Kubelet(Controller):
             return
         if pod.deleted:
             if pod.grace:
-                yield self._once_due(pod, f"goes {pod.uid}", min(pod.grace, LONGEST_GOODBYE)) or Delete(pod, grace=0)
+                yield self._once_due(pod, f"goes {pod.uid}", min(pod.grace, TERMINATION_SECONDS)) or Delete(
+                    pod, grace=0
+                )
         elif pod.phase in ("", "Pending"):
             if node.conditions.get(READY) != "False":
-                address, now = self._address(node), self.now()
-                yield Report(pod, lambda content: content | {"status": running(content, address, now)})
+                content = pod.content()
+                yield Report(pod, content | {"status": running(content, self._address(node), self.now())})
         elif pod.phase == "Running" and pod.runs_for:
             yield from self._let_succeed(pod)
 
     def _register(self, name: str) -> Steps:
         node = self.cluster.node(name)
         if node is not None and READY not in node.conditions:
-            now = self.now()
-            yield Report(node, lambda content: content | {"status": registered(content, now)})
+            content = node.content()
+            yield Report(node, content | {"status": registered(content, self.now())})
 
     def _let_succeed(self, pod: SeenPod) -> Steps:
         try:
@@ -87,9 +89,9 @@ class Kubelet(Controller):
         except DurationError as exc:
             logger.warning("pod %s/%s: annotation %s: %s", pod.namespace, pod.name, RUNS_FOR, exc)
             return
-        if pod.content()["spec"].get("restartPolicy") in ("Never", "OnFailure"):
-            now = self.now()
-            done = Report(pod, lambda content: content | {"status": succeeded(content, now)})
+        content = pod.content()
+        if content["spec"].get("restartPolicy") in ("Never", "OnFailure"):
+            done = Report(pod, content | {"status": succeeded(content, self.now())})
             yield self._once_due(pod, f"succeeds {pod.uid}", seconds) or done
 
     def _once_due(self, pod: SeenPod, end: str, seconds: float) -> LookAgain | None:

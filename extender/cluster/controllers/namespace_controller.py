@@ -8,13 +8,12 @@ from itertools import islice
 from typing import Final, final
 
 from extender.cluster.api_resources import EVENTS, NAMESPACES
-from extender.cluster.controllers.controller_loop import SETTLING, Controller, ControllerContext, Steps
+from extender.cluster.controllers.controller_loop import BURST, SETTLING, Controller, ControllerContext, Steps
 from extender.cluster.controllers.controller_writes import Create, Delete, DeleteAll, LookAgain, Update
 from extender.cluster.controllers.seen_objects import Key, Seen, SeenPod
 
 SYSTEM_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 FINALIZER: Final = "kubernetes"
-_AT_ONCE: Final = 200
 
 
 @final
@@ -59,7 +58,7 @@ class Namespaces(Controller):
         if not namespace.deleted:
             return
         contents = self.cluster.in_namespace(name)
-        doomed = list(islice((seen for seen in contents.values() if not seen.deleted), _AT_ONCE))
+        doomed = list(islice((seen for seen in contents.values() if not seen.deleted), BURST))
         for seen in doomed:
             yield Delete(seen)
         if doomed:

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final, final
 
-from extender.cluster.controllers.controller_loop import Controller, ControllerContext, Steps
+from extender.cluster.controllers.controller_loop import BURST, Controller, ControllerContext, Steps
 from extender.cluster.controllers.controller_writes import Delete, LookAgain, Update
 from extender.cluster.controllers.seen_objects import Key, Seen, SeenNode, SeenPod
 from extender.cluster.registry.conditions import with_condition
@@ -16,7 +16,6 @@ QUARANTINE: Final = 40.0
 """The seconds for which a node has to be missing before its pods are deleted: it may register again. Upstream:
 quarantineTime.
 """
-_AT_ONCE: Final = 100
 
 
 @final
@@ -67,7 +66,7 @@ class PodGarbage(Controller):
         if not pods:
             del self._missing[key[1]]
             return
-        yield from self._delete(pods[:_AT_ONCE])
+        yield from self._delete(pods[:BURST])
         yield LookAgain(0)
 
     def _delete(self, pods: Sequence[SeenPod]) -> Steps:

@@ -2,7 +2,6 @@
 sets of labels.
 """
 
-from collections.abc import Sequence
 from typing import Final, final
 
 from extender.cluster.controllers.seen_objects import Labels, SeenOwner, SeenPod
@@ -98,13 +97,12 @@ class PodTallies:
         """Returns the sets of labels that the selector selects, as bits."""
         return self._sets.selected(selector)
 
-    def of(self, selector: Selector) -> tuple[PodTally, int]:
-        """Returns the pods that the selector selects, and the number of sets of labels that they have."""
-        found: Sequence[PodTally] = [self._tallies[place] for place in places_of(self.selected(selector))]
+    def of(self, selector: Selector) -> PodTally:
+        """Returns the pods that the selector selects."""
         tally = PodTally()
-        for each in found:
-            tally.add(each)
-        return tally, len(found)
+        for place in places_of(self.selected(selector)):
+            tally.add(self._tallies[place])
+        return tally
 
     def drop_empty(self) -> None:
         """Drops the sets of labels that no pod has any more, if they are many. What has changed was taken."""

@@ -6,15 +6,15 @@ Upstream: pkg/controller/replicaset, replica_set.go, replica_set_utils.go; contr
 
 import math
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import Any, ClassVar, Final, final
 
 from extender.cluster.api_resources import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Object, Resource
 from extender.cluster.controllers.cluster_view import OwnedPods
-from extender.cluster.controllers.controller_loop import SETTLING, Controller, ControllerContext, Steps, in_parts
-from extender.cluster.controllers.controller_writes import Create, Delete, LookAgain, Looked, Update, adopted, released
+from extender.cluster.controllers.controller_loop import BURST, SETTLING, Controller, ControllerContext, Steps
+from extender.cluster.controllers.controller_writes import Create, Delete, LookAgain, Update, adopted, released
 from extender.cluster.controllers.seen_objects import Key, Seen, SeenPod
 from extender.cluster.controllers.selector_index import SelectorIndex
 from extender.cluster.registry.conditions import condition, seconds_since, with_condition, without_condition
@@ -22,9 +22,6 @@ from extender.cluster.statuses import ApiStatus
 from extender.values.golang.times import moment_of
 from extender.values.workloads.scale_down import DELETION_COST, deletion_rank
 from extender.values.workloads.templates import pod_from_template
-
-BURST: Final = 500
-"""The number of pods created or deleted before the workload is looked at again. Upstream: BurstReplicas."""
 
 
 class _Replicas(Controller):
@@ -66,7 +63,7 @@ class _Replicas(Controller):
             yield from moves
             yield LookAgain(0)
             return
-        status, again = yield from self._status(content, group)
+        status, again = self._status(content, group)
         surplus = group.active - content["spec"].get("replicas", 1)
         if seen.deleted or not surplus:
             yield from self._say(seen, content, without_condition(status.get("conditions"), "ReplicaFailure"), status)
@@ -78,13 +75,9 @@ class _Replicas(Controller):
                 if pod.is_active
             ]
             crowd = Counter(pod.node for pod in related if pod.node)
-            doomed: Sequence[SeenPod] = ()
-            for part in in_parts(group.pods.values()):
-                active = [pod for pod in part if pod.is_active]
-                doomed = pods_to_delete([*doomed, *active], crowd, min(surplus, BURST), self.now())
-                yield Looked(len(part))
+            active = [pod for pod in group.pods.values() if pod.is_active]
             yield from self._say(seen, content, status.get("conditions") or [], status)
-            for pod in doomed:
+            for pod in pods_to_delete(active, crowd, min(surplus, BURST), self.now()):
                 yield Delete(pod)
         else:
             yield from self._grow(seen, content, status, min(-surplus, BURST))
@@ -122,12 +115,12 @@ class _Replicas(Controller):
         owner = seen.controller
         return [seen] if owner is None else list(self.cluster.controlled(self.resource, owner.uid))
 
-    def _status(self, content: Object, group: OwnedPods) -> Generator[Looked, None, tuple[Object, float | None]]:
+    def _status(self, content: Object, group: OwnedPods) -> tuple[Object, float | None]:
         """The status that follows from the pods, and the seconds after which it changes without a write."""
         spec = content["spec"]
         available, again = group.ready, None
         if spec.get("minReadySeconds"):
-            available, again = yield from self._available(group, spec["minReadySeconds"])
+            available, again = self._available(group, spec["minReadySeconds"])
         wanted = (spec.get("template") or {}).get("metadata", {}).get("labels") or {}
         status = dict(content.get("status") or {})
         counts = {
@@ -146,21 +139,19 @@ class _Replicas(Controller):
         status["observedGeneration"] = content["metadata"].get("generation", 0)
         return status, again
 
-    def _available(self, group: OwnedPods, seconds: int) -> Generator[Looked, None, tuple[int, float | None]]:
+    def _available(self, group: OwnedPods, seconds: int) -> tuple[int, float | None]:
         available, again = 0, None
         now = self.now()
-        for part in in_parts(group.pods.values()):
-            for pod in part:
-                if not (pod.is_active and pod.is_ready):
-                    continue
-                ready = condition((pod.content().get("status") or {}).get("conditions"), "Ready") or {}
-                since = moment_of(ready.get("lastTransitionTime"))
-                left = seconds - (now - since).total_seconds() if since is not None else 0.0
-                if left <= 0:
-                    available += 1
-                else:
-                    again = left if again is None else min(again, left)
-            yield Looked(len(part))
+        for pod in group.pods.values():
+            if not (pod.is_active and pod.is_ready):
+                continue
+            ready = condition((pod.content().get("status") or {}).get("conditions"), "Ready") or {}
+            since = moment_of(ready.get("lastTransitionTime"))
+            left = seconds - (now - since).total_seconds() if since is not None else 0.0
+            if left <= 0:
+                available += 1
+            else:
+                again = left if again is None else min(again, left)
         return available, again
 
     def _say(self, seen: Seen, content: Object, conditions: list[Object], status: Object) -> Steps:

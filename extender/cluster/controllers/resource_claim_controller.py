@@ -7,16 +7,9 @@ pkg/controller/volume/ephemeral/controller.go (v1.36.2).
 from typing import Final, final
 
 from extender.cluster.api_resources import PERSISTENT_VOLUME_CLAIMS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS, Object
-from extender.cluster.controllers.controller_loop import (
-    PODS_AT_ONCE,
-    Controller,
-    ControllerContext,
-    NotPossibleError,
-    Steps,
-)
-from extender.cluster.controllers.controller_writes import Create, Delete, Looked, Update
+from extender.cluster.controllers.controller_loop import Controller, ControllerContext, NotPossibleError, Steps
+from extender.cluster.controllers.controller_writes import Create, Delete, Update
 from extender.cluster.controllers.seen_objects import Key, Seen, SeenPod
-from extender.cluster.registry.long_writes import LONG
 from extender.values.workloads.pod_claims import POD_CLAIM_NAME, claims_without_object, resource_claim, volume_claims
 
 
@@ -50,8 +43,6 @@ class ClaimsForPods(Controller):
         if pod is None or not pod.is_active or not pod.wants_objects:
             return
         content = pod.content()
-        if len(pod.raw) > LONG:
-            yield Looked(PODS_AT_ONCE)
         for claim in volume_claims(content):
             yield from self._volume_claim(pod, claim)
         yield from self._resource_claims(pod, content)

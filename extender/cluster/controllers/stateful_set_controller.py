@@ -11,15 +11,8 @@ from itertools import islice
 from typing import Final, final
 
 from extender.cluster.api_resources import PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS, Object
-from extender.cluster.controllers.controller_loop import (
-    PODS_AT_ONCE,
-    SETTLING,
-    Controller,
-    ControllerContext,
-    Steps,
-    in_parts,
-)
-from extender.cluster.controllers.controller_writes import Create, Delete, LookAgain, Looked, Update, adopted, released
+from extender.cluster.controllers.controller_loop import BURST, SETTLING, Controller, ControllerContext, Steps
+from extender.cluster.controllers.controller_writes import Create, Delete, LookAgain, Update, adopted, released
 from extender.cluster.controllers.seen_objects import Key, Seen, SeenPod
 from extender.cluster.controllers.selector_index import SelectorIndex
 from extender.values.objects.label_selectors import Selector
@@ -64,31 +57,28 @@ class StatefulSets(Controller):
             return
         content = seen.content()
         selector = self._selecting.selector(seen.key)
-        moves: list[Update] = []
-        pods: dict[int, SeenPod] = {}
-        counts = Counts()
-        for part in in_parts(self.cluster.pods_of(seen.uid).pods.values()):
-            for pod in part:
-                if not selector.matches(pod.labels.of):
-                    moves.append(released(pod, seen.uid))
-                elif (ordinal := ordinal_of(pod.name, seen.name)) is not None:
-                    pods[ordinal] = pod
-                    counts.add(pod)
-            yield Looked(len(part))
-        if not seen.deleted:
-            moves += islice(self._adoptions(seen, selector), PODS_AT_ONCE)
+        moves = list(islice(self._moves(seen, selector), BURST))
         if moves:
             yield from moves
             yield LookAgain(0)
             return
+        owned = self.cluster.pods_of(seen.uid).pods.values()
+        pods = {ordinal: pod for pod in owned if (ordinal := ordinal_of(pod.name, seen.name)) is not None}
         revision = revision_name(content)
-        status = stateful_status(content, counts, revision)
+        status = stateful_status(content, Counts(pods.values()), revision)
         if status != (content.get("status") or {}):
             yield Update(seen, content | {"status": status}, "status")
         if not seen.deleted:
-            yield from self._advance(seen, content, pods, revision)
+            # The pods that come of it have the set looked at again.
+            yield from islice(self._advance(seen, content, pods, revision), BURST)
 
-    def _adoptions(self, seen: Seen, selector: Selector) -> Iterator[Update]:
+    def _moves(self, seen: Seen, selector: Selector) -> Iterator[Update]:
+        """Yields the writes that release and adopt pods."""
+        for pod in self.cluster.pods_of(seen.uid).pods.values():
+            if not selector.matches(pod.labels.of):
+                yield released(pod, seen.uid)
+        if seen.deleted:
+            return
         for labels, pods in self.cluster.loose_pods(seen.namespace).items():
             if selector.matches(labels.of):
                 yield from (adopted(pod, seen) for pod in pods.values() if ordinal_of(pod.name, seen.name) is not None)
@@ -98,9 +88,7 @@ class StatefulSets(Controller):
         first = (spec.get("ordinals") or {}).get("start", 0)
         wanted = range(first, first + spec.get("replicas", 1))
         in_turn = spec.get("podManagementPolicy", "OrderedReady") != "Parallel"
-        for number, ordinal in enumerate(wanted, 1):
-            if number % PODS_AT_ONCE == 0:
-                yield Looked(PODS_AT_ONCE)
+        for ordinal in wanted:
             pod = pods.get(ordinal)
             if pod is not None and pod.is_finished and not pod.deleted:
                 yield Delete(pod)
@@ -132,9 +120,7 @@ def _renewed(content: Object, pods: Ordinals, wanted: Sequence[int], revision: s
     if strategy.get("type") == "OnDelete":
         return
     first = max((strategy.get("rollingUpdate") or {}).get("partition", 0), 0)
-    for number, ordinal in enumerate(reversed(wanted), 1):
-        if number % PODS_AT_ONCE == 0:
-            yield Looked(PODS_AT_ONCE)
+    for ordinal in reversed(wanted):
         if ordinal < first:
             return
         pod = pods.get(ordinal)
@@ -159,19 +145,12 @@ class Counts:
 
     __slots__ = ("living", "ready", "revisions")
 
-    def __init__(self, pods: Iterable[SeenPod] = ()) -> None:
-        self.living = self.ready = 0
-        self.revisions: Final[Counter[str | None]] = Counter()
-        for pod in pods:
-            self.add(pod)
-
-    def add(self, pod: SeenPod) -> None:
-        if pod.is_finished:
-            return
-        self.living += 1
-        if not pod.deleted:
-            self.ready += pod.is_ready
-            self.revisions[pod.labels.of.get(REVISION_LABEL)] += 1
+    def __init__(self, pods: Iterable[SeenPod]) -> None:
+        living = [pod for pod in pods if not pod.is_finished]
+        staying = [pod for pod in living if not pod.deleted]
+        self.living: Final = len(living)
+        self.ready: Final = sum(pod.is_ready for pod in staying)
+        self.revisions: Final = Counter(pod.labels.of.get(REVISION_LABEL) for pod in staying)
 
 
 def stateful_status(content: Object, counted: Counts, revision: str) -> Object:

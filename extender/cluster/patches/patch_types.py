@@ -4,7 +4,7 @@ Upstream: apiserver/pkg/endpoints/handlers/patch.go (v1.36.2); RFC 6902 by the j
 """
 
 import copy
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, final
@@ -70,29 +70,21 @@ class Patch:
         except PatchError as error:
             raise statuses.ApiStatus(500, "", str(error)) from error
 
-    def read(self, resource: Resource, patched: Any, write: WriteOptions, kept: Collection[str] = ()) -> Object:
+    def read(self, resource: Resource, patched: Any, write: WriteOptions) -> Object:
         """Returns the patched object by its type.
-
-        Arguments:
-            kept: the members that are taken as they are, because the patch left them as they were stored.
 
         Raises:
             ApiStatus: 422 if it does not fit.
         """
         try:
-            new, problems = api_types.read(
-                resource, {name: patched[name] for name in patched if name not in kept} if kept else patched
-            )
+            new, problems = api_types.read(resource, patched)
         except JsonError as error:
             raise self._unreadable(patched, str(error)) from error
         if problems and write.field_validation == "Strict":
             raise self._unreadable(patched, f"strict decoding error: {', '.join(problems)}")
         if write.field_validation == "Warn":
             write.warnings += problems
-        if not kept:
-            return new
-        new |= {name: patched[name] for name in kept}
-        return {name: new[name] for name in api_types.type_of(resource).fields if name in new}
+        return new
 
     def applied(
         self, resource: Resource, live: Object | None, write: WriteOptions, subresource: str, now: datetime

@@ -29,8 +29,7 @@ FOREGROUND: Final = "foregroundDeletion"
 
 
 def delete(store: ObjectStore, resource: Resource, stored: Stored, options: Object, now: datetime) -> Object:
-    """Deletes an object, or begins to; returns the answer: its last state, its present one, or a Status. Objects are
-    sparse copies.
+    """Deletes an object, or begins to; returns the answer: its last state, its present one, or a Status.
 
     Arguments:
         options: a metav1.DeleteOptions, checked.
@@ -40,14 +39,14 @@ def delete(store: ObjectStore, resource: Resource, stored: Stored, options: Obje
     """
     admission_plugins.admit_delete(resource, stored.name)
     is_dry_run = bool(options.get("dryRun"))
-    obj = versions.shown(resource, stored) if resource is NAMESPACES else versions.sparse(resource, stored)
+    obj = versions.shown(resource, stored)
     metadata = obj["metadata"]
     if resource is NAMESPACES and (shown := _begin_to_terminate(store, obj, options, now)) is not None:
         return shown
     # 1. The object must be the one that the caller means.
     _check_preconditions(resource, metadata, options)
     # 2. A pod gets its grace. A second request changes it only if it asks for less.
-    grace = _grace(resource, stored, metadata, options, now)
+    grace = _grace(resource, obj, options, now)
     if grace == _PENDING:
         return _outcome(resource, obj)
     # 3. Finalizers keep the object until what they stand for has happened.
@@ -106,14 +105,14 @@ def _check_preconditions(resource: Resource, metadata: Object, options: Object) 
 _PENDING: Final = -1
 
 
-def _grace(resource: Resource, stored: Stored, metadata: Object, options: Object, now: datetime) -> int | None:
+def _grace(resource: Resource, obj: Object, options: Object, now: datetime) -> int | None:
     """Returns the seconds of grace, and notes them in the metadata.
 
     Returns:
         None if this kind or state has no grace; _PENDING if the object is being deleted already, and no sooner for this
         request.
     """
-    asked = options.get("gracePeriodSeconds")
+    metadata, asked = obj["metadata"], options.get("gracePeriodSeconds")
     if asked is not None and asked < 0:
         asked = 1
     if resource is not PODS:
@@ -131,7 +130,7 @@ def _grace(resource: Resource, stored: Stored, metadata: Object, options: Object
             moment, asked = now, 1 if asked else 0
         metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = rfc3339(moment), asked
         return int(asked)
-    grace = _pod_grace(stored, asked)
+    grace = _pod_grace(obj, asked)
     metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = (
         rfc3339(now + timedelta(seconds=grace)),
         grace,
@@ -141,10 +140,11 @@ def _grace(resource: Resource, stored: Stored, metadata: Object, options: Object
     return grace
 
 
-def _pod_grace(pod: Stored, asked: int | None) -> int:
-    if not pod.member("spec", "nodeName") or pod.member("status", "phase") in ("Failed", "Succeeded"):
+def _pod_grace(pod: Object, asked: int | None) -> int:
+    spec = pod.get("spec") or {}
+    if not spec.get("nodeName") or (pod.get("status") or {}).get("phase") in ("Failed", "Succeeded"):
         return 0
-    grace = (pod.member("spec", "terminationGracePeriodSeconds") or 0) if asked is None else asked
+    grace = (spec.get("terminationGracePeriodSeconds") or 0) if asked is None else asked
     return 1 if grace < 0 else int(grace)
 
 

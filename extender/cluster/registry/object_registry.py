@@ -10,7 +10,7 @@ Upstream: apiserver/pkg/registry/generic/registry/store.go; endpoints/handlers, 
 import copy
 import random
 import uuid
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Final, final
 
@@ -19,7 +19,7 @@ import orjson
 from extender.cluster import statuses, validation
 from extender.cluster.admission import admission_plugins, strategies
 from extender.cluster.admission.defaults import set_defaults
-from extender.cluster.api_resources import NAMESPACES, NEW_EVENTS, PODS, TOKEN_REVIEWS, Object, Resource
+from extender.cluster.api_resources import NAMESPACES, NEW_EVENTS, TOKEN_REVIEWS, Object, Resource
 from extender.cluster.patches import managed_fields
 from extender.cluster.patches.patch_types import APPLY, Patch
 from extender.cluster.registry import deletion, scale_subresource
@@ -27,7 +27,7 @@ from extender.cluster.requests import request_bodies
 from extender.cluster.requests.request_options import WriteOptions
 from extender.cluster.schema import api_types
 from extender.cluster.store import versions
-from extender.cluster.store.object_store import Objects, ObjectStore
+from extender.cluster.store.object_store import ObjectStore
 from extender.cluster.store.stored_object import Stored
 from extender.cluster.validation.pod_group_rules import drop_group_fields
 from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
@@ -51,7 +51,6 @@ class ObjectRegistry:
         now: the wall clock, for timestamps.
         rng: the source of uids and generated names.
         features: the features that are on; they decide what objects may ask for.
-        objects: what `create`, `update` and `patch` read and write in place of the store: a transaction.
     """
 
     def __init__(
@@ -61,18 +60,11 @@ class ObjectRegistry:
         now: Callable[[], datetime],
         rng: random.Random,
         features: FeatureGates = DEFAULT_FEATURES,
-        objects: Objects | None = None,
     ) -> None:
         self.store: Final = store
-        self._objects: Final = objects or store
         self.now: Final = now
         self.rng: Final = rng
         self.features: Final = features
-
-    def within(self, transaction: Objects) -> "ObjectRegistry":
-        """Returns a registry with the same rules whose writes are those of a transaction, at the present time."""
-        now = self.now()  # in the event loop, whose time it may be
-        return ObjectRegistry(self.store, now=lambda: now, rng=self.rng, features=self.features, objects=transaction)
 
     def get(self, resource: Resource, namespace: str, name: str, subresource: str = "") -> Object:
         """Returns an object, or its Scale. Raises ApiStatus 404 if it does not exist."""
@@ -128,7 +120,7 @@ class ObjectRegistry:
         _place(resource, namespace, new["metadata"])
         _check_name(new["metadata"], namespace, name)
         _drop_duplicate_owners(new["metadata"], write)
-        stored = self._objects.get(resource, namespace, name)
+        stored = self.store.get(resource, namespace, name)
         uid = new["metadata"].get("uid")
         if stored is None:
             # A uid says that an object is to be replaced, so that none must be created in its place.
@@ -165,7 +157,7 @@ class ObjectRegistry:
             return self._rescale(
                 resource, namespace, name, lambda scale: patch.of(scale_subresource.scale_type(), scale), write
             )
-        stored = self._objects.get(resource, namespace, name)
+        stored = self.store.get(resource, namespace, name)
         if stored is None and (patch.type != APPLY or subresource):
             raise statuses.not_found(resource, name)
         old = None if stored is None else versions.shown(resource, stored)
@@ -175,9 +167,8 @@ class ObjectRegistry:
             set_defaults(resource, new)
         else:
             patched = patch.of(api_types.type_of(resource), old or {})
-            kept = _kept(resource, old or {}, patched)
-            new = patch.read(resource, patched, write, kept)
-            set_defaults(resource, new, kept)
+            new = patch.read(resource, patched, write)
+            set_defaults(resource, new)
             self._own(resource, old, new, write, subresource)
         _place(resource, namespace, new["metadata"])
         if stored is None or old is None:
@@ -196,8 +187,7 @@ class ObjectRegistry:
         return self._replace(resource, stored, old, new, write, subresource)
 
     def delete(self, resource: Resource, namespace: str, name: str, options: Object | None = None) -> Object:
-        """Deletes an object, or begins to; returns the answer: its last state, its present one, or a Status. Objects
-        are sparse copies.
+        """Deletes an object, or begins to; returns the answer: its last state, its present one, or a Status.
 
         Arguments:
             options: a metav1.DeleteOptions, checked; None: the defaults.
@@ -213,7 +203,7 @@ class ObjectRegistry:
         Raises:
             ApiStatus: 409 if it has changed since the copy was made that `new` was made from.
         """
-        stored = self._objects.get(resource, namespace, name)
+        stored = self.store.get(resource, namespace, name)
         if stored is None or str(stored.resource_version) != new["metadata"]["resourceVersion"]:
             raise statuses.conflict(resource, name)
         return self.replace(resource, stored, new)
@@ -223,11 +213,11 @@ class ObjectRegistry:
         stored.
         """
         if not dry_run:
-            self._objects.put(resource, stored.namespace, stored.name, versions.stored_form(resource, new))
+            self.store.put(resource, stored.namespace, stored.name, versions.stored_form(resource, new))
         return versions.typed(resource, new)
 
     def _stored(self, resource: Resource, namespace: str, name: str) -> Stored:
-        stored = self._objects.get(resource, namespace, name)
+        stored = self.store.get(resource, namespace, name)
         if stored is None:
             raise statuses.not_found(resource, name)
         return stored
@@ -246,7 +236,7 @@ class ObjectRegistry:
     def _create(self, resource: Resource, namespace: str, obj: Object, write: WriteOptions) -> Object:
         metadata = obj["metadata"]
         drop_group_fields(resource, obj, None, self.features)
-        admission_plugins.admit_create(self._objects, resource, namespace, obj)
+        admission_plugins.admit_create(self.store, resource, namespace, obj)
         metadata["uid"] = str(uuid.UUID(int=self.rng.getrandbits(128), version=4))
         metadata["creationTimestamp"] = rfc3339(self.now())
         is_generated = bool(metadata.get("generateName") and not metadata.get("name"))
@@ -260,19 +250,19 @@ class ObjectRegistry:
             name,
             [*validation.validate_create(resource, obj), *validation.behind_gates(obj, None, self.features)],
         )
-        existing = self._objects.get(resource, namespace, name)
+        existing = self.store.get(resource, namespace, name)
         if metadata.get("resourceVersion") not in (None, "", "0"):
             raise statuses.ApiStatus(500, "", "resourceVersion should not be set on objects to be created")
         metadata.pop("resourceVersion", None)
         if existing is not None:
             error = statuses.generate_name_conflict if metadata.get("generateName") else statuses.already_exists
             refusal = error(resource, name)
-            if existing.member("metadata", "deletionTimestamp"):
+            if "deletionTimestamp" in existing.decoded()["metadata"]:
                 message = f"object is being deleted: {refusal.message}"
                 refusal = statuses.ApiStatus(refusal.code, refusal.reason, message, refusal.details, refusal.headers)
             raise refusal
         if not write.dry_run:
-            self._objects.put(resource, namespace, name, versions.stored_form(resource, obj))
+            self.store.put(resource, namespace, name, versions.stored_form(resource, obj))
         return versions.typed(resource, obj)
 
     def _replace(
@@ -280,7 +270,7 @@ class ObjectRegistry:
     ) -> Object:
         metadata, former = new["metadata"], old["metadata"]
         drop_group_fields(resource, new, old, self.features)
-        admission_plugins.admit_update(self._objects, resource, new, old, subresource)
+        admission_plugins.admit_update(self.store, resource, new, old, subresource)
         _check_version(resource, metadata, stored)
         strategies.drop_disabled(resource, new, old, self.features)
         strategies.prepare_for_update(resource, new, old, subresource)
@@ -298,7 +288,7 @@ class ObjectRegistry:
             return versions.typed(resource, old)
         if _is_done(resource, old, new):
             if not write.dry_run:
-                self._objects.remove(resource, stored.namespace, stored.name)
+                self.store.remove(resource, stored.namespace, stored.name)
             return versions.typed(resource, new)
         return self.replace(resource, stored, new, dry_run=write.dry_run)
 
@@ -318,7 +308,7 @@ class ObjectRegistry:
         name = ""
         for _ in range(GENERATE_ATTEMPTS):
             name = base[:MAX_GENERATED_BASE] + "".join(self.rng.choice(NAME_ALPHABET) for _ in range(5))
-            if self._objects.get(resource, namespace, name) is None:
+            if self.store.get(resource, namespace, name) is None:
                 break
         return name
 
@@ -328,13 +318,6 @@ def _read(resource: Resource, obj: Any, write: WriteOptions) -> Object:
     new = request_bodies.read(api_types.type_of(resource), obj, write, resource.kind, resource.version)
     set_defaults(resource, new)
     return new
-
-
-def _kept(resource: Resource, old: Object, patched: Object) -> Collection[str]:
-    """Returns the members that are not read again after a patch: the spec of a pod, which may be long, in a patch of
-    its status.
-    """
-    return ("spec",) if resource is PODS and "spec" in old and patched.get("spec") is old["spec"] else ()
 
 
 def _refuse_invalid(resource: Resource, name: str, errors: Sequence[FieldError]) -> None:

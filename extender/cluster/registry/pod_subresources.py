@@ -122,7 +122,7 @@ def evict(
     stored = reg.store.get(PODS, namespace, name)
     if stored is None:
         raise statuses.not_found(PODS, name)
-    pod = versions.sparse(PODS, stored, "status")
+    pod = versions.shown(PODS, stored)
     if _is_beyond_budgets(pod):
         if _is_pending(pod):
             _pin(options, pod)

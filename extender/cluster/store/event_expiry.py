@@ -13,9 +13,6 @@ from extender.cluster.store.stored_object import Stored
 SECONDS_KEPT: Final = 3600.0
 MOST_EVENTS: Final = 30_000
 SECONDS_BETWEEN_LOOKS: Final = 10.0
-AT_ONCE: Final = 64
-"""Removals after which other tasks get their turn: less than a millisecond of work."""
-
 Written = OrderedDict[tuple[str, str], tuple[float, int]]
 """(namespace, name) of each Event -> the time of the event loop and resourceVersion of its latest write; in the order
 of these.
@@ -41,7 +38,7 @@ async def expire_events(store: ObjectStore) -> NoReturn:
                 _note(written, change.new, now, exists=change.type != "DELETED")
         except CompactedError:
             changes = _list(store, written, now)
-        await _remove(store, written, now)
+        _remove(store, written, now)
 
 
 def _oldest(written: Written) -> float:
@@ -68,7 +65,7 @@ def _list(store: ObjectStore, written: Written, now: float) -> Cursor:
     return store.follow([EVENTS], store.resource_version)
 
 
-async def _remove(store: ObjectStore, written: Written, now: float) -> None:
+def _remove(store: ObjectStore, written: Written, now: float) -> None:
     removed, excess = 0, len(store.read(EVENTS)) - MOST_EVENTS
     while written and (_oldest(written) + SECONDS_KEPT <= now or removed < excess):
         (namespace, name), (_, version) = written.popitem(last=False)
@@ -77,5 +74,3 @@ async def _remove(store: ObjectStore, written: Written, now: float) -> None:
             continue  # it is gone, or was written again and has a later entry soon
         store.remove(EVENTS, namespace, name)
         removed += 1
-        if removed % AT_ONCE == 0:
-            await asyncio.sleep(0)

@@ -9,7 +9,7 @@ import binascii
 import itertools
 import posixpath
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
 
@@ -33,11 +33,6 @@ CONTINUE_EXPIRED: Final = (
     "first chunk was "
     "returned and now may show up in the list."
 )
-LONG_LIST: Final = 2000
-LONG_BYTES: Final = 2**21
-"""Objects of a list, and their bytes, above which it takes milliseconds to select some and to join them."""
-LONG_TABLE: Final = 200
-"""Objects of a list that is not shown as they are stored."""
 _LATEST: Final = -1
 """In a continue token: the list continues with what exists now."""
 _TOKEN_VERSION: Final = "meta.k8s.io/v1"  # noqa: S105 - no secret
@@ -70,35 +65,9 @@ class Page:
         return metadata
 
 
-@final
-class PendingPage:
-    """A list for which nothing is left to be read, but from whose objects some may still have to be selected."""
-
-    def __init__(self, objects: Sequence[Stored], made: Callable[[], Page]) -> None:
-        self._objects: Final = objects
-        self._made: Final = made
-        self._page: Page | None = None
-
-    def is_long(self, *, shows_stored: bool) -> bool:
-        """Returns whether to select and show the objects takes long.
-
-        Arguments:
-            shows_stored: whether they are shown as they are stored.
-        """
-        if len(self._objects) > (LONG_LIST if shows_stored else LONG_TABLE):
-            return True
-        return shows_stored and sum(len(each.body) for each in self._objects) > LONG_BYTES
-
-    def page(self) -> Page:
-        """Returns the list. May be called in a thread."""
-        if self._page is None:
-            self._page = self._made()
-        return self._page
-
-
 def page(
     store: ObjectStore, resource: Resource, namespace: str, selected: ObjectSelection, options: ListOptions
-) -> PendingPage:
+) -> Page:
     """Returns the objects that a list request asks for.
 
     Raises:
@@ -139,12 +108,12 @@ def parse_resource_version(text: str) -> int:
 
 def _read(
     store: ObjectStore, resource: Resource, namespace: str, selected: ObjectSelection, limit: int, at: int, start: str
-) -> PendingPage:
+) -> Page:
     name = selected.name
     if name is not None and at == store.resource_version and (namespace or not resource.namespaced):
         # A name is selected: no other object has to be looked at.
         stored = store.get(resource, namespace, name)
-        return _done(Page([] if stored is None or not selected.matches(stored) or stored.key < start else [stored], at))
+        return Page([] if stored is None or not selected.matches(stored) or stored.key < start else [stored], at)
     try:
         found = store.read(resource, namespace, at=at, start=start)
     except CompactedError as error:
@@ -152,19 +121,9 @@ def _read(
             raise statuses.expired(EXPIRED) from error
         token = _token(start.removeprefix(f"{namespace}/") if namespace else start, _LATEST)
         raise statuses.expired(CONTINUE_EXPIRED, continue_token=token) from error
-    if limit <= 0 and selected.is_everything:
-        return _done(Page(list(found), at))
-    if selected.is_everything:
-        return _done(_first(found, len(found) - limit, namespace, limit, at))
-    # The store may be written before some are selected.
-    objects = list(found)
     if limit <= 0:
-        return PendingPage(objects, lambda: Page(list(selected.of(objects)), at))
-    return PendingPage(objects, lambda: _first(selected.of(objects), None, namespace, limit, at))
-
-
-def _done(page: Page) -> PendingPage:
-    return PendingPage(page.objects, lambda: page)
+        return Page(list(selected.of(found)), at)
+    return _first(selected.of(found), len(found) - limit if selected.is_everything else None, namespace, limit, at)
 
 
 def _first(found: Iterable[Stored], remaining: int | None, namespace: str, limit: int, at: int) -> Page:

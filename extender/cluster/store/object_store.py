@@ -9,8 +9,7 @@ Upstream: apiserver/pkg/storage; pkg/registry, the GetAttrs and SelectableFields
 import asyncio
 import bisect
 import sys
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, takewhile
 from typing import Final, Literal, final
@@ -31,9 +30,6 @@ HISTORY_BYTES: Final = 2**26
 """The bytes of objects in the changes of a kind that are remembered: large objects that change often are remembered for
 fewer changes.
 """
-
-AT_ONCE: Final = 1024
-"""The number of keys that a View looks up together."""
 
 ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
 
@@ -163,28 +159,8 @@ def _resource_version(change: StoredChange) -> int:
     return change.resource_version
 
 
-class Objects(ABC):
-    """The objects of a cluster, as the rules of the API read and write them."""
-
-    @abstractmethod
-    def get(self, resource: Resource, namespace: str, name: str) -> Stored | None:
-        """Returns an object; None if it does not exist."""
-
-    @abstractmethod
-    def read(self, resource: Resource, namespace: str = "") -> Iterable[Stored]:
-        """Returns the objects of a kind, of one namespace or of all, in order of their keys."""
-
-    @abstractmethod
-    def put(self, resource: Resource, namespace: str, name: str, obj: Object) -> object:
-        """Creates or replaces an object; sets its metadata.resourceVersion."""
-
-    @abstractmethod
-    def remove(self, resource: Resource, namespace: str, name: str) -> object:
-        """Removes an object that exists."""
-
-
 @final
-class ObjectStore(Objects):
+class ObjectStore:
     """State, home of the embedded cluster: objects, their latest changes, the resourceVersion.
 
     Arguments:
@@ -203,13 +179,11 @@ class ObjectStore(Objects):
         return self._resource_version
 
     def get(self, resource: Resource, namespace: str, name: str) -> Stored | None:
+        """Returns an object; None if it does not exist."""
         return self._kept[resource.stored_as].objects.get(key_of(resource, namespace, name))
 
     def put(self, resource: Resource, namespace: str, name: str, obj: Object) -> Stored:
         """Creates or replaces an object; sets its metadata.resourceVersion.
-
-        Arguments:
-            obj: the object, or a `sparse` copy of the present one with changes.
 
         Raises:
             ApiStatus: the object is too large; nothing has changed.
@@ -219,7 +193,7 @@ class ObjectStore(Objects):
         old = kept.objects.get(key)
         version = self._resource_version + 1
         obj["metadata"]["resourceVersion"] = str(version)
-        new = stored_object(key, version, obj, kept.paths, old)
+        new = stored_object(key, version, obj, kept.paths)
         if len(new.body) > MAX_OBJECT:
             raise statuses.too_large_object()
         self._resource_version = version
@@ -235,33 +209,23 @@ class ObjectStore(Objects):
         kept.record(StoredChange("DELETED", resource.stored_as, old, last))
         return last
 
-    def read(self, resource: Resource, namespace: str = "", *, at: int | None = None, start: str = "") -> "View":
+    def read(self, resource: Resource, namespace: str = "", *, at: int | None = None, start: str = "") -> list[Stored]:
         """Returns the objects in order of their keys, from `start` on, as they are or were at a resourceVersion.
 
         Raises:
             CompactedError: changes since then are forgotten.
         """
         kept = self._kept[resource.stored_as]
-        low, high = (
-            max(f"{namespace}/" if namespace else "", start),
-            f"{namespace}0" if namespace else "",
-        )  # "0" comes after "/"
-        earlier = kept.as_of(at) if at is not None and at < self._resource_version else {}
+        low = max(f"{namespace}/" if namespace else "", start)
+        high = f"{namespace}0" if namespace else ""  # "0" comes after "/"
         keys = kept.keys()
-        begin, end = bisect.bisect_left(keys, low), bisect.bisect_left(keys, high) if high else len(keys)
-        if earlier:
-            earlier = {key: stored for key, stored in earlier.items() if key >= low and (not high or key < high)}
-            gone = [key for key, stored in earlier.items() if stored is not None and key not in kept.objects]
-            if gone:
-                keys = sorted([*keys[begin:end], *gone])
-                begin, end = 0, len(keys)
-        return View(keys, begin, end, kept.objects, earlier)
-
-    def all(self, resource: Resource) -> list[Stored]:
-        """Returns the objects of a kind in the order of their creation. May be called in any thread: nobody can write
-        meanwhile.
-        """
-        return list(self._kept[resource.stored_as].objects.values())
+        keys = keys[bisect.bisect_left(keys, low) : bisect.bisect_left(keys, high) if high else len(keys)]
+        earlier = kept.as_of(at) if at is not None and at < self._resource_version else {}
+        if not earlier:
+            return [kept.objects[key] for key in keys]
+        then = {key for key in earlier if key >= low and (not high or key < high)}
+        states = (earlier[key] if key in earlier else kept.objects[key] for key in sorted(then.union(keys)))
+        return [state for state in states if state is not None]
 
     def compact(self, resource_version: int) -> None:
         """Forgets the changes up to this resourceVersion, as etcd does every few minutes."""
@@ -280,42 +244,6 @@ class ObjectStore(Objects):
             CompactedError: some of these changes are forgotten.
         """
         return Cursor([self._kept[name] for name in dict.fromkeys(each.stored_as for each in resources)], after)
-
-
-@final
-class View:
-    """Some objects in order of their keys. Beware: it has to be used up before the next write."""
-
-    def __init__(
-        self,
-        keys: Sequence[str],
-        begin: int,
-        end: int,
-        objects: Mapping[str, Stored],
-        earlier: Mapping[str, Stored | None],
-    ) -> None:
-        self._keys: Final = keys
-        self._begin: Final = begin
-        self._end: Final = end
-        self._objects: Final = objects
-        self._earlier: Final = earlier
-
-    def __len__(self) -> int:
-        created_since = sum(stored is None and key in self._objects for key, stored in self._earlier.items())
-        return self._end - self._begin - created_since
-
-    def __iter__(self) -> Iterator[Stored]:
-        objects, earlier = self._objects, self._earlier
-        # In pieces: a page reads few of many keys.
-        for begin in range(self._begin, self._end, AT_ONCE):
-            keys = self._keys[begin : min(begin + AT_ONCE, self._end)]
-            if not earlier:
-                yield from map(objects.__getitem__, keys)
-                continue
-            for key in keys:
-                state = earlier[key] if key in earlier else objects[key]
-                if state is not None:
-                    yield state
 
 
 @final

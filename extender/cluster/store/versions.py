@@ -45,14 +45,6 @@ def shown(resource: Resource, stored: Stored) -> Object:
     return typed(resource, _renamed(obj, NEW_NAME_OF) if resource is NEW_EVENTS else obj)
 
 
-def sparse(resource: Resource, stored: Stored, *decoded: str) -> Object:
-    """Returns a new copy of an object, with its kind, in which only its metadata and these members are decoded; see
-    `Stored.sparse`.
-    """
-    obj = stored.sparse(*decoded)
-    return typed(resource, _renamed(obj, NEW_NAME_OF) if resource is NEW_EVENTS else obj)
-
-
 def typed(resource: Resource, obj: Object) -> Object:
     """Returns the object with its kind and apiVersion first."""
     return {"kind": resource.kind, "apiVersion": resource.api_version} | {
@@ -66,10 +58,7 @@ def stored_form(resource: Resource, obj: Object) -> Object:
 
 
 def differs(resource: Resource, stored: Stored, obj: Object) -> bool:
-    """Returns whether an object that `shown` or `sparse` returned has been changed since.
-
-    Encoding a large one takes a fraction of decoding it.
-    """
+    """Returns whether an object that `shown` returned has been changed since."""
     return encoded(stored_form(resource, obj)) != stored.body
 
 

@@ -9,7 +9,7 @@ Upstream: apiserver/pkg/storage/cacher, cacher.go, cache_watcher.go; pkg/endpoin
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar, final
+from typing import Final, final
 
 import orjson
 
@@ -26,11 +26,8 @@ BOOKMARK_SECONDS: Final = 60.0
 BEFORE_DEADLINE_SECONDS: Final = 2.0
 """The time between the last bookmark and the end of a watch."""
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
-AT_ONCE: Final = 500
-BYTES_AT_ONCE: Final = 2**16
-"""The largest number of events in a chunk, and of the bytes of their objects, if there are several."""
-
-T = TypeVar("T")
+EVENTS_IN_CHUNK: Final = 500
+"""The largest number of events that are sent together."""
 
 Shown = Callable[[Stored], bytes]
 """Turns a stored object into the JSON that the caller wants."""
@@ -64,26 +61,21 @@ class Watch:
         """Yields the events; each is a line of JSON."""
         clock = asyncio.get_running_loop().time
         deadline = clock() + self.seconds
-        for portion in _portions(self.initial, _length):
-            lines = b"".join(_line(b"ADDED", self.shown(stored)) for stored in self.selected.of(portion))
-            if lines:
+        for begin in range(0, len(self.initial), EVENTS_IN_CHUNK):
+            some = self.selected.of(self.initial[begin : begin + EVENTS_IN_CHUNK])
+            if lines := b"".join(_line(b"ADDED", self.shown(stored)) for stored in some):
                 yield lines
-            await asyncio.sleep(0)
         self.initial.clear()
         if self.ends_initial:
             yield self._bookmark(self.begin, is_end=True)
         bookmark_at = _next_bookmark(clock(), deadline)
         while True:
             try:
-                changes = self.cursor.take(AT_ONCE)
+                changes = self.cursor.take(EVENTS_IN_CHUNK)
             except CompactedError:
                 return
-            for place, some in enumerate(_portions(changes, lambda change: _length(change.new))):
-                if place:
-                    await asyncio.sleep(0)
-                lines = b"".join(self._events(some))
-                if lines:
-                    yield lines
+            if lines := b"".join(self._events(changes)):
+                yield lines
             if changes:
                 continue
             now = clock()
@@ -131,22 +123,6 @@ class Watch:
         return _line(b"BOOKMARK", self.shown_bookmark(versions.typed(self.resource, empty)))
 
 
-def _portions(items: Sequence[T], length: Callable[[T], int]) -> Iterator[Sequence[T]]:
-    """Yields the items in order, as many at once as are sent in one chunk."""
-    begin = num_bytes = 0
-    for place, item in enumerate(items):
-        num_bytes += length(item)
-        if place > begin and (num_bytes > BYTES_AT_ONCE or place - begin >= AT_ONCE):
-            yield items[begin:place]
-            begin, num_bytes = place, length(item)
-    if begin < len(items):
-        yield items[begin:]
-
-
-def _length(stored: Stored) -> int:
-    return len(stored.body)
-
-
 def _next_bookmark(now: float, deadline: float) -> float:
     last = deadline - BEFORE_DEADLINE_SECONDS
     return min(now + BOOKMARK_SECONDS, last) if last > now else deadline + 1
@@ -185,7 +161,7 @@ def watch(
     if wants_initial:
         if asked > current:
             raise statuses.too_large_resource_version(asked, current)
-        initial, begin = list(store.read(resource, namespace)), current
+        initial, begin = store.read(resource, namespace), current
     elif not asked:
         begin = current
     try:

@@ -1,12 +1,8 @@
 """Some namespaces always exist; the others go when everything in them has gone."""
 
-import asyncio
-from itertools import pairwise
-
 import pytest
 
 from extender.cluster.api_resources import EVENTS, NAMESPACES, POD_DISRUPTION_BUDGETS, PODS
-from extender.cluster.controllers.controller_loop import OBJECTS_AT_ONCE
 from extender.cluster.statuses import ApiStatus
 from tests.extender.cluster.controllers.moving import add_node, add_pod, change, moving, settle, story
 
@@ -40,24 +36,6 @@ async def test_a_deleted_namespace_is_emptied_and_goes() -> None:
         assert [each["metadata"]["name"] for each in registry.list(PODS)] == ["elsewhere"]
         assert (registry.list(POD_DISRUPTION_BUDGETS), registry.list(EVENTS, "shop")) == ([], [])
         assert "shop" not in [each["metadata"]["name"] for each in registry.list(NAMESPACES)]
-
-
-@story
-async def test_others_have_their_turn_while_the_events_of_a_namespace_are_deleted() -> None:
-    async with moving() as registry:
-        registry.create(NAMESPACES, "", {"metadata": {"name": "shop"}})
-        about = {"kind": "Pod", "namespace": "shop", "name": "x"}
-        for number in range(OBJECTS_AT_ONCE * 5):
-            registry.create(
-                EVENTS, "shop", {"metadata": {"name": f"e{number}"}, "involvedObject": about, "reason": "Scheduled"}
-            )
-        registry.delete(NAMESPACES, "", "shop", {})
-        left = [len(registry.list(EVENTS, "shop"))]
-        while left[-1]:
-            await asyncio.sleep(0)
-            left.append(len(registry.list(EVENTS, "shop")))
-
-        assert max(before - after for before, after in pairwise(left)) <= OBJECTS_AT_ONCE
 
 
 @story

@@ -35,6 +35,17 @@ def test_a_pod_without_a_node_goes_at_once() -> None:
     assert not exists(api, "a")
 
 
+def test_a_deleted_object_is_shown_as_a_table_like_any_other() -> None:
+    api = make_api()
+    add_pod(api, "web", nodeName="n1")
+    table = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+    _, found = ask(api, "DELETE", f"{PODS_PATH}/web", {"gracePeriodSeconds": 5}, accept=table)
+
+    assert [row["cells"][0] for row in found["rows"]] == ["web"]
+    assert found["rows"][0]["cells"][2] == "Terminating"
+
+
 @pytest.mark.parametrize(
     ("query", "grace", "stays"),
     [

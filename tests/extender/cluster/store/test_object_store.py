@@ -51,23 +51,6 @@ def test_the_last_state_of_an_object_is_as_it_was_but_for_its_version() -> None:
     assert last.body == stored.body.replace(before, after)
 
 
-def test_of_a_sparse_copy_only_what_is_asked_for_is_decoded_and_it_can_be_stored() -> None:
-    store = ObjectStore()
-    metadata = {"name": "p", "labels": {"app": "web"}, "annotations": {"a": "b"}}
-    pod = {"metadata": metadata, "spec": {"nodeName": "n", "containers": []}, "status": {"phase": "Running"}}
-    stored = store.put(PODS, "default", "p", pod)
-
-    copy = stored.sparse("status")
-    copy["metadata"]["generation"] = 2
-    again = store.put(PODS, "default", "p", copy)
-
-    assert copy["status"] == {"phase": "Running"}
-    assert not isinstance(copy["spec"], dict)
-    assert (again.fields, again.labels) == (stored.fields, stored.labels)
-    assert again.decoded() == {**stored.decoded(), "metadata": {**metadata, "resourceVersion": "3", "generation": 2}}
-    assert [again.member("spec", "nodeName"), again.member("spec", "missing", "deeper")] == ["n", None]
-
-
 def test_objects_are_kept_without_their_kind_and_in_no_more_bytes_than_they_need() -> None:
     stored = ObjectStore().put(NODES, "", "n", node("n"))
 

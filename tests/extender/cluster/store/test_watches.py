@@ -9,7 +9,6 @@ import pytest
 
 from extender.cluster.kube_api import MIN_WATCH_SECONDS, KubeApi
 from extender.cluster.responses.response import StreamResponse
-from extender.cluster.store.watch_streams import BYTES_AT_ONCE
 from extender.testing import virtual_time
 from tests.extender.cluster.asking import PODS_PATH, add_node, add_pod, ask, events, make_api, send, told
 
@@ -43,39 +42,6 @@ def test_who_does_not_say_where_to_begin_is_shown_what_is_there(version: str) ->
     found = watched(api, f"resourceVersion={version}&{ENDS_SOON}", lambda: add_pod(api, "c"))
 
     assert [told(event) for event in found] == [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")]
-
-
-@pytest.mark.parametrize("are_initial", [True, False])
-def test_long_objects_are_told_one_after_the_other_and_others_have_their_turn_between(are_initial: bool) -> None:
-    api = make_api()
-    told_so_far: list[int] = []
-
-    async def story() -> int:
-        query = "resourceVersion=0" if are_initial else f"resourceVersion={api.registry.store.resource_version}"
-        for place in range(10):
-            add_pod(api, f"p-{place}", nodeSelector={f"key-{place}": "x" * 40 for place in range(BYTES_AT_ONCE // 50)})
-        answer = send(api, "GET", f"/api/v1/pods?watch=1&{query}&{ENDS_SOON}")
-        assert isinstance(answer, StreamResponse)
-        turns = 0
-
-        async def others() -> None:
-            nonlocal turns
-            while True:
-                turns += 1
-                await asyncio.sleep(0)
-
-        task = asyncio.create_task(others())
-        async for chunk in answer.chunks:
-            told_so_far.append(chunk.count(b"\n"))
-            if len(told_so_far) == 10:
-                break
-        task.cancel()
-        return turns
-
-    turns = virtual_time.run(story())
-
-    assert told_so_far == [1] * 10
-    assert turns >= 8
 
 
 def test_a_watch_from_a_version_tells_every_change_after_it() -> None:
