@@ -98,7 +98,7 @@ def test_victims_are_counted() -> None:
         }
         async with a_followed_cluster(high, node("a", "2")) as (cluster, found):
             for name in ("low-1", "low-2"):
-                cluster.create(PODS, "default", pod(name))
+                cluster.create(PODS, "default", pod(name, terminationGracePeriodSeconds=0))
             await asyncio.sleep(2)
             cluster.create(PODS, "default", pod("high", "2", priorityClassName="high"))
             await asyncio.sleep(60)
