@@ -9,9 +9,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from api.callers.http_refusals import RETRY_SOON, Refusal
 from api.callers.streaming import send_parts
 from extender.cluster.kube_api import KubeApi
-from extender.cluster.requests.request_bodies import MAX_BYTES
 from extender.cluster.requests.request_info import Request
 from extender.cluster.responses.response import Response, StreamResponse
+from extender.values import limits
 
 MAX_REQUESTS: Final = 400
 """Requests that are answered at one time, watches not counted. Upstream: server/config.go, MaxRequestsInFlight."""
@@ -81,7 +81,7 @@ async def _live(receive: Receive, send: Send) -> None:
 async def _body(receive: Receive) -> bytes | None:
     """Returns the body, or one byte more than is allowed of a longer one; None if the caller hung up."""
     parts: list[bytes] = []
-    left = MAX_BYTES + 1
+    left = limits.API_BODY_BYTES + 1
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":

@@ -18,7 +18,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from api.callers.http_refusals import RETRY_SOON, Refusal, status_body
 from api.kubernetes import kubernetes_app
 from api.settings.settings import Settings
-from extender.cluster.requests import request_bodies
 from extender.values import limits
 from extender.values.klog.setup import report
 
@@ -53,7 +52,7 @@ class RequestLimits:
         self._questions = _Room(places, min(limit, limits.QUESTION_BYTES), held // 2)
         # Bodies beyond its limit are refused by the API itself, in upstream's words; it counts its requests and
         # watches, too.
-        self._kubernetes = _Room(sys.maxsize, request_bodies.MAX_BYTES + 1, max(held // 2, request_bodies.MAX_BYTES))
+        self._kubernetes = _Room(sys.maxsize, limits.API_BODY_BYTES + 1, max(held // 2, limits.API_BODY_BYTES))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

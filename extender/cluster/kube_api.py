@@ -27,6 +27,7 @@ from extender.cluster.responses.response import Presenter, Response, StreamRespo
 from extender.cluster.schema import api_types
 from extender.cluster.statuses import ApiStatus
 from extender.cluster.store import list_pages, selections, versions, watch_streams
+from extender.values import limits
 from extender.values.golang.schema import read_as, type_meta
 
 MIN_WATCH_SECONDS: Final = 1800
@@ -276,8 +277,8 @@ class KubeApi:
 
 
 def _limited(request: Request) -> bytes:
-    if len(request.body) > request_bodies.MAX_BYTES:
-        raise statuses.too_large_body(request_bodies.MAX_BYTES)
+    if len(request.body) > limits.API_BODY_BYTES:
+        raise statuses.too_large_body(limits.API_BODY_BYTES)
     return request.body
 
 

@@ -7,11 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, final
 
 from extender.cluster.api_resources import Object, Resource
+from extender.values import limits
 from extender.values.golang import field_errors
 from extender.values.golang.field_errors import FieldError
-
-MAX_ERRORS: Final = 1000
-"""The errors of an object that are reported: there may be more of them than bytes in the object."""
 
 
 @final
@@ -165,7 +163,7 @@ def bad_request(message: str) -> ApiStatus:
 
 def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> ApiStatus:
     """422: fields of the object are wrong. Upstream, which lists all errors: NewInvalid."""
-    errors = errors[:MAX_ERRORS]
+    errors = errors[: limits.ERRORS_OF_OBJECT]
     # Upstream prints an error that several rules found only once, but lists every cause.
     texts = list(dict.fromkeys(map(str, errors)))
     qualified = f"{kind}.{group}" if group else kind

@@ -59,6 +59,36 @@ DURATION_CHARACTERS: Final = Limit(
     "characters of the annotation reprieve.dev/minimal-victims",
     "the annotation is ignored, with an event that says so",
 )
+API_BODY_BYTES: Final = Limit(
+    Door.OBJECTS,
+    3 * 2**20,
+    "bytes of the body of a request to the API of the cluster of its own (upstream: MaxRequestBodyBytes)",
+    "413 with the figure",
+)
+API_BODY_DEPTH: Final = Limit(
+    Door.OBJECTS, 200, "levels to which JSON in such a body may be nested; upstream allows more", "400, as Go says it"
+)
+PROTOBUF_JSON_DEPTH: Final = Limit(
+    Door.OBJECTS, 100, "levels to which JSON within a protobuf body may be nested", "400: exceeded max depth"
+)
+PATCH_OPERATIONS: Final = Limit(
+    Door.OBJECTS, 10_000, "operations of a JSON patch (upstream: maxJSONPatchOperations)", "413 with the figures"
+)
+PATCH_COPIED_BYTES: Final = Limit(
+    Door.OBJECTS,
+    3 * 2**20,
+    "bytes that the copy operations of a JSON patch add (upstream: JSONPatchMaxCopyBytes)",
+    "422",
+)
+OBJECT_BYTES: Final = Limit(
+    Door.OBJECTS,
+    3 * 2**19,
+    "bytes of a stored object as JSON (upstream: etcd, DefaultMaxRequestBytes, as protobuf)",
+    "500: etcdserver: request is too large",
+)
+STORED_EVENTS: Final = Limit(
+    Door.OBJECTS, 30_000, "Events in the cluster of its own", "the oldest are removed before their hour is over"
+)
 
 # Bodies of the verbs, and what is kept of them for the next call.
 
@@ -108,6 +138,24 @@ QUESTIONS_AT_ONE_TIME: Final = Limit(
     Door.QUESTIONS, 8, "of these that are worked on or wait for their turn", "503, retry in a second"
 )
 WHAT_IF_FORM: Final = Limit(Door.QUESTIONS, 4 * 2**20, "bytes of the page's what-if form", "413 with the figure")
+
+# Configuration and files: clusters.
+
+STATE_FILE_BYTES: Final = Limit(
+    Door.CONFIGURATION,
+    2**30,
+    "bytes of a file with a cluster, and of what a compressed one holds: some hundred thousand pods",
+    "the command or the service ends with an error that names the file",
+)
+STATE_FILE_VALUES: Final = Limit(
+    Door.CONFIGURATION, 50_000_000, "values in such a file in JSON, roughly", "the same error"
+)
+STATE_FILE_YAML_VALUES: Final = Limit(
+    Door.CONFIGURATION,
+    5_000_000,
+    "values in a YAML document of such a file; aliases count as what they repeat",
+    "the same error",
+)
 
 # Configuration and files: workloads that are simulated, recordings.
 
@@ -303,4 +351,13 @@ IGNORED_ANNOTATIONS: Final = Limit(
     1_000,
     "pod groups with an annotation that is ignored, each of which is told once",
     "the one that was told longest ago is told again",
+)
+
+# What answers show, and what is kept: the API of the cluster of its own.
+
+ERRORS_OF_OBJECT: Final = Limit(
+    Door.ANSWERS, 1000, "errors of an object that a refusal lists; upstream lists all", "the others are left out"
+)
+CLAIM_NAMES_IN_ERROR: Final = Limit(
+    Door.ANSWERS, 8, "names of resource claims that an error lists; upstream lists all", "none is listed"
 )

@@ -19,8 +19,8 @@ from api.kubernetes import KubernetesApp
 from extender.cluster.api_resources import NAMESPACES
 from extender.cluster.kube_api import KubeApi
 from extender.cluster.registry.object_registry import ObjectRegistry
-from extender.cluster.requests.request_bodies import MAX_BYTES
 from extender.cluster.store.object_store import ObjectStore
+from extender.values import limits
 from tests.kit.waiting import DEADLINE
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -137,10 +137,12 @@ def test_paths_and_queries_are_decoded_once() -> None:
 
 def test_a_body_beyond_the_limit_is_refused() -> None:
     with serving() as client:
-        answer = client.post(PODS, content=b" " * (MAX_BYTES + 1), headers={"content-type": "application/json"})
+        answer = client.post(
+            PODS, content=b" " * (limits.API_BODY_BYTES + 1), headers={"content-type": "application/json"}
+        )
 
     assert answer.status_code == 413
-    assert answer.json()["message"] == f"Request entity too large: limit is {MAX_BYTES}"
+    assert answer.json()["message"] == f"Request entity too large: limit is {limits.API_BODY_BYTES}"
 
 
 class _Caller:

@@ -19,6 +19,7 @@ import orjson
 import yaml
 
 from extender.cluster.api_resources import Object
+from extender.values import limits
 from extender.values.concurrency.collector import collector_paused
 from extender.values.concurrency.replaced_file import replaced_file
 from extender.values.golang.json import plain
@@ -26,16 +27,8 @@ from extender.values.golang.json_limits import check_number_of_values
 from extender.values.golang.yaml import read_yaml, split_documents
 from extender.values.golang.yaml_scalars import STRING, ScalarError, resolve
 
-MAX_BYTES: Final = 2**30
-"""The largest number of bytes of a file, and of what a compressed one holds: some hundred thousand pods."""
 _PART: Final = 2**20
 """The number of bytes that are read at one time."""
-MAX_VALUES: Final = 50_000_000
-"""The largest number of values in JSON, roughly."""
-MAX_YAML_VALUES: Final = 5_000_000
-"""The largest number of values in a YAML document, which take many times as much memory and time; aliases count as what
-they repeat.
-"""
 
 _IS_JSON: Final = re.compile(rb"\s*[\[{]")
 _GZIP: Final = b"\x1f\x8b"
@@ -83,8 +76,8 @@ def read(data: bytes, source: str) -> list[Object]:
     """
     try:
         text = _unpacked(data) if data.startswith(_GZIP) else data
-        if len(text) > MAX_BYTES:
-            raise StateFileError(f"{source}: more than {MAX_BYTES} bytes")
+        if len(text) > limits.STATE_FILE_BYTES:
+            raise StateFileError(f"{source}: more than {limits.STATE_FILE_BYTES} bytes")
         with collector_paused():
             return [item for document in _documents(text) for item in _items(document)]
     except StateFileError:
@@ -178,7 +171,7 @@ def _content(stream: BinaryIO | gzip.GzipFile) -> bytes:
     """Returns what a stream holds; of more than is allowed, a little more than that."""
     # In parts: for all that may come, Python would make room before anything is read.
     parts, length = [], 0
-    while length <= MAX_BYTES and (part := stream.read(_PART)):
+    while length <= limits.STATE_FILE_BYTES and (part := stream.read(_PART)):
         parts.append(part)
         length += len(part)
     return b"".join(parts)
@@ -186,11 +179,11 @@ def _content(stream: BinaryIO | gzip.GzipFile) -> bytes:
 
 def _documents(text: bytes) -> Iterator[Any]:
     if _IS_JSON.match(text):
-        check_number_of_values(text, MAX_VALUES, "the file")
+        check_number_of_values(text, limits.STATE_FILE_VALUES, "the file")
         yield from _json_documents(text)
         return
     for document in split_documents(text.decode()):
-        value = plain(read_yaml(document, max_nodes=MAX_YAML_VALUES).value)
+        value = plain(read_yaml(document, max_nodes=limits.STATE_FILE_YAML_VALUES).value)
         if value is not None:
             yield value
 

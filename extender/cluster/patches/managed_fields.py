@@ -21,8 +21,8 @@ from extender.cluster.schema import api_types
 from extender.values.golang.schema import Struct
 from extender.values.golang.times import rfc3339
 
-MAX_UPDATE_MANAGERS: Final = 10
-"""The largest number of updaters; beyond it the oldest become one. Upstream: DefaultMaxUpdateManagers."""
+DEFAULT_MAX_UPDATE_MANAGERS: Final = 10
+"""The largest number of updaters; beyond it the oldest become one."""
 OLD_UPDATES: Final = "ancient-changes"
 
 
@@ -108,12 +108,12 @@ def capped(owners: Owners) -> Owners:
         key=lambda each: (each[1].time or "", each[0]),
     )
     left = len(updaters)
-    if left <= MAX_UPDATE_MANAGERS:
+    if left <= DEFAULT_MAX_UPDATE_MANAGERS:
         return owners
     result = dict(owners)
     first_of_version: dict[str, FieldOwner] = {}
     for owner, owned in updaters:
-        if left <= MAX_UPDATE_MANAGERS:
+        if left <= DEFAULT_MAX_UPDATE_MANAGERS:
             break
         version = owned.api_version
         first = first_of_version.setdefault(version, owner)

@@ -18,6 +18,7 @@ from extender.cluster.patches import server_side_apply
 from extender.cluster.patches.strategic_merge import PatchError, PatchFormatError, merge
 from extender.cluster.requests.request_options import WriteOptions
 from extender.cluster.schema import api_types
+from extender.values import limits
 from extender.values.golang import field_errors
 from extender.values.golang.json import JsonError, cannot_unmarshal, type_word
 from extender.values.golang.schema import Struct
@@ -29,11 +30,6 @@ APPLY: Final = "application/apply-patch+yaml"
 TYPES: Final = (JSON, MERGE, STRATEGIC, APPLY)
 
 _MAP: Final = "map[string]interface {}"
-
-MAX_OPERATIONS: Final = 10_000
-"""The largest number of operations in a JSON patch. Upstream: maxJSONPatchOperations."""
-MAX_COPIED: Final = 3 * 1024 * 1024
-"""The bytes that copy operations may add: copies of copies could fill the memory. Upstream: JSONPatchMaxCopyBytes."""
 
 
 @final
@@ -131,8 +127,8 @@ def _json_patched(original: Object, operations: Any) -> Object:
         )
         wanted = "[]handlers.jsonPatchOp" if wrong is operations else "handlers.jsonPatchOp"
         raise statuses.bad_request(f"error decoding patch: {cannot_unmarshal(type_word(wrong), wanted)}")
-    if len(operations) > MAX_OPERATIONS:
-        message = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
+    if len(operations) > limits.PATCH_OPERATIONS:
+        message = f"The allowed maximum operations in a JSON patch is {limits.PATCH_OPERATIONS}, got {len(operations)}"
         raise statuses.ApiStatus(413, "RequestEntityTooLarge", f"Request entity too large: {message}")
     patched: Any = orjson.loads(orjson.dumps(original))
     copied = 0
@@ -140,7 +136,7 @@ def _json_patched(original: Object, operations: Any) -> Object:
         for operation in copy.deepcopy(operations):
             if operation.get("op") == "copy":
                 copied += len(orjson.dumps(jsonpatch.JsonPointer(operation["from"]).resolve(patched)))
-                if copied > MAX_COPIED:
+                if copied > limits.PATCH_COPIED_BYTES:
                     raise ValueError("copied too much")
             patched = jsonpatch.JsonPatch([operation]).apply(patched, in_place=True)
     except (

@@ -20,6 +20,7 @@ from extender.cluster.patches.field_sets import LEAF, FieldSet
 from extender.cluster.patches.managed_fields import FieldOwner, Owned, Owners
 from extender.cluster.schema import api_types
 from extender.cluster.statuses import ApiStatus, bad_request
+from extender.cluster.validation.metadata_rules import TOTAL_ANNOTATION_SIZE_LIMIT
 from extender.values.golang.json import JsonError
 from extender.values.golang.quoting import quoted
 from extender.values.golang.schema import Struct
@@ -28,7 +29,6 @@ from extender.values.golang.times import rfc3339
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
 KUBECTL: Final = "kubectl"
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-MAX_ANNOTATIONS_BYTES: Final = 256 * 1024
 
 _NEVER_OWNED: Final = field_sets.of_paths(
     ("apiVersion",), ("kind",), ("metadata",), *(("metadata", name) for name in managed_fields.NEVER_OWNED)
@@ -269,6 +269,9 @@ def _remember_applied(obj: Object, applied: Object) -> None:
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     annotations = {**annotations, LAST_APPLIED: text}
-    if sum(len(name.encode()) + len(value.encode()) for name, value in annotations.items()) > MAX_ANNOTATIONS_BYTES:
+    if (
+        sum(len(name.encode()) + len(value.encode()) for name, value in annotations.items())
+        > TOTAL_ANNOTATION_SIZE_LIMIT
+    ):
         del annotations[LAST_APPLIED]
     obj["metadata"]["annotations"] = annotations

@@ -36,7 +36,8 @@ from extender.values.golang.times import rfc3339
 
 NAME_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 """The letters of generated names; without vowels they spell no words. Upstream: apimachinery/pkg/util/rand."""
-MAX_GENERATED_BASE: Final = 58
+_NAME_LENGTH: Final = 63
+_RANDOM_LENGTH: Final = 5
 GENERATE_ATTEMPTS: Final = 8
 
 _USER: Final = {"username": "kubernetes-admin", "groups": ["system:masters", "system:authenticated"]}
@@ -307,7 +308,8 @@ class ObjectRegistry:
     def _free_name(self, resource: Resource, namespace: str, base: str) -> str:
         name = ""
         for _ in range(GENERATE_ATTEMPTS):
-            name = base[:MAX_GENERATED_BASE] + "".join(self.rng.choice(NAME_ALPHABET) for _ in range(5))
+            name = base[: _NAME_LENGTH - _RANDOM_LENGTH]
+            name += "".join(self.rng.choice(NAME_ALPHABET) for _ in range(_RANDOM_LENGTH))
             if self.store.get(resource, namespace, name) is None:
                 break
         return name

@@ -103,7 +103,7 @@ def _assign(pod: Object, node: str, annotations: Object, labels: dict[str, str],
     status["conditions"] = with_condition(status.get("conditions"), scheduled, now)
 
 
-MAX_DISRUPTED_PODS: Final = 2000
+MAX_DISRUPTED_POD_SIZE: Final = 2000
 """The largest number of evictions that the disruption controller has not confirmed."""
 _TOO_MANY: Final = "Cannot evict pod as it would violate the pod's disruption budget."
 _BUDGET: Final = Resource("policy", "v1", "poddisruptionbudget", "poddisruptionbudget", "PodDisruptionBudget", True)
@@ -261,7 +261,7 @@ def _spend(reg: object_registry.ObjectRegistry, stored: Stored, budget: Object, 
     allowed, disrupted = status.get("disruptionsAllowed", 0), status.get("disruptedPods", {})
     if allowed < 0:
         raise statuses.forbidden(_BUDGET, name, "pdb disruptions allowed is negative")
-    if len(disrupted) > MAX_DISRUPTED_PODS:
+    if len(disrupted) > MAX_DISRUPTED_POD_SIZE:
         raise statuses.forbidden(
             _BUDGET, name, "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
         )

@@ -9,6 +9,7 @@ from extender.cluster import statuses
 from extender.cluster.api_resources import RESOURCES, Object
 from extender.cluster.requests.request_options import WriteOptions
 from extender.cluster.schema import api_types, protobuf_objects
+from extender.values import limits
 from extender.values.golang.json import JsonError, parse_json, plain
 from extender.values.golang.schema import NO_TYPE_META, Struct, read_as, type_meta
 from extender.values.golang.yaml import YamlError, read_yaml
@@ -16,10 +17,6 @@ from extender.values.golang.yaml import YamlError, read_yaml
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
 MEDIA_TYPES: Final = (JSON, YAML, protobuf_objects.MEDIA_TYPE)
-MAX_BYTES: Final = 3 * 1024 * 1024
-"""Upstream: MaxRequestBodyBytes."""
-MAX_DEPTH: Final = 200
-"""The depth to which values may be nested; upstream allows more, and no known object needs it."""
 
 _SHOWN: Final = 30
 _SCHEME: Final = '"pkg/api/legacyscheme/scheme.go:30"'
@@ -39,7 +36,7 @@ def parse(body: bytes, media_type: str = JSON) -> Any:
             return plain(read_yaml(text).value)
         except YamlError as error:
             raise ValueError(f"error converting YAML to JSON: {error}") from error
-    return parse_json(text, max_depth=MAX_DEPTH, keep_digits=False)
+    return parse_json(text, max_depth=limits.API_BODY_DEPTH, keep_digits=False)
 
 
 def typed(body: bytes, media_type: str, group: str, version: str, kind: str) -> Any:

@@ -18,7 +18,7 @@ from extender.values.golang.quoting import quoted
 Query = Mapping[str, Sequence[str]]
 FieldValidation = Literal["", "Ignore", "Warn", "Strict"]
 
-MAX_MANAGER: Final = 128
+FIELD_MANAGER_MAX_LENGTH: Final = 128
 """The largest length of a field manager's name, in bytes."""
 EXACT: Final = "Exact"
 NOT_OLDER_THAN: Final = "NotOlderThan"
@@ -179,8 +179,8 @@ def write_options(query: Query, user_agent: str, kind: str, *, is_apply: bool = 
         errors.append(required("fieldManager", "is required for apply patch"))
     if kind == "PatchOptions" and not is_apply and force is not None:
         errors.append(forbidden("force", "may not be specified for non-apply patch"))
-    if len(manager.encode(errors="replace")) > MAX_MANAGER:
-        errors.append(too_long("fieldManager", MAX_MANAGER))
+    if len(manager.encode(errors="replace")) > FIELD_MANAGER_MAX_LENGTH:
+        errors.append(too_long("fieldManager", FIELD_MANAGER_MAX_LENGTH))
     for place, character in enumerate(manager):
         if not character.isprintable():
             errors.append(
@@ -252,7 +252,7 @@ def manager_of(user_agent: str) -> str:
     name = ""
     for character in user_agent.partition("/")[0]:
         if character.isprintable():
-            if len((name + character).encode(errors="replace")) > MAX_MANAGER:
+            if len((name + character).encode(errors="replace")) > FIELD_MANAGER_MAX_LENGTH:
                 break
             name += character
     return name

@@ -16,6 +16,7 @@ import orjson
 
 from extender.cluster.api_resources import Object
 from extender.cluster.schema import api_types
+from extender.values import limits
 from extender.values.golang.quoting import quoted
 from extender.values.golang.schema import BOUNDS, Field, GoType, Kind, ListOf, MapOf, Preserve, Scalar, Struct
 from extender.values.golang.times import rfc3339
@@ -24,9 +25,7 @@ MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
 
 _MAGIC: Final = b"k8s\0"
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-_MAX_VARINT_BYTES: Final = 10
-_MAX_DEPTH: Final = 100
-"""The depth to which JSON in a message may be nested."""
+_VARINT_BYTES: Final = 10
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DELETE_OPTIONS: Final = "DeleteOptions"
 
@@ -121,7 +120,7 @@ def _fields(data: bytes) -> Iterator[tuple[int, _Raw]]:
 def _varint(data: bytes, place: int) -> tuple[int, int]:
     """An integer, and where it ends."""
     value = 0
-    for shift in range(_MAX_VARINT_BYTES):
+    for shift in range(_VARINT_BYTES):
         if place >= len(data):
             raise ValueError("unexpected EOF")
         byte = data[place]
@@ -221,7 +220,7 @@ def _scalar(kind: Kind, raw: _Raw) -> Any:
     return _moment(_signed(fields.get(1, 0)), _signed(fields.get(2, 0)), kind) if fields else None
 
 
-def _shallow(value: Any, levels: int = _MAX_DEPTH) -> Any:
+def _shallow(value: Any, levels: int = limits.PROTOBUF_JSON_DEPTH) -> Any:
     if not levels:
         raise ValueError("exceeded max depth")
     if isinstance(value, (dict, list)):

@@ -1,5 +1,5 @@
 """Expiry of Events: one is removed an hour after it was last written, as kube-apiserver's --event-ttl does. Of more
-than `MOST_EVENTS` the oldest are removed sooner, because they are in the memory of this process.
+than `STORED_EVENTS` the oldest are removed sooner, because they are in the memory of this process.
 """
 
 import asyncio
@@ -9,9 +9,9 @@ from typing import Final, NoReturn
 from extender.cluster.api_resources import EVENTS
 from extender.cluster.store.object_store import CompactedError, Cursor, ObjectStore
 from extender.cluster.store.stored_object import Stored
+from extender.values import limits
 
 SECONDS_KEPT: Final = 3600.0
-MOST_EVENTS: Final = 30_000
 SECONDS_BETWEEN_LOOKS: Final = 10.0
 Written = OrderedDict[tuple[str, str], tuple[float, int]]
 """(namespace, name) of each Event -> the time of the event loop and resourceVersion of its latest write; in the order
@@ -66,7 +66,7 @@ def _list(store: ObjectStore, written: Written, now: float) -> Cursor:
 
 
 def _remove(store: ObjectStore, written: Written, now: float) -> None:
-    removed, excess = 0, len(store.read(EVENTS)) - MOST_EVENTS
+    removed, excess = 0, len(store.read(EVENTS)) - limits.STORED_EVENTS
     while written and (_oldest(written) + SECONDS_KEPT <= now or removed < excess):
         (namespace, name), (_, version) = written.popitem(last=False)
         found = store.get(EVENTS, namespace, name)

@@ -17,11 +17,7 @@ from typing import Final, Literal, final
 from extender.cluster import statuses
 from extender.cluster.api_resources import RESOURCES, Object, Resource
 from extender.cluster.store.stored_object import Stored, at_version, stored_object
-
-MAX_OBJECT: Final = 3 * 2**19
-"""Bytes of an object, as JSON. Upstream: etcd, server/embed/config.go, DefaultMaxRequestBytes, of an object as
-protobuf.
-"""
+from extender.values import limits
 
 HISTORY: Final = 20_000
 """The number of changes of each kind that are remembered: a watch, or a page of a list, may lag so far behind."""
@@ -194,7 +190,7 @@ class ObjectStore:
         version = self._resource_version + 1
         obj["metadata"]["resourceVersion"] = str(version)
         new = stored_object(key, version, obj, kept.paths)
-        if len(new.body) > MAX_OBJECT:
+        if len(new.body) > limits.OBJECT_BYTES:
             raise statuses.too_large_object()
         self._resource_version = version
         kept.record(StoredChange("ADDED" if old is None else "MODIFIED", resource.stored_as, old, new))

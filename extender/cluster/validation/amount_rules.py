@@ -11,6 +11,7 @@ from typing import Any, Final
 from extender.cluster.admission.pod_resources import container_totals
 from extender.cluster.api_resources import Object
 from extender.cluster.validation.metadata_rules import dns_label
+from extender.values import limits
 from extender.values.golang.field_errors import (
     NEGATIVE,
     FieldError,
@@ -31,8 +32,6 @@ from extender.values.objects.resource_names import (
     is_pod_level_resource,
 )
 
-MAX_LISTED: Final = 8
-"""The names of resource claims that an error lists."""
 NOT_INTEGER: Final = "must be an integer"
 _COMPUTE: Final = frozenset({"cpu", "memory"})
 _OF_CONTAINERS: Final = _COMPUTE | {"ephemeral-storage"}
@@ -198,4 +197,4 @@ def _listed(names: Collection[str]) -> str:
     """Many names are not listed: each error of a long pod would list them again."""
     if not names:
         return " which is empty"
-    return f": {', '.join(sorted(names))}" if len(names) <= MAX_LISTED else ""
+    return f": {', '.join(sorted(names))}" if len(names) <= limits.CLAIM_NAMES_IN_ERROR else ""

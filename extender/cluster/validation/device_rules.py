@@ -32,10 +32,10 @@ from extender.values.golang.field_errors import (
 from extender.values.objects.name_syntax import LABEL_MAX_LENGTH, label_key_errors, label_value_errors, subdomain_errors
 from extender.values.objects.resource_names import NATIVE_DOMAIN, QUOTA_PREFIX
 
-_MAX_LIST: Final = 32
-_MAX_DEVICES: Final = 128
-_MAX_SELECTOR: Final = 10 * 1024
-_MAX_RESERVED: Final = 256
+_LIST_MAX_SIZE: Final = 32
+_RESOURCE_SLICE_MAX_DEVICES: Final = 128
+_CEL_SELECTOR_EXPRESSION_MAX_LENGTH: Final = 10 * 1024
+_RESERVED_FOR_MAX_SIZE: Final = 256
 _MODES: Final = ("All", "ExactCount")
 _EFFECTS: Final = ("None", "NoSchedule", "NoExecute")
 _ONE_WAY: Final = "exactly one of `exactly` or `firstAvailable` is required"
@@ -59,8 +59,8 @@ def claim_status_update(new: Object, old: Object) -> list[FieldError]:
     status, former = new.get("status") or {}, old.get("status") or {}
     errors = object_meta_update(new["metadata"], old["metadata"])
     reserved = status.get("reservedFor") or []
-    if len(reserved) > _MAX_RESERVED:
-        errors.append(too_many("status.reservedFor", len(reserved), _MAX_RESERVED))
+    if len(reserved) > _RESERVED_FOR_MAX_SIZE:
+        errors.append(too_many("status.reservedFor", len(reserved), _RESERVED_FOR_MAX_SIZE))
     uids = [each.get("uid", "") for each in reserved]
     for place, consumer in enumerate(reserved):
         here = f"status.reservedFor[{place}]"
@@ -221,8 +221,8 @@ def _selectors(path: str, selectors: Sequence[Object]) -> list[FieldError]:
             errors.append(required(here))
         elif not expression:
             errors.append(required(f"{here}.expression"))
-        elif len(expression.encode()) > _MAX_SELECTOR:
-            errors.append(too_long(f"{here}.expression", _MAX_SELECTOR))
+        elif len(expression.encode()) > _CEL_SELECTOR_EXPRESSION_MAX_LENGTH:
+            errors.append(too_long(f"{here}.expression", _CEL_SELECTOR_EXPRESSION_MAX_LENGTH))
     return errors
 
 
@@ -310,7 +310,7 @@ def _pool_name(path: str, name: str) -> list[FieldError]:
 
 
 def _slice_devices(devices: Sequence[Object]) -> list[FieldError]:
-    errors = _at_most("spec.devices", devices, _MAX_DEVICES)
+    errors = _at_most("spec.devices", devices, _RESOURCE_SLICE_MAX_DEVICES)
     names = [device.get("name", "") for device in devices]
     for place, device in enumerate(devices):
         here = f"spec.devices[{place}]"
@@ -349,5 +349,5 @@ def _taint(path: str, taint: Object) -> list[FieldError]:
     return errors
 
 
-def _at_most(path: str, values: Sequence[object], largest: int = _MAX_LIST) -> list[FieldError]:
+def _at_most(path: str, values: Sequence[object], largest: int = _LIST_MAX_SIZE) -> list[FieldError]:
     return [too_many(path, len(values), largest)] if len(values) > largest else []

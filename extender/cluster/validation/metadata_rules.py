@@ -31,9 +31,8 @@ from extender.values.objects.name_syntax import (
 NameRule = Callable[[str], list[str]]
 """Returns what is wrong with a text as a name."""
 
-MAX_ANNOTATIONS: Final = 256 * 1024
+TOTAL_ANNOTATION_SIZE_LIMIT: Final = 256 * 1024
 MAX_INT32: Final = (1 << 31) - 1
-MAX_PORT: Final = 65535
 _ORPHAN: Final = "orphan"
 _FOREGROUND: Final = "foregroundDeletion"
 _SELECTOR_NEEDS_VALUES: Final = ("In", "NotIn")
@@ -115,8 +114,8 @@ def annotations(path: str, values: Mapping[str, str] | None) -> list[FieldError]
     """Returns what is wrong with a set of annotations. Upstream: ValidateAnnotations."""
     values = values or {}
     errors = [error for key in values for error in all_invalid(path, key, label_key_errors(key.lower()))]
-    if sum(len(key.encode()) + len(value.encode()) for key, value in values.items()) > MAX_ANNOTATIONS:
-        errors.append(too_long(path, MAX_ANNOTATIONS))
+    if sum(len(key.encode()) + len(value.encode()) for key, value in values.items()) > TOTAL_ANNOTATION_SIZE_LIMIT:
+        errors.append(too_long(path, TOTAL_ANNOTATION_SIZE_LIMIT))
     return errors
 
 
@@ -225,7 +224,7 @@ def range_error(least: int, largest: int) -> str:
 
 def port_errors(port: int) -> list[str]:
     """Returns what is wrong with a port number. Upstream: IsValidPortNum."""
-    return [] if 1 <= port <= MAX_PORT else [range_error(1, MAX_PORT)]
+    return [] if 1 <= port <= 65535 else [range_error(1, 65535)]
 
 
 def dns_label(path: str, value: str) -> list[FieldError]:

@@ -27,7 +27,6 @@ _ACTIONS: Final = ("DoNotSchedule", "ScheduleAnyway")
 _NODE_POLICIES: Final = ("Honor", "Ignore")
 _NO_OPERATOR: Final = "not a valid selector operator"
 _WEIGHT: Final = "must be in the range 1-100"
-_MAX_WEIGHT: Final = 100
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
@@ -202,7 +201,7 @@ def _label_keys(path: str, keys: Sequence[str]) -> list[FieldError]:
 
 def _weight(path: str, weighted: Object) -> list[FieldError]:
     weight = weighted.get("weight", 0)
-    return [] if 0 < weight <= _MAX_WEIGHT else [invalid(f"{path}.weight", weight, _WEIGHT)]
+    return [] if 0 < weight <= 100 else [invalid(f"{path}.weight", weight, _WEIGHT)]
 
 
 def _node_term(path: str, term: Mapping[str, Any], checks_values: bool) -> list[FieldError]:

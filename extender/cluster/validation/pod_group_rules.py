@@ -27,8 +27,7 @@ from extender.values.golang.field_errors import (
     too_many,
 )
 
-MAX_TEMPLATES: Final = 8
-"""A Workload has at most so many. Upstream: WorkloadMaxPodGroupTemplates."""
+WORKLOAD_MAX_POD_GROUP_TEMPLATES: Final = 8
 _POLICIES: Final = ("basic", "gang")
 _DISRUPTION_MODES: Final = ("Pod", "PodGroup")
 _GATES: Final = {
@@ -93,8 +92,8 @@ def workload(obj: Object) -> list[FieldError]:
     path, templates = "spec.podGroupTemplates", spec.get("podGroupTemplates") or []
     if not templates:
         errors.append(required(path, "must have at least one item"))
-    if len(templates) > MAX_TEMPLATES:
-        return [*errors, too_many(path, len(templates), MAX_TEMPLATES)]
+    if len(templates) > WORKLOAD_MAX_POD_GROUP_TEMPLATES:
+        return [*errors, too_many(path, len(templates), WORKLOAD_MAX_POD_GROUP_TEMPLATES)]
     names: set[str] = set()
     for place, template in enumerate(templates):
         here, name = index(path, place), template.get("name", "")

@@ -40,7 +40,6 @@ _FROZEN: Final = (
     "'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
 )
 _RETENTION: Final = ("Retain", "Delete")
-_MAX_PERCENT: Final = 100
 
 
 def deployment(obj: Object) -> list[FieldError]:
@@ -130,7 +129,7 @@ def positive_int_or_percent(path: str, value: int | str) -> list[FieldError]:
     if isinstance(value, int):
         return non_negative(path, value)
     wrong = percent_errors(value)
-    if not wrong and int(value[:-1]) > _MAX_PERCENT:
+    if not wrong and int(value[:-1]) > 100:
         wrong = ["must not be greater than 100%"]
     return [invalid(path, value, error) for error in wrong]
 

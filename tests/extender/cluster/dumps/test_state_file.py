@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from api.settings.settings import EXAMPLE_CLUSTER
 from extender.cluster.api_resources import Object
-from extender.cluster.dumps.state_file import MAX_VALUES, StateFileError, load, save
+from extender.cluster.dumps.state_file import StateFileError, load, save
+from extender.values import limits
 from extender.values.golang.json import plain
 from extender.values.golang.yaml import read_yaml
 from tests.api.serving import TWELVE_NODES
@@ -157,7 +158,10 @@ def test_only_its_owner_reads_a_file(tmp_path: Path) -> None:
     [
         pytest.param(b" " * 2**20, 800, "more than 67108864 bytes", id="blanks"),
         pytest.param(
-            b"[[],1]" + b" " * 64 + b"," * 2**20, 50, f"more than {MAX_VALUES} values", id="JSON of tiny values"
+            b"[[],1]" + b" " * 64 + b"," * 2**20,
+            50,
+            f"more than {limits.STATE_FILE_VALUES} values",
+            id="JSON of tiny values",
         ),
         pytest.param(b"- [" + b"x," * 2**19 + b"x]\n", 10, "more than 100000 nodes", id="YAML of tiny values"),
     ],
@@ -173,8 +177,8 @@ def test_a_small_file_that_holds_far_too_much_is_refused_in_one_line(
         for _ in range(times):
             file.write(piece)
     program = (
-        "import resource, sys; from pathlib import Path; from extender.cluster.dumps import state_file\n"
-        "state_file.MAX_BYTES, state_file.MAX_YAML_VALUES = 2**26, 10**5\n"
+        "import resource, sys; from pathlib import Path; from extender.cluster.dumps import state_file; from extender.values import limits\n"
+        "limits.STATE_FILE_BYTES, limits.STATE_FILE_YAML_VALUES = 2**26, 10**5\n"
         "resource.setrlimit(resource.RLIMIT_AS, (900 * 2**20, -1))\n"
         "try: state_file.load(Path(sys.argv[1]))\n"
         "except state_file.StateFileError as exc: print(exc)"
@@ -192,7 +196,7 @@ def test_a_small_file_takes_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "state.json.gz"
     save(path, [NODE])
     program = (
-        "import resource, sys; from pathlib import Path; from extender.cluster.dumps import state_file\n"
+        "import resource, sys; from pathlib import Path; from extender.cluster.dumps import state_file; from extender.values import limits\n"
         "resource.setrlimit(resource.RLIMIT_AS, (700 * 2**20, -1))\n"
         "assert len(state_file.load(Path(sys.argv[1]))) == 1"
     )

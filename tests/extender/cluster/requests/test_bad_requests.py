@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from extender.cluster.api_resources import served
 from extender.cluster.kube_api import KubeApi
-from extender.cluster.requests.request_bodies import MAX_BYTES
 from extender.cluster.requests.request_info import Request
 from extender.cluster.responses.response import Response
+from extender.values import limits
 from extender.values.config.feature_gates import DEFAULT_FEATURES
 from tests.extender.cluster.asking import PODS_PATH, add_node, add_pod, ask, make_api, pod, send
 from tests.kit.examples import examples
@@ -175,7 +175,7 @@ def test_json_is_what_we_answer_in(accept: str) -> None:
 
 
 def test_bodies_have_a_limit() -> None:
-    code, status = ask(make_api(), "POST", PODS_PATH, b" " * (MAX_BYTES + 1))
+    code, status = ask(make_api(), "POST", PODS_PATH, b" " * (limits.API_BODY_BYTES + 1))
 
     assert (code, status["reason"]) == (413, "RequestEntityTooLarge")
 

@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from extender.cluster.api_resources import EVENTS, NAMESPACES
-from extender.cluster.store import event_expiry
 from extender.cluster.store.event_expiry import SECONDS_BETWEEN_LOOKS, SECONDS_KEPT, expire_events
 from extender.cluster.store.object_store import ObjectStore
 from extender.testing import virtual_time
+from extender.values import limits
 from tests.kit.counting import num_held
 
 
@@ -85,7 +85,7 @@ def test_an_event_that_was_deleted_and_made_again_is_another_one() -> None:
 
 
 def test_the_oldest_of_very_many_go_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_expiry, "MOST_EVENTS", 100)
+    monkeypatch.setattr(limits, "STORED_EVENTS", 100)
 
     async def story(store: ObjectStore) -> None:
         for number in range(300):
