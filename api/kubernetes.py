@@ -8,9 +8,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.callers.http_refusals import RETRY_SOON, Refusal
 from api.callers.streaming import send_parts
-from extender.cluster.kube_api import KubeApi
-from extender.cluster.requests.request_info import Request
-from extender.cluster.responses.response import Response, StreamResponse
+from extender.cluster import KubeApi, Request, Response, StreamResponse
 from extender.values import limits
 
 MAX_REQUESTS: Final = 400

@@ -37,11 +37,7 @@ from extender.client.client import Client
 from extender.client.http_extender import check_extenders
 from extender.client.lease.leader_election import LeaderElector
 from extender.client.rate_limit import RateLimit
-from extender.cluster.api_resources import Object
-from extender.cluster.dumps.seeding import SeedReport
-from extender.cluster.dumps.state_file import StateFileError, form_of, load
-from extender.cluster.own_cluster import own_cluster
-from extender.cluster.trial_registry import TrialRegistry
+from extender.cluster import OwnCluster, StateFileError, TrialRegistry, load_state, own_cluster, state_form
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.registry import Registry
 from extender.lab.recordings import RecordingFileError, recorded_in
@@ -50,6 +46,7 @@ from extender.values.config import ConfigErrors, Configuration, differences, wit
 from extender.values.config.feature_gate_table import DEFAULT_VERSION
 from extender.values.klog.outlet import STDERR
 from extender.values.metrics.tracing import Tracer
+from extender.values.objects.meta import Object
 
 _LOGGER: Final = logging.getLogger(__name__)
 
@@ -104,12 +101,12 @@ def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
     if isinstance(cluster, Followed):
         return cluster, partial(_followed, configuration, cluster, settings)
     try:
-        objects = load(cluster.begins_with)
+        objects = load_state(cluster.begins_with)
     except StateFileError as exc:
         raise StartUpError(f"{exc}; give a cluster with --state") from exc
     if cluster.save is not None:
         try:
-            form_of(cluster.save)
+            state_form(cluster.save)
         except ValueError as exc:
             raise StartUpError(str(exc)) from exc
         if not os.access(cluster.save.parent, os.W_OK):
@@ -233,11 +230,11 @@ async def _own(
 ) -> AsyncIterator[Face]:
     address = f"{settings.host}:{settings.kubernetes_port}"
     # The objects become the cluster's own. A service that is opened again reads them again.
-    first, objects[:] = objects[:] or load(cluster.begins_with), []
+    first, objects[:] = objects[:] or load_state(cluster.begins_with), []
     async with own_cluster(
         first, kubelet=cluster.kubelet, save_to=cluster.save, address=address, features=configuration.feature_gates
     ) as own:
-        _report(own.report)
+        _report(own)
         async with (
             _records(settings) as records,
             _attached(configuration, settings) as attached,
@@ -308,7 +305,8 @@ def opens(settings: Settings) -> Opens:
     return prepare(settings)[1]
 
 
-def _report(report: SeedReport) -> None:
+def _report(own: OwnCluster) -> None:
+    report = own.report
     for refusal in report.refused:
         _LOGGER.warning("%s %s is left out of the cluster: %s", refusal.kind, refusal.name, refusal.why)
     if report.left_out:

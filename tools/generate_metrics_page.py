@@ -22,7 +22,7 @@ from extender.assembly.exposition import ResourceExposition
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.client import Client
 from extender.client.lease.leader_election import LeaderElector
-from extender.cluster.own_cluster import own_cluster
+from extender.cluster import own_cluster
 from extender.cluster.transport import EmbeddedTransport
 from extender.lab.shadow import Shadow
 from extender.values.config import Configuration

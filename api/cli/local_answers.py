@@ -21,8 +21,7 @@ from extender.assembly.backend import Backend
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.client import Client
 from extender.client.informers.health import Health
-from extender.cluster.dumps.state_file import StateFileError, load, read
-from extender.cluster.trial_registry import TrialRegistry, templates_among
+from extender.cluster import StateFileError, TrialRegistry, load_state, read_state, templates_among
 from extender.lab.recordings import Recording, RecordingError, is_recording
 from extender.lab.shadow import Shadow
 from extender.values.concurrency.child_process import in_child
@@ -177,7 +176,9 @@ async def about_dump(dump: Path, config: Path | None, at: str | None = None) -> 
         elif at is not None:
             raise MisuseError(f"--at: {dump} is no recording, and of one moment only")
         else:
-            objects = read(sys.stdin.buffer.read(), "standard input") if dump == STANDARD_INPUT else load(dump)
+            objects = (
+                read_state(sys.stdin.buffer.read(), "standard input") if dump == STANDARD_INPUT else load_state(dump)
+            )
         try:
             state = state_of(objects)
         except DecodeError as exc:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from api.fatal_errors import MisuseError
 from api.ui.manifest_text import ManifestTextError, objects_in
-from extender.cluster.api_resources import RESOURCES
+from extender.cluster import RESOURCES
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.decoding import DecodeError
 from extender.values.objects.kinds import KINDS

@@ -19,8 +19,7 @@ from api.fatal_errors import MisuseError, StartUpError
 from api.settings.configuration_file import read_configuration
 from extender.answers.what_if.rules import Rule, listed, read_rule
 from extender.answers.what_if.verification import RuleError, RuleOutcome, UnmetExpectation, verify
-from extender.cluster.dumps.state_file import StateFileError, load
-from extender.cluster.trial_registry import TrialRegistry
+from extender.cluster import StateFileError, TrialRegistry, load_state
 from extender.values.config import ConfigErrors, Configuration, FeatureGates, parse_version
 from extender.values.config.loading import load as load_configuration
 from extender.values.golang.json import plain
@@ -200,7 +199,9 @@ def _is_object(document: object) -> bool:
 
 def _outcome(rule: Rule, folder: Path, default: Configuration) -> RuleOutcome:
     """Returns what becomes of the rule. Files that it names are relative to the folder."""
-    existing = [obj for name in listed(rule.given.existing) for file in _files(folder / name) for obj in load(file)]
+    existing = [
+        obj for name in listed(rule.given.existing) for file in _files(folder / name) for obj in load_state(file)
+    ]
     applied = [
         obj for name in listed(rule.when.apply) for file in _files(folder / name) for obj in read_manifests(str(file))
     ]

@@ -11,7 +11,6 @@ from extender.answers.questions import Questions
 from extender.client.informers.health import Health
 from extender.client.informers.informers import Informers
 from extender.client.pod_events import PodEvents
-from extender.cluster.kube_api import KubeApi
 from extender.values.config import Configuration
 from extender.verbs import AnswersVerbs
 
@@ -37,8 +36,6 @@ class Backend:
     """Answers people's questions; None in tests that serve only the verbs."""
     configuration: Configuration | None = None
     """The configuration in force; None if it is not known."""
-    kubernetes: KubeApi | None = None
-    """The Kubernetes API of our own cluster; None if another cluster is followed."""
     informers: Informers | None = None
     """The objects of the API server, kept up to date; None if no cluster is followed."""
     events: Callable[[str, str], Awaitable[PodEvents]] | None = None

@@ -14,6 +14,7 @@ from typing import Any, Final, final
 from extender.answers.questions import Questions
 from extender.answers.records.records import Records
 from extender.answers.what_if.admission import Admits
+from extender.assembly.api_server import empty_api_server
 from extender.assembly.backend import Backend
 from extender.assembly.debugger import CacheDebugger
 from extender.assembly.exposition import Exposition, ResourceExposition
@@ -27,7 +28,6 @@ from extender.client.informers.store import Change
 from extender.client.lease.leader_election import LeaderElector
 from extender.client.pod_events import EventReader
 from extender.client.writes.dispatcher import ApiDispatcher
-from extender.cluster.trial_registry import TrialRegistry
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster, ClusterFeed
 from extender.engine.evaluation.scenario import evaluate_scenario
@@ -61,8 +61,8 @@ class LiveOptions:
     """Names of metrics that are not exposed."""
     dropped_log_lines: Callable[[], int] = int
     """Returns how many lines of the log could not be written."""
-    admits: Admits = TrialRegistry
-    """Makes the registry in which the objects of what-ifs are tried."""
+    admits: Admits = empty_api_server
+    """Makes the API server that the objects of what-ifs pass through."""
     taps: Sequence[Tap] = ()
     """What else attaches to the cluster and the scheduler, such as a recording."""
     tracer: Tracer | None = None

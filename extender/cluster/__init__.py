@@ -5,4 +5,46 @@ A request takes this way: `kube_api` asks `requests` what it says; `registry` re
 rules of `schema`, `admission`, `validation` and `patches`, and keeps them in `store`; `responses` shows them.
 `controllers` act on the registry like anybody else. `dumps` reads and writes whole clusters, `transport` lets an httpx
 client reach the API without a socket.
+
+The names below are the door of this room: others import nothing else of it. A name is loaded when it is asked for, so
+that a command that needs one loads no more than that.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from extender.cluster.api_resources import RESOURCES as RESOURCES
+    from extender.cluster.dumps.state_file import StateFileError as StateFileError
+    from extender.cluster.dumps.state_file import load_state as load_state
+    from extender.cluster.dumps.state_file import read_state as read_state
+    from extender.cluster.dumps.state_file import state_form as state_form
+    from extender.cluster.in_memory import OwnCluster as OwnCluster
+    from extender.cluster.in_memory import own_cluster as own_cluster
+    from extender.cluster.kube_api import KubeApi as KubeApi
+    from extender.cluster.requests.request_info import Request as Request
+    from extender.cluster.responses.response import Response as Response
+    from extender.cluster.responses.response import StreamResponse as StreamResponse
+    from extender.cluster.trial_registry import TrialRegistry as TrialRegistry
+    from extender.cluster.trial_registry import templates_among as templates_among
+else:
+    _MODULES = {
+        "RESOURCES": "api_resources",
+        "StateFileError": "dumps.state_file",
+        "load_state": "dumps.state_file",
+        "read_state": "dumps.state_file",
+        "state_form": "dumps.state_file",
+        "OwnCluster": "in_memory",
+        "own_cluster": "in_memory",
+        "KubeApi": "kube_api",
+        "Request": "requests.request_info",
+        "Response": "responses.response",
+        "StreamResponse": "responses.response",
+        "TrialRegistry": "trial_registry",
+        "templates_among": "trial_registry",
+    }
+
+    def __getattr__(name: str) -> Any:
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -8,7 +8,7 @@ import pytest
 from api.fatal_errors import StartUpError
 from api.settings.settings import EXAMPLE_CLUSTER, Settings
 from api.starting import prepare
-from extender.cluster.dumps.state_file import load
+from extender.cluster.dumps.state_file import load_state
 from tests.api.in_process import reprieve
 from tests.api.serving import serving
 from tests.api.test_questions import get
@@ -42,7 +42,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for name in SMALL
     ]
     state, file = folder / "state.json", folder / "example.recording"
-    state.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [*load(EXAMPLE_CLUSTER), *small]}))
+    state.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [*load_state(EXAMPLE_CLUSTER), *small]}))
     with serving(state=state, record=file) as service:
         until(
             lambda: (

@@ -60,7 +60,8 @@ def test_a_file_means_one_thing(case: Path) -> None:
     assert [name for name, lines in source.functions if lines > MAX_LINES_OF_A_FUNCTION] == []
     assert source.docstring, "a file begins with what it is"
     assert not any(re.search(r"\.go(:\d|#L\d|, line)", said) for said in source.docstrings), "line numbers do not last"
-    assert "TYPE_CHECKING" not in text, "a cycle of types is a cycle"
+    # A door may name for mypy what it loads when it is asked for.
+    assert "TYPE_CHECKING" not in text or case.name == "__init__.py", "a cycle of types is a cycle"
     assert "__future__.annotations" not in source.imports
     assert not re.search(r"NotImplementedError|\b(TODO|FIXME|XXX)\b", text), "nothing is left open"
     assert not re.search(r"^\s*except(\s+Exception)?\s*:\s*(#.*)?\n\s*pass\b", text, re.MULTILINE), (

@@ -15,8 +15,8 @@ from extender.client.access_review import AccessReview
 from extender.client.client import Client
 from extender.client.errors import Forbidden
 from extender.client.lease.leader_election import LeaderElector
+from extender.cluster import own_cluster
 from extender.cluster.api_resources import LEASES, NEW_EVENTS, PODS, Object
-from extender.cluster.own_cluster import own_cluster
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.transport import EmbeddedTransport
 from extender.testing import make_pod

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeVar
 
-from extender.cluster.own_cluster import SAVE_EVERY
+from extender.cluster.in_memory import SAVE_EVERY
 from tests.jepsen.history import CLIENT, Began, Ended, Event, Happened, Healed, History, Listed, Record, Request, Seen
 
 SETTLE_SECONDS: Final = 60.0

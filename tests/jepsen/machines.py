@@ -14,7 +14,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from pathlib import Path
 from typing import Final, final
 
-from extender.cluster.dumps.state_file import load
+from extender.cluster.dumps.state_file import load_state
 from tests.api.test_following import kubeconfig_for
 from tests.invariants.processes import Nursery, a_nursery
 from tests.jepsen.history import Began, Happened, Record, Seen
@@ -200,7 +200,7 @@ class EmbeddedServer(ApiServer):
         await self._start(forgets=await self.machine.stop() != 0)
 
     async def _start(self, *, forgets: bool = False) -> None:
-        self._begins([Seen.of(obj) for obj in load(self._file) if obj["kind"] == "Pod"], forgets=forgets)
+        self._begins([Seen.of(obj) for obj in load_state(self._file) if obj["kind"] == "Pod"], forgets=forgets)
         self.machine.fill_disk(False)
         self.machine.start("serve", "--no-schedule", "--port", "0", "--kubernetes-port", "0", "--save", self._file)
         async with asyncio.timeout(START_SECONDS):

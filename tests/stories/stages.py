@@ -12,10 +12,10 @@ from typing import Any, Final, final
 import httpx
 
 from extender.client.client import Client
+from extender.cluster import own_cluster
 from extender.cluster.api_resources import NAMESPACES, PODS, Object
 from extender.cluster.dumps.seeding import seed
 from extender.cluster.kube_api import KubeApi
-from extender.cluster.own_cluster import own_cluster
 from extender.cluster.registry import pod_subresources
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.store.object_store import ObjectStore

@@ -9,8 +9,8 @@ from extender.assembly.backend import Backend
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.client import Client
 from extender.client.http_extender import Transports, no_transport
+from extender.cluster import own_cluster
 from extender.cluster.api_resources import EVENTS, Object
-from extender.cluster.own_cluster import own_cluster
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.testing import virtual_time
 from extender.values.config import Configuration

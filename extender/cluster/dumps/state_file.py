@@ -49,7 +49,7 @@ class StateFileError(ValueError):
     """The file cannot be read, or holds no cluster. The message is one line and names the file."""
 
 
-def load(path: Path) -> list[Object]:
+def load_state(path: Path) -> list[Object]:
     """Returns the objects in a file, each with its kind and apiVersion, unchecked.
 
     Raises:
@@ -62,11 +62,11 @@ def load(path: Path) -> list[Object]:
         raise StateFileError(f"state file {path}: {(exc.strerror or str(exc)).lower()}") from exc
     except MemoryError as exc:
         raise StateFileError(f"state file {path}: {_NO_MEMORY}") from exc
-    return read(data, f"state file {path}")
+    return read_state(data, f"state file {path}")
 
 
-def read(data: bytes, source: str) -> list[Object]:
-    """Returns the objects in the content of a file, as `load`.
+def read_state(data: bytes, source: str) -> list[Object]:
+    """Returns the objects in the content of a file, as `load_state`.
 
     Arguments:
         source: the name of the content in error messages.
@@ -105,7 +105,7 @@ def saved_version(path: Path) -> int:
     return int(found[1] or found[2]) if found else 0
 
 
-def save(path: Path, objects: Iterable[Object], version: int = 0) -> None:
+def save_state(path: Path, objects: Iterable[Object], version: int = 0) -> None:
     """Writes the objects: a List in JSON or documents in YAML, as the name says (`.json`, `.yaml`, `.yml`; and `.gz` to
     compress it).
 
@@ -118,7 +118,7 @@ def save(path: Path, objects: Iterable[Object], version: int = 0) -> None:
         OSError: it cannot be written.
         ValueError: the name says neither JSON nor YAML.
     """
-    kind, packed = form_of(path)
+    kind, packed = state_form(path)
     with replaced_file(path) as file:
         if packed:
             with gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0) as stream:
@@ -127,7 +127,7 @@ def save(path: Path, objects: Iterable[Object], version: int = 0) -> None:
             _write(file, kind, objects, version)
 
 
-def form_of(path: Path) -> tuple[str, bool]:
+def state_form(path: Path) -> tuple[str, bool]:
     """Returns the form of a file by its name: `.json`, `.yaml` or `.yml`, and whether it is compressed.
 
     Raises:

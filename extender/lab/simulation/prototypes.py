@@ -8,8 +8,8 @@ import copy
 from collections.abc import Callable
 from typing import Any, Final, TypeVar, final
 
+from extender.assembly.api_server import empty_api_server
 from extender.client.informers.keeping import keeper_of
-from extender.cluster.trial_registry import TrialRegistry
 from extender.lab.simulation.workload import WorkloadError
 from extender.values.objects.decoding import DecodeError, convert, replaced
 from extender.values.objects.kinds import KINDS, PODS, WatchedKind
@@ -30,7 +30,7 @@ class Prototypes:
     """State: the objects that were admitted, because others name them: priority classes, namespaces."""
 
     def __init__(self) -> None:
-        self._registry = TrialRegistry()
+        self._registry = empty_api_server()
         self._keepers: dict[str, Callable[[Any], Any]] = {}
         self._number = 0
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from extender.cluster import own_cluster
 from extender.cluster.api_resources import NAMESPACES, NODES, PODS, PRIORITY_CLASSES, Object
-from extender.cluster.dumps.state_file import load, save, saved_version
-from extender.cluster.own_cluster import own_cluster
+from extender.cluster.dumps.state_file import load_state, save_state, saved_version
 from extender.testing import virtual_time
 
 NODE: Object = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}, "status": {"allocatable": {"pods": "9"}}}
@@ -55,7 +55,7 @@ def test_what_is_saved_at_the_end_is_what_was_there(tmp_path: Path) -> None:
         return str(created["metadata"]["uid"])
 
     async def second() -> Object:
-        async with own_cluster(load(path)) as own:
+        async with own_cluster(load_state(path)) as own:
             assert own.report.refused == ()
             return own.api.registry.get(PODS, "default", "web")
 
@@ -87,7 +87,7 @@ def test_what_changes_is_saved_within_a_minute(tmp_path: Path) -> None:
         async with own_cluster(save_to=path) as own:
             own.api.registry.create(NODES, "", NODE)
             await asyncio.sleep(61)
-            return load(path)
+            return load_state(path)
 
     assert names(virtual_time.run(tell()), "Node") == ["a"]
 
@@ -103,7 +103,7 @@ def test_a_disk_that_refuses_does_not_end_the_cluster(tmp_path: Path) -> None:
             assert not path.exists()
             folder.mkdir()
             await asyncio.sleep(61)
-            return load(path)
+            return load_state(path)
 
     assert names(virtual_time.run(tell()), "Node") == ["a"]
 
@@ -138,10 +138,10 @@ def test_a_clock_that_was_set_back_does_not_make_a_saved_cluster_repeat_versions
     Not even if it is killed before anything has changed: it is saved when it begins.
     """
     path, last = tmp_path / name, 10**17
-    save(path, [NODE], last)
+    save_state(path, [NODE], last)
 
     async def opened() -> tuple[int, int]:
-        async with own_cluster(load(path), save_to=path) as own:
+        async with own_cluster(load_state(path), save_to=path) as own:
             return own.api.registry.store.resource_version, saved_version(path)
 
     first, first_saved = virtual_time.run(opened())

@@ -11,7 +11,7 @@ import pytest
 from api.settings.settings import EXAMPLE_CLUSTER
 from extender.cluster.api_resources import NAMESPACES, NODES, PODS, PRIORITY_CLASSES, Object
 from extender.cluster.dumps.seeding import RefusedObject, seed
-from extender.cluster.dumps.state_file import load, save
+from extender.cluster.dumps.state_file import load_state, save_state
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.store.object_store import ObjectStore
 from tests.api.serving import TWELVE_NODES
@@ -43,7 +43,7 @@ def pod(name: str = "web", **more: Any) -> Object:
     ids=["of a server", "by hand"],
 )
 def test_a_whole_cluster(registry: ObjectRegistry, path: Any, stored: dict[str, int]) -> None:
-    report = seed(registry, load(path))
+    report = seed(registry, load_state(path))
 
     assert (report.stored, report.left_out, report.refused, report.added) == (stored, {}, (), ())
 
@@ -151,13 +151,13 @@ def test_a_list_without_an_api_version_is_understood(registry: ObjectRegistry) -
 
 
 def test_a_state_file_of_ours_gives_back_the_cluster_that_was_saved(registry: ObjectRegistry, tmp_path: Path) -> None:
-    seed(registry, load(TWELVE_NODES))
+    seed(registry, load_state(TWELVE_NODES))
     kinds = (NAMESPACES, PRIORITY_CLASSES, PODS)
     before = [obj for kind in kinds for obj in registry.list(kind)]
-    save(tmp_path / "state.yaml", before)
+    save_state(tmp_path / "state.yaml", before)
     again = ObjectRegistry(ObjectStore(), now=lambda: NOON, rng=Random(2))
 
-    report = seed(again, load(tmp_path / "state.yaml"))
+    report = seed(again, load_state(tmp_path / "state.yaml"))
 
     assert report.refused == ()
     after = [obj for kind in kinds for obj in again.list(kind)]

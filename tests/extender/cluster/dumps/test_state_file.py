@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from api.settings.settings import EXAMPLE_CLUSTER
 from extender.cluster.api_resources import Object
-from extender.cluster.dumps.state_file import StateFileError, load, save
+from extender.cluster.dumps.state_file import StateFileError, load_state, save_state
 from extender.values import limits
 from extender.values.golang.json import plain
 from extender.values.golang.yaml import read_yaml
@@ -56,17 +56,17 @@ def file_with(folder: Path, data: str | bytes) -> Path:
     ],
 )
 def test_all_forms_mean_the_same_objects(tmp_path: Path, data: str | bytes) -> None:
-    assert load(file_with(tmp_path, data)) == [NODE, POD]
+    assert load_state(file_with(tmp_path, data)) == [NODE, POD]
 
 
 @pytest.mark.parametrize("path", [TWELVE_NODES, EXAMPLE_CLUSTER], ids=lambda path: Path(path).name)
 @pytest.mark.parametrize("name", ["state.json", "state.yaml", "state.yml.gz", "state.json.gz"])
 def test_a_cluster_that_was_saved_is_read_back(tmp_path: Path, path: Path, name: str) -> None:
-    objects = load(path)
+    objects = load_state(path)
 
-    save(tmp_path / name, objects)
+    save_state(tmp_path / name, objects)
 
-    assert load(tmp_path / name) == [without_the_servers_marks(obj) for obj in objects]
+    assert load_state(tmp_path / name) == [without_the_servers_marks(obj) for obj in objects]
     assert [each.name for each in tmp_path.iterdir()] == [name]
 
 
@@ -125,20 +125,20 @@ def test_go_reads_in_the_yaml_what_was_meant(tmp_path_factory: pytest.TempPathFa
     obj = {"apiVersion": "v1", "kind": "Pod", "metadata": {"annotations": {key: value}}}
     path = tmp_path_factory.mktemp("state") / "state.yaml"
 
-    save(path, [obj])
+    save_state(path, [obj])
 
     assert plain(read_yaml(path.read_text(encoding="utf-8")).value) == obj
-    assert load(path) == [obj]
+    assert load_state(path) == [obj]
 
 
 def test_a_file_is_there_as_a_whole_or_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "state.json"
-    save(path, [NODE])
+    save_state(path, [NODE])
 
     with pytest.raises(TypeError):
-        save(path, [POD, {"metadata": {"name": object()}}])
+        save_state(path, [POD, {"metadata": {"name": object()}}])
 
-    assert load(path) == [NODE]
+    assert load_state(path) == [NODE]
     assert [each.name for each in tmp_path.iterdir()] == ["state.json"]
 
 
@@ -148,7 +148,7 @@ def test_only_its_owner_reads_a_file(tmp_path: Path) -> None:
     """
     path = tmp_path / "state.json"
     path.touch(0o644)
-    save(path, [NODE])
+    save_state(path, [NODE])
 
     assert path.stat().st_mode & 0o077 == 0
 
@@ -180,7 +180,7 @@ def test_a_small_file_that_holds_far_too_much_is_refused_in_one_line(
         "import resource, sys; from pathlib import Path; from extender.cluster.dumps import state_file; from extender.values import limits\n"
         "limits.STATE_FILE_BYTES, limits.STATE_FILE_YAML_VALUES = 2**26, 10**5\n"
         "resource.setrlimit(resource.RLIMIT_AS, (900 * 2**20, -1))\n"
-        "try: state_file.load(Path(sys.argv[1]))\n"
+        "try: state_file.load_state(Path(sys.argv[1]))\n"
         "except state_file.StateFileError as exc: print(exc)"
     )
     done = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True)
@@ -194,11 +194,11 @@ def test_a_small_file_takes_little_memory(tmp_path: Path) -> None:
     Not as much as the largest one.
     """
     path = tmp_path / "state.json.gz"
-    save(path, [NODE])
+    save_state(path, [NODE])
     program = (
         "import resource, sys; from pathlib import Path; from extender.cluster.dumps import state_file; from extender.values import limits\n"
         "resource.setrlimit(resource.RLIMIT_AS, (700 * 2**20, -1))\n"
-        "assert len(state_file.load(Path(sys.argv[1]))) == 1"
+        "assert len(state_file.load_state(Path(sys.argv[1]))) == 1"
     )
 
     subprocess.run([sys.executable, "-c", program, str(path)], check=True)
@@ -206,7 +206,7 @@ def test_a_small_file_takes_little_memory(tmp_path: Path) -> None:
 
 def test_a_name_that_says_no_format_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"the name has to end in \.json, \.yaml or \.yml"):
-        save(tmp_path / "state.txt", [NODE])
+        save_state(tmp_path / "state.txt", [NODE])
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_what_cannot_be_read_is_said_in_one_line(tmp_path: Path, data: str | byt
     path = file_with(tmp_path, data)
 
     with pytest.raises(StateFileError) as raised:
-        load(path)
+        load_state(path)
 
     text = str(raised.value)
     assert text.startswith(f"state file {path}: ")
@@ -236,11 +236,11 @@ def test_what_cannot_be_read_is_said_in_one_line(tmp_path: Path, data: str | byt
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(StateFileError, match=r"state file .*ghost: no such file or directory"):
-        load(tmp_path / "ghost")
+        load_state(tmp_path / "ghost")
 
 
 def test_aliases_of_aliases_are_refused(tmp_path: Path) -> None:
     levels = "".join(f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]\n" for level in range(1, 10))
 
     with pytest.raises(StateFileError, match="excessive aliasing"):
-        load(file_with(tmp_path, f"kind: Pod\na0: &a0 [x]\n{levels}"))
+        load_state(file_with(tmp_path, f"kind: Pod\na0: &a0 [x]\n{levels}"))

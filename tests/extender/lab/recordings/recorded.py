@@ -9,8 +9,8 @@ from typing import Any
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.client import Client
 from extender.client.http_extender import Transports, no_transport
+from extender.cluster import own_cluster
 from extender.cluster.api_resources import PODS, Object
-from extender.cluster.own_cluster import own_cluster
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.lab.recordings.recording_file import recorded_in
 from extender.testing import virtual_time

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.client import Client
+from extender.cluster import own_cluster
 from extender.cluster.api_resources import Object
-from extender.cluster.own_cluster import own_cluster
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.lab.agreement import Agreement
 from extender.lab.shadow.shadow import Shadow

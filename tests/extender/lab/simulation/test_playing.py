@@ -7,8 +7,8 @@ from typing import Any
 
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.client import Client
+from extender.cluster import own_cluster
 from extender.cluster.api_resources import PODS, Object
-from extender.cluster.own_cluster import own_cluster
 from extender.lab.simulation.playing import play
 from extender.lab.simulation.scene import Scene
 from extender.lab.simulation.workload import Workload

@@ -15,7 +15,7 @@ from extender.cluster import controllers
 from extender.cluster.api_resources import EVENTS, RESOURCE_CLAIM_TEMPLATES, RESOURCES, Object, Resource
 from extender.cluster.controllers.namespace_controller import SYSTEM_NAMESPACES
 from extender.cluster.dumps.seeding import SeedReport, seed
-from extender.cluster.dumps.state_file import save, saved_version
+from extender.cluster.dumps.state_file import save_state, saved_version
 from extender.cluster.kube_api import KubeApi
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.store import versions
@@ -186,7 +186,7 @@ class _SavedState:
     def write(self, objects: list[tuple[Resource, Stored]], version: int) -> None:
         """Writes the objects. Calls are serialized, because a thread goes on after its task was cancelled."""
         with self._writing:
-            save(self._path, (versions.shown(resource, stored) for resource, stored in objects), version)
+            save_state(self._path, (versions.shown(resource, stored) for resource, stored in objects), version)
 
 
 def _stored(registry: ObjectRegistry) -> list[tuple[Resource, Stored]]:
