@@ -279,6 +279,7 @@ def test_who_was_evicted_a_moment_ago_is_not_counted_twice_against_its_budget(ev
     story(tell)
 
 
+@pytest.mark.slow
 def test_attempts_are_bounded_while_nodes_flap() -> None:
     """
     F49, V6, V9: forty nodes come and go each second, and are cordoned in between.

@@ -178,6 +178,7 @@ def test_a_binding_that_nobody_knows_of_keeps_its_room_while_the_server_is_away(
     story(tell)
 
 
+@pytest.mark.slow
 def test_a_crowd_that_comes_while_the_server_is_away_is_bound_when_it_is_back() -> None:
     """
     F10, V1, V2, V6, V7, V13: ten seconds in the middle of it; no pod stays pending, and no room is taken by nobody.

@@ -10,6 +10,8 @@ from tests.extender.lab.recordings.recorded import NODES, record
 from tests.extender.lab.shadow.shadowed import DEFAULT
 from tests.extender.lab.shadow.test_shadow import PACKING, URGENT, a_day, sees
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def day(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -78,6 +78,7 @@ def sees(found: Agreement) -> set[tuple[str, str, str]]:
     return {(each.pod.name, each.kind, each.plugin) for each in found.differences if each.is_clear}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_over_a_day_of_churn_equal_profiles_agree(seed: int) -> None:
     """

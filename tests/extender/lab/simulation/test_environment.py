@@ -55,6 +55,7 @@ def last_feasible(info: dict[str, Any]) -> int:
     return int(np.flatnonzero(info["action_mask"])[-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("action", ["node", "weights"])
 def test_gymnasium_finds_nothing_wrong(workload: Path, action: Any) -> None:
     with warnings.catch_warnings():
@@ -173,6 +174,7 @@ def test_a_workload_without_a_choice_is_refused(tmp_path: Path) -> None:
         SchedulingEnvironment(tmp_path / "one.yaml")
 
 
+@pytest.mark.slow
 def test_the_example_learns(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """
     On the sample of a GPU cluster, with fewer episodes than it has by default.

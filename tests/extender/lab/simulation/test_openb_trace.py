@@ -116,6 +116,7 @@ def test_a_table_that_unpacks_to_very_much_is_refused(tmp_path: Path) -> None:
         read_workloads(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not TRACE.is_dir(), reason="the trace is not here: REPRIEVE_TRACES names the folder that has it")
 @pytest.mark.parametrize(("pods", "go"), [("pods.csv.gz", 0.930), ("pods-gpuspec33.csv.gz", 0.8315)])
 def test_the_public_trace_fills_as_many_gpus_as_with_kube_scheduler(pods: str, go: float) -> None:

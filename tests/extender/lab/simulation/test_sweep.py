@@ -59,6 +59,7 @@ def figures(comparison: bytes) -> list[dict[str, object]]:
     return [each for each in json.loads(comparison)["figures"] if each["name"] not in OF_THE_MACHINE]
 
 
+@pytest.mark.slow
 def test_a_cluster_finds_what_this_machine_finds(workload: Path, cluster: LocalCluster) -> None:
     arguments = [
         "simulate",
@@ -81,6 +82,7 @@ def test_a_cluster_finds_what_this_machine_finds(workload: Path, cluster: LocalC
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_several_configurations_are_compared_at_once(workload: Path) -> None:
     others = [str(workload.parent / name) for name in ("packing.yaml", "plain.yaml")]
 
