@@ -1,3 +1,3 @@
-"""What several suites of this repository share, and no plugin author needs: faulty API servers, real control planes,
-certificates, devices, processes and recorded writes. Builders and laws are in `extender.testing`.
+"""What several suites of this repository share, and no plugin author needs, such as faulty API servers, certificates and
+recorded writes. Builders and laws are in `extender.testing`.
 """

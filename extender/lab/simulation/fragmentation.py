@@ -12,7 +12,6 @@ from typing import Final
 import numpy as np
 
 from extender.engine.cache import Cache
-from extender.engine.framework.long_work import LongWork
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.plugin_calls import PluginError
@@ -71,7 +70,6 @@ def _nodes_that_take(frameworks: Mapping[str, Framework], snapshot: Snapshot, po
     try:
         if cycle.run_pre_filter_plugins().status.is_success:
             takes[cycle.feasible_rows().node] = True
-    except (PluginError, LongWork):
-        # Such a pod is refused by the scheduler, too, or needs a search that an observation must not wait for.
-        takes[:] = False
+    except PluginError:
+        takes[:] = False  # the scheduler refuses such a pod, too
     return takes
