@@ -21,8 +21,7 @@ from extender.cluster.requests import media_types, request_bodies, request_optio
 from extender.cluster.requests.media_types import Form
 from extender.cluster.requests.request_info import Request, RequestInfo, request_info
 from extender.cluster.requests.request_options import WriteOptions
-from extender.cluster.responses import discovery
-from extender.cluster.responses.openapi import documents
+from extender.cluster.responses import discovery, openapi
 from extender.cluster.responses.response import Presenter, Response, StreamResponse
 from extender.cluster.schema import api_types
 from extender.cluster.statuses import ApiStatus
@@ -101,7 +100,7 @@ class KubeApi:
                 200, b"ok", {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"}
             )
         accept = request.headers.get("accept", "")
-        described = documents.answer(request.path, accept, features=self.registry.features)
+        described = openapi.answer(request.path, accept, features=self.registry.features)
         if described is not None:
             if request.method not in ("GET", "HEAD"):
                 raise statuses.method_not_allowed()

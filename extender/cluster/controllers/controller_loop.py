@@ -14,12 +14,7 @@ from datetime import datetime
 from random import Random
 from typing import Any, ClassVar, Final, TypeVar, final
 
-from extender.cluster.api_resources import (
-    EVENTS,
-    NEW_EVENTS,
-    PODS,
-    RESOURCES,
-)
+from extender.cluster.api_resources import EVENTS, NEW_EVENTS, PODS, RESOURCES
 from extender.cluster.controllers.cluster_view import ClusterView, ref_of
 from extender.cluster.controllers.controller_writes import LookAgain, Step, perform
 from extender.cluster.controllers.seen_objects import Key, Seen, SeenPod

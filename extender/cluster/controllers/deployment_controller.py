@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 from typing import Any, Final, final
 
 from extender.cluster.api_resources import DEPLOYMENTS, REPLICA_SETS, Object
+from extender.cluster.controllers.cluster_view import SelectorIndex
 from extender.cluster.controllers.controller_loop import SETTLING, Controller, ControllerContext, Steps
 from extender.cluster.controllers.controller_writes import Create, Delete, LookAgain, Update, adopted
 from extender.cluster.controllers.seen_objects import Key, Seen
-from extender.cluster.controllers.selector_index import SelectorIndex
 from extender.cluster.registry.conditions import condition, timestamp, with_condition
 from extender.cluster.statuses import ApiStatus
 from extender.values.golang.times import moment_of

@@ -12,11 +12,10 @@ from itertools import islice
 from typing import Any, ClassVar, Final, final
 
 from extender.cluster.api_resources import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Object, Resource
-from extender.cluster.controllers.cluster_view import OwnedPods
+from extender.cluster.controllers.cluster_view import OwnedPods, SelectorIndex
 from extender.cluster.controllers.controller_loop import BURST, SETTLING, Controller, ControllerContext, Steps
 from extender.cluster.controllers.controller_writes import Create, Delete, LookAgain, Update, adopted, released
 from extender.cluster.controllers.seen_objects import Key, Seen, SeenPod
-from extender.cluster.controllers.selector_index import SelectorIndex
 from extender.cluster.registry.conditions import condition, seconds_since, with_condition, without_condition
 from extender.cluster.statuses import ApiStatus
 from extender.values.golang.times import moment_of
@@ -101,7 +100,6 @@ class _Replicas(Controller):
         yield from self._say(seen, content, without_condition(status.get("conditions"), "ReplicaFailure"), status)
 
     def _moves(self, seen: Seen, group: OwnedPods) -> Iterator[Update]:
-        """Yields the writes that adopt and release pods."""
         selector = self._selecting.selector(seen.key)
         strangers = {labels for labels in group.labels if not selector.matches(labels.of)}
         if strangers:

@@ -11,10 +11,10 @@ from itertools import islice
 from typing import Final, final
 
 from extender.cluster.api_resources import PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS, Object
+from extender.cluster.controllers.cluster_view import SelectorIndex
 from extender.cluster.controllers.controller_loop import BURST, SETTLING, Controller, ControllerContext, Steps
 from extender.cluster.controllers.controller_writes import Create, Delete, LookAgain, Update, adopted, released
 from extender.cluster.controllers.seen_objects import Key, Seen, SeenPod
-from extender.cluster.controllers.selector_index import SelectorIndex
 from extender.values.objects.label_selectors import Selector
 from extender.values.workloads.stateful_sets import REVISION_LABEL, claims_of, ordinal_of, pod_of, revision_name
 
@@ -73,7 +73,6 @@ class StatefulSets(Controller):
             yield from islice(self._advance(seen, content, pods, revision), BURST)
 
     def _moves(self, seen: Seen, selector: Selector) -> Iterator[Update]:
-        """Yields the writes that release and adopt pods."""
         for pod in self.cluster.pods_of(seen.uid).pods.values():
             if not selector.matches(pod.labels.of):
                 yield released(pod, seen.uid)

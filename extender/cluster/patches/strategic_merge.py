@@ -168,7 +168,6 @@ def _merge_lists(field: Field, original: list[Any], patch: list[Any]) -> list[An
 
 
 def _apply_markers(merge_key: str, original: list[Any], patch: list[Any]) -> tuple[list[Any], list[Any]]:
-    """Applies the items of the patch that are only directives."""
     plain = [each for each in patch if MARKER not in each]
     key, gone = _key_of(merge_key), set()
     for each in patch:

@@ -8,8 +8,6 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, Final
 
-import msgspec
-
 from extender.cluster import statuses, validation
 from extender.cluster.admission import admission_plugins
 from extender.cluster.api_resources import BINDINGS, POD_DISRUPTION_BUDGETS, PODS, Object, Resource
@@ -22,9 +20,7 @@ from extender.cluster.statuses import ApiStatus
 from extender.cluster.store import versions
 from extender.cluster.store.stored_object import Stored
 from extender.values.golang.times import rfc3339
-from extender.values.objects import decoding
-from extender.values.objects.meta import ApiObject, LabelSelector
-from extender.values.workloads.selectors import parsed_selector
+from extender.values.workloads.selectors import selector_in
 
 
 def bind(
@@ -143,7 +139,6 @@ def evict(
 
 
 def _delete_options(name: str, raw: Any, write: WriteOptions) -> Object:
-    """The DeleteOptions of an Eviction."""
     eviction = request_bodies.read(api_types.lookup("policy", "v1", "Eviction"), raw, write, "Eviction")
     if eviction["metadata"].get("name", "") != name:
         raise statuses.bad_request("name in URL does not match name in Eviction object")
@@ -203,43 +198,10 @@ def _budgets_of(reg: object_registry.ObjectRegistry, namespace: str, pod: Stored
     return [*islice(selecting, 2)]
 
 
-class _BudgetSpec(ApiObject, frozen=True):
-    selector: msgspec.Raw = msgspec.Raw(b"")
-
-
-class _Budget(ApiObject, frozen=True):
-    """What is read of each budget of a namespace: there may be thousands."""
-
-    spec: _BudgetSpec
-
-
 def _selects(budget: Stored, labels: Mapping[str, str]) -> bool:
-    """Returns whether the budget selects objects with these labels. A selector that cannot be read selects nothing."""
-    try:
-        raw = bytes(decoding.decode(_Budget, budget.body).spec.selector)
-        selector = decoding.decode(LabelSelector, raw) if raw not in _NO_SELECTORS else None
-    except decoding.DecodeError:
-        return False
-    return selector is not None and _may_select(selector, labels) and parsed_selector(raw).matches(labels)
-
-
-_NO_SELECTORS: Final = (b"", b"null", b"{}")
-
-
-def _may_select(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
-    """Returns False if a selector does not select objects with these labels, without parsing it, which takes several
-    times as long.
-    """
-    if any(labels.get(key) != value for key, value in selector.match_labels.items()):
-        return False
-    for each in selector.match_expressions:
-        value = labels.get(each.key)
-        is_named = value is not None and value in each.values
-        if (each.operator == "In" and not is_named) or (each.operator == "NotIn" and is_named):
-            return False
-        if (each.operator == "Exists" and value is None) or (each.operator == "DoesNotExist" and value is not None):
-            return False
-    return True
+    """Returns whether the budget selects objects with these labels; an empty selector selects nothing here."""
+    selector = selector_in(versions.shown(POD_DISRUPTION_BUDGETS, budget))
+    return not selector.is_empty and selector.matches(labels)
 
 
 def _needs_no_budget(pod: Object, budget: Object) -> bool:

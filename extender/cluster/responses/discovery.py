@@ -151,7 +151,6 @@ def _resource_list(group: str, version: str, features: FeatureGates) -> Document
 
 
 def _entries(resource: Resource) -> Iterator[Object]:
-    """The entries of a resource and of its subresources."""
     entry: Object = {
         "name": resource.plural,
         "singularName": resource.singular,

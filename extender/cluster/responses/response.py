@@ -13,7 +13,7 @@ import orjson
 from extender.cluster import statuses
 from extender.cluster.api_resources import NEW_EVENTS, Object, Resource
 from extender.cluster.requests.media_types import Form
-from extender.cluster.responses.tables.table import IncludeObject, table_of
+from extender.cluster.responses.tables import IncludeObject, table_of
 from extender.cluster.store import versions
 from extender.cluster.store.list_pages import Page
 from extender.cluster.store.stored_object import Stored

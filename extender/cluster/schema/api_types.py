@@ -157,7 +157,6 @@ class _Table(msgspec.Struct):
 
 @cache
 def _types() -> Mapping[str, Struct]:
-    """Every struct of the table by its name."""
     table = msgspec.json.decode(TABLE.read_bytes(), type=_Table)
     loader = _Loader(table)
     return {name: loader.struct(name) for name in table.structs}

@@ -89,7 +89,6 @@ def _type_meta(data: bytes, api_version: str, kind: str) -> tuple[str, str]:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, _Raw]]:
-    """Yields the number and the value of each field of a message."""
     place, end = 0, len(data)
     while place < end:
         key, place = _varint(data, place)

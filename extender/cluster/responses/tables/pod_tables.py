@@ -135,7 +135,6 @@ def _count_containers(status: Object, conditions: Mapping[str, Object], tally: _
 
 
 def _end(terminated: Object) -> str:
-    """The reason why a container ended."""
     reason: str = terminated.get("reason") or ""
     if reason:
         return reason

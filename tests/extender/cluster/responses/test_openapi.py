@@ -6,7 +6,7 @@ import re
 import pytest
 
 from extender.cluster.api_resources import served
-from extender.cluster.responses.openapi import documents
+from extender.cluster.responses import openapi
 from extender.cluster.statuses import ApiStatus
 from extender.values.config.feature_gates import DEFAULT_FEATURES
 
@@ -15,7 +15,7 @@ PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 
 def answer_at(path: str, accept: str = "") -> tuple[str, bytes]:
     """The media type and the body."""
-    answer = documents.answer(path, accept)
+    answer = openapi.answer(path, accept)
     assert answer is not None
     return answer
 
@@ -38,7 +38,7 @@ def test_the_index_names_a_document_for_every_group_and_version():
 
     assert {f"apis/{each.api_version}" if each.group else "api/v1" for each in served(DEFAULT_FEATURES)} == set(places)
     for place in places.values():
-        assert documents.answer(place["serverRelativeURL"].partition("?")[0]) is not None
+        assert openapi.answer(place["serverRelativeURL"].partition("?")[0]) is not None
 
 
 @pytest.mark.parametrize(
@@ -129,11 +129,11 @@ def test_who_asks_for_protobuf_gets_it(accept):
 )
 def test_other_forms_are_not_acceptable(path, accept):
     with pytest.raises(ApiStatus) as refusal:
-        documents.answer(path, accept)
+        openapi.answer(path, accept)
 
     assert refusal.value.code == 406
 
 
 @pytest.mark.parametrize("path", ["/openapi", "/openapi/v3/apis/nope/v1", "/api/v1"])
 def test_other_paths_are_none_of_ours(path):
-    assert documents.answer(path) is None
+    assert openapi.answer(path) is None

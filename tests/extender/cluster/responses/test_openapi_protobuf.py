@@ -8,7 +8,8 @@ import json
 import orjson
 import pytest
 
-from extender.cluster.responses.openapi import documents, openapi_protobuf
+from extender.cluster.responses import openapi
+from extender.cluster.responses.openapi import openapi_protobuf
 
 IN_PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 
@@ -151,7 +152,7 @@ def without_empty_lists(value):
 
 
 def test_it_is_the_same_document():
-    in_protobuf, in_json = documents.answer("/openapi/v2", IN_PROTOBUF), documents.answer("/openapi/v2")
+    in_protobuf, in_json = openapi.answer("/openapi/v2", IN_PROTOBUF), openapi.answer("/openapi/v2")
     assert in_protobuf is not None and in_json is not None
 
     read = document(in_protobuf[1])
