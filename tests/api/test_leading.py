@@ -121,6 +121,7 @@ def test_replicas_take_turns(cluster: Service, tmp_path: Path) -> None:
         assert "Traceback" not in second.said()
 
 
+@pytest.mark.slow
 def test_told_a_second_time_it_ends_at_once(tmp_path: Path) -> None:
     """
     A request whose body does not come is what it waits for.

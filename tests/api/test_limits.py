@@ -42,6 +42,7 @@ def test_i26_a_body_that_turns_out_too_large_is_refused_while_it_is_read(tight: 
     assert answer.headers["connection"] == "close"
 
 
+@pytest.mark.slow
 def test_i26_after_100_megabytes_the_next_call_is_answered(example: Service) -> None:
     refused = example.call("filter", b" " * 10**8 + b"x")
     unreadable = example.call("filter", b'{"Pod":' + b"[" * 10**8)

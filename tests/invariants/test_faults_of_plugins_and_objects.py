@@ -333,6 +333,7 @@ def test_pods_that_fit_nowhere_do_not_starve_a_less_important_one_that_does() ->
     story(tell)
 
 
+@pytest.mark.slow
 def test_a_crowd_that_waits_is_let_in_when_there_is_room_and_the_rest_pauses() -> None:
     """
     F55, V9, V13: one node for three hundred pods.

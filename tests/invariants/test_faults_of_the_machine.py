@@ -113,6 +113,7 @@ def is_ready(running: Running) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_pods_are_bound_though_nobody_reads_the_log_and_the_disk_is_full(tmp_path: Path) -> None:
     """
     F59, V13: a pipe of a page, and files of two pages at most. What was lost of the log is counted, and told to whoever
@@ -142,6 +143,7 @@ def test_pods_are_bound_though_nobody_reads_the_log_and_the_disk_is_full(tmp_pat
     assert not saved.exists()
 
 
+@pytest.mark.slow
 def test_an_exit_code_does_not_depend_on_whether_the_last_line_can_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,6 +160,7 @@ def test_an_exit_code_does_not_depend_on_whether_the_last_line_can_be_written(
         assert running.ends() == 1
 
 
+@pytest.mark.slow
 def test_who_has_no_stderr_writes_into_no_socket() -> None:
     """
     F59: whatever is opened first would be stderr.
@@ -170,6 +173,7 @@ def test_who_has_no_stderr_writes_into_no_socket() -> None:
     assert standard == [Path("/dev/null")] * 3
 
 
+@pytest.mark.slow
 def test_more_connections_and_larger_bodies_than_there_is_room_for_are_sent_away_in_words() -> None:
     """
     F60, V9: 64 descriptors, 512 MiB, one processor.
@@ -220,6 +224,7 @@ def send_slowly(port: int, size: int) -> bytes:
         return connection.recv(4096)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "cause"),
     [

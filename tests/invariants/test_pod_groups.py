@@ -5,6 +5,7 @@ from collections import Counter
 from typing import Final
 
 import httpx
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -91,6 +92,7 @@ async def _play(seed: int) -> None:
         assert {name: count for name, count in use(scene).items() if count > capacity.get(name, 1)} == {}
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=25)
 @given(st.integers(0, 10**9))
 def test_a_gang_runs_whole_or_not_at_all_though_writes_fail(seed: int) -> None:

@@ -38,6 +38,7 @@ def text_of(file: Path) -> str:
     return gzip.decompress(file.read_bytes()).decode()
 
 
+@pytest.mark.slow
 def test_files_are_rotated_within_their_bytes_and_each_stands_for_itself(tmp_path: Path) -> None:
     file = record(tmp_path / "r", lambda cluster: pods_come_and_go(cluster, 400), *NODES, max_bytes=64 * 1024)
 

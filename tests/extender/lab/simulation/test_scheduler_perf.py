@@ -81,6 +81,7 @@ def played(folder: Path, operations: str, params: str = "{num: 10}", further: st
     return play(workload, Configuration())
 
 
+@pytest.mark.slow
 def test_every_workload_of_the_example_is_played() -> None:
     reports = [play(workload, Configuration()) for workload in read_workloads(EXAMPLE)]
 

@@ -98,6 +98,7 @@ def test_several_configurations_are_compared_at_once(workload: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_plays_are_exported_as_parquet(workload: Path, tmp_path: Path) -> None:
     folder = tmp_path / "export"
 

@@ -135,7 +135,9 @@ def test_child_that_is_not_ready_in_time_is_killed() -> None:
     assert children() <= before
 
 
-@pytest.mark.parametrize("work", [lambda: bytearray(2**27), lambda: [str(number) for number in range(10**7)]])
+@pytest.mark.parametrize(
+    "work", [lambda: bytearray(2**27), lambda: [str(number) for number in range(10**7)]], ids=["at once", "bit by bit"]
+)
 def test_child_that_takes_more_memory_than_it_may_fails(work: Callable[[], object]) -> None:
     with pytest.raises(MemoryError):
         asyncio.run(in_child(work, memory=2**25))

@@ -234,6 +234,7 @@ def _asked_for() -> Iterator[str]:
                 )
 
 
+@pytest.mark.slow
 def test_the_code_asks_for_every_gate_that_switches_and_for_no_other() -> None:
     switching = {
         name for name, gate in GATES.items() if gate.only is None and not gate.why and not gate.is_always_locked
