@@ -32,7 +32,9 @@ from api.settings.settings import Settings
 ROOT: Final = Path(__file__).parents[1]
 SINCE: Final = "54ba3d6"
 
-GONE: Final[dict[str, str]] = {}
+GONE: Final = {
+    "framework: extender.framework.LongWork": "a plugin that waits or computes for long declares `blocking = True`",
+}
 """`kind: name` of what went on purpose -> why. A name may end with `*`."""
 
 Tree = Path

@@ -88,5 +88,6 @@ def declared(settings: type[BaseModel]) -> dict[str, Declaration]:
 
 def _declaration(name: str, field: FieldInfo) -> Declaration:
     [option] = [each for each in field.metadata if isinstance(each, Option)]
-    text = (field.description or "").removesuffix(".") + ("; ignored with --config" if option.yields_to_file else "")
+    words = " ".join((field.description or "").split()).removesuffix(".")
+    text = words + ("; ignored with --config" if option.yields_to_file else "")
     return Declaration(name, _plain_type(field.annotation), field.default, text, option)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from api.fatal_errors import StartUpError
-from api.settings.settings import read_settings
+from api.settings.settings import DECLARATIONS, read_settings
 
 
 def test_without_anything_the_example_cluster_is_served_on_this_machine_only() -> None:
@@ -60,3 +60,9 @@ def test_whether_a_leader_is_elected_is_left_to_the_configuration_unless_told(
     said: dict[str, str], elects: bool | None
 ) -> None:
     assert read_settings(said).leader_elect is elects
+
+
+def test_help_of_a_setting_is_one_line_without_a_full_stop() -> None:
+    helps = [each.help for each in DECLARATIONS.values()]
+
+    assert [text for text in helps if "\n" in text or text.endswith((".", " ")) or not text] == []
