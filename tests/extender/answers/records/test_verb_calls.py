@@ -210,7 +210,7 @@ def test_calls_cannot_push_out_what_was_decided_here() -> None:
 
 def test_calls_with_huge_names_take_no_more_memory_than_others() -> None:
     records = Records(limits_of_calls=Limits(size=2**20))
-    huge = "x" * 100_000
+    huge = "x" * 20_000
     pod = make_pod("p").uid(huge).req(cpu=99).scheduler_name(huge).claim(huge).obj()
     asked = engine(records)
     for _ in range(20):
