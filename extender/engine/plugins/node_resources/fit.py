@@ -161,14 +161,9 @@ class NodeResourcesFit(
             # Most often no native resource is short on any row, which one comparison of all of them tells.
             is_short = request.native > allocatable[:, : len(NATIVE_RESOURCES)] - requested[:, : len(NATIVE_RESOURCES)]
             amounts = request.amounts if np.count_nonzero(is_short) else request.scalars
-            nowhere: tuple[tuple[str, int, int], ...] = ()
-            if not backed and request.names.isdisjoint(offered):
-                # A pod may request thousands of resources that no node has.
-                amounts, nowhere = amounts[: len(amounts) - len(request.scalars)], request.scalars
             for name, place, amount in amounts:
                 is_native = place != NOT_NATIVE
                 if not is_native and name not in offered:
-                    # No node is looked at: a pod may request thousands of resources that none has.
                     if name not in backed:
                         everywhere = np.ones(len(rows), np.bool_) if everywhere is None else everywhere
                         reasons.append((f"Insufficient {name}", everywhere))
@@ -186,9 +181,6 @@ class NodeResourcesFit(
                         continue
                 reasons.append((f"Insufficient {name}", short))
                 unresolvable = beyond_capacity if unresolvable is None else unresolvable | beyond_capacity
-            if nowhere:
-                unresolvable = np.ones(len(rows), np.bool_)
-                reasons += [(f"Insufficient {name}", unresolvable) for name, _, _ in nowhere]
         return _verdicts(len(rows), reasons, unresolvable)
 
     def fits(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> Mask | None:
