@@ -4,10 +4,8 @@ import json
 import os
 import random
 import re
-import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +15,8 @@ import pytest
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.registry import Registry
 from extender.values.config import load_file
+from tests.kit.ports import free_port
+from tests.kit.waiting import DEADLINE, until
 
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
@@ -41,26 +41,22 @@ def port() -> Iterator[int]:
     """
     A server as `make run` starts it, on a free port.
     """
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        free = int(probe.getsockname()[1])
+    free = free_port()
     command = [str(BIN / "reprieve"), "serve", "--port", str(free), "--kubernetes-port", "0"]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as server:
         try:
-            wait_until_ready(free)
+            until(lambda: is_ready(free))
             yield free
         finally:
             server.terminate()
 
 
-def wait_until_ready(port: int) -> None:
-    for _ in range(300):
-        try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5).close()
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return
-    pytest.fail("the server did not become ready")
+def is_ready(port: int) -> bool:
+    try:
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=DEADLINE).close()
+    except OSError:
+        return False
+    return True
 
 
 def run(command: str) -> str:

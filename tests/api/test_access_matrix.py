@@ -21,9 +21,10 @@ from api.documents.examples import BY_NAME
 from api.settings.settings import Settings
 from api.ui.assets import assets
 from tests.api.serving import Service, serving, serving_app
-from tests.api.test_following import eventually, kubeconfig_for
+from tests.api.test_following import kubeconfig_for
 from tests.api.test_questions import cluster
 from tests.kit.certificates import Authority, CertificateFiles, can_make_certificates
+from tests.kit.waiting import until
 from tools.generate_access_page import MODES, CallerKind, Endpoint, Mode, cell, endpoints, page
 
 ROOT = Path(__file__).parents[2]
@@ -143,7 +144,7 @@ def services(
             def is_ready(name: str = mode.name) -> bool:
                 return ask(found[name], certificates, CallerKind.NOBODY, "GET", "/readyz")[0] == 200
 
-            eventually(is_ready)
+            until(is_ready)
         yield found
 
 

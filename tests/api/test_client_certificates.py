@@ -28,9 +28,9 @@ from extender.testing import make_node, make_pod
 from extender.values.config.configuration import Extender, ExtenderTLSConfig
 from tests.api.in_process import ROOT, reprieve
 from tests.api.serving import Service, serving, serving_app
-from tests.api.test_following import eventually, free_port
 from tests.kit.certificates import Authority, CertificateFiles, can_make_certificates
-from tests.kit.waiting import DEADLINE
+from tests.kit.ports import free_port
+from tests.kit.waiting import DEADLINE, until
 
 SCHEDULER = "system:kube-scheduler"
 NAME = "reprieve.kube-system.svc"
@@ -175,7 +175,7 @@ def test_uvicorn_alone_passes_certificates_on(files: Files) -> None:
     ]
     process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     try:
-        eventually(lambda: status(port, files, None, "/readyz") == 200)
+        until(lambda: status(port, files, None, "/readyz") == 200)
         statuses = [
             status(port, files, certificate, "/metrics") for certificate in (files.scheduler, files.other, None)
         ]

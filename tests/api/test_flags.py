@@ -27,9 +27,9 @@ from api.settings.settings import DECLARATIONS, Settings, read_settings
 from extender.values.config import Configuration, load, written
 from tests.api.in_process import ROOT, reprieve
 from tests.api.serving import serving
-from tests.api.test_following import eventually, free_port
 from tests.kit.certificates import Authority, can_make_certificates
-from tests.kit.waiting import DEADLINE
+from tests.kit.ports import free_port
+from tests.kit.waiting import DEADLINE, until
 from tools import generate_feature_gates_page
 from tools.generate_flags_page import page
 
@@ -301,7 +301,7 @@ def running(log: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     command = [sys.executable, "-m", "api.cli", "serve", "--kubernetes-port", "0", *arguments]
     with log.open("wb") as output, subprocess.Popen(command, stderr=output, cwd=ROOT) as process:
         try:
-            eventually(lambda: "startup complete" in log.read_text() or process.poll() is not None)
+            until(lambda: "startup complete" in log.read_text() or process.poll() is not None)
             yield process
         finally:
             process.kill()
@@ -322,9 +322,9 @@ def test_a_manifest_of_kube_scheduler_starts_it_and_sigusr2_has_it_write_down_wh
 
     with running(log, *manifest, "--port", str(port), "--logging-format=json", "-v=2") as process:
         assert httpx.get(f"http://127.0.0.1:{port}/livez", trust_env=False).text == "ok"
-        eventually(lambda: "Successfully bound pod" in log.read_text())
+        until(lambda: "Successfully bound pod" in log.read_text())
         process.send_signal(signal.SIGUSR2)
-        eventually(lambda: "Dump of scheduling queue" in log.read_text())
+        until(lambda: "Dump of scheduling queue" in log.read_text())
         process.send_signal(signal.SIGTERM)
         assert process.wait(DEADLINE) == 0
 

@@ -2,9 +2,7 @@
 cannot vouch for.
 """
 
-import socket
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -16,17 +14,8 @@ import yaml
 from tests.api.serving import TWELVE_NODES, Service, items_of, serving
 from tests.api.test_recorded_calls import answer_to, name_of, recorded_calls
 from tests.each_case import each_case
-from tests.kit.waiting import DEADLINE
-
-SECONDS = 60
-"""For things that take a moment; they are waited for, not timed."""
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+from tests.kit.ports import free_port
+from tests.kit.waiting import until
 
 
 def kubeconfig_for(port: int, folder: Path) -> Path:
@@ -44,13 +33,6 @@ def kubeconfig_for(port: int, folder: Path) -> Path:
     return path
 
 
-def eventually(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + DEADLINE
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def readiness(service: Service) -> int:
     return service.client.get("/readyz").status_code
 
@@ -61,7 +43,7 @@ def follower(twelve_nodes: Service, tmp_path_factory: pytest.TempPathFactory) ->
     with serving(
         kubeconfig=kubeconfig_for(twelve_nodes.port, tmp_path_factory.mktemp("follower")), serve_bind=True
     ) as service:
-        eventually(lambda: readiness(service) == 200)
+        until(lambda: readiness(service) == 200)
         yield service
 
 
@@ -71,7 +53,7 @@ def test_every_recorded_call_is_answered_as_by_who_has_the_cluster(
     follower: Service, twelve_nodes: Service, case: dict[str, Any]
 ) -> None:
     # A pod of the cluster may end between the two questions, and is heard of a moment later.
-    eventually(lambda: answer_to(follower, case) == answer_to(twelve_nodes, case))
+    until(lambda: answer_to(follower, case) == answer_to(twelve_nodes, case))
 
 
 def test_news_of_the_cluster_count(follower: Service, twelve_nodes: Service) -> None:
@@ -90,7 +72,7 @@ def test_news_of_the_cluster_count(follower: Service, twelve_nodes: Service) -> 
     twelve_nodes.post("/api/v1/nodes", node).raise_for_status()
 
     try:
-        eventually(lambda: follower.call("filter", asked).json()["NodeNames"] == ["fresh"])
+        until(lambda: follower.call("filter", asked).json()["NodeNames"] == ["fresh"])
     finally:
         twelve_nodes.client.delete("/api/v1/nodes/fresh").raise_for_status()
 
@@ -107,7 +89,7 @@ def test_pods_are_bound_through_the_api_server(follower: Service, twelve_nodes: 
     binding = {"PodName": "to-bind", "PodNamespace": "default", "PodUID": created["metadata"]["uid"], "Node": node}
 
     # The follower hears of the pod a moment later; before that it binds nothing.
-    eventually(lambda: follower.call("bind", binding).json()["Error"] == "")
+    until(lambda: follower.call("bind", binding).json()["Error"] == "")
     again = follower.call("bind", binding)
     elsewhere = follower.call("bind", {**binding, "Node": items_of(TWELVE_NODES)[1]["metadata"]["name"]})
     other = follower.call("bind", {**binding, "PodUID": "00000000-0000-4000-8000-000000000000"})
@@ -134,15 +116,15 @@ def test_a_cluster_that_goes_away_and_comes_back_is_never_answered_for_wrongly(t
     with ExitStack() as stack:
         with serving(state=state_with("a", tmp_path), port=port, schedule=False):
             follower = stack.enter_context(serving(kubeconfig=kubeconfig_for(port, tmp_path)))
-            eventually(lambda: readiness(follower) == 200)
+            until(lambda: readiness(follower) == 200)
             assert follower.call("filter", asked).json()["NodeNames"] == ["a"]
 
-        eventually(lambda: readiness(follower) == 503)
+        until(lambda: readiness(follower) == 503)
         assert follower.call("filter", asked).status_code == 503
 
         with serving(state=state_with("b", tmp_path), port=port, schedule=False):
             answers: list[httpx.Response] = []
-            eventually(lambda: answers.append(follower.call("filter", asked)) or answers[-1].status_code == 200)  # type: ignore[func-returns-value]
+            until(lambda: answers.append(follower.call("filter", asked)) or answers[-1].status_code == 200)  # type: ignore[func-returns-value]
             assert [answer.json()["NodeNames"] for answer in answers if answer.status_code == 200] == [["b"]]
             assert readiness(follower) == 200
 

@@ -15,8 +15,9 @@ import pytest
 
 from tests.api.in_process import ROOT, reprieve
 from tests.api.serving import Service, serving
-from tests.api.test_following import eventually, free_port, kubeconfig_for, state_with
-from tests.kit.waiting import DEADLINE
+from tests.api.test_following import kubeconfig_for, state_with
+from tests.kit.ports import free_port
+from tests.kit.waiting import DEADLINE, until
 
 CONFIGURATION = """\
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -50,7 +51,7 @@ def two_replicas(cluster: Service, folder: Path) -> Iterator[tuple[Replica, Repl
     try:
         for number in range(2):
             replicas.append(Replica(kubeconfig, folder / "scheduler.yaml", folder / f"{number}.log"))
-            eventually(lambda: holder(cluster) != "" and "attempting to acquire leader lease" in replicas[-1].said())
+            until(lambda: holder(cluster) != "" and "attempting to acquire leader lease" in replicas[-1].said())
         yield replicas[0], replicas[1]
     finally:
         for replica in replicas:
@@ -99,11 +100,11 @@ def test_replicas_take_turns(cluster: Service, tmp_path: Path) -> None:
         assert (in_force["leaderElect"], in_force["leaseDuration"]) == (True, "3s")
         assert alive.text == "[+]ping ok\n[+]leaderElection ok\nlivez check passed\n"
         create(cluster, "one")
-        eventually(lambda: node_of(cluster, "one") == "a")
+        until(lambda: node_of(cluster, "one") == "a")
 
         first.process.send_signal(signal.SIGSTOP)
         create(cluster, "two")
-        eventually(lambda: node_of(cluster, "two") == "a")
+        until(lambda: node_of(cluster, "two") == "a")
         assert holder(cluster) not in ("", leader)
         first.process.send_signal(signal.SIGCONT)
 
@@ -130,7 +131,7 @@ def test_told_a_second_time_it_ends_at_once(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "api.cli", "serve", "--port", str(port), "--kubernetes-port", "0"]
     with log.open("wb") as output, subprocess.Popen(command, stderr=output, cwd=ROOT) as process:
         try:
-            eventually(lambda: "startup complete" in log.read_text())
+            until(lambda: "startup complete" in log.read_text())
             with socket.create_connection(("127.0.0.1", port)) as connection:
                 head = (
                     b"POST /extender/filter HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
@@ -139,7 +140,7 @@ def test_told_a_second_time_it_ends_at_once(tmp_path: Path) -> None:
                 connection.sendall(head + b"Expect: 100-continue\r\n\r\n")
                 assert connection.recv(100).startswith(b"HTTP/1.1 100 "), "the body is waited for"
                 process.send_signal(signal.SIGTERM)
-                eventually(lambda: "Waiting for connections to close" in log.read_text())
+                until(lambda: "Waiting for connections to close" in log.read_text())
                 process.send_signal(signal.SIGTERM)
                 assert process.wait(DEADLINE) == 1
         finally:

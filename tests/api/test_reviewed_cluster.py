@@ -18,8 +18,9 @@ from api.app import create_app
 from api.callers.authentication import TOKEN_COOKIE
 from api.settings.settings import Settings
 from tests.api.serving import Service, assert_is_refusal, serving, serving_app
-from tests.api.test_following import eventually, kubeconfig_for, readiness
+from tests.api.test_following import kubeconfig_for, readiness
 from tests.api.test_questions import cluster
+from tests.kit.waiting import until
 
 MAY_LIST = {"anna": {"shop"}, "admin": {""}, "guest": set[str]()}
 """User -> the namespaces whose pods he may list; "" is all of them."""
@@ -77,8 +78,8 @@ def follower(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     with ExitStack() as stack:
         server = stack.enter_context(serving_app(Reviews(create_app(settings)), settings))
         service = stack.enter_context(serving(kubeconfig=kubeconfig_for(server.port, folder)))
-        eventually(lambda: readiness(service) == 200)
-        eventually(lambda: "urgent" in ask(service, "/v1/queue", "admins-token").text)
+        until(lambda: readiness(service) == 200)
+        until(lambda: "urgent" in ask(service, "/v1/queue", "admins-token").text)
         yield service
 
 

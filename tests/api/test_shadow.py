@@ -13,7 +13,7 @@ from api.settings.settings import Settings
 from api.starting import prepare
 from tests.api.in_process import reprieve
 from tests.api.serving import Service, serving
-from tests.api.test_following import eventually, kubeconfig_for, readiness
+from tests.api.test_following import kubeconfig_for, readiness
 from tests.api.test_questions import get
 from tests.api.test_recorded_service import PACKING
 from tests.kit.waiting import until
@@ -96,7 +96,7 @@ def test_the_cluster_of_another_scheduler_is_followed(tmp_path: Path) -> None:
         serving() as deciding,
         serving(kubeconfig=kubeconfig_for(deciding.port, tmp_path), access="open", shadow=True) as shadow,
     ):
-        eventually(lambda: readiness(shadow) == 200)
+        until(lambda: readiness(shadow) == 200)
         place(deciding, "a", "b", "c", "d")
         until(lambda: get(shadow, "/v1/agreement")["total"]["decisions"] >= 4)
         found = get(shadow, "/v1/agreement")

@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 from api.cli import SUBCOMMANDS, app
 from api.cli.showing import AnswerTable, table
 from tests.api.in_process import reprieve
-from tests.api.test_following import free_port
 from tests.api.test_questions import pod
+from tests.kit.ports import free_port
 
 NODE = "ip-10-0-113-207.eu-central-1.compute.internal"
 MESSAGE = (

@@ -18,8 +18,8 @@ from api.cli.top_screen import TopScreen
 from api.fatal_errors import SourceAwayError
 from tests.api.in_process import reprieve
 from tests.api.serving import serving
-from tests.api.test_following import free_port
 from tests.api.test_questions import get
+from tests.kit.ports import free_port
 from tests.kit.waiting import until
 
 

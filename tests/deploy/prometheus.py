@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from tests.api.in_process import ROOT
-from tests.api.test_following import free_port
+from tests.kit.ports import free_port
 from tests.kit.processes import Process
 from tests.kit.waiting import DEADLINE
 

@@ -22,8 +22,8 @@ import pytest
 
 from extender import __version__
 from tests.api.in_process import ROOT
-from tests.api.test_following import eventually, free_port
-from tests.kit.waiting import DEADLINE
+from tests.kit.ports import free_port
+from tests.kit.waiting import DEADLINE, until
 
 pytestmark = pytest.mark.slow
 
@@ -192,7 +192,7 @@ def test_it_serves_from_a_file_system_that_cannot_be_written(image: Stage, tmp_p
     with (tmp_path.parent / "read-only.log").open("wb") as log:
         process = subprocess.Popen([*command, *service], env=image.environment, cwd="/", stderr=log)
     try:
-        eventually(lambda: _is_ready(port, process))
+        until(lambda: _is_ready(port, process))
         answer = httpx.post(
             f"http://127.0.0.1:{port}/extender/filter", json={"Pod": POD, "NodeNames": ["node-a1"]}, trust_env=False
         )

@@ -11,10 +11,10 @@ import yaml
 
 from tests.api.in_process import ROOT
 from tests.api.serving import serving
-from tests.api.test_following import eventually
 from tests.deploy.pods import client, running
 from tests.deploy.shipped import container, one, pod_spec, shipped
 from tests.kit.certificates import Authority, can_make_certificates
+from tests.kit.waiting import until
 from tools.render_manifests import IMAGE, NAMESPACE, VARIANTS
 
 each_variant: Final = pytest.mark.parametrize("variant", VARIANTS)
@@ -125,8 +125,8 @@ def test_on_loopback_the_service_is_for_its_pod_alone(variant: str, tmp_path: Pa
     """
     objects = shipped(variant)
     with serving(schedule=False) as cluster, running(objects, cluster.port, tmp_path) as pod, client(pod) as inside:
-        eventually(lambda: pod.passes("startup"))
-        eventually(lambda: pod.passes("readiness"))
+        until(lambda: pod.passes("startup"))
+        until(lambda: pod.passes("readiness"))
 
         assert pod.passes("liveness")
         assert inside.get("/metrics").status_code == 200
@@ -140,8 +140,8 @@ def test_the_service_answers_over_tls_only_and_knows_its_callers(variant: str, t
     objects = shipped(variant)
     authority = Authority(tmp_path, "cluster")
     with serving(schedule=False) as cluster, running(objects, cluster.port, tmp_path, authority) as pod:
-        eventually(lambda: pod.passes("startup"))
-        eventually(lambda: pod.passes("readiness"))
+        until(lambda: pod.passes("startup"))
+        until(lambda: pod.passes("readiness"))
         assert pod.passes("liveness")
         with client(pod, authority) as people:
             # Only the probes are for everyone, and the verbs for kube-scheduler's certificate.

@@ -29,10 +29,11 @@ from api.settings.settings import Settings
 from api.starting import opens
 from tests.api.in_process import ROOT
 from tests.api.serving import JSON, Service, serving, serving_app
-from tests.api.test_following import eventually, free_port, kubeconfig_for
+from tests.api.test_following import kubeconfig_for
 from tests.deploy import moody_plugin
 from tests.deploy.prometheus import Prometheus, program, scraping
-from tests.kit.waiting import DEADLINE
+from tests.kit.ports import free_port
+from tests.kit.waiting import DEADLINE, until
 from tools import generate_metrics_page
 from tools.generate_dashboards import DASHBOARDS, FOLDER, expressions, page
 from tools.render_manifests import CHART
@@ -237,7 +238,7 @@ def prometheus_with_everything(tmp_path_factory: pytest.TempPathFactory) -> Iter
                 for at in (deciding, blind)
             ]
             for client in clients:
-                eventually(partial(_is_ready, client))
+                until(partial(_is_ready, client))
             addresses = [deciding, waiting, blind, f"127.0.0.1:{free_port()}"]
             started = stack.enter_context(scraping({"/metrics": addresses, "/metrics/slis": addresses}, folder))
         yield started, Traffic(cluster, *clients)

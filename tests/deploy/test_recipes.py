@@ -15,10 +15,11 @@ import yaml
 from extender.values.config import load
 from tests.api.in_process import ROOT
 from tests.api.serving import Service, serving
-from tests.api.test_following import eventually, free_port, kubeconfig_for
+from tests.api.test_following import kubeconfig_for
 from tests.deploy.shipped import Object, container, objects_of, one, pod_spec
+from tests.kit.ports import free_port
 from tests.kit.rbac import Rbac
-from tests.kit.waiting import DEADLINE
+from tests.kit.waiting import DEADLINE, until
 from tools.generate_roles import ROLES
 from tools.kubernetes_programs import NoProgramError
 from tools.render_manifests import rendered
@@ -123,10 +124,10 @@ def test_a_static_pod_starts_from_the_folder_of_its_machine(name: str, tmp_path:
         command = [sys.executable, "-m", "api.cli", *arguments]
         process = subprocess.Popen(command, stderr=subprocess.DEVNULL, cwd=ROOT, env=environment)
         try:
-            eventually(lambda: _is_ready(port, process))
+            until(lambda: _is_ready(port, process))
             if name == "scheduler":
                 cluster.post("/api/v1/namespaces/default/pods", _small_pod()).raise_for_status()
-                eventually(lambda: _node(cluster) != "")
+                until(lambda: _node(cluster) != "")
         finally:
             process.terminate()
             process.wait(DEADLINE)

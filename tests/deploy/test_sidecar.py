@@ -17,12 +17,12 @@ import pytest
 from extender.values.config import Extender, load
 from tests.api.in_process import ROOT
 from tests.api.serving import JSON, TWELVE_NODES, Service, serving
-from tests.api.test_following import eventually, kubeconfig_for
+from tests.api.test_following import kubeconfig_for
 from tests.api.test_recorded_calls import as_go_writes, recorded_calls
 from tests.deploy.pods import RunningPod, client, running
 from tests.deploy.shipped import Object, container, objects_of, one, shipped
 from tests.kit.certificates import Authority, can_make_certificates
-from tests.kit.waiting import DEADLINE
+from tests.kit.waiting import DEADLINE, until
 from tools.kubernetes_programs import NoProgramError
 from tools.render_manifests import rendered
 
@@ -83,8 +83,8 @@ def test_every_recorded_call_of_a_kube_scheduler_is_answered(values: tuple[str, 
         serving(state=TWELVE_NODES, schedule=False) as cluster,
         running(objects, cluster.port, tmp_path, authority) as pod,
     ):
-        eventually(lambda: pod.passes("startup"))
-        eventually(lambda: pod.passes("readiness"))
+        until(lambda: pod.passes("startup"))
+        until(lambda: pod.passes("readiness"))
         extender = extender_of(pod)
         paths = {
             "filter": extender.filter_verb,
@@ -118,10 +118,10 @@ def test_a_scheduler_with_the_configuration_of_the_pods_kube_scheduler_binds_pod
     """
     objects = shipped("sidecar")
     with serving(schedule=False) as cluster, running(objects, cluster.port, tmp_path) as pod:
-        eventually(lambda: pod.passes("readiness"))
+        until(lambda: pod.passes("readiness"))
         with _kube_scheduler(pod, cluster.port, tmp_path), client(pod) as ours:
             cluster.post("/api/v1/namespaces/default/pods", _pod("web"))
-            eventually(lambda: _node_of(cluster, "web") != "")
+            until(lambda: _node_of(cluster, "web") != "")
 
             asked = ours.get("/metrics").text
     for verb in ("filter", "prioritize"):

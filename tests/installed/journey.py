@@ -4,7 +4,6 @@ took.
 
 import re
 import signal
-import socket
 import subprocess
 import time
 import urllib.request
@@ -16,11 +15,6 @@ from pathlib import Path
 from tests.installed.environment import Environment
 
 DEADLINE = 180.0
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
 
 
 @dataclass

@@ -22,7 +22,8 @@ import yaml
 
 from api.cli import SUBCOMMANDS, app
 from tests.installed.environment import ROOT, Environment, installed_into, link_distribution, link_with_requirements
-from tests.installed.journey import Journey, free_port
+from tests.installed.journey import Journey
+from tests.kit.ports import free_port
 from tests.kit.waiting import DEADLINE, until, until_at_rest
 from tools.generate_reference import FOLDER, PAGES
 

@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from tests.installed.environment import Environment
-from tests.installed.journey import Journey, free_port
+from tests.installed.journey import Journey
+from tests.kit.ports import free_port
 
 pytestmark = pytest.mark.slow
 

@@ -19,13 +19,13 @@ import yaml
 
 from extender.values.config import load
 from tests.api.serving import serving
-from tests.api.test_following import eventually
 from tests.deploy.pods import running
 from tests.deploy.shipped import container, objects_of
 from tests.installed.environment import ROOT, Environment, installed_into, link_distribution
-from tests.installed.journey import Journey, Running, free_port
+from tests.installed.journey import Journey, Running
 from tests.kit.certificates import Authority, can_make_certificates
-from tests.kit.waiting import DEADLINE
+from tests.kit.ports import free_port
+from tests.kit.waiting import DEADLINE, until
 from tools.kubernetes_programs import NoProgramError, program
 from tools.render_manifests import CHART
 
@@ -224,7 +224,7 @@ def _installed_by_helm(journey: Journey, helm: Path, folder: Path) -> None:
         serving(state=TWELVE_NODES, schedule=False) as cluster,
         running(objects, cluster.port, folder, program=[reprieve]) as pod,
     ):
-        eventually(lambda: pod.passes("readiness"))
+        until(lambda: pod.passes("readiness"))
         _answers_recorded_requests(pod.port)
 
 

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from tests.installed.environment import Environment
-from tests.installed.journey import DEADLINE, Journey, free_port
+from tests.installed.journey import DEADLINE, Journey
 from tests.installed.test_own_plugin import write_kubeconfig
+from tests.kit.ports import free_port
 from tests.kit.waiting import until
 
 pytestmark = pytest.mark.slow

@@ -9,11 +9,12 @@ from typing import Any, Final
 
 from extender.values.config import Configuration, FeatureGates
 from extender.values.config.loading import load
-from tests.api.test_following import free_port, kubeconfig_for
+from tests.api.test_following import kubeconfig_for
 from tests.invariants.door import SECONDS, Door, Hold, a_door
 from tests.invariants.processes import Nursery, Scheduler, a_scheduler
 from tests.invariants.worlds import World, a_world
 from tests.kit.faults import Action, Call, Fault
+from tests.kit.ports import free_port
 
 CONFIGURATION: Final = """
 apiVersion: kubescheduler.config.k8s.io/v1

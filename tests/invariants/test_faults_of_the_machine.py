@@ -24,6 +24,7 @@ from typing import IO, Any
 import httpx
 import pytest
 
+from tests.kit.ports import free_port
 from tests.kit.waiting import DEADLINE, until
 
 ROOT = Path(__file__).parents[2]
@@ -31,12 +32,6 @@ STATE = ROOT / "examples/clusters/three-nodes.yaml"
 PODS = "/api/v1/namespaces/default/pods"
 MIB = 2**20
 F_SETPIPE_SZ = 1031
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
 
 
 @dataclass(frozen=True)

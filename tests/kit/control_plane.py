@@ -9,7 +9,6 @@ and no scheduler.
 
 import secrets
 import signal
-import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ import httpx
 from extender.values.targets.target import Target, token
 from extender.values.targets.tls import Pem, Tls, context
 from tests.kit.certificates import Authority, CertificateFiles
+from tests.kit.ports import free_port
 from tests.kit.processes import Process
 
 ADMIN: Final = "admin"
@@ -63,7 +63,7 @@ class ControlPlane:
             "kube-apiserver", "IP:127.0.0.1", "DNS:localhost", "DNS:kubernetes.default.svc"
         )
         self._service_accounts = self._authority.sign("service-accounts")
-        etcd_port, peer_port, self._port = _free_ports(3)
+        etcd_port, peer_port, self._port = [free_port() for _ in range(3)]
         self._etcd_url = f"http://127.0.0.1:{etcd_port}"
         self._peer_url = f"http://127.0.0.1:{peer_port}"
         self._api_server: Process | None = None
@@ -187,11 +187,3 @@ def _is_ok(http: httpx.Client, url: str) -> bool:
         return http.get(url, timeout=2).status_code == 200
     except httpx.TransportError:
         return False
-
-
-def _free_ports(count: int) -> list[int]:
-    with ExitStack() as stack:
-        taken = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in taken:
-            one.bind(("127.0.0.1", 0))
-        return [int(one.getsockname()[1]) for one in taken]

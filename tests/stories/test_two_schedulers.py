@@ -13,7 +13,7 @@ import httpx
 import yaml
 
 from extender.engine.preemption.loop_guard import MOST_WASTED
-from tests.installed.journey import free_port
+from tests.kit.ports import free_port
 from tests.kit.processes import Process
 from tests.stories.scenery import HIGH, node, pod
 
