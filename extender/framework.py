@@ -3,8 +3,9 @@
 `from extender import framework as fwk`.
 """
 
-from extender.engine import framework as _contract
-from extender.engine.framework import *  # noqa: F403
-from extender.values.objects.decoding import replaced
+from types import ModuleType as _Module
 
-__all__ = [*_contract.__all__, "replaced"]  # noqa: PLE0604 - names all
+from extender.engine.framework import *  # noqa: F403 - all names of the contract
+from extender.values.objects.decoding import replaced as replaced  # noqa: PLC0414
+
+__all__ = [name for name, each in dict(vars()).items() if not name.startswith("_") and not isinstance(each, _Module)]

@@ -24,8 +24,7 @@ import msgspec
 import typer
 
 from api.app import create_app
-from api.cli import SUBCOMMANDS
-from api.cli import app as commands_of_reprieve
+from api.cli import SUBCOMMANDS, app as commands_of_reprieve
 from api.openapi import document_text
 from api.settings.settings import Settings
 
@@ -164,10 +163,16 @@ def _modules_of(name: str) -> Iterator[Any]:
 def framework(tree: Tree) -> Iterator[str]:
     """Names for plugin authors, and for those who run the service with a server of their own."""
     for name in ("extender.framework", "extender.testing"):
-        yield from (f"{name}.{each}" for each in import_module(name).__all__)
+        yield from (f"{name}.{each}" for each in _exported_by(name))
     yield import_module("extender.simulation.environment").__name__.replace("extender.lab.", "extender.")
     yield f"extender.objects.decoding.{import_module('extender.objects.decoding').replaced.__name__}"
     yield "api.main.app" if hasattr(import_module("api.main"), "app") else "api.main"
+
+
+def _exported_by(name: str) -> Iterable[str]:
+    package = import_module(name)
+    public = (each for each in vars(package) if not each.startswith("_") and f"{name}.{each}" not in sys.modules)
+    return getattr(package, "__all__", public)
 
 
 def deployed_files(tree: Tree) -> Iterator[str]:

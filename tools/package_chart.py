@@ -12,8 +12,7 @@ from typing import Final
 
 from extender import __version__
 from tools.kubernetes_programs import program
-from tools.render_manifests import CHART
-from tools.render_manifests import IMAGE as BY_DEFAULT
+from tools.render_manifests import CHART, IMAGE as BY_DEFAULT
 
 _NO_DIGEST: Final = '  digest: ""\n'
 

@@ -15,8 +15,7 @@ from api.cli.simulate import on_one_line, progress, usable
 from api.fatal_errors import StartUpError
 from extender.engine.evaluation.decided import Decided
 from extender.lab.recordings import Recording, RecordingError
-from extender.lab.simulation import ReplayReport
-from extender.lab.simulation import replay as replay_recording
+from extender.lab.simulation import ReplayReport, replay as replay_recording
 from extender.values.config import ConfigErrors
 
 SHOWN: Final = 50

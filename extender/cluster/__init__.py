@@ -15,18 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from extender.cluster.api_resources import RESOURCES as RESOURCES
-    from extender.cluster.dumps.state_file import StateFileError as StateFileError
-    from extender.cluster.dumps.state_file import load_state as load_state
-    from extender.cluster.dumps.state_file import read_state as read_state
-    from extender.cluster.dumps.state_file import state_form as state_form
-    from extender.cluster.in_memory import OwnCluster as OwnCluster
-    from extender.cluster.in_memory import own_cluster as own_cluster
+    from extender.cluster.dumps.state_file import (
+        StateFileError as StateFileError,
+        load_state as load_state,
+        read_state as read_state,
+        state_form as state_form,
+    )
+    from extender.cluster.in_memory import OwnCluster as OwnCluster, own_cluster as own_cluster
     from extender.cluster.kube_api import KubeApi as KubeApi
     from extender.cluster.requests.request_info import Request as Request
-    from extender.cluster.responses.response import Response as Response
-    from extender.cluster.responses.response import StreamResponse as StreamResponse
-    from extender.cluster.trial_registry import TrialRegistry as TrialRegistry
-    from extender.cluster.trial_registry import templates_among as templates_among
+    from extender.cluster.responses.response import Response as Response, StreamResponse as StreamResponse
+    from extender.cluster.trial_registry import TrialRegistry as TrialRegistry, templates_among as templates_among
 else:
     _MODULES = {
         "RESOURCES": "api_resources",

@@ -9,8 +9,11 @@ from api.settings.settings import Settings
 from api.starting import prepare
 from tests.api.in_process import reprieve
 from tests.api.serving import serving
-from tests.api.test_questions import PREEMPTED, get
-from tests.api.test_questions import state as state  # noqa: PLC0414 - a fixture
+from tests.api.test_questions import (
+    PREEMPTED,
+    get,
+    state as state,  # noqa: PLC0414 - a fixture
+)
 from tests.kit.waiting import until
 
 

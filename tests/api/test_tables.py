@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 import typer
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from rich.console import Console
 from typer.testing import CliRunner
 

@@ -6,8 +6,7 @@ from typing import Final
 
 import httpx
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from extender.cluster.api_resources import PODS, Object
 from extender.testing import virtual_time

@@ -43,8 +43,7 @@ from tests.stories.storage import (
     volume,
 )
 from tests.stories.telling import story
-from tests.stories.wishes import claims
-from tests.stories.wishes import volume as inline
+from tests.stories.wishes import claims, volume as inline
 
 ZONE = "topology.kubernetes.io/zone"
 DISK = "disks.example.com"

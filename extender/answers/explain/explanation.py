@@ -12,8 +12,7 @@ from extender.answers.explain.nearest_nodes import nearest_nodes
 from extender.answers.explain.node_choice import best_scores
 from extender.answers.explain.preemption import preemption_answer
 from extender.answers.explain.refusals import Refusals
-from extender.answers.explain.verdict_tables import picture as picture_of
-from extender.answers.explain.verdict_tables import waterfall
+from extender.answers.explain.verdict_tables import picture as picture_of, waterfall
 from extender.answers.phrases import why_no_room
 from extender.answers.pods import requested, workload_of
 from extender.answers.records.values import PodName

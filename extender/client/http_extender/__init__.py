@@ -5,19 +5,13 @@ Cycles are in `extender.engine.scheduler`, which calls the extenders in upstream
 Upstream: pkg/scheduler/extender.go, HTTPExtender (v1.36.2).
 """
 
-from extender.client.http_extender.calling import without_password
-from extender.client.http_extender.calls import ExtenderCalls
-from extender.client.http_extender.checks import check_extenders, warnings_of
-from extender.client.http_extender.http_extender import HTTPExtender, Through, Transports, make_extenders, no_transport
-
-__all__ = [
-    "ExtenderCalls",
-    "HTTPExtender",
-    "Through",
-    "Transports",
-    "check_extenders",
-    "make_extenders",
-    "no_transport",
-    "warnings_of",
-    "without_password",
-]
+from extender.client.http_extender.calling import without_password as without_password
+from extender.client.http_extender.calls import ExtenderCalls as ExtenderCalls
+from extender.client.http_extender.checks import check_extenders as check_extenders, warnings_of as warnings_of
+from extender.client.http_extender.http_extender import (
+    HTTPExtender as HTTPExtender,
+    Through as Through,
+    Transports as Transports,
+    make_extenders as make_extenders,
+    no_transport as no_transport,
+)

@@ -2,6 +2,4 @@
 here.
 """
 
-from extender.engine.cache.cache import Cache, CacheError
-
-__all__ = ["Cache", "CacheError"]
+from extender.engine.cache.cache import Cache as Cache, CacheError as CacheError

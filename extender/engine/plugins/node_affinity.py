@@ -32,8 +32,7 @@ from extender.values.objects.node_selectors import (
     parsed_preferred_terms,
     preferred_terms,
 )
-from extender.values.objects.pod import Affinity
-from extender.values.objects.pod import NodeAffinity as NodeAffinityStanza
+from extender.values.objects.pod import Affinity, NodeAffinity as NodeAffinityStanza
 
 REASON_POD: Final = "node(s) didn't match Pod's node affinity/selector"
 REASON_ENFORCED: Final = "node(s) didn't match scheduler-enforced node affinity"

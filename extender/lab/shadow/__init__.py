@@ -2,7 +2,5 @@
 server.
 """
 
-from extender.lab.shadow.recorded import agreement_over
-from extender.lab.shadow.shadow import Shadow
-
-__all__ = ["Shadow", "agreement_over"]
+from extender.lab.shadow.recorded import agreement_over as agreement_over
+from extender.lab.shadow.shadow import Shadow as Shadow

@@ -5,30 +5,20 @@ the API server with its controllers (`simulated_cluster`) and the clock. No deci
 written to a cluster.
 """
 
-from extender.lab.simulation.export import ExportError, PlayExport, exported_to
-from extender.lab.simulation.playing import Advance, play, play_in_full
-from extender.lab.simulation.readers import read_workloads
-from extender.lab.simulation.replaying import ReplayReport, replay
-from extender.lab.simulation.report import ComparedFigure, RunComparison, Sample, SimulationReport, compared
-from extender.lab.simulation.sweeping import sweep
-from extender.lab.simulation.workload import Workload, WorkloadError
-
-__all__ = [
-    "Advance",
-    "ComparedFigure",
-    "ExportError",
-    "PlayExport",
-    "ReplayReport",
-    "RunComparison",
-    "Sample",
-    "SimulationReport",
-    "Workload",
-    "WorkloadError",
-    "compared",
-    "exported_to",
-    "play",
-    "play_in_full",
-    "read_workloads",
-    "replay",
-    "sweep",
-]
+from extender.lab.simulation.export import (
+    ExportError as ExportError,
+    PlayExport as PlayExport,
+    exported_to as exported_to,
+)
+from extender.lab.simulation.playing import Advance as Advance, play as play, play_in_full as play_in_full
+from extender.lab.simulation.readers import read_workloads as read_workloads
+from extender.lab.simulation.replaying import ReplayReport as ReplayReport, replay as replay
+from extender.lab.simulation.report import (
+    ComparedFigure as ComparedFigure,
+    RunComparison as RunComparison,
+    Sample as Sample,
+    SimulationReport as SimulationReport,
+    compared as compared,
+)
+from extender.lab.simulation.sweeping import sweep as sweep
+from extender.lab.simulation.workload import Workload as Workload, WorkloadError as WorkloadError

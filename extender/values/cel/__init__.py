@@ -6,19 +6,17 @@ of these types (`functions`). Its cost is bounded: see `cost`. What is not cheap
 own: see `evaluation`.
 """
 
-from extender.values.cel.evaluation import evaluate, is_cheap, work_of_expression
-from extender.values.cel.pod_number import PodNumber
-from extender.values.cel.selector import CelError, CelSelector, CompileError, Facts, compiled, facts_of
-
-__all__ = [
-    "CelError",
-    "CelSelector",
-    "CompileError",
-    "Facts",
-    "PodNumber",
-    "compiled",
-    "evaluate",
-    "facts_of",
-    "is_cheap",
-    "work_of_expression",
-]
+from extender.values.cel.evaluation import (
+    evaluate as evaluate,
+    is_cheap as is_cheap,
+    work_of_expression as work_of_expression,
+)
+from extender.values.cel.pod_number import PodNumber as PodNumber
+from extender.values.cel.selector import (
+    CelError as CelError,
+    CelSelector as CelSelector,
+    CompileError as CompileError,
+    Facts as Facts,
+    compiled as compiled,
+    facts_of as facts_of,
+)

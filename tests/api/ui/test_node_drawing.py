@@ -3,8 +3,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from api.ui.node_drawing import node_drawing, pod_tip, strips
 from api.ui.priorities import Priorities

@@ -3,8 +3,18 @@
 import pytest
 
 from api.ui.priorities import STEPS, Priorities
-from api.ui.wording import HIDDEN as SOMEBODY
-from api.ui.wording import ago, breakable, cores, plural, pod_words, priority_words, requested, share, size
+from api.ui.wording import (
+    HIDDEN as SOMEBODY,
+    ago,
+    breakable,
+    cores,
+    plural,
+    pod_words,
+    priority_words,
+    requested,
+    share,
+    size,
+)
 from tests.api.ui.samples import HIDDEN, NOW, pod_name, seconds_ago
 
 

@@ -1,8 +1,7 @@
 """Packed arrays say what the arrays said."""
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
 from extender.answers.records.arrays import (

@@ -3,8 +3,7 @@ belong to.
 """
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from extender.answers.records.arrays import Details, KeptScores, KeptVerdicts, NodeNames, packed
 from extender.answers.records.shelf import Limits, Shelf

@@ -5,8 +5,7 @@ says.
 import asyncio
 import random
 
-from hypothesis import Phase, given, settings
-from hypothesis import strategies as st
+from hypothesis import Phase, given, settings, strategies as st
 
 from extender.answers.profiles import simulated_frameworks
 from extender.answers.what_if.simulation import Simulation

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from api.settings.settings import EXAMPLE_CLUSTER
 from extender.cluster.api_resources import Object

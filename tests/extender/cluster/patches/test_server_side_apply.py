@@ -4,8 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import orjson
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from extender.cluster import api_resources
 from extender.cluster.patches import managed_fields, server_side_apply, typed_values

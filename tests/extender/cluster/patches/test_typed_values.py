@@ -3,8 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from extender.cluster.patches import field_sets, typed_values
 from extender.values.golang.schema import Field, Kind, ListOf, MapOf, Scalar, Struct

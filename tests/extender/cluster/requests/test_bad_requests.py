@@ -5,8 +5,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from extender.cluster.api_resources import served
 from extender.cluster.kube_api import KubeApi

@@ -4,8 +4,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from extender.cluster.api_resources import DEPLOYMENTS, NAMESPACES, RESOURCES
 from extender.cluster.schema import api_types, protobuf_objects

@@ -5,8 +5,7 @@ from datetime import UTC, datetime
 
 import orjson
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from extender.cluster.api_resources import NAMESPACES, PODS
 from extender.cluster.kube_api import KubeApi

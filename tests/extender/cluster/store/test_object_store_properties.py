@@ -6,8 +6,7 @@ import asyncio
 from typing import Any
 
 import orjson
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from extender.cluster.api_resources import PODS

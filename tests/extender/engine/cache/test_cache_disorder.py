@@ -8,8 +8,7 @@ same inconsistency, and the next one has recovered.
 
 from dataclasses import dataclass, field
 
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from extender.engine.cache import Cache, CacheError

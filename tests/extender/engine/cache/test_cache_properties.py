@@ -10,8 +10,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from extender.engine.cache import Cache, CacheError

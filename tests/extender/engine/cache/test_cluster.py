@@ -5,8 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from hypothesis import Phase, given, settings
-from hypothesis import strategies as st
+from hypothesis import Phase, given, settings, strategies as st
 
 from extender.engine.cache.cluster import Cluster, ClusterFeed
 from extender.engine.snapshot.pod_attributes import HostPort, host_ports

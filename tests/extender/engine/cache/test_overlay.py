@@ -2,8 +2,7 @@
 
 import random
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from extender.engine.cache.cluster import Cluster
 from extender.engine.cache.overlay import Overlay

@@ -3,8 +3,7 @@
 from collections import Counter
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from extender.engine.framework import Code, NodeStatuses, Status, Verdicts, unresolvable
 from extender.engine.snapshot import Rows

@@ -2,8 +2,7 @@
 
 from itertools import combinations
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tests.extender.engine.plugins.device_allocations import allocated
 from tests.kit.devices import exactly, make_claim, make_device, make_slice, selecting

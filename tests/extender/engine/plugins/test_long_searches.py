@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from extender.engine.framework import LiveCluster
 from extender.engine.framework.long_work import MAY_DEFER, LongWork

@@ -16,8 +16,7 @@ from extender.testing import (
 from extender.values.config.plugin_args import NodeAffinityArgs
 from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import NodeSelector, NodeSelectorTerm
-from extender.values.objects.pod import Affinity, PreferredSchedulingTerm
-from extender.values.objects.pod import NodeAffinity as Stanza
+from extender.values.objects.pod import Affinity, NodeAffinity as Stanza, PreferredSchedulingTerm
 
 MISMATCH = unresolvable("node(s) didn't match Pod's node affinity/selector")
 ENFORCED = "node(s) didn't match scheduler-enforced node affinity"

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from extender.engine import framework as fwk
 from extender.engine.plugins import IN_TREE

@@ -1,8 +1,7 @@
 """Which pods matter more: those are reprieved first, and listed first among victims."""
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from extender.engine.preemption.budgets import by_importance, in_order
 from extender.testing import make_node, make_pod, make_snapshot

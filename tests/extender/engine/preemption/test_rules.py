@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from extender.answers.explain.preemption import preemption_answer
 from extender.engine import framework as fwk

@@ -12,8 +12,7 @@ from typing import TypeVar, final
 import numpy as np
 import pytest
 import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from extender.engine import framework as fwk
 from extender.engine.plugins import IN_TREE

@@ -4,8 +4,7 @@ import weakref
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from extender.engine.queue.pod_heap import PodHeap
 from extender.engine.queue.queued_pod_info import QueuedPodInfo

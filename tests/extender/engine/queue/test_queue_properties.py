@@ -1,7 +1,6 @@
 """After any steps every pod is in exactly one place, and none is lost."""
 
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from extender.engine.framework import QueueingHint, QueueingHintFn

@@ -8,8 +8,7 @@ from dataclasses import replace
 from itertools import combinations, count
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from extender.engine.preemption.minimal_victims import ANNOTATION, seconds_to_search, why_ignored
 from extender.engine.preemption.pod_group_victims import GroupVictims

@@ -5,8 +5,7 @@ import random
 from dataclasses import dataclass
 from typing import final
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from extender.testing import make_node, make_pod, make_pod_group
 from extender.values.objects.decoding import convert, replaced

@@ -1,8 +1,7 @@
 """The change log returns what changed since a generation, or None when it does not reach back that far."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from extender.engine.snapshot.change_log import KEPT_GENERATIONS, ChangeLog
 

@@ -1,7 +1,6 @@
 """The masks over nodes agree with the scalar selectors about every node."""
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from extender.engine.snapshot.matching import node_selector_mask, required_node_affinity_mask, weights_of_terms
 from extender.testing import make_node, make_pod, make_snapshot

@@ -5,8 +5,7 @@ from typing import final
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from extender.engine import framework as fwk
 from extender.engine.plugins import IN_TREE

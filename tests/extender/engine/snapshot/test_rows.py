@@ -5,8 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from extender.engine.snapshot import Attribute, PodChanges, Rows, Snapshot
 from extender.engine.snapshot.pod_attributes import LabelClass, PodSymbol, host_ports, label_class

@@ -1,7 +1,6 @@
 """A symbol table is a bijection that only grows; a volume index finds the classes that use a claim or a disk."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from extender.engine.snapshot import Attribute
 from extender.engine.snapshot.symbols import ABSENT, SymbolTable, VolumeIndex

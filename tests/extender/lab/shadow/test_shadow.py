@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from extender.cluster.api_resources import NODES as NODE_RESOURCE
-from extender.cluster.api_resources import PODS, Object
+from extender.cluster.api_resources import NODES as NODE_RESOURCE, PODS, Object
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.lab.agreement import Agreement
 from tests.extender.lab.recordings.recorded import NODES, create, zoned

@@ -9,8 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from extender.cluster.api_resources import NODES as NODE_RESOURCE
-from extender.cluster.api_resources import PODS, Object
+from extender.cluster.api_resources import NODES as NODE_RESOURCE, PODS, Object
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.lab.recordings.entries import RecordedAttempt, Recording, RecordingError
 from extender.lab.simulation.playing import play

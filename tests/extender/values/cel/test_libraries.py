@@ -8,8 +8,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from extender.values.cel import CelError, CompileError, compiled, evaluate, facts_of, is_cheap
 from extender.values.cel.formats import FORMATS

@@ -1,8 +1,7 @@
 """Durations are read and printed as Go does it."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from extender.values.golang.durations import Duration, DurationError
 

@@ -3,8 +3,7 @@
 import ipaddress
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from extender.values.golang.ip_addresses import AddressError, parse_address, parse_prefix
 

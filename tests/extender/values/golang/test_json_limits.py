@@ -5,8 +5,7 @@ is.
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from extender.values.golang.json import JsonError, TooLargeError
 from extender.values.golang.json_limits import (

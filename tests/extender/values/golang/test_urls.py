@@ -1,8 +1,7 @@
 """URLs as Go's net/url reads and prints them."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from extender.values.golang.urls import UrlError, parse, parse_request_uri
 

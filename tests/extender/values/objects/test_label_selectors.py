@@ -1,8 +1,7 @@
 """Label selectors are values: they match, print, compare and narrow down."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from extender.values.objects.label_selectors import (
     EVERYTHING,

@@ -1,8 +1,7 @@
 """Many sets of labels are matched with a selector at once, and each as it would be by itself."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from extender.values.objects.label_selectors import NOTHING, Operator, Requirement, Selector, selector_with
 from extender.values.objects.label_sets import LabelSets, as_bits, places_of

@@ -3,8 +3,7 @@
 from fractions import Fraction
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from extender.values.objects.quantity import (
     MAX_LENGTH,

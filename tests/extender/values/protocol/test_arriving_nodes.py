@@ -3,8 +3,7 @@
 import random
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from extender.values.golang.json import JsonError
 from extender.values.protocol.arriving_nodes import MARK, ArrivedBody

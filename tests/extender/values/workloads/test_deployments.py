@@ -1,8 +1,7 @@
 """Numbers of replicas on the way from one revision to the next."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from extender.values.workloads.availability import fenceposts, scaled_value
 from extender.values.workloads.deployments import Revision, rolled, scaled
