@@ -359,6 +359,7 @@ QUICK: Final = settings(
 )
 
 
+@pytest.mark.slow
 def test_whatever_happens_in_whatever_order_nothing_is_wrong() -> None:
     """
     V1, V2, V3, V6 at any time; V5 to V9, V11, V13, V15 at rest.
@@ -430,6 +431,7 @@ def test_a_bug_does_not_go_unnoticed(name: str) -> None:
     assert f"{found_by}: " in "; ".join(told(bugs))
 
 
+@pytest.mark.slow
 def test_a_bug_is_found_by_chance() -> None:
     _, bugs = BUGS["some pods are never heard of"]
 

@@ -22,6 +22,7 @@ from tests.stories.telling import Scene, a_scene, story
 
 CLUSTERS: Final = 200
 AT_ONCE: Final = 10
+ON_A_LANDING: Final = 30
 """The clusters of one test."""
 REPLICA_SETS: Final = resource_of({"apiVersion": "apps/v1", "kind": "ReplicaSet"})
 
@@ -250,7 +251,13 @@ def budgets(scene: Scene) -> dict[str, int]:
     }
 
 
-@pytest.mark.parametrize("first", range(0, CLUSTERS, AT_ONCE))
+@pytest.mark.parametrize(
+    "first",
+    [
+        pytest.param(first, marks=[pytest.mark.slow] if first >= ON_A_LANDING else [])
+        for first in range(0, CLUSTERS, AT_ONCE)
+    ],
+)
 @story
 async def test_a_plan_can_be_carried_out_and_where_there_is_none_no_search_finds_one(first: int) -> None:
     for seed in range(first, first + AT_ONCE):

@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Any, Final, final
 
 import httpx
+import pytest
 import yaml
 
 from extender.engine.preemption.loop_guard import MOST_WASTED
 from tests.kit.ports import free_port
 from tests.kit.processes import Process
 from tests.stories.scenery import HIGH, node, pod
+
+pytestmark = pytest.mark.slow
 
 SECONDS: Final = 60.0
 MANY: Final = 2 * MOST_WASTED
