@@ -40,7 +40,7 @@ _MEANINGS: Final = {
     403: "The caller may not list pods in this namespace.",
     404: "There is no such pod, or decision, or shadow.",
     408: "The body took too long to arrive.",
-    413: "The body is too large.",
+    413: "The body is too large, or the answer takes too much memory.",
     415: "The body is not application/json, or has a content encoding.",
     422: "The question is understood, and something in it is wrong.",
     500: "Internal error; the message has the id under which it is found in the log.",
