@@ -11,11 +11,6 @@ from api.callers.streaming import send_parts
 from extender.cluster import KubeApi, Request, Response, StreamResponse
 from extender.values import limits
 
-MAX_REQUESTS: Final = 400
-"""Requests that are answered at one time, watches not counted. Upstream: server/config.go, MaxRequestsInFlight."""
-MAX_WATCHES: Final = 1000
-"""Watches at one time. Upstream bounds only how fast they begin; here each costs the process that decides."""
-
 _ROOTS: Final = frozenset(("api", "apis", "version", "openapi"))
 
 
@@ -41,7 +36,7 @@ class KubernetesApp:
         body = await _body(receive)
         if body is None:
             return
-        if self._requests >= MAX_REQUESTS:
+        if self._requests >= limits.API_REQUESTS:
             raise _too_many("requests")
         # Answers wait for callers to read them; some are large.
         self._requests += 1
@@ -55,7 +50,7 @@ class KubernetesApp:
         await self._watched(answer, receive, send)
 
     async def _watched(self, answer: StreamResponse, receive: Receive, send: Send) -> None:
-        if self._watches >= MAX_WATCHES:
+        if self._watches >= limits.API_WATCHES:
             await answer.chunks.aclose()
             raise _too_many("watches")
         self._watches += 1

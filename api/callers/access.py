@@ -23,15 +23,10 @@ from extender.answers.redaction import namespaces_in, redacted
 from extender.answers.types import Answer
 from extender.client.access_review import AccessReview, User
 from extender.client.errors import ApiError, Forbidden
+from extender.values import limits
 
-MAX_REVIEWS: Final = 64
-"""Callers of one kind that are reviewed at one time; the API server is not asked about more. Verbs are of another kind
-than questions, and callers whose token is known than others. Certificates in --client-allowed-names need no review.
-"""
-
-MAX_UNKNOWN: Final = 20
-"""Unknown tokens from one address within UNKNOWN_SECONDS that the API server is asked about."""
 UNKNOWN_SECONDS: Final = 2.0
+"""The time in which unknown tokens from one address are counted."""
 
 _MOST_ADDRESSES: Final = 4096
 """Addresses whose unknown tokens are counted; the oldest ones are forgotten first."""
@@ -176,7 +171,7 @@ class ReviewedAccess:
         if not is_known:
             self._count_unknown("" if caller.client is None else caller.client.host)
         kind = is_verb, is_known
-        if self._reviewed[kind] >= MAX_REVIEWS:
+        if self._reviewed[kind] >= limits.REVIEWS_AT_ONE_TIME:
             raise Refusal(503, "too many callers are being reviewed at one time", RETRY_SOON)
         self._reviewed[kind] += 1
         try:
@@ -194,7 +189,7 @@ class ReviewedAccess:
         self._unknown[address] = began, count + 1
         if len(self._unknown) > _MOST_ADDRESSES:
             self._unknown.popitem(last=False)
-        if count >= MAX_UNKNOWN:
+        if count >= limits.UNKNOWN_TOKENS:
             raise Refusal(429, "too many unknown tokens come from this address", RETRY_SOON)
 
 

@@ -13,11 +13,10 @@ from starlette.types import Receive
 from uvicorn.protocols.http import h11_impl, httptools_impl
 
 from extender.client.access_review import User
+from extender.values import limits
 
 TOKEN_COOKIE: Final = "reprieve-token"  # noqa: S105 - the name of a cookie
 """The cookie in which the page keeps a token."""
-
-MAX_TOKEN: Final = 16 * 1024
 
 CERTIFIED: Final = "reprieve.certified"
 """The key of an ASGI scope under which the user of the client certificate is kept."""
@@ -58,7 +57,7 @@ def token_of(caller: HTTPConnection) -> str:
     """
     bearer = bearer_of(caller)
     found = caller.cookies.get(TOKEN_COOKIE, "") if bearer is None else bearer
-    return found if found.isascii() and len(found) <= MAX_TOKEN else ""
+    return found if found.isascii() and len(found) <= limits.TOKEN_CHARACTERS else ""
 
 
 def bearer_of(caller: HTTPConnection) -> str | None:

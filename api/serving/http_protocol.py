@@ -20,14 +20,10 @@ from uvicorn.server import ServerState
 from api.callers.http_refusals import RETRY_SOON, status_body
 from api.serving.limits import HEALTH_PATHS
 from api.settings.settings import Settings
+from extender.values import limits
 
 _LOGGER: Final = logging.getLogger(__name__)
 _PROBES: Final = tuple(path.encode() for path in HEALTH_PATHS)
-
-MOST_WAITING: Final = 32
-"""Requests of one connection that wait behind another one of it, as far as they were read. With one more the connection
-is closed.
-"""
 
 CROWD: Final = 8
 """Requests under way from which on a further one first looks whether its caller is still there."""
@@ -110,7 +106,7 @@ class LimitedProtocol(HttpToolsProtocol):
                 "the request's headers are too large or too many",
             )
             raise ValueError(self._refusal[1])  # makes the parser stop; data_received answers
-        if len(self.pipeline) >= MOST_WAITING:
+        if len(self.pipeline) >= limits.REQUESTS_WAITING:
             self._refusal = HTTPStatus.TOO_MANY_REQUESTS, "too many requests wait on one connection"
             raise ValueError(self._refusal[1])
         if self in self.surplus and not self.url.startswith(_PROBES):

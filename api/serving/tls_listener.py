@@ -12,12 +12,7 @@ from typing import Any, Final, final
 
 import uvloop
 
-MOST_HANDSHAKES: Final = 256
-"""TLS handshakes under way at one time. The oldest one gives way to another: callers that mean it need a few
-milliseconds.
-"""
-
-HANDSHAKE_SECONDS: Final = 10.0
+from extender.values import limits
 
 _SECONDS_WITHOUT_DESCRIPTORS: Final = 0.1
 
@@ -62,7 +57,7 @@ class TlsListener:
                 if exc.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
                     await asyncio.sleep(_SECONDS_WITHOUT_DESCRIPTORS)
                 continue  # or the caller is gone already
-            if len(self._handshakes) >= MOST_HANDSHAKES:
+            if len(self._handshakes) >= limits.HANDSHAKES:
                 oldest = next(iter(self._handshakes))
                 oldest.cancel()
                 del self._handshakes[oldest]
@@ -74,7 +69,7 @@ class TlsListener:
         # A caller that is no TLS client, or goes: uvloop closes the connection.
         with suppress(OSError, TimeoutError):
             await asyncio.get_running_loop().connect_accepted_socket(
-                self._make_protocol, connection, ssl=self._context, ssl_handshake_timeout=HANDSHAKE_SECONDS
+                self._make_protocol, connection, ssl=self._context, ssl_handshake_timeout=limits.HANDSHAKE_SECONDS
             )
 
 

@@ -6,12 +6,10 @@ from typing import Any, Final
 import msgspec
 import yaml
 
+from extender.values import limits
 from extender.values.golang.json import plain
 from extender.values.golang.yaml import YamlError, read_yaml, split_documents
 from extender.values.objects.pod import Pod
-
-MAX_TEXT: Final = 2**20
-"""Characters."""
 
 MAX_SHOWN: Final = 2**16
 """Characters of a pod that are shown."""
@@ -27,8 +25,8 @@ def objects_in(text: str) -> list[dict[str, Any]]:
     Raises:
         ManifestTextError: the text is too long, no YAML, or holds something that is no object.
     """
-    if len(text) > MAX_TEXT:
-        raise ManifestTextError(f"the text is too long: {MAX_TEXT:,} characters are read")
+    if len(text) > limits.MANIFEST_CHARACTERS:
+        raise ManifestTextError(f"the text is too long: {limits.MANIFEST_CHARACTERS:,} characters are read")
     documents = split_documents(text)
     found: list[dict[str, Any]] = []
     for number, document in enumerate(documents, start=1):

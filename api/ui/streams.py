@@ -7,8 +7,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from typing import Final, final
 
-MAX_STREAMS: Final = 24
-"""The number of streams at one time. Each counts as a request in flight for as long as its page is open."""
+from extender.values import limits
 
 SECONDS_BETWEEN: Final = 1.0
 PINGS_EACH: Final = 15
@@ -26,7 +25,7 @@ class Streams:
     @property
     def is_full(self) -> bool:
         """Whether no further stream may begin."""
-        return self._count >= MAX_STREAMS
+        return self._count >= limits.STREAMS
 
     def close(self) -> None:
         """Ends all streams, since they never end by themselves and the server waits for them. Pages connect again."""

@@ -20,6 +20,7 @@ class Door(StrEnum):
     CONFIGURATION = "Configuration and files"
     SERVERS = "Answers of servers that are called"
     ANSWERS = "What answers show, and what is kept"
+    CALLERS = "Callers and their connections"
 
 
 @final
@@ -138,6 +139,32 @@ QUESTIONS_AT_ONE_TIME: Final = Limit(
     Door.QUESTIONS, 8, "of these that are worked on or wait for their turn", "503, retry in a second"
 )
 WHAT_IF_FORM: Final = Limit(Door.QUESTIONS, 4 * 2**20, "bytes of the page's what-if form", "413 with the figure")
+MANIFEST_CHARACTERS: Final = Limit(
+    Door.QUESTIONS, 2**20, "characters of the manifests in that form, and of its configuration", "422 with the figure"
+)
+OBJECTS_CREATED: Final = Limit(
+    Door.QUESTIONS, 20_000, "objects of any kind that a question creates", "422 with the figure"
+)
+PODS_CREATED: Final = Limit(Door.QUESTIONS, 5_000, "pods that a question creates", "422 with the figure")
+NODES_TRIED: Final = Limit(
+    Door.QUESTIONS, 1_000, "nodes like others that a what-if adds, and that it drains or removes", "422 with the figure"
+)
+PROFILES_TRIED: Final = Limit(
+    Door.QUESTIONS, 100, "profiles of the configuration that a what-if tries", "422 with the figure"
+)
+PENDING_TRIED: Final = Limit(
+    Door.QUESTIONS,
+    2_000,
+    "pending pods that are tried on new nodes without being asked about",
+    "it is not said how many of them would fit",
+)
+COPIES_COUNTED: Final = Limit(
+    Door.QUESTIONS, 100_000, "copies of a pod that are counted where no limit is given", "the answer says so"
+)
+COPIES_PLACED: Final = Limit(
+    Door.QUESTIONS, 20_000, "copies of a pod that have to be placed one by one", "the answer says so"
+)
+PODS_PLANNED: Final = Limit(Door.QUESTIONS, 200, "pods for which a plan is made", "422 with the figure")
 
 # Configuration and files: clusters.
 
@@ -360,4 +387,32 @@ ERRORS_OF_OBJECT: Final = Limit(
 )
 CLAIM_NAMES_IN_ERROR: Final = Limit(
     Door.ANSWERS, 8, "names of resource claims that an error lists; upstream lists all", "none is listed"
+)
+
+# Callers and their connections.
+
+HANDSHAKES: Final = Limit(
+    Door.CALLERS,
+    256,
+    "TLS handshakes at one time; a caller who is still unknown costs 60 KB",
+    "the oldest gives way: callers that mean it need a few milliseconds",
+)
+HANDSHAKE_SECONDS: Final = Limit(Door.CALLERS, 10, "seconds of a TLS handshake", "the connection is closed")
+REQUESTS_WAITING: Final = Limit(
+    Door.CALLERS, 32, "requests of one connection that wait behind another one", "429, and the connection is closed"
+)
+API_REQUESTS: Final = Limit(
+    Door.CALLERS, 400, "requests to the Kubernetes API at one time, watches not counted; as upstream", "429"
+)
+API_WATCHES: Final = Limit(Door.CALLERS, 1_000, "watches of the Kubernetes API at one time", "429, retry in a second")
+STREAMS: Final = Limit(Door.CALLERS, 24, "pages that follow the cluster at one time", "503, retry in a second")
+TOKEN_CHARACTERS: Final = Limit(Door.CALLERS, 16 * 1024, "characters of a token", "401")
+REVIEWS_AT_ONE_TIME: Final = Limit(
+    Door.CALLERS,
+    64,
+    "callers of one kind that are reviewed at one time: of verbs or of questions, known or unknown",
+    "503, retry in a second",
+)
+UNKNOWN_TOKENS: Final = Limit(
+    Door.CALLERS, 20, "unknown tokens from one address within two seconds that are reviewed", "429, retry in a second"
 )

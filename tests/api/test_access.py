@@ -9,14 +9,15 @@ import httpx
 import pytest
 from starlette.requests import HTTPConnection
 
-from api.callers.access import MAX_REVIEWS, MAX_UNKNOWN, UNKNOWN_SECONDS, OpenAccess, ReviewedAccess, as_seen_by
-from api.callers.authentication import CERTIFIED, MAX_TOKEN, TOKEN_COOKIE
+from api.callers.access import UNKNOWN_SECONDS, OpenAccess, ReviewedAccess, as_seen_by
+from api.callers.authentication import CERTIFIED, TOKEN_COOKIE
 from api.callers.http_refusals import Refusal
 from extender.answers.records.values import PodName
 from extender.answers.types import Queue, QueuePlace
 from extender.client.access_review import AccessReview, User
 from extender.client.client import Client
 from extender.testing import virtual_time
+from extender.values import limits
 from extender.values.targets.target import Target
 from tests.extender.client.scripted import Answer, Scripted, answer, html, refusal
 
@@ -105,7 +106,7 @@ def test_a_token_says_who_asks(who: HTTPConnection) -> None:
         pytest.param(caller({"Cookie": "reprieve-token"}), id="a cookie without a value"),
         pytest.param(caller({"Cookie": ";;=;\x00=\xff; reprieve-token=\xe4\xf6"}), id="garbage in the cookie"),
         pytest.param(bearing("an\xf6\xfa's"), id="no ASCII"),
-        pytest.param(bearing("x" * (MAX_TOKEN + 1)), id="too long"),
+        pytest.param(bearing("x" * (limits.TOKEN_CHARACTERS + 1)), id="too long"),
         pytest.param(caller({"Authorization": "Bearer"}, "anna's"), id="an empty header, whatever the cookie says"),
     ],
 )
@@ -128,9 +129,9 @@ def test_a_token_that_nobody_knows_is_refused() -> None:
 def test_the_longest_token_is_passed_on_as_it_is() -> None:
     server = reviewer()
 
-    refused(server, bearing("x" * MAX_TOKEN))
+    refused(server, bearing("x" * limits.TOKEN_CHARACTERS))
 
-    assert json.loads(server.asked[0].content)["spec"] == {"token": "x" * MAX_TOKEN}
+    assert json.loads(server.asked[0].content)["spec"] == {"token": "x" * limits.TOKEN_CHARACTERS}
 
 
 # What he may see.
@@ -301,7 +302,9 @@ def test_strangers_without_end_keep_no_scheduler_waiting() -> None:
         raise AssertionError("unreachable")
 
     async def story(access: ReviewedAccess) -> tuple[int, User | None]:
-        callers = [bearing(f"token-{number}", address=f"10.0.1.{number}") for number in range(MAX_REVIEWS)]
+        callers = [
+            bearing(f"token-{number}", address=f"10.0.1.{number}") for number in range(limits.REVIEWS_AT_ONE_TIME)
+        ]
         strangers = [asyncio.ensure_future(access.of(each)) for each in callers]
         await asyncio.sleep(1)
         with pytest.raises(Refusal) as refused_:
@@ -337,7 +340,9 @@ def test_a_scheduler_that_is_known_by_its_token_does_not_wait_behind_strangers()
 
         before = await filtered()
         await asyncio.sleep(60)
-        callers = [bearing(f"token-{number}", address=f"10.0.1.{number}") for number in range(MAX_REVIEWS)]
+        callers = [
+            bearing(f"token-{number}", address=f"10.0.1.{number}") for number in range(limits.REVIEWS_AT_ONE_TIME)
+        ]
         strangers = [asyncio.ensure_future(access.admit(each, "/extender/filter", is_verb=True)) for each in callers]
         await asyncio.sleep(1)
         with pytest.raises(Refusal) as refused_:
@@ -366,7 +371,7 @@ def test_the_api_server_is_asked_about_so_many_unknown_tokens_of_an_address() ->
             return 200
 
         before = await code("anna's", "10.0.0.9")
-        flood = [await code(f"made-up-{number}") for number in range(3 * MAX_UNKNOWN)]
+        flood = [await code(f"made-up-{number}") for number in range(3 * limits.UNKNOWN_TOKENS)]
         asked = len(server.asked)
         others = [before, await code("anna's"), await code("made-up-0"), await code("made-up-elsewhere", "10.0.0.2")]
         await asyncio.sleep(UNKNOWN_SECONDS)
@@ -374,8 +379,8 @@ def test_the_api_server_is_asked_about_so_many_unknown_tokens_of_an_address() ->
 
     flood, asked, others = reviewed(server, story)
 
-    assert flood == [401] * MAX_UNKNOWN + [429] * 2 * MAX_UNKNOWN
-    assert asked == 1 + MAX_UNKNOWN
+    assert flood == [401] * limits.UNKNOWN_TOKENS + [429] * 2 * limits.UNKNOWN_TOKENS
+    assert asked == 1 + limits.UNKNOWN_TOKENS
     assert others == [200, 200, 401, 401, 401]
 
 

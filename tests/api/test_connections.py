@@ -6,8 +6,8 @@ import threading
 import pytest
 
 from api.documents.examples import BY_NAME
-from api.serving.http_protocol import MOST_WAITING
 from api.settings.settings import Settings
+from extender.values import limits
 from tests.api.raw_http import assert_refused, connected, head
 from tests.api.serving import Service
 
@@ -118,7 +118,7 @@ def test_expect_100_continue_is_honoured(example: Service) -> None:
 
 def test_a_connection_on_which_too_many_requests_wait_is_closed(example: Service) -> None:
     with connected(example.port) as connection:
-        connection.send(head("/livez", method="GET") * 10 * MOST_WAITING)
+        connection.send(head("/livez", method="GET") * 10 * limits.REQUESTS_WAITING)
 
-        assert connection.rest().count(b"HTTP/1.1 ") <= MOST_WAITING + 1
+        assert connection.rest().count(b"HTTP/1.1 ") <= limits.REQUESTS_WAITING + 1
     assert example.client.get("/livez").status_code == 200

@@ -22,9 +22,8 @@ from starlette.types import Receive, Scope, Send
 
 from api.documents.examples import BINDING
 from api.face import Face
-from api.serving.http_protocol import CROWD, MOST_WAITING
+from api.serving.http_protocol import CROWD
 from api.settings.settings import Settings
-from api.ui.streams import MAX_STREAMS
 from extender.values import limits
 from extender.verbs.verbs import VerbError
 from tests.api.fake_engines import FailingEngine, GateEngine
@@ -167,7 +166,7 @@ def unread_answers(service: Service) -> None:
             caller = callers.enter_context(socket.socket())
             caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             caller.connect(("127.0.0.1", service.port))
-            caller.sendall(head("/openapi.json", method="GET") * MOST_WAITING)
+            caller.sendall(head("/openapi.json", method="GET") * limits.REQUESTS_WAITING)
         until(lambda: len(service.server.server_state.tasks) == 10)  # each waits for its reader
     until(lambda: is_left_alone(service) and is_at_rest(service))
 
@@ -321,7 +320,7 @@ def test_a_binding_whose_caller_has_gone_is_not_cut_short() -> None:
 
 def test_streams_whose_pages_are_closed_make_room_for_others(service: Service) -> None:
     for _ in range(2):
-        streams = [asked(service.port, "/v1/stream", method="GET") for _ in range(MAX_STREAMS)]
+        streams = [asked(service.port, "/v1/stream", method="GET") for _ in range(limits.STREAMS)]
         for stream in streams:
             assert stream._reader.readline() == b"HTTP/1.1 200 OK\r\n"
             while b"event: version" not in stream._reader.readline():

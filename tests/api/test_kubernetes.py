@@ -205,7 +205,7 @@ def test_a_caller_that_hangs_up_before_its_body_has_come_is_not_answered(scope: 
 
 
 def test_answers_that_are_not_read_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("api.kubernetes.MAX_REQUESTS", 1)
+    monkeypatch.setattr("extender.values.limits.API_REQUESTS", 1)
 
     async def story() -> list[int]:
         app, may_go_on, codes = KubernetesApp(KubeApi(make_registry())), asyncio.Event(), list[int]()

@@ -191,7 +191,7 @@ def test_watches_at_one_time_are_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
     """
     A place is free again once a watch has ended; requests that are not watches are answered meanwhile.
     """
-    monkeypatch.setattr("api.kubernetes.MAX_WATCHES", 2)
+    monkeypatch.setattr("extender.values.limits.API_WATCHES", 2)
     watch = {"watch": "1", "timeoutSeconds": "1"}
     with serving(schedule=False) as service:
         with ExitStack() as watches:

@@ -18,7 +18,7 @@ from api.documents.examples import BY_NAME
 from api.face import Face
 from api.settings.settings import Settings
 from api.ui.assets import assets
-from api.ui.streams import MAX_STREAMS
+from extender.values import limits
 from tests.api.fake_engines import FailingEngine
 from tests.api.serving import LetsIn, Service, assert_is_refusal, serving, serving_app
 from tests.kit.waiting import DEADLINE
@@ -361,7 +361,7 @@ def test_pages_that_follow_leave_room_for_the_verbs(example: Service) -> None:
         client = opened.enter_context(
             httpx.Client(base_url=f"http://127.0.0.1:{example.port}", trust_env=False, timeout=DEADLINE)
         )
-        followed = [opened.enter_context(client.stream("GET", "/v1/stream")) for _ in range(MAX_STREAMS + 1)]
+        followed = [opened.enter_context(client.stream("GET", "/v1/stream")) for _ in range(limits.STREAMS + 1)]
         late = followed.pop()
         late.read()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from api.serving import tls_listener
+from extender.values import limits
 from tests.api.serving import Service, serving
 from tests.kit.certificates import Authority, can_make_certificates
 
@@ -29,7 +29,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def service(authority: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
-    monkeypatch.setattr(tls_listener, "MOST_HANDSHAKES", MOST)
+    monkeypatch.setattr(limits, "HANDSHAKES", MOST)
     certificate, key = (authority / f"authority-service.{kind}" for kind in ("crt", "key"))
     with serving(schedule=False, tls_cert_file=certificate, tls_private_key_file=key) as running:
         yield running
@@ -56,7 +56,7 @@ def is_closed(caller: socket.socket) -> bool:
 def test_the_oldest_handshake_gives_way_to_one_too_many(
     service: Service, authority: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tls_listener, "HANDSHAKE_SECONDS", 3600.0)
+    monkeypatch.setattr(limits, "HANDSHAKE_SECONDS", 3600.0)
     with ExitStack() as callers:
         first, *_ = [begun(service, callers) for _ in range(3 * MOST)]
 
@@ -67,7 +67,7 @@ def test_the_oldest_handshake_gives_way_to_one_too_many(
 def test_a_handshake_that_takes_too_long_is_broken_off(
     service: Service, authority: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tls_listener, "HANDSHAKE_SECONDS", SECONDS)
+    monkeypatch.setattr(limits, "HANDSHAKE_SECONDS", SECONDS)
     with ExitStack() as callers:
         assert is_closed(begun(service, callers))
         assert livez(service, authority) == 200

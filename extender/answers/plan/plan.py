@@ -21,13 +21,12 @@ from extender.answers.what_if.manifests import Applied, ManifestError, apply_man
 from extender.answers.what_if.what_if import WhatIfError, what_if
 from extender.engine.cache.cluster import Cluster
 from extender.engine.runtime.framework import Framework, closed_at_the_end
+from extender.values import limits
 from extender.values.config.configuration import Configuration
 from extender.values.objects.pod import Pod
 from extender.values.objects.quantity import QuantityError
 from extender.values.objects.resource_amounts import validate_requests
 
-MAX_WANTED: Final = 200
-"""The most pods for which a plan is made."""
 _TOLD: Final = 3
 """The moves that the summary names."""
 
@@ -92,8 +91,8 @@ def _wanted_of(applied: Applied) -> Sequence[Pod]:
         )
     if not applied.pods:
         raise PlanError("there is no pod without a node in it")
-    if len(applied.pods) > MAX_WANTED:
-        raise PlanError(f"a plan is for at most {MAX_WANTED} pods, and these are {len(applied.pods)}")
+    if len(applied.pods) > limits.PODS_PLANNED:
+        raise PlanError(f"a plan is for at most {limits.PODS_PLANNED} pods, and these are {len(applied.pods)}")
     for pod in applied.pods:
         try:
             validate_requests(pod)

@@ -24,6 +24,7 @@ from extender.engine.scheduler.schedule_pod import FitError, SchedulingAlgorithm
 from extender.engine.scheduler.world import refused_on_one_node
 from extender.engine.snapshot import PodChanges, Rows, Snapshot
 from extender.engine.snapshot.axes import Index
+from extender.values import limits
 from extender.values.objects.decoding import replaced
 from extender.values.objects.devices import ResourceClaimStatus
 from extender.values.objects.meta import Object, OwnerReference
@@ -34,12 +35,8 @@ from extender.values.workloads.expansion import WORKLOADS
 
 _STEPS_KEPT: Final = 32
 """Hypotheses that are built on each other before they are written as one, so that not all of them stay in memory."""
-MOST_COUNTED: Final = 100_000
-"""The copies that are counted where no limit is given."""
 _FIRST_PLACED: Final = 1_000
 """The copies that are placed one by one where no limit is given: it takes about a second."""
-_MOST_PLACED: Final = 20_000
-"""The copies that are placed one by one at most: each takes about 5 kB of memory, and a millisecond."""
 _SAMPLE_NAME: Final = "one-more"
 """The name of a sample pod, before its number."""
 _LEFT_OUT: Final = ("uid", "deletionTimestamp", "generateName")
@@ -181,14 +178,14 @@ def capacity(
     nominations = Nominations(cluster.nominees(frameworks))
     try:
         counted = _count_on_all_nodes(
-            cluster, framework, nominations, _copy(pod, 0), MOST_COUNTED if limit is None else limit
+            cluster, framework, nominations, _copy(pod, 0), limits.COPIES_COUNTED if limit is None else limit
         )
     except PluginError as exc:
         return _stopped(Counter(), str(exc))
     if counted is not None:
         return counted
     by_node: Counter[str] = Counter()
-    most = _FIRST_PLACED if limit is None else min(limit, _MOST_PLACED)
+    most = _FIRST_PLACED if limit is None else min(limit, limits.COPIES_PLACED)
     algorithm = SchedulingAlgorithm()
     while True:
         try:

@@ -18,6 +18,7 @@ from extender.answers.what_if.inventory import Inventory, knows_classes, priorit
 from extender.answers.what_if.pinned_pods import daemon_pods
 from extender.answers.what_if.rollouts import Plan, Rollout, plan_of
 from extender.engine.cache.cluster import Cluster
+from extender.values import limits
 from extender.values.objects import decoding
 from extender.values.objects.grouping import PodDisruptionBudget
 from extender.values.objects.kinds import KINDS
@@ -30,11 +31,6 @@ from extender.values.workloads.expansion import WORKLOADS, Surroundings, objects
 from extender.values.workloads.job_sets import JOB_SET, jobs_of
 from extender.values.workloads.pod_claims import claims_without_object, resource_claim, volume_claims
 from extender.values.workloads.volumes import NO_PROVISIONER, bound_claim, class_of, provisioned, waits_for_consumer
-
-MAX_PODS: Final = 5_000
-"""The number of pods that can be created at a time."""
-MAX_OBJECTS: Final = 20_000
-"""The number of objects of any kind that can be applied at a time."""
 
 IGNORED_KINDS: Final = frozenset(
     (
@@ -119,10 +115,10 @@ def apply_manifests(
             applied.
     """
     wanted = [obj for obj in unrolled(objects, admission) if obj["kind"] not in IGNORED_KINDS]
-    if len(wanted) > MAX_OBJECTS:
-        raise ManifestError(f"more than {MAX_OBJECTS} objects cannot be created at a time")
-    if sum(obj["kind"] == "Pod" for obj in wanted) > MAX_PODS:
-        raise ManifestError(f"more than {MAX_PODS} pods cannot be created at a time")
+    if len(wanted) > limits.OBJECTS_CREATED:
+        raise ManifestError(f"more than {limits.OBJECTS_CREATED} objects cannot be created at a time")
+    if sum(obj["kind"] == "Pod" for obj in wanted) > limits.PODS_CREATED:
+        raise ManifestError(f"more than {limits.PODS_CREATED} pods cannot be created at a time")
     if not wanted:
         return Applied()
     known = frozenset(cluster.nodes)
@@ -163,11 +159,13 @@ def unrolled(objects: Iterable[Mapping[str, Any]], admission: Admission) -> list
         if not obj["metadata"].get("name"):
             raise ManifestError("JobSet: metadata.name: Required value: name is required")
         try:
-            jobs += islice(jobs_of(obj), MAX_PODS + 1)
+            jobs += islice(jobs_of(obj), limits.PODS_CREATED + 1)
         except decoding.DecodeError as exc:
             raise ManifestError(f"JobSet {_name(obj)}: {exc}") from exc
-        if len(jobs) > MAX_PODS:
-            raise ManifestError(f"JobSet {_name(obj)}: more than {MAX_PODS} Jobs cannot be created at a time")
+        if len(jobs) > limits.PODS_CREATED:
+            raise ManifestError(
+                f"JobSet {_name(obj)}: more than {limits.PODS_CREATED} Jobs cannot be created at a time"
+            )
     return [*found, *jobs]
 
 
@@ -285,10 +283,9 @@ class _Batch:
                 if at.kind == "Pod" or not self._exists(at):
                     made.append((at, obj))
                 num_pods += at.kind == "Pod"
-                if num_pods > MAX_PODS:
-                    raise ManifestError(
-                        f"{workload['kind']} {_name(workload)}: more than {MAX_PODS} pods cannot be created at a time"
-                    )
+                if num_pods > limits.PODS_CREATED:
+                    who = f"{workload['kind']} {_name(workload)}"
+                    raise ManifestError(f"{who}: more than {limits.PODS_CREATED} pods cannot be created at a time")
             self._store(made)
             self._plans.append((plan, [at for at, _ in made if at.kind == "Pod"]))
 

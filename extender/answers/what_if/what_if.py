@@ -21,16 +21,11 @@ from extender.answers.what_if.rollout_steps import RunningRollout, run_all
 from extender.answers.what_if.simulation import STEPS, Simulation
 from extender.engine.cache.cluster import Cluster
 from extender.engine.runtime.framework import closed_at_the_end
+from extender.values import limits
 from extender.values.config.configuration import Configuration
 from extender.values.config.loading import load
 from extender.values.objects.node import HOSTNAME_LABEL, Node
 
-MAX_NODES: Final = 1_000
-"""The number of nodes that can be added, and that can be drained or removed, at a time."""
-MAX_PENDING: Final = 2_000
-"""The number of pending pods that are tried without being asked about."""
-MAX_PROFILES: Final = 100
-"""The number of profiles that a configuration may have."""
 _WITHDRAWN: Final = {
     "scaled down": "deleted, since fewer are wanted",
     "replaced": "replaced by pods of the new template",
@@ -67,8 +62,8 @@ def what_if(
     """
     if request.configuration is not None:
         configuration = load(msgspec.json.encode(request.configuration), configuration.feature_gates)
-        if len(configuration.profiles) > MAX_PROFILES:
-            raise WhatIfError(f"more than {MAX_PROFILES} profiles cannot be tried at a time")
+        if len(configuration.profiles) > limits.PROFILES_TRIED:
+            raise WhatIfError(f"more than {limits.PROFILES_TRIED} profiles cannot be tried at a time")
     would_fit = _pending_that_would_fit(cluster, configuration, request, admits, for_everybody=for_everybody)
     frameworks = simulated_frameworks(configuration, cluster, for_everybody=for_everybody)
     with closed_at_the_end(frameworks):
@@ -114,8 +109,8 @@ def play(simulation: Simulation, request: WhatIfRequest, admits: Admits) -> tupl
     for name in going:
         if name not in cluster.nodes:
             raise WhatIfError(f'node "{name}" not found')
-    if len(going) > MAX_NODES:
-        raise WhatIfError(f"more than {MAX_NODES} nodes cannot go at a time")
+    if len(going) > limits.NODES_TRIED:
+        raise WhatIfError(f"more than {limits.NODES_TRIED} nodes cannot go at a time")
     named = run_on_named_nodes(cluster, applied.on_named_nodes)
     for pod in applied.surplus:
         simulation.withdraw(pod, "scaled down")
@@ -149,8 +144,8 @@ def nodes_like(cluster: Cluster, wanted: Sequence[NodesLike]) -> list[dict[str, 
     Raises:
         WhatIfError: a node is not there, or there would be too many.
     """
-    if sum(each.count for each in wanted) > MAX_NODES:
-        raise WhatIfError(f"more than {MAX_NODES} nodes cannot be added at a time")
+    if sum(each.count for each in wanted) > limits.NODES_TRIED:
+        raise WhatIfError(f"more than {limits.NODES_TRIED} nodes cannot be added at a time")
     found: dict[str, dict[str, Any]] = {}
     for each in wanted:
         model = cluster.nodes.get(each.like)
@@ -192,7 +187,7 @@ def _pending_that_would_fit(
     """Returns a sentence about pending pods if nodes come and nobody asked about those pods."""
     adds_nodes = bool(request.add_nodes) or any(obj.get("kind") == "Node" for obj in request.create)
     number = len(cluster.pending)
-    if request.include_pending or not adds_nodes or not 0 < number <= MAX_PENDING:
+    if request.include_pending or not adds_nodes or not 0 < number <= limits.PENDING_TRIED:
         return ()
     asked = msgspec.structs.replace(request, include_pending=True, configuration=None)
     found = what_if(cluster.fork(), configuration, asked, admits, for_everybody=for_everybody)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from api.ui.manifest_text import MAX_TEXT, ManifestTextError, objects_in
+from api.ui.manifest_text import ManifestTextError, objects_in
+from extender.values import limits
 
 
 @pytest.mark.parametrize(
@@ -31,7 +32,7 @@ def test_values_are_those_of_kubectl() -> None:
         pytest.param("kind: Pod\n---\nkind: [", "document 2: yaml: ", id="broken"),
         pytest.param("just text", "has to be a Kubernetes object", id="no object"),
         pytest.param("metadata: {}", "with apiVersion and kind", id="no kind"),
-        pytest.param("x" * (MAX_TEXT + 1), "too long", id="too long"),
+        pytest.param("x" * (limits.MANIFEST_CHARACTERS + 1), "too long", id="too long"),
         pytest.param("a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\n"
                      "d: &d [*c,*c,*c,*c,*c,*c,*c,*c]\ne: "
                      "[*d,*d,*d,*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\n", "aliasing", id="a bomb"),

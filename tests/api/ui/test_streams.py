@@ -2,8 +2,9 @@
 
 import asyncio
 
-from api.ui.streams import MAX_STREAMS, PINGS_EACH, Streams
+from api.ui.streams import PINGS_EACH, Streams
 from extender.testing import virtual_time
+from extender.values import limits
 
 
 def test_a_stream_tells_the_version_at_once_and_whenever_it_changes() -> None:
@@ -49,7 +50,7 @@ def test_streams_end_when_the_service_does() -> None:
 def test_there_are_never_too_many_and_a_page_that_closes_makes_room() -> None:
     async def story() -> tuple[bool, bool]:
         streams = Streams()
-        all_of_them = [streams.follow(lambda: "same") for _ in range(MAX_STREAMS)]
+        all_of_them = [streams.follow(lambda: "same") for _ in range(limits.STREAMS)]
         for news in all_of_them:
             await anext(news)
         full = streams.is_full
