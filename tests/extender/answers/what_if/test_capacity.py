@@ -108,7 +108,7 @@ def test_copies_that_are_placed_one_by_one_end_earlier(monkeypatch: pytest.Monke
     """
     Each of them takes memory, so that a caller's limit is not the only one; the bound is lowered here.
     """
-    monkeypatch.setattr("extender.answers.what_if.capacity._MOST_PLACED", 2)
+    monkeypatch.setattr("extender.values.limits.COPIES_PLACED", 2)
     together = make_pod().req(cpu=1).label(app="web").pod_affinity(HOST, app="web").obj()
 
     found = fitting(cluster_of([node("a", 4)]), together, limit=3)
