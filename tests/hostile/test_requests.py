@@ -7,6 +7,7 @@ Tokens that nobody knows, and handshakes that do not come to an end: `tests/api/
 """
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 
@@ -78,7 +79,7 @@ def test_nodes_in_full_that_nobody_knows_are_answered(large: Service) -> None:
             "/v1/capacity", hostile_pod("p", PODS["resources"](BEYOND)), {200}, id="a pod that demands too much"
         ),
         pytest.param(
-            "/v1/evaluate", {"pod": {}, "objects": {"nodes": [1] * 4_000_000}}, {413}, id="millions of tiny values"
+            "/v1/evaluate", {"pod": {}, "objects": {"nodes": [1] * 4_000_000}}, {413, 422}, id="millions of tiny values"
         ),
         pytest.param(
             "/v1/whatif",
@@ -166,7 +167,7 @@ def test_a_selector_of_thousands_of_terms_selects(query: str, large: Service) ->
     answer = large.client.get(f"{IN_SHOP}?{query}")
 
     assert answer.status_code == 200
-    assert answer.text.count('"name":"web-') == NUM_PODS
+    assert len({*re.findall(r'"name":"(web-\d+)"', answer.text)}) == NUM_PODS
     assert answers_others(large)
 
 
