@@ -62,9 +62,6 @@ _TITLES: Final = {
     503: "Not ready",
 }
 
-Render = Callable[[], str]
-"""A function that renders a page from values it holds already."""
-
 Name = Annotated[str, Query(max_length=253)]
 Time = Annotated[str, Query(max_length=32)]
 
@@ -93,11 +90,11 @@ async def cluster(request: Request, by: Name = "", group: Name = BY_ZONE, sort: 
     """Shows what is wrong, and the cluster; `node` is a filter of nodes, as `chosen` takes it."""
     asked = NodeSelection(by, group, sort, node)
 
-    async def make(caller: Caller) -> Render:
+    async def make(caller: Caller) -> str:
         shown = await caller.map()
         attempts, preemptions = await caller.decisions(MAX_RECENT), await caller.preemptions(MAX_PREEMPTIONS)
-        around = await _around(request, caller, shown)
-        return partial(pages.cluster_page, around, shown, asked, attempts.items, preemptions.items, caller.now)
+        around = await _around(caller, shown)
+        return pages.cluster_page(around, shown, asked, attempts.items, preemptions.items, caller.now)
 
     return await _page(request, make)
 
@@ -107,7 +104,7 @@ async def cells(request: Request, by: Name = "", group: Name = BY_ZONE, sort: Na
     """Sends the names of the nodes in the grids of the same view, and what is said of each."""
     caller = await caller_of(request)
     shown = await caller.map()
-    around, asked = await _around(request, caller, shown), NodeSelection(by, group, sort)
+    around, asked = await _around(caller, shown), NodeSelection(by, group, sort)
     return Response(pages.cells(around, shown, asked), media_type="application/json", headers=_HEADERS)
 
 
@@ -117,17 +114,14 @@ async def nodes(
 ) -> Response:
     """Shows the nodes as a table; `sort` is a column, with a `-` before it for descending order."""
 
-    async def make(caller: Caller) -> Render:
+    async def make(caller: Caller) -> str:
         shown = await caller.map()
-        around = await _around(request, caller, shown)
+        around = await _around(caller, shown)
 
-        def render() -> str:
-            try:
-                return pages.nodes_page(around, shown, node, sort, first)
-            except OrderError as exc:
-                raise Refusal(400, str(exc)) from exc
-
-        return render
+        try:
+            return pages.nodes_page(around, shown, node, sort, first)
+        except OrderError as exc:
+            raise Refusal(400, str(exc)) from exc
 
     return await _page(request, make)
 
@@ -136,11 +130,11 @@ async def nodes(
 async def node(request: Request, name: str) -> Response:
     """Shows a node with its pods."""
 
-    async def make(caller: Caller) -> Render:
+    async def make(caller: Caller) -> str:
         found = await caller.node(name)
         if found is None:
             raise Refusal(404, "There is no such node (any more).")
-        return partial(pages.node_page, await _around(request, caller, await caller.map()), found)
+        return pages.node_page(await _around(caller), found)
 
     return await _page(request, make)
 
@@ -149,11 +143,10 @@ async def node(request: Request, name: str) -> Response:
 async def pods(request: Request, namespace: Name = "", workload: Name = "", group: Name = "") -> Response:
     """Shows the pods of a namespace, a workload or a pod group; without a namespace, the namespaces."""
 
-    async def make(caller: Caller) -> Render:
+    async def make(caller: Caller) -> str:
         found = await caller.pods(namespace, workload, group, MAX_PODS)
-        return partial(
-            pages.pods_page,
-            await _around(request, caller, await caller.map()),
+        return pages.pods_page(
+            await _around(caller),
             found,
             namespace,
             workload or group,
@@ -167,9 +160,9 @@ async def pods(request: Request, namespace: Name = "", workload: Name = "", grou
 async def find(request: Request, q: Name = "") -> Response:
     """Shows what has a name that contains the words, for a browser without scripts."""
 
-    async def make(caller: Caller) -> Render:
+    async def make(caller: Caller) -> str:
         found = await caller.find(q, MAX_FOUND)
-        return partial(pages.find_page, await _around(request, caller, await caller.map()), found, q)
+        return pages.find_page(await _around(caller), found, q)
 
     return await _page(request, make)
 
@@ -187,7 +180,7 @@ async def pod(request: Request, namespace: str, name: str, events: bool = False)
     asked for.
     """
 
-    async def make(caller: Caller) -> Render:
+    async def make(caller: Caller) -> str:
         answer = await caller.explain(namespace, name, picture=True)
         if answer is None:
             raise Refusal(404, "There is no such pod, and no recent decision about one.")
@@ -199,9 +192,7 @@ async def pod(request: Request, namespace: str, name: str, events: bool = False)
         shown = await caller.map()
         itself = await caller.pod(namespace, name)
         said = await caller.events(namespace, name) if events else None
-        return partial(
-            pages.pod_page, await _around(request, caller, shown), answer, shown, chosen, caller.now, itself, said
-        )
+        return pages.pod_page(await _around(caller, shown), answer, shown, chosen, caller.now, itself, said)
 
     return await _page(request, make)
 
@@ -232,7 +223,7 @@ async def history(
         before=before,
     )
 
-    async def make(caller: Caller) -> Render:
+    async def make(caller: Caller) -> str:
         try:
             query = asked.query(caller.now)
         except HistoryFilterError as exc:
@@ -240,9 +231,7 @@ async def history(
         past = await caller.past(query)
         names = list(dict.fromkeys(record.node for record in past.preemptions[: pages.MAX_DRAWN]))
         nodes = {name: found for name in names if (found := await caller.node(name)) is not None}
-        return partial(
-            pages.history_page, await _around(request, caller, await caller.map()), past, asked, nodes, caller.now
-        )
+        return pages.history_page(await _around(caller), past, asked, nodes, caller.now)
 
     return await _page(request, make)
 
@@ -251,12 +240,12 @@ async def history(
 async def decision(request: Request, number: Annotated[int, Path(ge=1, le=2**53)]) -> Response:
     """Shows one attempt as it was recorded."""
 
-    async def make(caller: Caller) -> Render:
+    async def make(caller: Caller) -> str:
         made = await caller.decision(number, picture=True)
         if made is None:
             raise Refusal(404, "This decision is not kept any more: the oldest go first.")
-        around = await _around(request, caller, await caller.map())
-        return partial(pages.decision_page, around, made, caller.now)
+        around = await _around(caller)
+        return pages.decision_page(around, made, caller.now)
 
     return await _page(request, make)
 
@@ -265,11 +254,11 @@ async def decision(request: Request, number: Annotated[int, Path(ge=1, le=2**53)
 async def agreement(request: Request) -> Response:
     """Shows how far a shadow agrees with the scheduler of the cluster."""
 
-    async def make(caller: Caller) -> Render:
+    async def make(caller: Caller) -> str:
         answer = await caller.agreement(MAX_DIFFERENCES)
         if answer is None:
             raise Refusal(404, "Nothing is compared: start the service with --shadow.")
-        return partial(pages.agreement_page, await _around(request, caller, await caller.map()), answer, caller.now)
+        return pages.agreement_page(await _around(caller), answer, caller.now)
 
     return await _page(request, make)
 
@@ -278,8 +267,8 @@ async def agreement(request: Request) -> Response:
 async def what_if(request: Request) -> Response:
     """Shows the what-if form."""
 
-    async def make(caller: Caller) -> Render:
-        return partial(pages.what_if_page, await _around(request, caller, await caller.map()))
+    async def make(caller: Caller) -> str:
+        return pages.what_if_page(await _around(caller))
 
     return await _page(request, make)
 
@@ -315,8 +304,8 @@ async def try_what_if(request: Request) -> Response:
 async def help_(request: Request) -> Response:
     """Shows what can be asked, and where."""
 
-    async def make(caller: Caller) -> Render:
-        return partial(pages.help_page, await _around(request, caller, await caller.map()))
+    async def make(caller: Caller) -> str:
+        return pages.help_page(await _around(caller))
 
     return await _page(request, make)
 
@@ -354,7 +343,7 @@ async def static(version: str, name: str) -> Response:
 async def nowhere(request: Request, path: str) -> Response:
     """Says that there is no such page."""
 
-    async def make(caller: Caller) -> Render:
+    async def make(caller: Caller) -> str:
         raise Refusal(404, "There is no such page.")
 
     return await _page(request, make)
@@ -366,17 +355,16 @@ def _read_form(body: bytes) -> WhatIfForm:
     return read(WhatIfForm, body)
 
 
-async def _page(request: Request, make: Callable[[Caller], Awaitable[Render]]) -> Response:
+async def _page(request: Request, make: Callable[[Caller], Awaitable[str]]) -> Response:
     """Returns the page; a refusal becomes a page that says why, within the frame if the caller is known."""
     caller: Caller | None = None
     try:
         caller = await caller_of(request)
-        render = await make(caller)
-        return HTMLResponse(render(), headers=_HEADERS)
+        return HTMLResponse(await make(caller), headers=_HEADERS)
     except Refusal as refusal:
         title = _TITLES.get(refusal.code, "This cannot be shown")
         if caller is not None and refusal.code in _WITHIN_FRAME:
-            around = await _around(request, caller, await caller.map())
+            around = await _around(caller)
             text = pages.problem_page(title, str(refusal), around)
             return HTMLResponse(text, refusal.code, {**refusal.headers, **_HEADERS})
         face = face_of(request)
@@ -386,13 +374,13 @@ async def _page(request: Request, make: Callable[[Caller], Awaitable[Render]]) -
         return HTMLResponse(text, refusal.code, {**refusal.headers, **_HEADERS})
 
 
-async def _around(request: Request, caller: Caller, shown: ClusterMap) -> Frame:
-    signed_in = is_signed_in(caller.face.access, request)
+async def _around(caller: Caller, shown: ClusterMap | None = None) -> Frame:
+    """Returns what stands around every page; `shown` is the map, if it is known already."""
     return frame(
-        shown,
+        shown or await caller.map(),
         await caller.queue(),
         caller.now,
         caller.version,
-        signed_in=signed_in,
+        signed_in=is_signed_in(caller.face.access, caller.request),
         has_shadow=caller.face.shadow is not None,
     )

@@ -1,1 +1,1 @@
-"""Work in threads that stops when its result is no longer wanted."""
+"""Work in child processes, virtual time, and files that are replaced as a whole."""

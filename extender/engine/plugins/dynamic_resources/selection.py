@@ -10,7 +10,6 @@ from extender.engine.plugins.dynamic_resources.errors import OutOfStepsError, Ti
 from extender.engine.plugins.dynamic_resources.pools import Offer, Slices
 from extender.engine.plugins.dynamic_resources.requests import DeviceRequestAlternative
 from extender.values.cel import CelError, CompileError, evaluate, facts_of, is_cheap, work_of_expression
-from extender.values.concurrency.abandoned import always_wanted
 from extender.values.objects.devices import Device
 from extender.values.objects.node import Node
 
@@ -43,7 +42,7 @@ class Allowance:
         steps: float = math.inf,
         seconds: float = math.inf,
         slice_seconds: float = math.inf,
-        is_wanted: Callable[[], bool] = always_wanted,
+        is_wanted: Callable[[], bool] = lambda: True,
     ) -> None:
         """Makes an allowance whose time runs from the first step.
 

@@ -14,7 +14,6 @@ from extender.engine.plugins.dynamic_resources import plugin as dynamic_resource
 from extender.engine.plugins.dynamic_resources.plugin import DynamicResources
 from extender.engine.snapshot import Snapshot
 from extender.testing import make_framework, make_node, make_pod, make_snapshot, refusals
-from extender.values.concurrency.abandoned import always_wanted
 from extender.values.config.plugin_args import DynamicResourcesArgs
 from extender.values.golang.durations import Duration
 from extender.values.objects.decoding import replaced
@@ -59,7 +58,7 @@ def outcome(plugin: DynamicResources, snapshots: Sequence[Snapshot], pod: Pod) -
             kept = long
         except Exception as exc:
             return f"{type(exc).__name__}: {exc}", deferred
-        kept.work(always_wanted)
+        kept.work(lambda: True)
     raise AssertionError("there is no end to it")
 
 
