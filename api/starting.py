@@ -33,10 +33,9 @@ from extender.answers.records.shelf import Limits
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.assembly.taps import Tap
 from extender.client.access_review import AccessReview
-from extender.client.client import Client
+from extender.client.client import Client, RateLimit
 from extender.client.http_extender import check_extenders
 from extender.client.lease.leader_election import LeaderElector
-from extender.client.rate_limit import RateLimit
 from extender.cluster import OwnCluster, StateFileError, TrialRegistry, load_state, own_cluster, state_form
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.registry import Registry

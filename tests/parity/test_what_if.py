@@ -9,9 +9,9 @@ from extender.answers.types import WhatIfRequest
 from extender.answers.what_if.what_if import what_if
 from extender.cluster.trial_registry import TrialRegistry
 from extender.engine.cache.cluster import Cluster
+from extender.engine.framework.preemption import STILL_TERMINATING
 from extender.values.config import Configuration
 from extender.values.objects.cluster import ClusterState
-from extender.values.objects.preemption_messages import STILL_TERMINATING
 from tests.each_case import each_case
 from tests.parity.test_decisions import all_decision_cases, id_of
 

@@ -28,6 +28,7 @@ from extender.answers.what_if.group_attempts import GroupAttempts, group_key
 from extender.answers.what_if.placements import FailedAttempt, FailedAttempts, SimulatedPod
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
+from extender.engine.framework.preemption import STILL_TERMINATING
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.nominations import Nominations
@@ -42,7 +43,6 @@ from extender.values.klog.logger import Logger
 from extender.values.objects.decoding import replaced
 from extender.values.objects.pod import Pod
 from extender.values.objects.pod_groups import GroupKey
-from extender.values.objects.preemption_messages import STILL_TERMINATING
 
 STEPS: Final = 10_000
 """The budget of a simulation: a pod that fits costs one step, one that does not costs ten."""

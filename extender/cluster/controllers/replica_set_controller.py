@@ -19,7 +19,7 @@ from extender.cluster.controllers.seen_objects import Key, Seen, SeenPod
 from extender.cluster.registry.conditions import condition, seconds_since, with_condition, without_condition
 from extender.cluster.statuses import ApiStatus
 from extender.values.golang.times import moment_of
-from extender.values.workloads.scale_down import DELETION_COST, deletion_rank
+from extender.values.workloads.availability import DELETION_COST, deletion_rank
 from extender.values.workloads.templates import pod_from_template
 
 

@@ -43,12 +43,6 @@ from extender.engine.framework.events import (
     on as on,
     queue_if as queue_if,
 )
-from extender.engine.framework.group_calls import (
-    GROUP_CYCLE as GROUP_CYCLE,
-    GroupCondition as GroupCondition,
-    GroupCycle as GroupCycle,
-    PatchPodGroupStatus as PatchPodGroupStatus,
-)
 from extender.engine.framework.interface import (
     MAX_NODE_SCORE as MAX_NODE_SCORE,
     PLUGIN_METRICS as PLUGIN_METRICS,
@@ -76,17 +70,21 @@ from extender.engine.framework.interface import (
     default_normalize_score as default_normalize_score,
 )
 from extender.engine.framework.one_function import node_filter as node_filter, node_score as node_score
-from extender.engine.framework.placements import (
-    GroupPlacement as GroupPlacement,
-    PlacedGroup as PlacedGroup,
-    PlacementGeneratePlugin as PlacementGeneratePlugin,
-    PlacementScorePlugin as PlacementScorePlugin,
-)
 from extender.engine.framework.pod_calls import (
     BindPod as BindPod,
     DeletePod as DeletePod,
     PatchPodStatus as PatchPodStatus,
     PodCondition as PodCondition,
+)
+from extender.engine.framework.pod_groups import (
+    GROUP_CYCLE as GROUP_CYCLE,
+    GroupCondition as GroupCondition,
+    GroupCycle as GroupCycle,
+    GroupPlacement as GroupPlacement,
+    PatchPodGroupStatus as PatchPodGroupStatus,
+    PlacedGroup as PlacedGroup,
+    PlacementGeneratePlugin as PlacementGeneratePlugin,
+    PlacementScorePlugin as PlacementScorePlugin,
 )
 from extender.engine.framework.preemption import (
     Candidate as Candidate,

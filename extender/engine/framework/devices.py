@@ -1,15 +1,38 @@
-"""How many devices nodes have, for plugins that score by extended resources.
+"""What DynamicResources, which alone knows devices, has to do with the rest: its search for devices may be put off
+(`LongWork`), and it counts them for plugins that score by extended resources (`DeviceTotals`).
 
-DynamicResources knows devices, and other plugins do not know it: it writes a `DeviceTotals` into the state of cycles in
-which they may ask.
+LongWork is no part of the contract of plugins. DynamicResources raises it, and `extender.engine.runtime` for a plugin
+with `blocking`; `runtime.long_work` and the scheduler catch it.
 """
 
 from abc import ABC, abstractmethod
-from typing import Final
+from collections.abc import Callable
+from typing import Final, final
 
 from extender.engine.framework.cycle_state import StateKey
 from extender.engine.snapshot import Rows
 from extender.engine.snapshot.axes import Int64s
+from extender.values.metrics import Unanswered
+
+MAY_DEFER: Final = StateKey[bool]("MayDefer")
+"""Under `Handle.shared`: whether whoever runs the cycles does `LongWork`. Elsewhere all is done at once."""
+
+
+@final
+class LongWork(Unanswered):
+    """Raised at PreFilter, Filter or Score if the answer takes long.
+
+    The cycle, which has had no effect yet, is dropped, and `work` is called in a thread. Then a new cycle begins, which
+    finds the results. `work` reads frozen values only, because the snapshot changes meanwhile, and does not raise: it
+    keeps errors for the new cycle, too. It is given a function that returns whether its result is still wanted, and
+    ends soon once that returns False. Works of the same `thread` come one after the other. The runner keeps this object
+    until the attempt is over, so that results can be referred to weakly.
+    """
+
+    def __init__(self, work: Callable[[Callable[[], bool]], None], thread: str = "") -> None:
+        super().__init__("the answer takes longer than a cycle may")
+        self.work = work
+        self.thread = thread
 
 
 class DeviceTotals(ABC):

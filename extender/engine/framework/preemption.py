@@ -9,7 +9,7 @@ Upstream: pkg/scheduler/framework/preemption, candidate.go, preemption.go; exten
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, final
+from typing import Final, Protocol, final
 
 import numpy as np
 
@@ -246,3 +246,10 @@ class PreemptionExtender(Protocol):
         Raises:
             ExtenderError: it failed, or names nodes or pods that the snapshot does not have.
         """
+
+
+# The evaluator writes these messages; records and answers recognise them. Upstream: preemption.go;
+# framework/plugins/defaultpreemption/default_preemption.go.
+NO_VICTIMS: Final = "No preemption victims found for incoming pod"
+NOT_HELPFUL: Final = "Preemption is not helpful for scheduling"
+STILL_TERMINATING: Final = "not eligible due to a terminating pod on the nominated node."

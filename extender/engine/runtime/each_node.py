@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from extender.engine import framework as fwk
-from extender.engine.framework.long_work import MAY_DEFER, LongWork
+from extender.engine.framework.devices import MAY_DEFER, LongWork
 from extender.engine.snapshot.axes import Int64s, Mask
 from extender.values.objects.pod import Pod
 

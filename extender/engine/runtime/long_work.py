@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
-from extender.engine.framework.long_work import LongWork
+from extender.engine.framework.devices import LongWork
 from extender.values.concurrency.child_process import renewed_in_children
 
 T = TypeVar("T")

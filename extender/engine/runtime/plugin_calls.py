@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Final, TypeVar, TypeVarTuple, final
 
 from extender.engine import framework as fwk
-from extender.engine.framework.long_work import LongWork
+from extender.engine.framework.devices import LongWork
 from extender.values.metrics import ObservePlugin
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from typing import Any, Final, final
 import numpy as np
 
 from extender.engine import framework as fwk
-from extender.engine.framework.long_work import LongWork
+from extender.engine.framework.devices import LongWork
 from extender.engine.snapshot.axes import Int64s
 from extender.values.klog.logger import Logger
 

@@ -13,7 +13,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypeVar, final
 
 from extender.engine import framework as fwk
-from extender.engine.framework.long_work import MAY_DEFER
+from extender.engine.framework.devices import MAY_DEFER
 from extender.engine.runtime.each_node import EachNodeFilter, EachNodeScore
 from extender.engine.runtime.framework import Framework, PluginsByPoint
 from extender.engine.runtime.profiles import ResolvedProfile, resolve_all

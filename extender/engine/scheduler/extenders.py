@@ -1,25 +1,27 @@
-"""schedule_pod() with extenders: each may refuse nodes, and each may add to their scores.
+"""What the scheduling cycle asks of extenders (`SchedulingExtender`; `extender.client` calls those over HTTP), and
+schedule_pod() with them: each may refuse nodes, and each may add to their scores.
 
 The cycle waits for the extenders. No other snapshot of its cache must be taken meanwhile, because that would replace
 its own.
 
-Upstream: pkg/scheduler/schedule_one.go, findNodesThatPassExtenders, evaluateNominatedNode, prioritizeNodes,
-extendersBinding (v1.36.2).
+Upstream: staging/src/k8s.io/kube-scheduler/framework/extender.go, Extender; pkg/scheduler/schedule_one.go,
+findNodesThatPassExtenders, evaluateNominatedNode, prioritizeNodes, extendersBinding (v1.36.2).
 """
 
 import asyncio
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, Protocol, final
 
 import numpy as np
 
 from extender.engine import framework as fwk
+from extender.engine.framework import ExtenderError, PreemptionExtender
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.findings import diagnosis_of, find
 from extender.engine.runtime.queueing_hints import EXTENDER
 from extender.engine.runtime.ranking import Ranking
-from extender.engine.scheduler.extender import SchedulingExtender
 from extender.engine.scheduler.schedule_pod import FitError, ScheduleResult, SchedulingAlgorithm, best_of
 from extender.engine.snapshot import Rows
 from extender.engine.snapshot.axes import Int64s
@@ -27,7 +29,73 @@ from extender.values.golang.int64 import wrap
 from extender.values.klog.logger import Logger
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
-from extender.values.protocol.wire_types import MAX_EXTENDER_PRIORITY
+from extender.values.protocol.wire_types import MAX_EXTENDER_PRIORITY, HostPriority
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FilterAnswer:
+    """The result of an extender's filter."""
+
+    nodes: Sequence[Node]
+    """The nodes that pass, in the extender's order: those that were given if it answers by name, else as it sent them
+    back.
+    """
+    failed: dict[str, str]
+    """Node name -> reason; preemption might help."""
+    failed_and_unresolvable: dict[str, str]
+    """Node name -> reason; preemption cannot help."""
+
+
+class SchedulingExtender(PreemptionExtender, Protocol):
+    """An extender that filters, scores, takes part in preemption or binds."""
+
+    @property
+    def is_filter(self) -> bool: ...
+
+    @property
+    def is_prioritizer(self) -> bool: ...
+
+    @property
+    def is_binder(self) -> bool: ...
+
+    @property
+    def supports_preemption(self) -> bool: ...
+
+    @property
+    def weight(self) -> int:
+        """The factor of the extender's scores."""
+
+    async def filter(self, pod: Pod, nodes: Sequence[Node]) -> FilterAnswer:
+        """Returns the nodes on which the pod can run.
+
+        Raises:
+            ExtenderError: it failed.
+        """
+
+    def unknown_node(self, name: str) -> ExtenderError:
+        """Returns the error for a node that the extender lets pass although it was not given."""
+
+    async def prioritize(self, pod: Pod, nodes: Sequence[Node]) -> Sequence[HostPriority]:
+        """Returns the extender's scores, not weighted.
+
+        Raises:
+            ExtenderError: it failed.
+        """
+
+    def log_score_failure(self, exc: ExtenderError) -> None:
+        """Logs a failure to score, which has no other consequence."""
+
+    async def bind(self, pod: Pod, node: str) -> None:
+        """Binds the pod to the node.
+
+        Raises:
+            ExtenderError: it is not bound, or the outcome is unknown.
+        """
+
+    async def aclose(self) -> None:
+        """Closes its connections."""
+
 
 _LOG: Final = Logger(__name__)
 

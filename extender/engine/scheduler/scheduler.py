@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Final, final
 
 from extender.engine import framework as fwk
-from extender.engine.framework.long_work import LongWork
+from extender.engine.framework.devices import LongWork
 from extender.engine.preemption.preemptions import PREEMPTIONS, RunningPreemptions
 from extender.engine.queue.queued_pod_info import QueuedPodInfo
 from extender.engine.runtime.framework import Framework

@@ -13,7 +13,7 @@ from extender.engine.reporter import NO_REPORTER, Guarded
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.waiting_pods import HeldPod, WaitingPodsMap
-from extender.engine.scheduler.extender import SchedulingExtender
+from extender.engine.scheduler.extenders import SchedulingExtender
 from extender.values.klog.logger import Logger
 from extender.values.metrics import Metrics
 from extender.values.metrics.tracing import Tracer

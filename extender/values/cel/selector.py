@@ -16,8 +16,7 @@ from extender.values.cel.cost import Size, work_of
 from extender.values.cel.functions import type_name
 from extender.values.cel.library import UNSAFE
 from extender.values.cel.linking import linked
-from extender.values.cel.quantities import QUANTITY, SEMVER
-from extender.values.cel.semver import Semver, SemverError
+from extender.values.cel.quantities import QUANTITY, SEMVER, Semver, SemverError
 from extender.values.objects.devices import Device, DeviceAttribute
 from extender.values.objects.quantity import QuantityError, quantity_of
 

@@ -8,8 +8,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, final
 
-from extender.values.config.feature_gate_table import DEFAULT_VERSION, GATES, VERSIONS, FeatureSpec, Stage, number
-from extender.values.config.other_feature_gates import OTHER_GATES
+from extender.values.config.feature_gate_table import (
+    DEFAULT_VERSION,
+    GATES,
+    OTHER_GATES,
+    VERSIONS,
+    FeatureSpec,
+    Stage,
+    number,
+)
 from extender.values.golang.booleans import parse_bool
 
 _ALL: Final = {"AllAlpha": Stage.ALPHA, "AllBeta": Stage.BETA}

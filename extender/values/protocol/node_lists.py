@@ -19,8 +19,7 @@ from extender.values.golang.json_bytes import quickly
 from extender.values.golang.json_limits import check_json
 from extender.values.objects import decoding
 from extender.values.objects.name_syntax import subdomain_errors
-from extender.values.objects.node import Node
-from extender.values.objects.node_decoding import NodeDecoder
+from extender.values.objects.node import Node, NodeDecoder
 from extender.values.protocol.arriving_nodes import KEY, RAW_MARK, ArrivingBody, KnownNode, Run, RunText
 
 DEPTH_OF_ITEM: Final = 3

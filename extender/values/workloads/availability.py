@@ -1,8 +1,8 @@
-"""How many pods of a workload may be missing, or be there too many: the arithmetic of maxSurge, maxUnavailable and
-minAvailable.
+"""How many pods of a workload may be missing, or be there too many, by the arithmetic of maxSurge, maxUnavailable and
+minAvailable; and which pods go first when there are too many.
 
-Upstream: apimachinery/pkg/util/intstr; pkg/controller, deployment/util/deployment_util.go, disruption/disruption.go
-(v1.36.2).
+Upstream: apimachinery/pkg/util/intstr; pkg/controller, deployment/util/deployment_util.go, disruption/disruption.go,
+controller_utils.go, ActivePodsWithRanks, replicaset/replica_set.go, getPodsToDelete (v1.36.2).
 """
 
 from typing import Final
@@ -62,3 +62,29 @@ def desired_healthy(budget_spec: Object, expected: int) -> int:
     if budget_spec.get("minAvailable") is not None:
         return scaled_value(budget_spec["minAvailable"], expected, round_up=True)
     return 0
+
+
+DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
+_PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
+
+
+def deletion_rank(
+    *, node: str, phase: str, is_ready: bool, cost: str, neighbours: int
+) -> tuple[bool, int, bool, int, int]:
+    """Returns a sort key: pods with a smaller one go first. Ages and restarts, which upstream compares last, are left
+    to the caller.
+
+    Arguments:
+        node: where the pod is; empty if it has no node.
+        cost: the value of the annotation DELETION_COST; one that is not a number counts as 0.
+        neighbours: how many pods of the controller and of its siblings are on the node: crowded nodes are thinned out
+            first.
+    """
+    return bool(node), _PHASES.get(phase, 0), is_ready, _number(cost), -neighbours
+
+
+def _number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        return 0

@@ -14,8 +14,7 @@ import httpx
 import pytest
 
 from extender.client import errors
-from extender.client.client import MERGE_PATCH, Client
-from extender.client.rate_limit import RateLimit
+from extender.client.client import MERGE_PATCH, Client, RateLimit
 from extender.testing import virtual_time
 from extender.values.targets.target import Credentials, Identity, Target, token
 from tests.extender.client.scripted import OK, Scripted, answer, html, never, refusal

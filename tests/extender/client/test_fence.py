@@ -9,9 +9,8 @@ from typing import TypeVar
 
 import pytest
 
-from extender.client.client import Client
+from extender.client.client import Client, RateLimit
 from extender.client.errors import ApiError, Fenced, NoAnswer
-from extender.client.rate_limit import RateLimit
 from extender.testing import virtual_time
 from extender.values.targets.target import Target
 from tests.extender.client.scripted import Scripted, never, refusal

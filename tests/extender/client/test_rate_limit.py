@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from extender.client.rate_limit import RateLimit
+from extender.client.client import RateLimit
 from extender.testing import virtual_time
 
 

@@ -12,7 +12,7 @@ from typing import Final, final
 import numpy as np
 
 from extender.engine import framework as fwk
-from extender.engine.framework.long_work import LongWork
+from extender.engine.framework.devices import LongWork
 from extender.engine.plugins.dynamic_resources.allocated_state import AllocatedState, DeviceId
 from extender.engine.plugins.dynamic_resources.errors import AllocationError, OutOfStepsError
 from extender.engine.plugins.dynamic_resources.node_allocations import FIRST_SLICE, LOOP_STEPS

@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from extender.engine import framework as fwk
-from extender.engine.framework.long_work import MAY_DEFER, LongWork
+from extender.engine.framework.devices import MAY_DEFER, LongWork
 from extender.engine.plugins.dynamic_resources import advice
 from extender.engine.plugins.dynamic_resources.allocated_state import AllocatedDevices
 from extender.engine.plugins.dynamic_resources.allocation import Allocator

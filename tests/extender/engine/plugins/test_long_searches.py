@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from extender.engine.framework import LiveCluster
-from extender.engine.framework.long_work import MAY_DEFER, LongWork
+from extender.engine.framework.devices import MAY_DEFER, LongWork
 from extender.engine.plugins.dynamic_resources import plugin as dynamic_resources
 from extender.engine.plugins.dynamic_resources.plugin import DynamicResources
 from extender.engine.snapshot import Snapshot

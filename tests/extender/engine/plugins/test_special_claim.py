@@ -38,7 +38,7 @@ from extender.engine.framework import (
     unresolvable,
     unschedulable,
 )
-from extender.engine.framework.long_work import MAY_DEFER, LongWork
+from extender.engine.framework.devices import MAY_DEFER, LongWork
 from extender.engine.plugins.dynamic_resources.plugin import DynamicResources
 from extender.engine.plugins.dynamic_resources.special_claim import new_special_claim, requests_and_mappings
 from extender.engine.plugins.node_resources.balanced_allocation import NodeResourcesBalancedAllocation

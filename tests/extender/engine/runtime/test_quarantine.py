@@ -12,7 +12,7 @@ import pytest
 
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
-from extender.engine.framework.long_work import LongWork
+from extender.engine.framework.devices import LongWork
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.framework import Framework

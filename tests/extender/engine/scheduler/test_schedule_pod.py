@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from extender.engine import framework as fwk
-from extender.engine.framework.long_work import LongWork
+from extender.engine.framework.devices import LongWork
 from extender.engine.plugins.node_resources.fit import NodeResourcesFit
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.framework import Framework

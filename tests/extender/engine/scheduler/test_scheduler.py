@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from extender.engine import framework as fwk
-from extender.engine.framework.long_work import LongWork
+from extender.engine.framework.devices import LongWork
 from extender.engine.scheduler.scheduler import Scheduler
 from extender.engine.scheduler.world import BindsInFlight
 from extender.testing import PodBuilder, make_node, make_pod

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from extender.values.cel import CelError, CompileError, compiled, evaluate, facts_of, is_cheap
-from extender.values.cel.formats import FORMATS
-from extender.values.cel.lists import FUNCTIONS as LIST_FUNCTIONS
+from extender.values.cel.library import FORMATS, OF_LISTS
 from extender.values.objects.devices import Device, DeviceAttribute
 
 FACTS = facts_of(
@@ -283,7 +282,7 @@ def test_lists_that_make_no_sense_are_errors(expression: str, message: str) -> N
     assert error_of(expression) == message
 
 
-@pytest.mark.parametrize("name", sorted({function.name for function in LIST_FUNCTIONS}))
+@pytest.mark.parametrize("name", sorted({function.name for function in OF_LISTS}))
 def test_an_optional_in_a_list_ends_the_worker_at_most(name: str) -> None:
     """
     The interpreter cannot convert it for a function in Python, and the process may end. So the worker is asked, which

@@ -5,7 +5,7 @@ import pytest
 from extender.values.cel import CelError, compiled, facts_of
 from extender.values.cel.checked_expression import FormError
 from extender.values.cel.cost import Size, work_of
-from extender.values.cel.semver import Semver, SemverError
+from extender.values.cel.quantities import Semver, SemverError
 from extender.values.objects.devices import Device, DeviceAttribute, DeviceCapacity
 
 GPU = Device(

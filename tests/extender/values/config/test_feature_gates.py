@@ -20,8 +20,7 @@ from extender.values.config import (
     parse_feature_gates,
     remarks,
 )
-from extender.values.config.feature_gate_table import DEFAULT_VERSION, GATES, VERSIONS
-from extender.values.config.other_feature_gates import OTHER_GATES
+from extender.values.config.feature_gate_table import DEFAULT_VERSION, GATES, OTHER_GATES, VERSIONS
 from extender.values.config.plugin_sets import GATE_OF, default_plugins
 
 ROOT = Path(__file__).parents[4]

@@ -4,8 +4,7 @@ import pytest
 from msgspec import Raw
 
 from extender.values.objects import decoding
-from extender.values.objects.node import Node
-from extender.values.objects.node_decoding import NodeDecoder
+from extender.values.objects.node import Node, NodeDecoder
 
 IMAGE = '{"names":["a@sha256:1","a:1"],"sizeBytes":5}'
 

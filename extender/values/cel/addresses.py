@@ -1,14 +1,15 @@
-"""The functions of IP addresses and networks.
+"""The functions of IP addresses, networks and URLs.
 
-Upstream: apiserver/pkg/cel/library, ip.go, cidr.go (v1.36.2).
+Upstream: apiserver/pkg/cel/library, ip.go, cidr.go, urls.go (v1.36.2).
 """
 
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import Final
 
-from extender.values.cel.functions import BOOL, INT, STRING, CelType, Function
+from extender.values.cel.functions import BOOL, INT, STRING, STRINGS_BY_NAME, CelType, Function
 from extender.values.golang.ip_addresses import Address, AddressError, Prefix, parse_address, parse_prefix
 from extender.values.golang.quoting import quoted
+from extender.values.golang.urls import Url, UrlError, parse, parse_request_uri, text_of
 
 IP: Final = CelType.of_kubernetes("net.IP", ip_address)
 CIDR: Final = CelType.of_kubernetes("net.CIDR", parse_prefix)
@@ -73,6 +74,26 @@ def _contains_cidr(outer: Prefix, inner: Prefix) -> bool:
     return outer.bits <= inner.bits and outer.contains(inner.address)
 
 
+URL: Final = CelType.of_kubernetes("kubernetes.URL", parse)
+
+
+def _url(text: str) -> Url:
+    """Returns an absolute URL or path, with a fragment if it has one."""
+    try:
+        parse_request_uri(text)
+        return parse(text)
+    except UrlError as exc:
+        raise UrlError(f"URL parse error during conversion from string: {exc}") from exc
+
+
+def _is_url(text: str) -> bool:
+    try:
+        parse_request_uri(text)
+    except UrlError:
+        return False
+    return True
+
+
 FUNCTIONS: Final = (
     Function("string_to_ip", "ip", (STRING,), IP, _ip, is_member=False),
     Function("is_ip", "isIP", (STRING,), BOOL, _is_ip, is_member=False),
@@ -104,4 +125,12 @@ FUNCTIONS: Final = (
     Function("cidr_prefix_length", "prefixLength", (CIDR,), INT, lambda prefix: prefix.bits),
     Function("cidr_masked", "masked", (CIDR,), CIDR, Prefix.masked),
     Function("cidr_to_string", "string", (CIDR,), STRING, str, is_member=False),
+    Function("string_to_url", "url", (STRING,), URL, _url, is_member=False),
+    Function("is_url_string", "isURL", (STRING,), BOOL, _is_url, is_member=False),
+    Function("url_get_scheme", "getScheme", (URL,), STRING, lambda url: url.scheme),
+    Function("url_get_host", "getHost", (URL,), STRING, lambda url: text_of(url.host)),
+    Function("url_get_hostname", "getHostname", (URL,), STRING, lambda url: text_of(url.hostname())),
+    Function("url_get_port", "getPort", (URL,), STRING, Url.port),
+    Function("url_get_escaped_path", "getEscapedPath", (URL,), STRING, Url.escaped_path),
+    Function("url_get_query", "getQuery", (URL,), STRINGS_BY_NAME, Url.values),
 )
