@@ -110,7 +110,7 @@ def test_a_token_says_who_asks(who: HTTPConnection) -> None:
         pytest.param(caller({"Authorization": "Bearer"}, "anna's"), id="an empty header, whatever the cookie says"),
     ],
 )
-def test_whoever_brings_no_token_is_asked_for_one_and_nobody_else_is_asked(who: HTTPConnection) -> None:
+def test_caller_without_token_is_refused_without_asking_the_server(who: HTTPConnection) -> None:
     server = reviewer(anna={""})
 
     refusal = refused(server, who)
@@ -137,7 +137,7 @@ def test_the_longest_token_is_passed_on_as_it_is() -> None:
 # What he may see.
 
 
-def test_whoever_may_list_pods_everywhere_is_asked_about_once() -> None:
+def test_caller_who_may_list_all_pods_is_reviewed_once() -> None:
     server = reviewer(admin={""})
 
     async def look(access: ReviewedAccess) -> list[frozenset[str]]:
@@ -174,7 +174,7 @@ def test_two_people_do_not_see_with_each_others_eyes() -> None:
     assert reviewed(reviewer(anna={"shop"}, bert={"bank"}), look) == [{"shop"}, {"bank"}]
 
 
-def test_everybody_may_see_our_own_cluster() -> None:
+def test_open_access_shows_all_namespaces() -> None:
     async def look() -> frozenset[str]:
         sight = await OpenAccess().of(caller())
         return await sight.namespaces({"shop", "bank"})
@@ -208,7 +208,7 @@ def test_a_service_that_may_not_ask_says_what_it_needs() -> None:
         pytest.param(answer(201, []), id="no object"),
     ],
 )
-def test_whatever_else_goes_wrong_nobody_is_let_in_and_may_try_again(said: Answer) -> None:
+def test_failed_review_refuses_the_caller_until_a_retry(said: Answer) -> None:
     refusal = refused(Scripted(said), bearing("anna's"))
 
     assert (refusal.code, refusal.headers) == (503, {"Retry-After": "1"})
@@ -421,7 +421,7 @@ def test_an_answer_names_what_its_reader_may_see() -> None:
     assert sight.asked == [{"shop", "bank"}]
 
 
-def test_of_an_answer_without_names_nobody_is_asked() -> None:
+def test_answer_without_names_needs_no_review() -> None:
     sight = _Sees()
     empty = waiting()
 

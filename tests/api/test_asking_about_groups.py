@@ -186,7 +186,7 @@ def test_a_misspelt_wish_for_the_fewest_victims_is_said_to_be_ignored(tmp_path: 
     )
 
 
-def test_what_was_evicted_for_a_group_is_recorded_once(tmp_path: Path) -> None:
+def test_victims_of_a_group_are_recorded_once_under_its_first_member(tmp_path: Path) -> None:
     """
     Under its first member, with whom kube-scheduler would have evicted.
     """

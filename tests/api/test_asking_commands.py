@@ -125,7 +125,7 @@ def test_a_pod_gets_its_priority_from_the_classes_of_the_cluster_wherever_it_is_
         assert json.loads(reprieve("fits", "-f", "-", *where, "-o", "json", text=written).stdout)["fits"] == 0
 
 
-def test_what_the_scheduler_says_of_preemption_is_said_once(dump: Path) -> None:
+def test_message_about_preemption_is_printed_once(dump: Path) -> None:
     """
     By `victims` and by `why`: then it is said in plain words.
     """
@@ -211,7 +211,7 @@ def test_fits_counts(dump: Path, tmp_path: Path) -> None:
     assert "3 Insufficient cpu" in told
 
 
-def test_who_preempted_remembers(running: Service) -> None:
+def test_who_preempted_command_prints_the_preemptor_and_other_candidates(running: Service) -> None:
     told = reprieve("who-preempted", "bank/batch-0", *at(running)).stdout
 
     assert "preempted on node-0 for shop/urgent (priority 1000)" in told
@@ -250,7 +250,9 @@ def test_names_without_a_namespace_are_in_default(dump: Path) -> None:
         (["why", "shop/x", "--dump", "DUMP", "--kubeconfig", "DUMP"], "give one of them"),
     ],
 )
-def test_what_goes_wrong_is_said_in_one_line(running: Service, dump: Path, arguments: list[str], words: str) -> None:
+def test_failing_command_explains_itself_in_one_line(
+    running: Service, dump: Path, arguments: list[str], words: str
+) -> None:
     names = {"DUMP": str(dump), "SERVER": at(running)[1]}
 
     result = CliRunner().invoke(app, [names.get(argument, argument) for argument in arguments])

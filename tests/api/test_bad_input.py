@@ -117,7 +117,7 @@ IN_NODES = {
 
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("body", MALFORMED.values(), ids=MALFORMED)
-def test_what_is_no_json_is_a_bad_request(example: Service, verb: str, body: bytes) -> None:
+def test_malformed_json_is_a_bad_request(example: Service, verb: str, body: bytes) -> None:
     answer = example.call(verb, body)
 
     assert_is_refusal(answer, 400)
@@ -126,7 +126,7 @@ def test_what_is_no_json_is_a_bad_request(example: Service, verb: str, body: byt
 
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("body", WRONG.values(), ids=WRONG)
-def test_what_breaks_the_schema_is_a_bad_request(example: Service, verb: str, body: object) -> None:
+def test_body_that_breaks_the_schema_is_a_bad_request(example: Service, verb: str, body: object) -> None:
     answer = example.call(verb, body)
 
     assert_is_refusal(answer, 400)

@@ -63,18 +63,18 @@ WRONG = {
 
 
 @pytest.mark.parametrize("body", WRONG.values(), ids=WRONG)
-def test_what_preempt_cannot_read_is_a_bad_request(example: Service, body: object) -> None:
+def test_unreadable_preempt_call_is_a_bad_request(example: Service, body: object) -> None:
     assert_is_refusal(example.call("preempt", body), 400)
 
 
 @pytest.mark.parametrize(
     "body", [asking(), {"Pod": POD}, asking({}), asking(in_full={})], ids=["nulls", "absent", "by UID", "in full"]
 )
-def test_i40_without_candidates_there_is_an_empty_map(example: Service, body: object) -> None:
+def test_preempt_without_candidates_answers_an_empty_map(example: Service, body: object) -> None:
     assert example.call("preempt", body).content == b'{"NodeNameToMetaVictims":{}}'
 
 
-def test_i41_of_two_forms_for_the_same_nodes_the_uids_count(example: Service) -> None:
+def test_victims_by_uid_count_when_both_forms_are_given(example: Service) -> None:
     in_full = {"node-a2": {"Pods": [PODS["report-00"], PODS["report-01"]], "NumPDBViolations": 0}}
 
     assert chosen(example, asking(GOOD, in_full)) == chosen(example, asking(GOOD))
@@ -108,30 +108,30 @@ def test_a_node_with_impossible_victims_is_left_out_and_the_others_are_answered(
     assert list(answer) == ["node-a2"]
 
 
-def test_i43_a_victim_that_is_named_twice_counts_once(example: Service) -> None:
+def test_victim_that_is_named_twice_counts_once(example: Service) -> None:
     twice = {"node-a2": victims("report-00", "report-01", "report-00")}
 
     assert chosen(example, asking(twice)) == chosen(example, asking(GOOD))
 
 
-def test_i45_an_unknown_node_is_left_out(example: Service) -> None:
+def test_unknown_node_is_left_out_of_preempt(example: Service) -> None:
     assert chosen(example, asking({"new-node": {"Pods": [{"UID": UNKNOWN}]}})) == {}
 
 
-def test_i46_a_pod_that_must_not_preempt_gets_no_victims(example: Service) -> None:
+def test_pod_that_must_not_preempt_gets_no_victims(example: Service) -> None:
     pod = deepcopy(POD)
     pod["spec"]["preemptionPolicy"] = "Never"
 
     assert chosen(example, asking(GOOD, pod=pod)) == {}
 
 
-def test_i47_the_number_of_violations_is_counted_anew(example: Service) -> None:
+def test_number_of_violations_is_counted_anew(example: Service) -> None:
     answer = chosen(example, asking({"node-a2": victims("report-00", "report-01", violations=17)}))
 
     assert answer["node-a2"]["NumPDBViolations"] == 0
 
 
-def test_i48_added_victims_are_pods_of_lower_priority_on_that_node(example: Service) -> None:
+def test_added_victims_are_pods_of_lower_priority_on_that_node(example: Service) -> None:
     answer = chosen(example, asking({"node-a2": {"Pods": [], "NumPDBViolations": 0}}))
 
     added = {entry["UID"] for entry in answer["node-a2"]["Pods"]}
@@ -144,7 +144,7 @@ def test_i48_added_victims_are_pods_of_lower_priority_on_that_node(example: Serv
     assert added <= possible
 
 
-def test_i49_a_node_where_nobody_has_to_go_is_left_out(example: Service) -> None:
+def test_node_without_victims_is_left_out(example: Service) -> None:
     room = {"node-a1": {"Pods": [], "NumPDBViolations": 0}}
 
     assert chosen(example, asking(room)) == {}
@@ -183,7 +183,7 @@ BAD_BINDINGS: dict[str, object] = {
 
 
 @pytest.mark.parametrize("body", BAD_BINDINGS.values(), ids=BAD_BINDINGS)
-def test_what_bind_cannot_read_is_a_bad_request(example: Service, body: object) -> None:
+def test_unreadable_binding_is_a_bad_request(example: Service, body: object) -> None:
     assert_is_refusal(example.call("bind", body), 400)
 
 
@@ -204,7 +204,7 @@ def test_a_binding_that_does_not_happen_says_so_in_words(example: Service, chang
     assert len(answer.json()["Error"]) > 20
 
 
-def test_i58_two_same_bindings_at_once_get_the_same_answer(example: Service) -> None:
+def test_two_equal_bindings_at_once_get_the_same_answer(example: Service) -> None:
     answers: list[bytes] = []
     threads = [threading.Thread(target=lambda: answers.append(example.call("bind", BINDING).content)) for _ in range(2)]
     run: Callable[[threading.Thread], None]

@@ -109,7 +109,7 @@ def nested(levels: int) -> bytes:
         pytest.param(b" " * (limits.QUESTION_BYTES + 1), 413, id="too long"),
     ],
 )
-def test_what_is_no_json_or_too_much_of_it_is_refused(service: Service, path: str, body: bytes, code: int) -> None:
+def test_malformed_or_oversized_question_is_refused(service: Service, path: str, body: bytes, code: int) -> None:
     answer = service.post(path, body)
 
     assert_is_refusal(answer, code)
@@ -133,7 +133,7 @@ def test_members_of_a_what_if_are_of_their_types(service: Service, question: obj
     assert_is_refusal(service.post("/v1/whatif", question), 400)
 
 
-def test_of_a_member_that_comes_twice_the_last_one_counts(service: Service) -> None:
+def test_last_of_two_equal_members_counts(service: Service) -> None:
     answer = service.post("/v1/whatif", b'{"drainNodes":["nowhere"],"drainNodes":[]}')
 
     assert (answer.status_code, answer.json()["summary"]) == (200, "Nothing would change.")
@@ -218,7 +218,7 @@ def test_objects_that_cannot_be_created_are_refused_in_few_words(
         ),
     ],
 )
-def test_what_cannot_be_tried_is_refused_in_few_words(service: Service, question: object, words: str) -> None:
+def test_impossible_question_is_refused_in_few_words(service: Service, question: object, words: str) -> None:
     answer = service.post("/v1/whatif", question)
 
     assert_is_refusal(answer, 422)
@@ -390,7 +390,7 @@ def test_a_service_that_does_not_know_its_cluster_answers_nothing_from_memory(pa
     assert answer.headers["retry-after"] == "1"
 
 
-def test_who_asks_does_not_keep_others_waiting(state: Path) -> None:
+def test_running_question_does_not_delay_other_requests(state: Path) -> None:
     """
     While a simulation goes on, only a few more wait for their turn; verbs, explanations and lists are answered as ever.
     """
@@ -418,7 +418,7 @@ def test_who_asks_does_not_keep_others_waiting(state: Path) -> None:
     in_process(state, story)
 
 
-def test_who_goes_away_gives_his_place_to_others(state: Path) -> None:
+def test_cancelled_question_gives_its_place_to_others(state: Path) -> None:
     async def story(client: httpx.AsyncClient, face: Face) -> None:
         async with face.worker.turn:
             waiting = [
@@ -461,7 +461,7 @@ def test_a_caller_may_hang_up_while_his_question_is_tried(service: Service) -> N
     assert answer.status_code == 200
 
 
-def test_whoever_still_waits_when_the_service_ends_is_told_so() -> None:
+def test_waiting_question_is_answered_503_when_the_service_ends() -> None:
     async def never(scope: Scope, receive: Receive, send: Send) -> None:
         raise asyncio.CancelledError(at_the_end)
 

@@ -113,7 +113,7 @@ def test_print_config_shows_preemption_rules_that_were_chosen() -> None:
         ),
     ],
 )
-def test_what_keeps_a_command_from_starting_is_said_in_one_line(
+def test_command_that_cannot_start_says_why_in_one_line(
     tmp_path: Path, arguments: list[str], text: str | None, why: str
 ) -> None:
     path = tmp_path / "file"

@@ -126,7 +126,7 @@ def test_a_cluster_of_our_own_that_is_asked_for_wins_over_the_configuration(tmp_
     assert found == Own(tmp_path / "dump.yaml", None, kubelet=True)
 
 
-def test_what_was_saved_is_gone_on_with(tmp_path: Path) -> None:
+def test_saved_cluster_is_continued(tmp_path: Path) -> None:
     saved = tmp_path / "saved.yaml"
 
     before = chosen(save=saved, kubelet=False)

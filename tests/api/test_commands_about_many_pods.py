@@ -165,7 +165,7 @@ def test_more_nodes_like_another(source: list[str]) -> None:
         (["--pending", "--no-preempt"], "about the pods of -f"),
     ],
 )
-def test_what_cannot_be_tried_is_said(file: Path, words: list[str], said: str) -> None:
+def test_impossible_what_if_is_refused_with_the_reason(file: Path, words: list[str], said: str) -> None:
     done = reprieve("whatif", *words, "--dump", str(file))
 
     assert done.returncode == 2
@@ -197,7 +197,9 @@ def evicting(dump: Path) -> Iterator[list[str]]:
 @pytest.mark.parametrize(
     "words", [[], ["--since", "1h"], ["-n", "bank"], ["bank/"], ["bank/bat"], ["-n", "bank", "batch"]]
 )
-def test_who_preempted_lists_victims_by_the_beginning_of_their_names(evicting: list[str], words: list[str]) -> None:
+def test_who_preempted_command_lists_victims_by_the_beginning_of_their_names(
+    evicting: list[str], words: list[str]
+) -> None:
     lines = told("who-preempted", *words, *evicting).splitlines()
 
     assert lines[0].split() == ["TIME", "POD", "PRIORITY", "FOR", "PRIORITY", "NODE"]
@@ -212,7 +214,9 @@ def test_who_preempted_lists_victims_by_the_beginning_of_their_names(evicting: l
         (["--since", "soon"], 2, "write a number and a unit, such as 90s, 30m, 1h or 2d"),
     ],
 )
-def test_who_preempted_says_that_it_knows_none(evicting: list[str], words: list[str], code: int, said: str) -> None:
+def test_who_preempted_command_says_that_it_knows_no_preemption(
+    evicting: list[str], words: list[str], code: int, said: str
+) -> None:
     done = reprieve("who-preempted", *words, *evicting)
 
     assert (done.returncode, said in done.stderr.decode()) == (code, True)
@@ -236,7 +240,7 @@ def test_each_plugins_score_is_in_the_wide_answer(source: list[str]) -> None:
         (["pending"], "wait"),
     ],
 )
-def test_what_does_not_change_is_printed_once(
+def test_unchanged_answer_is_printed_once_by_watch(
     service: Service, command: list[str], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "pod.json"

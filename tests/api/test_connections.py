@@ -15,7 +15,7 @@ FILTER = "/extender/filter"
 CALL = json.dumps(BY_NAME).encode()
 
 
-def test_i27_a_body_shorter_than_announced_is_given_up(hasty: Service) -> None:
+def test_body_shorter_than_announced_times_out(hasty: Service) -> None:
     with connected(hasty.port) as connection:
         connection.send(head(FILTER, Content_Length=len(CALL) + 1) + CALL)
         answer = connection.answer()
@@ -25,7 +25,7 @@ def test_i27_a_body_shorter_than_announced_is_given_up(hasty: Service) -> None:
         assert connection.is_closed()
 
 
-def test_i27_what_follows_a_body_longer_than_announced_is_no_request(example: Service) -> None:
+def test_bytes_after_a_body_longer_than_announced_are_refused(example: Service) -> None:
     with connected(example.port) as connection:
         connection.send(head(FILTER, Content_Length=len(CALL)) + CALL)
         assert connection.answer().status == 200
@@ -35,7 +35,7 @@ def test_i27_what_follows_a_body_longer_than_announced_is_no_request(example: Se
         assert connection.is_closed()
 
 
-def test_i27_headers_that_do_not_end_are_given_up(hasty: Service) -> None:
+def test_unfinished_headers_time_out(hasty: Service) -> None:
     with connected(hasty.port) as connection:
         connection.send(b"POST /extender/filter HTTP/1.1\r\nHost: localhost\r\n")
 
@@ -43,7 +43,7 @@ def test_i27_headers_that_do_not_end_are_given_up(hasty: Service) -> None:
         assert connection.is_closed()
 
 
-def test_i27_headers_that_trickle_in_are_given_up(hasty: Service) -> None:
+def test_trickling_headers_time_out(hasty: Service) -> None:
     with connected(hasty.port) as connection:
         stop = threading.Event()
 

@@ -35,7 +35,7 @@ def test_the_service_s_own_cluster_has_nothing_to_do_with_it(example: Service) -
 @pytest.mark.parametrize(
     "body", [b"", b"{", b"null", b"[]", b'{"pod":NaN}', b'{"pod":' + b"[" * 100 + b"]" * 100 + b"}"]
 )
-def test_what_cannot_be_read_is_a_bad_request(example: Service, body: bytes) -> None:
+def test_malformed_body_is_a_bad_request(example: Service, body: bytes) -> None:
     assert_is_refusal(example.post("/v1/evaluate", body), 400)
 
 
@@ -55,7 +55,7 @@ def test_what_cannot_be_read_is_a_bad_request(example: Service, body: bytes) -> 
         pytest.param({"nominated": [{"pod": POD}]}, "nominated[0]", id="nomination without node"),
     ],
 )
-def test_what_is_wrong_with_a_scenario_is_said_in_words(example: Service, change: dict[str, object], why: str) -> None:
+def test_invalid_scenario_is_refused_with_the_reason(example: Service, change: dict[str, object], why: str) -> None:
     answer = example.post("/v1/evaluate", SCENARIO | change)
 
     assert_is_refusal(answer, 422)

@@ -31,7 +31,7 @@ def settings(tmp_path: Path, extenders: list[dict[str, object]], **options: obje
     return Settings.model_validate({"config": config, "state": state, **options})
 
 
-def test_what_is_wrong_with_extenders_is_said_in_one_line_before_anything_starts(tmp_path: Path) -> None:
+def test_invalid_extenders_are_refused_in_one_line_before_the_start(tmp_path: Path) -> None:
     with pytest.raises(StartUpError) as caught:
         prepare(settings(tmp_path, BAD))
 

@@ -28,7 +28,7 @@ def logged(caplog: pytest.LogCaptureFixture) -> str:
 
 
 @pytest.mark.parametrize(("verb", "body"), [("filter", BY_NAME), ("bind", BINDING)])
-def test_i34_verbs_with_an_error_field_tell_the_id_in_it(
+def test_failing_verb_with_an_error_field_tells_the_id_of_the_log_entry(
     verb: str, body: object, caplog: pytest.LogCaptureFixture
 ) -> None:
     with serving(lambda _: FailingEngine(RuntimeError(SECRET)), serve_bind=True) as service:
@@ -46,7 +46,9 @@ def test_i34_verbs_with_an_error_field_tell_the_id_in_it(
 @pytest.mark.parametrize(
     ("path", "body"), [("prioritize", BY_NAME), ("preempt", VICTIMS_BY_UID), ("../v1/evaluate", {})]
 )
-def test_i34_the_others_answer_500(path: str, body: object, caplog: pytest.LogCaptureFixture) -> None:
+def test_failing_route_without_an_error_field_answers_500_with_the_id(
+    path: str, body: object, caplog: pytest.LogCaptureFixture
+) -> None:
     with serving(lambda _: FailingEngine(RuntimeError(SECRET))) as service:
         answer = service.call(path, body) if "v1" not in path else service.post("/v1/evaluate", body)
 
@@ -55,7 +57,7 @@ def test_i34_the_others_answer_500(path: str, body: object, caplog: pytest.LogCa
     assert f"id {number_in(answer.json()['message'])}" in logged(caplog)
 
 
-def test_what_cannot_be_answered_is_said_in_the_form_of_each_verb(caplog: pytest.LogCaptureFixture) -> None:
+def test_error_of_the_engine_is_answered_in_the_form_of_each_verb(caplog: pytest.LogCaptureFixture) -> None:
     with serving(lambda _: FailingEngine(VerbError("no profile for this pod")), serve_bind=True) as service:
         filtered, prioritized = service.call("filter", BY_NAME), service.call("prioritize", BY_NAME)
         preempted, bound = service.call("preempt", VICTIMS_BY_UID), service.call("bind", BINDING)

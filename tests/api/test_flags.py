@@ -168,7 +168,7 @@ def test_the_emulated_version_has_two_spellings_and_a_gate_without_effect_says_w
     assert 'flag="--feature-gates=OpportunisticBatching" reason="every pod is ranked by itself' in done.stderr.decode()
 
 
-def test_what_the_gates_are_is_shown_where_kube_scheduler_shows_it() -> None:
+def test_feature_gates_are_shown_in_configz_flagz_statusz_and_metrics() -> None:
     """
     In /configz, /flagz, /statusz and the metric kubernetes_feature_enabled.
     """
@@ -262,12 +262,12 @@ def test_without_a_configuration_file_the_older_flags_count() -> None:
     assert (changed.client_connection.qps, changed.client_connection.burst, changed.enable_profiling) == (7, 9, False)
 
 
-def test_what_flags_make_of_the_configuration_is_checked() -> None:
+def test_configuration_is_checked_after_flags_override_it() -> None:
     with pytest.raises(StartUpError, match="resourceLock"):
         overridden(Configuration(), read_settings({}, leader_elect_resource_lock="endpoints"))
 
 
-def test_nothing_said_changes_nothing() -> None:
+def test_default_settings_leave_the_configuration_unchanged() -> None:
     assert overridden(Configuration(), Settings()) == Configuration()
 
 
@@ -289,7 +289,7 @@ def test_the_configuration_can_be_written_down(tmp_path: Path) -> None:
         (["--tls-cert-file=/nowhere", "--tls-private-key-file=/nowhere"], "--tls-cert-file /nowhere"),
     ],
 )
-def test_what_keeps_serve_from_starting_is_said_in_one_line(arguments: list[str], why: str) -> None:
+def test_invalid_flag_ends_serve_in_one_line(arguments: list[str], why: str) -> None:
     done = reprieve("serve", *arguments)
 
     assert (done.returncode, done.stderr.decode().count("\n")) == (1, 1)

@@ -175,7 +175,7 @@ def test_a_caller_who_reads_no_answer_and_resets_the_connection_is_no_error(serv
     unread_answers(service)
 
 
-def test_those_who_waited_behind_others_and_went_are_forgotten(service: Service) -> None:
+def test_queued_callers_who_hang_up_are_forgotten(service: Service) -> None:
     body = json.dumps(pod(**SPREAD)).encode()
     with GATE.closed():
         callers = [
@@ -234,7 +234,7 @@ def test_questions_share_a_connection_one_after_the_other_and_one_behind_the_oth
     assert told == [1, 2, 3, 4, 5, 6]
 
 
-def test_who_has_asked_twice_and_goes_is_noticed_when_the_first_is_answered() -> None:
+def test_hang_up_with_a_second_request_queued_is_noticed_after_the_first_answer() -> None:
     with GateEngine.closed() as engine, serving(lambda _: engine) as service:
         caller = asked(service.port, "/v1/evaluate", b"{}")
         engine.wait_for_callers(1)

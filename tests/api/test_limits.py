@@ -21,7 +21,7 @@ PODS = "/api/v1/namespaces/default/pods"
 CALL = json.dumps(BY_NAME).encode()
 
 
-def test_i26_a_body_that_says_it_is_too_large_is_refused_before_it_is_read(example: Service) -> None:
+def test_body_announced_as_too_large_is_refused_before_it_is_read(example: Service) -> None:
     with connected(example.port) as connection:
         connection.send(head(FILTER, Content_Length=10**12))
         answer = connection.answer()
@@ -31,7 +31,7 @@ def test_i26_a_body_that_says_it_is_too_large_is_refused_before_it_is_read(examp
         assert connection.is_closed()
 
 
-def test_i26_a_body_that_turns_out_too_large_is_refused_while_it_is_read(tight: Service) -> None:
+def test_chunked_body_is_refused_once_it_is_too_large(tight: Service) -> None:
     with connected(tight.port) as connection:
         connection.send(head(FILTER, Transfer_Encoding="chunked"))
         for _ in range(11):
@@ -43,7 +43,7 @@ def test_i26_a_body_that_turns_out_too_large_is_refused_while_it_is_read(tight: 
 
 
 @pytest.mark.slow
-def test_i26_after_100_megabytes_the_next_call_is_answered(example: Service) -> None:
+def test_next_call_is_answered_after_100_megabytes(example: Service) -> None:
     refused = example.call("filter", b" " * 10**8 + b"x")
     unreadable = example.call("filter", b'{"Pod":' + b"[" * 10**8)
 
@@ -52,25 +52,25 @@ def test_i26_after_100_megabytes_the_next_call_is_answered(example: Service) -> 
     assert example.call("filter", BY_NAME).status_code == 200
 
 
-def test_i26_a_hundred_megabytes_of_tiny_values_are_refused(example: Service) -> None:
+def test_hundred_megabytes_of_tiny_values_are_refused(example: Service) -> None:
     body = b'{"Pod":{"metadata":{"name":"p"}},"Nodes":{"items":[' + b"1," * (5 * 10**7) + b"1]}}"
 
     assert_is_refusal(example.call("filter", body), 413)
 
 
-def test_i26_a_client_that_sends_on_gets_the_refusal_too(tight: Service) -> None:
+def test_client_that_keeps_sending_gets_the_refusal(tight: Service) -> None:
     assert_is_refusal(tight.call("filter", b" " * 3_000_000), 413)
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "br", "deflate, gzip"])
-def test_i28_an_encoded_body_is_refused(example: Service, encoding: str) -> None:
+def test_encoded_body_is_refused(example: Service, encoding: str) -> None:
     assert_refused(post(example.port, FILTER, b"\x1f\x8b" + bytes(100), Content_Encoding=encoding), 415)
 
 
 @pytest.mark.parametrize(
     "content_type", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "", None]
 )
-def test_i29_another_content_type_is_refused(example: Service, content_type: str | None) -> None:
+def test_another_content_type_is_refused(example: Service, content_type: str | None) -> None:
     assert_refused(post(example.port, FILTER, CALL, Content_Type=content_type), 415)
 
 
@@ -83,14 +83,14 @@ def test_json_is_accepted_however_it_is_spelt(example: Service, content_type: st
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
 @pytest.mark.parametrize("verb", ["filter", "prioritize", "preempt", "bind"])
-def test_i30_another_method_is_refused(example: Service, method: str, verb: str) -> None:
+def test_another_method_is_refused(example: Service, method: str, verb: str) -> None:
     answer = example.client.request(method, f"/extender/{verb}")
 
     assert_is_refusal(answer, 405)
     assert answer.headers["allow"] == "POST"
 
 
-def test_i30_head_is_refused_without_a_body(example: Service) -> None:
+def test_head_is_refused_without_a_body(example: Service) -> None:
     answer = example.client.head(FILTER)
 
     assert (answer.status_code, answer.headers["allow"], answer.content) == (405, "POST", b"")
@@ -101,7 +101,7 @@ def test_i30_head_is_refused_without_a_body(example: Service) -> None:
     ["/filter", "/extender", "/extender/", "/extender/filter/", "//extender/filter", "/extender//filter", "/extender/%2e%2e/filter",
      "/extender/../filter", "/extender/Filter", "/extender/filter%00", "/extender/filter%2f", "/redoc", "/nope"],
 )  # fmt: skip
-def test_i31_another_path_is_not_found_and_never_redirected(example: Service, path: str) -> None:
+def test_another_path_is_not_found_and_never_redirected(example: Service, path: str) -> None:
     assert_refused(post(example.port, path, CALL), 404)
 
 
@@ -114,7 +114,7 @@ def test_a_refusal_before_the_body_closes_the_connection(example: Service) -> No
         assert connection.is_closed()
 
 
-def test_i33_large_bodies_can_be_switched_off_and_the_log_tells_how_to_do_without(
+def test_body_over_the_limit_is_refused_and_the_log_advises_node_cache_capable(
     tight: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, "api"):

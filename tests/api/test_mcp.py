@@ -101,7 +101,7 @@ def test_whatif_drains(about_the_example: Ask) -> None:
         pytest.param("who_preempted", {"pod": "web-6"}, "only a Reprieve service remembers", id="nobody remembers"),
     ],
 )
-def test_what_cannot_be_answered_is_said_in_words(
+def test_unanswerable_tool_call_fails_with_the_reason(
     tool: str, arguments: dict[str, Any], words: str, about_the_example: Ask
 ) -> None:
     failed, text = answer(about_the_example, tool, **arguments)

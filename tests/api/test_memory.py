@@ -10,7 +10,7 @@ GIB = 2**30
 MIB = 2**20
 
 
-def test_where_memory_is_limited_requests_share_what_is_left() -> None:
+def test_bodies_and_questions_share_a_limited_memory() -> None:
     program = (
         "from api.settings.settings import read_settings as read; print(read({}).max_bodies, read({}).question_memory)"
     )

@@ -19,17 +19,17 @@ from tests.api.serving import Service
         pytest.param(b'{"Pod":{"metadata":{"name":"?"},"metadata":{"name":"p"}},"NodeNames":["node-a1"]}', id="inside"),
     ],
 )
-def test_i6_of_duplicate_keys_the_last_one_counts(example: Service, body: bytes) -> None:
+def test_last_of_duplicate_keys_counts(example: Service, body: bytes) -> None:
     assert example.call("filter", body).json()["NodeNames"] == ["node-a1"]
 
 
-def test_i8_a_pod_without_uid_is_accepted(example: Service) -> None:
+def test_pod_without_uid_is_accepted(example: Service) -> None:
     answer = example.call("filter", asking(pod_with(lambda pod: pod["metadata"].pop("uid"))))
 
     assert (answer.status_code, answer.json()["Error"]) == (200, "")
 
 
-def test_i9_both_forms_of_the_same_nodes_are_answered_in_both_forms(example: Service) -> None:
+def test_both_forms_of_the_same_nodes_are_answered_in_both_forms(example: Service) -> None:
     body = with_node()
     answer = example.call("filter", {**body, "NodeNames": ["fresh-node"]}).json()
 
@@ -38,7 +38,7 @@ def test_i9_both_forms_of_the_same_nodes_are_answered_in_both_forms(example: Ser
 
 
 @pytest.mark.parametrize("body", [{"Pod": POD}, {"Pod": POD, "Nodes": None, "NodeNames": None}], ids=["absent", "null"])
-def test_i10_without_nodes_there_is_an_error_in_words(example: Service, body: object) -> None:
+def test_missing_nodes_are_an_error_in_words(example: Service, body: object) -> None:
     answer = example.call("filter", body)
 
     assert (answer.status_code, answer.json()["Error"]) == (200, "neither nodes nor nodeNames given")
@@ -58,7 +58,7 @@ def test_i10_without_nodes_there_is_an_error_in_words(example: Service, body: ob
         ),
     ],
 )
-def test_i11_no_nodes_are_answered_by_empty_lists(
+def test_empty_nodes_are_answered_by_empty_lists(
     example: Service, nodes: object, names: object, kept: dict[str, object]
 ) -> None:
     answer = example.call("filter", {"Pod": POD, "Nodes": nodes, "NodeNames": names}).json()
@@ -67,7 +67,7 @@ def test_i11_no_nodes_are_answered_by_empty_lists(
     assert example.call("prioritize", {"Pod": POD, "Nodes": nodes, "NodeNames": names}).json() == []
 
 
-def test_i13_a_node_that_is_named_twice_counts_once(example: Service) -> None:
+def test_node_that_is_named_twice_counts_once(example: Service) -> None:
     names = ["node-c3", "node-a1", "node-c3", "node-a1", "node-b1"]
 
     assert example.call("filter", asking(NodeNames=names)).json()["NodeNames"] == ["node-c3", "node-a1", "node-b1"]
@@ -78,7 +78,7 @@ def test_i13_a_node_that_is_named_twice_counts_once(example: Service) -> None:
     ]
 
 
-def test_i13_a_node_that_is_sent_twice_counts_once(example: Service) -> None:
+def test_node_that_is_sent_twice_counts_once(example: Service) -> None:
     body = with_node()
     (node,) = body["Nodes"]["items"]  # type: ignore[index]
     other = {**node, "metadata": {"name": "other-node"}}
@@ -89,7 +89,7 @@ def test_i13_a_node_that_is_sent_twice_counts_once(example: Service) -> None:
     assert answer["Nodes"]["items"] == [node, other]
 
 
-def test_i14_an_unknown_node_fails_in_a_way_that_preemption_could_change(example: Service) -> None:
+def test_unknown_node_fails_in_a_way_that_preemption_could_change(example: Service) -> None:
     answer = example.call("filter", asking(NodeNames=["node-a1", "new-node"])).json()
 
     assert answer["NodeNames"] == ["node-a1"]
@@ -100,14 +100,14 @@ def test_i14_an_unknown_node_fails_in_a_way_that_preemption_could_change(example
     }
 
 
-def test_i15_so_do_all_nodes_when_none_is_known(example: Service) -> None:
+def test_all_nodes_fail_when_none_is_known(example: Service) -> None:
     answer = example.call("filter", asking(NodeNames=["x", "y"])).json()
 
     assert (answer["NodeNames"], set(answer["FailedNodes"]), answer["Error"]) == ([], {"x", "y"}, "")
 
 
 @pytest.mark.parametrize("cpu", ["10 GB", "1e", "−1", "1E+1000000", "1" * 5000, "", "NaN"])
-def test_i16_a_node_whose_capacity_cannot_be_read_fails_alone(example: Service, cpu: str) -> None:
+def test_node_whose_capacity_cannot_be_read_fails_alone(example: Service, cpu: str) -> None:
     body = with_node(status={"allocatable": {"cpu": cpu, "memory": "16Gi", "pods": "110"}})
     body["Nodes"]["items"].append(with_node()["Nodes"]["items"][0] | {"metadata": {"name": "good-node"}})  # type: ignore[index]
 
@@ -143,7 +143,7 @@ def test_a_request_that_is_no_quantity_is_an_error_that_names_the_field(example:
         pytest.param({"key": "disk", "operator": "Gt", "values": ["many"]}, id="value of Gt"),
     ],
 )
-def test_i19_a_node_affinity_term_that_cannot_be_read_matches_nothing(example: Service, requirement: object) -> None:
+def test_unreadable_node_affinity_term_matches_nothing(example: Service, requirement: object) -> None:
     affinity = {
         "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [requirement]}]}
     }
@@ -157,7 +157,7 @@ def test_i19_a_node_affinity_term_that_cannot_be_read_matches_nothing(example: S
     }
 
 
-def test_i20_a_pod_affinity_selector_that_cannot_be_read_fails_all_nodes(example: Service) -> None:
+def test_unreadable_pod_affinity_selector_fails_all_nodes(example: Service) -> None:
     selector = {"matchExpressions": [{"key": "app", "operator": "Near", "values": ["web"]}]}
     term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": selector}
     pod = pod_with(
@@ -171,7 +171,7 @@ def test_i20_a_pod_affinity_selector_that_cannot_be_read_fails_all_nodes(example
     assert set(answer["FailedAndUnresolvableNodes"]) == {"node-a1", "node-b1"}
 
 
-def test_i21_a_spread_selector_that_cannot_be_read_is_an_error(example: Service) -> None:
+def test_unreadable_spread_selector_is_an_error(example: Service) -> None:
     selector = {"matchExpressions": [{"key": "app", "operator": "Near", "values": ["web"]}]}
     constraint = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector}
     pod = pod_with(lambda pod: pod["spec"].update(topologySpreadConstraints=[constraint]))
@@ -192,7 +192,7 @@ def test_i21_a_spread_selector_that_cannot_be_read_is_an_error(example: Service)
         pytest.param({"labels": {"a": "\u202e🙂\x00\r\n\x1b[31m"}}, id="I23 label value of all sorts"),
     ],
 )
-def test_what_the_api_server_would_check_is_accepted(example: Service, metadata: dict[str, object]) -> None:
+def test_metadata_that_the_api_server_would_refuse_is_accepted(example: Service, metadata: dict[str, object]) -> None:
     answer = example.call("filter", asking(pod_with(lambda pod: pod["metadata"].update(metadata))))
 
     assert (answer.status_code, answer.json()["NodeNames"]) == (200, ["node-a1"])
@@ -208,7 +208,7 @@ def test_what_the_api_server_would_check_is_accepted(example: Service, metadata:
         pytest.param(lambda pod: pod.update(status={"phase": "Running"}), id="running"),
     ],
 )
-def test_i25_a_pod_that_needs_no_node_is_answered_all_the_same(
+def test_pod_that_needs_no_node_is_answered_all_the_same(
     example: Service, change: Callable[[dict[str, Any]], object]
 ) -> None:
     answer = example.call("filter", asking(pod_with(change)))
@@ -216,7 +216,7 @@ def test_i25_a_pod_that_needs_no_node_is_answered_all_the_same(
     assert (answer.status_code, answer.json()["Error"], answer.json()["NodeNames"]) == (200, "", ["node-a1"])
 
 
-def test_i32_15_000_names_and_a_large_pod_are_answered(example: Service) -> None:
+def test_fifteen_thousand_names_and_a_large_pod_are_answered(example: Service) -> None:
     names = [f"node-{number:05d}" for number in range(15_000)]
     pod = pod_with(lambda pod: pod["metadata"].update(annotations={"a": "v" * 1_500_000}))
 

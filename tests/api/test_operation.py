@@ -56,7 +56,7 @@ def test_a_check_that_fails_is_counted_too() -> None:
     assert found["kubernetes_healthchecks_total", "informer-sync", "error", "readyz"] == 1
 
 
-def test_what_pods_ask_for_is_shown_by_pod_and_resource(twelve_nodes: Service) -> None:
+def test_resource_requests_are_exported_by_pod_and_resource(twelve_nodes: Service) -> None:
     found = samples(twelve_nodes.client.get("/metrics/resources").text)
 
     requests = {key: value for key, value in found.items() if key[0] == "kube_pod_resource_request"}

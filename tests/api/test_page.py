@@ -102,7 +102,7 @@ def test_files_of_another_version_and_unknown_ones_are_not_there(example: Servic
 
 
 @pytest.mark.parametrize("path", ["/ui/nodes/nowhere", "/ui/pods/shop/nobody"])
-def test_what_is_not_there_is_told_to_people(example: Service, path: str) -> None:
+def test_missing_object_is_answered_with_a_page(example: Service, path: str) -> None:
     answer = example.client.get(path)
 
     assert answer.status_code == 404
@@ -218,7 +218,7 @@ def test_the_token_is_kept_where_no_script_and_no_other_site_reaches_it(guarded:
 
 
 @pytest.mark.parametrize("token", ["", "two words", "semi;colon", "new\nline", "x" * 5000])
-def test_what_is_no_token_is_refused(guarded: Service, token: str) -> None:
+def test_malformed_token_is_refused(guarded: Service, token: str) -> None:
     assert_is_refusal(guarded.post("/ui/sign-in", {"token": token}), 400)
 
 
@@ -231,7 +231,7 @@ def signing_out(service: Service, **headers: str) -> httpx.Response:
     return httpx.post(f"http://127.0.0.1:{service.port}/ui/sign-out", headers=sent, trust_env=False)
 
 
-def test_whoever_signs_out_loses_the_cookie_and_is_asked_again(guarded: Service) -> None:
+def test_signing_out_removes_the_cookie(guarded: Service) -> None:
     answer = signing_out(guarded, Cookie=f"{TOKEN_COOKIE}=right", Sec_Fetch_Site="same-origin")
 
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
@@ -259,11 +259,11 @@ def test_nor_does_a_browser_that_does_not_say_which_site_it_was(guarded: Service
 
 
 @pytest.mark.parametrize("path", ["/", "/ui/what-if", "/ui/pods/batch/train-3", "/ui/nodes/nowhere"])
-def test_who_is_known_by_the_cookie_can_sign_out_on_every_page(guarded: Service, path: str) -> None:
+def test_every_page_offers_signing_out_to_a_caller_known_by_cookie(guarded: Service, path: str) -> None:
     assert 'action="/ui/sign-out"' in signed_in(guarded, path).text
 
 
-def test_where_nobody_has_signed_in_nobody_can_sign_out(guarded: Service, example: Service) -> None:
+def test_no_page_offers_signing_out_to_a_caller_without_the_cookie(guarded: Service, example: Service) -> None:
     """
     Neither a stranger, nor who sends the token himself, nor anybody where no token is asked for.
     """

@@ -23,7 +23,7 @@ NUMBER = "has to be a whole number from 1 to"
         ("preemptions?limit=0&pod=x", f"query: pod has to be namespace/name of a pod; query: limit {NUMBER} 1000"),
     ],
 )
-def test_what_a_parameter_may_be_is_said(example: Service, path: str, words: str) -> None:
+def test_invalid_parameter_is_refused_with_its_allowed_values(example: Service, path: str, words: str) -> None:
     response = example.client.get(f"/v1/{path}")
 
     assert_is_refusal(response, 400)

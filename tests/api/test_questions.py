@@ -238,7 +238,7 @@ def test_it_is_counted_how_many_fit(deciding: Service) -> None:
         pytest.param("/v1/cluster/nowhere", 404, id="no such node"),
     ],
 )
-def test_what_cannot_be_answered_is_refused(deciding: Service, path: str, code: int) -> None:
+def test_unanswerable_question_is_refused(deciding: Service, path: str, code: int) -> None:
     assert_is_refusal(deciding.client.get(path), code)
 
 
@@ -328,7 +328,7 @@ def as_(service: Service, namespace: str, path: str) -> httpx.Response:
         "/v1/pending",
     ],
 )
-def test_whoever_does_not_say_who_he_is_learns_nothing(guarded: Service, path: str) -> None:
+def test_caller_without_token_is_refused(guarded: Service, path: str) -> None:
     answer = guarded.client.get(path)
 
     assert_is_refusal(answer, 401)

@@ -83,7 +83,7 @@ def test_a_recording_is_simulated_and_asked_about(recording: Path) -> None:
     assert drained.returncode == 0 and b"would be evicted" in drained.stdout
 
 
-def test_what_only_answers_records_changes_alone(tmp_path: Path) -> None:
+def test_service_that_does_not_schedule_records_changes_only(tmp_path: Path) -> None:
     file = tmp_path / "answers.recording"
     with serving(record=file, schedule=False) as service:
         assert service.client.get("/readyz").status_code == 200
@@ -104,7 +104,7 @@ def test_what_only_answers_records_changes_alone(tmp_path: Path) -> None:
         (["whatif", "--pending", "--dump", "api/examples/cluster.yaml", "--at", "1s"], "is no recording"),
     ],
 )
-def test_what_cannot_be_replayed_or_asked_is_said_in_one_line(arguments: list[str], why: str) -> None:
+def test_unusable_recording_is_refused_in_one_line(arguments: list[str], why: str) -> None:
     done = reprieve(*arguments)
 
     assert done.returncode == (1 if arguments[0] == "replay" else 2) and done.stdout == b""

@@ -31,7 +31,7 @@ def test_preemptions_outlive_the_service(state: Path, tmp_path: Path) -> None:
         assert get(service, f"/v1/explain/{PREEMPTED}")["preemptedBy"] == before["items"][0]
 
 
-def test_what_others_asked_is_marked_and_pushes_nothing_out(state: Path) -> None:
+def test_calls_of_others_are_marked_and_displace_no_decision(state: Path) -> None:
     """
     Anyone who reaches an open service may ask about any pod, under any name and UID.
     """

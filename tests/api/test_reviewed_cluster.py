@@ -125,7 +125,7 @@ def test_each_name_is_there_for_an_administrator(follower: Service) -> None:
 
 
 @pytest.mark.parametrize("path", ANSWERS)
-def test_whoever_may_list_one_namespace_reads_no_name_of_another(follower: Service, path: str) -> None:
+def test_caller_who_may_list_one_namespace_reads_no_name_of_another(follower: Service, path: str) -> None:
     answer = ask(follower, path, "annas-token")
 
     assert answer.status_code == 200
@@ -169,7 +169,7 @@ def test_a_what_if_hides_whom_it_would_evict(follower: Service) -> None:
     assert "bank" not in answer.text
 
 
-def test_whoever_may_list_nothing_still_sees_how_full_nodes_are(follower: Service) -> None:
+def test_caller_who_may_list_nothing_still_sees_how_full_nodes_are(follower: Service) -> None:
     told = ask(follower, "/v1/cluster", "guests-token")
 
     assert [node["name"] for node in told.json()["nodes"]] == ["node-0", "node-1", "node-2"]
@@ -188,7 +188,7 @@ def test_a_stranger_is_shown_where_to_sign_in(follower: Service) -> None:
     assert "node-0" not in answer.text
 
 
-def test_who_has_signed_in_is_known_by_the_cookie(follower: Service) -> None:
+def test_signed_in_caller_is_known_by_the_cookie(follower: Service) -> None:
     cookie = follower.post("/ui/sign-in", {"token": "annas-token"}).cookies[TOKEN_COOKIE]
     follower.client.cookies.clear()
 

@@ -80,7 +80,7 @@ BAD: dict[str, tuple[Callable[[Rotating], None], str]] = {
 
 
 @pytest.mark.parametrize(("ruin", "why"), BAD.values(), ids=BAD)
-def test_what_cannot_be_used_is_told_once_and_the_old_one_stays(
+def test_unusable_certificate_is_reported_once_and_the_old_one_stays(
     rotating: Rotating, ruin: Callable[[Rotating], None], why: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     rotating.put_pair(rotating.first)

@@ -45,7 +45,9 @@ def test_a_prefix_has_one_slash_in_front(prefix: str, path: str) -> None:
         ({}, {"prefix": "/{x}"}, "--prefix: "),
     ],
 )
-def test_what_cannot_be_is_said_by_its_name(environment: dict[str, str], flags: dict[str, object], why: str) -> None:
+def test_invalid_setting_is_refused_by_its_name(
+    environment: dict[str, str], flags: dict[str, object], why: str
+) -> None:
     with pytest.raises(StartUpError) as refused:
         read_settings(environment, **flags)
 

@@ -34,7 +34,7 @@ def test_the_report_as_json(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["nowhere"], ["README.md"], ["docs"]])
-def test_what_is_no_workload_is_said_in_one_line(arguments: list[str]) -> None:
+def test_file_that_is_no_workload_is_refused_in_one_line(arguments: list[str]) -> None:
     done = reprieve("simulate", *arguments)
 
     assert done.returncode == 1
@@ -166,7 +166,7 @@ def test_several_seeds_without_another_configuration(tmp_path: Path) -> None:
     assert re.search(r"FAILS +pods < 3 +\(found \d+ with default, seed 5\)", done.stdout.decode())
 
 
-def test_what_is_wrong_in_a_process_is_said_in_one_line(tmp_path: Path) -> None:
+def test_error_in_a_child_process_is_reported_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "performance-config.yaml"
     path.write_text("- name: a\n  workloadTemplate: [{opcode: createPodGroups}]\n  workloads: [{name: b}]\n")
 

@@ -259,7 +259,7 @@ def test_an_extender_that_never_finishes_the_handshake(tmp_path: Path) -> None:
     assert "does it speak TLS" in result
 
 
-def test_of_an_extender_that_is_silent_each_thing_is_asked_once() -> None:
+def test_silent_extender_is_asked_each_question_once() -> None:
     with answering(silent) as port:
         result = CliRunner().invoke(app, ["doctor", f"http://127.0.0.1:{port}", "--timeout", "1", "-o", "json"])
 

@@ -129,7 +129,7 @@ def test_the_exit_code_answers(command: str, file: str, code: int, manifest: str
         (["why", "shop/x", "--server", "127.0.0.1:PORT"], 3),
     ],
 )
-def test_what_went_wrong_is_in_the_exit_code(arguments: list[str], code: int, dump: Path) -> None:
+def test_exit_code_tells_the_kind_of_failure(arguments: list[str], code: int, dump: Path) -> None:
     given = [word.replace("DUMP", str(dump)).replace("PORT", str(free_port())) for word in arguments]
 
     assert reprieve(*given).returncode == code

@@ -73,7 +73,7 @@ def test_a_handshake_that_takes_too_long_is_broken_off(
         assert livez(service, authority) == 200
 
 
-def test_what_is_no_handshake_is_closed(service: Service, authority: Path) -> None:
+def test_connection_without_a_handshake_is_closed(service: Service, authority: Path) -> None:
     with socket.create_connection(("127.0.0.1", service.port), timeout=10) as caller:
         caller.sendall(b"GET /livez HTTP/1.1\r\n\r\n")
         while not is_closed(caller):

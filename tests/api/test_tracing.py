@@ -209,7 +209,7 @@ def test_a_receiver_that_is_away_keeps_nobody_waiting() -> None:
         ),
     ],
 )
-def test_what_there_is_not_is_refused_in_words(variables: dict[str, str], problem: str) -> None:
+def test_unsupported_exporter_or_protocol_is_refused(variables: dict[str, str], problem: str) -> None:
     with pytest.raises(StartUpError, match=problem):
         check_tracing(variables)
 

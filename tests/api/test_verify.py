@@ -55,7 +55,7 @@ def test_the_examples_hold() -> None:
     assert all(line.startswith("✓ ") for line in lines(result)[:-1])
 
 
-def test_what_was_expected_and_what_happened_is_said(rules: Path) -> None:
+def test_failing_rule_prints_what_was_expected_and_what_happened(rules: Path) -> None:
     (rules / "rule.yaml").write_text(f"{HOLDS}---\n{DOES_NOT}")
 
     result = reprieve(rules)
@@ -143,7 +143,7 @@ def test_a_dump_of_a_real_cluster_can_be_given(rules: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["gone", ""])
-def test_where_there_are_no_rules_nothing_holds(rules: Path, name: str) -> None:
+def test_missing_rules_are_an_error(rules: Path, name: str) -> None:
     result = reprieve(rules / name)
 
     assert isinstance(result.exception, StartUpError)
@@ -160,7 +160,7 @@ def test_every_field_of_a_rule_is_explained_beside_the_examples() -> None:
     assert [name for name in fields if f"`{name}`" not in told] == []
 
 
-def test_what_the_papers_show_is_what_is_printed() -> None:
+def test_printed_lines_match_the_readme_of_the_examples() -> None:
     (shown,) = re.findall(
         r"```console\n\$ reprieve verify examples/rules\n(.*?)```", (EXAMPLES / "README.md").read_text(), re.DOTALL
     )
@@ -211,7 +211,7 @@ def test_a_version_that_cannot_be_emulated(rules: Path, version: str) -> None:
     assert f"--k8s {version}: " in str(result.exception)
 
 
-def test_where_pods_went_is_kept_and_compared(rules: Path) -> None:
+def test_golden_file_keeps_placements_and_later_runs_are_compared(rules: Path) -> None:
     (rules / "rule.yaml").write_text(HOLDS)
     golden = rules / "golden.yaml.txt"
 

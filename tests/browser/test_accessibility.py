@@ -49,7 +49,7 @@ def on_each_screen(
 
 
 @pytest.mark.parametrize("view", MAIN)
-def test_nothing_is_found_on_main_pages(still: Running, open_page: OpenPage, view: str) -> None:
+def test_axe_finds_nothing_on_main_pages(still: Running, open_page: OpenPage, view: str) -> None:
     assert on_each_screen(open_page(f"{still.url}{view}"), LOOKS) == {}
 
 

@@ -27,7 +27,7 @@ def test_why_do_sixteen_pods_wait(busy: Running, open_page: OpenPage) -> None:
 
 
 @pytest.mark.slow
-def test_what_waits_comes_before_the_cluster_and_beside_nothing(busy: Running, open_page: OpenPage) -> None:
+def test_problems_stand_above_the_map(busy: Running, open_page: OpenPage) -> None:
     page = open_page(busy.url)
 
     problems, cluster = (page.locator(selector).bounding_box() for selector in ("#problems", "#map"))

@@ -102,7 +102,7 @@ def test_every_page_says_its_version_and_leads_to_help_and_the_api(
 @pytest.mark.parametrize(
     "view", ["/ui/pods/shop/nobody", "/ui/nodes/nothing", "/ui/decisions/99999", "/ui/no/such/page"]
 )
-def test_what_is_not_there_is_said_within_the_frame(still: Running, open_page: OpenPage, view: str) -> None:
+def test_missing_object_is_reported_within_the_frame(still: Running, open_page: OpenPage, view: str) -> None:
     open_page.expected.append("404")
     page = open_page(f"{still.url}{view}")
 
@@ -113,7 +113,7 @@ def test_what_is_not_there_is_said_within_the_frame(still: Running, open_page: O
 
 @pytest.mark.slow
 @pytest.mark.parametrize("view", VIEWS)
-def test_nothing_moves_while_a_page_is_drawn(still: Running, open_page: OpenPage, view: str) -> None:
+def test_layout_does_not_shift_while_a_page_is_drawn(still: Running, open_page: OpenPage, view: str) -> None:
     page = open_page(f"{still.url}{view}")
     page.reload(wait_until="networkidle")
 

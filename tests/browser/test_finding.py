@@ -62,7 +62,7 @@ def test_a_name_that_nothing_has_is_said_to_be_unknown(still: Running, open_page
 
 
 @pytest.mark.slow
-def test_whoever_asks_for_the_keys_is_shown_them(still: Running, open_page: OpenPage) -> None:
+def test_question_mark_shows_the_keys(still: Running, open_page: OpenPage) -> None:
     page = open_page(still.url)
 
     page.keyboard.press("?")

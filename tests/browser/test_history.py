@@ -57,7 +57,7 @@ def test_decisions_are_found_by_outcome_pod_namespace_node_and_plugin(happened: 
 
 
 @pytest.mark.slow
-def test_who_evicted_a_pod_is_found_without_its_full_name(happened: Running, open_page: OpenPage) -> None:
+def test_preemption_is_found_by_a_part_of_its_victims_name(happened: Running, open_page: OpenPage) -> None:
     page = history(happened, open_page)
     story = page.locator("details.preemption", has_text="default/vip")
     victim = story.locator(".chosen .victim a").first.inner_text()

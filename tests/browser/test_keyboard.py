@@ -43,7 +43,7 @@ def test_each_step_of_the_tab_key_is_seen(still: Running, open_page: OpenPage, v
     assert "skip" in steps[0]["what"]
 
 
-def test_what_is_said_of_the_focused_is_taken_away_with_escape(still: Running, open_page: OpenPage) -> None:
+def test_escape_hides_the_tip_and_keeps_the_focus(still: Running, open_page: OpenPage) -> None:
     page = open_page(f"{still.url}/ui/pods/shop/web-6")
     page.locator("#picture .which summary").first.focus()
 

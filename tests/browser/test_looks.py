@@ -126,7 +126,7 @@ def test_nodes_are_walked_with_the_arrow_keys(still: Running, open_page: OpenPag
 
 @pytest.mark.slow
 @pytest.mark.parametrize("view", VIEWS)
-def test_whoever_does_not_see_it_hears_it(still: Running, open_page: OpenPage, view: str) -> None:
+def test_controls_have_names_and_tables_have_heads(still: Running, open_page: OpenPage, view: str) -> None:
     """
     Links, buttons, fields and pictures have names, there is one heading of the first rank, and tables have heads.
     """
@@ -196,7 +196,7 @@ def test_cpu_and_memory_are_two_sizes_of_the_same(still: Running, open_page: Ope
 
 
 @pytest.mark.slow
-def test_what_is_not_there_is_said_and_leads_back(still: Running, open_page: OpenPage) -> None:
+def test_missing_pod_is_reported_with_a_link_back(still: Running, open_page: OpenPage) -> None:
     page = open_page(f"{still.url}/ui/pods/shop/nobody")
     open_page.expected.append("404")
 

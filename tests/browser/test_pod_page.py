@@ -13,7 +13,7 @@ from tests.browser.services import Running, pod
 
 
 @pytest.mark.slow
-def test_what_would_help_comes_first_and_each_can_be_typed_or_tried(still: Running, open_page: OpenPage) -> None:
+def test_fixes_come_first_and_each_can_be_copied_or_tried(still: Running, open_page: OpenPage) -> None:
     page = open_page(f"{still.url}/ui/pods/shop/web-6")
     fixes = page.locator("#fixes li")
 

@@ -87,7 +87,7 @@ def test_draining_a_node_shows_where_its_pods_would_go(still: Running, open_page
     expect(page.locator("#result .cascade li").first).to_contain_text("drained")
 
 
-def test_what_cannot_be_tried_is_said_in_words(still: Running, open_page: OpenPage) -> None:
+def test_malformed_manifest_is_reported_in_words(still: Running, open_page: OpenPage) -> None:
     page = open_page(f"{still.url}/ui/what-if")
     page.get_by_label("Objects to create").fill("kind: [")
     open_page.expected.append("422")
@@ -139,7 +139,7 @@ def test_an_old_attempt_is_shown_as_it_was(deciding: Running, open_page: OpenPag
 
 
 @pytest.mark.slow
-def test_who_was_preempted_is_told_by_whom(deciding: Running, open_page: OpenPage) -> None:
+def test_preempted_pod_says_that_it_was_preempted(deciding: Running, open_page: OpenPage) -> None:
     page = open_page(f"{deciding.url}/ui/history")
     victim = page.locator("details.preemption .chosen .victim a").first
     expect(victim).to_be_attached()

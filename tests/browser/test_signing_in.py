@@ -39,7 +39,7 @@ def test_it_takes_no_script_to_sign_out(guarded: str, open_page: OpenPage, brows
         assert context.cookies() == []
 
 
-def test_whom_nothing_was_asked_nothing_is_offered(guarded: str, open_page: OpenPage) -> None:
+def test_sign_out_is_not_offered_before_signing_in(guarded: str, open_page: OpenPage) -> None:
     page = open_page(guarded)
     open_page.expected.append("401")
 

@@ -43,7 +43,7 @@ def heap(page: Page) -> int:
 @pytest.mark.parametrize(
     "view", ["/", "/?sort=fullest&node=dedicated", "/ui/nodes", "/ui/pods", "/ui/pods?namespace=default"]
 )
-def test_nothing_moves_once_it_is_shown_and_a_page_is_small(crowded: Running, open_page: OpenPage, view: str) -> None:
+def test_shown_page_is_small_and_does_not_shift(crowded: Running, open_page: OpenPage, view: str) -> None:
     page = open_page(f"{crowded.url}{view}")
     expect(page.locator("#live")).to_have_text("live")
 
@@ -55,7 +55,7 @@ def test_nothing_moves_once_it_is_shown_and_a_page_is_small(crowded: Running, op
 
 
 @pytest.mark.parametrize("view", ["/", "/ui/nodes"])
-def test_nothing_moves_where_a_page_arrives_in_pieces(crowded: Running, open_page: OpenPage, view: str) -> None:
+def test_slowly_arriving_page_does_not_shift(crowded: Running, open_page: OpenPage, view: str) -> None:
     page = open_page(f"{crowded.url}{view}", slow=True)
     expect(page.locator("#live")).to_have_text("live", timeout=DEADLINE * 1000)
 

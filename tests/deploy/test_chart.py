@@ -138,7 +138,7 @@ def test_helm_finds_nothing_wrong_with_the_chart() -> None:
 
 
 @each_case
-def test_what_is_rendered_is_valid(case: str) -> None:
+def test_rendered_objects_are_valid(case: str) -> None:
     """
     By the published OpenAPI documents, in which unknown fields are errors.
     """

@@ -145,7 +145,7 @@ def test_it_runs_as_nobody_and_begins_with_the_command(image: Stage) -> None:
     assert (image.entrypoint, image.command) == (["reprieve"], ["serve"])
 
 
-def test_what_was_built_knows_its_version_without_the_repository(image: Stage) -> None:
+def test_installed_program_knows_its_version_without_the_repository(image: Stage) -> None:
     program = shutil.which("reprieve", path=image.environment["PATH"])
     assert program is not None
     assert Path(program).is_relative_to(image.root)
@@ -157,7 +157,7 @@ def test_what_was_built_knows_its_version_without_the_repository(image: Stage) -
     assert __version__ in said
 
 
-def test_what_it_adds_to_its_base_is_small(image: Stage) -> None:
+def test_image_adds_little_to_its_base(image: Stage) -> None:
     size = sum(path.stat().st_size for path in image.root.rglob("*") if path.is_file() and not path.is_symlink())
 
     print(f"{size / 2**20:.0f} MiB")

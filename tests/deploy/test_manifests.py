@@ -85,7 +85,7 @@ def test_the_memory_limit_is_twice_what_a_large_cluster_was_measured_to_take(var
 
 
 @each_variant
-def test_what_a_network_reaches_is_encrypted(variant: str) -> None:
+def test_service_on_the_network_uses_tls(variant: str) -> None:
     args = container(shipped(variant))["args"]
 
     assert (

@@ -84,7 +84,7 @@ def test_tests_run_on_every_version_of_python_that_is_supported() -> None:
     assert matrix == [f"3.{minor}" for minor in range(int(oldest[1]), 15)]
 
 
-def test_nothing_is_published_before_the_checks_have_passed() -> None:
+def test_publishing_needs_the_checks() -> None:
     jobs = read(ROOT / ".github" / "workflows" / "release.yml")["jobs"]
 
     def needs(name: str) -> set[str]:

@@ -50,7 +50,7 @@ def test_the_image_installs_what_is_locked_and_nothing_else() -> None:
     assert installs == ["-r requirements-build.lock", "-r requirements.lock", "--no-deps --no-index dist/*.whl"]
 
 
-def test_what_the_image_copies_is_sent_to_its_build() -> None:
+def test_files_that_the_image_copies_are_sent_to_its_build() -> None:
     copied = {
         name for line in re.findall(r"^COPY (?!--from)(.*) \S+$", DOCKERFILE, re.MULTILINE) for name in line.split()
     }

@@ -48,7 +48,7 @@ def test_an_object_is_created_read_changed_and_deleted(server: Server):
     assert read["spec"]["unschedulable"] is True
 
 
-def test_what_is_there_is_not_created_again(server: Server):
+def test_creating_an_existing_object_is_refused(server: Server):
     async def act(room: Room) -> None:
         await room.create(NODES, node(room.node))
         with pytest.raises(errors.AlreadyExists, match=f'nodes "{room.node}" already exists'):
@@ -57,7 +57,7 @@ def test_what_is_there_is_not_created_again(server: Server):
     server.run(act)
 
 
-def test_who_updates_an_older_version_is_told_to_look_again(server: Server):
+def test_updating_an_older_version_is_a_conflict(server: Server):
     async def act(room: Room) -> None:
         old = await room.create_pod("web")
         await room.patch(room.pod_path("web"), [{"op": "add", "path": "/metadata/labels/a", "value": "b"}], JSON_PATCH)  # type: ignore[arg-type]
@@ -70,7 +70,7 @@ def test_who_updates_an_older_version_is_told_to_look_again(server: Server):
     server.run(act)
 
 
-def test_what_breaks_the_rules_is_told_by_field(server: Server):
+def test_invalid_object_is_refused_by_field(server: Server):
     async def act(room: Room) -> list[str]:
         with pytest.raises(errors.Invalid) as caught:
             await room.create(room.pod_path(), {**pod("Bad_Name"), "spec": {"containers": []}})
@@ -79,7 +79,7 @@ def test_what_breaks_the_rules_is_told_by_field(server: Server):
     assert server.run(act) == ["metadata.name", "spec.containers"]
 
 
-def test_what_is_no_object_is_a_bad_request(server: Server):
+def test_body_that_is_no_object_is_a_bad_request(server: Server):
     async def act(room: Room) -> None:
         with pytest.raises(errors.BadRequest):
             await room.client.create(room.pod_path(), ["not a pod"])
@@ -199,7 +199,7 @@ def test_a_pod_is_bound_once(server: Server):
     ] == ["True"]
 
 
-def test_of_many_who_bind_at_once_one_succeeds(server: Server):
+def test_one_of_many_simultaneous_bindings_succeeds(server: Server):
     async def act(room: Room) -> tuple[list[str | None], str]:
         created = await room.create_pod("web")
 
@@ -218,7 +218,7 @@ def test_of_many_who_bind_at_once_one_succeeds(server: Server):
     assert winners == [node_name]
 
 
-def test_nobody_and_who_is_leaving_can_not_be_bound(server: Server):
+def test_missing_or_terminating_pod_cannot_be_bound(server: Server):
     async def act(room: Room) -> None:
         with pytest.raises(errors.NotFound, match='pods "nobody" not found'):
             await room.bind("nobody", "u", room.node)

@@ -25,7 +25,7 @@ def test_a_token_that_nobody_knows_is_refused(control_plane: ControlPlane):
     asyncio.run(ask())
 
 
-def test_whoever_has_no_rights_is_told_which(control_plane: ControlPlane):
+def test_forbidden_request_names_the_missing_right(control_plane: ControlPlane):
     async def ask() -> None:
         client = Client(control_plane.target("nobody"))
         with pytest.raises(errors.Forbidden, match='User "nobody" cannot list resource "pods"'):

@@ -18,7 +18,7 @@ from extender.values.objects.node import Node
         "[" * 40 + "1" + "]" * 40 + " != []",
     ],
 )
-def test_what_selectors_lack_does_not_compile(expression: str) -> None:
+def test_unsupported_macro_in_a_selector_does_not_compile(expression: str) -> None:
     """
     A selector that uses one is an error in words, never a silent mismatch.
     """

@@ -150,7 +150,7 @@ def test_every_page_is_in_the_site(site: Path) -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_what_is_generated_is_up_to_date(name: str) -> None:
+def test_generated_pages_are_up_to_date(name: str) -> None:
     assert (FOLDER / name).read_text() == PAGES[name]().rstrip("\n") + "\n", "run `make docs`"
 
 

@@ -111,7 +111,7 @@ def test_an_administrator_spares_training_far_from_its_checkpoint(shell: Journey
 # J4: somebody on call at 03:12.
 
 
-def test_somebody_on_call_finds_out_why_what_helps_and_who_went(shell: Journey) -> None:
+def test_operator_on_call_finds_the_reason_a_fix_and_the_preempted_pod(shell: Journey) -> None:
     write(
         shell.folder / "cluster.yaml",
         {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000},

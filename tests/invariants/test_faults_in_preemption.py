@@ -226,7 +226,7 @@ def test_a_pod_waits_for_a_victim_that_takes_its_time() -> None:
     story(tell)
 
 
-def test_who_is_disrupted_already_counts_against_a_budget() -> None:
+def test_pod_that_its_budget_protects_is_not_chosen_as_victim() -> None:
     """
     F48, V4: of two pods that would do, the one without a spent budget goes.
     """
@@ -249,7 +249,7 @@ def test_who_is_disrupted_already_counts_against_a_budget() -> None:
 
 
 @pytest.mark.parametrize("evicted", ["a", "b"])
-def test_who_was_evicted_a_moment_ago_is_not_counted_twice_against_its_budget(evicted: str) -> None:
+def test_recently_evicted_pod_is_not_counted_twice_against_its_budget(evicted: str) -> None:
     """
     F48, V4: its budget lets one of two go, and says itself that this one is gone already; the other one is counted
     against it.
@@ -308,7 +308,7 @@ def test_attempts_are_bounded_while_nodes_flap() -> None:
     story(tell)
 
 
-def test_nothing_is_lost_while_all_nodes_flap_at_once() -> None:
+def test_no_pod_is_lost_while_all_nodes_flap() -> None:
     """
     F49, V6, V9: each second each of ten nodes goes, is cordoned, is tainted, or is as it was.
     """

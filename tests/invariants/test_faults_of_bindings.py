@@ -321,7 +321,7 @@ def test_a_condition_that_is_written_late_does_not_replace_a_newer_one() -> None
     story(tell)
 
 
-def test_what_is_said_late_of_a_pod_that_waits_is_not_said_of_one_that_is_bound() -> None:
+def test_late_condition_write_does_not_overwrite_that_of_a_bound_pod() -> None:
     async def tell() -> None:
         async with a_world(kubelet=False) as world:
             world.node("small", "500m")
@@ -337,7 +337,7 @@ def test_what_is_said_late_of_a_pod_that_waits_is_not_said_of_one_that_is_bound(
     story(tell)
 
 
-def test_nobody_stays_assumed_whose_binding_the_server_has_forgotten() -> None:
+def test_pod_whose_binding_was_lost_by_the_server_is_bound_again() -> None:
     """
     F11, V7, V8: etcd was restored to before the binding, of which no watch has told.
     """

@@ -45,7 +45,7 @@ def test_a_plugin_that_goes_wrong_costs_its_pod_a_pause_and_others_nothing(point
     story(tell)
 
 
-def test_what_goes_wrong_after_a_binding_does_not_undo_it() -> None:
+def test_failing_post_bind_does_not_undo_the_binding() -> None:
     """
     F35: PostBind is told; it is not asked.
     """
@@ -99,7 +99,7 @@ def raising(which: Callable[[fwk.ApiCall[Any]], bool]) -> Bugs:
 @pytest.mark.parametrize(
     "how", ["when it is refused", "when it is not bound", "when it is bound", "when it makes room"]
 )
-def test_nobody_but_the_pod_feels_that_its_failure_cannot_be_told(how: str) -> None:
+def test_unreportable_failure_affects_its_own_pod_only(how: str) -> None:
     """
     F35, V6, V8: whatever is to be done after an attempt goes wrong itself. The pod comes back, and the scheduler goes
     on.
@@ -233,7 +233,7 @@ def test_an_object_that_cannot_be_taken_in_keeps_no_other_from_it() -> None:
     story(tell)
 
 
-def test_nothing_is_left_of_pods_that_go_while_they_wait_or_are_tried() -> None:
+def test_pods_deleted_while_they_wait_leave_nothing_behind() -> None:
     """
     F50, V6, V8, V9: a namespace's worth of them, at once.
     """
@@ -264,7 +264,7 @@ def test_nothing_is_left_of_pods_that_go_while_they_wait_or_are_tried() -> None:
         pytest.param(answers.black_hole(), id="hangs"),
     ],
 )
-def test_nobody_waits_for_events_to_be_written(sink: Action) -> None:
+def test_bindings_do_not_wait_for_events_to_be_written(sink: Action) -> None:
     """
     F51, V9: the pods are bound as soon as without the fault.
     """

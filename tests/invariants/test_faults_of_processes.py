@@ -93,7 +93,7 @@ def test_the_next_process_carries_on_where_one_was_killed(
 
 
 @pytest.mark.parametrize("how", [answers.delay(3), answers.commit_late(2)], ids=["slow", "late"])
-def test_who_is_told_to_end_does_what_was_decided_and_no_more(how: Action) -> None:
+def test_stopped_scheduler_finishes_its_binding_and_writes_nothing_afterwards(how: Action) -> None:
     """
     F29, V1, V8: a binding that is under way is waited for, and nothing is written afterwards.
     """
@@ -122,7 +122,7 @@ def test_who_is_told_to_end_does_what_was_decided_and_no_more(how: Action) -> No
     story(tell)
 
 
-def test_who_is_told_to_end_while_the_server_is_away_does_end() -> None:
+def test_stopped_scheduler_ends_while_the_server_is_away() -> None:
     """
     F29: within the seconds that there are for it.
     """

@@ -156,7 +156,7 @@ def test_an_exit_code_does_not_depend_on_whether_the_last_line_can_be_written(
 
 
 @pytest.mark.slow
-def test_who_has_no_stderr_writes_into_no_socket() -> None:
+def test_closed_stderr_is_replaced_by_dev_null() -> None:
     """
     F59: whatever is opened first would be stderr.
     """
@@ -235,7 +235,7 @@ def send_slowly(port: int, size: int) -> bytes:
         ),
     ],
 )
-def test_who_is_started_with_a_wrong_configuration_says_why_in_a_line_and_asks_nobody(
+def test_invalid_configuration_ends_the_start_in_one_line_without_asking_the_server(
     tmp_path: Path, text: str, cause: str
 ) -> None:
     """

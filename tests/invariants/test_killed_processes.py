@@ -132,7 +132,7 @@ def test_the_next_process_carries_on_where_one_was_killed(moment: Moment, nurser
 
 
 @pytest.mark.parametrize("name", [name for name in MOMENTS if name not in MORE_OF_THE_SAME])
-def test_who_is_told_to_end_does_what_was_decided_and_leaves_the_rest(
+def test_terminated_scheduler_finishes_what_it_decided_and_ends_in_order(
     name: str, nursery: Nursery, tmp_path: Path
 ) -> None:
     """

@@ -214,7 +214,7 @@ async def what_is_found(seed: int, bugs: Bugs) -> set[str]:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_whatever_happens_all_is_well_in_the_end(seed: int) -> None:
+def test_invariants_hold_after_random_changes_and_faults(seed: int) -> None:
     """
     V1, V2, V3 at each write; V6, V7, V8, V13 whenever it is quiet.
     """

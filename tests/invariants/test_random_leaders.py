@@ -240,7 +240,7 @@ def test_only_who_leads_writes(seed: int) -> None:
     assert company.num_led >= 2
 
 
-def test_who_writes_although_another_leads_is_found() -> None:
+def test_write_after_the_lease_was_taken_is_reported() -> None:
     """
     V12: somebody takes the lease away, which its holder can only learn when it renews it.
     """

@@ -360,7 +360,7 @@ QUICK: Final = settings(
 
 
 @pytest.mark.slow
-def test_whatever_happens_in_whatever_order_nothing_is_wrong() -> None:
+def test_invariants_hold_in_any_order_of_changes_and_faults() -> None:
     """
     V1, V2, V3, V6 at any time; V5 to V9, V11, V13, V15 at rest.
     """

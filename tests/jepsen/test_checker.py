@@ -88,7 +88,7 @@ class Told:
         return [record for part in parts for record in part]
 
 
-def test_nothing_is_wrong_with_two_pods_that_are_bound_one_after_the_other() -> None:
+def test_two_pods_bound_one_after_the_other_are_no_violation() -> None:
     assert violations(Told().history()) == []
 
 
@@ -149,7 +149,7 @@ WRONG: list[tuple[str, str, Callable[[], Told]]] = [
 @pytest.mark.parametrize(
     ("check", "words", "told"), [pytest.param(*each, id=f"{each[0]}: {each[1]}") for each in WRONG]
 )
-def test_what_must_not_happen_is_found(check: str, words: str, told: Callable[[], Told]) -> None:
+def test_each_forbidden_history_is_a_violation(check: str, words: str, told: Callable[[], Told]) -> None:
     found = violations(told().history())
 
     assert any(sentence.startswith(f"{check}: ") and words in sentence for sentence in found), found
@@ -191,7 +191,7 @@ RIGHT: list[tuple[str, Callable[[], Told]]] = [
 
 
 @pytest.mark.parametrize("told", [pytest.param(told, id=name) for name, told in RIGHT])
-def test_what_may_happen_is_not_accused(told: Callable[[], Told]) -> None:
+def test_each_permitted_history_is_no_violation(told: Callable[[], Told]) -> None:
     assert violations(told().history()) == []
 
 

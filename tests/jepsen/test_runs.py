@@ -27,7 +27,7 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [3, 9])
-def test_nothing_is_wrong_with_a_short_run(seed: int, command: Nursery, tmp_path: Path) -> None:
+def test_short_run_has_no_violations(seed: int, command: Nursery, tmp_path: Path) -> None:
     history = run(seed, command, tmp_path, faulty_seconds=SECONDS)
 
     assert violations(history) == []

@@ -129,7 +129,7 @@ def test_a_typing_error_is_found(kubectl: Kubectl) -> None:
     assert 'unknown field "spec.containers[0].imagee"' in said
 
 
-def test_what_is_invalid_is_said_by_field(kubectl: Kubectl) -> None:
+def test_invalid_object_is_refused_by_field(kubectl: Kubectl) -> None:
     said = kubectl("apply", "-f", "-", stdin=WEB.replace("name: web", "name: Web_"), fails=True)
 
     assert "metadata.name: Invalid value" in said
@@ -328,7 +328,7 @@ def test_server_side_apply(kubectl: Kubectl) -> None:
     assert said == "deployment.apps/shop serverside-applied"
 
 
-def test_what_was_read_can_be_applied_again(kubectl: Kubectl) -> None:
+def test_output_of_get_can_be_applied_again(kubectl: Kubectl) -> None:
     """
     It is a List: kubectl itself looks through its items.
     """

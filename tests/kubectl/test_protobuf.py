@@ -149,7 +149,9 @@ def here(new_world: Worlds) -> Iterator[World]:
         ),
     ],
 )
-def test_what_is_created(new_world: Worlds, command: str, resource: Resource, namespace: str, name: str) -> None:
+def test_objects_created_in_protobuf_are_stored_as_in_json(
+    new_world: Worlds, command: str, resource: Resource, namespace: str, name: str
+) -> None:
     options, dashes, rest = command.partition(" -- ")
     prints = f"{options} --dry-run=client -o json{dashes}{rest}"
 

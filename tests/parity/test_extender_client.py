@@ -237,7 +237,7 @@ def without_what_we_do_not_hold(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("verb", ["preempt", "bind"])
-def test_what_an_extender_has_no_verb_for_is_not_sent(verb: str) -> None:
+def test_verb_that_an_extender_lacks_is_not_sent(verb: str) -> None:
     """
     No recorded case asks one without `preemptVerb` for victims; those of other seeds do.
     """

@@ -37,7 +37,7 @@ def some_comparable_cases() -> list[dict[str, Any]]:
 
 
 @each_case(some_comparable_cases, named=id_of)
-def test_what_if_says_what_the_real_scheduler_says(case: dict[str, Any]) -> None:
+def test_what_if_agrees_with_the_real_scheduler(case: dict[str, Any]) -> None:
     scenario, expected = case["scenario"], case["expected"]
     objects = {**scenario.get("objects", {})}
     objects["pods"] = [*objects.get("pods", []), *(promised(entry) for entry in scenario.get("nominated") or ())]

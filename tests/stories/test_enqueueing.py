@@ -297,14 +297,14 @@ OF_EXTENDED_RESOURCES = {
 
 @pytest.mark.parametrize("case", OF_EXTENDED_RESOURCES.values(), ids=OF_EXTENDED_RESOURCES.keys())
 @story
-async def test_of_those_who_request_extended_resources_an_event_calls_whom_it_may_help(case: Case) -> None:
+async def test_event_requeues_the_refused_pods_with_extended_resources_that_it_may_help(case: Case) -> None:
     """TestCoreResourceEnqueue, DRAExtendedResource."""
     await assert_called(case)
 
 
 @pytest.mark.parametrize("case", OF_FEATURES.values(), ids=OF_FEATURES.keys())
 @story
-async def test_of_those_who_need_a_feature_an_event_calls_whom_it_may_help(case: Case) -> None:
+async def test_event_requeues_the_refused_pods_needing_a_feature_that_it_may_help(case: Case) -> None:
     """TestCoreResourceEnqueue. In memory only: behind its gates, a kube-apiserver takes no pod that needs such a
     feature.
     """
@@ -317,6 +317,6 @@ ALL = CASES | SPREADING
 @pytest.mark.anywhere
 @pytest.mark.parametrize("case", ALL.values(), ids=ALL.keys())
 @story
-async def test_of_those_who_were_refused_an_event_calls_whom_it_may_help(case: Case) -> None:
+async def test_event_requeues_the_refused_pods_that_it_may_help(case: Case) -> None:
     """TestCoreResourceEnqueue."""
     await assert_called(case)

@@ -211,6 +211,6 @@ ALL = OF_ZONES | OF_RESTRICTIONS | OF_BINDING | OF_LIMITS
 @pytest.mark.without_controllers
 @pytest.mark.parametrize("case", ALL.values(), ids=ALL.keys())
 @story
-async def test_of_those_whom_volumes_kept_back_an_event_calls_whom_it_may_help(case: Case) -> None:
+async def test_event_of_storage_requeues_the_refused_pods_that_it_may_help(case: Case) -> None:
     """TestCoreResourceEnqueue."""
     await assert_called(case)

@@ -48,9 +48,7 @@ async def test_a_node_that_is_opened_gets_the_pods_that_waited_and_then_no_more(
     ],
 )
 @story
-async def test_what_is_wrong_with_a_node_keeps_out_who_does_not_tolerate_it(
-    key: str, effect: str, goes_there: bool
-) -> None:
+async def test_condition_taint_keeps_out_pods_that_do_not_tolerate_it(key: str, effect: str, goes_there: bool) -> None:
     """TestTaintNodeByCondition, the scheduler's half. In memory without controllers, which would say themselves what is
     wrong.
     """

@@ -110,7 +110,7 @@ async def test_each_container_has_requests_of_its_own() -> None:
 
 
 @story
-async def test_what_a_device_plugin_offers_needs_no_claim() -> None:
+async def test_resource_of_a_device_plugin_needs_no_claim() -> None:
     """
     The node's own amount comes first, even where there are devices.
     """
@@ -266,7 +266,7 @@ async def test_a_device_plugin_that_starts_ends_the_wait() -> None:
 
 
 @story
-async def test_nobody_is_evicted_for_a_device() -> None:
+async def test_no_pod_is_evicted_for_a_device() -> None:
     """
     As with claims of one's own: whether evicting frees a device is not known before it has been done.
     """

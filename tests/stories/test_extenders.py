@@ -132,7 +132,7 @@ async def test_a_pod_goes_where_its_extenders_want_it(
 
 @pytest.mark.anywhere
 @story
-async def test_nobody_is_asked_to_score_the_only_node() -> None:
+async def test_only_feasible_node_is_not_scored() -> None:
     memory = InMemory(one_filter=keeping("b"), one_prioritize=scoring(b=1))
     extenders = [an_extender("one", weight=1, **FILTERS, **SCORES)]
     async with a_scene(node("a"), node("b"), extenders=extenders, transports=memory.transport) as scene:

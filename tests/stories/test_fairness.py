@@ -81,7 +81,7 @@ async def test_a_pod_that_pauses_lets_less_important_ones_pass() -> None:
 
 
 @story
-async def test_of_those_who_have_waited_too_long_the_most_important_comes_first() -> None:
+async def test_most_important_pod_is_flushed_first_after_five_minutes() -> None:
     """TestHighPriorityFlushUnschedulablePodsLeftover: after five minutes, without any event."""
     turns = Turns("high", "middle")
     async with a_scene(node("n"), plugins=[turns.plugin()]) as scene:

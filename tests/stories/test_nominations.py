@@ -211,7 +211,7 @@ def _loses_its_promise(scene: Scene) -> None:
 @pytest.mark.parametrize("happens", [_is_deleted, _loses_its_promise])
 @pytest.mark.anywhere
 @story
-async def test_those_who_had_to_respect_a_promise_are_tried_when_it_ends(happens: Any) -> None:
+async def test_pods_kept_out_by_a_nomination_are_retried_when_it_ends(happens: Any) -> None:
     """TestUpdateNominatedNodeName; the pods whose priority is higher did not have to, and are left alone."""
     async with a_scene(node("n")) as scene:
         await scene.has(pod("promised", "1500m", "high", nodeSelector={"never": "there"}))

@@ -391,7 +391,7 @@ async def test_each_profile_schedules_the_pods_that_ask_for_it_and_speaks_in_its
 
 @pytest.mark.anywhere
 @story
-async def test_what_a_node_allows_counts_and_not_what_it_has() -> None:
+async def test_allocatable_counts_and_not_capacity() -> None:
     """TestAllocatable."""
     small = node("n")
     small["status"]["capacity"] = {"cpu": "16", "memory": "64Gi", "pods": "110"}

@@ -45,7 +45,7 @@ async def _fails_to_prepare(_: Pod) -> fwk.Status:
 )
 @pytest.mark.anywhere
 @story
-async def test_whatever_fails_all_that_was_kept_is_given_back_once_the_last_first(
+async def test_failed_attempt_is_unreserved_once_in_reverse_order(
     failing: type[fwk.Plugin] | None,
 ) -> None:
     """TestUnReserveReservePlugins, ...PermitPlugins, ...PreBindPlugins, ...BindPlugins."""
@@ -158,7 +158,7 @@ async def test_the_first_binder_that_does_not_skip_a_pod_has_bound_it_or_failed(
 
 @pytest.mark.anywhere
 @story
-async def test_who_is_told_of_bindings_is_told_after_them_and_of_no_others() -> None:
+async def test_post_bind_runs_after_successful_bindings_only() -> None:
     """TestPostBindPlugin."""
     after: list[str] = []
 
@@ -276,7 +276,7 @@ async def test_a_scheduler_that_ends_waits_for_nobody_who_is_held() -> None:
 
 
 @story
-async def test_nobody_is_held_longer_than_fifteen_minutes() -> None:
+async def test_permit_holds_a_pod_for_fifteen_minutes_at_most() -> None:
     async with a_scene(node("n"), plugins=[holding("p", 36000)]) as scene:
         await scene.has(pod("p"), within=890)
         assert scene.is_assumed("p")

@@ -171,7 +171,7 @@ async def test_a_gang_that_asks_for_it_evicts_as_few_as_it_can(asks: bool) -> No
 
 
 @story  # in memory only: on a server the minutes that it waits would pass
-async def test_who_misspells_what_the_annotation_asks_for_is_told_once_for_each_value(
+async def test_malformed_annotation_is_reported_once_for_each_value(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def says(value: str) -> Callable[[Object], Any]:
@@ -194,7 +194,7 @@ async def test_who_misspells_what_the_annotation_asks_for_is_told_once_for_each_
 
 @pytest.mark.anywhere
 @story
-async def test_nobody_is_evicted_for_a_gang_that_does_not_fit_even_then() -> None:
+async def test_no_pod_is_evicted_for_a_gang_that_would_not_fit_even_then() -> None:
     running = [pod(f"r{place}", "1", "low", nodeName="n") for place in range(2)]
     async with a_scene(node("n", "2"), *running, features=GROUP_GATES) as scene:
         await scene.has(pod_group(min_count=3, priority="high"), *members(3, priority="high"), within=30.0)

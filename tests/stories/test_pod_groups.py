@@ -41,7 +41,7 @@ async def test_a_gang_that_fits_starts_as_a_whole() -> None:
 
 @pytest.mark.over_a_socket
 @story
-async def test_of_a_gang_that_does_not_fit_no_pod_starts() -> None:
+async def test_no_pod_of_a_gang_that_does_not_fit_starts() -> None:
     """
     Three would fit, four are needed.
     """
@@ -275,7 +275,7 @@ async def test_without_the_gate_pods_are_in_no_group() -> None:
 @pytest.mark.anywhere
 @pytest.mark.parametrize(("cpu", "rest"), [("3", "n"), ("2", "")])
 @story
-async def test_what_a_scheduler_that_died_has_left_of_a_gang_goes_on_whole_or_waits(cpu: str, rest: str) -> None:
+async def test_remaining_pods_of_a_partly_bound_gang_start_together_or_wait(cpu: str, rest: str) -> None:
     """
     One of three was bound before it died. The other two come together, or neither does.
     """

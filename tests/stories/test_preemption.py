@@ -88,7 +88,7 @@ async def test_pods_go_that_anti_affinity_minds_and_those_whose_anti_affinity_mi
 
 @pytest.mark.anywhere
 @story
-async def test_nobody_goes_where_anti_affinity_would_still_be_minded() -> None:
+async def test_no_pod_is_evicted_where_anti_affinity_would_still_refuse_the_preemptor() -> None:
     """TestPreemption, preemption is not performed when anti-affinity is not satisfied: the one that minds is as
     important.
     """

@@ -285,7 +285,7 @@ async def test_a_preemptor_that_goes_meanwhile_costs_nobody_else_his_place() -> 
 
 @pytest.mark.parametrize("happens", ["comes again", "gets a node"])
 @story
-async def test_nobody_goes_for_a_pod_that_needs_no_room_by_the_time_it_is_found(happens: str) -> None:
+async def test_no_victim_is_evicted_for_a_preemptor_that_was_replaced_or_bound_meanwhile(happens: str) -> None:
     """What a PostFilter waits for may take long; meanwhile there is another pod of the name, or somebody else has bound
     it.
     """

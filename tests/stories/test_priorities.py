@@ -74,7 +74,7 @@ async def test_the_promised_node_is_tried_first(free: str, goes_to: str) -> None
 
 @pytest.mark.anywhere
 @story
-async def test_who_may_not_preempt_is_still_tried_before_the_less_important() -> None:
+async def test_pod_with_policy_never_is_still_tried_before_less_important_pods() -> None:
     patient = priority("patient", 1000, preemptionPolicy="Never")
     async with a_scene(node("n"), patient) as scene:
         await scene.has(pod("first", "1500m", "high"))

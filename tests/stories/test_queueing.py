@@ -271,7 +271,7 @@ async def test_a_pod_whose_gates_are_gone_is_scheduled() -> None:
 
 @pytest.mark.anywhere
 @story
-async def test_of_gated_pods_only_the_one_whose_gates_are_gone_takes_the_room_that_another_leaves() -> None:
+async def test_freed_room_goes_to_the_pod_whose_gates_are_gone() -> None:
     async with a_scene(node("n", pods="1")) as scene:
         await scene.has(*(pod(name, schedulingGates=[{"name": name}]) for name in ("p", "q")), pod("free"))
         assert scene.node_of("free") == "n"
@@ -374,7 +374,7 @@ async def test_pods_that_failed_wait_until_their_pause_is_over_though_there_is_n
 )
 @pytest.mark.anywhere
 @story
-async def test_who_was_refused_late_is_tried_after_an_event_that_counts_and_who_failed_without_one(
+async def test_late_refusal_waits_for_an_event_and_late_error_is_retried_without_one(
     where: str, code: fwk.Code
 ) -> None:
     """TestReScheduling, six cases: the refusals of Reserve and of Permit, and their errors."""

@@ -60,7 +60,7 @@ def fields(struct):
     return {field["name"]: field for field in struct["fields"]}
 
 
-def test_what_is_reached_is_in_the_table(structs):
+def test_types_reached_from_a_root_are_in_the_table(structs):
     made = table(SAMPLE, ["core/v1.Shelf"])
 
     assert list(structs) == ["core/v1.Book", "core/v1.Shelf", "core/v1.ShelfSpec", "meta/v1.Owner"]

@@ -15,7 +15,7 @@ def is_ready(replica: Replica) -> bool:
     return replica.following is not None and replica.following.verbs.is_ready
 
 
-def test_whoever_stands_by_does_not_even_list() -> None:
+def test_standby_with_a_delayed_cache_lists_and_watches_nothing() -> None:
     async def tell() -> None:
         async with replicas(node("a"), configuration=DELAYED) as (own, first, second):
             await asyncio.sleep(5)
@@ -31,7 +31,7 @@ def test_whoever_stands_by_does_not_even_list() -> None:
     story(tell)
 
 
-def test_whoever_takes_over_knows_the_cluster_before_it_decides() -> None:
+def test_new_leader_with_a_delayed_cache_knows_the_cluster_before_it_decides() -> None:
     async def tell() -> None:
         async with replicas(node("a", "2"), configuration=DELAYED) as (own, first, second):
             own.api.registry.create(PODS, "default", pod("web", "1500m"))

@@ -328,7 +328,7 @@ WRONG: Final[tuple[Any, ...]] = (
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_whatever_extenders_answer_pods_are_scheduled_once_they_come_to_their_senses(seed: int) -> None:
+def test_pods_are_scheduled_once_faulty_extenders_recover(seed: int) -> None:
     """
     Nothing is lost on the way, whether a call fails, hangs, or is answered with nonsense.
     """

@@ -215,7 +215,7 @@ def test_hints_are_timed_by_what_they_say() -> None:
     story(tell)
 
 
-def test_who_leads_and_which_bindings_are_in_limbo() -> None:
+def test_leadership_and_unconfirmed_bindings_are_exported_as_metrics() -> None:
     async def tell() -> None:
         stuck = Fault(black_hole(), verb="create", subresource="binding", times=None)
         async with replicas(node("a"), first=[stuck]) as (own, first, second):

@@ -57,7 +57,7 @@ def test_the_promise_is_written_before_the_victim_is_told_to_go() -> None:
     story(tell)
 
 
-def test_nobody_goes_for_a_pod_that_may_not_preempt() -> None:
+def test_pod_with_policy_never_evicts_no_pod() -> None:
     async def tell() -> None:
         async with a_cluster(node("n"), PATIENT) as cluster:
             cluster.create(PODS, "default", pod("low", cpu="1500m"))

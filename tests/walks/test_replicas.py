@@ -73,7 +73,7 @@ def test_when_one_is_told_to_stop_the_other_goes_on_after_three_seconds_at_most(
     story(tell)
 
 
-def test_what_was_decided_is_bound_before_the_lease_is_given_back() -> None:
+def test_decided_pods_are_bound_before_the_lease_is_released() -> None:
     """
     F29: no more pods are taken up meanwhile.
     """
@@ -186,7 +186,7 @@ def test_one_that_slept_writes_nothing_when_it_wakes() -> None:
     story(tell)
 
 
-def test_who_takes_over_knows_what_was_bound_although_its_watch_lags() -> None:
+def test_new_leader_knows_of_a_binding_although_its_watch_lags() -> None:
     """
     P14: there is room for one pod, and it is taken.
     """

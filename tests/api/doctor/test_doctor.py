@@ -115,7 +115,7 @@ def test_reprieve_itself_is_well(example: Service) -> None:
     assert [finding for finding in found if finding["grade"] == "bad"] == []
 
 
-def test_of_one_whom_nobody_can_connect_to_nothing_else_is_said() -> None:
+def test_unreachable_extender_has_a_single_finding() -> None:
     code, found = findings("http://127.0.0.1:1/scheduler", "--form", "names")
 
     assert code == 1
@@ -125,7 +125,7 @@ def test_of_one_whom_nobody_can_connect_to_nothing_else_is_said() -> None:
 
 
 @pytest.mark.parametrize("url", ["http://host:99999/x", "http:///x", "http://a..b/x"])
-def test_what_is_no_address_is_found(url: str) -> None:
+def test_malformed_url_is_a_finding_with_advice(url: str) -> None:
     code, found = findings(url, "--form", "names")
 
     assert code == 1
@@ -156,7 +156,7 @@ def test_the_extenders_of_a_configuration_are_examined_as_it_names_them(tmp_path
         (["https://localhost", "--ca-file", "/nowhere"], "/nowhere"),
     ],
 )
-def test_what_cannot_be_examined_is_said_in_one_line(arguments: list[str], words: str) -> None:
+def test_invalid_arguments_are_refused_in_one_line(arguments: list[str], words: str) -> None:
     result = reprieve("doctor", *arguments)
 
     assert result.returncode == 1

@@ -37,7 +37,7 @@ def test_a_preemption_lists_the_chosen_node_and_then_its_runners_up() -> None:
         assert found.num_unlisted == 3
 
 
-def test_where_no_node_helps_there_are_no_candidates() -> None:
+def test_preemption_that_helps_on_no_node_has_no_candidates() -> None:
     assert preemption_view(PreemptionAnswer(eligible=False, message="not eligible")).candidates == ()
 
 

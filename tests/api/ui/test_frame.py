@@ -29,7 +29,7 @@ SHOWN = cluster_map(small_cluster())
         ("0/0 nodes are available: .", "0/0 nodes are available: ."),
     ],
 )
-def test_of_a_message_the_reason_on_most_nodes_is_told(message: str, words: str) -> None:
+def test_reason_on_most_nodes_is_chosen_from_a_message(message: str, words: str) -> None:
     assert short_reason(message) == words
 
 
@@ -53,7 +53,7 @@ def test_a_pod_that_waits_says_why_and_since_when() -> None:
     )
 
 
-def test_where_another_scheduler_decides_nothing_is_said_about_tries() -> None:
+def test_pending_pod_of_another_scheduler_has_no_node_yet() -> None:
     (row,) = frame(SHOWN, Queue(items=waiting("a").items, deciding=False), NOW).pending
 
     assert row.reason == "no node yet"
@@ -79,7 +79,7 @@ def test_a_hidden_pod_leads_nowhere() -> None:
     assert (row.name, row.href) == ("another namespace's pod", "")
 
 
-def test_of_many_that_wait_some_are_listed_and_the_rest_is_counted() -> None:
+def test_first_of_many_pending_pods_are_listed_and_the_rest_counted() -> None:
     found = frame(SHOWN, waiting(*(f"p{number}" for number in range(MAX_PENDING + 30))), NOW)
 
     assert (len(found.pending), found.num_pending) == (MAX_PENDING, MAX_PENDING + 30)

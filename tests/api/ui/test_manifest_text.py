@@ -38,6 +38,6 @@ def test_values_are_those_of_kubectl() -> None:
                      "[*d,*d,*d,*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\n", "aliasing", id="a bomb"),
     ],
 )  # fmt: skip
-def test_what_is_no_object_is_refused_in_words(text: str, why: str) -> None:
+def test_text_without_a_kubernetes_object_is_refused_with_the_reason(text: str, why: str) -> None:
     with pytest.raises(ManifestTextError, match=why):
         objects_in(text)

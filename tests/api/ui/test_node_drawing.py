@@ -42,7 +42,7 @@ def test_a_node_without_any_room_has_no_rectangles() -> None:
     assert strips([5], WIDTH, HEIGHT, 0) == []
 
 
-def test_who_has_to_go_is_struck_out_and_who_comes_is_marked() -> None:
+def test_leaving_pod_is_hatched_and_arriving_pod_marked() -> None:
     shown = node(standing("stays-here", 1000), standing("goes-away", 1000), standing("comes-now", 1000))
     marks = {"shop/goes-away": "leaves", "shop/comes-now": "arrives"}
 
@@ -61,7 +61,7 @@ def test_a_pod_that_asks_for_nothing_is_a_tick_below_the_node() -> None:
     assert "shop/idle" in picture
 
 
-def test_what_is_promised_beyond_the_node_stands_above_its_rim() -> None:
+def test_requests_beyond_the_node_stand_above_its_rim() -> None:
     within = node_drawing(node(standing("a", 4000)), "cpu", Priorities.of([0]), width=100, height=100)
     beyond = node_drawing(node(standing("a", 6000)), "cpu", Priorities.of([0]), width=100, height=100)
 
@@ -78,7 +78,7 @@ def test_names_are_text_and_never_markup() -> None:
     assert "&lt;script&gt;" in picture
 
 
-def test_nothing_is_styled_inline_because_the_policy_forbids_it() -> None:
+def test_drawing_has_no_inline_style_as_the_policy_forbids_it() -> None:
     assert "style=" not in node_drawing(node(standing("a", 4000)), "cpu", Priorities.of([0]), width=100, height=100)
 
 

@@ -176,7 +176,7 @@ def test_a_pod_that_no_node_helps_is_told_so() -> None:
     assert f"<p>It may not preempt: {words}</p>" in page
 
 
-def test_what_the_scheduler_says_of_preemption_is_said_once() -> None:
+def test_message_about_preemption_is_shown_once() -> None:
     words = "0/4 nodes are available: 4 No preemption victims found for incoming pod."
     reasons = (ReasonCount(reason="No preemption victims found for incoming pod", nodes=4),)
     nowhere = PreemptionAnswer(eligible=True, message=words, not_helpful=reasons)
@@ -260,7 +260,7 @@ def test_names_are_text_and_never_markup() -> None:
         assert '"><script' not in page
 
 
-def test_of_a_pod_that_is_gone_no_priority_is_made_up() -> None:
+def test_pod_that_is_gone_has_no_priority() -> None:
     gone = type(EXPLANATION)(pod=PodName(namespace="shop", name="was"), state="Finished", summary="It is gone.")
 
     assert "<dt>priority</dt>" not in pages.pod_page(AROUND, gone, SHOWN, None, NOW)

@@ -17,7 +17,7 @@ WITH_GPUS = msgspec.structs.replace(
 )
 
 
-def test_what_nodes_offer_comes_after_cpu_memory_and_pods() -> None:
+def test_resources_of_nodes_follow_cpu_memory_and_pods() -> None:
     assert resources_of((node(), WITH_GPUS)) == ("cpu", "memory", "pods", CLASS, GPU)
 
 
@@ -26,7 +26,7 @@ def test_how_much_of_each_is_there_and_requested() -> None:
     assert usage(node(), GPU) == (0, 0)
 
 
-def test_what_a_pod_requests() -> None:
+def test_amount_is_what_a_pod_requests_of_a_resource() -> None:
     pod = msgspec.structs.replace(standing("a", 1500, memory=5), requests={GPU: 2})
 
     assert [amount(pod, each) for each in ("cpu", "memory", "pods", GPU, CLASS)] == [1500, 5, 1, 2, 0]

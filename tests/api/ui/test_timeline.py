@@ -21,7 +21,7 @@ def places(picture: str, css: str) -> list[float]:
     return [float(x) for x in re.findall(rf'class="{css}"[^>]* x="([\d.]+)"', picture)]
 
 
-def test_what_found_a_place_is_above_and_what_did_not_is_below() -> None:
+def test_scheduled_attempts_stand_above_the_line_and_others_below() -> None:
     picture = timeline([attempt(10, "Scheduled"), attempt(20, "Unschedulable"), attempt(30, "Error")], (), NOW)
 
     (above,) = re.findall(r'class="placed" y="([\d.]+)"', picture)
@@ -56,7 +56,7 @@ def test_bars_lead_to_the_history_of_their_time() -> None:
     assert unquote(since) <= seconds_ago(50) <= unquote(until)
 
 
-def test_nothing_has_a_picture_too() -> None:
+def test_timeline_without_decisions_is_drawn() -> None:
     assert "0 decisions and 0 preemptions" in timeline((), (), NOW)
 
 

@@ -43,7 +43,7 @@ def test_devices_are_counted_by_class_and_node(cluster: Cluster) -> None:
     assert one.resources == found["n"]
 
 
-def test_what_was_counted_holds_until_a_claim_changes(cluster: Cluster) -> None:
+def test_counted_room_is_reused_until_a_claim_changes(cluster: Cluster) -> None:
     room, maps = DeviceRoom(cluster), ClusterMaps(cluster)
     first = room.now()
     assert room.now() is first

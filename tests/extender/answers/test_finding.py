@@ -76,11 +76,11 @@ def test_everything_with_the_name_is_found_and_the_exact_name_is_the_first() -> 
         pytest.param("  ", [], id="no words"),
     ],
 )
-def test_what_is_found(query: str, found: list[tuple[str, str]]) -> None:
+def test_objects_are_found_by_parts_of_names_and_kinds(query: str, found: list[tuple[str, str]]) -> None:
     assert names(query) == found
 
 
-def test_nothing_of_other_namespaces_is_found() -> None:
+def test_objects_of_other_namespaces_are_not_found() -> None:
     assert names("web", {"ml"}) == [("node", "/web-node-1"), ("group", "ml/webbing")]
     assert names("train", {"shop"}) == []
 

@@ -60,7 +60,7 @@ def test_the_waterfall_is_that_of_the_live_explanation(plugins: tuple[fwk.Plugin
     assert sum(step.refused for step in recorded) == 4
 
 
-def test_what_extenders_refused_is_the_last_step() -> None:
+def test_refusals_of_extenders_are_the_last_step_of_the_waterfall() -> None:
     rows = Rows.of(SNAPSHOT)
     verdicts = fwk.Verdicts(np.array([2, 0, 0, 0], np.int8), (("no", rows.node == 0),), (("A", rows.node == 0),))
     said = {"b": fwk.unschedulable("licence"), "c": fwk.unresolvable("licence")}
@@ -153,7 +153,7 @@ def test_a_preemption_tells_why_the_others_lost() -> None:
     virtual_time.run(tell())
 
 
-def test_who_may_not_preempt_is_told_why() -> None:
+def test_pod_that_may_not_preempt_is_told_why() -> None:
     async def tell() -> None:
         records = Records()
         scheduling = Scheduling(records)

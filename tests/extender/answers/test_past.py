@@ -78,7 +78,7 @@ def test_decisions_are_found_by(query: dict[str, Any], found: list[tuple[str, in
     assert rows(TOLD.ask(**query)) == found
 
 
-def test_what_is_counted_over_time_is_what_was_found() -> None:
+def test_counts_over_time_match_the_attempts_found() -> None:
     found = TOLD.ask(name="job", since=NOON - 300, until=NOON)
 
     assert (found.begin, found.end, found.total) == (NOON - 300, NOON, 2)
@@ -135,7 +135,7 @@ def test_decisions_are_found_by_the_plugin_that_refused() -> None:
     assert rows(found) == [("default/p", 1)]
 
 
-def test_whoever_was_preempted_is_found_by_a_part_of_the_name() -> None:
+def test_preemption_is_found_by_a_part_of_its_victims_name() -> None:
     async def tell() -> None:
         records = Records(now=lambda: NOON)
         scheduling = Scheduling(records)

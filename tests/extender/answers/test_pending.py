@@ -66,7 +66,7 @@ def test_a_lack_of_resources_is_named_before_what_keeps_the_pod_from_other_nodes
     assert found.reasons[0].reason == "Insufficient cpu, node(s) had untolerated taint(s)"
 
 
-def test_what_no_node_is_named_for_is_a_reason_too() -> None:
+def test_pods_without_refusing_nodes_are_grouped_by_their_reason() -> None:
     gated = QueuePlace(
         pod=PodName("shop", "a"), queue="gated", gated_by="SchedulingGates", message="Scheduling is blocked"
     )

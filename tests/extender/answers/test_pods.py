@@ -41,7 +41,9 @@ def test_requests(pod: PodBuilder, asks: dict[str, str]) -> None:
         ),
     ],
 )
-def test_what_makes_a_pod(kind: str, owner: str, labels: dict[str, str], workload: str) -> None:
+def test_workload_of_a_pod_is_named_after_its_controller(
+    kind: str, owner: str, labels: dict[str, str], workload: str
+) -> None:
     pod = make_pod().label(labels).obj()
     of_both = [OwnerReference(kind="Node", name="n"), OwnerReference(kind=kind, name=owner, controller=True)]
 

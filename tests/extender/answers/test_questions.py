@@ -103,7 +103,7 @@ def test_a_pod_that_cannot_be_read_is_told_of_as_often_as_somebody_asks(pod: Pod
         assert "quantities must match the regular expression" in found.summary
 
 
-def test_of_what_nobody_knows_nothing_is_said() -> None:
+def test_unknown_pod_has_no_explanation_and_no_capacity() -> None:
     questions = about(A, pods=[a_pod("p")])
 
     assert asyncio.run(questions.explain("default", "q")) is None
@@ -183,7 +183,7 @@ def test_the_only_profile_answers_for_pods_of_any_scheduler() -> None:
     assert {each.pod.name: each.node for each in placed} == {"p": "b", "new": "a"}
 
 
-def test_what_the_only_profile_promises_a_pod_of_any_name_is_kept_for_it() -> None:
+def test_nomination_by_the_only_profile_reserves_room_for_any_scheduler_name() -> None:
     """
     The urgent one has a promise by preemption, and the next one, with the same scheduler, does not take the room that
     was made.
@@ -217,7 +217,7 @@ def test_among_several_profiles_none_is_meant() -> None:
     assert (placed.node, placed.message) == ("", 'no profile here for schedulerName "theirs"')
 
 
-def test_who_decides_leaves_the_pods_of_others_alone() -> None:
+def test_pods_of_other_schedulers_are_left_alone_by_a_deciding_scheduler() -> None:
     async def tell() -> None:
         scheduling = Scheduling()
         scheduling.comes(A, a_pod("p").scheduler_name("theirs"))
@@ -405,7 +405,7 @@ def test_it_is_counted_how_many_more_of_a_pod_fit() -> None:
         pytest.param({"name": 5}, id="no name at all"),
     ],
 )
-def test_of_a_pod_that_is_only_written_down_the_name_does_not_matter(metadata: object) -> None:
+def test_name_of_a_pod_that_is_only_written_down_does_not_matter(metadata: object) -> None:
     questions = about(A, B, pods=[a_pod("web", 2).node("a"), a_pod("one-more-0").node("b"), a_pod("one-more-1")])
 
     fits = questions.capacity_of({**written(cpu="2"), "metadata": metadata}, 10)
@@ -425,7 +425,7 @@ def test_of_a_pod_that_is_only_written_down_the_name_does_not_matter(metadata: o
         pytest.param({}, "spec.containers: Required value", id="not even an object"),
     ],
 )
-def test_what_cannot_be_created_is_not_counted(pod: dict[str, Any], words: str) -> None:
+def test_invalid_pod_is_refused_by_capacity(pod: dict[str, Any], words: str) -> None:
     questions = about(A)
 
     with pytest.raises(QuestionError, match=words):
@@ -448,7 +448,7 @@ def test_a_pod_that_is_written_down_as_it_runs_counts_as_a_new_one() -> None:
 # Who waits.
 
 
-def test_where_another_scheduler_decides_the_pods_without_a_node_wait() -> None:
+def test_pods_without_a_node_wait_when_another_scheduler_decides() -> None:
     told = about(A, pods=[a_pod("web").node("a"), a_pod("waits")]).queue()
 
     assert ([item.pod.name for item in told.items], told.deciding) == (["waits"], False)
@@ -474,7 +474,7 @@ SELECTOR = {"matchLabels": {"app": "w"}}
         ),
     ],
 )
-def test_of_a_workload_pods_of_its_template_are_counted(api_version: str, kind: str, spec: dict[str, Any]) -> None:
+def test_capacity_of_a_workload_counts_pods_of_its_template(api_version: str, kind: str, spec: dict[str, Any]) -> None:
     workload = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "w"}, "spec": spec}
 
     fits = about(A, B).capacity_of(workload, 100)
@@ -498,12 +498,12 @@ def test_claims_of_a_stateful_set_are_left_aside_and_that_is_said() -> None:
 
 
 @pytest.mark.parametrize("kind", ["Node", "ConfigMap"])
-def test_what_makes_no_pods_is_not_counted(kind: str) -> None:
+def test_capacity_of_a_kind_without_pods_is_refused(kind: str) -> None:
     with pytest.raises(QuestionError, match=f"not objects of kind '{kind}'"):
         about(A).capacity_of({"apiVersion": "v1", "kind": kind, "metadata": {"name": "x"}}, 10)
 
 
-def test_what_is_wrong_with_a_pod_is_said_under_its_own_name() -> None:
+def test_invalid_pod_is_refused_under_its_own_name() -> None:
     with pytest.raises(QuestionError) as refusal:
         about(A).capacity_of({**written("web"), "spec": {"containers": []}}, 10)
 

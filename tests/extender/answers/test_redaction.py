@@ -18,7 +18,7 @@ def test_the_namespaces_of_an_answer_are_those_of_all_pods_in_it() -> None:
     assert namespaces_in(Preemptions(items=(RECORD,))) == {"shop", "bank"}
 
 
-def test_whoever_may_see_all_gets_the_answer_as_it_is() -> None:
+def test_caller_who_may_see_all_namespaces_gets_the_answer_unchanged() -> None:
     assert redacted(RECORD, {"shop", "bank"}) is RECORD
 
 

@@ -50,7 +50,7 @@ def test_nodes_and_pods_are_written_down(caplog: pytest.LogCaptureFixture) -> No
     assert "Cache mismatch" not in caplog.text
 
 
-def test_what_only_one_side_knows_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_objects_that_only_one_side_knows_are_logged_as_a_cache_mismatch(caplog: pytest.LogCaptureFixture) -> None:
     async def tell() -> None:
         async with a_followed_cluster(node("a")) as (cluster, found):
             cluster.create(PODS, "default", pod("web"))

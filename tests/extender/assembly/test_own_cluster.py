@@ -45,7 +45,7 @@ def test_the_priority_classes_of_every_cluster_are_there() -> None:
     virtual_time.run(tell())
 
 
-def test_what_is_saved_at_the_end_is_what_was_there(tmp_path: Path) -> None:
+def test_cluster_saved_at_the_end_is_restored_with_its_uids(tmp_path: Path) -> None:
     path = tmp_path / "cluster.yaml"
 
     async def first() -> str:
@@ -66,7 +66,7 @@ def test_what_is_saved_at_the_end_is_what_was_there(tmp_path: Path) -> None:
     assert (again["spec"]["nodeName"], again["status"]["phase"]) == ("a", "Running")
 
 
-def test_what_a_killed_process_left_beside_the_file_is_removed(tmp_path: Path) -> None:
+def test_temporary_file_of_a_killed_process_is_removed(tmp_path: Path) -> None:
     leftover, other = tmp_path / ".state.json.4711.tmp", tmp_path / ".other.json.4711.tmp"
     for each in (leftover, other):
         each.write_text("half a sta")
@@ -80,7 +80,7 @@ def test_what_a_killed_process_left_beside_the_file_is_removed(tmp_path: Path) -
     assert (leftover.exists(), other.exists()) == (False, True)
 
 
-def test_what_changes_is_saved_within_a_minute(tmp_path: Path) -> None:
+def test_change_is_saved_within_a_minute(tmp_path: Path) -> None:
     path = tmp_path / "cluster.json"
 
     async def tell() -> list[Object]:

@@ -45,7 +45,7 @@ def test_a_token_is_somebody_or_nobody():
     assert virtual_time.run(ask()) == (ANNA, None)
 
 
-def test_who_asks_is_passed_on_in_full():
+def test_access_review_carries_the_whole_identity_of_the_caller():
     server = reviewer(shop=True)
 
     async def ask() -> list[bool]:

@@ -118,7 +118,7 @@ def test_after_an_outage_a_lost_binding_is_found_or_made() -> None:
     assert server.node_of() == "n1"
 
 
-def test_what_was_certainly_not_sent_fails_at_once() -> None:
+def test_write_that_was_certainly_not_sent_fails_at_once() -> None:
     """
     The pod is free to go elsewhere.
     """
@@ -198,7 +198,7 @@ def test_a_gated_pod_is_refused() -> None:
     assert ending.startswith("CallConflict: ")
 
 
-def test_nothing_is_sent_behind_the_fence() -> None:
+def test_fenced_dispatcher_sends_no_write() -> None:
     """
     Who is no longer the leader must not write.
     """
@@ -226,7 +226,7 @@ def test_a_binding_in_limbo_ends_as_unknown_at_the_fence() -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_whatever_goes_wrong_the_outcome_is_the_servers(seed: int) -> None:
+def test_each_pod_is_bound_once_over_faulty_connections_and_only_the_winner_believes_it(seed: int) -> None:
     """
     Two schedulers bind the same pods to different nodes over bad connections: each pod is bound once, and only one of
     them believes that it did it.
@@ -386,7 +386,7 @@ def test_a_status_patch_that_has_nothing_left_to_say_is_not_sent_again() -> None
     assert server.count("get", "pods") == 1
 
 
-def test_what_is_said_of_a_pod_that_waits_is_not_said_of_one_that_has_a_node() -> None:
+def test_pending_status_is_not_written_to_a_pod_that_has_a_node() -> None:
     server = Server()
     pod = pod_on(server)
     bind(server, pod)

@@ -107,7 +107,7 @@ def test_a_newer_patch_takes_over_what_the_older_one_had_to_say() -> None:
     in_loop(story)
 
 
-def test_of_the_same_condition_and_nomination_the_newer_holds() -> None:
+def test_newest_of_several_nominations_is_written() -> None:
     def story(queue: Queue) -> None:
         queue.add(patch("old", nominate="n1"))
         queue.add(patch("new", nominate=""))
@@ -156,7 +156,7 @@ def test_calls_about_a_pod_wait_for_the_one_under_way() -> None:
 
 
 @pytest.mark.parametrize(("succeeded", "writes"), [(True, True), (False, False)], ids=["written", "refused"])
-def test_what_is_under_way_counts_once_it_is_done(succeeded: bool, writes: bool) -> None:
+def test_finished_call_counts_only_when_it_succeeded(succeeded: bool, writes: bool) -> None:
     """
     A nomination is written; clearing it is a change then, though the pod as it was last seen has none.
     """
@@ -235,7 +235,7 @@ def test_only_so_many_events_wait() -> None:
     in_loop(story)
 
 
-def test_what_nobody_waits_for_any_more_is_not_begun() -> None:
+def test_withdrawn_call_is_not_started() -> None:
     def story(queue: Queue) -> None:
         queue.queue.withdraw(queue.add(BINDING))
         after = queue.add(patch("no room"))
@@ -295,7 +295,7 @@ def test_a_later_patch_takes_the_claim_for_extended_resources_along() -> None:
     assert merged == PatchPodStatus.of(POD, condition("no room"), extended_resource_claim=special("one"))
 
 
-def test_of_two_claims_for_extended_resources_the_later_one_is_written() -> None:
+def test_later_of_two_special_claims_is_written() -> None:
     older, newer = (PatchPodStatus.of(POD, extended_resource_claim=special(name)) for name in ("one", "two"))
 
     assert newer.merged_with(older) == newer

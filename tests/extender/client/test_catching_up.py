@@ -11,7 +11,7 @@ def behind(world: World) -> bool:
 
 
 @both_ways
-def test_what_a_watch_that_lags_has_not_said_yet_is_listed(streams: bool) -> None:
+def test_catching_up_lists_what_a_lagging_watch_has_not_delivered(streams: bool) -> None:
     """
     The watch says nothing of it, nor that it has not. The list that is asked for does.
     """
@@ -33,7 +33,7 @@ def test_what_a_watch_that_lags_has_not_said_yet_is_listed(streams: bool) -> Non
 
 
 @both_ways
-def test_what_has_just_happened_is_waited_for(streams: bool) -> None:
+def test_catching_up_waits_for_the_newest_changes(streams: bool) -> None:
     async def story(world: World) -> None:
         await begin(world)
         for table, name in (("nodes", "n2"), ("pods", "late"), ("pvcs", "c1")):

@@ -176,7 +176,7 @@ def test_closing_the_client_closes_its_transport_and_nothing_goes_out_any_more()
         pytest.param(answer(302, b"", location="https://login.example"), id="a redirection"),
     ],
 )
-def test_what_is_no_kubernetes_never_passes_for_an_answer(given: httpx.Response):
+def test_answer_that_is_not_from_kubernetes_is_refused(given: httpx.Response):
     server = Scripted(given)
 
     error = failure_of(server, lambda client: client.get(PODS))
@@ -210,7 +210,7 @@ def test_a_gzip_bomb_is_given_up_at_the_cap():
         pytest.param("br", b"\x0b\x02\x80{}\x03", id="an encoding that nobody asked for"),
     ],
 )
-def test_what_can_not_be_decompressed_is_no_answer_of_an_api_server(encoding: str, bytes_sent: bytes):
+def test_answer_that_cannot_be_decompressed_is_refused(encoding: str, bytes_sent: bytes):
     async def broken(_: httpx.Request) -> httpx.Response:
         async def body():
             yield bytes_sent
@@ -237,7 +237,7 @@ def test_a_compressed_list_is_read():
     assert json.loads(with_client(Scripted(compressed), lambda client: client.get(PODS))) == OK
 
 
-def test_of_a_write_the_status_decides():
+def test_accepted_write_succeeds_whatever_its_body_says():
     """
     A binding that was accepted is a success, whatever the body says.
     """
@@ -305,7 +305,9 @@ def test_it_is_asked_eleven_times_at_most():
     ],
 )
 @pytest.mark.parametrize("act", [lambda client: client.get(PODS), lambda client: client.create(BINDING, {})])
-def test_nothing_else_is_tried_again(given: httpx.Response | Exception, act: Callable[[Client], Awaitable[bytes]]):
+def test_other_failures_are_not_tried_again(
+    given: httpx.Response | Exception, act: Callable[[Client], Awaitable[bytes]]
+):
     server = Scripted(given)
 
     failure_of(server, act)
@@ -423,7 +425,7 @@ def test_a_refused_token_is_read_again_once_even_for_a_write():
     assert [asked.headers["authorization"] for asked in server.asked] == ["Bearer 0", "Bearer 1"]
 
 
-def test_whoever_is_refused_twice_is_refused():
+def test_second_401_after_renewed_credentials_is_final():
     server = Scripted(refusal(401, "Unauthorized", "Unauthorized"))
 
     error = failure_of(server, lambda client: client.get(PODS), credentials=Renewed())

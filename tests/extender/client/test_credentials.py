@@ -19,7 +19,7 @@ def authorization(credentials: Credentials, now: float = 0.0) -> str | None:
     return virtual_time.run(credentials.identity(now)).authorization
 
 
-def test_nobody_says_nothing_a_token_is_borne_and_a_password_encoded():
+def test_authorization_header_is_absent_bearer_or_basic_by_kind_of_credentials():
     assert authorization(anonymous()) is None
     assert authorization(token(" abc\n")) == "Bearer abc"
     assert authorization(basic_auth("jäger", "pw")) == "Basic asOkZ2VyOnB3"

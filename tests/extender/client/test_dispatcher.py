@@ -76,7 +76,7 @@ def test_a_status_patch_that_waits_is_displaced_by_the_binding() -> None:
     assert server.count("patch", "pods", "status") == 1
 
 
-def test_what_is_submitted_is_performed_in_the_background() -> None:
+def test_submitted_call_is_performed_in_the_background() -> None:
     server = Server()
     pod = pod_on(server)
 
@@ -111,7 +111,7 @@ def test_draining_takes_only_so_long() -> None:
     assert server.run(story) == (False, 5)
 
 
-def test_whoever_still_waits_when_it_ends_is_told() -> None:
+def test_closed_dispatcher_fails_its_waiting_and_running_calls() -> None:
     """
     What is under way may happen yet; what waits will not.
     """

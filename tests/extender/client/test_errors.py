@@ -124,7 +124,7 @@ def test_without_a_status_nobody_speaks_for_an_object(code: int, kind: type[erro
     assert type(errors.from_response(ASKED, code, body)) is kind
 
 
-def test_what_a_proxy_says_stays_on_one_short_line():
+def test_message_of_a_proxy_is_shortened_to_one_plain_line():
     error = errors.from_response(ASKED, 502, b"<html>\n\x1b[31m" + b"x" * 10_000)
 
     assert "\n" not in str(error)

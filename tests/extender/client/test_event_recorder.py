@@ -53,7 +53,7 @@ def test_an_event_says_who_did_what_to_whom() -> None:
     assert shown["metadata"]["name"] == f"p.{1767225600 * 10**9:x}"
 
 
-def test_what_happens_again_becomes_a_series() -> None:
+def test_repeated_event_becomes_a_series() -> None:
     """
     The second is written at once, further ones are counted; the note stays that of the first.
     """
@@ -137,7 +137,7 @@ def test_it_is_not_tried_for_ever() -> None:
     assert server.count("create", "events") == ATTEMPTS
 
 
-def test_what_the_api_server_refuses_is_not_tried_again() -> None:
+def test_refused_event_is_not_tried_again() -> None:
     server = Server(Fault(status(403), verb="create", resource="events", times=None))
 
     async def story(dispatcher: ApiDispatcher) -> None:

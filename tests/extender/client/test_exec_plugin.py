@@ -123,7 +123,7 @@ def test_it_runs_again_when_its_credentials_were_refused_but_once_for_all_who_we
         pytest.param(says(token="canary canary"), "no HTTP header may hold", id="a token of two words"),
     ],
 )
-def test_what_is_wrong_with_it_is_said_in_one_line_without_secrets(
+def test_failing_plugin_is_reported_in_one_line_without_secrets(
     script: str, words: str, plugin: Callable[..., ExecPlugin]
 ):
     with pytest.raises(CredentialsError) as caught:

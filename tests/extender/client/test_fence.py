@@ -59,7 +59,7 @@ async def at(time: float) -> None:
         pytest.param(lambda client: client.delete(f"{PODS}/p"), id="delete"),
     ],
 )
-def test_nothing_is_written_behind_the_fence(write: Callable[[Client], Awaitable[bytes]]) -> None:
+def test_second_write_is_fenced_once_the_lease_is_over(write: Callable[[Client], Awaitable[bytes]]) -> None:
     server = Scripted()
 
     async def act(client: Client) -> ApiError:
@@ -98,7 +98,7 @@ def test_a_second_attempt_is_not_made_behind_it() -> None:
     assert len(server.asked) == 1
 
 
-def test_who_waited_too_long_for_a_turn_does_not_write() -> None:
+def test_write_is_fenced_when_the_lease_ends_while_it_waits_for_its_turn() -> None:
     server = Scripted()
 
     async def act(client: Client) -> None:

@@ -54,7 +54,7 @@ def numbered(number: int) -> bytes:
 # What an answer looks like
 
 
-def test_what_comes_before_the_answer_is_not_the_answer():
+def test_informational_answers_before_the_answer_are_skipped():
     async def hint_first(asked: Asked) -> bool:
         await asked.send(b"HTTP/1.1 103 Early Hints\r\nContent-Encoding: br\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n")
         return await asked.answer()
@@ -113,7 +113,7 @@ def test_trailers_are_no_headers():
         ),
     ],
 )
-def test_what_never_ends_and_is_no_body_is_not_listened_to(flood: bytes):
+def test_endless_head_of_an_answer_is_cut_off(flood: bytes):
     async def pour(asked: Asked) -> bool:
         await asked.send(flood)
         await asyncio.sleep(20)
@@ -151,7 +151,7 @@ def test_a_write_without_a_body_says_so():
     assert b"content-length: 0" in run(update()).lower()
 
 
-def test_nothing_can_be_smuggled_into_the_head():
+def test_line_breaks_in_headers_and_paths_are_refused():
     async def ask(user_agent: str, path: str) -> int:
         async with serve(ok) as server:
             client = Client(Target(server.url), user_agent=user_agent)
@@ -176,7 +176,7 @@ def test_nothing_can_be_smuggled_into_the_head():
         ("https://rancher.example/my clusters/%20/ü", "rancher.example", "/my%20clusters/%20/%C3%BC"),
     ],
 )
-def test_what_a_server_is_called_goes_into_the_head(server: str, authority: str, prefix: str):
+def test_host_and_prefix_are_taken_from_the_url_of_the_server(server: str, authority: str, prefix: str):
     route = Route(server, ssl.create_default_context())
 
     assert (route.authority, route.prefix) == (authority, prefix)
@@ -228,7 +228,7 @@ def test_a_write_is_not_sent_twice_though_its_connection_may_have_been_closed_be
     assert run(ask()) == 2
 
 
-def test_what_nobody_asked_for_answers_nothing():
+def test_unrequested_answer_is_discarded_with_its_connection():
     count = 0
 
     async def say_too_much(asked: Asked) -> bool:
@@ -319,7 +319,7 @@ def test_idle_connections_are_hung_up_after_a_minute():
     assert run(ask()) == (3, 0)
 
 
-def test_whoever_comes_when_all_connections_are_in_use_waits_for_one():
+def test_request_waits_for_a_connection_when_all_are_in_use():
     async def ask() -> tuple[list[int], str, int]:
         release = asyncio.Event()
 
@@ -355,7 +355,7 @@ def test_whoever_comes_when_all_connections_are_in_use_waits_for_one():
     assert connections == 2
 
 
-def test_whoever_gives_up_gives_his_connection_back():
+def test_timed_out_request_releases_its_connection():
     """
     As many as there are connections time out, and there is one for the next.
     """

@@ -71,7 +71,7 @@ def test_another_context_can_be_named(write: Callable[..., Path]):
     assert load([write(config)], "there").server == "http://other"
 
 
-def test_of_several_files_the_first_to_say_something_counts(write: Callable[..., Path]):
+def test_first_of_several_files_that_sets_a_value_counts(write: Callable[..., Path]):
     first = write({"contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}]}, "first")
     second = write(kubeconfig({"server": "https://second"}, {"token": "second"}, contexts=[]), "second")
     third = write(
@@ -269,7 +269,7 @@ EXEC = {"apiVersion": "client.authentication.k8s.io/v1", "command": "x", "intera
         pytest.param({"users": [{"name": "x", "user": {"token": ["canary"]}}]}, "is no kubeconfig", id="wrong type"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line_with_the_file_and_without_secrets(
+def test_malformed_kubeconfig_is_reported_in_one_line_with_its_file_and_without_secrets(
     config: object, words: str, write: Callable[..., Path]
 ):
     path = write(config)

@@ -82,7 +82,7 @@ def test_a_lease_whose_last_renewal_nobody_waited_for_is_given_back_too() -> Non
     story(tell)
 
 
-def test_who_does_not_lead_has_nothing_to_give_back() -> None:
+def test_follower_has_no_lease_to_release() -> None:
     async def tell(server: Server) -> None:
         Replica("first", server).start()
         second = Replica("second", server).start()
@@ -185,7 +185,7 @@ def test_an_answer_that_comes_late_does_not_prolong_the_lease() -> None:
     story(tell)
 
 
-def test_one_who_finds_another_name_in_the_lease_stops_at_once_and_leaves_it() -> None:
+def test_leader_that_finds_another_holder_stops_at_once_and_leaves_the_lease() -> None:
     """
     F32.
     """

@@ -75,7 +75,7 @@ def test_the_last_time_is_that_of_any_form_of_event_and_the_newest_comes_first()
 
 
 @pytest.mark.parametrize("more", [{"number": limits.EVENTS_SHOWN + 1}, {"number": 1, "continue": "here"}])
-def test_of_many_the_newest_are_shown_and_that_there_are_more(more: dict[str, Any]) -> None:
+def test_newest_events_are_shown_with_a_note_that_there_are_more(more: dict[str, Any]) -> None:
     number = more.pop("number")
 
     found = asked(Scripted(listing(*(event("Again", count=number) for _ in range(number)), **more)))

@@ -25,7 +25,7 @@ def test_a_burst_goes_at_once_and_then_so_many_a_second():
     assert taken == pytest.approx([0, 0, 0, 0.5, 1, 1.5])
 
 
-def test_whoever_pauses_may_burst_again_but_no_more_than_before():
+def test_pause_restores_the_burst_and_no_more():
     async def pause() -> list[float]:
         limit = RateLimit(qps=1, burst=2)
         loop = asyncio.get_running_loop()
@@ -41,7 +41,7 @@ def test_whoever_pauses_may_burst_again_but_no_more_than_before():
     assert virtual_time.run(pause()) == pytest.approx([0, 0, 1])
 
 
-def test_those_who_wait_together_come_in_their_order():
+def test_waiting_requests_proceed_in_their_order():
     async def all_together() -> list[tuple[int, float]]:
         limit = RateLimit(qps=10, burst=1)
         came = []
@@ -61,7 +61,7 @@ def test_those_who_wait_together_come_in_their_order():
     assert [time for _, time in came] == pytest.approx([0, 0.1, 0.2, 0.3])
 
 
-def test_whoever_gives_up_gives_the_turn_back():
+def test_cancelled_wait_returns_its_turn():
     async def give_up() -> float:
         limit = RateLimit(qps=1, burst=1)
         await limit.wait()

@@ -99,7 +99,7 @@ def test_a_list_is_told_at_once_and_so_are_events_that_arrive_together() -> None
     assert told == [["a", "z"], ["b", "c"], ["a"]]
 
 
-def test_whoever_is_told_and_fails_is_counted_and_told_the_next_time() -> None:
+def test_failing_listener_is_counted_and_hears_of_the_next_change() -> None:
     """
     F36: no exception of theirs ends the watch.
     """
@@ -137,7 +137,7 @@ def test_an_empty_list_is_told_by_nobody_and_yet_known() -> None:
     assert told == []
 
 
-def test_what_came_before_a_line_that_makes_no_sense_is_told() -> None:
+def test_changes_before_a_malformed_line_are_delivered() -> None:
     told: list[list[str]] = []
     server = Scripted(
         answer(200, pod_list(10)), stream(event("ADDED", pod("a", 11)) + b"{]\n" + event("ADDED", pod("b", 12))), never

@@ -161,7 +161,7 @@ NO_LISTS = [
 
 @both_ways
 @pytest.mark.parametrize("nothing", NO_LISTS)
-def test_what_is_no_list_is_not_an_empty_cluster(nothing: Action, streams: bool) -> None:
+def test_answer_that_is_no_list_does_not_empty_the_cluster(nothing: Action, streams: bool) -> None:
     """
     F64: a proxy answers for the server, with status 200 and nonsense.
     """

@@ -51,7 +51,7 @@ def test_an_event_that_was_missed_is_made_up_for_by_the_next_list(table: str, wh
 
 
 @both_ways
-def test_what_is_said_three_times_is_told_once(streams: bool) -> None:
+def test_event_that_is_sent_three_times_is_delivered_once(streams: bool) -> None:
     """
     F16: duplicate events.
     """

@@ -78,7 +78,7 @@ def asked_in_time(reply: Reply, timeout: float) -> tuple[errors.ApiError, int]:
     return run(create())
 
 
-def test_nothing_was_sent_when_nobody_listens():
+def test_refused_connection_is_unreachable():
     async def create() -> errors.ApiError:
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
@@ -109,7 +109,7 @@ def test_a_write_that_nobody_answers_in_time_may_have_happened():
     assert error.timed_out
 
 
-def test_nothing_was_sent_when_tls_does_not_come_about_in_time():
+def test_tls_handshake_that_times_out_is_unreachable():
     async def create() -> None:
         async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             try:
@@ -337,7 +337,7 @@ def test_a_proxy_that_can_not_reach_the_server_is_an_error_of_the_server():
     assert isinstance(error, errors.ServerError)
 
 
-def test_nothing_was_sent_when_the_proxy_refuses_to_connect():
+def test_refusing_proxy_is_unreachable():
     async def reply(asked: Asked) -> bool:
         return await asked.answer("403 Forbidden", b"")
 

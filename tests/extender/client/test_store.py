@@ -45,7 +45,7 @@ def test_an_object_comes_changes_and_goes() -> None:
 
 
 @pytest.mark.parametrize("version", [pytest.param(5, id="again"), pytest.param(4, id="older")])
-def test_what_is_not_newer_changes_nothing(version: int) -> None:
+def test_version_that_is_not_newer_changes_nothing(version: int) -> None:
     store = holding(ns("a", 5))
     changes = store.put(ns("a", version))
 
@@ -93,7 +93,7 @@ def test_the_end_of_an_object_that_was_never_seen_ends_the_one_before_it() -> No
     assert told(changes) == [("first@5", "")]
 
 
-def test_what_was_deleted_does_not_come_back_with_late_news() -> None:
+def test_deleted_object_does_not_return_with_an_older_version() -> None:
     store = holding(ns("a", 5))
     changes = [*store.remove(gone("a", 7)), *store.put(ns("a", 6))]
 
@@ -109,7 +109,7 @@ def test_the_end_may_come_before_the_beginning() -> None:
     assert store.objects == {}
 
 
-def test_what_was_out_of_sight_of_the_selector_may_come_back() -> None:
+def test_object_returns_when_it_matches_the_selector_again() -> None:
     """
     A selector makes a deletion of an object that changes; the object is the same when it changes back.
     """

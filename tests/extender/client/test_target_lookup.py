@@ -102,7 +102,7 @@ def test_the_proxy_of_the_environment_is_used(tmp_path: Path):
         (IN_CLUSTER, "token is missing: mount a token"),
     ],
 )
-def test_whoever_finds_nothing_is_told_what_to_do(environ: dict[str, str], words: str, tmp_path: Path):
+def test_missing_configuration_is_refused_with_advice(environ: dict[str, str], words: str, tmp_path: Path):
     with pytest.raises(CredentialsError, match=words):
         find_target(environ, home=tmp_path, service_account=tmp_path)
 
@@ -152,7 +152,7 @@ def test_over_tls_the_server_is_told_who_the_caller_is(
     assert not caplog.records
 
 
-def test_nothing_is_withheld_from_who_has_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+def test_no_warning_is_logged_without_credentials(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     find_target({}, file=write(tmp_path / "f", "http://127.0.0.1:8001"))
 
     assert not caplog.records

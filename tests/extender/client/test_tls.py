@@ -57,7 +57,7 @@ def test_a_server_of_the_authority_is_believed(authority: Authority, server_file
     assert len(ask(server_files, Tls(ca=Pem(text=authority.certificate.read_bytes()))).asked) == 1
 
 
-def test_whatever_is_in_the_bundle_is_believed_though_it_leads_to_nobody_else(server_files: CertificateFiles):
+def test_any_certificate_of_the_bundle_is_trusted_as_an_anchor(server_files: CertificateFiles):
     """
     As Go does it: an intermediate authority, or a server's own certificate, is enough.
     """
@@ -87,7 +87,7 @@ def test_a_server_may_bear_the_name_that_the_kubeconfig_gives(authority: Authori
     assert len(server.asked) == 1
 
 
-def test_nobody_looks_at_the_certificate_when_told_not_to(stranger: Authority):
+def test_insecure_target_accepts_any_certificate(stranger: Authority):
     assert len(ask(stranger.sign("x", "DNS:x"), Tls(insecure=True)).asked) == 1
 
 

@@ -49,7 +49,7 @@ def test_lines_come_whole_however_the_bytes_come():
     assert watched.error is None
 
 
-def test_what_arrived_together_can_be_taken_together():
+def test_lines_that_arrive_together_form_one_batch():
     watched = Watched(Scripted(stream(b"1\n2\n3\n", 1.0, b"4\n5", 1.0, b"6\n")))
 
     assert watched.batches == [[b"1", b"2", b"3"], [b"4"], [b"56"]]
@@ -207,7 +207,7 @@ def test_leaving_ends_the_watch():
     assert virtual_time.run(read_one())
 
 
-def test_what_the_reader_raises_is_the_readers():
+def test_exception_of_the_reader_passes_through_and_closes_the_watch():
     body = Endless()
 
     async def begin(_: httpx.Request) -> httpx.Response:

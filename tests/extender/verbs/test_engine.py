@@ -252,7 +252,7 @@ def test_a_pod_that_is_not_known_yet_is_not_bound() -> None:
     assert writes.calls == []
 
 
-def test_of_two_pods_for_the_last_room_the_first_one_gets_it() -> None:
+def test_last_room_goes_to_the_first_of_two_pods() -> None:
     ready, writes = live_verbs(ASKED, make_pod("second").req(cpu=1))
 
     asyncio.run(ready.bind("asked", "default", "default/asked", "a"))
@@ -263,7 +263,7 @@ def test_of_two_pods_for_the_last_room_the_first_one_gets_it() -> None:
     assert writes.calls == [BindPod("default", "asked", "default/asked", "a")] * 2
 
 
-def test_who_asks_for_the_last_room_while_another_is_being_bound_does_not_get_it() -> None:
+def test_second_pod_is_refused_while_the_last_room_is_being_bound() -> None:
     ready, _ = live_verbs(ASKED, make_pod("second").req(cpu=1))
 
     async def both() -> list[BaseException | None]:
@@ -285,7 +285,7 @@ def test_without_a_uid_nothing_is_bound() -> None:
     assert writes.calls == []
 
 
-def test_what_the_api_server_refuses_is_told() -> None:
+def test_refusal_of_the_api_server_is_passed_on() -> None:
     ready, writes = live_verbs(ASKED)
     writes.fail(BindPod, CallConflict('pod asked is already assigned to node "b"'))
 
@@ -451,7 +451,7 @@ def test_nominated_pods_count_on_nodes_that_the_caller_describes() -> None:
 # Nodes in full.
 
 
-def test_what_the_caller_says_of_a_node_goes_before_what_we_know() -> None:
+def test_nodes_of_the_caller_override_known_nodes_for_one_call() -> None:
     """
     And is forgotten with the question; the pods on it are those we know.
     """

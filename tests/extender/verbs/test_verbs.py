@@ -118,7 +118,7 @@ def test_a_node_asked_about_twice_has_one_answer() -> None:
     assert (result.kept, result.failed) == ([1, 3], {"a": "full"})
 
 
-def test_nothing_asked_nothing_answered() -> None:
+def test_filter_without_nodes_keeps_none() -> None:
     assert filtered(make_framework(Refuses("Filter")), nodes("a")) == FilterResult(range(0))
 
 
@@ -186,7 +186,7 @@ def test_a_negative_weight_makes_no_negative_score() -> None:
         pytest.param(make_framework(PreScores("A", fwk.SKIP)), id="all skip"),
     ],
 )
-def test_where_nobody_scores_all_get_nothing(framework: Framework) -> None:
+def test_nodes_score_zero_without_score_plugins(framework: Framework) -> None:
     assert prioritized(framework, nodes("a", "b"), "a", "b") == [0, 0]
 
 
@@ -335,7 +335,7 @@ def test_a_node_is_dropped_where_nothing_helps() -> None:
     assert chosen(snapshot, {"small": ["a"], "vital": ["c"]}) == {}
 
 
-def test_who_never_preempts_gets_nothing() -> None:
+def test_pod_that_never_preempts_gets_no_victims() -> None:
     assert chosen(FULL, {"n": ["a", "b"]}, PREEMPTOR.preemption_policy("Never")) == {}
 
 
@@ -387,7 +387,7 @@ def test_violations_of_budgets_are_counted_by_us(allowed: int, violations: int) 
     assert result["n"].num_pdb_violations == violations
 
 
-def test_who_has_a_budget_is_reprieved_first() -> None:
+def test_victim_with_a_budget_is_reprieved_first() -> None:
     pods = [pod("web", priority=1).label(app="web"), pod("high", priority=5)]
     snapshot = make_snapshot(node("n"), pods=pods, objects=[budget(0)])
 
@@ -410,5 +410,5 @@ def test_a_victim_named_twice_is_one_victim() -> None:
     assert uids(chosen(snapshot, {"n": ["a", "a"]})) == {"n": ["a", "c"]}
 
 
-def test_nothing_to_choose_from() -> None:
+def test_preempt_without_candidates_chooses_none() -> None:
     assert chosen(FULL, {}) == {}

@@ -40,7 +40,7 @@ def test_a_lack_is_what_is_requested_beyond_what_is_free() -> None:
     assert advice.lacks(0) == (Lack(resource="cpu", asks="2", free="1500m", short="500m"),)
 
 
-def test_what_a_nominated_pod_of_the_same_or_a_higher_priority_will_take_is_not_free() -> None:
+def test_room_nominated_to_a_pod_of_equal_or_higher_priority_is_not_free() -> None:
     cache = make_cache(make_node("a").capacity(cpu=4))
     first = make_pod("first").req(cpu=3).priority(5).obj()
     nominations = Nominations({"a": ((cache.nominate(first), first),)})

@@ -161,6 +161,6 @@ def test_explaining_changes_nothing() -> None:
         ),
     ],
 )
-def test_of_other_pods_there_is_one_sentence(told: Explanation, sentence: str) -> None:
+def test_pod_that_does_not_wait_is_explained_in_one_sentence(told: Explanation, sentence: str) -> None:
     assert told.summary == sentence
     assert (told.message, told.waterfall, told.fixes) == ("", (), ())

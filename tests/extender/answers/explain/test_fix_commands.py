@@ -102,7 +102,7 @@ def test_an_api_server_that_applies_the_patch_has_the_changed_pod(after: dict[st
     assert of(patched["spec"]).spec == then.spec
 
 
-def test_of_a_patch_other_containers_are_no_part() -> None:
+def test_patch_leaves_other_containers_out() -> None:
     """
     The scheduler does not know their environment, which a patch must leave alone.
     """
@@ -147,7 +147,7 @@ def test_the_command_changes_what_makes_the_pod(owner: dict[str, Any], patch: di
     assert shlex.split(command_of(of(HARD, **owner), patch)) == words
 
 
-def test_what_is_tried_has_a_name_and_a_class_of_its_own() -> None:
+def test_tried_objects_have_a_name_and_a_priority_class_of_their_own() -> None:
     made, pod = objects_to_try(make_pod("web").priority(7).node("a").req(cpu=1).obj())
 
     assert (made["kind"], made["value"]) == ("PriorityClass", 7)

@@ -312,7 +312,7 @@ WEB = make_pod("web-9").label(app="web")
         pytest.param([], [], WEB, [], id="no node at all"),
     ],
 )
-def test_what_would_let_the_pod_in(
+def test_fixes_name_each_change_that_opens_nodes(
     cluster: list[NodeBuilder], running: list[PodBuilder], pod: PodBuilder, expected: list[tuple[str, str, int]]
 ) -> None:
     assert told(cluster, running, pod) == expected
@@ -568,7 +568,7 @@ def test_asking_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_what_is_told_is_what_the_scheduler_would_find(seed: int) -> None:
+def test_each_fix_opens_exactly_the_nodes_that_the_scheduler_finds(seed: int) -> None:
     """
     Whatever the cluster: the pod, changed as the fix says, fits on as many nodes, and on these.
     """

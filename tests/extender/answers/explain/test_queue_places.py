@@ -173,7 +173,7 @@ def test_a_gated_pod_says_by_whom() -> None:
     assert told.wakes_on == (WakesOn(event="UnschedulablePod/UpdatePodLabel", plugins=("Gate",)),)
 
 
-def test_what_is_to_be_tried_anyhow_waits_for_nothing() -> None:
+def test_activated_pod_waits_for_no_event() -> None:
     clocked = ClockedQueue()
     info = clocked.refused(a_pod("again"), "Fit")
     clocked.queue.activate([info.pod])

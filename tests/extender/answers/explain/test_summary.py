@@ -91,7 +91,7 @@ def test_a_plugin_is_named_once_whenever_it_refused() -> None:
         ),
     ],
 )
-def test_what_preemption_would_do_is_said(pod: PodBuilder, end: str) -> None:
+def test_summary_says_what_preemption_would_do(pod: PodBuilder, end: str) -> None:
     snapshot = make_snapshot(*nodes("a"), pods=[make_pod("p").req(cpu=2).node("a")])
 
     assert sentence(snapshot, pod) == f"It does not fit on the only node: NodeResourcesFit refuses it{end}"
@@ -152,7 +152,7 @@ def test_a_nominated_pod() -> None:
     )
 
 
-def test_what_keeps_anything_from_being_decided() -> None:
+def test_summary_says_why_nothing_can_be_decided() -> None:
     assert (
         sentence(make_snapshot(), make_pod()) == "Nothing can be decided about it: no nodes available to schedule pods."
     )

@@ -181,7 +181,7 @@ def test_a_gang_fits_after_the_moves_in_one_rack() -> None:
 # What stays.
 
 
-def test_nobody_is_lost_and_nobody_protected_is_touched() -> None:
+def test_plan_moves_no_protected_unowned_daemon_or_terminating_pod() -> None:
     stays = [
         make_pod("bare").req(cpu=1).node("a").obj(),
         running("daemon", "a", 1, kind="DaemonSet"),
@@ -211,7 +211,7 @@ def test_nobody_is_lost_and_nobody_protected_is_touched() -> None:
         ),
     ],
 )
-def test_what_the_eviction_api_would_refuse_is_no_move(budgets: list[PodDisruptionBudget], why: str) -> None:
+def test_plan_makes_no_move_that_the_eviction_api_would_refuse(budgets: list[PodDisruptionBudget], why: str) -> None:
     pods = (labelled("web", "a", 1, app="web"),)
     answer = ask(cluster(node("a", 2), node("b", 1), pods=pods, pdbs=budgets), written("new", 2))
 

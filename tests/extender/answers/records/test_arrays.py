@@ -72,7 +72,7 @@ def test_a_reason_a_node_is_too_much() -> None:
     assert np.logical_or.reduce([kept.mask(bits) for _, bits in kept.reasons]).all()
 
 
-def test_what_prefilter_said_of_all_nodes() -> None:
+def test_pre_filter_refusal_of_all_nodes_is_kept_once() -> None:
     snapshot, nodes = a_snapshot(3)
     nobody = Rows.of(snapshot, np.zeros(0, np.intp))
     kept = keep_verdicts(Findings(nobody, fwk.accept(0), fwk.unresolvable("never").by("Volumes")), nodes)
@@ -104,7 +104,7 @@ def test_the_chosen_node_comes_first_then_the_best_and_of_equals_the_first() -> 
 
 
 @given(st.lists(st.integers(-(2**40), 2**40) | st.sampled_from([0, 7]), min_size=2, max_size=60))
-def test_of_many_nodes_the_best_are_kept(total: list[int]) -> None:
+def test_best_of_many_nodes_are_kept(total: list[int]) -> None:
     snapshot, _ = a_snapshot(len(total))
     chosen = max(reversed(range(len(total))), key=total.__getitem__)
 

@@ -36,7 +36,7 @@ def read(path: Path) -> list[object]:
     return [*RecordsFile(path).read()]
 
 
-def test_what_was_decided_outlives_the_process(tmp_path: Path) -> None:
+def test_records_outlive_the_process(tmp_path: Path) -> None:
     path = tmp_path / "records"
 
     async def tell() -> None:
@@ -115,7 +115,7 @@ def test_a_file_that_is_too_long_is_written_anew(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["records"]
 
 
-def test_of_a_file_that_is_written_anew_calls_go_first(tmp_path: Path) -> None:
+def test_calls_are_dropped_first_when_the_file_is_rewritten(tmp_path: Path) -> None:
     """
     Whoever may call the verbs could push out everything else.
     """
@@ -140,7 +140,7 @@ def test_of_a_file_that_is_written_anew_calls_go_first(tmp_path: Path) -> None:
     virtual_time.run(tell())
 
 
-def test_what_a_killed_process_left_beside_the_file_is_removed(tmp_path: Path) -> None:
+def test_temporary_file_of_a_killed_process_is_removed(tmp_path: Path) -> None:
     path = tmp_path / "records"
     (tmp_path / ".records.4711.tmp").write_bytes(b"half of a rec")
     (tmp_path / ".records.bak.4711.tmp").touch()
@@ -188,7 +188,7 @@ def test_a_file_that_cannot_be_used_is_refused_at_the_start(tmp_path: Path, plac
         RecordsFile(path).read()
 
 
-def test_of_what_was_written_several_times_the_last_counts() -> None:
+def test_last_of_several_versions_of_a_record_counts() -> None:
     records = Records()
     records.restore(
         [attempt(7, "p", "old"), preemption(7, "a"), attempt(3), attempt(7, "p", "new"), preemption(7, "a", "b")]
@@ -207,7 +207,7 @@ def test_more_than_may_be_kept_is_not_restored() -> None:
     assert [each.record.id for each in records.attempts()] == [5, 4]
 
 
-def test_nobody_else_reads_the_file(tmp_path: Path) -> None:
+def test_file_is_readable_by_its_owner_only(tmp_path: Path) -> None:
     """
     It names pods of all namespaces.
     """

@@ -70,7 +70,7 @@ def test_scores_are_kept_only_where_there_was_a_choice() -> None:
     story(tell)
 
 
-def test_of_a_crowd_only_some_scores_are_kept() -> None:
+def test_scores_are_kept_of_a_limited_number_of_attempts_a_second() -> None:
     """
     Within a second: those of the next second are kept again.
     """
@@ -95,7 +95,7 @@ def test_of_a_crowd_only_some_scores_are_kept() -> None:
     story(tell)
 
 
-def test_of_a_crowd_only_some_verdicts_are_kept() -> None:
+def test_verdicts_are_kept_of_a_limited_number_of_attempts_a_second() -> None:
     """
     Of the others what was said, and how many nodes were looked at.
     """
@@ -254,7 +254,7 @@ def test_a_preemption_is_kept_with_its_victims_and_the_nodes_that_lost() -> None
     story(tell)
 
 
-def test_of_a_crowd_of_preemptions_only_some_keep_the_nodes_that_lost() -> None:
+def test_losing_nodes_are_kept_of_a_limited_number_of_preemptions_a_second() -> None:
     """
     The chosen node is kept of all, with its victims and what they held.
     """
@@ -278,7 +278,7 @@ def test_of_a_crowd_of_preemptions_only_some_keep_the_nodes_that_lost() -> None:
     story(tell)
 
 
-def test_who_preempted_a_pod() -> None:
+def test_preemption_is_found_by_its_victim() -> None:
     async def tell() -> None:
         records = Records()
         scheduling = Scheduling(records)
@@ -353,7 +353,7 @@ def _owned(pod: Pod) -> Pod:
 # News.
 
 
-def test_whoever_waits_for_news_gets_them() -> None:
+def test_waiting_readers_are_woken_by_a_new_record() -> None:
     async def tell() -> None:
         records = Records()
         scheduling = Scheduling(records)

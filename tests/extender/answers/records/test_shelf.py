@@ -118,7 +118,7 @@ steps = st.one_of(
 
 @settings(max_examples=examples(150), deadline=None)
 @given(st.lists(steps, max_size=60))
-def test_whatever_comes_stays_within_the_limits(taken: list[tuple[str, int, int]]) -> None:
+def test_any_sequence_of_records_stays_within_the_limits(taken: list[tuple[str, int, int]]) -> None:
     """
     And is measured rightly: what is counted is what there is.
     """

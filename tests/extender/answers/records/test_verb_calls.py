@@ -62,7 +62,7 @@ def test_a_filter_that_was_answered_before_any_node_was_looked_at() -> None:
     assert [(step.reasons[0].reason, step.left) for step in answer.waterfall] == [(answer.message, 0)]
 
 
-def test_of_scores_that_were_asked_for_the_best_are_kept() -> None:
+def test_best_scores_of_a_prioritize_call_are_kept() -> None:
     records = Records()
     small = make_pod("small").req(cpu="100m")
     scored(engine(records, LOW.node("b")), small.obj(), node_names=["b", "a", "c"])
@@ -74,7 +74,7 @@ def test_of_scores_that_were_asked_for_the_best_are_kept() -> None:
     assert 10 > answer.scores[1].total > answer.scores[2].total == 0
 
 
-def test_of_many_nodes_only_the_best_are_kept() -> None:
+def test_only_the_best_of_many_nodes_are_kept() -> None:
     records = Records()
     many = [f"unknown-{number}" for number in range(1000)]
     scored(engine(records), ASKED.obj(), node_names=[*many, "b", "a"])
@@ -100,7 +100,7 @@ def asked_to_preempt(records: Records) -> Verbs:
     return asked
 
 
-def test_who_would_have_to_go_is_kept_although_nobody_has_been_chosen() -> None:
+def test_candidates_are_kept_before_a_node_is_chosen() -> None:
     records = Records()
     asked_to_preempt(records)
 
@@ -150,7 +150,7 @@ def test_a_promise_on_a_node_that_nobody_asked_about_names_no_victims() -> None:
     assert len(made.candidates) == 2
 
 
-def test_nothing_is_kept_of_a_question_about_no_node_that_helps() -> None:
+def test_preempt_call_without_a_helpful_node_keeps_no_preemption() -> None:
     records = Records()
     asyncio.run(engine(records).preempt(ASKED.obj(), {"nowhere": MetaVictims.of((), 0)}))
 

@@ -62,7 +62,7 @@ def test_every_node_is_filled_up() -> None:
     )
 
 
-def test_nobody_is_evicted_for_them() -> None:
+def test_capacity_counts_without_evicting_any_pod() -> None:
     cluster = cluster_of([node("a", 4)], [make_pod("p").req(cpu=3).node("a")])
 
     assert fitting(cluster, make_pod().req(cpu=1).priority(1000).obj()).fits == 1

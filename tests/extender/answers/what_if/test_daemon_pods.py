@@ -45,7 +45,7 @@ def places(answer: WhatIf) -> dict[str, str]:
     return {each.pod.name: each.node for each in answer.placements}
 
 
-def test_what_a_daemon_set_takes_is_not_left_for_others() -> None:
+def test_daemon_pod_takes_its_room_on_a_new_node_before_other_pods() -> None:
     about = cluster(of_daemon_set(make_pod("agent-x").req(cpu=1).node("n1")), make_pod("large").req(cpu=4).obj())
 
     answer = ask(about, new_node())

@@ -44,7 +44,7 @@ def test_a_gang_that_fits_is_placed_whole() -> None:
     assert "PodGroup default/train would be scheduled as a whole." in answer.summary
 
 
-def test_of_a_gang_that_does_not_fit_nobody_is_placed_and_the_answer_says_who_lacks_what() -> None:
+def test_gang_that_does_not_fit_is_placed_nowhere_and_the_answer_says_what_it_lacks() -> None:
     answer = ask(cluster(node("a", cpu=2), node("b", cpu=1)), pod_group("train", 4), *map(member, range(4)))
     assert set(places(answer).values()) == {""}
     group = only_group(answer)

@@ -295,7 +295,7 @@ def test_a_pod_has_the_priority_that_admission_gives_it(
         ),
     ],
 )
-def test_what_admission_refuses_is_refused_where_the_classes_are_known(spec: dict[str, Any], why: str) -> None:
+def test_admission_refuses_an_unknown_class_where_the_classes_are_known(spec: dict[str, Any], why: str) -> None:
     has_class = make_pod("has").node("n").priority(77).obj()
     has_class = replaced(has_class, spec=replaced(has_class.spec, priority_class_name="of-a-pod"))
 
@@ -362,7 +362,7 @@ def test_what_admission_refuses_is_refused_where_the_classes_are_known(spec: dic
         ),
     ],
 )
-def test_what_is_wrong_is_refused_in_words(written: dict[str, Any], why: str) -> None:
+def test_malformed_manifest_is_refused_with_the_reason(written: dict[str, Any], why: str) -> None:
     with pytest.raises(ManifestError) as refusal:
         taken(cluster("n"), [written])
 
@@ -419,7 +419,7 @@ def test_a_namespace_that_does_not_exist_is_refused_as_the_api_server_does(writt
     apply_manifests(cluster("n", namespaces=[Namespace(metadata=ObjectMeta(name="labelled"))]), [lost], TrialRegistry())
 
 
-def test_nothing_is_taken_in_when_anything_is_wrong() -> None:
+def test_no_object_is_taken_when_one_of_them_is_wrong() -> None:
     about = cluster("n")
     with pytest.raises(ManifestError):
         taken(about, [pod("fine"), {"apiVersion": "example.com/v1", "kind": "Whatever", "metadata": {"name": "x"}}])

@@ -123,14 +123,14 @@ def spoilt(obj: dict[str, Any], chance: random.Random) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("obj", OBJECTS, ids=[obj["kind"] for obj in OBJECTS])
-def test_what_is_not_spoilt_is_taken_in(obj: dict[str, Any]) -> None:
+def test_valid_manifest_of_each_kind_is_taken(obj: dict[str, Any]) -> None:
     cluster = Cluster.of(ClusterState(nodes=[make_node("n").capacity(cpu=4, pods=10).obj()]))
 
     assert what_if(cluster, Configuration(), WhatIfRequest(create=[CLASS, obj]), TrialRegistry).is_complete
 
 
 @pytest.mark.parametrize("obj", OBJECTS, ids=[obj["kind"] for obj in OBJECTS])
-def test_what_is_spoilt_is_taken_in_or_refused(obj: dict[str, Any]) -> None:
+def test_randomly_spoilt_manifest_is_taken_or_refused_with_a_reason(obj: dict[str, Any]) -> None:
     chance = random.Random(obj["kind"])
     cluster = Cluster.of(ClusterState(nodes=[make_node("n").capacity(cpu=4, pods=10).obj()]))
     taken = refused = 0

@@ -61,7 +61,7 @@ def test_a_node_that_is_not_there_takes_nothing() -> None:
     )
 
 
-def test_of_many_only_some_are_named() -> None:
+def test_only_twenty_of_many_pods_are_named() -> None:
     answer = ask(*(written(f"fixed-{number}", 0, "n1") for number in range(25)))
 
     assert answer.summary.count("names node n1 itself") == 20

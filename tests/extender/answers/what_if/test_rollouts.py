@@ -84,7 +84,7 @@ def test_fewer_replicas_are_pods_that_go() -> None:
     assert (answer.summary, answer.placements) == ("default/web-a would be deleted, since fewer are wanted.", ())
 
 
-def test_who_goes_first_is_missed_least() -> None:
+def test_pods_are_removed_in_the_order_of_the_controller() -> None:
     """
     A pod without a node, then one that is not ready, then a cheap one, then one of a crowded node, then the youngest.
     """
@@ -146,7 +146,7 @@ def test_a_number_that_is_not_written_stays_as_it_is() -> None:
     assert ask(cluster([4], pod("web-a", "n1"), pod("web-b", "n1")), written).summary == "Nothing would change."
 
 
-def test_what_the_template_says_as_before_changes_nothing() -> None:
+def test_unchanged_template_changes_nothing() -> None:
     about = cluster([4], pod("web-a", "n1", "1000m"))
 
     assert ask(about, workload(1)).summary == "Nothing would change."
@@ -217,7 +217,7 @@ def test_a_stateful_set_replaces_from_the_last_on_under_the_same_names() -> None
         (workload(1, 2, paused=True), "it is paused"),
     ],
 )
-def test_where_nobody_replaces_pods_the_answer_says_so(changed: dict[str, Any], why: str) -> None:
+def test_answer_says_why_a_controller_does_not_replace_pods(changed: dict[str, Any], why: str) -> None:
     kind = changed["kind"]
     made = pod("web-a", "n1")
     if kind == "ReplicaSet":
@@ -231,7 +231,7 @@ def test_where_nobody_replaces_pods_the_answer_says_so(changed: dict[str, Any], 
     assert answer.notes[-1] == f"{kind} default/web: these pods stay as they are: {why}"
 
 
-def test_what_admission_adds_is_no_change_of_the_template() -> None:
+def test_additions_by_admission_are_no_change_of_the_template() -> None:
     made = pod("web-a", "n1")
     sidecar = {"name": "proxy", "image": "registry.example/proxy:1"}
     volume = {"name": "kube-api-access-x", "projected": {}}

@@ -57,7 +57,7 @@ SELECTOR = {"selector": {"matchLabels": {"app": "x"}}}
     ],
     ids=lambda value: value["kind"] if isinstance(value, dict) else "",
 )
-def test_what_an_api_server_would_refuse_is_refused_in_its_words(obj: dict[str, Any], paths: list[str]) -> None:
+def test_unknown_fields_are_refused_in_the_words_of_an_api_server(obj: dict[str, Any], paths: list[str]) -> None:
     """
     Of kinds that our own API does not serve, the pods are known.
     """

@@ -100,7 +100,7 @@ NO_ROOM = (
         ),
     ],
 )
-def test_what_holds_and_what_does_not(then: dict[str, Any], failed: list[tuple[str, str]]) -> None:
+def test_failed_expectations_are_reported(then: dict[str, Any], failed: list[tuple[str, str]]) -> None:
     """
     Seven pods of one core, and three nodes of two.
     """
@@ -129,7 +129,9 @@ def test_what_holds_and_what_does_not(then: dict[str, Any], failed: list[tuple[s
         ),
     ],
 )
-def test_who_has_to_go(then: dict[str, Any], failed: list[tuple[str, str]]) -> None:
+def test_evictions_and_preemptions_are_checked_against_the_rule(
+    then: dict[str, Any], failed: list[tuple[str, str]]
+) -> None:
     """
     What is there runs before anything else happens, and its budgets are reckoned from that.
     """
@@ -155,7 +157,7 @@ def test_budgets_are_reckoned_when_their_pods_run() -> None:
     assert verify(rule, [], [], Configuration(), TrialRegistry).unmet == []
 
 
-def test_who_is_replaced_by_its_controller_is_not_evicted() -> None:
+def test_pod_replaced_by_its_controller_does_not_count_as_evicted() -> None:
     """
     A rollout of two pods, with room for one more at a time.
     """
@@ -172,7 +174,7 @@ def test_without_a_when_it_is_about_the_cluster_as_it_is() -> None:
     assert failures({"placed": 2, "pending": 1}, given=given) == []
 
 
-def test_who_waits_gets_the_room_of_a_new_node() -> None:
+def test_pending_pod_gets_the_room_of_a_new_node() -> None:
     given = {"nodes": {"cpu": 2}, "objects": [workload(replicas=3)]}
     node = {
         "apiVersion": "v1",
@@ -205,7 +207,7 @@ def test_who_waits_gets_the_room_of_a_new_node() -> None:
         ),
     ],
 )
-def test_what_is_no_rule_is_refused_with_its_place(document: object, why: str) -> None:
+def test_malformed_rule_is_refused_with_its_place(document: object, why: str) -> None:
     with pytest.raises(DecodeError) as refusal:
         read_rule(document)
 

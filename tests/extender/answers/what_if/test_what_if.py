@@ -207,7 +207,7 @@ def test_a_pod_that_came_along_may_have_to_go_again() -> None:
     assert answer.placements[2].message == "it is evicted and not recreated (no owner)"
 
 
-def test_who_was_refused_hears_of_room_that_comes_later() -> None:
+def test_refused_pod_is_retried_when_room_appears() -> None:
     """
     The first pod fits only beside the second, which is less important and comes later.
     """
@@ -222,7 +222,7 @@ def test_who_was_refused_hears_of_room_that_comes_later() -> None:
     assert places(answer)["follower"] == places(answer)["leader"] != ""
 
 
-def test_who_waits_for_victims_on_their_way_out_gets_their_room() -> None:
+def test_nominated_pod_gets_the_room_of_terminating_victims() -> None:
     victim = make_pod("victim").req(cpu=2).node("n").terminating().obj()
     gone = Condition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
     victim = replaced(victim, status=replaced(victim.status, conditions=[gone]))
@@ -258,7 +258,7 @@ def test_devices_are_given_out_one_by_one() -> None:
     assert answer.placements[1].message.startswith("0/2 nodes are available: 2 cannot allocate all claims.")
 
 
-def test_who_has_to_go_gives_his_devices_back() -> None:
+def test_evicted_pod_releases_its_devices() -> None:
     """
     The claim was for a device of the first node; it can be one of the second then.
     """
@@ -300,7 +300,7 @@ def test_devices_for_extended_resources_are_given_out_one_by_one() -> None:
     assert answer.placements[2].message.startswith("0/2 nodes are available: 2 cannot allocate all claims.")
 
 
-def test_who_has_to_go_gives_his_devices_for_extended_resources_back() -> None:
+def test_evicted_pod_releases_the_devices_of_its_extended_resources() -> None:
     """
     With the claim that the scheduler made for them: it makes another one for the next node.
     """
@@ -331,7 +331,7 @@ def test_who_has_to_go_gives_his_devices_for_extended_resources_back() -> None:
     ]
 
 
-def test_what_an_earlier_attempt_has_left_of_devices_for_extended_resources_is_deleted_first() -> None:
+def test_leftover_special_claim_of_an_earlier_attempt_is_deleted_first() -> None:
     """
     As the scheduler does at the pod's next attempt.
     """
@@ -584,7 +584,7 @@ def test_a_pod_that_can_never_use_the_room_it_makes_stops_making_it() -> None:
     assert {each.pod.name: each.node for each in simulation.placements} == {"web": "", "b": "n"}
 
 
-def test_who_runs_out_of_steps_says_so() -> None:
+def test_answer_is_incomplete_when_the_steps_run_out() -> None:
     about = cluster(node("n", 8))
     request = WhatIfRequest(create=[written(f"p{number}") for number in range(6)])
 
@@ -703,7 +703,7 @@ def test_nodes_that_cannot_be_added(wanted: list[NodesLike], words: str) -> None
         ask(cluster(node("a")), add_nodes=wanted)
 
 
-def test_whoever_adds_nodes_is_told_whether_pending_pods_would_fit() -> None:
+def test_answer_about_new_nodes_says_how_many_pending_pods_would_fit() -> None:
     """
     Without asking: nobody adds nodes for their own sake.
     """

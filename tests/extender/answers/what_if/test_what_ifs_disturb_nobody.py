@@ -36,7 +36,7 @@ KEEP = PodDisruptionBudget(
 )
 
 
-def test_what_is_asked_changes_nothing_while_decisions_go_on() -> None:
+def test_what_ifs_do_not_change_the_decisions_made_beside_them() -> None:
     """
     Pods come, are decided about, push others out and go; questions are answered in between.
     """

@@ -113,7 +113,7 @@ def a_short_time() -> dict[str, Any]:
         pytest.param(says_json({"NodeNames": ["b", "x"]}), {}, 'extender "URL" claims a filtered node "x" which is not found in the input node list', id="unknown node"),
     ],
 )  # fmt: skip
-def test_whatever_a_server_does_wrong_is_one_error_in_upstreams_words(
+def test_misbehaving_server_gives_one_error_in_upstreams_words_without_a_second_request(
     write: Writes, options: dict[str, Any], error: str
 ) -> None:
     said, served = asked(write, **options)
@@ -124,7 +124,7 @@ def test_whatever_a_server_does_wrong_is_one_error_in_upstreams_words(
     assert len(served.requests) == 1  # nothing is asked twice
 
 
-def test_nobody_listens() -> None:
+def test_refused_connection_is_an_extender_error() -> None:
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{bound.getsockname()[1]}"

@@ -105,7 +105,7 @@ def test_extenders_that_cannot(options: dict[str, Any], error: str) -> None:
         ),
     ],
 )
-def test_what_works_with_kube_scheduler_works_with_a_warning(
+def test_extender_that_kube_scheduler_accepts_is_accepted_with_a_warning(
     options: dict[str, Any], warning: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     extender = Extender(**options)

@@ -96,7 +96,7 @@ def test_victims_that_are_not_believed(value: Any, error: str) -> None:
     assert error in str(caught.value)
 
 
-def test_who_is_not_asked_to_filter_lets_all_pass() -> None:
+def test_extender_without_filter_verb_passes_all_nodes() -> None:
     nodes = [make_node("a").obj()]
 
     filtered = asyncio.run(answering({"Error": "no"}, filter_verb="").filter(make_pod().obj(), nodes))
@@ -104,7 +104,7 @@ def test_who_is_not_asked_to_filter_lets_all_pass() -> None:
     assert (filtered.nodes, filtered.failed, filtered.failed_and_unresolvable) == (nodes, {}, {})
 
 
-def test_who_has_no_verb_for_it_is_not_asked() -> None:
+def test_extender_without_a_verb_is_not_called_for_it() -> None:
     cache = make_cache(make_node("a"))
 
     with pytest.raises(ExtenderError, match="unexpected empty bindVerb in extender"):

@@ -102,7 +102,7 @@ def test_amounts_finer_than_a_thousandth_are_rounded_up():
     assert spec["containers"][0]["resources"]["requests"] == {"cpu": "1m"}
 
 
-def test_what_a_pod_asks_for_as_a_whole_is_completed():
+def test_requests_of_a_pod_come_from_its_containers_and_then_from_its_limits():
     """
     Requests that were left out come from the containers, and else from the limits of the pod.
     """

@@ -83,7 +83,7 @@ async def test_two_runs_on_a_settled_cluster_write_nothing() -> None:
         assert registry.store.resource_version == version
 
 
-def test_what_one_object_does_to_a_controller_does_not_stop_it(caplog: pytest.LogCaptureFixture) -> None:
+def test_failing_object_does_not_stop_the_controller(caplog: pytest.LogCaptureFixture) -> None:
     @story
     async def run() -> None:
         registry = empty_registry()
@@ -104,7 +104,7 @@ def test_what_one_object_does_to_a_controller_does_not_stop_it(caplog: pytest.Lo
     assert "indigestible" in str(failures[0].exc_info)
 
 
-def test_who_is_overtaken_by_changes_looks_at_everything_anew(caplog: pytest.LogCaptureFixture) -> None:
+def test_controller_that_was_overtaken_by_changes_reads_everything_again(caplog: pytest.LogCaptureFixture) -> None:
     """
     More happens at once than the store remembers; what was deleted meanwhile is noticed, too.
     """

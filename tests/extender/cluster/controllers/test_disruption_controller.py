@@ -241,7 +241,7 @@ async def test_evictions_spend_the_budget_and_new_pods_fill_it_up() -> None:
 
 
 @story
-async def test_what_was_announced_to_a_pod_that_stays_is_taken_back_after_two_minutes() -> None:
+async def test_disruption_target_of_a_pod_that_stays_is_withdrawn_after_two_minutes() -> None:
     async with moving() as registry:
         add_node(registry, "a")
         add_pod(registry, "x", node="a")

@@ -197,7 +197,7 @@ async def test_a_class_that_waits_provisions_where_the_scheduler_says() -> None:
 
 
 @story
-async def test_nothing_is_made_for_a_class_without_a_provisioner_or_one_that_is_not_there() -> None:
+async def test_no_volume_is_made_for_a_class_without_provisioner_or_a_missing_class() -> None:
     async with moving() as registry:
         add_class(registry, "static", STATIC)
         add_claim(registry, "one", storage_class="static")

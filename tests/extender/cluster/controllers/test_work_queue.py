@@ -18,7 +18,7 @@ def test_a_key_named_twice_is_looked_at_once() -> None:
     assert virtual_time.run(main()) == ["b", "a", "0"]
 
 
-def test_of_several_wishes_for_later_the_earliest_counts() -> None:
+def test_earliest_of_several_delays_of_a_key_counts() -> None:
     async def main() -> list[tuple[str, float]]:
         queue: WorkQueue[str] = WorkQueue(Random(1))
         queue.add_after("a", 9)
@@ -30,7 +30,7 @@ def test_of_several_wishes_for_later_the_earliest_counts() -> None:
     assert virtual_time.run(main()) == [("a", 5), ("b", 20)]
 
 
-def test_who_waits_is_woken_by_a_new_key() -> None:
+def test_waiting_consumer_is_woken_by_a_new_key() -> None:
     async def main() -> str:
         queue: WorkQueue[str] = WorkQueue(Random(1))
         queue.add_after("late", 100)

@@ -67,7 +67,7 @@ def test_a_pod_stays_what_it_was(registry: ObjectRegistry) -> None:
     assert found == given
 
 
-def test_what_was_written_by_hand_is_completed(registry: ObjectRegistry) -> None:
+def test_handwritten_object_is_completed_with_defaults(registry: ObjectRegistry) -> None:
     report = seed(registry, [pod(spec={"priority": 7, "nodeName": "a"}, status={"phase": "Running"})])
 
     found = registry.get(PODS, "default", "web")
@@ -83,7 +83,7 @@ def test_what_was_written_by_hand_is_completed(registry: ObjectRegistry) -> None
     ]
 
 
-def test_what_names_no_namespace_is_in_default(registry: ObjectRegistry) -> None:
+def test_object_without_namespace_goes_into_default(registry: ObjectRegistry) -> None:
     given = pod()
     del given["metadata"]["namespace"]
 
@@ -115,7 +115,7 @@ def test_namespaces_and_classes_that_a_dump_lacks_are_made(registry: ObjectRegis
     assert (made["value"], made["preemptionPolicy"]) == (9, "Never")
 
 
-def test_what_is_wrong_is_told_and_left_out(registry: ObjectRegistry) -> None:
+def test_invalid_objects_are_reported_and_left_out(registry: ObjectRegistry) -> None:
     items = [
         pod("Bad_Name"),
         pod("typed", spec={"nodeName": 7}),

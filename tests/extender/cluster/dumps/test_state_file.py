@@ -221,7 +221,7 @@ def test_a_name_that_says_no_format_is_refused(tmp_path: Path) -> None:
         pytest.param("kind: " + "[" * 3000, "", id="too deep"),
     ],
 )
-def test_what_cannot_be_read_is_said_in_one_line(tmp_path: Path, data: str | bytes, message: str) -> None:
+def test_unreadable_state_file_is_refused_in_one_line(tmp_path: Path, data: str | bytes, message: str) -> None:
     path = file_with(tmp_path, data)
 
     with pytest.raises(StateFileError) as raised:

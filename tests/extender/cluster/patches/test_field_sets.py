@@ -29,7 +29,7 @@ def test_the_operations_are_those_of_sets_of_paths(first, second):
 
 
 @given(SETS, SETS)
-def test_what_lies_below_a_field_goes_with_it(first, second):
+def test_difference_of_sets_removes_everything_below_a_removed_field(first, second):
     gone = members(second)
 
     left = members(field_sets.without(first, second))

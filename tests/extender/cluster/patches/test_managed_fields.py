@@ -60,7 +60,7 @@ def labelled(obj, **labels):
     return {**obj, "metadata": {**obj["metadata"], "labels": labels}}
 
 
-def test_who_creates_a_pod_owns_its_labels_and_its_spec_but_not_its_status():
+def test_creator_of_a_pod_owns_its_labels_and_spec_and_not_its_status():
     created = write(None, pod())
 
     assert entries_of(created) == [
@@ -133,7 +133,7 @@ def test_who_creates_a_pod_owns_its_labels_and_its_spec_but_not_its_status():
         ),
     ],
 )
-def test_what_the_creator_owns(resource, obj, fields):
+def test_creator_owns_the_fields_of_each_kind(resource, obj, fields):
     obj, _ = api_types.read(resource, obj)
 
     created = write(None, obj, resource=resource)
@@ -181,7 +181,7 @@ def test_an_owner_of_nothing_is_forgotten():
     assert entries_of(cleared) == entries_of(live)
 
 
-def test_what_somebody_else_changed_is_theirs():
+def test_changed_field_belongs_to_the_manager_that_changed_it():
     live = write(None, labelled(pod(), app="x", tier="web"))
 
     changed = write(live, labelled(live, app="x", tier="db"), manager="other", now=NOON + timedelta(minutes=1))

@@ -244,7 +244,7 @@ def test_apply_needs_a_manager_and_others_no_force() -> None:
     )
 
 
-def test_what_is_applied_may_be_wrong_in_two_ways_at_once() -> None:
+def test_first_error_of_a_doubly_invalid_apply_is_reported() -> None:
     body = {"apiVersion": "v1", "kind": "Pod", "metadata": None, "spec": {"overhead": {"cpu": "9" * 99}}}
 
     code, status = patch(make_api(), patch_types.APPLY, body, query="?fieldManager=me")
@@ -287,7 +287,7 @@ def test_a_patch_that_leaves_the_schema_is_refused() -> None:
     assert 'strict decoding error: unknown field "spec.colour"' in refused["message"]
 
 
-def test_nothing_is_patched_into_being() -> None:
+def test_patch_of_a_missing_object_is_404() -> None:
     code, status = patch(make_api(), patch_types.MERGE, {"metadata": {"labels": {"x": "y"}}})
 
     assert (code, status["message"]) == (404, 'pods "a" not found')
@@ -347,7 +347,7 @@ def test_a_patch_of_the_status_keeps_the_fields_of_a_pod_in_order() -> None:
     assert patched["status"]["conditions"][0]["reason"] == "Unschedulable"
 
 
-def test_what_a_patch_changes_in_a_spec_is_read_and_completed() -> None:
+def test_patched_spec_is_decoded_and_unknown_fields_are_dropped() -> None:
     api = make_api()
     add_pod(api, "a")
 

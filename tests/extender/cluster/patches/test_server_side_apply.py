@@ -83,7 +83,7 @@ def test_an_object_comes_into_being():
     ]
 
 
-def test_what_is_no_longer_applied_goes():
+def test_field_that_is_no_longer_applied_is_removed():
     live = applied(
         None, deployment(replicas=2, paused=True, **template({"name": "a", "image": "i", "tty": True}, {"name": "b"}))
     )
@@ -94,7 +94,7 @@ def test_what_is_no_longer_applied_goes():
     assert obj["spec"]["template"]["spec"]["containers"] == [{"name": "a", "image": "i", "resources": {}}]
 
 
-def test_what_another_applies_too_stays():
+def test_field_that_another_manager_applies_stays():
     live = applied(None, deployment(replicas=2, paused=True))
     live = applied(live, deployment(paused=True), "other")
 
@@ -104,7 +104,7 @@ def test_what_another_applies_too_stays():
     assert {entry["manager"] for entry in obj["metadata"]["managedFields"]} == {"me", "other"}
 
 
-def test_what_nobody_ever_applied_stays():
+def test_field_that_was_never_applied_stays():
     live = applied(None, deployment(replicas=2))
     live = updated(live, {**live, "spec": {**live["spec"], "minReadySeconds": 5}})
 
@@ -253,7 +253,7 @@ def test_status_is_applied_to_the_status_only():
         ),
     ],
 )
-def test_what_does_not_fit_is_refused(obj, message):
+def test_object_that_does_not_fit_its_schema_is_refused(obj, message):
     status = refusal(lambda: applied(None, obj))
 
     assert (status.code, status.message) == (500, message)
@@ -273,7 +273,7 @@ def test_what_does_not_fit_is_refused(obj, message):
         ),
     ],
 )
-def test_what_is_no_applied_object_is_refused(obj, message):
+def test_object_of_another_kind_or_version_is_refused(obj, message):
     status = refusal(lambda: applied(None, obj))
 
     assert (status.code, status.message) == (400, message)
@@ -326,7 +326,7 @@ def views(draw):
 
 
 @given(views(), views(), views())
-def test_what_was_applied_last_holds_and_may_be_applied_again(mine, theirs, mine_now):
+def test_last_applied_values_hold_and_may_be_applied_again(mine, theirs, mine_now):
     live = applied(applied(None, mine), theirs, "other", force=True)
 
     obj = applied(live, mine_now, force=True)
@@ -338,7 +338,7 @@ def test_what_was_applied_last_holds_and_may_be_applied_again(mine, theirs, mine
 
 
 @given(views(), views(), views())
-def test_who_stops_applying_takes_only_their_own_along(mine, theirs, mine_now):
+def test_manager_that_stops_applying_removes_only_its_own_fields(mine, theirs, mine_now):
     alone = applied(applied(None, theirs, "other"), mine_now, force=True)
     live = applied(applied(applied(None, mine), theirs, "other", force=True), mine_now, force=True)
 

@@ -65,7 +65,7 @@ def test_a_comparison_tells_what_came_went_and_changed(old, new):
 
 
 @given(THINGS, THINGS)
-def test_what_is_applied_is_there_and_nothing_else_is_lost(live, applied):
+def test_merged_value_has_all_applied_members_and_loses_none(live, applied):
     merged = typed_values.merge(THING, live, applied)
 
     gained, lost = typed_values.compare(THING, applied, merged), typed_values.compare(THING, live, merged)

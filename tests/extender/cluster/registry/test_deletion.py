@@ -159,9 +159,7 @@ def test_preconditions_name_the_very_object(place: str) -> None:
     ("policy", "finalizers"),
     [("Foreground", ["foregroundDeletion"]), ("Orphan", ["orphan"]), ("Background", None)],
 )
-def test_what_shall_become_of_dependents_is_left_to_the_garbage_collector(
-    policy: str, finalizers: list[str] | None
-) -> None:
+def test_dependents_are_left_to_the_garbage_collector_by_finalizer(policy: str, finalizers: list[str] | None) -> None:
     api = make_api()
     ask(api, "POST", REPLICA_SETS, replica_set("r"))
 

@@ -190,7 +190,7 @@ def test_the_body_names_the_pod() -> None:
     assert (code, status["message"]) == (400, "name in URL does not match name in Eviction object")
 
 
-def test_who_is_not_there_cannot_be_evicted() -> None:
+def test_eviction_of_a_missing_pod_is_404() -> None:
     code, status = evict(make_api())
 
     assert (code, status["message"]) == (404, 'pods "a" not found')

@@ -140,7 +140,7 @@ def test_another_pod_of_the_name_is_not_bound() -> None:
         ),
     ],
 )
-def test_what_is_no_binding_is_refused(body: dict[str, Any], code: int, message: str) -> None:
+def test_invalid_binding_is_refused(body: dict[str, Any], code: int, message: str) -> None:
     api = make_api()
     add_pod(api, "a")
 

@@ -26,7 +26,7 @@ def test_a_created_object_is_answered_as_it_is_stored() -> None:
     assert created["metadata"]["managedFields"][0]["manager"] == "kubectl"
 
 
-def test_what_only_the_server_may_say_is_dropped_from_what_is_created() -> None:
+def test_server_owned_fields_of_a_created_object_are_replaced() -> None:
     api = make_api()
     body = pod("a")
     body["metadata"] |= {
@@ -84,7 +84,7 @@ def test_names_are_generated_without_clashing() -> None:
         ({"metadata": {}}, 422, 'Pod "" is invalid: metadata.name: Required value: name or generateName is required'),
     ],
 )
-def test_what_cannot_be_created_is_refused(change: dict[str, Any], code: int, message: str | None) -> None:
+def test_invalid_object_is_not_created(change: dict[str, Any], code: int, message: str | None) -> None:
     refused, status = ask(make_api(), "POST", PODS_PATH, pod("a") | change)
 
     assert refused == code
@@ -482,7 +482,7 @@ def test_fields_of_a_feature_that_was_switched_off_stay_where_they_are() -> None
     assert (code, updated["spec"]["extendedResourceName"]) == (200, "example.com/other")
 
 
-def test_of_very_many_errors_the_first_thousand_are_reported() -> None:
+def test_first_thousand_of_many_errors_are_reported() -> None:
     code, refusal = ask(make_api(), "POST", PODS_PATH, pod("a", tolerations=[{"operator": "Equal"}] * 2000))
 
     assert (code, len(refusal["details"]["causes"])) == (422, 1000)

@@ -46,7 +46,7 @@ UNRECOGNIZED = (
         ("POST", "/version", 405, "the server does not allow this method on the requested resource"),
     ],
 )
-def test_where_there_is_nothing(method: str, path: str, code: int, message: str) -> None:
+def test_unknown_path_is_answered_with_a_not_found_status(method: str, path: str, code: int, message: str) -> None:
     refused, status = ask(make_api(), method, path)
 
     assert (refused, status["kind"], status["code"], status["message"]) == (code, "Status", code, message)
@@ -69,14 +69,14 @@ def test_where_there_is_nothing(method: str, path: str, code: int, message: str)
         ),
     ],
 )
-def test_what_is_no_json_is_told_so(body: bytes, message: str) -> None:
+def test_malformed_json_is_refused_with_its_position(body: bytes, message: str) -> None:
     code, status = ask(make_api(), "POST", PODS_PATH, body)
 
     assert code == 400
     assert status["message"] == UNRECOGNIZED + message
 
 
-def test_what_is_nested_without_end_is_told_so() -> None:
+def test_deeply_nested_json_is_refused() -> None:
     for body in (b"[" * 100_000, b'{"a":' * 100_000 + b"1" + b"}" * 100_000):
         code, status = ask(make_api(), "POST", PODS_PATH, body)
 

@@ -117,7 +117,7 @@ def test_json_is_what_most_callers_get(accept):
 
 
 @pytest.mark.parametrize("accept", [PROTOBUF, f"{PROTOBUF},application/json;q=0.5"])
-def test_who_asks_for_protobuf_gets_it(accept):
+def test_protobuf_is_served_when_accepted(accept):
     media_type, body = answer_at("/openapi/v2", accept)
 
     assert media_type == "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"

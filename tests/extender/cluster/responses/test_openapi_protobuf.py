@@ -160,6 +160,6 @@ def test_it_is_the_same_document():
     assert read == without_empty_lists(orjson.loads(in_json[1]))
 
 
-def test_what_it_cannot_say_is_not_left_out():
+def test_unsupported_field_raises_instead_of_being_dropped():
     with pytest.raises(KeyError, match="externalDocs"):
         openapi_protobuf.encoded({"swagger": "2.0", "externalDocs": {"url": "https://example.com"}})

@@ -354,7 +354,7 @@ def printed(resource, obj, **more):
         ),
     ],
 )
-def test_what_is_printed(resource, obj, cells):
+def test_table_cells_of_each_kind_are_printed_as_kubectl_shows_them(resource, obj, cells):
     assert printed(resource, obj) == cells
 
 
@@ -373,7 +373,7 @@ def test_what_is_printed(resource, obj, cells):
         pytest.param({}, {}, "<unknown>", id="of no known type"),
     ],
 )
-def test_where_a_service_is_reached_from_outside(spec, status, address):
+def test_external_ip_of_a_service_is_taken_from_spec_or_load_balancer(spec, status, address):
     assert printed(api_resources.SERVICES, {"spec": spec, "status": status})["External-IP"] == address
 
 

@@ -40,7 +40,7 @@ def test_every_resource_and_subresource_has_a_type():
 @pytest.mark.parametrize(
     "kind", [("", "v1", "Container"), ("core", "v1", "Pod"), ("meta", "v1", "Status"), ("", "v2", "Pod")], ids="/".join
 )
-def test_what_is_no_kind_is_not_found(kind):
+def test_unknown_kind_is_not_found(kind):
     assert api_types.find(*kind) is None
 
 
@@ -101,6 +101,6 @@ def test_how_lists_are_merged(all_structs, kind, name, key, strategy):
     assert (field.patch_key, field.patch_strategy) == (key, strategy)
 
 
-def test_nothing_is_empty_by_accident():
+def test_zero_value_of_a_pod_keeps_only_required_fields():
     assert api_types.lookup("", "v1", "Pod").zero() == {"metadata": {}, "spec": {"containers": None}, "status": {}}
     assert Field(Scalar(Kind.STRING)).presence is Presence.OMIT

@@ -45,7 +45,7 @@ def read_pod(**spec):
 
 
 @pytest.mark.parametrize("body", ANSWERED)
-def test_what_a_real_server_wrote_comes_back_as_it_is(body):
+def test_objects_recorded_from_a_real_server_round_trip_unchanged(body):
     """
     Every field is known, nothing is lost or added, and the order of the fields is that of the server.
     """
@@ -239,7 +239,7 @@ def test_a_count_or_share_of_the_wrong_type():
     )
 
 
-def test_what_is_no_object_has_no_kind():
+def test_list_has_no_kind_and_is_refused_as_a_real_server_does():
     with pytest.raises(
         JsonError, match="couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value"
     ) as refusal:

@@ -155,7 +155,7 @@ def test_a_percentage():
         ),
     ],
 )
-def test_what_a_message_says(api_version, kind, message, said):
+def test_message_is_decoded_to_its_json_form(api_version, kind, message, said):
     assert protobuf_objects.parse(body(api_version, kind, message)) == {"kind": kind, "apiVersion": api_version, **said}
 
 
@@ -178,7 +178,7 @@ def test_what_a_message_says(api_version, kind, message, said):
         (body("v1", "Namespace", field(1, field(8, field(1, 1 << 60)))), "a time beyond all bounds"),
     ],
 )
-def test_what_is_no_message_is_refused(data, why):
+def test_malformed_message_is_refused(data, why):
     with pytest.raises(ValueError, match=why):
         protobuf_objects.parse(data)
 
@@ -190,12 +190,12 @@ def test_what_is_no_message_is_refused(data, why):
         ("", "Pod", r"""Object 'apiVersion' is missing in 'runtime.TypeMeta{APIVersion:"", Kind:"Pod"}'"""),
     ],
 )
-def test_what_does_not_say_what_it_is_is_refused(api_version, kind, why):
+def test_message_without_kind_or_version_is_refused(api_version, kind, why):
     with pytest.raises(ValueError, match=re.escape(why)):
         protobuf_objects.parse(body(api_version, kind, b""))
 
 
-def test_what_does_not_say_what_it_is_is_what_was_expected():
+def test_message_without_type_is_read_as_the_expected_kind():
     assert protobuf_objects.parse(body("", "", field(1, field(1, "n"))), "v1", "Node") == {
         "kind": "Node", "apiVersion": "v1", "metadata": {"name": "n"},
     }  # fmt: skip
@@ -213,7 +213,7 @@ def test_an_object_with_everything_is_read_as_it_was(kind):
 
 
 @given(st.binary(max_size=60))
-def test_nothing_else_is_ever_raised(data):
+def test_arbitrary_bytes_raise_nothing_but_value_error(data):
     for kind in (b"", NAMESPACE[:23], DEPLOYMENT[:29]):
         try:
             protobuf_objects.parse(kind + data)

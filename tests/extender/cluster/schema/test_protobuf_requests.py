@@ -54,7 +54,7 @@ def post(api, path, data):
 
 
 @pytest.mark.parametrize(("path", "data"), CREATED)
-def test_what_a_go_client_sends_is_served(path, data):
+def test_message_of_a_go_client_creates_its_object(path, data):
     answer = post(make_api()[1], path, data)
 
     assert answer.status == 201

@@ -37,7 +37,7 @@ def test_micro_times_keep_six_digits():
         ("2026-02-20T10:00:00Zx", 'parsing time "2026-02-20T10:00:00Zx": extra text: "x"'),
     ],
 )
-def test_what_is_no_time_is_refused(text, refusal):
+def test_malformed_time_is_refused_in_gos_words(text, refusal):
     with pytest.raises(TimeError) as error:
         read_time(text)
 

@@ -49,7 +49,7 @@ def test_an_event_goes_an_hour_after_it_was_last_written() -> None:
     told(story)
 
 
-def test_those_who_watch_hear_that_it_goes() -> None:
+def test_watchers_are_told_of_an_expired_event() -> None:
     async def story(store: ObjectStore) -> None:
         write(store, "once")
         changes = store.follow([EVENTS], store.resource_version)
@@ -96,7 +96,7 @@ def test_the_oldest_of_very_many_go_sooner(monkeypatch: pytest.MonkeyPatch) -> N
     told(story)
 
 
-def test_nothing_is_missed_when_changes_come_faster_than_they_are_remembered() -> None:
+def test_all_events_expire_when_changes_outrun_the_history() -> None:
     async def story(store: ObjectStore) -> None:
         for number in range(50):
             write(store, f"e{number}")

@@ -200,7 +200,7 @@ def test_a_version_to_come_is_too_large(path: str) -> None:
         ("labelSelector=a%20in%20b", 400, "unable to parse requirement: found 'b' expected: '('"),
     ],
 )
-def test_what_contradicts_itself_is_refused_in_upstreams_words(query: str, code: int, message: str) -> None:
+def test_contradictory_list_options_are_refused_in_upstreams_words(query: str, code: int, message: str) -> None:
     refused, status = ask(make_api(), "GET", f"/api/v1/pods?{query}")
 
     assert (refused, status["message"]) == (code, message)

@@ -138,7 +138,7 @@ def test_a_cursor_that_is_overtaken_says_so() -> None:
         cursor.take()
 
 
-def test_what_has_happened_can_be_undone_for_a_reader() -> None:
+def test_earlier_version_can_be_read() -> None:
     store = ObjectStore()
     fill(store, 3)
     then = store.resource_version

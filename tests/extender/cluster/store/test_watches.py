@@ -34,7 +34,7 @@ def watched(
 
 
 @pytest.mark.parametrize("version", ["", "0"])
-def test_who_does_not_say_where_to_begin_is_shown_what_is_there(version: str) -> None:
+def test_watch_without_a_version_begins_with_the_existing_objects(version: str) -> None:
     api = make_api()
     add_pod(api, "b")
     add_pod(api, "a")
@@ -63,7 +63,7 @@ def test_a_watch_from_a_version_tells_every_change_after_it() -> None:
     assert versions == sorted(set(versions))
 
 
-def test_what_enters_or_leaves_the_selection_is_added_or_deleted() -> None:
+def test_object_that_enters_or_leaves_the_selection_is_added_or_deleted() -> None:
     api = make_api()
     add_pod(api, "a")
 
@@ -233,7 +233,7 @@ def test_a_watch_that_names_no_end_lasts_between_half_an_hour_and_an_hour() -> N
     assert MIN_WATCH_SECONDS <= virtual_time.run(story()) <= 2 * MIN_WATCH_SECONDS
 
 
-def test_who_reads_too_slowly_is_cut_off() -> None:
+def test_watcher_that_reads_too_slowly_is_cut_off() -> None:
     api = make_api(history=10)
 
     async def story() -> list[Any]:

@@ -82,7 +82,7 @@ def errors_of_change(resource, before, after, subresource=""):
         (RESOURCE_SLICES, {"spec": SLICE}),
     ],
 )
-def test_what_is_fine_is_fine_and_stays_so(resource, fields):
+def test_valid_object_is_accepted_on_create_and_update(resource, fields):
     assert errors_of(resource, **fields) == []
     assert errors_of_change(resource, fields, fields) == []
 
@@ -240,7 +240,7 @@ def test_what_is_fine_is_fine_and_stays_so(resource, fields):
         ),
     ],
 )
-def test_what_is_refused(resource, fields, errors):
+def test_invalid_field_is_refused(resource, fields, errors):
     assert errors_of(resource, **fields) == errors
 
 
@@ -328,7 +328,7 @@ def test_services_have_stricter_names():
         (PERSISTENT_VOLUME_CLAIMS, {"spec": CLAIM}, {"spec": {**CLAIM, "volumeName": "v"}}, []),
     ],
 )
-def test_what_may_not_change(resource, before, after, errors):
+def test_immutable_field_is_refused_when_changed(resource, before, after, errors):
     assert errors_of_change(resource, before, after) == errors
 
 
@@ -412,7 +412,7 @@ def near(key, zone="a"):
         pytest.param({"spec": NFS}, True, id="nothing any more"),
     ],
 )
-def test_where_a_volume_can_be_reached_from_changes_in_name_only(after, is_refused):
+def test_node_affinity_of_a_volume_may_change_only_to_current_label_names(after, is_refused):
     errors = errors_of_change(PERSISTENT_VOLUMES, near("failure-domain.beta.kubernetes.io/zone"), after)
 
     assert any("nodeAffinity" in error and "field is immutable" in error for error in errors) is is_refused

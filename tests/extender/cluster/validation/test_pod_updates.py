@@ -71,7 +71,7 @@ def in_zone(*expressions):
         ),
     ],
 )
-def test_what_may_change(before, after):
+def test_mutable_field_may_change(before, after):
     assert said(pod(**before), pod(**after)) == []
 
 
@@ -129,7 +129,7 @@ def test_what_may_change(before, after):
         ),
     ],
 )
-def test_what_may_not_change(before, after, errors):
+def test_immutable_field_is_refused_when_changed(before, after, errors):
     assert said(pod(**before), pod(**after)) == errors
 
 
@@ -230,7 +230,7 @@ def test_the_claim_for_extended_resources(status, errors):
     assert said(old, new, "status") == errors
 
 
-def test_what_ended_stays_ended():
+def test_terminated_container_cannot_run_again():
     old = pod(restartPolicy="Never")
     new = copy.deepcopy(old)
     old["status"]["containerStatuses"] = [{"name": "c", "state": {"terminated": {"exitCode": 0}}}]

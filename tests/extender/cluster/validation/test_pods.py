@@ -150,7 +150,7 @@ def test_containers_and_volumes(spec, error):
         pytest.param(container(imagePullPolicy="x"), id="when images are pulled"),
     ],
 )
-def test_what_neither_scheduling_nor_an_answer_reads_is_taken_as_it_is(spec):
+def test_fields_that_scheduling_does_not_read_are_not_validated(spec):
     """
     A real API server refuses each of these: a known difference.
     """
@@ -369,7 +369,7 @@ def test_a_base_for_names_may_end_in_a_dash():
     )
 
 
-def test_where_a_pod_is_sent():
+def test_target_of_a_binding_must_be_a_node():
     def said(target):
         return list(
             map(str, validation.validate_create(api_resources.BINDINGS, {"metadata": {"name": "p"}, "target": target}))

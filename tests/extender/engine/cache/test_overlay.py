@@ -120,7 +120,7 @@ def test_after_any_requests_a_snapshot_is_as_if_its_request_were_the_first(chanc
         assert without_image_counts(seen(snapshot)) == without_image_counts(seen(fresh))
 
 
-def test_of_two_nodes_with_one_name_the_last_counts() -> None:
+def test_last_of_two_nodes_with_one_name_counts() -> None:
     """
     The faces do not let that through.
     """

@@ -62,7 +62,7 @@ def test_labels(event: ClusterEvent, label: str) -> None:
         pytest.param((NODE, ALL), (ANY, ALL), False, id="anything happened: the queue sees to that"),
     ],
 )
-def test_who_hears_of_an_event(
+def test_incoming_event_matches_a_registered_event_that_covers_it(
     registered: tuple[EventResource, ActionType], incoming: tuple[EventResource, ActionType], heard: bool
 ) -> None:
     assert ClusterEvent(*registered).matches(ClusterEvent(*incoming)) is heard

@@ -80,7 +80,7 @@ def test_events_say_what_may_help() -> None:
         pytest.param(dict, "dict is none: derive the class from fwk.EachNodeFilterPlugin", id="a class"),
     ],
 )
-def test_what_is_no_function_of_a_pod_and_a_node_is_refused_with_the_fix(wrong, words: str) -> None:
+def test_wrong_signature_is_refused_with_the_fix(wrong, words: str) -> None:
     with pytest.raises(TypeError, match="@node_filter") as error:
         fwk.node_filter(wrong)
 

@@ -41,7 +41,7 @@ def test_the_deadline_is_kept() -> None:
         polled(ready_at=100, within=5)
 
 
-def test_what_the_question_raises_ends_the_waiting() -> None:
+def test_exception_of_the_condition_ends_the_polling() -> None:
     def fails() -> bool:
         raise ValueError("never")
 

@@ -84,7 +84,7 @@ def test_a_requirement_goes_from_all_terms() -> None:
     assert kept is not None and kept.node_affinity is not None and kept.node_affinity.preferred
 
 
-def test_what_was_not_asked_for_cannot_be_dropped() -> None:
+def test_dropping_an_absent_demand_leaves_the_pod_unchanged() -> None:
     pod = make_pod().obj()
 
     assert without_node_affinity(pod, NodeSelectorRequirement(key="a", operator="Exists")) == pod

@@ -119,7 +119,7 @@ class Cluster:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_what_is_known_is_what_a_search_would_find(seed: int) -> None:
+def test_remembered_allocation_equals_that_of_a_search(seed: int) -> None:
     rng = random.Random(seed)
     cluster = Cluster()
     for number in range(40):
@@ -144,7 +144,7 @@ def test_only_nodes_whose_pools_have_changed_are_searched_again() -> None:
     assert cluster.found(wanting("second")) == ["d0", "d1", "d0"]
 
 
-def test_nothing_is_known_of_other_slices_classes_nodes_or_contents() -> None:
+def test_remembered_allocation_is_not_used_for_other_slices_classes_nodes_or_contents() -> None:
     cluster = Cluster()
     cluster.found(wanting("first"))
 

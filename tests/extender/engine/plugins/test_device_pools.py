@@ -136,7 +136,7 @@ def test_a_pool_with_two_devices_of_one_name_is_invalid() -> None:
         ),
     ],
 )
-def test_where_an_allocation_can_be_used(slices: list[ResourceSlice], selector: str) -> None:
+def test_allocation_selects_the_nodes_that_reach_all_its_devices(slices: list[ResourceSlice], selector: str) -> None:
     """
     The allocation says which nodes can reach all of its devices.
     """

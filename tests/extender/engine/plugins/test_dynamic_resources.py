@@ -361,7 +361,7 @@ def test_a_list_of_alternatives_is_refused_while_its_gate_is_off() -> None:
 
 
 @pytest.mark.parametrize("gate", ["DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"])
-def test_what_drivers_say_of_devices_counts_only_while_the_gates_are_on(gate: str) -> None:
+def test_binding_conditions_of_devices_count_only_while_both_gates_are_on(gate: str) -> None:
     """
     Both are needed: the conditions, and the status that has them.
     """

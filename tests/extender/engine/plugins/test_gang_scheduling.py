@@ -130,7 +130,7 @@ def test_a_gang_whose_group_is_gone_is_an_error_and_is_tried_again() -> None:
         pytest.param(make_pod_group("h"), False, id="another group"),
     ],
 )
-def test_what_may_complete_a_gang(new: Pod | PodGroup, helps: bool) -> None:
+def test_hint_queues_a_member_when_its_gang_may_be_completed(new: Pod | PodGroup, helps: bool) -> None:
     resource = fwk.EventResource.POD_GROUP if isinstance(new, PodGroup) else fwk.EventResource.POD
     (hint,) = [each.hint for each in a_scene().plugin.events_to_register() if each.event.resource is resource]
     assert hint is not None

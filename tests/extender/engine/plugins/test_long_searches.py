@@ -103,7 +103,7 @@ def claim(name: str, *requests: Manifest, **more: Any) -> ResourceClaim:
         pytest.param(BROKEN, True, id="one that fails there"),
     ],
 )
-def test_what_is_deferred(expression: str, in_thread: bool) -> None:
+def test_expensive_search_is_deferred_to_a_thread_with_the_same_result(expression: str, in_thread: bool) -> None:
     snapshot = snapshot_of(*slices([["a100"]] * 3 + [["b100"]] * 3), claim("c", exactly(1, **selecting(expression))))
     pod = pod_with("c")
 

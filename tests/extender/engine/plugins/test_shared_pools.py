@@ -144,7 +144,7 @@ def allocations(
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_what_earlier_searches_leave_changes_nothing(seed: int) -> None:
+def test_remembered_results_of_earlier_searches_change_no_allocation(seed: int) -> None:
     rng = random.Random(seed)
     slices = Slices([one for number in range(6) for one in a_pool(rng, f"p{number}")])
     known, followed, held = KnownContents(), AllocatedDevices(), list[ResourceClaim]()
@@ -190,7 +190,7 @@ def is_known(
     return known.of(allocator).on(node, slices.pools_for(node)) is not None
 
 
-def test_what_one_node_found_in_pools_for_all_nodes_the_others_know() -> None:
+def test_result_in_pools_for_all_nodes_is_remembered_for_every_node() -> None:
     slices, known, followed = shared_pools(3), KnownContents(), AllocatedDevices()
     allocator = Allocator([make_claim("c", exactly())], CLASSES, slices, followed.held_by([]), Matches())
     pools = slices.pools_for(NODES[0])

@@ -348,7 +348,7 @@ def test_a_claim_is_created_protected_allocated_and_named_in_the_pod() -> None:
     assert scheduler.creations == {"success": 1}
 
 
-def test_where_a_device_plugin_offers_the_resource_nothing_is_written() -> None:
+def test_no_claim_is_written_where_a_device_plugin_offers_the_resource() -> None:
     scheduler = Scheduler(node=OFFERING)
 
     assert scheduler.bind(WANTING) == SUCCESS
@@ -495,7 +495,7 @@ def test_a_deletion_that_is_refused_is_an_error() -> None:
     assert scheduler.post_filter(WANTING, cycle).status == error("no")
 
 
-def test_where_devices_are_lacking_nothing_is_deleted() -> None:
+def test_no_claim_is_deleted_where_devices_are_lacking() -> None:
     scheduler = Scheduler()
     scheduler.bind(OTHER)
     cycle, status = scheduler.filtered(WANTING)

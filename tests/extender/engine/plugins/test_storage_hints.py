@@ -165,7 +165,7 @@ def test_any_volume_and_any_node_may_be_the_one_to_bind(resource: EventResource)
         ),
     ],
 )
-def test_what_a_node_attaches_changes(
+def test_csi_node_change_queues_the_pod_when_it_may_lift_a_limit(
     plugin: type[Plugin], old: HasMetadata | None, new: HasMetadata, worth_it: bool
 ) -> None:
     event = added(EventResource.CSI_NODE) if old is None else updated(EventResource.CSI_NODE)

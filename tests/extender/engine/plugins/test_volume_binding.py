@@ -178,7 +178,7 @@ def test_bound_claims(volumes: list[HasMetadata], refused: dict[str, list[str]])
         pytest.param(["lost", "zonal"], {"a": [NO_VOLUME], "b": [NO_VOLUME]}, id="nor is any after a missing volume"),
     ],
 )
-def test_of_several_bound_claims_the_first_refusal_is_reported(order: list[str], refused: dict[str, list[str]]) -> None:
+def test_first_refusal_of_several_bound_claims_is_reported(order: list[str], refused: dict[str, list[str]]) -> None:
     objects: list[HasMetadata] = [
         make_claim("zonal", volume="pv"),
         make_claim("lost", volume="gone"),
@@ -518,7 +518,9 @@ def test_storage_capacity(capacities: list[HasMetadata], refused: list[str]) -> 
         pytest.param(make_claim("c", size=""), make_csi_driver(), id="the claim asks for none"),
     ],
 )
-def test_where_storage_capacity_does_not_matter(claim: HasMetadata, driver: HasMetadata) -> None:
+def test_storage_capacity_is_ignored_when_not_published_or_not_requested(
+    claim: HasMetadata, driver: HasMetadata
+) -> None:
     assert refusals(make_pod().claim("c"), claim, make_class(), driver) == {}
 
 

@@ -165,7 +165,7 @@ def test_pre_flight_of_a_pod_with_claims_to_bind() -> None:
     assert (pre_flight.status, pre_flight.allow_parallel) == (SUCCESS, True)
 
 
-def test_nothing_is_bound_that_was_not_reserved() -> None:
+def test_pre_bind_without_reserve_is_an_error() -> None:
     binding = Binding(*STATIC)
     binding.state = CycleState()
 

@@ -85,7 +85,7 @@ EXISTS, NOT_DB, ODD = (
         pytest.param(ODD, "...", id="one that cannot be parsed protects nothing"),
     ],
 )
-def test_what_a_budget_selects(selector: LabelSelector | None, violate: str) -> None:
+def test_budget_counts_only_the_victims_that_its_selector_selects(selector: LabelSelector | None, violate: str) -> None:
     assert marks([WEB, DB, BARE], [budget(0, selector)]) == violate
 
 
@@ -224,5 +224,5 @@ def test_the_budgets_that_an_eviction_violates_are_named(
     assert {pod.name: found[pod.uid] for pod in pods if pod.uid in found} == names
 
 
-def test_nobody_violates_nothing() -> None:
+def test_no_victims_violate_no_budget() -> None:
     assert marks([], [budget(0)]) == ""

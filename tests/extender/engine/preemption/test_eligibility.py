@@ -95,7 +95,7 @@ def test_a_nominated_node_that_is_gone_does_not_hold_it_back() -> None:
     assert why_not(PREEMPTOR.nominated_node("gone"), statuses=fwk.NodeStatuses(absent=fwk.unschedulable())) is None
 
 
-def test_who_may_not_be_a_victim_was_none() -> None:
+def test_terminating_pod_that_may_not_be_a_victim_does_not_block_preemption() -> None:
     """
     A plugin may say which pods are eligible (upstream's IsEligiblePod).
     """

@@ -195,7 +195,7 @@ def test_nominated_pods_take_room_that_is_made() -> None:
     assert victims(half) == {"n": ["a", "b"]}
 
 
-def test_who_may_be_a_victim_is_for_the_plugin_to_say() -> None:
+def test_only_pods_that_the_plugin_allows_become_victims() -> None:
     """
     Upstream's IsEligiblePod.
     """
@@ -237,7 +237,7 @@ U, UAU, PENDING = fwk.unschedulable("no"), fwk.unresolvable("never"), fwk.Status
         pytest.param(fwk.NodeStatuses({"gone": U}), [], id="nodes that are no more"),
     ],
 )
-def test_where_preemption_might_help(statuses: fwk.NodeStatuses, names: list[str]) -> None:
+def test_only_unschedulable_nodes_are_tried_for_preemption(statuses: fwk.NodeStatuses, names: list[str]) -> None:
     snapshot = make_snapshot(*map(make_node, "abc"))
 
     assert [
@@ -331,7 +331,7 @@ def test_why_preemption_does_not_help() -> None:
     }
 
 
-def test_where_nothing_is_worth_trying() -> None:
+def test_nomination_is_cleared_when_no_node_is_worth_preempting_on() -> None:
     """
     The pod's nomination is cleared, too.
     """
@@ -341,7 +341,7 @@ def test_where_nothing_is_worth_trying() -> None:
     assert (outcome.nominated_node, outcome.potential_nodes) == ("", ())
 
 
-def test_who_may_not_preempt_keeps_its_nomination() -> None:
+def test_pod_with_policy_never_does_not_preempt_and_keeps_its_nomination() -> None:
     outcome = preempt(make_snapshot(node("n"), pods=[pod("a", "n")]), PREEMPTOR.preemption_policy("Never"))
 
     assert outcome.status == fwk.unschedulable("not eligible due to preemptionPolicy=Never.")
@@ -521,7 +521,7 @@ def test_a_pod_named_twice_goes_once() -> None:
     assert len(outcome.chosen.victims) == 1
 
 
-def test_nothing_is_evicted() -> None:
+def test_preemption_leaves_the_cache_unchanged() -> None:
     """
     The outcome is a value: the cluster is as it was.
     """

@@ -82,7 +82,9 @@ def victims(outcome: fwk.PreemptionOutcome) -> list[str]:
 
 
 @each_rules(["old"], ["new"], ["new"], ["new"])
-def test_of_pods_of_one_priority_the_latest_goes_since_v1_15(rules: fwk.PreemptionRules, expected: list[str]) -> None:
+def test_latest_of_pods_of_equal_priority_is_the_victim_since_v1_15(
+    rules: fwk.PreemptionRules, expected: list[str]
+) -> None:
     """
     Before, it was the one that comes later in the list of the node's pods.
     """
@@ -225,9 +227,7 @@ def test_the_table_of_reasons_has_the_words_of_the_plugins() -> None:
 
 
 @each_rules(None, None, None, None)
-def test_where_a_pre_filter_refused_all_nodes_for_good_no_filter_runs(
-    rules: fwk.PreemptionRules, expected: None
-) -> None:
+def test_no_filter_runs_when_pre_filter_refused_all_nodes_for_good(rules: fwk.PreemptionRules, expected: None) -> None:
     snapshot = make_snapshot(make_node("n"))
 
     assert not len(nodes_where_preemption_might_help(snapshot, fwk.NodeStatuses(absent=TOO_LARGE), rules))

@@ -41,7 +41,7 @@ def test_a_refused_pod_is_changed(hint: object, place: str) -> None:
     assert info.pod is changed
 
 
-def test_of_several_changes_of_a_pod_the_first_that_helps_is_enough() -> None:
+def test_first_helpful_change_of_several_requeues_the_pod() -> None:
     asked: list[str] = []
 
     def hint(pod: Pod, old: object, new: object) -> QueueingHint:

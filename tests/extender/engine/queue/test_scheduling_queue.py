@@ -221,7 +221,9 @@ def test_when_a_pod_was_tried_first_is_remembered() -> None:
         pytest.param([], [], "error backoff", id="it failed: events do not matter"),
     ],
 )
-def test_what_has_changed_during_an_attempt_counts(refused_by: list[str], pending: list[str], place: str) -> None:
+def test_event_during_an_attempt_decides_where_the_pod_goes(
+    refused_by: list[str], pending: list[str], place: str
+) -> None:
     """
     A node comes while a pod is tried without it.
     """
@@ -235,7 +237,7 @@ def test_what_has_changed_during_an_attempt_counts(refused_by: list[str], pendin
     assert clocked.places() == {"a": place}
 
 
-def test_of_several_changes_the_one_that_helps_most_counts() -> None:
+def test_most_helpful_of_several_events_decides_where_the_pod_goes() -> None:
     """
     A node that may help comes first, then the claim that a plugin has waited for.
     """
@@ -250,7 +252,7 @@ def test_of_several_changes_the_one_that_helps_most_counts() -> None:
     assert clocked.places() == {"a": "active"}
 
 
-def test_what_has_changed_before_an_attempt_does_not_count() -> None:
+def test_event_before_an_attempt_does_not_requeue_the_pod() -> None:
     clocked = ClockedQueue()
     clocked.add(make_pod("other"), make_pod("a"))
     clocked.pop()
@@ -261,7 +263,7 @@ def test_what_has_changed_before_an_attempt_does_not_count() -> None:
     assert clocked.places() == {"other": "in flight", "a": "unschedulable"}
 
 
-def test_nothing_is_kept_when_nothing_is_in_flight() -> None:
+def test_events_are_dropped_once_no_pod_is_in_flight() -> None:
     clocked = ClockedQueue()
     clocked.add(make_pod("a"), make_pod("b"))
     first, second = clocked.pop(), clocked.pop()

@@ -119,7 +119,7 @@ class Says(fwk.EachNodeFilterPlugin, fwk.EachNodeScorePlugin):
         pytest.param(fwk.SKIP, "it answered code 5", id="skip is no answer here"),
     ],
 )
-def test_what_is_no_verdict_fails_the_cycle_in_the_plugins_name(answer: object, message: str) -> None:
+def test_invalid_verdict_fails_the_cycle_in_the_plugins_name(answer: object, message: str) -> None:
     framework = make_framework(Says(answer))
 
     with pytest.raises(PluginError) as caught:
@@ -137,7 +137,7 @@ def test_what_is_no_verdict_fails_the_cycle_in_the_plugins_name(answer: object, 
         pytest.param(2**70, "Python int too large to convert to C long", id="more than int64 holds"),
     ],
 )
-def test_what_is_no_score_fails_the_cycle_in_the_plugins_name(answer: object, message: str) -> None:
+def test_invalid_score_fails_the_cycle_in_the_plugins_name(answer: object, message: str) -> None:
     framework = make_framework(Says(answer))
 
     with pytest.raises(PluginError) as caught:

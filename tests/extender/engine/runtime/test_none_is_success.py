@@ -79,7 +79,7 @@ class Silent(
         return self._called("Bind")
 
 
-def test_none_is_success_at_every_point() -> None:
+def test_returning_none_is_success_at_every_extension_point() -> None:
     plugin = Silent()
     framework = make_framework(plugin)
     snapshot = make_snapshot(make_node("a"), make_node("b"))
@@ -109,7 +109,7 @@ class SilentEachNode(fwk.EachNodeFilterPlugin):
         return None if node.node.name == "a" else fwk.unschedulable("no")  # type: ignore[return-value]
 
 
-def test_none_is_success_of_one_node() -> None:
+def test_returning_none_for_one_node_is_success_for_that_node() -> None:
     snapshot = make_snapshot(make_node("a"), make_node("b"))
 
     verdicts = Cycle(make_framework(SilentEachNode()), snapshot, POD).run_filter_plugins(Rows.of(snapshot))

@@ -63,7 +63,7 @@ def test_the_nomination_is_that_of_whoever_had_the_last_word(plugins: list[Tries
     assert post_filter(*plugins).nominated_node == nominated
 
 
-def test_what_prefilter_never_wrote_is_not_found() -> None:
+def test_missing_state_of_a_skipped_pre_filter_ends_post_filter_with_not_found() -> None:
     """
     A PostFilter whose own PreFilter had no turn cannot read its state. Upstream's DynamicResources ends the chain like
     that.

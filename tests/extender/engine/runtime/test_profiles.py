@@ -168,7 +168,7 @@ def test_weights(multi_point, score, disabled, weights):
         ),
     ],
 )
-def test_what_cannot_be_worked_out_is_refused_in_upstreams_words(sets, error):
+def test_invalid_plugin_set_is_refused_in_upstreams_words(sets, error):
     assert refusal(lambda: resolve(profile(**sets), POINTS_OF)) == error
 
 

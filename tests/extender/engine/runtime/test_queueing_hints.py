@@ -85,7 +85,7 @@ def test_extenders_cannot_say_and_hear_of_everything() -> None:
         pytest.param(LABEL, False, id="labels alone"),
     ],
 )
-def test_who_hears_of_new_nodes_hears_of_their_taints(action: fwk.ActionType, hears_of_taints: bool) -> None:
+def test_registering_for_new_nodes_registers_for_their_taints(action: fwk.ActionType, hears_of_taints: bool) -> None:
     """
     A new node often has taints that it loses when it is ready.
     """
@@ -113,7 +113,9 @@ def test_plugins_share_events() -> None:
         pytest.param({"a": "breaks"}, "", "a", "a", id="who breaks holds it back"),
     ],
 )
-def test_who_holds_a_pod_back(labels: dict[str, str], gated_by: str, answer: str, asked: str) -> None:
+def test_first_gate_that_holds_the_pod_back_is_reported(
+    labels: dict[str, str], gated_by: str, answer: str, asked: str
+) -> None:
     seen: list[str] = []
 
     gate = gating_plugin([Gate(name, seen) for name in "abc"], make_pod().label(labels).obj(), gated_by)

@@ -136,7 +136,7 @@ def test_a_plugin_is_made_once_a_profile() -> None:
         ),
     ],
 )
-def test_what_is_no_plugin_is_refused_by_name(name: str, refusal: str) -> None:
+def test_class_that_is_no_plugin_is_refused_by_name(name: str, refusal: str) -> None:
     assert refusals(entry(name)) == {f'plugin "{name}"': f"{STRANGERS}:{name} {refusal}"}
 
 
@@ -151,7 +151,7 @@ def test_what_is_no_plugin_is_refused_by_name(name: str, refusal: str) -> None:
         pytest.param("", "AttributeError: module 'a_plugin' has no attribute 'Plugin'", id="no such class in it"),
     ],
 )
-def test_what_cannot_be_loaded_is_refused_by_name(
+def test_plugin_that_cannot_be_loaded_is_refused_by_name(
     source: str, refusal: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a_plugin.py").write_text(source)

@@ -97,7 +97,7 @@ NO_SCORES = [
     ("answer", "message"),
     [*NO_SCORES, pytest.param(lambda: None, "scores must be an array of 2 integers", id="nothing")],
 )
-def test_what_is_no_score_fails_the_cycle_in_the_plugins_name(answer: object, message: str) -> None:
+def test_invalid_score_fails_the_cycle_in_the_plugins_name(answer: object, message: str) -> None:
     with pytest.raises(PluginError) as caught:
         score(make_framework(Answers("score", answer)))  # type: ignore[arg-type]
 
@@ -108,7 +108,7 @@ def test_what_is_no_score_fails_the_cycle_in_the_plugins_name(answer: object, me
 
 
 @pytest.mark.parametrize(("answer", "message"), NO_SCORES)
-def test_what_is_no_normalised_score_does_so_too(answer: object, message: str) -> None:
+def test_invalid_normalised_score_fails_the_cycle_in_the_plugins_name(answer: object, message: str) -> None:
     with pytest.raises(PluginError) as caught:
         score(make_framework(Answers("normalize_score", answer)))  # type: ignore[arg-type]
 

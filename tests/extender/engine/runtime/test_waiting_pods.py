@@ -25,7 +25,7 @@ def test_a_pod_goes_on_once_all_who_hold_it_let_go() -> None:
     run(main())
 
 
-def test_who_does_not_hold_a_pod_cannot_let_go_of_it() -> None:
+def test_plugin_that_does_not_hold_the_pod_cannot_release_it() -> None:
     async def main() -> fwk.Status:
         waiting = HeldPod(POD, {"First": 3.0})
         waiting.allow("Stranger")
@@ -43,7 +43,7 @@ def test_a_refusal_is_signed() -> None:
     assert run(main()) == fwk.unschedulable("no").by("First")
 
 
-def test_who_is_preempted_is_not_at_fault() -> None:
+def test_preempted_waiting_pod_ends_with_an_error() -> None:
     """
     An error, so that it comes back after a pause and waits for no event.
     """

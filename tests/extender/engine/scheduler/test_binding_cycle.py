@@ -153,7 +153,9 @@ FAILURES = [
 
 
 @pytest.mark.parametrize(("plugin", "message", "is_rejected", "asked"), FAILURES)
-def test_what_fails_is_undone(plugin: Noting, message: str, is_rejected: bool, asked: list[str]) -> None:
+def test_failed_binding_is_unreserved_and_forgotten(
+    plugin: Noting, message: str, is_rejected: bool, asked: list[str]
+) -> None:
     """
     First what plugins keep, then the room in the cache; after an error the room is news to all, after a refusal only
     once the pod is back.

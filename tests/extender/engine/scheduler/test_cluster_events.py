@@ -105,7 +105,7 @@ def test_a_claim_was_made_for_a_pod(status: dict[str, object]) -> None:
         pytest.param({}, {"conditions": [Condition(type="Ready", status="True")]}, "Update", id="it is ready"),
     ],
 )
-def test_what_the_kubelet_says_of_resources_counts(
+def test_resource_change_reported_by_the_kubelet_is_a_scheduling_event(
     before: dict[str, object], after: dict[str, object], event: str
 ) -> None:
     pod = make_pod().node("n").req(cpu="1").obj()

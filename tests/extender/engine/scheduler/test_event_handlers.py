@@ -108,7 +108,7 @@ def test_a_pod_that_others_bind_leaves_the_queue() -> None:
     told(tell)
 
 
-def test_what_was_assumed_is_confirmed() -> None:
+def test_bound_pod_confirms_its_assumption() -> None:
     def tell(stage: Stage) -> None:
         stage.told(None, P)
         stage.popped()

@@ -106,7 +106,7 @@ def test_the_last_victim_goes_last() -> None:
     assert sorted(told.told_to_go()) == ["first", "second", "third"]
 
 
-def test_who_is_on_its_way_out_is_not_told_again() -> None:
+def test_terminating_victim_is_not_evicted_again() -> None:
     told = Told()
 
     assert told.evict(make_pod("leaving").node("n").terminating().obj(), FIRST)
@@ -114,7 +114,7 @@ def test_who_is_on_its_way_out_is_not_told_again() -> None:
     assert told.told_to_go() == ["first"]
 
 
-def test_where_all_are_on_their_way_out_only_lower_nominations_are_cleared() -> None:
+def test_only_lower_nominations_are_cleared_when_all_victims_are_terminating() -> None:
     """
     As upstream's synchronous preemption does; its asynchronous one keeps them, though the preemptor takes the room.
     """
@@ -228,7 +228,7 @@ def test_while_the_last_victim_is_told_its_going_is_enough() -> None:
     assert held_back == {FIRST.uid: True, SECOND.uid: False}
 
 
-def test_of_a_cluster_that_nobody_follows_the_end_is_told() -> None:
+def test_preemption_stays_running_without_a_followed_cluster() -> None:
     preemptions = RunningPreemptions()
     preemptions.begin("p")
     preemptions.evict_last("p", FIRST)

@@ -62,7 +62,7 @@ def test_the_nodes_come_in_the_order_of_the_extender_and_each_once() -> None:
     assert passing(an_extender(says({"NodeNames": ["c", "a", "c"]})))[0] == ["c", "a"]
 
 
-def test_what_is_refused_for_good_is_refused_for_good() -> None:
+def test_unresolvable_refusal_of_an_extender_outweighs_its_other_answers() -> None:
     answer = {
         "NodeNames": ["a"],
         "FailedNodes": {"a": "odd", "b": "no"},
@@ -75,7 +75,7 @@ def test_what_is_refused_for_good_is_refused_for_good() -> None:
     assert statuses == {"a": fwk.unschedulable("odd"), "b": fwk.unresolvable("never"), "x": fwk.unresolvable("?")}
 
 
-def test_nobody_is_asked_about_no_nodes() -> None:
+def test_extenders_are_not_asked_when_no_node_is_left() -> None:
     asked: list[Any] = []
 
     names, _ = passing(an_extender(says({})), an_extender(says({"NodeNames": ["a"]}), asked))
@@ -256,7 +256,7 @@ def test_an_ignorable_binder_that_fails_leaves_it_to_the_others() -> None:
     assert bound(frail, an_extender(says({}))) == fwk.SUCCESS
 
 
-def test_who_may_not_write_has_nobody_else_write_either() -> None:
+def test_extender_does_not_bind_when_writing_is_not_allowed() -> None:
     asked: list[Any] = []
     binder = an_extender(says({}), asked, ignorable=True)
 

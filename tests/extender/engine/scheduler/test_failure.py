@@ -84,7 +84,7 @@ def test_a_pod_that_failed_waits_for_time() -> None:
 
 
 @pytest.mark.parametrize("status", [fwk.SKIP], ids=str)
-def test_where_nobody_says_anything_nothing_is_told(status: fwk.Status) -> None:
+def test_failure_without_a_reason_writes_no_event_and_no_condition(status: fwk.Status) -> None:
     stage, call = attempt(Failure(status))
 
     assert call is None
@@ -122,7 +122,7 @@ def test_a_pod_that_has_a_node_by_now_is_not_queued() -> None:
     assert stage.world.queue.in_flight_pods() == []
 
 
-def test_of_a_pod_that_came_again_nothing_is_told_and_nothing_is_queued() -> None:
+def test_failure_of_a_replaced_pod_writes_and_requeues_nothing() -> None:
     stage, call = attempt(REFUSED, meanwhile=lambda stage: stage.told(P, P.uid("another").gate("wait")))
 
     assert call is None
@@ -152,7 +152,7 @@ def test_promises(before: str, nominate: str | None, promised: dict[str, list[st
     assert call.nominated_node_name == written
 
 
-def test_what_is_written_already_need_not_be_written() -> None:
+def test_condition_that_is_already_written_is_not_written_again() -> None:
     """
     TestUpdatePodStatus: neither the condition nor an end of a promise that there is none of.
     """

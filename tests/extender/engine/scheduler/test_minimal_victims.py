@@ -146,7 +146,7 @@ def test_members_that_differ_are_tried_one_after_the_other() -> None:
     assert [pod.name for pod in victims.candidate.victims] == ["large0"]
 
 
-def test_what_was_found_counts_when_the_time_is_over() -> None:
+def test_best_victims_found_by_the_deadline_are_used() -> None:
     low, large = small_and_large("low", 10, "1", 5), small_and_large("large", 1, "10", 10)
     group = asking(make_pod_group("g", 1, priority=100), "1ms")
     member = make_pod("g0").uid("g0").group("g").priority(100).req(cpu="10").obj()

@@ -48,7 +48,7 @@ def scheduling(most: int, names: list[str], waiting: int = 0) -> tuple[Scheduler
     return Scheduler(world, {PROFILE: stage.framework}), slow
 
 
-def test_nobody_is_taken_up_while_too_many_bindings_are_not_answered() -> None:
+def test_no_pod_is_popped_while_too_many_bindings_are_unanswered() -> None:
     """
     P9: no unbounded growth of tasks while the API server is away; whoever waits at Permit keeps nobody from being
     tried.
@@ -71,7 +71,7 @@ def test_nobody_is_taken_up_while_too_many_bindings_are_not_answered() -> None:
     assert later == ["a", "b", "c", "d"]
 
 
-def test_who_is_told_to_stop_takes_up_nobody_and_does_what_was_decided() -> None:
+def test_stopped_scheduler_pops_no_pod_and_finishes_its_bindings() -> None:
     async def main() -> tuple[float, list[str]]:
         scheduler, slow = scheduling(2, ["a", "b", "c"])
         running = asyncio.ensure_future(scheduler.run())

@@ -14,7 +14,7 @@ async def _after(seconds: float, status: fwk.Status = fwk.SUCCESS) -> fwk.Status
     return status
 
 
-def test_what_pre_bind_says_counts() -> None:
+def test_status_of_pre_bind_is_returned() -> None:
     async def main() -> fwk.Status:
         return await PodsInPreBind().run("p", asyncio.ensure_future(_after(1, fwk.unschedulable("no"))))
 
@@ -54,7 +54,7 @@ def test_a_plugin_that_does_not_let_itself_be_called_off_has_not_succeeded() -> 
     assert run(main()) == fwk.error("preempted")
 
 
-def test_nobody_calls_off_what_is_not_under_way() -> None:
+def test_pod_that_is_not_in_pre_bind_cannot_be_cancelled() -> None:
     async def main() -> tuple[bool, bool, bool]:
         pods = PodsInPreBind()
         before = pods.cancel("p", "too early")

@@ -37,7 +37,9 @@ def listed(log: ChangeLog, since: int) -> list[int] | None:
         pytest.param([{7}, {*range(50)}, {3, 60}], 0, [*range(50), 60], id="many places, each once"),
     ],
 )
-def test_what_changed_since(generations: list[set[int] | None], since: int, places: list[int] | None) -> None:
+def test_places_changed_since_a_generation_are_listed_once_in_order(
+    generations: list[set[int] | None], since: int, places: list[int] | None
+) -> None:
     assert listed(log_of(*generations), since) == places
 
 
@@ -85,7 +87,7 @@ def test_no_change_is_left_out(generations: list[set[int] | None], since: int) -
 
 
 @given(st.lists(st.one_of(st.none(), st.sets(st.integers(0, 4))), max_size=20))
-def test_nothing_has_changed_since_the_newest_generation_and_something_since_the_one_before(
+def test_newest_generation_has_no_changes_and_the_one_before_has_some(
     generations: list[set[int] | None],
 ) -> None:
     log = log_of(*generations)

@@ -197,7 +197,7 @@ def test_labels_are_read_as_numbers(label: str | None, number: int) -> None:
     assert rows.label_number("rank", default=-1).tolist() == [number, 2]
 
 
-def test_what_each_value_of_a_label_has_is_read_for_the_nodes_with_it() -> None:
+def test_number_of_each_label_value_is_read_for_the_nodes_with_it() -> None:
     """
     The last number is for nodes without the label. A label may number the nodes, as hostnames do, and may change.
     """

@@ -138,7 +138,7 @@ def test_a_disk_that_is_slow_costs_bounded_memory() -> None:
     assert recorder.lost == limits.RECORDED_ENTRIES + 10
 
 
-def test_where_nothing_can_be_written_the_start_fails_in_words(tmp_path: Path) -> None:
+def test_unwritable_path_fails_the_start_with_the_reason(tmp_path: Path) -> None:
     async def tell() -> None:
         async with recorded_in(tmp_path / "nowhere" / "r", Configuration()):
             pass

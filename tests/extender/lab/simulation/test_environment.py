@@ -89,7 +89,7 @@ def test_a_pod_goes_to_the_node_that_the_agent_chooses(workload: Path) -> None:
     environment.close()
 
 
-def test_of_a_node_that_is_not_feasible_the_scheduler_chooses_another(workload: Path) -> None:
+def test_scheduler_chooses_another_node_when_the_chosen_one_is_not_feasible(workload: Path) -> None:
     environment = SchedulingEnvironment(workload, max_nodes=6)
     environment.reset(seed=0)
 

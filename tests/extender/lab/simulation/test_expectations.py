@@ -29,7 +29,7 @@ def test_a_figure_and_its_bound(text: str, holds: bool) -> None:
 @pytest.mark.parametrize(
     "text", ["", "placed", "placed = 3", "cows >= 3", "placed >= many", "placed >= 1 and refused == 0", "x" * 10_000]
 )
-def test_what_is_no_expectation_is_refused(text: str) -> None:
+def test_malformed_expectation_is_refused(text: str) -> None:
     with pytest.raises(ExpectationError):
         ExpectedFigure.read(text)
 

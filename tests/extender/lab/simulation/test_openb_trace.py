@@ -54,7 +54,7 @@ def test_pods_arrive_until_they_have_asked_for_all_gpus(tmp_path: Path) -> None:
     assert report.notes == ("4 of 10 pods arrive; they ask for 100.0% of 4 GPUs",)
 
 
-def test_what_is_free_is_a_fragment_for_pods_that_the_node_refuses_and_for_those_that_ask_for_none(
+def test_free_gpu_counts_as_a_fragment_for_pods_that_cannot_use_it(
     tmp_path: Path,
 ) -> None:
     """
@@ -100,7 +100,7 @@ def test_packed_tables_and_a_table_of_pods_by_its_name(tmp_path: Path) -> None:
         pytest.param(NODES, f'"{"a" * 200_000},1\n', "pods.csv: line", id="a quote without an end"),
     ],
 )
-def test_what_is_wrong_with_a_table_is_said_with_its_line(tmp_path: Path, nodes: str, pods: str, why: str) -> None:
+def test_malformed_table_is_refused_with_its_line(tmp_path: Path, nodes: str, pods: str, why: str) -> None:
     with pytest.raises(WorkloadError) as raised:
         read_workloads(written(tmp_path, pods, nodes))
 

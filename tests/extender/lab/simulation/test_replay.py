@@ -171,7 +171,7 @@ def test_a_moment_of_a_recording_is_a_cluster(busy_day: Path) -> None:
         recording.objects_at(100_000)
 
 
-def test_what_was_recorded_of_a_process_that_was_killed_holds(busy_day: Path, tmp_path: Path) -> None:
+def test_recording_that_was_cut_off_replays_identically(busy_day: Path, tmp_path: Path) -> None:
     """
     The file is cut anywhere, as by a crash or a full disk.
     """
@@ -188,7 +188,7 @@ def test_what_was_recorded_of_a_process_that_was_killed_holds(busy_day: Path, tm
 @pytest.mark.parametrize(
     "content", [b"", b"{}", b"\x1f\x8b", b"\x1f\x8b\x08\x00aaaaaaaaaaaaa"], ids=["empty", "json", "head", "torn"]
 )
-def test_what_is_no_recording_is_refused_in_one_line(tmp_path: Path, content: bytes) -> None:
+def test_file_that_is_no_recording_is_refused_in_one_line(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "file"
     file.write_bytes(content)
 

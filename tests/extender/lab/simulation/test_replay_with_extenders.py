@@ -93,9 +93,7 @@ def licenses() -> InMemory:
 
 
 @pytest.mark.parametrize("by_name", [True, False])
-def test_what_extenders_refused_and_preferred_is_decided_again_without_asking_them(
-    tmp_path: Path, by_name: bool
-) -> None:
+def test_recorded_answers_of_extenders_are_used_without_asking_them(tmp_path: Path, by_name: bool) -> None:
     memory = licenses()
     file = recorded(tmp_path / "r", memory, an_extender("e", node_cache_capable=by_name, **PREFERS_N7))
     asked = len(memory.asked)
@@ -194,7 +192,7 @@ def test_another_weight_names_the_pods_that_would_go_elsewhere(tmp_path: Path) -
     assert {difference.recorded.node for difference in report.differences} == {"n7"}
 
 
-def test_what_an_extender_was_not_asked_is_named_and_not_guessed(tmp_path: Path) -> None:
+def test_question_that_an_extender_was_not_asked_is_named_as_unknown(tmp_path: Path) -> None:
     """
     Another configuration leaves other nodes over; what the extender would say of those is not known.
     """

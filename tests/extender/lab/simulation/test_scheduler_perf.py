@@ -368,7 +368,7 @@ def test_devices_of_other_workloads_are_ready_at_once(tmp_path: Path) -> None:
         ("{opcode: updateAny, templatePath: class.yaml}", "updateAny: class.yaml: there is no DeviceClass gpus"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_played_is_refused_with_the_operation(tmp_path: Path, operation: str, why: str) -> None:
+def test_unsupported_operation_is_refused_with_its_number(tmp_path: Path, operation: str, why: str) -> None:
     with pytest.raises(WorkloadError) as raised:
         played(tmp_path, operation, '{num: 1, text: x, "yes": "True"}')
 
@@ -387,7 +387,7 @@ def test_feature_gates_are_those_of_the_workload(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["- name: a\n", "- [", "- {name: a, workloadTemplate: 3, workloads: []}"])
-def test_what_is_no_list_of_test_cases_is_refused(tmp_path: Path, text: str) -> None:
+def test_malformed_list_of_test_cases_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "performance-config.yaml").write_text(text)
 
     with pytest.raises(WorkloadError, match=r"performance-config\.yaml: "):

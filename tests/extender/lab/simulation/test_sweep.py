@@ -145,7 +145,7 @@ def test_a_single_play_is_exported_too(workload: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:{port}", "nonsense://here"])
-def test_where_nobody_plays_the_address_is_named(workload: Path, address: str) -> None:
+def test_unreachable_address_is_named_in_the_error(workload: Path, address: str) -> None:
     with socket.socket() as reserved:
         reserved.bind(("127.0.0.1", 0))
         given = address.format(port=reserved.getsockname()[1])

@@ -144,7 +144,7 @@ def test_a_report_says_which_expectation_does_not_hold(tmp_path: Path) -> None:
         pytest.param(BOMB, "excessive aliasing", id="a bomb"),
     ],
 )
-def test_what_is_wrong_with_a_file_is_said_with_its_place(tmp_path: Path, text: str, why: str) -> None:
+def test_malformed_workload_is_refused_with_its_place(tmp_path: Path, text: str, why: str) -> None:
     with pytest.raises(WorkloadError) as raised:
         read_workloads(written(tmp_path, text))
 

@@ -107,7 +107,7 @@ def test_addresses_and_networks(expression: str) -> None:
         (f"{OF}.version.family() == 4", "no such overload"),
     ],
 )
-def test_what_is_no_address_is_an_error(expression: str, message: str) -> None:
+def test_malformed_address_is_a_conversion_error(expression: str, message: str) -> None:
     assert error_of(expression) == message
 
 
@@ -139,7 +139,7 @@ def test_urls(expression: str) -> None:
     assert holds(expression)
 
 
-def test_what_is_no_url_is_an_error() -> None:
+def test_malformed_url_is_a_conversion_error() -> None:
     assert error_of("url('../a').getHost() == ''") == (
         'URL parse error during conversion from string: parse "../a": invalid URI for request'
     )
@@ -224,7 +224,7 @@ def test_regular_expressions(expression: str) -> None:
         ("(?<!a)", "invalid or unsupported Perl syntax: `(?<!`"),
     ],
 )
-def test_what_is_no_regular_expression_is_an_error_in_gos_words(pattern: str, error: str) -> None:
+def test_malformed_regular_expression_is_an_error_in_gos_words(pattern: str, error: str) -> None:
     assert error_of(f"'a'.find('{pattern}') == ''") == f"Illegal regex: error parsing regexp: {error}"
 
 
@@ -353,7 +353,7 @@ def test_functions_give_the_same_answer_in_the_worker() -> None:
         (f"{OF}.lanes.includes(8)", "undeclared reference to 'includes'"),
     ],
 )
-def test_what_does_not_compile(expression: str, message: str) -> None:
+def test_unsupported_macro_or_wrongly_typed_call_does_not_compile(expression: str, message: str) -> None:
     """
     The first three do upstream; the others do not there, either.
     """

@@ -85,7 +85,7 @@ def test_the_work_sees_what_there_is_and_changes_nothing() -> None:
     ],
     ids=lambda exc: type(exc).__name__,
 )
-def test_what_it_raises_is_raised(exc: Exception) -> None:
+def test_exception_of_the_child_is_raised_with_its_traceback(exc: Exception) -> None:
     with pytest.raises(type(exc)) as raised:
         asyncio.run(in_child(failing(exc)))
 
@@ -111,7 +111,7 @@ def test_a_child_that_somebody_kills_is_said_to_have_ended() -> None:
     assert children() <= before
 
 
-def test_whoever_gives_it_up_goes_on_when_the_child_has_ended() -> None:
+def test_cancelled_caller_returns_once_the_child_has_ended() -> None:
     before = children()
 
     async def story() -> set[str]:
@@ -194,7 +194,7 @@ def test_an_event_loop_and_threads_of_its_own_work_in_the_child() -> None:
     assert asyncio.run(outer()) == "5!"
 
 
-def test_where_no_process_can_be_had_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_fork_raises_no_child_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused() -> int:
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 

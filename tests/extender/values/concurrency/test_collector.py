@@ -37,7 +37,7 @@ async def followed() -> list[object]:
     return [unsynced, *there, gc.get_threshold() == before, looked_at(objects)]
 
 
-def test_what_the_first_sync_brought_is_left_alone() -> None:
+def test_objects_of_the_first_sync_are_not_collected() -> None:
     """
     In a process of its own: services of other tests have the collector of this one.
     """

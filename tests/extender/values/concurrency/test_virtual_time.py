@@ -45,7 +45,7 @@ def test_a_timeout_ends_what_takes_longer():
     assert virtual_time.run(impatient()) == 5
 
 
-def test_whoever_would_wait_for_ever_is_named():
+def test_deadlock_error_names_the_task_that_waits_for_ever():
     async def wait_for_nothing() -> None:
         await asyncio.get_running_loop().create_future()
 
@@ -53,7 +53,7 @@ def test_whoever_would_wait_for_ever_is_named():
         virtual_time.run(wait_for_nothing())
 
 
-def test_whoever_waits_beside_an_endless_loop_is_named_at_the_horizon():
+def test_deadlock_error_at_the_horizon_names_the_task_that_waits_beside_an_endless_loop():
     async def tick() -> None:
         for _ in itertools.count():
             await asyncio.sleep(1)

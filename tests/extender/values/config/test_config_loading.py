@@ -330,11 +330,11 @@ def test_sets_of_points_that_are_not_written_are_empty():
         ),
     ],
 )
-def test_what_cannot_be_read_is_refused_in_upstreams_words(text, error):
+def test_unreadable_configuration_is_refused_in_upstreams_words(text, error):
     assert refusal(text) == ("load", error)
 
 
-def test_of_several_documents_the_first_is_used_with_a_warning(caplog):
+def test_first_of_several_documents_is_used_with_a_warning(caplog):
     assert load(f"{HEAD}---\nparallelism: 4\n") == Configuration()
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert "only the first is used" in caplog.text
@@ -382,7 +382,7 @@ def test_document_marks_around_the_only_document_do_no_harm():
         pytest.param("a: b: c", "yaml: mapping values are not allowed in this context", id="no YAML"),
     ],
 )
-def test_nothing_that_is_written_crashes_or_hangs(text, error):
+def test_hostile_text_is_refused_without_a_crash(text, error):
     stage, found = refusal(text)
 
     assert stage == "load"

@@ -324,7 +324,7 @@ def test_values_that_were_made_in_python_are_validated_alike():
         ),
     ],
 )
-def test_what_is_accepted_and_does_nothing_is_named(configuration: str, told: list[str]) -> None:
+def test_accepted_fields_without_effect_are_named(configuration: str, told: list[str]) -> None:
     text = f"apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n{configuration}\n"
 
     assert [path for path, _ in without_effect(load(text))] == told

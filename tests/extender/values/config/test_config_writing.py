@@ -10,7 +10,7 @@ from extender.values.config.plugin_args import NodeResourcesFitArgs
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
 
-def test_what_is_written_means_the_same_when_it_is_read():
+def test_written_configuration_reads_back_with_the_same_meaning():
     configuration = load(
         f"{HEAD}profiles: [{{plugins: {{score: {{enabled: [{{name: NodeAffinity, weight: 7}}]}}}}}}]\nextenders: [{{}}]"
     )
@@ -57,7 +57,7 @@ def test_a_selector_without_terms_is_written_as_go_has_it(terms, shown):
     assert args["addedAffinity"] == {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": shown}}
 
 
-def test_what_extenders_tell_to_ignore_takes_the_place_of_what_a_profile_ignores():
+def test_ignored_resources_of_extenders_replace_those_of_the_profile():
     configuration = load(
         f"{HEAD}profiles: [{{pluginConfig: [{{name: NodeResourcesFit, args: {{ignoredResources: [a.b/c]}}}}]}}]\n"
         "extenders: [{managedResources: [{name: x.y/z, ignoredByScheduler: true}, {name: x.y/kept}]}]"

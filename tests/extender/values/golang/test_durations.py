@@ -55,5 +55,5 @@ def test_no_duration(text, error):
 
 
 @given(st.integers(-(2**63), 2**63 - 1))
-def test_what_is_printed_is_read_again(nanoseconds):
+def test_printed_duration_parses_to_the_same_duration(nanoseconds):
     assert Duration.parse(str(Duration(nanoseconds))) == Duration(nanoseconds)

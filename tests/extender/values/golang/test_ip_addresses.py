@@ -60,7 +60,7 @@ def test_it_reads_what_python_reads(text: str) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_said_in_gos_words(text: str, message: str) -> None:
+def test_malformed_address_is_refused_in_gos_words(text: str, message: str) -> None:
     with pytest.raises(AddressError) as raised:
         parse_address(text)
 
@@ -80,7 +80,7 @@ def test_what_is_wrong_is_said_in_gos_words(text: str, message: str) -> None:
         ("::/1" + "0" * 5000, "prefix length out of range"),
     ],
 )
-def test_what_is_wrong_with_a_network(text: str, message: str) -> None:
+def test_malformed_network_is_refused_in_gos_words(text: str, message: str) -> None:
     with pytest.raises(AddressError) as raised:
         parse_prefix(text)
 

@@ -31,7 +31,7 @@ def test_values_and_functions(template: str, text: str) -> None:
     "action",
     ["", ".Nothing", "range .Items", "if .flag", ".Index | printf", "Unknown 1", "DivideInt 1 0", "AddInt .size", "Mod 1", "AddInt 1 )"],
 )  # fmt: skip
-def test_what_is_not_supported_is_quoted(action: str) -> None:
+def test_unsupported_action_is_quoted_in_the_error(action: str) -> None:
     with pytest.raises(TemplateError, match=r"^\{\{"):
         rendered(f"a: {{{{{action}}}}}", VALUES)
 

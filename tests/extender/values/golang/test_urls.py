@@ -51,7 +51,7 @@ def test_a_url_is_printed(text: str, printed: str) -> None:
         ("http://a^b@c/", "net/url: invalid userinfo"),
     ],
 )
-def test_what_is_wrong_is_said_in_gos_words(text: str, message: str) -> None:
+def test_malformed_url_is_refused_in_gos_words(text: str, message: str) -> None:
     with pytest.raises(UrlError) as raised:
         parse(text)
 
@@ -72,7 +72,7 @@ def test_a_request_needs_an_absolute_url_or_path(text: str, message: str | None)
 
 
 @given(text=st.text(alphabet="aA0:/?#[]@%2F.& +;é", max_size=25))
-def test_what_is_printed_reads_as_the_same(text: str) -> None:
+def test_printed_url_parses_to_the_same_url(text: str) -> None:
     """
     Printing and reading again change nothing any more.
     """

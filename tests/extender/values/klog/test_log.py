@@ -116,7 +116,7 @@ def test_an_exception_that_nobody_expected_brings_its_frames(text: Heard) -> Non
     assert "test_log.py" in frames[0]
 
 
-def test_what_is_too_detailed_is_not_said(text: Heard) -> None:
+def test_record_above_the_verbosity_is_not_logged(text: Heard) -> None:
     LOG.info(4, "too much")
 
     assert text.text == ""

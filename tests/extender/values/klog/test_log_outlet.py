@@ -53,7 +53,7 @@ def test_a_line_is_a_line_of_the_descriptor() -> None:
         assert pipe.outlet.dropped() == 0
 
 
-def test_what_a_pipe_does_not_take_is_dropped_and_told_once_it_is_read() -> None:
+def test_lines_that_a_full_pipe_drops_are_counted_and_reported_once_it_is_read() -> None:
     """
     F59: the lines before are whole, and the first that gets through afterwards says how many are missing.
     """

@@ -154,7 +154,7 @@ def test_handles_of_disks_in_pods(volume: Volume, plugin: object, handle: str) -
         ),
     ],
 )
-def test_what_has_no_csi_form(translate: object, message: str) -> None:
+def test_volume_without_csi_form_is_refused_with_the_reason(translate: object, message: str) -> None:
     with pytest.raises(TranslationError) as refused:
         translate()  # type: ignore[operator]
 

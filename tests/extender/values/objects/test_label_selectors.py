@@ -76,7 +76,7 @@ def test_greater_and_less(value: str | None, greater: bool, less: bool) -> None:
     assert Requirement("n", Operator.LESS_THAN, ("5",)).matches_value(value) is less
 
 
-def test_nothing_and_everything() -> None:
+def test_missing_selector_selects_nothing_and_empty_one_everything() -> None:
     """
     A missing selector selects nothing, an empty one everything, and only the latter is empty.
     """

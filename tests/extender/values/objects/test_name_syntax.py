@@ -46,7 +46,9 @@ SUBDOMAIN_OF_253 = ".".join(["a" * 62] * 4) + "aa"
         ),
     ],
 )
-def test_what_is_accepted(errors_of: Callable[[str], list[str]], good: list[str], bad: list[str]) -> None:
+def test_valid_names_have_no_errors_and_invalid_ones_have(
+    errors_of: Callable[[str], list[str]], good: list[str], bad: list[str]
+) -> None:
     """
     Good texts have no errors, bad ones have some.
     """

@@ -28,7 +28,7 @@ TAINT = Taint(key="dedicated", value="batch", effect="NoSchedule")
         pytest.param(Toleration(key="dedicated", operator="Gt", value="1"), False, id="comparisons are switched off"),
     ],
 )
-def test_what_a_toleration_covers(toleration: Toleration, covers: bool) -> None:
+def test_toleration_covers_taint_when_effect_key_and_value_agree(toleration: Toleration, covers: bool) -> None:
     """
     A toleration covers a taint when effect, key and value agree; what it leaves empty agrees with all.
     """

@@ -88,7 +88,7 @@ def test_a_body_in_any_parts_after_any_others_is_read_as_if_it_were_the_first(ch
 
 
 @pytest.mark.parametrize("size", [1, 7, 300, 1000, 10**6])
-def test_of_known_nodes_nothing_is_left_to_read(size: int) -> None:
+def test_body_of_known_nodes_is_reduced_to_one_mark(size: int) -> None:
     items = [node(f"n{number}") for number in range(9)]
     known, text = knowing(*items), body_of(*items)
 
@@ -97,7 +97,7 @@ def test_of_known_nodes_nothing_is_left_to_read(size: int) -> None:
     assert body.marked() == body_of(MARK)
 
 
-def test_of_changed_nodes_only_these_are_left_to_read() -> None:
+def test_changed_nodes_alone_remain_in_the_body() -> None:
     items = [node(f"n{number}") for number in range(9)]
     known = knowing(*items)
     items[4], items[8] = node("n4", 1), node("n8", 333)

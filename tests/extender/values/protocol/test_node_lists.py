@@ -115,7 +115,7 @@ def test_the_bytes_of_the_call_are_not_kept() -> None:
         (b'{"metadata":{"name":"a"},"x":"' + b"x" * 5 * 2**20 + b'"}', TooLargeError),
     ],
 )
-def test_what_is_no_node_is_refused_with_its_place(text: bytes, error: type[JsonError]) -> None:
+def test_malformed_node_is_refused_with_its_position(text: bytes, error: type[JsonError]) -> None:
     with pytest.raises(JsonError, match=r"items\[1\]|nested") as refused:
         DecodedNodes().of([body("a"), Raw(text)])
 
@@ -165,7 +165,7 @@ def test_names_that_were_checked_before_are_read_as_the_first_time(names: bytes,
 
 
 @pytest.mark.parametrize("names", [b'["known-a",1]', b'["known-a","Known"]', b'{"known-a":1}', b'["known-a"'])
-def test_what_is_no_list_of_names_is_refused_each_time(names: bytes) -> None:
+def test_malformed_list_of_names_is_refused_each_time(names: bytes) -> None:
     read_extender_args(ArrivedBody([args(b'["known-a"]')]), DecodedNodes())
 
     for _ in range(2):

@@ -57,7 +57,7 @@ def test_a_node_that_has_not_changed_is_not_written_again() -> None:
     assert json.loads(bytes(second[1]))["spec"] == {"unschedulable": True}
 
 
-def test_what_was_written_does_not_pile_up() -> None:
+def test_encoded_nodes_are_dropped_once_many_newer_ones_were_encoded() -> None:
     bodies = EncodedNodes()
     old = make_node("old").obj()
     first = bodies.of([old])

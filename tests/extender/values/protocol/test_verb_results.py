@@ -76,7 +76,7 @@ def test_names_are_read_as_go_reads_them(body: bytes, names: list[str] | None) -
         pytest.param(b"17", "json: cannot unmarshal number into Go struct field", id="a number"),
     ],
 )
-def test_what_cannot_be_read_is_an_error(read: Callable[[bytes], Any], body: bytes, error: str) -> None:
+def test_unreadable_result_is_an_extender_error(read: Callable[[bytes], Any], body: bytes, error: str) -> None:
     with pytest.raises(ExtenderError, match=error):
         read(body)
 
@@ -86,7 +86,7 @@ def test_what_cannot_be_read_is_an_error(read: Callable[[bytes], Any], body: byt
     body=st.binary(max_size=60)
     | st.text(alphabet='{}[]":,\\u0ntrefals NodeHostScrPuUIDx19.-', max_size=60).map(str.encode)
 )
-def test_whatever_comes_is_read_or_refused(read: Callable[[bytes], Any], body: bytes) -> None:
+def test_arbitrary_bytes_are_read_or_refused_with_a_message(read: Callable[[bytes], Any], body: bytes) -> None:
     """
     In words, that is: no other exception leaves.
     """

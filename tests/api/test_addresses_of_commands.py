@@ -54,7 +54,7 @@ def refused(*arguments: str, text: str | None = None) -> str:
 
 
 @pytest.mark.parametrize("command", ["why", "who-preempted"])
-def test_whoever_has_nothing_at_a_path_is_not_believed_about_pods(files_only: int, command: str) -> None:
+def test_server_that_answers_404_like_a_file_server_is_not_taken_for_a_reprieve(files_only: int, command: str) -> None:
     assert "not as a Reprieve does" in refused(command, "shop/web-0", "--server", f"http://127.0.0.1:{files_only}")
 
 
@@ -72,11 +72,11 @@ def test_a_reprieve_is_believed_that_there_is_no_such_pod(running: Service) -> N
 
 
 @pytest.mark.parametrize("address", ["ftp://host", "http://", "host:99999", "http://[::1", "two words"])
-def test_what_is_no_address_is_said_to_be_none(address: str) -> None:
+def test_malformed_address_is_refused(address: str) -> None:
     assert refused("why", "shop/x", "--server", address) == f"{address}: not an address; write http://HOST:PORT"
 
 
-def test_nobody_is_told_to_start_a_service_at_an_address_of_his_own() -> None:
+def test_unreachable_explicit_address_gives_no_advice_to_start_a_service() -> None:
     said = refused("why", "shop/x", "--server", "127.0.0.1:1")
 
     assert said.startswith("Reprieve at http://127.0.0.1:1 cannot be reached; is it running, and is the address right?")
@@ -361,7 +361,7 @@ def test_a_context_that_does_not_exist_is_an_error(
     assert "context was not found for specified context: nope" in refused(*command, "--context", "nope")
 
 
-def test_what_a_cluster_refuses_is_one_line(running: Service, tmp_path: Path) -> None:
+def test_refusal_by_a_cluster_is_one_line(running: Service, tmp_path: Path) -> None:
     assert "node-9" in refused(
         "whatif", "--drain", "node-9", "--kubeconfig", str(kubeconfig_for(running.port, tmp_path))
     )

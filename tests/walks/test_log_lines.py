@@ -115,7 +115,7 @@ def test_why_a_pod_waits(caplog: pytest.LogCaptureFixture) -> None:
     assert ' hint=0 unschedulable plugins=["NodeResourcesFit"]' in moves[-1]
 
 
-def test_who_had_to_go(caplog: pytest.LogCaptureFixture) -> None:
+def test_preemption_is_logged_from_the_chosen_node_to_the_last_victim(caplog: pytest.LogCaptureFixture) -> None:
     lines = said(one_pod_preempts_another, 2, caplog)
 
     way = [
