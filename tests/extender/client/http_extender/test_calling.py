@@ -82,8 +82,8 @@ async def floods(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
         await writer.drain()
 
 
-def a_short_time() -> dict[str, Any]:
-    return {"http_timeout": Duration.parse("200ms")}
+SHORT, LONGER, LONG = ({"http_timeout": Duration.parse(time)} for time in ("200ms", "2s", "20s"))
+"""Where the machine is busy, less may have happened within a short time than is to happen."""
 
 
 @pytest.mark.parametrize(
@@ -100,9 +100,9 @@ def a_short_time() -> dict[str, Any]:
         pytest.param(closes, {}, 'Post "URL/filter": EOF', id="closes"),
         pytest.param(resets, {}, 'Post "URL/filter": EOF', id="resets"),
         pytest.param(raw(b"SMTP ready\r\n\r\n", then_close=True), {}, 'Post "URL/filter": ', id="no HTTP"),
-        pytest.param(hangs(), a_short_time(), f'Post "URL/filter": {AWAITING_HEADERS}', id="hangs"),
-        pytest.param(hangs(answer("x" * 99)[:-50]), a_short_time(), READING_BODY, id="hangs in the middle of the answer"),
-        pytest.param(drips, a_short_time(), READING_BODY, id="drips"),
+        pytest.param(hangs(), SHORT, f'Post "URL/filter": {AWAITING_HEADERS}', id="hangs"),
+        pytest.param(hangs(answer("x" * 99)[:-50]), SHORT, READING_BODY, id="hangs in the middle of the answer"),
+        pytest.param(drips, SHORT, READING_BODY, id="drips"),
         pytest.param(raw(answer("x" * 99)[:-50], then_close=True), {}, "unexpected EOF", id="ends in the middle of the answer"),
         pytest.param(floods, {}, f"the answer is longer than {limits.EXTENDER_ANSWER_BYTES} bytes", id="floods"),
         pytest.param(says("", Content_Encoding="br"), {}, "the answer is compressed ('br'), which was not "
@@ -116,7 +116,10 @@ def a_short_time() -> dict[str, Any]:
 def test_misbehaving_server_gives_one_error_in_upstreams_words_without_a_second_request(
     write: Writes, options: dict[str, Any], error: str
 ) -> None:
-    said, served = asked(write, **options)
+    for each in (SHORT, LONGER, LONG) if options is SHORT else (options,):
+        said, served = asked(write, **each)
+        if str(said).startswith(error):
+            break
 
     assert isinstance(said, str)
     assert said.startswith(error)
@@ -180,7 +183,7 @@ def test_an_extender_recovers_with_its_server() -> None:
 
     async def ask() -> list[str]:
         async with serving(in_turn) as served:
-            extender = HTTPExtender(config(served.address, **a_short_time()))
+            extender = HTTPExtender(config(served.address, **LONGER))
             for _ in range(3):
                 with pytest.raises(ExtenderError):
                     await extender.filter(POD, NODES)
