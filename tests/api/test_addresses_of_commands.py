@@ -188,7 +188,7 @@ def test_an_object_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     assert refused("why", "shop/right", "--dump", str(file)).startswith(f"{file}: Pod shop/wrong: ")
 
 
-@pytest.mark.parametrize("form", ["table", "yaml"])
+@pytest.mark.parametrize("form", ["table", pytest.param("yaml", marks=pytest.mark.slow)])
 def test_a_full_disk_is_said_in_one_line(dump: Path, form: str) -> None:
     command = [sys.executable, "-m", "api.cli", "why", "shop/too-large", "--dump", str(dump), "-o", form]
     with Path("/dev/full").open("w") as full:

@@ -152,7 +152,9 @@ def test_more_questions_than_can_be_answered_are_sent_away_at_once_but_the_verbs
         assert health.status_code == 200
 
 
-@pytest.mark.parametrize("path", [FILTER, "/v1/evaluate", PODS])
+@pytest.mark.parametrize(
+    "path", [FILTER, *(pytest.param(path, marks=pytest.mark.slow) for path in ("/v1/evaluate", PODS))]
+)
 def test_slow_bodies_cost_their_senders_only(path: str) -> None:
     """
     Many more callers than there are places send a byte, and nothing more.
@@ -169,7 +171,7 @@ def test_slow_bodies_cost_their_senders_only(path: str) -> None:
         assert {connection.answer().status for connection in slow} == {408}
 
 
-@pytest.mark.parametrize("path", ["/v1/evaluate", PODS])
+@pytest.mark.parametrize("path", ["/v1/evaluate", pytest.param(PODS, marks=pytest.mark.slow)])
 def test_bodies_of_others_leave_half_of_the_bytes_to_the_verbs(path: str) -> None:
     large = 3 * 2**20
     with serving(schedule=False, max_bodies=2 * large + 2000, body_seconds=5) as service, ExitStack() as connections:
@@ -247,6 +249,7 @@ def test_a_caller_that_goes_away_leaves_nothing_behind(tight: Service, caplog: p
     assert "internal error" not in caplog.text
 
 
+@pytest.mark.slow
 def test_a_caller_that_does_not_read_its_answer_is_given_up() -> None:
     status = {"allocatable": {"pods": "10"}}
     nodes = [

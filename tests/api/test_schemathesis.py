@@ -17,6 +17,7 @@ from schemathesis.specs.openapi.checks import (
 
 from tests.api.serving import Service
 from tests.api.test_openapi import FILE
+from tests.kit.examples import examples
 
 
 def no_internal_error(ctx: CheckContext, response: schemathesis.Response, case: schemathesis.Case[Any]) -> None:
@@ -37,7 +38,9 @@ CHECKS = [
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.label)
 def test_every_answer_is_described(example: Service, operation: Any) -> None:
-    @settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=examples(15, least=5), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+    )
     @given(case=strategies.one_of([operation.as_strategy(mode) for mode in GenerationMode]))
     def is_described(case: schemathesis.Case[Any]) -> None:
         case.call_and_validate(base_url=str(example.client.base_url), checks=CHECKS)

@@ -125,6 +125,7 @@ def packing(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_two_configurations_are_compared_in_pairs(packing: Path) -> None:
     done = reprieve(
         "simulate", "examples/workloads/gpu-sample", "--against", str(packing), "--seeds", "2", "-o", "json"
@@ -142,6 +143,7 @@ def test_two_configurations_are_compared_in_pairs(packing: Path) -> None:
     assert packed["difference"] == pytest.approx(packed["means"][1] - packed["means"][0])
 
 
+@pytest.mark.slow
 def test_a_comparison_as_a_table_and_as_a_page(packing: Path, tmp_path: Path) -> None:
     arguments = ("simulate", str(written(tmp_path, PODS)), "--against", str(packing))
 
@@ -155,6 +157,7 @@ def test_a_comparison_as_a_table_and_as_a_page(packing: Path, tmp_path: Path) ->
     assert not re.search(r"(src|href)\s*=|url\(|@import|<script", page.stdout.decode())
 
 
+@pytest.mark.slow
 def test_several_seeds_without_another_configuration(tmp_path: Path) -> None:
     path = tmp_path / "workload.yaml"
     path.write_text("nodes: {cpu: 4}\npods: [{name: a, rate: 1, for: 10s, cpu: 1}]\nexpect: [pods < 3]\n")
@@ -166,6 +169,7 @@ def test_several_seeds_without_another_configuration(tmp_path: Path) -> None:
     assert re.search(r"FAILS +pods < 3 +\(found \d+ with default, seed 5\)", done.stdout.decode())
 
 
+@pytest.mark.slow
 def test_error_in_a_child_process_is_reported_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "performance-config.yaml"
     path.write_text("- name: a\n  workloadTemplate: [{opcode: createPodGroups}]\n  workloads: [{name: b}]\n")

@@ -23,7 +23,7 @@ from tests.invariants.trouble import LATE, LISTS, WATCHES, WRITES, begins_with_n
 from tests.invariants.worlds import NO_BUGS, RELIST, Bugs, World, a_world
 from tests.kit.faults import Fault
 
-SEEDS: Final = [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 10))]
+SEEDS: Final = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 10))]
 PHASES: Final = 3
 STEPS: Final = 60
 NODE_NAMES: Final = [f"n{number}" for number in range(5)]

@@ -8,6 +8,8 @@ NIGHTLY = 100
 LEAST = 25
 
 
-def examples(number: int) -> int:
-    """Returns how many examples to try, where `number` are tried at night: as large a part as the profile has."""
-    return min(number, max(LEAST, number * settings().max_examples // NIGHTLY))
+def examples(number: int, least: int = LEAST) -> int:
+    """Returns how many examples to try, where `number` are tried at night: the part that the profile has, but no fewer
+    than `least`.
+    """
+    return min(number, max(least, number * settings().max_examples // NIGHTLY))

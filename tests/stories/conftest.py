@@ -69,7 +69,7 @@ def stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
     STAGE.reset(token)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def our_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
     """Our own cluster, without a scheduler and without kubelets, in a process of its own."""
     folder = tmp_path_factory.mktemp("our-server")
@@ -97,7 +97,7 @@ def our_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
         process.stop(START_SECONDS)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def their_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
     """A kube-apiserver over etcd, without controllers and kubelets."""
     # As in upstream's integration tests: nodes are ready, and objects go when they are told to.

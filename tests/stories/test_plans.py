@@ -22,7 +22,7 @@ from tests.stories.telling import Scene, a_scene, story
 
 CLUSTERS: Final = 200
 AT_ONCE: Final = 10
-ON_A_LANDING: Final = 30
+ON_A_LANDING: Final = 20
 """The clusters of one test."""
 REPLICA_SETS: Final = resource_of({"apiVersion": "apps/v1", "kind": "ReplicaSet"})
 
