@@ -1,4 +1,4 @@
-"""Whatever preempt and bind are sent has one clear answer. The ids are the rows of the input matrix."""
+"""Whatever preempt and bind are sent has one clear answer."""
 
 import threading
 from collections.abc import Callable
@@ -43,13 +43,13 @@ WRONG = {
     "not JSON": b"{",
     "null": b"null",
     "array": b"[]",
-    "I41 different nodes": asking(GOOD, {"node-a3": {"Pods": [PODS["report-02"]]}}),
-    "I44 one pod on two nodes": asking({**GOOD, "node-a3": victims("report-00")}),
-    "I47 negative": asking({"node-a2": victims("report-00", violations=-1)}),
-    "I47 fraction": asking({"node-a2": victims("report-00", violations=1.5)}),
-    "I47 too large": asking({"node-a2": victims("report-00", violations=2**63)}),
-    "I47 string": asking({"node-a2": victims("report-00", violations="3")}),
-    "I47 true": asking({"node-a2": victims("report-00", violations=True)}),
+    "different nodes": asking(GOOD, {"node-a3": {"Pods": [PODS["report-02"]]}}),
+    "one pod on two nodes": asking({**GOOD, "node-a3": victims("report-00")}),
+    "negative number of violations": asking({"node-a2": victims("report-00", violations=-1)}),
+    "fraction of violations": asking({"node-a2": victims("report-00", violations=1.5)}),
+    "too many violations": asking({"node-a2": victims("report-00", violations=2**63)}),
+    "violations as a string": asking({"node-a2": victims("report-00", violations="3")}),
+    "violations as a boolean": asking({"node-a2": victims("report-00", violations=True)}),
     "no pod": asking(GOOD, pod=None),
     "pod without name": asking(GOOD, pod={"metadata": {}}),
     "node name": asking({"../x": victims("report-00")}),
@@ -90,13 +90,13 @@ def test_victims_in_full_are_answered_by_uid(example: Service) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        pytest.param(None, id="I42 the node"),
-        pytest.param({"Pods": None, "NumPDBViolations": 0}, id="I42 its pods"),
-        pytest.param({"Pods": [None]}, id="I42 a pod"),
-        pytest.param({"Pods": [{"UID": UNKNOWN}]}, id="I45 unknown UID"),
-        pytest.param({"Pods": [{"UID": None}]}, id="I45 no UID"),
-        pytest.param({"Pods": [{}]}, id="I45 UID absent"),
-        pytest.param(victims("db-0"), id="I46 victim of the same priority"),
+        pytest.param(None, id="null node"),
+        pytest.param({"Pods": None, "NumPDBViolations": 0}, id="null pods"),
+        pytest.param({"Pods": [None]}, id="null pod"),
+        pytest.param({"Pods": [{"UID": UNKNOWN}]}, id="unknown UID"),
+        pytest.param({"Pods": [{"UID": None}]}, id="no UID"),
+        pytest.param({"Pods": [{}]}, id="UID absent"),
+        pytest.param(victims("db-0"), id="victim of the same priority"),
         pytest.param(victims("report-03"), id="victim on another node"),
     ],
 )
@@ -160,25 +160,25 @@ def test_members_of_victims_are_known_in_any_case(example: Service) -> None:
 BAD_BINDINGS: dict[str, object] = {
     "not JSON": b"{",
     "null": b"null",
-    "I50 no UID": {key: value for key, value in BINDING.items() if key != "PodUID"},
-    "I50 null UID": BINDING | {"PodUID": None},
-    "I50 empty UID": BINDING | {"PodUID": ""},
-    "I50 no name": BINDING | {"PodName": None},
-    "I50 no namespace": BINDING | {"PodNamespace": ""},
-    "I50 no node": BINDING | {"Node": ""},
-    "I50 UID is a number": BINDING | {"PodUID": 7},
-    "I51 name climbs": BINDING | {"PodName": "../secrets"},
-    "I51 name with query": BINDING | {"PodName": "p?x"},
-    "I51 name with fragment": BINDING | {"PodName": "p#x"},
-    "I51 escaped slash": BINDING | {"PodName": "p%2fx"},
-    "I51 line feed": BINDING | {"PodName": "p\nx"},
-    "I51 name of 254 characters": BINDING | {"PodName": "p" * 254},
-    "I51 namespace climbs": BINDING | {"PodNamespace": "../x"},
-    "I51 namespace with dot": BINDING | {"PodNamespace": "a.b"},
-    "I51 namespace of 64 characters": BINDING | {"PodNamespace": "n" * 64},
-    "I51 node climbs": BINDING | {"Node": "../x"},
-    "I51 UID with slash": BINDING | {"PodUID": "a/b"},
-    "I51 UID of 129 characters": BINDING | {"PodUID": "a" * 129},
+    "no UID": {key: value for key, value in BINDING.items() if key != "PodUID"},
+    "null UID": BINDING | {"PodUID": None},
+    "empty UID": BINDING | {"PodUID": ""},
+    "no name": BINDING | {"PodName": None},
+    "no namespace": BINDING | {"PodNamespace": ""},
+    "no node": BINDING | {"Node": ""},
+    "UID is a number": BINDING | {"PodUID": 7},
+    "name climbs": BINDING | {"PodName": "../secrets"},
+    "name with query": BINDING | {"PodName": "p?x"},
+    "name with fragment": BINDING | {"PodName": "p#x"},
+    "name with escaped slash": BINDING | {"PodName": "p%2fx"},
+    "name with line feed": BINDING | {"PodName": "p\nx"},
+    "name of 254 characters": BINDING | {"PodName": "p" * 254},
+    "namespace climbs": BINDING | {"PodNamespace": "../x"},
+    "namespace with dot": BINDING | {"PodNamespace": "a.b"},
+    "namespace of 64 characters": BINDING | {"PodNamespace": "n" * 64},
+    "node climbs": BINDING | {"Node": "../x"},
+    "UID with slash": BINDING | {"PodUID": "a/b"},
+    "UID of 129 characters": BINDING | {"PodUID": "a" * 129},
 }
 
 
@@ -190,10 +190,10 @@ def test_unreadable_binding_is_a_bad_request(example: Service, body: object) -> 
 @pytest.mark.parametrize(
     "change",
     [
-        pytest.param({}, id="I52 the pod is unknown"),
-        pytest.param({"PodName": "web-6", "PodUID": UNKNOWN}, id="I53 another UID"),
-        pytest.param({"PodName": "web-0", "PodUID": uid("web-0"), "Node": "node-b1"}, id="I55 bound elsewhere"),
-        pytest.param({"PodName": "web-6", "PodUID": uid("web-6"), "Node": "new-node"}, id="I56 the node is unknown"),
+        pytest.param({}, id="the pod is unknown"),
+        pytest.param({"PodName": "web-6", "PodUID": UNKNOWN}, id="another UID"),
+        pytest.param({"PodName": "web-0", "PodUID": uid("web-0"), "Node": "node-b1"}, id="bound elsewhere"),
+        pytest.param({"PodName": "web-6", "PodUID": uid("web-6"), "Node": "new-node"}, id="the node is unknown"),
     ],
 )
 def test_a_binding_that_does_not_happen_says_so_in_words(example: Service, change: dict[str, str]) -> None:

@@ -88,7 +88,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 @pytest.mark.slow
 def test_replicas_take_turns(cluster: Service, tmp_path: Path) -> None:
     """
-    F30: the leader is frozen, the other takes over, and the first ends when it thaws. F29: the other is told to end,
+    The leader is frozen, the other takes over, and the first ends when it thaws. The other is told to end,
     and does in order.
     """
     with two_replicas(cluster, tmp_path) as (first, second):

@@ -1,4 +1,4 @@
-"""F58: new connections get the new certificate; one that cannot be used is told of, and the old one stays."""
+"""New connections get the new certificate; one that cannot be used is told of, and the old one stays."""
 
 import os
 import ssl

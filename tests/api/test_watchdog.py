@@ -31,9 +31,6 @@ def a_filter_that_hangs_until(holds: Callable[[], bool]) -> None:
 
 
 def test_it_says_where_the_loop_stands_still_and_when_it_goes_on(caplog: pytest.LogCaptureFixture) -> None:
-    """
-    F61.
-    """
     caplog.set_level(logging.INFO)
 
     with watched(0.1) as watchdog:

@@ -31,25 +31,25 @@ OURS = "default-scheduler"
 
 
 def wrong_at_rest(world: World) -> list[str]:
-    """V6, V7, V8 and V13; empty once the world has settled."""
+    """What is wrong, by the name of the invariant; empty once the world has settled."""
     return [
         *(["the scheduler has ended"] if world.life.task.done() else []),
         *world.life.failed,
-        *(f"V6: {what}" for what in lost_pods(world)),
-        *(f"V7: {what}" for what in cache_errors(world)),
-        *(f"V8: {what}" for what in leftovers(world)),
-        *(f"V11: {what}" for what in changed_objects(world)),
-        *(f"V13: {what}" for what in neglected_pods(world)),
+        *(f"not lost: {what}" for what in lost_pods(world)),
+        *(f"cache: {what}" for what in cache_errors(world)),
+        *(f"at rest: {what}" for what in leftovers(world)),
+        *(f"unchanged objects: {what}" for what in changed_objects(world)),
+        *(f"scheduled: {what}" for what in neglected_pods(world)),
     ]
 
 
 def wrong_at_any_time(world: World) -> list[str]:
-    """V1, V2 and V3, and V6 as far as the scheduler can know: whatever happens, and in the middle of it."""
+    """What must not be wrong for a moment: what the witness saw, and misplaced pods as far as the scheduler can know."""
     return [
         *(["the scheduler has ended"] if world.life.task.done() else []),
         *world.life.failed,
         *world.witness.complaints,
-        *(f"V6: {what}" for what in misplaced_pods(world)),
+        *(f"not lost: {what}" for what in misplaced_pods(world)),
     ]
 
 
@@ -70,7 +70,7 @@ async def settles(world: World, within: float = 60.0, *, but_first: float = 0.0)
     assert not world.witness.complaints, f"seed {world.seed}: {'; '.join(world.witness.complaints)}"
 
 
-# V6: nothing is lost, and nothing is in two places.
+# Nothing is lost, and nothing is in two places.
 
 
 def lost_pods(world: World) -> Iterator[str]:
@@ -139,7 +139,7 @@ def queued(alone: Scheduling) -> list[QueuedPodInfo]:
     ]
 
 
-# V7: the cache is what it would be if it were filled again.
+# The cache is what it would be if it were filled again.
 
 
 def cache_errors(world: World) -> Iterator[str]:
@@ -187,7 +187,7 @@ def uids(cache: Cache) -> list[str]:
     return sorted(pod.uid for pod in cache.pods)
 
 
-# V8: at rest, nothing is under way.
+# At rest, nothing is under way.
 
 
 def leftovers(world: World) -> Iterator[str]:
@@ -211,7 +211,7 @@ def leftovers(world: World) -> Iterator[str]:
         yield f"promised is {promised}, and pods say {said}"
 
 
-# V11: what informers hold is nobody's to change.
+# What informers hold is nobody's to change.
 
 
 def changed_objects(world: World) -> Iterator[str]:
@@ -234,7 +234,7 @@ def changed_objects(world: World) -> Iterator[str]:
                 )
 
 
-# V13: whoever can run, runs.
+# Whoever can run, runs.
 
 
 def neglected_pods(world: World) -> Iterator[str]:

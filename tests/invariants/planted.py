@@ -1,4 +1,4 @@
-"""V12: bugs between parts that are in order. Each is a line that somebody might have forgotten, and has the invariant
+"""Bugs between parts that are in order. Each is a line that somebody might have forgotten, and has the invariant
 that must find it.
 """
 
@@ -185,24 +185,24 @@ def slow_to_kill(inner: fwk.Dispatcher) -> fwk.Dispatcher:
 
 
 BUGS: Final[Mapping[str, tuple[str, Bugs]]] = {
-    "bindings and deletions name no UID": ("V1", writing(without_uid)),
-    "bound pods take no room": ("V2", changing(lambda pod: None if pod.spec.node_name else pod)),
-    "victims go before anything is promised": ("V3", writing(without_promises)),
+    "bindings and deletions name no UID": ("bound once", writing(without_uid)),
+    "bound pods take no room": ("room", changing(lambda pod: None if pod.spec.node_name else pod)),
+    "victims go before anything is promised": ("promised victims", writing(without_promises)),
     "nobody is tried again without a reason": (
-        "V5",
+        "tried again",
         losing(lambda alone: alone.world.queue, "flush_unschedulable_pods_leftover"),
     ),
-    "who fails is not queued again": ("V6", Bugs(losing=careless)),
-    "some pods are never heard of": ("V6", taking(is_not_of_a_third_of_the_pods)),
-    "bound pods never end": ("V7", taking(is_no_end_of_a_bound_pod)),
-    "410 is not heard": ("V7", Bugs(listening=Hopeful)),
-    "an assumption is not forgotten": ("V6", losing(lambda alone: alone.world.cluster, "forget")),
-    "an attempt is never done": ("V8", losing(lambda alone: alone.world.queue, "done")),
-    "who comes back is tried again at once": ("V9", Bugs(losing=impatient)),
-    "somebody writes into what informers hold": ("V11", changing(labelled)),
+    "who fails is not queued again": ("not lost", Bugs(losing=careless)),
+    "some pods are never heard of": ("not lost", taking(is_not_of_a_third_of_the_pods)),
+    "bound pods never end": ("cache", taking(is_no_end_of_a_bound_pod)),
+    "410 is not heard": ("cache", Bugs(listening=Hopeful)),
+    "an assumption is not forgotten": ("not lost", losing(lambda alone: alone.world.cluster, "forget")),
+    "an attempt is never done": ("at rest", losing(lambda alone: alone.world.queue, "done")),
+    "who comes back is tried again at once": ("bounded", Bugs(losing=impatient)),
+    "somebody writes into what informers hold": ("unchanged objects", changing(labelled)),
     "nobody hears that something has changed": (
-        "V13",
+        "scheduled",
         losing(lambda alone: alone.world.queue, "move_all_to_active_or_backoff_queue"),
     ),
-    "a password is logged": ("V15", changing(talkative)),
+    "a password is logged": ("log", changing(talkative)),
 }

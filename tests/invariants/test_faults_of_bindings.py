@@ -22,7 +22,7 @@ def bound(world: World) -> list[str]:
 
 def test_a_pod_that_was_made_again_while_nobody_looked_is_another_pod() -> None:
     """
-    F19, V1, V6: the old UID's Binding is refused, and no more than now and then tried again until the watch tells; the
+    The old UID's Binding is refused, and no more than now and then tried again until the watch tells; the
     new one is bound.
     """
 
@@ -53,7 +53,7 @@ def test_a_pod_that_was_made_again_while_nobody_looked_is_another_pod() -> None:
 
 def test_a_pod_that_somebody_else_has_bound_is_let_go() -> None:
     """
-    F20, V1, V7, V8: its assumption ends, and its room is free.
+    Its assumption ends, and its room is free.
     """
 
     async def tell() -> None:
@@ -76,7 +76,7 @@ def test_a_pod_that_somebody_else_has_bound_is_let_go() -> None:
 @pytest.mark.parametrize("how", ["is gone", "is going"])
 def test_a_pod_that_goes_while_it_is_bound_leaves_nothing_behind(how: str) -> None:
     """
-    F21, V6, V8: 404, and 409 for a pod that is being deleted.
+    404, and 409 for a pod that is being deleted.
     """
 
     async def tell() -> None:
@@ -102,7 +102,7 @@ def test_a_pod_that_goes_while_it_is_bound_leaves_nothing_behind(how: str) -> No
 
 def test_a_pod_that_is_refused_as_gated_waits_for_its_gate() -> None:
     """
-    F21, V6: what the server says of it is an error like others; the pod comes back.
+    What the server says of it is an error like others; the pod comes back.
     """
 
     async def tell() -> None:
@@ -130,7 +130,7 @@ def test_a_pod_that_is_refused_as_gated_waits_for_its_gate() -> None:
 )
 def test_a_binding_whose_answer_is_lost_has_happened_once(lost: Action) -> None:
     """
-    F22, V1, V2, V8: it is asked for again, for the same pod and node, and what it says then is success; one event says
+    It is asked for again, for the same pod and node, and what it says then is success; one event says
     so.
     """
 
@@ -154,7 +154,7 @@ def test_a_binding_whose_answer_is_lost_has_happened_once(lost: Action) -> None:
 
 def test_a_binding_that_nobody_knows_of_keeps_its_room_while_the_server_is_away() -> None:
     """
-    F23, V1, V2, V13: after the outage the pod is bound once, and nobody has got its room meanwhile.
+    After the outage the pod is bound once, and nobody has got its room meanwhile.
     """
 
     async def tell() -> None:
@@ -181,7 +181,7 @@ def test_a_binding_that_nobody_knows_of_keeps_its_room_while_the_server_is_away(
 @pytest.mark.slow
 def test_a_crowd_that_comes_while_the_server_is_away_is_bound_when_it_is_back() -> None:
     """
-    F10, V1, V2, V6, V7, V13: ten seconds in the middle of it; no pod stays pending, and no room is taken by nobody.
+    Ten seconds in the middle of it; no pod stays pending, and no room is taken by nobody.
     """
 
     async def tell() -> None:
@@ -205,7 +205,7 @@ def test_a_crowd_that_comes_while_the_server_is_away_is_bound_when_it_is_back() 
 
 def test_a_binding_that_is_done_late_does_not_over_commit_the_node() -> None:
     """
-    F24, V2: somebody who came in the meantime did not get the room.
+    Somebody who came in the meantime did not get the room.
     """
 
     async def tell() -> None:
@@ -227,7 +227,7 @@ def test_a_binding_that_is_done_late_does_not_over_commit_the_node() -> None:
 
 def test_an_assumption_has_no_end_of_its_own() -> None:
     """
-    F25, V2: the watch lags by half a minute, and the room is taken all the time.
+    The watch lags by half a minute, and the room is taken all the time.
     """
 
     async def tell() -> None:
@@ -252,7 +252,7 @@ def test_an_assumption_has_no_end_of_its_own() -> None:
 
 def test_the_status_of_an_answer_decides_whatever_its_body_is() -> None:
     """
-    F26, V1: 201 with garbage is success.
+    201 with garbage is success.
     """
 
     async def tell() -> None:
@@ -268,10 +268,6 @@ def test_the_status_of_an_answer_decides_whatever_its_body_is() -> None:
 
 
 def test_a_pod_whose_status_cannot_be_written_is_tried_again_and_not_too_often() -> None:
-    """
-    F27, V5, V9.
-    """
-
     async def tell() -> None:
         async with a_world() as world:
             world.node("small", "500m")
@@ -300,7 +296,7 @@ def condition(world: World, name: str) -> tuple[str, str]:
 
 def test_a_condition_that_is_written_late_does_not_replace_a_newer_one() -> None:
     """
-    F24, for what is said of a pod: the first patch is given up after ten seconds, and done after forty.
+    The first patch is given up after ten seconds, and done after forty.
     """
 
     async def tell() -> None:
@@ -339,7 +335,7 @@ def test_late_condition_write_does_not_overwrite_that_of_a_bound_pod() -> None:
 
 def test_pod_whose_binding_was_lost_by_the_server_is_bound_again() -> None:
     """
-    F11, V7, V8: etcd was restored to before the binding, of which no watch has told.
+    Etcd was restored to before the binding, of which no watch has told.
     """
 
     async def tell() -> None:
@@ -358,7 +354,7 @@ def test_pod_whose_binding_was_lost_by_the_server_is_bound_again() -> None:
 
 def test_the_room_of_a_pod_that_the_server_says_is_nowhere_is_for_others() -> None:
     """
-    F11, V6, V7, V13: a binding that all had seen is forgotten; who waits for the room hears of it at once.
+    A binding that all had seen is forgotten; who waits for the room hears of it at once.
     """
 
     async def tell() -> None:

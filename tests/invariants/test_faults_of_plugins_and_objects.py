@@ -24,7 +24,7 @@ AFTER_RESERVE = ("reserve", "permit", "permit-wrong", "preBind", "bind")
 )
 def test_a_plugin_that_goes_wrong_costs_its_pod_a_pause_and_others_nothing(point: str) -> None:
     """
-    F35, V6, V8: the pod fails and comes back; what was kept for it is given back.
+    The pod fails and comes back; what was kept for it is given back.
     """
 
     async def tell() -> None:
@@ -47,7 +47,7 @@ def test_a_plugin_that_goes_wrong_costs_its_pod_a_pause_and_others_nothing(point
 
 def test_failing_post_bind_does_not_undo_the_binding() -> None:
     """
-    F35: PostBind is told; it is not asked.
+    PostBind is told; it is not asked.
     """
 
     async def tell() -> None:
@@ -63,7 +63,7 @@ def test_failing_post_bind_does_not_undo_the_binding() -> None:
 
 def test_an_answer_that_nobody_can_say_costs_its_pod_a_pause_and_others_nothing() -> None:
     """
-    F35, V6, V8: what is to be done about the failure goes wrong itself.
+    What is to be done about the failure goes wrong itself.
     """
 
     async def tell() -> None:
@@ -101,7 +101,7 @@ def raising(which: Callable[[fwk.ApiCall[Any]], bool]) -> Bugs:
 )
 def test_unreportable_failure_affects_its_own_pod_only(how: str) -> None:
     """
-    F35, V6, V8: whatever is to be done after an attempt goes wrong itself. The pod comes back, and the scheduler goes
+    Whatever is to be done after an attempt goes wrong itself. The pod comes back, and the scheduler goes
     on.
     """
     room, priority = (how == "when it makes room"), "high" if how == "when it makes room" else ""
@@ -134,10 +134,6 @@ def test_unreportable_failure_affects_its_own_pod_only(how: str) -> None:
 
 
 def test_nonsense_among_the_pods_to_activate_keeps_nobody_from_being_bound() -> None:
-    """
-    F35.
-    """
-
     async def tell() -> None:
         async with a_world(**with_odd_plugin()) as world:
             world.node("n")
@@ -152,7 +148,7 @@ def test_nonsense_among_the_pods_to_activate_keeps_nobody_from_being_bound() -> 
 @pytest.mark.parametrize("when", ["order", "order-later", "order-nothing"])
 def test_pods_that_cannot_be_put_into_an_order_are_tried_all_the_same(when: str) -> None:
     """
-    F35, V6: QueueSort.
+    QueueSort.
     """
 
     async def tell() -> None:
@@ -172,7 +168,7 @@ def test_pods_that_cannot_be_put_into_an_order_are_tried_all_the_same(when: str)
 
 def test_a_gate_that_goes_wrong_keeps_its_pod_and_no_other() -> None:
     """
-    F35, V6: PreEnqueue.
+    PreEnqueue.
     """
 
     async def tell() -> None:
@@ -190,7 +186,7 @@ def test_a_gate_that_goes_wrong_keeps_its_pod_and_no_other() -> None:
 
 def test_a_plugin_that_hangs_keeps_nobody_else_waiting() -> None:
     """
-    F35: PreBind is waited for beside everything else.
+    PreBind is waited for beside everything else.
     """
 
     async def tell() -> None:
@@ -209,7 +205,7 @@ def test_a_plugin_that_hangs_keeps_nobody_else_waiting() -> None:
 
 def test_an_object_that_cannot_be_taken_in_keeps_no_other_from_it() -> None:
     """
-    F36, V6: whoever was told of it has raised; what came with it and after it is known.
+    Whoever was told of it has raised; what came with it and after it is known.
     """
 
     def choking(take: Take) -> Take:
@@ -235,7 +231,7 @@ def test_an_object_that_cannot_be_taken_in_keeps_no_other_from_it() -> None:
 
 def test_pods_deleted_while_they_wait_leave_nothing_behind() -> None:
     """
-    F50, V6, V8, V9: a namespace's worth of them, at once.
+    A namespace's worth of them, at once.
     """
 
     async def tell() -> None:
@@ -266,7 +262,7 @@ def test_pods_deleted_while_they_wait_leave_nothing_behind() -> None:
 )
 def test_bindings_do_not_wait_for_events_to_be_written(sink: Action) -> None:
     """
-    F51, V9: the pods are bound as soon as without the fault.
+    The pods are bound as soon as without the fault.
     """
 
     async def tell() -> None:
@@ -286,7 +282,7 @@ def test_bindings_do_not_wait_for_events_to_be_written(sink: Action) -> None:
 
 def test_a_pod_that_cannot_be_read_is_told_so_and_keeps_no_other_from_a_node() -> None:
     """
-    F53, V6: a quantity that is none, behind the API server's back.
+    A quantity that is none, behind the API server's back.
     """
 
     async def tell() -> None:
@@ -313,7 +309,7 @@ def test_a_pod_that_cannot_be_read_is_told_so_and_keeps_no_other_from_a_node() -
 
 def test_pods_that_fit_nowhere_do_not_starve_a_less_important_one_that_does() -> None:
     """
-    F54, V5: an endless stream of them.
+    An endless stream of them.
     """
 
     async def tell() -> None:
@@ -336,7 +332,7 @@ def test_pods_that_fit_nowhere_do_not_starve_a_less_important_one_that_does() ->
 @pytest.mark.slow
 def test_a_crowd_that_waits_is_let_in_when_there_is_room_and_the_rest_pauses() -> None:
     """
-    F55, V9, V13: one node for three hundred pods.
+    One node for three hundred pods.
     """
 
     async def tell() -> None:

@@ -1,8 +1,7 @@
 """What is short where a scheduler runs: disk, descriptors, memory, somebody who reads its log. Real processes, real
 limits.
 
-The fault matrix calls these F59, F60 and F62. Serving certificates (F58) are in
-`tests/api/test_rotated_certificate.py`.
+Serving certificates are in `tests/api/test_rotated_certificate.py`.
 """
 
 import fcntl
@@ -111,7 +110,7 @@ def is_ready(running: Running) -> bool:
 @pytest.mark.slow
 def test_pods_are_bound_though_nobody_reads_the_log_and_the_disk_is_full(tmp_path: Path) -> None:
     """
-    F59, V13: a pipe of a page, and files of two pages at most. What was lost of the log is counted, and told to whoever
+    A pipe of a page, and files of two pages at most. What was lost of the log is counted, and told to whoever
     reads on.
     """
     records, saved = tmp_path / "records.jsonl", tmp_path / "cluster.json"
@@ -143,7 +142,7 @@ def test_an_exit_code_does_not_depend_on_whether_the_last_line_can_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    F59: the cluster cannot be saved, for the disk is full, and the log is on the same disk.
+    The cluster cannot be saved, for the disk is full, and the log is on the same disk.
     """
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     full = [(resource.RLIMIT_FSIZE, 1)]
@@ -158,7 +157,7 @@ def test_an_exit_code_does_not_depend_on_whether_the_last_line_can_be_written(
 @pytest.mark.slow
 def test_closed_stderr_is_replaced_by_dev_null() -> None:
     """
-    F59: whatever is opened first would be stderr.
+    Whatever is opened first would be stderr.
     """
     with a_scheduler("-v", "5", closed=True) as running:
         standard = [Path(f"/proc/{running.process.pid}/fd/{number}").readlink() for number in range(3)]
@@ -171,7 +170,7 @@ def test_closed_stderr_is_replaced_by_dev_null() -> None:
 @pytest.mark.slow
 def test_more_connections_and_larger_bodies_than_there_is_room_for_are_sent_away_in_words() -> None:
     """
-    F60, V9: 64 descriptors, 512 MiB, one processor.
+    64 descriptors, 512 MiB, one processor.
     """
     with (
         a_scheduler(limits=[(resource.RLIMIT_NOFILE, 64), (resource.RLIMIT_AS, 512 * MIB)]) as running,
@@ -239,7 +238,7 @@ def test_invalid_configuration_ends_the_start_in_one_line_without_asking_the_ser
     tmp_path: Path, text: str, cause: str
 ) -> None:
     """
-    F62: exit code 1, before anything is known of the lease.
+    Exit code 1, before anything is known of the lease.
     """
     configuration, kubeconfig = tmp_path / "config.yaml", tmp_path / "kubeconfig"
     configuration.write_text(f"apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n{text}\n")

@@ -1,4 +1,4 @@
-"""F52: pods as large as are considered, and nodes as large as an API server lets them be. They cost their own attempts
+"""Pods as large as are considered, and nodes as large as an API server lets them be. They cost their own attempts
 something, and nobody else a place.
 """
 
@@ -51,7 +51,7 @@ HUGE: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("what", HUGE)
 def test_a_huge_pod_is_bound_like_any_other_and_others_go_on_between(what: str) -> None:
     """
-    V5, V9: no more attempts than for a small pod, and others that come at the same time are bound at the same time.
+    No more attempts than for a small pod, and others that come at the same time are bound at the same time.
     """
 
     async def tell() -> None:

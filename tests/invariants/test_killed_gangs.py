@@ -114,7 +114,7 @@ async def converges(stage: Stage, *, makes_room: bool, says_so: bool = True) -> 
 @each_moment
 def test_the_next_process_carries_on_where_one_was_killed(moment: Moment, nursery: Nursery, tmp_path: Path) -> None:
     """
-    F28 for gangs: kill -9 between any two steps of a gang.
+    kill -9 between any two steps of a gang.
     """
 
     async def tell(stage: Stage) -> None:
@@ -136,7 +136,7 @@ def test_the_next_process_carries_on_where_one_was_killed(moment: Moment, nurser
 @pytest.mark.parametrize("makes_room", [False, True])
 def test_each_process_is_killed_at_its_next_write(makes_room: bool, nursery: Nursery, tmp_path: Path) -> None:
     """
-    F28 for gangs: the first at its first write, the second at its second, and so on, before or after the server has
+    The first at its first write, the second at its second, and so on, before or after the server has
     done it.
     """
 
@@ -160,7 +160,7 @@ def test_each_process_is_killed_at_its_next_write(makes_room: bool, nursery: Nur
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
 def test_one_write_of_each_kind_fails(fault: Action, nursery: Nursery, tmp_path: Path) -> None:
     """
-    F19 to F27 and F44 for gangs: the process goes on, and the gang that fits runs whole.
+    The process goes on, and the gang that fits runs whole.
     """
 
     async def tell(stage: Stage, write: Moment) -> None:

@@ -87,7 +87,7 @@ def fill(world: World, moment: Moment) -> None:
 
 
 async def converges(stage: Stage) -> None:
-    """V1, V2, V3, V4, V13; and V6 and V8 as far as the process that is there now says."""
+    """Returns when nothing is wrong, as far as the server and the process that is there now say."""
     world = stage.world
     async with httpx.AsyncClient(trust_env=False) as client:
         await eventually(lambda: is_idle(stage, client))
@@ -110,7 +110,7 @@ async def is_idle(stage: Stage, client: httpx.AsyncClient) -> bool:
 @each_moment
 def test_the_next_process_carries_on_where_one_was_killed(moment: Moment, nursery: Nursery, tmp_path: Path) -> None:
     """
-    F28: kill -9. Nobody is bound twice, no more victims go than had to, and everybody runs in the end.
+    Kill -9. Nobody is bound twice, no more victims go than had to, and everybody runs in the end.
     """
 
     async def tell(stage: Stage) -> None:
@@ -136,7 +136,7 @@ def test_terminated_scheduler_finishes_what_it_decided_and_ends_in_order(
     name: str, nursery: Nursery, tmp_path: Path
 ) -> None:
     """
-    F29: SIGTERM. It ends by itself and in order: nothing that it could still do is left when the lease is given back.
+    SIGTERM. It ends by itself and in order: nothing that it could still do is left when the lease is given back.
     """
     moment, elects = MOMENTS[name], name in ("its binding was sent", "its second victim is told")
 
@@ -168,7 +168,7 @@ def test_terminated_scheduler_finishes_what_it_decided_and_ends_in_order(
 )
 def test_told_a_second_time_it_ends_at_once(name: str, nursery: Nursery, tmp_path: Path) -> None:
     """
-    F29: what is under way is left to the next one, as if it had been killed; the exit code and the last line say so.
+    What is under way is left to the next one, as if it had been killed; the exit code and the last line say so.
     """
 
     async def tell(stage: Stage) -> None:
@@ -191,7 +191,7 @@ def test_told_a_second_time_it_ends_at_once(name: str, nursery: Nursery, tmp_pat
 
 def test_told_again_when_it_has_finished_it_ends_as_it_was_going_to(nursery: Nursery, tmp_path: Path) -> None:
     """
-    F29: or says that it was told a second time; but the signal does not kill it.
+    Or says that it was told a second time; but the signal does not kill it.
     """
 
     async def tell(stage: Stage) -> None:

@@ -216,7 +216,7 @@ async def what_is_found(seed: int, bugs: Bugs) -> set[str]:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_invariants_hold_after_random_changes_and_faults(seed: int) -> None:
     """
-    V1, V2, V3 at each write; V6, V7, V8, V13 whenever it is quiet.
+    The witness looks at each write, the oracle whenever it is quiet.
     """
     world = virtual_time.run(a_run(seed))
 
@@ -226,14 +226,14 @@ def test_invariants_hold_after_random_changes_and_faults(seed: int) -> None:
 @pytest.mark.slow
 def test_a_run_can_be_repeated() -> None:
     """
-    V14: the same seed, the same writes at the same time.
+    The same seed, the same writes at the same time.
     """
     first, second = (virtual_time.run(a_run(7)).witness.writes for _ in range(2))
 
     assert first == second
 
 
-# Controls (V12): what is planted must be found.
+# Controls: what is planted must be found.
 
 
 def test_without_a_bug_nothing_is_found() -> None:

@@ -1,4 +1,4 @@
-"""V10: whatever happens to replicas and to what lies between them and the API server, only one leads, and only who
+"""Whatever happens to replicas and to what lies between them and the API server, only one leads, and only who
 leads writes.
 
 Each run is a seed. Replicas are cut off, fall asleep, die, are told to end, lose the lease, and others come; pods come
@@ -70,11 +70,11 @@ class Scribe(httpx.AsyncBaseTransport):
         spec = self._world.registry.get(LEASES, "kube-system", "kube-scheduler")["spec"]
         if spec.get("holderIdentity") != self._name:
             self.complaints.append(
-                f"V10: {self._name} has written to {call.resource}, and {spec.get('holderIdentity')!r} leads"
+                f"leader only: {self._name} has written to {call.resource}, and {spec.get('holderIdentity')!r} leads"
             )
         if now() - self._renewed > ELECTION.lease_duration.seconds:
             self.complaints.append(
-                f"V10: {self._name} has written {now() - self._renewed:.0f} s after it had renewed its lease"
+                f"leader only: {self._name} has written {now() - self._renewed:.0f} s after it had renewed its lease"
             )
         return response
 
@@ -232,7 +232,7 @@ async def a_run(seed: int) -> Company:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_only_who_leads_writes(seed: int) -> None:
     """
-    V10; V1 and V2 besides, whoever has decided.
+    And the witness has nothing to say, whoever has decided.
     """
     company = virtual_time.run(a_run(seed))
 
@@ -242,7 +242,7 @@ def test_only_who_leads_writes(seed: int) -> None:
 
 def test_write_after_the_lease_was_taken_is_reported() -> None:
     """
-    V12: somebody takes the lease away, which its holder can only learn when it renews it.
+    Somebody takes the lease away, which its holder can only learn when it renews it.
     """
 
     async def tell() -> list[str]:
@@ -259,4 +259,4 @@ def test_write_after_the_lease_was_taken_is_reported() -> None:
             await replica.kill()
             return replica.scribe.complaints
 
-    assert "V10: first has written to pods, and 'thief' leads" in virtual_time.run(tell())
+    assert "leader only: first has written to pods, and 'thief' leads" in virtual_time.run(tell())

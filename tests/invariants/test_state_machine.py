@@ -66,7 +66,7 @@ pods = st.fixed_dictionaries(
 
 
 class Listener(logging.Handler):
-    """V15: keeps what would be in the log."""
+    """Keeps what would be in the log."""
 
     def __init__(self) -> None:
         super().__init__(LOUD)
@@ -287,7 +287,7 @@ class Cluster(RuleBasedStateMachine):
 
     @rule()
     def it_settles(self) -> None:
-        """V6, V7, V8, V11, V13, V15: once all is mended, and whatever comes late has come."""
+        """Once all is mended, and whatever comes late has come."""
         self.mend()
         self.run(asyncio.sleep(2 * RELIST + SHORT_WATCH))
         for _ in range(60):
@@ -297,7 +297,7 @@ class Cluster(RuleBasedStateMachine):
         wrong = [
             *wrong_at_rest(self.world),
             *wrong_at_any_time(self.world),
-            *(f"V15: {line}" for line in self.listener.told()),
+            *(f"log: {line}" for line in self.listener.told()),
         ]
         assert not wrong, "; ".join(wrong)
 
@@ -310,7 +310,7 @@ class Cluster(RuleBasedStateMachine):
         self.act(lambda: self.world.delete("news", NODES), then=1)
 
     def teardown(self) -> None:
-        """V5 and V9, once more at rest; then the end."""
+        """All are tried again and the work is bounded, once more at rest; then the end."""
         try:
             self.it_settles()
             self.nothing_is_neglected_and_nothing_spins()
@@ -328,16 +328,18 @@ class Cluster(RuleBasedStateMachine):
         minutes = (self.run(time_now()) - began) / 60
         later = {info.pod.uid: info.attempts for info in queued(alone)}
         untried = [uid for uid, attempts in before.items() if later.get(uid, attempts + 1) <= attempts]
-        assert not untried, f"V5: {untried} were not tried in {T_RETRY} s"
+        assert not untried, f"tried again: {untried} were not tried in {T_RETRY} s"
         attempts = alone.world.queue.scheduling_cycle - cycle
-        assert attempts <= 3 * len(before) + 3, f"V9: {attempts} attempts of {len(before)} pods in {minutes} minutes"
+        assert attempts <= 3 * len(before) + 3, (
+            f"bounded: {attempts} attempts of {len(before)} pods in {minutes} minutes"
+        )
         made = self.world.faults.calls[calls:]
         writes = [call for call in made if call.verb in ("create", "update", "patch", "delete")]
-        assert len(writes) <= 3 * attempts + 3, f"V9: {len(writes)} writes for {attempts} attempts"
+        assert len(writes) <= 3 * attempts + 3, f"bounded: {len(writes)} writes for {attempts} attempts"
         lists = len(made) - len(writes)
         kinds = len(self.world.life.informers.reflectors)
-        assert lists <= kinds * minutes * 60 / RELIST * 3, f"V9: {lists} reads in {minutes} minutes"
-        assert self.tasks() <= tasks + 2, f"V9: {self.tasks()} tasks, and {tasks} before"
+        assert lists <= kinds * minutes * 60 / RELIST * 3, f"bounded: {lists} reads in {minutes} minutes"
+        assert self.tasks() <= tasks + 2, f"bounded: {self.tasks()} tasks, and {tasks} before"
 
     def tasks(self) -> int:
         return len(asyncio.all_tasks(self.runner.get_loop()))
@@ -362,14 +364,14 @@ QUICK: Final = settings(
 @pytest.mark.slow
 def test_invariants_hold_in_any_order_of_changes_and_faults() -> None:
     """
-    V1, V2, V3, V6 at any time; V5 to V9, V11, V13, V15 at rest.
+    Some invariants are looked at after each step, all at rest.
     """
     chosen = settings(QUICK, max_examples=EXAMPLES, derandomize=False, stateful_step_count=60) if EXAMPLES else QUICK
 
     run_state_machine_as_test(Cluster, settings=chosen)
 
 
-# Controls (V12).
+# Controls.
 
 
 def told(bugs: Bugs) -> list[str]:
@@ -435,7 +437,7 @@ def test_a_bug_does_not_go_unnoticed(name: str) -> None:
 def test_a_bug_is_found_by_chance() -> None:
     _, bugs = BUGS["some pods are never heard of"]
 
-    with pytest.raises(AssertionError, match=r"\bV6: "):
+    with pytest.raises(AssertionError, match=r"\bnot lost: "):
         run_state_machine_as_test(
             type("Buggy", (Cluster,), {"bugs": bugs}),
             settings=settings(QUICK, phases=[Phase.generate], report_multiple_bugs=False),

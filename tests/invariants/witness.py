@@ -90,10 +90,10 @@ class Witness(httpx.AsyncBaseTransport):
         """The server stays: another scheduler may come."""
 
     def _look_at_binding(self, call: Call, body: Object, *, accepted: bool) -> None:
-        """V1: every Binding has the UID, and each UID one that is accepted. V2: the node has room for it."""
+        """Every Binding has the UID, and each UID one that is accepted; the node has room for it."""
         uid, node = body["metadata"].get("uid"), body["target"]["name"]
         if not uid:
-            self._complain("V1", f"the binding of {call.name} does not say which pod it means")
+            self._complain("bound once", f"the binding of {call.name} does not say which pod it means")
         if not accepted:
             return
         bound = [
@@ -102,13 +102,13 @@ class Witness(httpx.AsyncBaseTransport):
             if write.is_binding and write.status < 300 and write.body["metadata"].get("uid") == uid
         ]
         if len(bound) > 1:
-            self._complain("V1", f"{call.name} was bound {len(bound)} times")
+            self._complain("bound once", f"{call.name} was bound {len(bound)} times")
         for what in over_committed(self._registry, node):
-            self._complain("V2", f"{call.name} was bound to {node}, which has too little {what}")
+            self._complain("room", f"{call.name} was bound to {node}, which has too little {what}")
 
     def _look_at_deletion(self, call: Call, body: Object) -> None:
         """
-        V3: the victim is meant by its UID, and somebody more important has been promised its room.
+        The victim is meant by its UID, and somebody more important has been promised its room.
 
         A victim without a node at the server was assumed when it was chosen, and its binding failed on the way to the
         server. Such a pod is deleted by kube-scheduler, too: only pods that wait in Permit or are in PreBind are
@@ -116,7 +116,7 @@ class Witness(httpx.AsyncBaseTransport):
         """
         victim = self._registry.store.get(PODS, call.namespace, call.name)
         if not (body or {}).get("preconditions", {}).get("uid"):
-            self._complain("V3", f"the deletion of {call.name} does not say which pod it means")
+            self._complain("promised victims", f"the deletion of {call.name} does not say which pod it means")
             return
         if victim is None or victim.decoded()["metadata"]["uid"] != body["preconditions"].get("uid"):
             return
@@ -128,9 +128,14 @@ class Witness(httpx.AsyncBaseTransport):
             if (not node or promised == node) and higher > priority
         ]
         if not preemptors:
-            self._complain("V3", f"{call.name} was told to leave {node}, where nobody more important was promised room")
+            self._complain(
+                "promised victims",
+                f"{call.name} was told to leave {node}, where nobody more important was promised room",
+            )
         elif all(call.at - self._gone.get(uid, call.at) > LONGEST_LAG for uid in preemptors):
-            self._complain("V4", f"{call.name} was told to leave {node} for pods that have long been gone, or bound")
+            self._complain(
+                "needed victims", f"{call.name} was told to leave {node} for pods that have long been gone, or bound"
+            )
 
     def learn_nominations(self) -> None:
         """Before history is forgotten."""

@@ -37,10 +37,6 @@ def test_one_of_them_schedules() -> None:
 
 
 def test_when_one_is_killed_the_other_goes_on_after_seventeen_seconds_at_most() -> None:
-    """
-    P13.
-    """
-
     async def tell() -> None:
         async with replicas(node("a")) as (own, first, second):
             await asyncio.sleep(60)
@@ -55,10 +51,6 @@ def test_when_one_is_killed_the_other_goes_on_after_seventeen_seconds_at_most() 
 
 
 def test_when_one_is_told_to_stop_the_other_goes_on_after_three_seconds_at_most() -> None:
-    """
-    P13.
-    """
-
     async def tell() -> None:
         async with replicas(node("a")) as (own, first, second):
             await asyncio.sleep(60)
@@ -75,7 +67,7 @@ def test_when_one_is_told_to_stop_the_other_goes_on_after_three_seconds_at_most(
 
 def test_decided_pods_are_bound_before_the_lease_is_released() -> None:
     """
-    F29: no more pods are taken up meanwhile.
+    No more pods are taken up meanwhile.
     """
 
     async def tell() -> None:
@@ -136,10 +128,6 @@ def test_while_a_binding_may_still_happen_the_lease_is_not_given_back() -> None:
 
 
 def test_one_that_loses_the_api_server_stops_and_says_why() -> None:
-    """
-    F31.
-    """
-
     async def tell() -> None:
         async with replicas(node("a")) as (own, first, second):
             await asyncio.sleep(60)
@@ -163,7 +151,7 @@ def test_one_that_loses_the_api_server_stops_and_says_why() -> None:
 
 def test_one_that_slept_writes_nothing_when_it_wakes() -> None:
     """
-    F30: a pod comes while it wakes, and a binding of before is still to be tried again.
+    A pod comes while it wakes, and a binding of before is still to be tried again.
     """
 
     async def tell() -> None:
@@ -188,7 +176,7 @@ def test_one_that_slept_writes_nothing_when_it_wakes() -> None:
 
 def test_new_leader_knows_of_a_binding_although_its_watch_lags() -> None:
     """
-    P14: there is room for one pod, and it is taken.
+    There is room for one pod, and it is taken.
     """
 
     async def tell() -> None:
@@ -216,7 +204,7 @@ def test_new_leader_knows_of_a_binding_although_its_watch_lags() -> None:
 @pytest.mark.parametrize("at", [0.1, 1.5, 3.0, 7.0, 9.9])
 def test_a_binding_whose_answer_was_lost_with_the_leader_is_not_made_again(at: float) -> None:
     """
-    F28: killed after the binding was sent.
+    Killed after the binding was sent.
     """
 
     async def tell() -> None:

@@ -96,7 +96,7 @@ def test_follower_has_no_lease_to_release() -> None:
 
 def test_one_that_cannot_reach_the_api_server_gives_up_before_another_leads() -> None:
     """
-    F31. It has written nothing after the renew deadline, and says why it ends.
+    It has written nothing after the renew deadline, and says why it ends.
     """
 
     async def tell(server: Server) -> None:
@@ -132,7 +132,7 @@ def test_one_whose_requests_are_swallowed_gives_up_in_time_too() -> None:
 @pytest.mark.parametrize("seconds", [10.5, 30, 86400])
 def test_one_that_has_slept_writes_nothing_when_it_wakes(seconds: float) -> None:
     """
-    F30. The event loop has not seen the time pass: no timer of its own is late.
+    The event loop has not seen the time pass: no timer of its own is late.
     """
 
     async def tell(server: Server) -> None:
@@ -186,10 +186,6 @@ def test_an_answer_that_comes_late_does_not_prolong_the_lease() -> None:
 
 
 def test_leader_that_finds_another_holder_stops_at_once_and_leaves_the_lease() -> None:
-    """
-    F32.
-    """
-
     async def tell(server: Server) -> None:
         first = Replica("first", server).start()
         await asyncio.sleep(60.5)
@@ -216,10 +212,6 @@ def test_leader_that_finds_another_holder_stops_at_once_and_leaves_the_lease() -
     ],
 )
 def test_a_renewal_that_fails_is_tried_again(fault: Fault) -> None:
-    """
-    F33.
-    """
-
     async def tell(server: Server) -> None:
         first, second = Replica("first", server, fault).start(), Replica("second", server).start()
         await never_two(first, second, seconds=60)
@@ -312,7 +304,7 @@ def test_a_lease_that_cannot_be_read_is_nobodys_yet(body: str) -> None:
 )
 def test_the_clock_on_the_wall_decides_nothing(off: timedelta) -> None:
     """
-    F34: neither a replica whose clock is wrong nor one whose clock is set while it leads.
+    Neither a replica whose clock is wrong nor one whose clock is set while it leads.
     """
 
     async def tell(server: Server) -> list[float | None]:

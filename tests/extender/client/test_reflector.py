@@ -101,7 +101,7 @@ def test_a_list_is_told_at_once_and_so_are_events_that_arrive_together() -> None
 
 def test_failing_listener_is_counted_and_hears_of_the_next_change() -> None:
     """
-    F36: no exception of theirs ends the watch.
+    No exception of theirs ends the watch.
     """
     told: list[str] = []
 
@@ -233,7 +233,7 @@ def test_after_a_bookmark_the_next_watch_begins_there() -> None:
 
 def test_after_events_out_of_order_the_next_watch_begins_after_the_newest() -> None:
     """
-    F17: it never begins earlier than it must.
+    It never begins earlier than it must.
     """
     server = Scripted(
         answer(200, pod_list(10)), stream(event("ADDED", pod("a", 12)) + event("ADDED", pod("b", 11)), 2.0), never
@@ -249,7 +249,7 @@ def test_after_events_out_of_order_the_next_watch_begins_after_the_newest() -> N
 
 def test_a_bookmark_from_before_shows_that_the_server_is_not_what_it_was() -> None:
     """
-    F11: it was restored from a copy, and the connection held.
+    It was restored from a copy, and the connection held.
     """
     server = Scripted(
         answer(200, pod_list(1000, pod("a", 900))),
@@ -368,7 +368,7 @@ def test_a_kind_that_the_server_does_not_know_counts_as_empty_and_is_asked_for_n
 
 def test_that_a_kind_is_not_known_is_believed_the_second_time() -> None:
     """
-    F64: perhaps a proxy said so.
+    Perhaps a proxy said so.
     """
 
     async def story() -> None:
@@ -401,7 +401,7 @@ def test_a_server_that_does_not_know_pods_is_no_kubernetes() -> None:
 
 def test_errors_are_one_line_whatever_the_server_says() -> None:
     """
-    V15: what goes to logs begins no line of its own.
+    What goes to logs begins no line of its own.
     """
     status = answers.status_object(403, "no\nFAKE log line")
     server = Scripted(answer(403, status))
@@ -415,7 +415,7 @@ def test_errors_are_one_line_whatever_the_server_says() -> None:
 
 def test_a_watch_that_never_ends_its_line_is_ended() -> None:
     """
-    F64: a gzip bomb where a watch should be.
+    A gzip bomb where a watch should be.
     """
     bomb = Fault(answers.gzip_bomb(1 << 28), verb="watch", resource="pods")
     world = tell(begin, bomb, streams_lists=False)

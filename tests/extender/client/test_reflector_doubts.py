@@ -1,6 +1,6 @@
 """The server refuses, or something else answers for it: nothing that is no list passes for one.
 
-Rows F56, F57 and F63 to F65 of the fault matrix, and controls; see `test_reflector_faults.py`.
+With controls at the end; see `test_reflector_faults.py`.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from tests.kit.faults import Action, Call, Fault, answers, watches
 @both_ways
 def test_one_resource_that_is_forbidden_is_named_and_the_others_go_on(streams: bool) -> None:
     """
-    F56: RBAC is taken away while we run, and given back.
+    RBAC is taken away while we run, and given back.
     """
     errors: dict[str, str] = {}
 
@@ -47,7 +47,7 @@ def test_one_resource_that_is_forbidden_is_named_and_the_others_go_on(streams: b
 
 def test_a_token_that_was_replaced_on_disk_is_read_again(tmp_path: Path) -> None:
     """
-    F57: the old token is refused. One more try with the new one; nothing is listed again.
+    The old token is refused. One more try with the new one; nothing is listed again.
     """
     file = tmp_path / "token"
     file.write_text("first")
@@ -87,7 +87,7 @@ def test_a_token_that_was_replaced_on_disk_is_read_again(tmp_path: Path) -> None
 )
 def test_a_server_that_does_not_stream_lists_is_asked_once(refusal: Action) -> None:
     """
-    F63: from then on lists are ordinary ones.
+    From then on lists are ordinary ones.
     """
 
     async def story(world: World) -> None:
@@ -103,7 +103,7 @@ def test_a_server_that_does_not_stream_lists_is_asked_once(refusal: Action) -> N
 
 def test_a_streamed_list_without_an_end_is_given_up_and_never_seen() -> None:
     """
-    F63: the server does not know the bookmark that ends it.
+    The server does not know the bookmark that ends it.
     """
     endless = watches.skipping(lambda event: event["type"] == "BOOKMARK")
 
@@ -123,7 +123,7 @@ def test_a_streamed_list_without_an_end_is_given_up_and_never_seen() -> None:
 @pytest.mark.parametrize("cut", [watches.close_after, watches.reset_after])
 def test_a_streamed_list_that_is_cut_before_its_end_is_never_seen(cut: Callable[[int], Action]) -> None:
     """
-    F63: there were two of three pods.
+    There were two of three pods.
     """
     world = tell(begin, Fault(cut(2), verb="watch", resource="pods"))
 
@@ -163,7 +163,7 @@ NO_LISTS = [
 @pytest.mark.parametrize("nothing", NO_LISTS)
 def test_answer_that_is_no_list_does_not_empty_the_cluster(nothing: Action, streams: bool) -> None:
     """
-    F64: a proxy answers for the server, with status 200 and nonsense.
+    A proxy answers for the server, with status 200 and nonsense.
     """
 
     async def story(world: World) -> None:
@@ -188,7 +188,7 @@ def _crowd(world: World) -> None:
 
 def test_that_all_nodes_are_gone_at_once_is_asked_twice() -> None:
     """
-    F65: one list is empty, by a fault of a proxy.
+    One list is empty, by a fault of a proxy.
     """
 
     async def story(world: World) -> None:
@@ -205,7 +205,7 @@ def test_that_all_nodes_are_gone_at_once_is_asked_twice() -> None:
 @both_ways
 def test_that_all_nodes_are_gone_is_believed_the_second_time(streams: bool) -> None:
     """
-    F65: they really are.
+    They really are.
     """
 
     async def story(world: World) -> None:
@@ -236,7 +236,7 @@ def test_that_all_nodes_are_gone_is_believed_the_second_time(streams: bool) -> N
 )
 def test_a_reflector_that_is_lied_to_is_found_out(lie: Action) -> None:
     """
-    V12: what `tell` checks at the end is not always true.
+    What `tell` checks at the end is not always true.
     """
 
     async def story(world: World) -> None:
@@ -249,7 +249,7 @@ def test_a_reflector_that_is_lied_to_is_found_out(lie: Action) -> None:
 
 def test_half_a_list_that_is_said_to_be_whole_would_be_seen() -> None:
     """
-    V12: with a false end of the initial objects, what F5 and F63 look at is not as they want it.
+    With a false end of the initial objects, half a list is delivered, which the tests above look for.
     """
     meta = b'{"resourceVersion":"1","annotations":{"k8s.io/initial-events-end":"true"}}'
     end = b'{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":' + meta + b"}}\n"
@@ -260,7 +260,7 @@ def test_half_a_list_that_is_said_to_be_whole_would_be_seen() -> None:
 
 def test_a_reflector_that_is_never_told_of_the_end_of_history_is_found_out() -> None:
     """
-    V12: as if 410 were ignored. The server's own is kept from it, and the watch stays open.
+    As if 410 were ignored. The server's own is kept from it, and the watch stays open.
     """
 
     async def ignored(call: Call, forward: Any) -> Any:

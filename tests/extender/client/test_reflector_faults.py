@@ -1,7 +1,7 @@
 """The connection between a reflector and the server goes wrong: in the end the reflector knows what a new list says.
 
-Each test is a row of the fault matrix (F1 to F14). All run in virtual time against the embedded API; `tell` checks at
-the end of each that the reflectors, and a cache that is fed by them, are what a new list would make them.
+All tests run in virtual time against the embedded API; `tell` checks at the end of each that the reflectors, and a
+cache that is fed by them, are what a new list would make them.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from tests.kit.faults import Action, Fault, answers, watches
 @both_ways
 def test_a_watch_that_is_closed_goes_on_where_it_was(streams: bool) -> None:
     """
-    F1: the server closes the watch while objects change. No list; every change is told once.
+    The server closes the watch while objects change. No list; every change is told once.
     """
 
     async def story(world: World) -> None:
@@ -42,7 +42,7 @@ def test_a_watch_that_is_closed_goes_on_where_it_was(streams: bool) -> None:
 
 def test_half_a_line_is_dropped_and_said_again() -> None:
     """
-    F2: the connection is reset in the middle of an event.
+    The connection is reset in the middle of an event.
     """
 
     async def story(world: World) -> None:
@@ -66,13 +66,13 @@ def test_half_a_line_is_dropped_and_said_again() -> None:
 @pytest.mark.parametrize(
     "too_old",
     [
-        pytest.param(answers.status(410, "too old resource version"), id="F3: as the status of the watch"),
-        pytest.param(watches.error_after(0, 410, "too old resource version"), id="F4: as an event of the watch"),
+        pytest.param(answers.status(410, "too old resource version"), id="as the status of the watch"),
+        pytest.param(watches.error_after(0, 410, "too old resource version"), id="as an event of the watch"),
     ],
 )
 def test_when_history_is_gone_there_is_one_list_of_the_newest_state(too_old: Action, streams: bool) -> None:
     """
-    F3, F4: 410.
+    Status 410.
     """
 
     async def story(world: World) -> None:
@@ -95,7 +95,7 @@ def test_when_history_is_gone_there_is_one_list_of_the_newest_state(too_old: Act
 @both_ways
 def test_a_server_that_has_compacted_its_history_is_listed_again(streams: bool) -> None:
     """
-    F4, with the server's own 410: the watch was away while everything was forgotten.
+    With the server's own 410: the watch was away while everything was forgotten.
     """
 
     async def story(world: World) -> None:
@@ -114,7 +114,7 @@ def test_a_server_that_has_compacted_its_history_is_listed_again(streams: bool) 
 
 def test_a_list_that_can_not_be_continued_is_begun_anew_and_never_half_seen() -> None:
     """
-    F5: the third page is answered with 410.
+    The third page is answered with 410.
     """
 
     async def story(world: World) -> None:
@@ -135,7 +135,7 @@ def test_a_list_that_can_not_be_continued_is_begun_anew_and_never_half_seen() ->
 @both_ways
 def test_a_server_that_has_not_seen_what_we_have_is_asked_for_the_newest(streams: bool) -> None:
     """
-    F6: 504, too large resource version.
+    504, too large resource version.
     """
 
     async def story(world: World) -> None:
@@ -160,7 +160,7 @@ def test_a_server_that_has_not_seen_what_we_have_is_asked_for_the_newest(streams
 @both_ways
 def test_a_history_of_one_second_is_enough_to_make_progress(streams: bool) -> None:
     """
-    F7: the server forgets its history every second, and every connection is cut.
+    The server forgets its history every second, and every connection is cut.
     """
 
     async def story(world: World) -> None:
@@ -185,7 +185,7 @@ def test_a_history_of_one_second_is_enough_to_make_progress(streams: bool) -> No
 
 def test_a_busy_server_is_given_the_time_it_asks_for_and_no_list_to_make() -> None:
     """
-    F8: 429 with Retry-After 7 on the watch.
+    429 with Retry-After 7 on the watch.
     """
 
     async def story(world: World) -> None:
@@ -202,7 +202,7 @@ def test_a_busy_server_is_given_the_time_it_asks_for_and_no_list_to_make() -> No
 
 def test_a_list_that_is_refused_for_now_comes_when_the_server_has_time() -> None:
     """
-    F8: 429 with Retry-After 7 on the list.
+    429 with Retry-After 7 on the list.
     """
     world = tell(begin, Fault(answers.status(429, retry_after=7), verb="list", resource="pods"), streams_lists=False)
     first, second = times(world, "list")[:2]
@@ -214,7 +214,7 @@ def test_a_list_that_is_refused_for_now_comes_when_the_server_has_time() -> None
 @pytest.mark.parametrize("seed", range(3))
 def test_a_server_that_fails_three_times_in_ten_is_followed_all_the_same(seed: int, streams: bool) -> None:
     """
-    F9: 500, 503 and 504 on everything; all is well within a minute after it ends.
+    500, 503 and 504 on everything; all is well within a minute after it ends.
     """
 
     async def story(world: World) -> None:
@@ -236,7 +236,7 @@ def test_a_server_that_fails_three_times_in_ten_is_followed_all_the_same(seed: i
 @both_ways
 def test_a_server_that_is_away_in_the_middle_of_a_burst_is_caught_up_with(streams: bool) -> None:
     """
-    F10: down for ten seconds while pods come by the hundred. Nobody lists while nobody listens.
+    Down for ten seconds while pods come by the hundred. Nobody lists while nobody listens.
     """
 
     async def story(world: World) -> None:
@@ -259,7 +259,7 @@ def test_a_server_that_comes_back_with_an_older_past_is_believed(
     streams: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     """
-    F11: down for ten minutes, then restored from a copy: resource versions count from further back.
+    Down for ten minutes, then restored from a copy: resource versions count from further back.
     """
 
     async def story(world: World) -> None:
@@ -287,7 +287,7 @@ def test_a_server_that_comes_back_with_an_older_past_is_believed(
 
 def test_a_list_that_is_never_answered_is_given_up_and_others_go_on() -> None:
     """
-    F12: the connection is accepted, and no byte comes. The list may have been too long, so that it is asked for in
+    The connection is accepted, and no byte comes. The list may have been too long, so that it is asked for in
     pages.
     """
     synced: dict[str, float] = {}
@@ -307,7 +307,7 @@ def test_a_list_that_is_never_answered_is_given_up_and_others_go_on() -> None:
 
 def test_a_peer_that_has_vanished_is_noticed_within_ninety_seconds() -> None:
     """
-    F13: the watch is open, and nobody is at the other end. There is no list, but for one object, so as to know that the
+    The watch is open, and nobody is at the other end. There is no list, but for one object, so as to know that the
     server is the same.
     """
     silences: list[float] = []
@@ -333,7 +333,7 @@ def test_a_peer_that_has_vanished_is_noticed_within_ninety_seconds() -> None:
 @both_ways
 def test_a_watch_with_nothing_but_bookmarks_is_alive(streams: bool) -> None:
     """
-    F14: nothing happens for an hour. The watch is renewed when its time is over, and not before.
+    Nothing happens for an hour. The watch is renewed when its time is over, and not before.
     """
 
     async def story(world: World) -> None:

@@ -1,7 +1,7 @@
 """What the server says comes twice, late, never, or makes no sense: in the end the reflector knows what a new list
 says.
 
-Rows F15 to F19 and F36 of the fault matrix; see `test_reflector_faults.py`.
+See `test_reflector_faults.py`.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ def _happen(server: Server, table: str, what: str) -> None:
 @pytest.mark.parametrize("table", ["nodes", "pods", "pvcs"])
 def test_an_event_that_was_missed_is_made_up_for_by_the_next_list(table: str, what: str, streams: bool) -> None:
     """
-    F15: the server never said it.
+    The server never said it.
     """
 
     async def story(world: World) -> None:
@@ -53,7 +53,7 @@ def test_an_event_that_was_missed_is_made_up_for_by_the_next_list(table: str, wh
 @both_ways
 def test_event_that_is_sent_three_times_is_delivered_once(streams: bool) -> None:
     """
-    F16: duplicate events.
+    Duplicate events.
     """
 
     async def story(world: World) -> None:
@@ -81,7 +81,7 @@ def test_events_out_of_order_lead_to_the_right_end_and_raise_nobody_from_the_dea
     late: watches.Which, distance: int, told: list[str]
 ) -> None:
     """
-    F17: reordered events of one kind.
+    Reordered events of one kind.
     """
 
     async def story(world: World) -> None:
@@ -100,7 +100,7 @@ def test_events_out_of_order_lead_to_the_right_end_and_raise_nobody_from_the_dea
 @pytest.mark.parametrize("late", ["nodes", "pods"])
 def test_kinds_need_not_be_in_step(late: str) -> None:
     """
-    F17: a pod is seen before its node, a node goes before its pods.
+    A pod is seen before its node, a node goes before its pods.
     """
 
     async def story(world: World) -> None:
@@ -119,7 +119,7 @@ def test_kinds_need_not_be_in_step(late: str) -> None:
 
 def test_a_list_older_than_asked_for_is_not_taken() -> None:
     """
-    F18: a server that lags behind answers with what was some time ago.
+    A server that lags behind answers with what was some time ago.
     """
 
     async def story(world: World) -> None:
@@ -139,7 +139,7 @@ def test_a_list_older_than_asked_for_is_not_taken() -> None:
 
 def test_a_watch_that_tells_of_the_past_changes_nothing() -> None:
     """
-    F18: after a new connection a server that lags behind says again what was said before.
+    After a new connection a server that lags behind says again what was said before.
     """
     said: list[bytes] = []
 
@@ -166,7 +166,7 @@ def test_a_watch_that_tells_of_the_past_changes_nothing() -> None:
 @both_ways
 def test_the_same_name_after_a_gap_is_another_object(streams: bool) -> None:
     """
-    F19: deleted and created again while nobody watched.
+    Deleted and created again while nobody watched.
     """
 
     async def story(world: World) -> None:
@@ -193,7 +193,7 @@ def _poison(event: dict[str, Any]) -> None:
 @both_ways
 def test_one_object_that_can_not_be_read_is_set_aside(streams: bool) -> None:
     """
-    F36: the stream goes on; the object is named, until it can be read or is gone.
+    The stream goes on; the object is named, until it can be read or is gone.
     """
     seen: list[dict[Any, str]] = []
 
@@ -227,7 +227,7 @@ def test_one_object_that_can_not_be_read_is_set_aside(streams: bool) -> None:
 @both_ways
 def test_an_object_that_can_not_be_read_any_more_is_known_as_it_was(streams: bool) -> None:
     """
-    F36: a pod that holds room on a node does not let go of it because its latest state cannot be read.
+    A pod that holds room on a node does not let go of it because its latest state cannot be read.
     """
     during: list[Any] = []
 
@@ -272,7 +272,7 @@ def test_an_object_that_can_not_be_read_any_more_is_known_as_it_was(streams: boo
 )
 def test_a_line_that_makes_no_sense_ends_the_watch_and_nothing_is_lost(line: bytes) -> None:
     """
-    F36: nobody knows what was to be said, so it must be said again.
+    Nobody knows what was to be said, so it must be said again.
     """
 
     async def story(world: World) -> None:
@@ -291,7 +291,7 @@ def test_a_line_that_makes_no_sense_ends_the_watch_and_nothing_is_lost(line: byt
 
 def test_a_line_that_makes_no_sense_again_and_again_is_got_past_by_a_list() -> None:
     """
-    F36: no livelock.
+    No livelock.
     """
 
     async def story(world: World) -> None:

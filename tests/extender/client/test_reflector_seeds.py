@@ -87,7 +87,7 @@ def a_step(world: World, chance: Random, number: int) -> None:
 @pytest.mark.parametrize("seed", range(16))
 def test_reflector_agrees_with_a_new_list_after_random_faults(seed: int) -> None:
     """
-    F1 to F19 and F63 to F65 together.
+    The faults of the other files about reflectors, mixed.
     """
     chance = Random(seed)
 

@@ -180,7 +180,7 @@ def test_a_bound_pod_takes_its_room_before_the_watch_shows_it() -> None:
 )
 def test_a_node_that_became_full_after_the_filter_gets_nobody(asked: PodBuilder, came: PodBuilder, lacks: str) -> None:
     """
-    F66, V2: kube-scheduler hears that it was not bound, and tries it again.
+    The caller hears that it was not bound, and tries it again.
     """
     cluster = Cluster()
     ready, writes = live_verbs(asked, cluster=cluster)

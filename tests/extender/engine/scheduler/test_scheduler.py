@@ -50,7 +50,7 @@ def scheduling(most: int, names: list[str], waiting: int = 0) -> tuple[Scheduler
 
 def test_no_pod_is_popped_while_too_many_bindings_are_unanswered() -> None:
     """
-    P9: no unbounded growth of tasks while the API server is away; whoever waits at Permit keeps nobody from being
+    No unbounded growth of tasks while the API server is away; whoever waits at Permit keeps nobody from being
     tried.
     """
 
