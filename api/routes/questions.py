@@ -26,7 +26,7 @@ from extender.answers.questions import QuestionError, read_selector
 from extender.answers.types import AboutService, Answer, WhatIfRequest
 from extender.values.config.configuration import ConfigErrors
 from extender.values.golang.json_bytes import read
-from extender.values.golang.json_limits import MAX_VALUES, check_json, check_number_of_values
+from extender.values.golang.json_limits import check_json, check_number_of_values
 from extender.values.objects.decoding import DecodeError
 
 T = TypeVar("T")
@@ -296,7 +296,7 @@ async def _answer_to(request: Request, kind: type[T], ask: Callable[[Callable[[]
 
 
 def _read(kind: type[T], body: bytes) -> T:
-    check_number_of_values(body, MAX_VALUES)
+    check_number_of_values(body)
     question = read(kind, body)
     check_json(body)
     return question

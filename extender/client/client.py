@@ -68,10 +68,8 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 
-MAX_RETRIES = 10
+DEFAULT_MAX_RETRIES = 10
 """Upstream: client-go/rest/request.go, defaultMaxRetries."""
-
-MAX_CONNECT_SECONDS = 10.0
 
 
 @final
@@ -212,7 +210,7 @@ class Client:
                 is_second_identity = True
             except ApiError as error:
                 wait = _wait_before_retry(method, error)
-                if wait is None or retries == MAX_RETRIES:
+                if wait is None or retries == DEFAULT_MAX_RETRIES:
                     raise
                 retries += 1
                 await asyncio.sleep(wait * (1 + 0.2 * self._rng.random()))
@@ -332,7 +330,7 @@ def _connect_seconds(seconds: float) -> float:
     """Returns at most half the time, so that a timeout of the connection happens before anything was sent, which is
     certain then.
     """
-    return min(seconds / 2, MAX_CONNECT_SECONDS)
+    return min(seconds / 2, limits.CONNECT_SECONDS)
 
 
 def _wait_before_retry(method: str, error: ApiError) -> float | None:

@@ -60,6 +60,54 @@ DURATION_CHARACTERS: Final = Limit(
     "characters of the annotation reprieve.dev/minimal-victims",
     "the annotation is ignored, with an event that says so",
 )
+QUANTITY_CHARACTERS: Final = Limit(
+    Door.OBJECTS, 64, "characters of a quantity", "it is no quantity, which the error of its pod or node says"
+)
+QUANTITY_EXPONENT: Final = Limit(
+    Door.OBJECTS, 30, "power of ten after the `e` of a quantity, or of its reciprocal", "the same error"
+)
+RESOURCE_NAME: Final = Limit(
+    Door.OBJECTS, 320, "characters of the name of a resource; valid ones have fewer", "errors do not repeat it"
+)
+EXPRESSION_WORK: Final = Limit(
+    Door.OBJECTS,
+    10_000_000,
+    "work of an expression about devices; it takes some tenths of a second",
+    "actual cost limit exceeded, as upstream says it",
+)
+EXPRESSION_MILLISECONDS: Final = Limit(
+    Door.OBJECTS,
+    250,
+    "milliseconds of processor time of such an expression; upstream's limit stands for about 100",
+    "actual cost limit exceeded, as upstream says it",
+)
+EXPRESSION_MEMORY: Final = Limit(
+    Door.OBJECTS,
+    256 * 2**20,
+    "bytes that such expressions take beyond what their process has at its start",
+    "actual cost limit exceeded, as upstream says it",
+)
+EXPRESSION_WAIT_SECONDS: Final = Limit(
+    Door.OBJECTS, 10, "seconds until the process of such expressions answers", "it is given up, and begun again"
+)
+EXPRESSION_POD_CHARACTERS: Final = Limit(
+    Door.OBJECTS,
+    8192,
+    "characters of labels and annotations of a pod whose number an expression gives (the cost of its eviction)",
+    "the expression fails for the pod: labels and annotations of the pod are too long",
+)
+REGEX_MEMORY: Final = Limit(
+    Door.OBJECTS,
+    4 * 2**20,
+    "bytes of a compiled regular expression, with the states that it finds out while it searches",
+    "it is no valid expression; states are forgotten, and found out again",
+)
+DEVICE_SEARCHES: Final = Limit(
+    Door.OBJECTS,
+    64,
+    "pods for which devices are sought in a thread, by turns; what is found for a pod takes about a megabyte",
+    "further ones wait for their turn",
+)
 API_BODY_BYTES: Final = Limit(
     Door.OBJECTS,
     3 * 2**20,
@@ -128,6 +176,17 @@ QUESTION_SECONDS: Final = Limit(
     100,
     "seconds for a what-if, a plan, a capacity or an evaluation; REPRIEVE_QUESTION_SECONDS",
     "503 with the figure, sooner than the commands give the service up",
+)
+JSON_DEPTH: Final = Limit(
+    Door.VERBS, 64, "levels to which a body, and that of a question, is nested; API objects reach about 30", "400"
+)
+JSON_NUMBER: Final = Limit(Door.VERBS, 30, "characters of a number in such a body", "400")
+JSON_STRING_BYTES: Final = Limit(Door.VERBS, 2 * 2**20, "bytes of a string in such a body, as written", "400")
+JSON_VALUES: Final = Limit(
+    Door.VERBS,
+    4 * 2**20,
+    "members and items of such a body, roughly; a hundred megabytes of `1,1,1` would take gigabytes decoded",
+    "413 with the figure",
 )
 QUESTION_MEMORY: Final = Limit(
     Door.QUESTIONS,
@@ -212,6 +271,24 @@ RECORDING_LINE_BYTES: Final = Limit(
 KUBECONFIG_BYTES: Final = Limit(
     Door.CONFIGURATION, 4 * 2**20, "bytes of a kubeconfig", "the command ends, and names the file"
 )
+CONFIGURATION_DEPTH: Final = Limit(
+    Door.CONFIGURATION, 100, "levels to which a configuration or a file is nested", "exceeded max depth"
+)
+CONFIGURATION_YAML_NODES: Final = Limit(
+    Door.CONFIGURATION,
+    100_000,
+    "YAML nodes of a configuration, which has a few thousand; aliases count as what they repeat",
+    "the command or the service ends with an error",
+)
+TEMPLATE_DEPTH: Final = Limit(
+    Door.CONFIGURATION, 16, "levels to which an action of a template is nested", "the action is not supported"
+)
+EXTENDER_SECONDS: Final = Limit(
+    Door.CONFIGURATION,
+    30,
+    "seconds of an extender's httpTimeout; all scheduling waits for its answer",
+    "it counts, and is warned of",
+)
 
 # Answers of servers that are called, and what is kept of them.
 
@@ -235,6 +312,27 @@ RETRY_AFTER_SECONDS: Final = Limit(
     60,
     "seconds for which the API server may ask to wait before a request is made again",
     "the request fails with the refusal",
+)
+CONNECT_SECONDS: Final = Limit(
+    Door.SERVERS, 10, "seconds until a connection to the API server stands", "the request is made again, if it may be"
+)
+CONNECTIONS: Final = Limit(
+    Door.SERVERS,
+    200,
+    "connections to the API server; each watch holds one, which makes about twenty",
+    "further requests wait for one",
+)
+UNREAD_BYTES: Final = Limit(
+    Door.SERVERS, 2**20, "bytes of a body that wait for their reader", "reading from the server is paused"
+)
+WATCH_EVENT_BYTES: Final = Limit(
+    Door.SERVERS, 64 * 2**20, "bytes of an event of a watch, far more than an object may have", "the watch begins anew"
+)
+BINDS_IN_FLIGHT: Final = Limit(
+    Door.SERVERS, 1000, "bindings that are sent and not answered", "no further pod is taken from the queue"
+)
+REDIRECTS: Final = Limit(
+    Door.SERVERS, 10, "redirects of a call of an extender (as Go's net/http)", "the call fails, as Go says it"
 )
 REVIEWS_KEPT: Final = Limit(
     Door.SERVERS,
@@ -363,6 +461,20 @@ NODE_REASON: Final = Limit(
     2_000,
     "characters of what filter says of a node; an Event has room for half of them",
     "so many reasons are given, and the number of the others",
+)
+EVENT_NOTE_BYTES: Final = Limit(
+    Door.ANSWERS, 1024, "bytes of the note of an Event (upstream: NoteLengthLimit)", "it is cut, and ends with ` ...`"
+)
+LOGGED_VALUE: Final = Limit(Door.ANSWERS, 4096, "characters of a value in a line of the log", "it is cut")
+LOGGED_MESSAGE: Final = Limit(Door.ANSWERS, 4096, "characters of a message of another library in the log", "it is cut")
+LOGGED_FIELD: Final = Limit(
+    Door.ANSWERS, 256, "characters of any other text from outside in a line of the log", "it is cut"
+)
+SUGGESTED_ONE_BY_ONE: Final = Limit(
+    Door.ANSWERS,
+    3,
+    "taints, labels, ports, terms or volumes that advice suggests to drop one by one",
+    "further ones are not suggested",
 )
 PREEMPTORS_KEPT: Final = Limit(
     Door.ANSWERS, 10_000, "preemptors of which the loop guard knows", "the one that preempted longest ago is forgotten"

@@ -18,7 +18,6 @@ from api.face import Face
 from api.serving.limits import RequestLimits
 from api.settings.settings import Settings
 from extender.values import limits
-from extender.values.golang.json_limits import MAX_VALUES
 from tests.api.fake_engines import FailingEngine
 from tests.api.serving import JSON, Service, assert_is_refusal, serving
 from tests.api.test_questions import cluster, pod
@@ -105,7 +104,7 @@ def nested(levels: int) -> bytes:
         pytest.param(with_number(b"9" * 5000), 400, id="5,000 digits"),
         pytest.param(with_number(b"9" * 31), 400, id="31 digits"),
         pytest.param(b'{"create":["' + b"x" * (2 * 2**20 + 1) + b'"]}', 400, id="a string of megabytes"),
-        pytest.param(b'{"create":[' + b"0," * (MAX_VALUES + 1) + b"0]}", 413, id="millions of values"),
+        pytest.param(b'{"create":[' + b"0," * (limits.JSON_VALUES + 1) + b"0]}", 413, id="millions of values"),
         pytest.param(b" " * (limits.QUESTION_BYTES + 1), 413, id="too long"),
     ],
 )

@@ -13,7 +13,7 @@ import httpx
 import pytest
 import yaml
 
-from extender.engine.preemption.loop_guard import MOST_WASTED
+from extender.engine.preemption.loop_guard import STOPPED_AFTER
 from tests.kit.ports import free_port
 from tests.kit.processes import Process
 from tests.stories.scenery import HIGH, node, pod
@@ -21,7 +21,7 @@ from tests.stories.scenery import HIGH, node, pod
 pytestmark = pytest.mark.slow
 
 SECONDS: Final = 60.0
-MANY: Final = 2 * MOST_WASTED
+MANY: Final = 2 * STOPPED_AFTER
 """More evictions than the guard would ever allow."""
 CONFIGURATION: Final = """
 apiVersion: kubescheduler.config.k8s.io/v1

@@ -31,7 +31,6 @@ from extender.values.targets.tls import Pem, Tls, context
 
 _LOGGER: Final = logging.getLogger(__name__)
 
-MAX_REDIRECTS: Final = 10
 
 PIECE: Final = 2**18
 """Bytes of each piece of a long body."""
@@ -184,7 +183,7 @@ class ExtenderClient:
         Upstream: net/http, client.go, Client.do, redirectBehavior (Go).
         """
         method, first = "POST", httpx.URL(url)
-        for _ in range(MAX_REDIRECTS):
+        for _ in range(limits.REDIRECTS):
             response = await self._send(method, url, body)
             to = response.headers.get("Location")
             if not to or response.status_code not in (*_REDIRECTS_AS_SENT, *_REDIRECTS_AS_GET):
@@ -201,7 +200,7 @@ class ExtenderClient:
                 target = target.copy_with(userinfo=first.userinfo)
             url = str(target)
             self._tell_of_redirect(url)
-        raise ExtenderError(f'Post "{without_password(url)}": stopped after {MAX_REDIRECTS} redirects')
+        raise ExtenderError(f'Post "{without_password(url)}": stopped after {limits.REDIRECTS} redirects')
 
     def _tell_of_redirect(self, url: str) -> None:
         if not self._is_redirected:

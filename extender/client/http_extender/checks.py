@@ -6,19 +6,16 @@ Upstream looks at none of this: it calls, and fails then. What can never work is
 
 import os
 from collections.abc import Iterator
-from typing import Final
 
 import httpx
 
 from extender.client.http_extender.calling import trust_of, without_password
+from extender.values import limits
 from extender.values.config.configuration import ConfigErrors, Configuration, Extender, ExtenderTLSConfig
 from extender.values.golang.field_errors import INVALID, FieldError, forbidden, invalid, required
 from extender.values.targets.proxies import environment_proxy
 from extender.values.targets.target import CredentialsError
 from extender.values.targets.tls import TlsError
-
-LONG_TIMEOUT_SECONDS: Final = 30
-"""Longer timeouts are warned of, because all scheduling waits for an extender."""
 
 
 def check_extenders(configuration: Configuration) -> None:
@@ -56,9 +53,9 @@ def warnings_of(extender: Extender) -> Iterator[str]:
     seconds = extender.http_timeout.seconds
     if seconds < 0:
         yield f"httpTimeout: {extender.http_timeout} means that all scheduling waits for its answer forever"
-    elif seconds > LONG_TIMEOUT_SECONDS:
+    elif seconds > limits.EXTENDER_SECONDS:
         yield (
-            f"httpTimeout: {extender.http_timeout} is longer than {LONG_TIMEOUT_SECONDS}s, and all scheduling waits "
+            f"httpTimeout: {extender.http_timeout} is longer than {limits.EXTENDER_SECONDS}s, and all scheduling waits "
             "for its answer"
         )
     if url.userinfo and url.scheme == "http":

@@ -23,9 +23,9 @@ from extender.client.errors import (
 )
 from extender.client.informers.reading import DoubtfulAnswerError
 
-FIRST: Final = 0.8
-LONGEST: Final = 30.0
-RESET_AFTER: Final = 120.0
+INIT_BACKOFF: Final = 0.8
+MAX_BACKOFF: Final = 30.0
+RESET_DURATION: Final = 120.0
 
 
 @final
@@ -36,7 +36,7 @@ class Backoff:
 
     def __init__(self, rng: Random) -> None:
         self._rng = rng
-        self._delay = FIRST
+        self._delay = INIT_BACKOFF
         self._last = float("-inf")
 
     def next(self, now: float) -> float:
@@ -45,14 +45,14 @@ class Backoff:
         Arguments:
             now: the event loop's time.
         """
-        if now - self._last > RESET_AFTER:
-            self._delay = FIRST
+        if now - self._last > RESET_DURATION:
+            self._delay = INIT_BACKOFF
         self._last = now
-        delay, self._delay = self._delay, min(self._delay * 2, LONGEST)
+        delay, self._delay = self._delay, min(self._delay * 2, MAX_BACKOFF)
         return delay * (1 + self._rng.random())
 
 
-MAX_FRUITLESS: Final = 3
+LISTS_AFTER: Final = 3
 """Requests in a row that brought nothing new, after which a list follows."""
 
 
@@ -97,7 +97,7 @@ class ReflectorPlan:
         if isinstance(exc, Gone | TooLargeResourceVersion):
             self.list_newest()
         elif isinstance(exc, BadRequest | Invalid | Forbidden | NotFound | NotServed) or (
-            self._fruitless >= MAX_FRUITLESS and not is_busy
+            self._fruitless >= LISTS_AFTER and not is_busy
         ):
             self.lists_next = True
         is_silent = isinstance(exc, NoAnswer) and exc.timed_out

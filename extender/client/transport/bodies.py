@@ -8,8 +8,9 @@ from typing import Final, final
 
 from extender.client.errors import NoAnswer, NotKubernetes
 from extender.client.transport.carrier import CARRIER_ERRORS, ClientResponse, failure
+from extender.values import limits
 
-MAX_STEP: Final = 1 << 20
+INFLATED_BYTES: Final = 1 << 20
 """The most bytes that are decompressed at a time; the next ones are decompressed when they are read."""
 
 _GZIP: Final = zlib.MAX_WBITS | 16
@@ -48,7 +49,7 @@ class Body:
             if not packed:
                 raise self._broken("it breaks off")
             try:
-                plain = inflater.decompress(packed, MAX_STEP)
+                plain = inflater.decompress(packed, INFLATED_BYTES)
             except zlib.error as exc:
                 raise self._broken(str(exc)) from exc
             if plain:
@@ -79,10 +80,6 @@ class Body:
         return NotKubernetes(
             f"{self._request}: the answer can not be decompressed: {why}", status=self._response.status
         )
-
-
-MAX_LINE_BYTES = 64 << 20
-"""Far more than an object may have. An endless line ends the watch before it fills the memory."""
 
 
 @final
@@ -131,8 +128,8 @@ class WatchLines(AsyncIterator[bytes]):
         first, *others = chunk.split(b"\n")
         self._rest.append(first)
         self._rest_bytes += len(first)
-        if self._rest_bytes > MAX_LINE_BYTES:
-            raise NotKubernetes(f"{self._request}: an event of more than {MAX_LINE_BYTES >> 20} MiB")
+        if self._rest_bytes > limits.WATCH_EVENT_BYTES:
+            raise NotKubernetes(f"{self._request}: an event of more than {limits.WATCH_EVENT_BYTES >> 20} MiB")
         if not others:
             return
         *whole, rest = b"".join(self._rest), *others

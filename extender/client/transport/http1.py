@@ -5,15 +5,12 @@ Bytes are parsed by httptools. This module opens no connections, chooses none, a
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Final, cast, final
+from typing import Any, cast, final
 
 import httptools
 
 from extender.client.transport.carrier import ClientResponse, CutError, Headers, NotSentError
 from extender.values import limits
-
-MOST_UNREAD: Final = 1 << 20
-"""Bytes of a body that wait for their reader; beyond them reading from the server is paused."""
 
 
 def head_lines(headers: Headers) -> bytes:
@@ -261,7 +258,7 @@ class Http1Response(ClientResponse):
         """Adds a part of the body."""
         self._unread.append(body)
         self._num_unread += len(body)
-        if self._num_unread > MOST_UNREAD:
+        if self._num_unread > limits.UNREAD_BYTES:
             self._connection.pause()
 
     def wake(self) -> None:

@@ -6,16 +6,14 @@ from typing import Final, final
 from extender.client.transport.carrier import Carrier, ClientResponse, CutError, Headers, NotSentError
 from extender.client.transport.dialing import Route
 from extender.client.transport.http1 import Connection, head_lines
-
-MAX_CONNECTIONS: Final = 200
-"""Each watch holds one (about twenty in all); the rest is for requests."""
+from extender.values import limits
 
 KEEP_ALIVE_SECONDS: Final = 60.0
 """An API server closes idle connections after 90 s. Ours are closed earlier, so that no request meets a connection that
 is just being closed.
 """
 
-MAX_ENCODED_HEADERS: Final = 16
+KEPT_HEADERS: Final = 16
 """The most sets of request headers that are cached; a rotated token makes another."""
 
 
@@ -23,7 +21,7 @@ MAX_ENCODED_HEADERS: Final = 16
 class Http1Carrier(Carrier):
     """Sends requests over kept connections. State: the connections, idle or in use."""
 
-    def __init__(self, route: Route, *, max_connections: int = MAX_CONNECTIONS) -> None:
+    def __init__(self, route: Route, *, max_connections: int = limits.CONNECTIONS) -> None:
         """Opens nothing yet.
 
         Arguments:
@@ -131,7 +129,7 @@ class Http1Carrier(Carrier):
         lines = self._encoded.get(headers)
         if lines is None:
             lines = self._encoded[headers] = self._always + head_lines(headers)
-            if len(self._encoded) > MAX_ENCODED_HEADERS:
+            if len(self._encoded) > KEPT_HEADERS:
                 del self._encoded[next(iter(self._encoded))]
         target = self._route.prefix + path
         if not target.isascii() or not target.isprintable() or " " in target:

@@ -46,7 +46,7 @@ STATUS_PAUSES: Final = (0.01, 0.05, 0.25)
 WRITE_PAUSES: Final = (0.1, 0.5, 2.5)
 """Seconds between attempts at a write whose answer was lost."""
 FIRST_BIND_PAUSE: Final = 0.1
-LONGEST_BIND_PAUSE: Final = 5.0
+LAST_BIND_PAUSE: Final = 5.0
 
 
 @final
@@ -129,7 +129,7 @@ class Attempts:
                     elif isinstance(exc, Forbidden) and await self._is_bound(call):
                         return
                 await asyncio.sleep(pause * (1 + 0.1 * self._random.random()))
-                pause = min(2 * pause, LONGEST_BIND_PAUSE)
+                pause = min(2 * pause, LAST_BIND_PAUSE)
         finally:
             self.in_limbo.pop(call.uid, None)
 
@@ -146,7 +146,7 @@ class Attempts:
                     raise
             self.in_limbo.setdefault(call.uid, asyncio.get_running_loop().time())
             await asyncio.sleep(pause * (1 + 0.1 * self._random.random()))
-            pause = min(2 * pause, LONGEST_BIND_PAUSE)
+            pause = min(2 * pause, LAST_BIND_PAUSE)
 
     async def _patch_status(self, call: PatchPodStatus) -> None:
         for pause in STATUS_PAUSES:

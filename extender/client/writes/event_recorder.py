@@ -16,6 +16,7 @@ from extender.client.client import STRATEGIC_MERGE_PATCH, Client
 from extender.client.errors import AlreadyExists, ApiError, NotFound
 from extender.client.paths import path
 from extender.engine.framework import CallError, RecordEvent
+from extender.values import limits
 from extender.values.golang.times import rfc3339
 from extender.values.objects.storage import ObjectReference
 
@@ -25,7 +26,6 @@ REFRESH_INTERVAL: Final = 1800.0
 """Seconds between two writes of the counts of series."""
 ATTEMPTS: Final = 12
 PAUSE: Final = 10.0
-LONGEST_NOTE: Final = 1024
 
 _log = logging.getLogger(__name__)
 
@@ -163,8 +163,8 @@ def _series(known: _Recorded) -> dict[str, Any]:
 
 def _cut(note: str) -> str:
     """Returns the note, cut between two characters if it is too long. Upstream: schedule_one.go, truncateMessage."""
-    text = note.encode()
-    return note if len(text) <= LONGEST_NOTE else text[: LONGEST_NOTE - 4].decode("utf-8", "ignore") + " ..."
+    text, most = note.encode(), limits.EVENT_NOTE_BYTES
+    return note if len(text) <= most else text[: most - 4].decode("utf-8", "ignore") + " ..."
 
 
 def _reference(reference: ObjectReference) -> dict[str, str]:

@@ -8,7 +8,7 @@ no node is dropped.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, final
+from typing import Literal, final
 
 from extender.engine.framework.interface import Plugin
 from extender.engine.snapshot import Rows
@@ -17,9 +17,6 @@ from extender.values.objects.pod import Pod
 
 SuggestionKind = Literal["request", "toleration", "affinity", "spread", "ports", "volume", "node", "other"]
 """What is changed. Of the suggestions of a kind that open the same nodes, only the first is shown."""
-
-MAX_ONE_BY_ONE: Final = 3
-"""The number of taints, labels, ports, terms or volumes that it is reasonable to suggest to drop one by one."""
 
 
 @final

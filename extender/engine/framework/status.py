@@ -17,7 +17,7 @@ from extender.values.objects.node import Node
 
 Codes8 = npt.NDArray[np.int8]
 
-_BITS_AT_ONCE: Final = 50
+_BITS_BESIDE_A_ROW: Final = 50
 """As many answers of yes or no as fit into an int64 beside a number of a row."""
 _FEW: Final = 32
 """As many different values are compared one by one."""
@@ -169,7 +169,7 @@ class Verdicts:
         masks = {id(mask): mask for _, mask in (*self.reasons, *self.refused_by)}
         for number, mask in enumerate(masks.values(), 1):
             answers = 2 * answers + mask[rows]
-            if number % _BITS_AT_ONCE == 0:
+            if number % _BITS_BESIDE_A_ROW == 0:
                 answers = _grouped(answers)[1]
         firsts, which = _grouped(answers)
         return [self.status_of(row) for row in rows[firsts].tolist()], which

@@ -10,13 +10,13 @@ import msgspec
 import numpy as np
 
 from extender.engine import framework as fwk
-from extender.engine.framework.advice import MAX_ONE_BY_ONE
 from extender.engine.snapshot.axes import Int64s, Mask
 from extender.engine.snapshot.matching import (
     node_selector_mask,
     required_node_affinity_mask,
     weights_of_terms,
 )
+from extender.values import limits
 from extender.values.config.args_validation import validate_node_affinity
 from extender.values.config.plugin_args import NodeAffinityArgs
 from extender.values.golang.field_errors import aggregate
@@ -145,11 +145,11 @@ class NodeAffinity(
         of them.
         """
         selector, requirements = pod.spec.node_selector or {}, _requirements(pod)
-        for key, value in islice(selector.items(), MAX_ONE_BY_ONE):
+        for key, value in islice(selector.items(), limits.SUGGESTED_ONE_BY_ONE):
             yield fwk.Suggestion(
                 "affinity", f"drop {key}={value} from the node selector", without_node_selector(pod, key)
             )
-        for requirement in requirements[:MAX_ONE_BY_ONE]:
+        for requirement in requirements[: limits.SUGGESTED_ONE_BY_ONE]:
             text = f"drop {_written(requirement)} from the node affinity"
             yield fwk.Suggestion("affinity", text, without_node_affinity(pod, requirement))
         if len(selector) + len(requirements) > 1:

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, final
 
 from extender.engine import framework as fwk
-from extender.engine.framework.advice import MAX_ONE_BY_ONE, listed
+from extender.engine.framework.advice import listed
 from extender.engine.snapshot.pod_attributes import ANY_ADDRESS, HostPort, host_ports
 from extender.engine.snapshot.symbols import HostPortIndex
+from extender.values import limits
 from extender.values.objects.decoding import replaced
 from extender.values.objects.pod import Container
 
@@ -54,7 +55,7 @@ class NodePorts(fwk.SignPlugin, fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.Advic
     def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterator[fwk.Suggestion]:
         """The pod without each of its host ports, then without all of them."""
         ports = list(dict.fromkeys(host_ports(pod)))
-        for port in ports[:MAX_ONE_BY_ONE]:
+        for port in ports[: limits.SUGGESTED_ONE_BY_ONE]:
             yield _without(pod, [port])
         if len(ports) > 1:
             yield _without(pod, ports)

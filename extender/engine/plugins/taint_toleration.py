@@ -8,8 +8,9 @@ import msgspec
 import numpy as np
 
 from extender.engine import framework as fwk
-from extender.engine.framework.advice import MAX_ONE_BY_ONE, listed
+from extender.engine.framework.advice import listed
 from extender.engine.snapshot.axes import Int64s
+from extender.values import limits
 from extender.values.objects.node import Taint
 from extender.values.objects.tolerations import (
     PREFER_NO_SCHEDULE,
@@ -89,7 +90,7 @@ class TaintToleration(fwk.SignPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.
         num_nodes: Counter[tuple[Taint, ...]] = Counter()
         for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
             num_nodes[self._untolerated(pod, rows.snapshot.nodes.taints_of(code))] += count
-        for taints, _ in num_nodes.most_common(MAX_ONE_BY_ONE):
+        for taints, _ in num_nodes.most_common(limits.SUGGESTED_ONE_BY_ONE):
             if taints:
                 yield _tolerating(pod, taints)
 

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from extender.engine import framework as fwk
-from extender.engine.framework.advice import MAX_ONE_BY_ONE, listed
+from extender.engine.framework.advice import listed
+from extender.values import limits
 from extender.values.objects.decoding import replaced
 from extender.values.objects.pod import Volume
 
@@ -29,7 +30,7 @@ class VolumeAdvice(fwk.AdvicePlugin):
                 without,
                 text=f"create the {listed('PersistentVolumeClaim', [*dict.fromkeys(claims)])}, or {without.text}",
             )
-        for volume in volumes[:MAX_ONE_BY_ONE]:
+        for volume in volumes[: limits.SUGGESTED_ONE_BY_ONE]:
             yield _without(pod, [volume])
         if len(volumes) > 1:
             yield _without(pod, volumes)

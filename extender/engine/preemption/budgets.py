@@ -22,9 +22,8 @@ from extender.engine.snapshot import Attribute, Snapshot
 from extender.engine.snapshot.axes import Index, Int64s, Mask
 from extender.engine.snapshot.pod_attributes import LabelClass
 from extender.values import limits
+from extender.values.golang.int64 import MAX_INT64
 from extender.values.objects.pod import Pod
-
-MAX_KEY: Final = 2**63
 
 
 def in_order(*keys: Int64s | Index) -> Index:
@@ -36,7 +35,7 @@ def in_order(*keys: Int64s | Index) -> Index:
     if not len(first):
         return np.zeros(0, np.intp)
     bounds = [(int(key.min()), int(key.max())) for key in keys]
-    if math.prod(high - low + 1 for low, high in bounds) >= MAX_KEY:
+    if math.prod(high - low + 1 for low, high in bounds) > MAX_INT64:
         return np.lexsort(keys[::-1])
     key = first.astype(np.int64) - bounds[0][0]
     for further, (low, high) in zip(others, bounds[1:], strict=True):

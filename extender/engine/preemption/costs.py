@@ -94,8 +94,8 @@ def better_on_each_node(candidates: Candidates) -> Candidates:
 
 PRIORITY_RANGE: Final = 2**32
 """Larger than the difference of any two priorities."""
-MAX_SORTED: Final = 4
-"""The candidates that are sorted are at most this many times the limit, where the criteria can tell them apart."""
+WORTH_SORTING: Final = 4
+"""Candidates are sorted once they are at most this many times the limit; more are narrowed down by further criteria."""
 
 
 class Costs(NamedTuple):
@@ -170,7 +170,7 @@ def _near_best(candidates: Candidates, limit: int) -> Index:
         worst = np.partition(scores, len(scores) - limit)[len(scores) - limit]
         near = scores >= worst
         places = places[near]
-        if len(places) <= MAX_SORTED * limit:
+        if len(places) <= WORTH_SORTING * limit:
             return places
         if (scores > worst).any():
             return places  # later criteria only decide between candidates that tie in this one

@@ -18,8 +18,8 @@ UNPAUSED: Final = 1
 """As many wasted preemptions in a row are followed by another one without a pause: races are ordinary."""
 FIRST_PAUSE: Final = 10.0
 """Seconds; doubled with each further wasted preemption."""
-LONGEST_PAUSE: Final = 3600.0
-MOST_WASTED: Final = 8
+LAST_PAUSE: Final = 3600.0
+STOPPED_AFTER: Final = 8
 """After as many in a row, the preemptor is stopped."""
 STOPPED_FOR: Final = 24 * 3600.0
 """A preemptor is stopped for so many seconds."""
@@ -86,8 +86,8 @@ class LoopGuard:
                 record.taken_by = _newcomers(record, snapshot)
         if record.wasted <= UNPAUSED:
             return None
-        stops = record.wasted >= MOST_WASTED
-        pause = STOPPED_FOR if stops else min(FIRST_PAUSE * 2 ** (record.wasted - UNPAUSED - 1), LONGEST_PAUSE)
+        stops = record.wasted >= STOPPED_AFTER
+        pause = STOPPED_FOR if stops else min(FIRST_PAUSE * 2 ** (record.wasted - UNPAUSED - 1), LAST_PAUSE)
         left = record.since + pause - now
         if left <= 0:
             return None

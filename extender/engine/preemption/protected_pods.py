@@ -18,7 +18,7 @@ from extender.values.objects.grouping import PodDisruptionBudget
 from extender.values.objects.label_selectors import Selector
 from extender.values.objects.label_sets import LabelSets, as_bits, places_of
 
-ENTRIES_AT_ONCE: Final = 2**19
+FURTHER_ENTRIES: Final = 2**19
 """The largest array of pods and budgets, unless one budget needs more: it takes a few milliseconds, and fits into the
 processor's cache.
 """
@@ -68,7 +68,7 @@ class LabelClasses:
             with_it = of_any | selected
             if some and (len(some) + 1) * with_it.bit_count() * pods_per_class > most:
                 yield self._by_pod(some, of_any)
-                some, with_it, most = [], selected, ENTRIES_AT_ONCE
+                some, with_it, most = [], selected, FURTHER_ENTRIES
             some.append((budget, selected))
             of_any = with_it
         if some:

@@ -17,7 +17,6 @@ DEFAULT_POD_INITIAL_BACKOFF: Final = 1.0
 DEFAULT_POD_MAX_BACKOFF: Final = 10.0
 """The longest backoff in seconds."""
 
-_MAX_DOUBLINGS: Final = 62
 _LOG: Final = Logger(__name__)
 
 
@@ -69,7 +68,8 @@ class BackoffQueue:
         if not count or not self._max_backoff:
             return None
         if info.backoff_expiration is None:
-            duration = min(self._initial_backoff * 2 ** min(count - 1, _MAX_DOUBLINGS), self._max_backoff)
+            # 62 doublings are more than any longest backoff allows, and few enough for a float.
+            duration = min(self._initial_backoff * 2 ** min(count - 1, 62), self._max_backoff)
             info.backoff_expiration = self._aligned(info.timestamp + duration)
         return info.backoff_expiration
 

@@ -29,6 +29,7 @@ from extender.engine.scheduler.pod_group_cycle import (
 from extender.engine.scheduler.schedule_pod import SchedulingAlgorithm
 from extender.engine.scheduler.scheduling_cycle import scheduling_cycle
 from extender.engine.scheduler.world import AssumedPod, Failure, World
+from extender.values import limits
 from extender.values.golang.quoting import quoted
 from extender.values.klog.logger import Logger
 from extender.values.metrics import ERROR, SCHEDULED, UNSCHEDULABLE, WAITING_ON_PREEMPTION
@@ -37,11 +38,6 @@ from extender.values.objects.pod import Pod
 from extender.values.objects.pod_groups import GroupKey, group_of
 
 _LOG: Final = Logger(__name__)
-
-MOST_LONG_ATTEMPTS: Final = 64
-"""The number of pods for which plugins work in the thread by turns. What a plugin finds for a pod takes about a
-megabyte.
-"""
 
 
 @final
@@ -85,7 +81,7 @@ class Scheduler:
         # UID -> when the attempt began, of pods for which a plugin has long work to do.
         self._deferred: dict[str, _Deferral] = {}
         self._resuming: set[asyncio.Task[None]] = set()
-        self._long_attempts = asyncio.Semaphore(MOST_LONG_ATTEMPTS)
+        self._long_attempts = asyncio.Semaphore(limits.DEVICE_SEARCHES)
         self._preemptions: RunningPreemptions = next(iter(frameworks.values())).shared(PREEMPTIONS, RunningPreemptions)
         self._executor = Executor(world, self._preemptions)
         self._evict_now = None if preempts_meanwhile else self._executor.evict_now

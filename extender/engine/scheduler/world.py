@@ -14,6 +14,7 @@ from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.waiting_pods import HeldPod, WaitingPodsMap
 from extender.engine.scheduler.extenders import SchedulingExtender
+from extender.values import limits
 from extender.values.klog.logger import Logger
 from extender.values.metrics import Metrics
 from extender.values.metrics.tracing import Tracer
@@ -56,10 +57,6 @@ class PodsInPreBind:
         return task.cancel()
 
 
-MAX_BINDS_IN_FLIGHT: Final = 1000
-"""The number of bindings that may be sent and not answered."""
-
-
 @final
 class BindsInFlight:
     """Counts the bindings that are sent and not answered. At the limit, no further pod is popped.
@@ -69,7 +66,7 @@ class BindsInFlight:
     pods. Upstream has a goroutine for each.
     """
 
-    def __init__(self, limit: int = MAX_BINDS_IN_FLIGHT) -> None:
+    def __init__(self, limit: int = limits.BINDS_IN_FLIGHT) -> None:
         self._limit = limit
         self._count = 0
         self._below_limit = asyncio.Event()
@@ -199,10 +196,6 @@ def record_failed_scheduling(framework: Framework, pod: Pod, message: str) -> No
 
     Upstream: schedule_one.go, truncateMessage.
     """
-    encoded = message.encode()
-    note = message if len(encoded) <= MAX_NOTE else encoded[: MAX_NOTE - 4].decode(errors="ignore") + " ..."
+    encoded, most = message.encode(), limits.EVENT_NOTE_BYTES
+    note = message if len(encoded) <= most else encoded[: most - 4].decode(errors="ignore") + " ..."
     framework.record_event(pod, "Warning", "FailedScheduling", "Scheduling", note)
-
-
-MAX_NOTE = 1024
-"""The most bytes of an event's note."""

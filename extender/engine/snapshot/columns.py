@@ -18,9 +18,9 @@ from extender.values.objects.node import ContainerImage, Node, Taint
 from extender.values.objects.pod import Pod
 from extender.values.objects.quantity import value_of
 
-MAX_COLUMNS_OF_A_KIND = 512
-"""Limits how many label keys, scalar resources, images and host ports are remembered, of each. The pods of a cluster
-use far fewer at a time; the limit bounds the memory that requests can claim.
+KEPT_COLUMNS = 512
+"""Label keys, scalar resources, images and host ports of which columns are kept, of each. The pods of a cluster use far
+fewer at a time.
 """
 
 D = TypeVar("D", bound=np.generic)
@@ -248,7 +248,7 @@ class NodeColumns:
         if column is None:
             if key not in self.label_keys:
                 return LabelColumn.absent(key, len(self.objects))
-            if len(self.label_columns) >= MAX_COLUMNS_OF_A_KIND:
+            if len(self.label_columns) >= KEPT_COLUMNS:
                 del self.label_columns[next(iter(self.label_columns))]
             column = self.label_columns[key] = LabelColumn(key, self.objects)
         return column
@@ -261,7 +261,7 @@ class NodeColumns:
         if column is None:
             if name not in self.offered:
                 return np.zeros(len(self.objects), np.int64)
-            if len(self.scalar_columns) >= MAX_COLUMNS_OF_A_KIND:
+            if len(self.scalar_columns) >= KEPT_COLUMNS:
                 del self.scalar_columns[next(iter(self.scalar_columns))]
             column = self.scalar_columns[name] = scalar_amounts(name, self.objects, self.invalid)
         return column
@@ -270,7 +270,7 @@ class NodeColumns:
         """Returns the column of an image name; the first call for a name reads every node once."""
         column = self.image_columns.get(name)
         if column is None:
-            if len(self.image_columns) >= MAX_COLUMNS_OF_A_KIND:
+            if len(self.image_columns) >= KEPT_COLUMNS:
                 del self.image_columns[next(iter(self.image_columns))]
             column = self.image_columns[name] = ImageColumn(name, self.images_on)
         return column
@@ -279,7 +279,7 @@ class NodeColumns:
         """(N,) whether exactly this port (address, protocol and number) is in use on the node."""
         mask = self.port_columns.get(port)
         if mask is None:
-            if len(self.port_columns) >= MAX_COLUMNS_OF_A_KIND:
+            if len(self.port_columns) >= KEPT_COLUMNS:
                 del self.port_columns[next(iter(self.port_columns))]
             mask = self.port_columns[port] = np.fromiter(
                 (port in used for used in self.used_ports), np.bool_, len(self.objects)

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from extender.values.cel import checked_expression as form
 from extender.values.cel.library import FUNCTIONS
 
-MOST_ITERATIONS: Final = 10_000
+COMPREHENSION_MAX_ITERATIONS: Final = 10_000
 """The interpreter's limit; see above."""
 
 
@@ -206,7 +206,7 @@ def _walk_comprehension(comprehension: form.Fields, variables: Mapping[str, Size
     over, work_over = _walk(form.message_of(comprehension, form.RANGE), variables)
     initial, work_initial = _walk(form.message_of(comprehension, form.INITIAL), variables)
     is_binding = not form.message_of(comprehension, form.RANGE).get(form.LIST, [b"x"])[0]
-    times = 0 if is_binding else min(over.elements, MOST_ITERATIONS)
+    times = 0 if is_binding else min(over.elements, COMPREHENSION_MAX_ITERATIONS)
     accumulator = form.text_of(comprehension, form.ACCUMULATOR)
     inside = dict(variables)
     for variable in (form.VARIABLE, form.SECOND_VARIABLE):

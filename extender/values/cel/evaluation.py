@@ -17,6 +17,7 @@ from threading import Lock
 from time import monotonic
 from typing import Final, final
 
+from extender.values import limits
 from extender.values.cel.functions import as_json
 from extender.values.cel.selector import (
     CACHE_SIZE,
@@ -29,11 +30,6 @@ from extender.values.cel.selector import (
     compiled,
 )
 from extender.values.concurrency.child_process import renewed_in_children
-
-MOST_WAIT: Final = 10.0
-"""Seconds until a worker that does not answer is given up. Its CPU time is limited much lower
-(`extender.values.cel.worker`).
-"""
 
 
 def is_cheap(expression: str) -> bool:
@@ -143,7 +139,7 @@ def _started() -> subprocess.Popen[bytes]:
 
 def _line(descriptor: int) -> bytes:
     """Returns what the worker writes up to the end of a line; less if it ends or does not answer in time."""
-    read, deadline = bytearray(), monotonic() + MOST_WAIT
+    read, deadline = bytearray(), monotonic() + limits.EXPRESSION_WAIT_SECONDS
     with selectors.DefaultSelector() as ready:
         ready.register(descriptor, selectors.EVENT_READ)
         while not read.endswith(b"\n"):

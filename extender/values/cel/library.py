@@ -20,6 +20,7 @@ from typing import Any, Final
 import re2  # type: ignore[import-untyped]
 from cel_expr_python import cel  # type: ignore[import-untyped]  # it has stubs, but does not say so (py.typed)
 
+from extender.values import limits
 from extender.values.cel import addresses, quantities
 from extender.values.cel.functions import BOOL, BYTES, DOUBLE, INT, STRING, STRINGS, CelType, Function, type_name
 from extender.values.golang.int64 import MAX_INT64, MIN_INT64
@@ -142,12 +143,6 @@ class RegexError(ValueError):
     """The text is no regular expression. The message is that of Go's regexp."""
 
 
-MOST_MEMORY: Final = 4 << 20
-"""The bytes that a compiled expression may take, with the states that it finds out while it searches; then it forgets
-them.
-"""
-
-
 @lru_cache(maxsize=8)
 def compiled_regex(pattern: str) -> Any:
     """Returns the compiled expression.
@@ -157,7 +152,7 @@ def compiled_regex(pattern: str) -> Any:
     """
     options = re2.Options()
     options.log_errors = False
-    options.max_mem = MOST_MEMORY
+    options.max_mem = limits.REGEX_MEMORY
     try:
         return re2.compile(pattern, options)
     except re2.error as exc:

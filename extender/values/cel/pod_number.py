@@ -9,6 +9,7 @@ from typing import Any, Final, final
 from cel_expr_python import cel  # type: ignore[import-untyped]  # it has stubs, but does not say so (py.typed)
 from cel_expr_python.ext import ext_optional, ext_strings  # type: ignore[import-untyped]
 
+from extender.values import limits
 from extender.values.cel.selector import CelError, CompileError
 from extender.values.objects.pod import Pod
 from extender.values.objects.resource_amounts import pod_requests
@@ -31,8 +32,6 @@ _NUMBERS: Final = (cel.Type.DOUBLE, cel.Type.INT, cel.Type.UINT)
 GPU: Final = "/gpu"
 """The end of the names of resources that are whole GPUs: nvidia.com/gpu, amd.com/gpu and others."""
 NANOS: Final = 1e9
-MOST_CHARACTERS: Final = 8192
-"""A pod with more in its labels and annotations is not looked at, since its author decides how long that takes."""
 
 
 @final
@@ -69,7 +68,7 @@ class PodNumber:
         meta = pod.metadata
         if (
             sum(len(key) + len(value) for texts in (meta.labels, meta.annotations) for key, value in texts.items())
-            > MOST_CHARACTERS
+            > limits.EXPRESSION_POD_CHARACTERS
         ):
             raise CelError("labels and annotations of the pod are too long")
         requests = requests_of(pod)

@@ -11,6 +11,7 @@ from typing import Any, Final, final
 
 from cel_expr_python import cel  # type: ignore[import-untyped]  # it has stubs, but does not say so (py.typed)
 
+from extender.values import limits
 from extender.values.cel import environment
 from extender.values.cel.cost import Size, work_of
 from extender.values.cel.functions import type_name
@@ -23,10 +24,8 @@ from extender.values.objects.quantity import QuantityError, quantity_of
 CACHE_SIZE: Final = 256
 """The number of compiled expressions kept; clusters have fewer device classes."""
 
-MOST_WORK: Final = 10_000_000
-"""The work that an expression may cost; it takes some tenths of a second."""
-MOST_ELEMENTS: Final = 64
-MOST_CHARACTERS: Final = 8192
+DEVICE_ELEMENTS: Final = 64
+DEVICE_CHARACTERS: Final = 8192
 """The size of the largest valid device: 32 attributes and capacities with names and values of bounded length."""
 
 CHEAP_CHARACTERS: Final = 1024
@@ -93,7 +92,7 @@ class CelSelector:
     @property
     def work(self) -> int:
         """The bound on the work for any valid device; see `extender.values.cel.cost`."""
-        return self._work(MOST_CHARACTERS)
+        return self._work(DEVICE_CHARACTERS)
 
     def matches(self, facts: Facts) -> bool:
         """True if the device with these facts (`facts_of`) matches.
@@ -104,7 +103,7 @@ class CelSelector:
         if not self._is_affordable(facts.size):
             raise CelError(COST_EXCEEDED)
         variables = facts.variables
-        for _ in range(MOST_ELEMENTS):
+        for _ in range(DEVICE_ELEMENTS):
             result = self._evaluated(variables)
             if isinstance(result, bool):
                 return result
@@ -140,7 +139,7 @@ class CelSelector:
         return key
 
     def _is_affordable(self, size: int) -> bool:
-        return self._work(max(size, MOST_CHARACTERS)) <= MOST_WORK
+        return self._work(max(size, DEVICE_CHARACTERS)) <= limits.EXPRESSION_WORK
 
     def _work(self, size: int) -> int:
         """Returns the bound for devices of this size. It is computed per power of two, so that all ordinary devices
@@ -149,7 +148,7 @@ class CelSelector:
         size_class = size.bit_length()
         work = self._work_by_size.get(size_class)
         if work is None:
-            largest = Size(max(MOST_ELEMENTS, size if size > MOST_CHARACTERS else 0), 1 << size_class)
+            largest = Size(max(DEVICE_ELEMENTS, size if size > DEVICE_CHARACTERS else 0), 1 << size_class)
             sizes = dict.fromkeys((environment.DRIVER, environment.ATTRIBUTES, environment.CAPACITY), largest)
             work = self._work_by_size[size_class] = work_of(self._serialized, sizes)
         return work

@@ -9,15 +9,10 @@ import resource
 import signal
 import sys
 from pathlib import Path
-from typing import Final
 
+from extender.values import limits
 from extender.values.cel.functions import of_json
 from extender.values.cel.selector import CelError, CompileError, Facts, compiled
-
-MOST_SECONDS: Final = 0.25
-"""The CPU time of one evaluation. Upstream's cost limit stands for about 0.1 s."""
-MOST_MEMORY: Final = 256 << 20
-"""The bytes that expressions may take beyond what the process has at its start."""
 
 
 def main() -> None:
@@ -26,7 +21,7 @@ def main() -> None:
     for line in sys.stdin:
         # The timer counts the CPU time of this process only. Its signal is not handled, because C++ code would not be
         # interrupted by that.
-        signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, limits.EXPRESSION_MILLISECONDS / 1000)
         answer = _answer(line)
         signal.setitimer(signal.ITIMER_PROF, 0)
         sys.stdout.write(json.dumps(answer) + "\n")
@@ -45,7 +40,7 @@ def _limit_memory() -> None:
     """Limits the address space, where the system says how large it is."""
     sizes = Path("/proc/self/statm")
     if sizes.exists():
-        most = int(sizes.read_text(encoding="ascii").split()[0]) * resource.getpagesize() + MOST_MEMORY
+        most = int(sizes.read_text(encoding="ascii").split()[0]) * resource.getpagesize() + limits.EXPRESSION_MEMORY
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 

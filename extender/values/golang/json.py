@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias, final
 
+from extender.values import limits
 from extender.values.golang.quoting import quoted_character
 
 
@@ -51,11 +52,7 @@ class TooLargeError(JsonError):
     """The body is larger than it may be; what is in it does not matter."""
 
 
-MAX_DEPTH: Final = 100
-"""The greatest depth of lists and objects, unless the caller passes another one. A configuration needs a dozen levels.
-"""
-
-_MAX_INT_DIGITS: Final = 20
+_INT64_CHARACTERS: Final = 20
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _ESCAPED_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
@@ -77,7 +74,7 @@ _GO_WORDS: Final = {
 """The beginning of a message of Python's decoder -> Go's message."""
 
 
-def parse_json(text: str, *, max_depth: int = MAX_DEPTH, keep_digits: bool = True) -> Json:
+def parse_json(text: str, *, max_depth: int = limits.CONFIGURATION_DEPTH, keep_digits: bool = True) -> Json:
     """Returns the value that `text` holds.
 
     Arguments:
@@ -209,11 +206,11 @@ def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
 
 
 def _integer(text: str) -> int | Number:
-    return int(text) if len(text) <= _MAX_INT_DIGITS else Number(text)
+    return int(text) if len(text) <= _INT64_CHARACTERS else Number(text)
 
 
 def _integer_or_float(text: str) -> int | float:
-    number = int(text) if len(text) <= _MAX_INT_DIGITS else _finite(text)
+    number = int(text) if len(text) <= _INT64_CHARACTERS else _finite(text)
     return number if -(2**63) <= number < 2**64 else float(number)
 
 

@@ -8,21 +8,8 @@ from typing import Final
 
 import numpy as np
 
+from extender.values import limits
 from extender.values.golang.json import JsonError, TooLargeError
-
-MAX_DEPTH: Final = 64
-"""The greatest depth of objects and arrays. API objects reach about 30."""
-
-MAX_NUMBER: Final = 30
-"""The most characters of a number."""
-
-MAX_STRING: Final = 2 * 2**20
-"""The most bytes of a string as written."""
-
-MAX_VALUES: Final = 4 * 2**20
-"""The most members and items in a body, roughly. A body of a hundred megabytes of `1,1,1,...` would take gigabytes
-decoded.
-"""
 
 _WINDOW: Final = 2**18
 _STEPS: Final = bytes({0x7B: 1, 0x5B: 1, 0x7D: 255, 0x5D: 255}.get(byte, 0) for byte in range(256))
@@ -34,7 +21,7 @@ _FEW_ESCAPES: Final = 64
 many it takes more.
 """
 _NUMBERS: Final = bytes(0x30 if byte in b"-+.0123456789eE" else 0x20 for byte in range(256))
-_LONG_NUMBER: Final = b"0" * (MAX_NUMBER + 1)
+_LONG_NUMBER: Final = b"0" * (limits.JSON_NUMBER + 1)
 _LARGE_NUMBER: Final = re.compile(rb"[0-9.]+[eE]\+?[0-9]{3,}")
 
 
@@ -55,19 +42,20 @@ def check_json(document: bytes, depth: int = 0) -> None:
         # A window ends at a quote, so that it splits neither a string nor a number.
         end = document.find(b'"', position + _WINDOW) + 1 or len(document)
         parts = document[position:end].split(b'"')
-        if end - position > MAX_STRING and max(map(len, parts[not inside :: 2]), default=0) > MAX_STRING:
-            raise JsonError(f"the body holds a string of more than {MAX_STRING} bytes")
+        most = limits.JSON_STRING_BYTES
+        if end - position > most and max(map(len, parts[not inside :: 2]), default=0) > most:
+            raise JsonError(f"the body holds a string of more than {most} bytes")
         between = b"".join(parts[inside::2])
         _check_numbers(between)
         deepest, change = _depths(between)
-        if deepest > 0 and depth + deepest > MAX_DEPTH:
-            raise JsonError(f"the body is nested more than {MAX_DEPTH} levels deep")
+        if deepest > 0 and depth + deepest > limits.JSON_DEPTH:
+            raise JsonError(f"the body is nested more than {limits.JSON_DEPTH} levels deep")
         depth += change
         inside ^= len(parts) % 2 == 0
         position = end
 
 
-def check_number_of_values(body: bytes, limit: int = MAX_VALUES, what: str = "the body") -> None:
+def check_number_of_values(body: bytes, limit: int = limits.JSON_VALUES, what: str = "the body") -> None:
     """Checks that there are no more commas in the body than the limit.
 
     Arguments:
@@ -86,7 +74,7 @@ def check_number_of_values(body: bytes, limit: int = MAX_VALUES, what: str = "th
         raise TooLargeError(f"{what} holds more than {limit} values")
 
 
-def is_too_deep(document: bytes, max_depth: int = MAX_DEPTH) -> bool:
+def is_too_deep(document: bytes, max_depth: int = limits.JSON_DEPTH) -> bool:
     """Returns whether objects and arrays are nested more deeply than that, wherever in the document."""
     return (
         document.count(b"{") + document.count(b"[") > max_depth and _depths(_STRINGS.sub(b"", document))[0] > max_depth
@@ -110,7 +98,7 @@ def _check_utf8(document: bytes) -> None:
 
 def _check_numbers(between: bytes) -> None:
     if _LONG_NUMBER in between.translate(_NUMBERS):
-        raise JsonError(f"the body holds a number of more than {MAX_NUMBER} characters")
+        raise JsonError(f"the body holds a number of more than {limits.JSON_NUMBER} characters")
     if b"e" not in between and b"E" not in between:
         return
     for number in _LARGE_NUMBER.findall(between):

@@ -21,7 +21,7 @@ from extender.values.golang.json import Json, JsonError, Number, Repeating, cann
 from extender.values.golang.quoting import quoted
 from extender.values.golang.times import TimeError, read_micro_time, read_time
 
-MAX_PROBLEMS: Final = 100
+MAX_STRICT_ERRORS: Final = 100
 """The most unknown and repeated fields that are reported. Upstream: sigs.k8s.io/json, maxStrictErrors."""
 
 
@@ -119,7 +119,7 @@ class Reading:
 
     def forbid(self, sort: str, name: str) -> None:
         """Notes an unknown or repeated field of the object that is being read."""
-        if len(self.problems) < MAX_PROBLEMS:
+        if len(self.problems) < MAX_STRICT_ERRORS:
             path = "".join((*self._path, ".", name)).removeprefix(".")
             self.problems[f"{sort} field {quoted(path)}"] = None
 

@@ -8,9 +8,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from extender.values import limits
+
 Value = str | int | float | bool
 
-MAX_DEPTH: Final = 16
 _TOKEN: Final = re.compile(
     r'\s*(?:(?P<field>\.\w+)|(?P<number>-?\d+(?:\.\d+)?)|(?P<text>"[^"\\]*")|(?P<paren>[()])|(?P<name>\w+))'
 )
@@ -70,7 +71,7 @@ class _Action:
         return found
 
     def _call(self, depth: int) -> Value:
-        if depth > MAX_DEPTH or self._next >= len(self._tokens):
+        if depth > limits.TEMPLATE_DEPTH or self._next >= len(self._tokens):
             raise self._error("is not supported")
         kind, name = self._tokens[self._next]
         function = _FUNCTIONS.get(name) if kind == "name" else None

@@ -17,7 +17,7 @@ CACHE_SIZE: Final = 4096
 """The number of parsed times that are cached, because objects that are written again contain the same ones."""
 
 # A fraction may be of any length, so that longer texts are not cached.
-_LONGEST_CACHED: Final = 40
+_KEPT_CHARACTERS: Final = 40
 _ZERO: Final = datetime(1, 1, 1, tzinfo=UTC)
 # Each part of the layout, what it looks like in a text, and what it is called when it is out of range.
 _PARTS: Final = (
@@ -67,7 +67,7 @@ def read_time(text: str) -> str | None:
     Raises:
         TimeError: the text is no time.
     """
-    return _read_time(text) if len(text) <= _LONGEST_CACHED else _read_time.__wrapped__(text)
+    return _read_time(text) if len(text) <= _KEPT_CHARACTERS else _read_time.__wrapped__(text)
 
 
 @lru_cache(maxsize=CACHE_SIZE)

@@ -14,14 +14,10 @@ from typing import Final
 
 import yaml
 
-from extender.values.golang.json import MAX_DEPTH, Json
+from extender.values import limits
+from extender.values.golang.json import Json
 from extender.values.golang.quoting import quoted
 from extender.values.golang.yaml_scalars import BINARY, MERGE, STRING, Scalar, ScalarError, member_name, resolve
-
-MAX_NODES: Final = 100_000
-"""The most nodes, unless the caller passes another number. Nodes that aliases repeat count each time. A configuration
-has a few thousand.
-"""
 
 _Loader: Final[type] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _SEPARATOR: Final = re.compile(r"^---(?:[ \t].*)?\r?$", re.MULTILINE)
@@ -85,7 +81,7 @@ def split_documents(text: str) -> list[str]:
     return _SEPARATOR.split(text)
 
 
-def read_yaml(text: str, *, max_nodes: int = MAX_NODES) -> YamlDocument:
+def read_yaml(text: str, *, max_nodes: int = limits.CONFIGURATION_YAML_NODES) -> YamlDocument:
     """Returns the first document of the text.
 
     Raises:
@@ -145,8 +141,8 @@ def _read_node(events: Iterator[yaml.Event], max_nodes: int) -> _Node:
             )
         if not node.finished:
             open_nodes.append(node)
-            if len(open_nodes) > MAX_DEPTH:
-                raise YamlError(f"line {node.line}: exceeded max depth of {MAX_DEPTH}")
+            if len(open_nodes) > limits.CONFIGURATION_DEPTH:
+                raise YamlError(f"line {node.line}: exceeded max depth of {limits.CONFIGURATION_DEPTH}")
         elif open_nodes:
             _add(open_nodes[-1], node)
         else:

@@ -14,21 +14,16 @@ from typing import Any, Final, final
 
 import msgspec
 
+from extender.values import limits
 from extender.values.golang.quoting import quoted
 from extender.values.objects.meta import HasMetadata
-
-MAX_VERBOSITY: Final = logging.INFO - 1
-
-MAX_TEXT: Final = 4096
-"""The most characters of a value that are logged, because objects may contain texts of any length."""
-
 
 _UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 def level_of(verbosity: int) -> int:
     """Returns the standard library's level for a verbosity."""
-    return logging.INFO - max(0, min(verbosity, MAX_VERBOSITY))
+    return max(1, logging.INFO - max(0, verbosity))  # 0 would be NOTSET
 
 
 @final
@@ -136,4 +131,4 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"
+    return text if len(text) <= limits.LOGGED_VALUE else f"{text[: limits.LOGGED_VALUE]}…"

@@ -18,11 +18,9 @@ from uuid import uuid4
 
 import orjson
 
+from extender.values import limits
 from extender.values.klog.logger import Message, as_json, level_of
 from extender.values.klog.outlet import STDERR
-
-MAX_FIELD: Final = 256
-MAX_MESSAGE: Final = 4096
 
 Format = Literal["text", "json"]
 
@@ -34,7 +32,7 @@ _ESCAPES: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F
 _OURS: Final = ("extender", "api")
 
 
-def escaped(text: str, limit: int = MAX_FIELD) -> str:
+def escaped(text: str, limit: int = limits.LOGGED_FIELD) -> str:
     """Returns the text without control characters, and with no more than `limit` characters."""
     shown = text[:limit].translate(_ESCAPES).encode("utf-8", "backslashreplace").decode()
     return shown if len(text) <= limit else f"{shown}…"
@@ -51,7 +49,8 @@ class TextFormatter(logging.Formatter):
         second, fraction = divmod(record.created, 1)
         time = f"{_second(int(second))}.{int(fraction * 1e6):06}"
         header = f"{_severity(record)}{time} {record.process or 0:7} {record.filename}:{record.lineno}]"
-        return f"{header} {record.msg if isinstance(record.msg, Message) else escaped(record.message, MAX_MESSAGE)}"
+        said = record.msg if isinstance(record.msg, Message) else escaped(record.message, limits.LOGGED_MESSAGE)
+        return f"{header} {said}"
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - logging's name
         return _traceback(ei[1])
@@ -70,7 +69,7 @@ class JsonFormatter(logging.Formatter):
             "caller": f"{path.parent.name}/{path.name}:{record.lineno}",
         }
         message = record.msg if isinstance(record.msg, Message) else None
-        line["msg"] = message.message if message is not None else escaped(record.getMessage(), MAX_MESSAGE)
+        line["msg"] = message.message if message is not None else escaped(record.getMessage(), limits.LOGGED_MESSAGE)
         if record.levelno < logging.ERROR:
             line["v"] = max(0, logging.INFO - record.levelno)
         if message is not None:

@@ -69,7 +69,7 @@ UNSCHEDULABLE: Final = "unschedulable"
 WAITING_ON_PREEMPTION: Final = "waiting_on_preemption"
 ERROR: Final = "error"
 
-MOST_ATTEMPTS_SHOWN: Final = 15
+ATTEMPTS_TOLD_APART: Final = 15
 
 
 ObservePlugin = Callable[[float, str, str, str], None]
@@ -335,7 +335,7 @@ class Metrics:
         self._attempts_of_pods.observe(attempts)
         self.scheduled_after_flush += was_flushed
         if seconds is not None:
-            self._sli.observe(seconds, str(attempts) if attempts < MOST_ATTEMPTS_SHOWN else f"{MOST_ATTEMPTS_SHOWN}+")
+            self._sli.observe(seconds, str(attempts) if attempts < ATTEMPTS_TOLD_APART else f"{ATTEMPTS_TOLD_APART}+")
 
     @contextmanager
     def doing(self, operation: str) -> Iterator[None]:

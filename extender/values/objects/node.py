@@ -57,10 +57,10 @@ class Node(HasMetadata, frozen=True):
     status: NodeStatus = msgspec.field(default_factory=NodeStatus)
 
 
-CAPACITY: Final = 2**16
+KEPT_IMAGES: Final = 2**16
 """The most images that are remembered."""
 
-LONGEST: Final = 2**10
+KEPT_IMAGE_BYTES: Final = 2**10
 """The most bytes of an image that is remembered."""
 
 
@@ -103,8 +103,8 @@ class NodeDecoder:
         known = self._known.get(written)
         if known is None:
             known = _IMAGE_DECODER.decode(written)
-            if len(written) <= LONGEST:
-                if len(self._known) >= CAPACITY:
+            if len(written) <= KEPT_IMAGE_BYTES:
+                if len(self._known) >= KEPT_IMAGES:
                     self._known.clear()
                 self._known[written] = known
         return known

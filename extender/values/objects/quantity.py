@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, NamedTuple, final
 
+from extender.values import limits
 from extender.values.golang.int64 import (
     MAX_INT64,
     MIN_INT64,
@@ -30,10 +31,6 @@ DECIMAL_EXPONENT: Final = "DecimalExponent"
 NANO: Final = -9
 MILLI: Final = -3
 
-MAX_LENGTH: Final = 64
-"""Characters that a quantity may have. Longer ones are refused, so that reading one takes a bounded time."""
-MAX_EXPONENT: Final = 30
-"""Largest power of ten that may be written after `e` or `E`, positive or negative; `1E+1000000` is refused at once."""
 
 # Up to here a decimal number surely fits an int64; upstream calls it maxInt64Factors.
 _INT64_DIGITS: Final = 18
@@ -56,14 +53,16 @@ _NANOS_OF: Final = {
     **{suffix: 10 ** (exponent - NANO) for suffix, exponent in _DECIMAL_SUFFIXES.items()},
     **{suffix: 10**-NANO << exponent for suffix, exponent in _BINARY_SUFFIXES.items()},
 }
-_MOST_PLAIN: Final = 2**63 * 10**6
+_PLAIN_BELOW: Final = 2**63 * 10**6
 """Billionths. All readers below agree about smaller amounts, however upstream holds them."""
 
 FORMAT_WRONG: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 NUMERIC_WRONG: Final = "unable to parse numeric part of quantity"
 SUFFIX_WRONG: Final = "unable to parse quantity's suffix"
-TOO_LONG: Final = f"quantities must not be longer than {MAX_LENGTH} characters"
-EXPONENT_TOO_LARGE: Final = f"exponents of quantities must be between -{MAX_EXPONENT} and {MAX_EXPONENT}"
+TOO_LONG: Final = f"quantities must not be longer than {limits.QUANTITY_CHARACTERS} characters"
+EXPONENT_TOO_LARGE: Final = (
+    f"exponents of quantities must be between -{limits.QUANTITY_EXPONENT} and {limits.QUANTITY_EXPONENT}"
+)
 
 
 class QuantityError(ValueError):
@@ -97,11 +96,11 @@ class Quantity:
         """Returns the quantity that `text` spells.
 
         Raises:
-            QuantityError: not a quantity, or beyond MAX_LENGTH or MAX_EXPONENT.
+            QuantityError: not a quantity, or beyond the limits.
 
         Upstream: quantity.go, ParseQuantity.
         """
-        if len(text) > MAX_LENGTH:
+        if len(text) > limits.QUANTITY_CHARACTERS:
             raise QuantityError(TOO_LONG)
         parts = _GRAMMAR.fullmatch(text)
         if not text or parts is None:
@@ -244,11 +243,11 @@ def quantity_of(raw: RawQuantity) -> Quantity:
     """
     if isinstance(raw, str):
         # Blanks count here, so that no cache entry is larger than it looks.
-        if len(raw) > MAX_LENGTH:
+        if len(raw) > limits.QUANTITY_CHARACTERS:
             raise QuantityError(TOO_LONG)
         return Quantity.parse(raw.strip())
     # Python refuses to write out ints above 4300 digits: count the bits first.
-    if isinstance(raw, int) and raw.bit_length() > 4 * MAX_LENGTH:
+    if isinstance(raw, int) and raw.bit_length() > 4 * limits.QUANTITY_CHARACTERS:
         raise QuantityError(TOO_LONG)
     return Quantity.parse(repr(raw))
 
@@ -295,7 +294,7 @@ def _plain_nanos(raw: RawQuantity) -> int | None:
     for digits, suffix in ((raw, ""), (raw[:-1], raw[-1:]), (raw[:-2], raw[-2:])):
         if digits.isdigit() and suffix in _NANOS_OF:
             nanos = int(digits) * _NANOS_OF[suffix]
-            return nanos if nanos < _MOST_PLAIN else None
+            return nanos if nanos < _PLAIN_BELOW else None
     return None
 
 
@@ -318,7 +317,7 @@ def _unit_of(suffix: str) -> _Unit:
     exponent = int(suffix[1:])
     if not MIN_INT64 <= exponent <= MAX_INT64:
         raise QuantityError(SUFFIX_WRONG)
-    if abs(exponent) > MAX_EXPONENT:
+    if abs(exponent) > limits.QUANTITY_EXPONENT:
         raise QuantityError(EXPONENT_TOO_LARGE)
     return _Unit(10, exponent, DECIMAL_EXPONENT)
 

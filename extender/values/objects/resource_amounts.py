@@ -12,6 +12,7 @@ from typing import Final, TypeVar, final
 
 import msgspec
 
+from extender.values import limits
 from extender.values.golang.field_errors import NEGATIVE
 from extender.values.objects.node import Node, ResourceList
 from extender.values.objects.pod import Container, ContainerStatus, Pod, PodSpec, PodStatus, ResourceRequirements
@@ -52,7 +53,6 @@ _NO_DEFAULTS: Final[Mapping[str, RawQuantity]] = MappingProxyType({})
 _Field = tuple[str, str, RawQuantity]
 """The path of a list such as `spec.containers[0].resources.requests`, a resource in it, and what stands there."""
 
-_LONGEST_SHOWN: Final = 320
 _FEW: Final = 64
 """So many requests of one container are read faster than an earlier answer is found."""
 _ENCODE: Final = msgspec.json.Encoder().encode
@@ -404,5 +404,5 @@ def _list_fields(path: str, resources: ResourceList | None) -> Iterator[_Field]:
 
 def _shown(name: str) -> str:
     """Returns the resource name if it can be one; anything else came from a caller and is not repeated."""
-    is_plain = name.isascii() and len(name) <= _LONGEST_SHOWN and name.replace("-", "").replace(".", "").isalnum()
+    is_plain = name.isascii() and len(name) <= limits.RESOURCE_NAME and name.replace("-", "").replace(".", "").isalnum()
     return name if is_plain or is_scalar_resource_name(name) else "?"

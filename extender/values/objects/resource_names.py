@@ -6,6 +6,7 @@ Upstream: kubernetes/pkg/apis/core/v1/helper/helpers.go; pkg/scheduler/util/util
 from functools import lru_cache
 from typing import Final
 
+from extender.values import limits
 from extender.values.objects.name_syntax import label_key_errors
 
 CPU: Final = "cpu"
@@ -18,15 +19,12 @@ ATTACHABLE_VOLUMES_PREFIX: Final = "attachable-volumes-"
 QUOTA_PREFIX: Final = "requests."
 NATIVE_DOMAIN: Final = "kubernetes.io/"
 
-# Longer names are never valid; they are judged again each time rather than kept in a cache.
-_LONGEST_CACHED: Final = 320
-
 
 def is_scalar_resource_name(name: str) -> bool:
     """Returns whether it is counted by itself: extended resources, huge pages, attachable volumes, and
     `*kubernetes.io/*`.
     """
-    return _is_scalar(name) if len(name) <= _LONGEST_CACHED else _is_scalar.__wrapped__(name)
+    return _is_scalar(name) if len(name) <= limits.RESOURCE_NAME else _is_scalar.__wrapped__(name)
 
 
 def is_extended_resource_name(name: str) -> bool:

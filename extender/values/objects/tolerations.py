@@ -10,7 +10,7 @@ from typing import Final, final
 
 import msgspec
 
-from extender.values.golang.int64 import MAX_INT64, MIN_INT64
+from extender.values.golang.int64 import parse_int64
 from extender.values.objects.decoding import replaced
 from extender.values.objects.node import Taint
 from extender.values.objects.pod import Pod, Toleration
@@ -20,8 +20,6 @@ PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
 NO_EXECUTE: Final = "NoExecute"
 
 COMPARISON_OPERATORS: Final = ("Lt", "Gt")
-
-_MOST_DIGITS: Final = 20
 
 FORBIDDING_EFFECTS: Final = (NO_SCHEDULE, NO_EXECUTE)
 """Effects that keep a pod off a node, rather than just make the node less liked."""
@@ -60,10 +58,7 @@ def decimal_integer(text: str) -> int | None:
 
     Upstream: apimachinery/pkg/api/validate/content, IsDecimalInteger.
     """
-    if len(text) > _MOST_DIGITS or _DECIMAL_INTEGER.fullmatch(text) is None:
-        return None
-    number = int(text)
-    return number if MIN_INT64 <= number <= MAX_INT64 else None
+    return parse_int64(text) if _DECIMAL_INTEGER.fullmatch(text) is not None else None
 
 
 @final

@@ -42,7 +42,7 @@ correct.
 MARK: Final = b'{"\\u0000":0}'
 """Stands for a run of known nodes in what is left of a body."""
 
-_LONGEST_KEY: Final = 275
+_KEY_BYTES: Final = 275
 _FIRST: Final = b'"items":[{"metadata":{"name":"'
 _NEXT: Final = b',{"metadata":{"name":"'
 RAW_MARK: Final = Raw(MARK)
@@ -184,7 +184,7 @@ class ArrivingBody:
                 at, self._sought = found + self._sought.index(b"{"), b""
             match = KEY.match(data, at)
             known = None if match is None else self._known.get(match[1])
-            end = at + (_LONGEST_KEY if match is None else 0 if known is None else len(known.body))
+            end = at + (_KEY_BYTES if match is None else 0 if known is None else len(known.body))
             if end >= len(data) and not is_whole:
                 needed = end + 1
                 break

@@ -14,6 +14,7 @@ import numpy as np
 from msgspec import UNSET, Raw, UnsetType, field
 
 from extender.values import limits
+from extender.values.golang.int64 import MAX_INT64
 from extender.values.golang.json import JsonError, TooLargeError
 from extender.values.golang.json_bytes import is_null, members, quickly, read
 from extender.values.golang.json_limits import check_json, check_number_of_values
@@ -34,7 +35,6 @@ from extender.values.protocol.wire_types import (
     Victims,
 )
 
-_MAX_VIOLATIONS: Final = 2**63 - 1
 _UID: Final = re.compile(UID)
 _ENCODE: Final = msgspec.json.Encoder(order="deterministic").encode
 
@@ -92,7 +92,7 @@ class _ExactVictims(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields
     """MetaVictims as kube-scheduler writes them. Any others are read piece by piece, as Go reads them."""
 
     pods: list[_ExactVictim] = field(name="Pods")
-    violations: Annotated[int, msgspec.Meta(ge=0, le=_MAX_VIOLATIONS)] = field(name="NumPDBViolations", default=0)
+    violations: Annotated[int, msgspec.Meta(ge=0, le=MAX_INT64)] = field(name="NumPDBViolations", default=0)
 
 
 def read_extender_args(body: ArrivedBody, decoded: DecodedNodes) -> AskedNodes:
@@ -294,7 +294,7 @@ def _read_victims(what: str, document: Raw, *, is_in_full: bool) -> MetaVictims 
         return None
     pods, violations = members(_object(document, what), "Pods", "NumPDBViolations")
     count = 0 if violations is None else read(int, violations, f"{what}: NumPDBViolations")
-    if not 0 <= count <= _MAX_VIOLATIONS:
+    if not 0 <= count <= MAX_INT64:
         raise JsonError(f"{what}: NumPDBViolations is out of range")
     if pods is None:
         return None

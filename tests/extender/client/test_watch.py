@@ -7,8 +7,8 @@ import pytest
 
 from extender.client import errors
 from extender.client.client import Client
-from extender.client.transport.bodies import MAX_LINE_BYTES
 from extender.testing import virtual_time
+from extender.values import limits
 from extender.values.targets.target import Target
 from tests.extender.client.scripted import Scripted, answer, html, never, refusal, stream
 from tests.extender.client.test_client import Renewed
@@ -111,9 +111,9 @@ def test_time_that_the_reader_takes_is_no_silence():
 def test_a_watch_may_go_on_for_ever():
     megabyte = b"x" * (1 << 20) + b"\n"
 
-    watched = Watched(Scripted(stream(*[megabyte] * ((MAX_LINE_BYTES >> 20) + 1))))
+    watched = Watched(Scripted(stream(*[megabyte] * ((limits.WATCH_EVENT_BYTES >> 20) + 1))))
 
-    assert len(watched.lines) == (MAX_LINE_BYTES >> 20) + 1
+    assert len(watched.lines) == (limits.WATCH_EVENT_BYTES >> 20) + 1
     assert watched.error is None
 
 
@@ -131,7 +131,7 @@ def test_a_watch_is_not_compressed():
 def test_an_event_without_an_end_is_given_up():
     megabyte = b"x" * (1 << 20)
 
-    watched = Watched(Scripted(stream(*[megabyte] * ((MAX_LINE_BYTES >> 20) + 1))))
+    watched = Watched(Scripted(stream(*[megabyte] * ((limits.WATCH_EVENT_BYTES >> 20) + 1))))
 
     assert isinstance(watched.error, errors.NotKubernetes)
 

@@ -5,7 +5,8 @@ resources.
 from collections.abc import Iterator, Sequence
 
 from extender.engine import framework as fwk
-from extender.engine.framework.advice import MAX_ONE_BY_ONE, listed
+from extender.engine.framework.advice import listed
+from extender.values import limits
 from extender.values.objects.decoding import replaced
 from extender.values.objects.pod import Container
 
@@ -26,11 +27,11 @@ def suggestions(pod: fwk.Pod, snapshot: fwk.Snapshot, backed: Sequence[str]) -> 
         create = f"create the {listed('ResourceClaim', [*dict.fromkeys(missing.values())])}"
         without = f"do without the {listed('resource claim', [*missing])}"
         yield fwk.Suggestion("other", f"{create}, or {without}", without_resource_claims(pod, *missing))
-    for claim in pod.spec.resource_claims[:MAX_ONE_BY_ONE]:
+    for claim in pod.spec.resource_claims[: limits.SUGGESTED_ONE_BY_ONE]:
         yield fwk.Suggestion(
             "other", f"do without the resource claim {claim.name}", without_resource_claims(pod, claim.name)
         )
-    for resource in backed[:MAX_ONE_BY_ONE]:
+    for resource in backed[: limits.SUGGESTED_ONE_BY_ONE]:
         yield fwk.Suggestion(
             "other", f"do without the extended resource {resource}", without_extended_resources(pod, resource)
         )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from extender.engine import framework as fwk
-from extender.engine.framework.advice import MAX_ONE_BY_ONE
+from extender.values import limits
 from extender.values.objects.decoding import replaced
 from extender.values.objects.pod import Affinity, PodAffinity
 
@@ -12,11 +12,11 @@ from extender.values.objects.pod import Affinity, PodAffinity
 def suggestions(pod: fwk.Pod) -> Iterator[fwk.Suggestion]:
     """Yields the pod without each required term, then without all of them."""
     near, apart = _stanzas(pod)
-    for at, term in enumerate(near.required[:MAX_ONE_BY_ONE]):
+    for at, term in enumerate(near.required[: limits.SUGGESTED_ONE_BY_ONE]):
         yield fwk.Suggestion(
             "affinity", f"drop the required pod affinity over {term.topology_key}", without_pod_affinity(pod, at)
         )
-    for at, term in enumerate(apart.required[:MAX_ONE_BY_ONE]):
+    for at, term in enumerate(apart.required[: limits.SUGGESTED_ONE_BY_ONE]):
         text = f"drop the required pod anti-affinity over {term.topology_key}"
         yield fwk.Suggestion("affinity", text, without_pod_anti_affinity(pod, at))
     if len(near.required) + len(apart.required) > 1 and (all_of_them := without_requirements(pod)) is not None:

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from extender.engine import framework as fwk
-from extender.engine.framework.advice import MAX_ONE_BY_ONE
 from extender.engine.plugins.pod_topology_spread.constraints import DO_NOT_SCHEDULE, compiled
 from extender.engine.plugins.pod_topology_spread.filtering import decisive, measure
+from extender.values import limits
 from extender.values.objects.decoding import replaced
 
 
@@ -18,7 +18,9 @@ def suggestions(pod: fwk.Pod, rows: fwk.Rows) -> Iterator[fwk.Suggestion]:
         for at, one in enumerate(pod.spec.topology_spread_constraints)
         if one.when_unsatisfiable == DO_NOT_SCHEDULE
     ]
-    for (at, constraint), needed in zip(required[:MAX_ONE_BY_ONE], _skews_needed(pod, rows), strict=False):
+    for (at, constraint), needed in zip(
+        required[: limits.SUGGESTED_ONE_BY_ONE], _skews_needed(pod, rows), strict=False
+    ):
         over = constraint.topology_key
         if needed is not None and needed > constraint.max_skew:
             text = f"allow a maxSkew of {needed} over {over} instead of {constraint.max_skew}"

@@ -12,7 +12,7 @@ from extender.engine import framework as fwk
 from extender.engine.cache import Cache
 from extender.engine.plugins.default_preemption import DefaultPreemption
 from extender.engine.plugins.node_resources.fit import NodeResourcesFit
-from extender.engine.preemption.loop_guard import MOST_WASTED
+from extender.engine.preemption.loop_guard import STOPPED_AFTER
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.post_filter import run_post_filter_plugins
 from extender.testing import make_cache, make_framework, make_node, make_pod
@@ -86,8 +86,8 @@ def fight(duel: Duel, hours: int) -> list[float]:
 
 def test_a_fight_over_room_ends() -> None:
     duel = Duel()
-    assert len(fight(duel, hours=20)) == MOST_WASTED
-    assert duel.num_evicted == MOST_WASTED
+    assert len(fight(duel, hours=20)) == STOPPED_AFTER
+    assert duel.num_evicted == STOPPED_AFTER
 
 
 def test_without_the_guard_a_fight_does_not_end() -> None:

@@ -7,15 +7,9 @@ import json
 import pytest
 from hypothesis import given, strategies as st
 
+from extender.values import limits
 from extender.values.golang.json import JsonError, TooLargeError
-from extender.values.golang.json_limits import (
-    MAX_DEPTH,
-    MAX_NUMBER,
-    MAX_STRING,
-    MAX_VALUES,
-    check_json,
-    check_number_of_values,
-)
+from extender.values.golang.json_limits import check_json, check_number_of_values
 
 JSON = st.recursive(
     st.none()
@@ -35,11 +29,11 @@ def depth_of(value: object) -> int:
     return 0
 
 
-@given(JSON, st.integers(0, MAX_DEPTH + 2), st.booleans())
+@given(JSON, st.integers(0, limits.JSON_DEPTH + 2), st.booleans())
 def test_depth_is_counted_outside_of_strings_only(value: object, outside: int, ascii_only: bool) -> None:
     document = json.dumps(value, ensure_ascii=ascii_only).encode("utf-8", "replace")
 
-    if depth_of(value) and outside + depth_of(value) > MAX_DEPTH:
+    if depth_of(value) and outside + depth_of(value) > limits.JSON_DEPTH:
         with pytest.raises(JsonError, match="levels deep"):
             check_json(document, outside)
     else:
@@ -51,10 +45,10 @@ def test_depth_is_counted_outside_of_strings_only(value: object, outside: int, a
     ("text", "why"),
     [
         (b"[" * 65 + b"]" * 65, "deep"),
-        (b"1" * (MAX_NUMBER + 1), "number"),
+        (b"1" * (limits.JSON_NUMBER + 1), "number"),
         (b"-1e999", "out of range"),
         (b"1E+0400", "out of range"),
-        (b'"' + b"x" * (MAX_STRING + 1) + b'"', "string"),
+        (b'"' + b"x" * (limits.JSON_STRING_BYTES + 1) + b'"', "string"),
         (b'"\xc3\x28"', "UTF-8"),
     ],
 )
@@ -70,14 +64,14 @@ def test_the_limits_hold_at_every_place(padding: int, text: bytes, why: str) -> 
 @pytest.mark.parametrize(
     "text",
     [
-        b"1" * MAX_NUMBER,
+        b"1" * limits.JSON_NUMBER,
         b"1e308",
         b"1e-400",
         b"0.1e100",
         b"[" * 64 + b"]" * 64,
         b'"' + b"\\\\" * 1000 + b'"',
         b'["\\\\","[",{"]":"}"}]',
-        b'"' + b"x" * MAX_STRING + b'"',
+        b'"' + b"x" * limits.JSON_STRING_BYTES + b'"',
         b"",
         b'"',
         b"1e5e",
@@ -103,7 +97,7 @@ def test_brackets_count_outside_strings_only(backslashes: int, padding: bytes) -
 
 
 def test_values_are_counted() -> None:
-    check_number_of_values(b"," * MAX_VALUES)
+    check_number_of_values(b"," * limits.JSON_VALUES)
 
     with pytest.raises(TooLargeError):
-        check_number_of_values(b"," * (MAX_VALUES + 1))
+        check_number_of_values(b"," * (limits.JSON_VALUES + 1))

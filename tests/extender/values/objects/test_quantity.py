@@ -5,15 +5,8 @@ from fractions import Fraction
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from extender.values.objects.quantity import (
-    MAX_LENGTH,
-    Quantity,
-    QuantityError,
-    milli_value_of,
-    nanos_of,
-    quantity_of,
-    value_of,
-)
+from extender.values import limits
+from extender.values.objects.quantity import Quantity, QuantityError, milli_value_of, nanos_of, quantity_of, value_of
 from tests.kit.examples import examples
 
 UNITS = {"": Fraction(1), "e3": Fraction(1000), "E-2": Fraction(1, 100)}
@@ -32,7 +25,7 @@ numbers = st.builds(
     st.sampled_from(sorted(UNITS)),
 )
 texts = numbers.map(lambda number: number[0])
-noise = st.text(alphabet="0123456789+-.eEinumkKMGTPx \0é", max_size=MAX_LENGTH + 8)
+noise = st.text(alphabet="0123456789+-.eEinumkKMGTPx \0é", max_size=limits.QUANTITY_CHARACTERS + 8)
 
 
 def in_nanos(number: Fraction) -> int:
