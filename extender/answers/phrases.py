@@ -5,7 +5,7 @@ from typing import Final
 
 from extender.answers.records.values import Victim
 from extender.answers.types import GroupOutcome, Lack, Preemption, PreemptionAnswer
-from extender.engine.framework.preemption import NO_VICTIMS, NOT_HELPFUL
+from extender.values.objects.priority_classes import NO_VICTIMS, NOT_HELPFUL
 from extender.values.objects.resource_names import PODS
 
 _NAMED: Final = 3

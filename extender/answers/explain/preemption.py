@@ -13,12 +13,12 @@ from extender.answers.pods import victim
 from extender.answers.records.values import CandidateNode, gpu_hours_of
 from extender.answers.types import PreemptionAnswer, ReasonCount
 from extender.engine.framework import Candidate, Candidates, PreemptionOutcome
-from extender.engine.framework.preemption import NOT_HELPFUL
 from extender.engine.preemption.budgets import broken_budgets
 from extender.engine.preemption.costs import Costs, costs_of, ranked
 from extender.engine.snapshot import Snapshot
 from extender.values.golang.times import rfc3339
 from extender.values.objects.pod import STARTED_NOW, Pod
+from extender.values.objects.priority_classes import NOT_HELPFUL
 
 MAX_CANDIDATES: Final = 20
 """Candidates listed; there may be thousands."""

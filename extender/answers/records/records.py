@@ -29,12 +29,12 @@ from extender.answers.records.values import (
 )
 from extender.engine import framework as fwk
 from extender.engine.framework import Candidate, Candidates, PreemptionOutcome
-from extender.engine.framework.preemption import NOT_HELPFUL
 from extender.engine.queue.queued_pod_info import QueuedPodInfo
 from extender.engine.reporter import Reporter, VerbCall
 from extender.engine.runtime.findings import Findings
 from extender.engine.runtime.scoring import Choice
 from extender.values.objects.pod import Pod
+from extender.values.objects.priority_classes import NOT_HELPFUL
 from extender.values.protocol.wire_types import MAX_EXTENDER_PRIORITY
 
 NEW_SIZE: Final = 1024

@@ -248,8 +248,5 @@ class PreemptionExtender(Protocol):
         """
 
 
-# The evaluator writes these messages; records and answers recognise them. Upstream: preemption.go;
-# framework/plugins/defaultpreemption/default_preemption.go.
-NO_VICTIMS: Final = "No preemption victims found for incoming pod"
-NOT_HELPFUL: Final = "Preemption is not helpful for scheduling"
 STILL_TERMINATING: Final = "not eligible due to a terminating pod on the nominated node."
+"""Upstream: framework/plugins/defaultpreemption/default_preemption.go."""

@@ -13,11 +13,11 @@ from typing import final
 import numpy as np
 
 from extender.engine import framework as fwk
-from extender.engine.framework.preemption import NO_VICTIMS, NOT_HELPFUL
 from extender.engine.preemption.budgets import lower_priority_pods, violating
 from extender.engine.snapshot import PodChanges, Rows, Snapshot
 from extender.engine.snapshot.axes import Index, Mask
 from extender.values.objects.pod import Pod
+from extender.values.objects.priority_classes import NO_VICTIMS, NOT_HELPFUL
 
 
 @final

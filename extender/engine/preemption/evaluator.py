@@ -13,7 +13,7 @@ import numpy as np
 
 from extender.engine import framework as fwk
 from extender.engine.framework import Code, NodeStatuses, PreemptionRules
-from extender.engine.framework.preemption import NOT_HELPFUL, STILL_TERMINATING
+from extender.engine.framework.preemption import STILL_TERMINATING
 from extender.engine.preemption.budgets import has_lower_priority_pods, may_be_victims
 from extender.engine.preemption.costs import better_on_each_node, pick_one_node_for_preemption
 from extender.engine.preemption.dry_run import DryRun, dry_run, no_candidates
@@ -22,6 +22,7 @@ from extender.engine.snapshot import Snapshot
 from extender.engine.snapshot.axes import Index
 from extender.values.klog.logger import Logger
 from extender.values.objects.pod import Pod
+from extender.values.objects.priority_classes import NOT_HELPFUL
 
 _LOG: Final = Logger(__name__)
 

@@ -1,4 +1,4 @@
-"""PriorityClasses, and the priorities that every cluster agrees on.
+"""PriorityClasses, the priorities that every cluster agrees on, and what preemption by them says of a node.
 
 Upstream: pkg/apis/scheduling/types.go; v1/helpers.go, SystemPriorityClasses (v1.36.2).
 """
@@ -17,6 +17,11 @@ SYSTEM_CLASSES: Final[Mapping[str, int]] = {
     "system-cluster-critical": SYSTEM_CRITICAL,
 }
 """The PriorityClasses that every API server makes."""
+
+# The evaluator writes these messages; records and answers recognise them, also where no engine is loaded.
+# Upstream: framework/preemption/preemption.go.
+NO_VICTIMS: Final = "No preemption victims found for incoming pod"
+NOT_HELPFUL: Final = "Preemption is not helpful for scheduling"
 
 
 class PriorityClass(HasMetadata, frozen=True):

@@ -11,7 +11,6 @@ from hypothesis import given, settings, strategies as st
 
 from extender.engine.cache import Cache
 from extender.engine.framework import Status, unresolvable
-from extender.engine.framework.preemption import NO_VICTIMS
 from extender.engine.plugins import IN_TREE
 from extender.engine.preemption import V1_36
 from extender.engine.preemption.dry_run import dry_run
@@ -35,6 +34,7 @@ from extender.values.objects.label_selectors import selector_of
 from extender.values.objects.meta import LabelSelector, ObjectMeta
 from extender.values.objects.node import HOSTNAME_LABEL, ZONE_LABEL
 from extender.values.objects.pod import Pod, start_time
+from extender.values.objects.priority_classes import NO_VICTIMS
 from tests.kit.examples import examples
 
 Outcome = tuple[str, tuple[str, ...], int] | Status

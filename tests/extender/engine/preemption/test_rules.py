@@ -13,7 +13,6 @@ from hypothesis import given, settings, strategies as st
 
 from extender.answers.explain.preemption import preemption_answer
 from extender.engine import framework as fwk
-from extender.engine.framework.preemption import NO_VICTIMS
 from extender.engine.plugins.default_preemption import DefaultPreemption
 from extender.engine.plugins.node_resources.fit import NodeResourcesFit
 from extender.engine.plugins.pod_topology_spread.filtering import MISSING_LABEL
@@ -28,6 +27,7 @@ from extender.values.config.plugin_args import PREEMPTION_RULES, DefaultPreempti
 from extender.values.objects.grouping import PodDisruptionBudget
 from extender.values.objects.meta import LabelSelector
 from extender.values.objects.pod import Pod
+from extender.values.objects.priority_classes import NO_VICTIMS
 from extender.values.protocol.wire_types import MetaVictims
 from extender.verbs.preempting import choose_victims
 from tests.extender.engine.preemption.test_budgets import budget
