@@ -5,8 +5,7 @@ given up.
 import atexit
 import shutil
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -16,6 +15,7 @@ import pytest
 from extender.engine import framework as fwk
 from extender.engine.snapshot import Rows
 from extender.values.objects.pod import Pod
+from tests.kit.waiting import until
 
 CONFIGURATION: Final = """
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -63,19 +63,12 @@ class Gate:
         self.wait_for(1)
 
     def wait_for(self, count: int) -> None:
-        _until(lambda: self.calls >= count, 30)
+        until(lambda: self.calls >= count)
 
     def pass_through(self) -> None:
         with self._came.open("ab", buffering=0) as came:
             came.write(b".")
-        _until(lambda: not self._closed.exists(), 60)
-
-
-def _until(happens: Callable[[], bool], seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while not happens():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+        until(lambda: not self._closed.exists(), pause=0.01)
 
 
 GATE: Final = Gate()
