@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from api.cli import app
 from tests.api.serving import Service, serving
 from tests.kit.waiting import until
-from tests.stories.scenery import GROUP_GATES, pod_group
+from tests.stories.objects import GROUP_GATES, pod_group
 
 GATES = ",".join(f"{name}=true" for name in GROUP_GATES)
 

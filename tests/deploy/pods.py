@@ -18,7 +18,7 @@ import httpx
 
 from tests.api.in_process import ROOT
 from tests.api.test_following import kubeconfig_for
-from tests.deploy.shipped import Object, container, one, pod_spec
+from tests.deploy.manifests import Object, container, one, pod_spec
 from tests.kit.certificates import Authority
 from tests.kit.ports import free_port
 from tests.kit.waiting import DEADLINE

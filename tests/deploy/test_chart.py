@@ -15,7 +15,7 @@ from extender import __version__
 from extender.client.paths import Right
 from extender.values.config import load
 from tests.api.serving import Service, serving
-from tests.deploy.shipped import (
+from tests.deploy.manifests import (
     ACCOUNT,
     FOLDER,
     KUBE_SCHEDULERS_OWN,

@@ -11,8 +11,8 @@ import yaml
 
 from tests.api.in_process import ROOT
 from tests.api.serving import serving
+from tests.deploy.manifests import container, one, pod_spec, shipped
 from tests.deploy.pods import client, running
-from tests.deploy.shipped import container, one, pod_spec, shipped
 from tests.kit.certificates import Authority, can_make_certificates
 from tests.kit.waiting import until
 from tools.render_manifests import IMAGE, NAMESPACE, VARIANTS

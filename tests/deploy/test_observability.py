@@ -30,7 +30,7 @@ from api.starting import opens
 from tests.api.in_process import ROOT
 from tests.api.serving import JSON, Service, serving, serving_app
 from tests.api.test_following import kubeconfig_for
-from tests.deploy import moody_plugin
+from tests.deploy import failing_plugin
 from tests.deploy.prometheus import Prometheus, program, scraping
 from tests.kit.ports import free_port
 from tests.kit.waiting import DEADLINE, until
@@ -62,8 +62,8 @@ def service(folder: Path, cluster: int, *flags: str, lease: str = "reprieve", lo
     """`reprieve serve` as a process that follows the cluster at a port of this machine; its address."""
     folder.mkdir()
     config = folder / "config.yaml"
-    config.write_text(moody_plugin.CONFIGURATION.replace("LEASE", lease))
-    moody_plugin.install(folder)
+    config.write_text(failing_plugin.CONFIGURATION.replace("LEASE", lease))
+    failing_plugin.install(folder)
     port = free_port()
     command = [sys.executable, "-m", "api.cli", "serve", f"--port={port}", f"--config={config}", *flags]
     environment = {
@@ -80,7 +80,7 @@ def service(folder: Path, cluster: int, *flags: str, lease: str = "reprieve", lo
         process.wait(DEADLINE)
 
 
-def pod(name: str, cpu: str = "10m", mood: str = "", priority_class: str = "") -> dict[str, Any]:
+def pod(name: str, cpu: str = "10m", behaviour: str = "", priority_class: str = "") -> dict[str, Any]:
     resources = {"requests": {"cpu": cpu}}
     spec: dict[str, Any] = {"containers": [{"name": "c", "image": "i", "resources": resources}]}
     if priority_class:
@@ -88,12 +88,12 @@ def pod(name: str, cpu: str = "10m", mood: str = "", priority_class: str = "") -
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "labels": {"mood": mood} if mood else {}},
+        "metadata": {"name": name, "labels": {"behaviour": behaviour} if behaviour else {}},
         "spec": spec,
     }
 
 
-class MoodyServer:
+class FailingServer:
     """An API server that does not tell what became of a binding of `stuck`, and says of one node what cannot be
     read.
     """
@@ -133,7 +133,7 @@ class Traffic:
             "value": 100000,
         }
         cluster.post("/apis/scheduling.k8s.io/v1/priorityclasses", body).raise_for_status()
-        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "strange", "labels": MoodyServer.LABELS}}
+        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "strange", "labels": FailingServer.LABELS}}
         cluster.post("/api/v1/nodes", node).raise_for_status()
         self._create(pod("stuck"))
         labels = {"kubernetes.io/hostname": "contested"}
@@ -160,14 +160,14 @@ class Traffic:
         if number % 32 == 8:
             # As many in a row as it takes until the plugin is not called any more.
             for _ in range(10):
-                self._ask("filter", {"Pod": _asked(f"asked-failing-{number}", mood="fail"), "NodeNames": NODES})
+                self._ask("filter", {"Pod": _asked(f"asked-failing-{number}", behaviour="fail"), "NodeNames": NODES})
         self._create(pod(f"web-{number}"))
         self._create(pod(f"large-{number}", cpu="900"))
         self._create(pod(f"urgent-{number}", cpu="3500m", priority_class="urgent"))
-        self._create(pod(f"failing-{number}", mood="fail"))
+        self._create(pod(f"failing-{number}", behaviour="fail"))
         if number % 2 == 0:
-            self._create(pod(f"slow-{number}", mood="slow"))
-            self._ask("filter", {"Pod": _asked(f"asked-slow-{number}", mood="very-slow"), "NodeNames": NODES})
+            self._create(pod(f"slow-{number}", behaviour="slow"))
+            self._ask("filter", {"Pod": _asked(f"asked-slow-{number}", behaviour="very-slow"), "NodeNames": NODES})
         self._ask("filter", {"Pod": _asked(f"asked-{number}", cpu="2"), "NodeNames": NODES})
         self._ask("filter", {"Pod": _asked(f"without-nodes-{number}")})
         self._ask("prioritize", {"Pod": _asked(f"asked-{number}"), "NodeNames": NODES[:3]})
@@ -204,8 +204,8 @@ class Traffic:
         self._answering.post(f"/extender/{verb}", content=json.dumps(body).encode(), headers=JSON)
 
 
-def _asked(name: str, cpu: str = "10m", mood: str = "") -> dict[str, Any]:
-    body = pod(name, cpu, mood)
+def _asked(name: str, cpu: str = "10m", behaviour: str = "") -> dict[str, Any]:
+    body = pod(name, cpu, behaviour)
     body["metadata"] |= {"uid": name, "namespace": "default"}
     return body
 
@@ -216,7 +216,7 @@ def prometheus_with_everything(tmp_path_factory: pytest.TempPathFactory) -> Iter
     program("prometheus")
     with ExitStack() as stack:
         settings = Settings.model_validate({"port": 0, "schedule": False})
-        cluster = stack.enter_context(serving_app(MoodyServer(create_app(settings, opens)), settings))
+        cluster = stack.enter_context(serving_app(FailingServer(create_app(settings, opens)), settings))
         lease = {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",

@@ -16,7 +16,7 @@ from extender.values.config import load
 from tests.api.in_process import ROOT
 from tests.api.serving import Service, serving
 from tests.api.test_following import kubeconfig_for
-from tests.deploy.shipped import Object, container, objects_of, one, pod_spec
+from tests.deploy.manifests import Object, container, objects_of, one, pod_spec
 from tests.kit.ports import free_port
 from tests.kit.rbac import Rbac
 from tests.kit.waiting import DEADLINE, until

@@ -7,8 +7,8 @@ import pytest
 
 from extender.testing import virtual_time
 from extender.values.objects.kinds import KINDS, PRIORITY_CLASSES
-from tests.deploy import deeds
-from tests.deploy.shipped import ACCOUNT, KUBE_SCHEDULERS_OWN, reprieves_own, role_of, shipped
+from tests.deploy import role_actions
+from tests.deploy.manifests import ACCOUNT, KUBE_SCHEDULERS_OWN, reprieves_own, role_of, shipped
 from tests.kit.rbac import Rbac
 from tools.generate_roles import FILE, FOLLOW, page
 from tools.render_manifests import VARIANTS
@@ -16,40 +16,40 @@ from tools.render_manifests import VARIANTS
 Deed = Callable[[Rbac], Coroutine[Any, Any, bool]]
 
 FOLLOWS: Final[dict[str, Deed]] = {
-    **{f"list {kind.resource}": deeds.follows_a_server_that_streams_no_lists for kind in KINDS if not kind.gate},
-    **{f"watch {kind.resource}": deeds.follows_the_cluster for kind in KINDS if not kind.gate},
-    f"list {PRIORITY_CLASSES.resource}": deeds.knows_the_classes_of_a_server_that_streams_no_lists,
-    f"watch {PRIORITY_CLASSES.resource}": deeds.knows_the_priority_classes,
-    "list events": deeds.shows_the_events_about_a_pod,
-    "create events.events.k8s.io": deeds.tells_that_a_victim_was_spared,
-    "patch events.events.k8s.io": deeds.counts_the_victims_spared,
-    "create tokenreviews.authentication.k8s.io": deeds.knows_who_a_caller_is,
-    "create subjectaccessreviews.authorization.k8s.io": deeds.knows_who_a_caller_is,
+    **{f"list {kind.resource}": role_actions.follows_a_server_that_streams_no_lists for kind in KINDS if not kind.gate},
+    **{f"watch {kind.resource}": role_actions.follows_the_cluster for kind in KINDS if not kind.gate},
+    f"list {PRIORITY_CLASSES.resource}": role_actions.knows_the_classes_of_a_server_that_streams_no_lists,
+    f"watch {PRIORITY_CLASSES.resource}": role_actions.knows_the_priority_classes,
+    "list events": role_actions.shows_the_events_about_a_pod,
+    "create events.events.k8s.io": role_actions.tells_that_a_victim_was_spared,
+    "patch events.events.k8s.io": role_actions.counts_the_victims_spared,
+    "create tokenreviews.authentication.k8s.io": role_actions.knows_who_a_caller_is,
+    "create subjectaccessreviews.authorization.k8s.io": role_actions.knows_who_a_caller_is,
 }
 BINDS: Final[dict[str, Deed]] = {
-    "create pods/binding": deeds.binds_for_kube_scheduler,
-    "get pods": deeds.learns_what_became_of_a_binding,
+    "create pods/binding": role_actions.binds_for_kube_scheduler,
+    "get pods": role_actions.learns_what_became_of_a_binding,
 }
 SCHEDULES: Final[dict[str, Deed]] = {
-    "create pods/binding": deeds.schedules_a_pod,
-    "get pods": deeds.learns_what_became_of_a_pod,
-    "create events.events.k8s.io": deeds.tells_that_a_pod_was_scheduled,
-    "patch events.events.k8s.io": deeds.counts_how_often_it_said_so,
-    "patch pods/status": deeds.says_why_a_pod_waits,
-    "delete pods": deeds.preempts,
-    "patch persistentvolumes": deeds.gives_a_volume_to_a_claim,
-    "get persistentvolumes": deeds.learns_whose_a_volume_is,
-    "patch persistentvolumeclaims": deeds.has_a_volume_made,
-    "get persistentvolumeclaims": deeds.learns_whether_a_volume_is_made,
-    "patch resourceclaims.resource.k8s.io": deeds.allocates_devices,
-    "patch resourceclaims/status.resource.k8s.io": deeds.allocates_devices,
-    "patch resourceclaims/binding.resource.k8s.io": deeds.allocates_devices,
-    "get resourceclaims.resource.k8s.io": deeds.learns_what_became_of_a_claim,
-    "create resourceclaims.resource.k8s.io": deeds.makes_a_claim_for_an_extended_resource,
-    "delete resourceclaims.resource.k8s.io": deeds.takes_a_claim_back_that_it_made,
+    "create pods/binding": role_actions.schedules_a_pod,
+    "get pods": role_actions.learns_what_became_of_a_pod,
+    "create events.events.k8s.io": role_actions.tells_that_a_pod_was_scheduled,
+    "patch events.events.k8s.io": role_actions.counts_how_often_it_said_so,
+    "patch pods/status": role_actions.says_why_a_pod_waits,
+    "delete pods": role_actions.preempts,
+    "patch persistentvolumes": role_actions.gives_a_volume_to_a_claim,
+    "get persistentvolumes": role_actions.learns_whose_a_volume_is,
+    "patch persistentvolumeclaims": role_actions.has_a_volume_made,
+    "get persistentvolumeclaims": role_actions.learns_whether_a_volume_is_made,
+    "patch resourceclaims.resource.k8s.io": role_actions.allocates_devices,
+    "patch resourceclaims/status.resource.k8s.io": role_actions.allocates_devices,
+    "patch resourceclaims/binding.resource.k8s.io": role_actions.allocates_devices,
+    "get resourceclaims.resource.k8s.io": role_actions.learns_what_became_of_a_claim,
+    "create resourceclaims.resource.k8s.io": role_actions.makes_a_claim_for_an_extended_resource,
+    "delete resourceclaims.resource.k8s.io": role_actions.takes_a_claim_back_that_it_made,
 }
 LEADS: Final[dict[str, Deed]] = {
-    f"{verb} leases.coordination.k8s.io": deeds.leads for verb in ("create", "get", "update")
+    f"{verb} leases.coordination.k8s.io": role_actions.leads for verb in ("create", "get", "update")
 }
 NEEDS: Final[dict[str, dict[str, Deed]]] = {
     "service": FOLLOWS,
@@ -57,7 +57,7 @@ NEEDS: Final[dict[str, dict[str, Deed]]] = {
     "second-scheduler": SCHEDULES | LEADS,
     "scheduler": SCHEDULES | LEADS,
     # kube-scheduler leads with the lease; the service account is the pod's.
-    "sidecar": dict.fromkeys(LEADS, deeds.holds_the_lease),
+    "sidecar": dict.fromkeys(LEADS, role_actions.holds_the_lease),
 }
 """For each variant the rights that following does not need, or needs for something else, and what cannot be done
 without them.

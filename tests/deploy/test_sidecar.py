@@ -19,8 +19,8 @@ from tests.api.in_process import ROOT
 from tests.api.serving import JSON, TWELVE_NODES, Service, serving
 from tests.api.test_following import kubeconfig_for
 from tests.api.test_recorded_calls import as_go_writes, recorded_calls
+from tests.deploy.manifests import Object, container, objects_of, one, shipped
 from tests.deploy.pods import RunningPod, client, running
-from tests.deploy.shipped import Object, container, objects_of, one, shipped
 from tests.kit.certificates import Authority, can_make_certificates
 from tests.kit.waiting import DEADLINE, until
 from tools.kubernetes_programs import NoProgramError

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.deploy.shipped import account_of
+from tests.deploy.manifests import account_of
 from tests.envtest.servers import Embedded, Real, Server
 from tests.kit.control_plane import ControlPlane
 from tools.render_manifests import VARIANTS

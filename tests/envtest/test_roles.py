@@ -20,7 +20,7 @@ from extender.values.objects.decoding import decode
 from extender.values.objects.devices import AllocationResult, ResourceClaimConsumerReference
 from extender.values.objects.kinds import KINDS
 from extender.values.targets.target import Target
-from tests.deploy.shipped import account_of, released_as
+from tests.deploy.manifests import account_of, released_as
 from tests.envtest.servers import Embedded, Server
 from tests.kit.faults import FaultyTransport
 from tests.kit.rbac import Rbac

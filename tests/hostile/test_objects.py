@@ -26,7 +26,7 @@ from tests.hostile.attacks import (
     shop,
 )
 from tests.kit.waiting import until
-from tests.stories.scenery import GROUP_GATES, pod_group
+from tests.stories.objects import GROUP_GATES, pod_group
 
 IN_SHOP = "/api/v1/namespaces/shop/pods"
 ORDINARY = [f"ordinary-{place}" for place in range(5)]

@@ -19,8 +19,8 @@ import yaml
 
 from extender.values.config import load
 from tests.api.serving import serving
+from tests.deploy.manifests import container, objects_of
 from tests.deploy.pods import running
-from tests.deploy.shipped import container, objects_of
 from tests.installed.environment import ROOT, Environment, installed_into, link_distribution
 from tests.installed.journey import Journey, Running
 from tests.kit.certificates import Authority, can_make_certificates

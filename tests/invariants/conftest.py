@@ -4,11 +4,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.invariants.processes import Nursery, a_nursery
+from tests.invariants.processes import ForkServer, a_fork_server
 
 
 @pytest.fixture(scope="session")
-def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
+def fork_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
     """With a plugin that says where a pod has come to."""
-    with a_nursery({"Moments": "tests.invariants.moments:Moments"}, tmp_path_factory.mktemp("distribution")) as found:
+    with a_fork_server(
+        {"ProgressPlugin": "tests.invariants.progress_plugin:ProgressPlugin"}, tmp_path_factory.mktemp("distribution")
+    ) as found:
         yield found

@@ -19,8 +19,8 @@ from extender.engine.queue.queued_pod_info import QueuedPodInfo
 from extender.values.objects import kinds
 from extender.values.objects.decoding import convert
 from extender.values.objects.kinds import WatchedKind
-from tests.invariants.witness import FINISHED, host_ports, milli, milli_cpu, pods_on
 from tests.invariants.worlds import World
+from tests.invariants.write_monitor import FINISHED, host_ports, milli, milli_cpu, pods_on
 
 FOLLOWED: dict[str, tuple[WatchedKind[Any], Resource]] = {
     "nodes": (kinds.NODES, NODES),
@@ -44,17 +44,17 @@ def wrong_at_rest(world: World) -> list[str]:
 
 
 def wrong_at_any_time(world: World) -> list[str]:
-    """What must not be wrong for a moment: what the witness saw, and misplaced pods as far as the scheduler can know."""
+    """What must not be wrong for a moment: what the monitor saw, and misplaced pods as far as the scheduler can know."""
     return [
         *(["the scheduler has ended"] if world.life.task.done() else []),
         *world.life.failed,
-        *world.witness.complaints,
+        *world.monitor.complaints,
         *(f"not lost: {what}" for what in misplaced_pods(world)),
     ]
 
 
 async def settles(world: World, within: float = 60.0, *, but_first: float = 0.0) -> None:
-    """Returns when nothing is wrong any more; fails if that takes too long, or the witness complains.
+    """Returns when nothing is wrong any more; fails if that takes too long, or the monitor complains.
 
     Arguments:
         but_first: seconds that are waited in any case.
@@ -67,7 +67,7 @@ async def settles(world: World, within: float = 60.0, *, but_first: float = 0.0)
         await asyncio.sleep(1)
         wrong = wrong_at_rest(world)
     assert not wrong, f"seed {world.seed}, after {within} s: {'; '.join(wrong)}"
-    assert not world.witness.complaints, f"seed {world.seed}: {'; '.join(world.witness.complaints)}"
+    assert not world.monitor.complaints, f"seed {world.seed}: {'; '.join(world.monitor.complaints)}"
 
 
 # Nothing is lost, and nothing is in two places.

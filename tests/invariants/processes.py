@@ -22,9 +22,9 @@ SECONDS: Final = 30
 class Scheduler:
     """One process."""
 
-    def __init__(self, nursery: "Nursery", pid: int, log: Path) -> None:
+    def __init__(self, fork_server: "ForkServer", pid: int, log: Path) -> None:
         self.pid = pid
-        self._nursery = nursery
+        self._fork_server = fork_server
         self._log = log
         self._code: int | None = None
 
@@ -36,7 +36,7 @@ class Scheduler:
         """Its exit code, or minus the signal that ended it, once it has ended."""
         if self._code is None:
             async with asyncio.timeout(SECONDS):
-                self._code = await asyncio.to_thread(self._nursery.wait_for, self.pid)
+                self._code = await asyncio.to_thread(self._fork_server.wait_for, self.pid)
         return self._code
 
     def said(self) -> str:
@@ -53,7 +53,7 @@ class Scheduler:
 
 
 @final
-class Nursery:
+class ForkServer:
     """The process that forks."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
@@ -78,7 +78,9 @@ class Nursery:
 
 
 @contextmanager
-def a_nursery(plugins: dict[str, str], folder: Path, environment: dict[str, str] | None = None) -> Iterator[Nursery]:
+def a_fork_server(
+    plugins: dict[str, str], folder: Path, environment: dict[str, str] | None = None
+) -> Iterator[ForkServer]:
     """Forks for as long as the block runs.
 
     Arguments:
@@ -86,9 +88,9 @@ def a_nursery(plugins: dict[str, str], folder: Path, environment: dict[str, str]
         folder: becomes a distribution that names them.
         environment: further variables of the process that forks, and of its children.
     """
-    about = folder / "moments-1.dist-info"
+    about = folder / "forked-1.dist-info"
     about.mkdir(parents=True)
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: moments\nVersion: 1\n")
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: forked\nVersion: 1\n")
     lines = "".join(f"{name} = {where}\n" for name, where in plugins.items())
     (about / "entry_points.txt").write_text(f"[extender.plugins]\n{lines}")
     environment = {"PATH": "", "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}", **(environment or {})}
@@ -96,16 +98,16 @@ def a_nursery(plugins: dict[str, str], folder: Path, environment: dict[str, str]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment
     ) as process:
-        yield Nursery(process)
+        yield ForkServer(process)
 
 
 @asynccontextmanager
 async def a_scheduler(
-    nursery: Nursery, arguments: list[str], environment: dict[str, str], log: Path
+    fork_server: ForkServer, arguments: list[str], environment: dict[str, str], log: Path
 ) -> AsyncIterator[Scheduler]:
     """A process that has ended, one way or the other, at the end of the block."""
-    pid = await asyncio.to_thread(nursery.fork, arguments, environment, log)
-    scheduler = Scheduler(nursery, pid, log)
+    pid = await asyncio.to_thread(fork_server.fork, arguments, environment, log)
+    scheduler = Scheduler(fork_server, pid, log)
     try:
         yield scheduler
     finally:

@@ -10,8 +10,8 @@ from typing import Any, Final
 from extender.values.config import Configuration, FeatureGates
 from extender.values.config.loading import load
 from tests.api.test_following import kubeconfig_for
-from tests.invariants.door import SECONDS, Door, Hold, a_door
-from tests.invariants.processes import Nursery, Scheduler, a_scheduler
+from tests.invariants.processes import ForkServer, Scheduler, a_scheduler
+from tests.invariants.socket_server import SECONDS, Hold, SocketServer, a_socket_server
 from tests.invariants.worlds import World, a_world
 from tests.kit.faults import Action, Call, Fault
 from tests.kit.ports import free_port
@@ -21,7 +21,7 @@ apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 leaderElection: {{leaderElect: {elects}, leaseDuration: 3s, renewDeadline: 2s, retryPeriod: 200ms}}
 profiles:
-- plugins: {{multiPoint: {{enabled: [{{name: Moments}}]}}}}
+- plugins: {{multiPoint: {{enabled: [{{name: ProgressPlugin}}]}}}}
 """
 BINDING: Final[Mapping[str, Any]] = {"verb": "create", "resource": "pods", "subresource": "binding"}
 VICTIM: Final[Mapping[str, Any]] = {"verb": "delete", "resource": "pods"}
@@ -46,18 +46,18 @@ class Moment:
 
 def said(point: str, pod: str) -> Moment:
     """The plugin says so."""
-    return Moment({}, lambda call: call.request.url.path == f"/moments/{point}/{pod}")
+    return Moment({}, lambda call: call.request.url.path == f"/progress/{point}/{pod}")
 
 
 class Stage:
     """A cluster, its API server, and schedulers that come and go."""
 
-    def __init__(self, world: World, door: Door, nursery: Nursery, folder: Path, gates: str) -> None:
+    def __init__(self, world: World, server: SocketServer, fork_server: ForkServer, folder: Path, gates: str) -> None:
         self.world = world
-        self.door = door
+        self.server = server
         self.metrics = ""
         """The metrics of the scheduler that was started last."""
-        self._nursery = nursery
+        self._fork_server = fork_server
         self._folder = folder
         self._gates = gates
         self._started = 0
@@ -70,7 +70,7 @@ class Stage:
         self.metrics = f"http://127.0.0.1:{port}/metrics"
         config = self._folder / "config.yaml"
         config.write_text(CONFIGURATION.format(elects=str(elects).lower()))
-        kubeconfig = kubeconfig_for(int(self.door.url.rpartition(":")[2]), self._folder)
+        kubeconfig = kubeconfig_for(int(self.server.url.rpartition(":")[2]), self._folder)
         arguments = [
             "serve",
             "--schedule",
@@ -83,7 +83,7 @@ class Stage:
         ]
         arguments += [f"--feature-gates={self._gates}"] if self._gates else []
         log = self._folder / f"{self._started}.log"
-        async with a_scheduler(self._nursery, arguments, {"MOMENTS": self.door.url}, log) as scheduler:
+        async with a_scheduler(self._fork_server, arguments, {"PROGRESS_SERVER": self.server.url}, log) as scheduler:
             yield scheduler
 
     def hold(self, moment: Moment) -> Hold:
@@ -91,7 +91,7 @@ class Stage:
         hold = Hold()
         action: Action = hold.after() if moment.is_done else hold.before()
         times = None if moment.holds_all else 1
-        self.door.faults.add(Fault(action, **moment.where, where=moment.which, skip=moment.skip, times=times))
+        self.server.faults.add(Fault(action, **moment.where, where=moment.which, skip=moment.skip, times=times))
         return hold
 
 
@@ -103,7 +103,7 @@ async def eventually(holds: Callable[[], Coroutine[Any, Any, bool]]) -> None:
 
 
 def on_a_stage(
-    nursery: Nursery,
+    fork_server: ForkServer,
     folder: Path,
     tell: Callable[[Stage], Coroutine[Any, Any, None]],
     gates: Mapping[str, bool] | None = None,
@@ -118,7 +118,7 @@ def on_a_stage(
     written = ",".join(f"{name}={str(on).lower()}" for name, on in (gates or {}).items())
 
     async def run() -> None:
-        async with a_world(configuration=configuration) as world, a_door(world) as door:
-            await tell(Stage(world, door, nursery, folder, written))
+        async with a_world(configuration=configuration) as world, a_socket_server(world) as server:
+            await tell(Stage(world, server, fork_server, folder, written))
 
     asyncio.run(run())

@@ -8,7 +8,7 @@ import pytest
 
 from extender.cluster.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS
 from tests.invariants.oracle import settles
-from tests.invariants.planted import slow_to_kill
+from tests.invariants.planted_bugs import slow_to_kill
 from tests.invariants.worlds import SIZE, Bugs, World, a_world, clock, story
 from tests.kit.faults import Action, Call, Fault, answers
 from tests.kit.faults.script import Forward
@@ -31,7 +31,7 @@ def told_to_go(world: World) -> list[str]:
     """
     Names of pods, in the order in which the server took their deletions.
     """
-    return [write.name for write in world.witness.done(verb="delete")]
+    return [write.name for write in world.monitor.done(verb="delete")]
 
 
 @pytest.mark.parametrize("code", [403, 500])
@@ -187,10 +187,10 @@ def test_a_victim_that_is_told_to_go_for_a_pod_that_has_long_been_gone_is_found(
             world.pod("high", "1500m", priority="high")
             await asyncio.sleep(5)
             world.delete("high")
-            world.pod("next")  # somebody whose writes let the witness see that it is gone
+            world.pod("next")  # somebody whose writes let the monitor see that it is gone
             await asyncio.sleep(200)
 
-            assert [complaint.partition(":")[0] for complaint in world.witness.complaints] == ["needed victims"]
+            assert [complaint.partition(":")[0] for complaint in world.monitor.complaints] == ["needed victims"]
 
     story(tell)
 
@@ -270,7 +270,7 @@ def test_recently_evicted_pod_is_not_counted_twice_against_its_budget(evicted: s
             await asyncio.sleep(10)
 
             assert told_to_go(world) == [evicted]
-            assert world.witness.complaints == []
+            assert world.monitor.complaints == []
 
     story(tell)
 

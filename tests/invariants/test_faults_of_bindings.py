@@ -17,7 +17,7 @@ def bound(world: World) -> list[str]:
     """
     Names of pods, in the order in which the server bound them.
     """
-    return [write.name for write in world.witness.done("binding")]
+    return [write.name for write in world.monitor.done("binding")]
 
 
 def test_a_pod_that_was_made_again_while_nobody_looked_is_another_pod() -> None:
@@ -42,7 +42,7 @@ def test_a_pod_that_was_made_again_while_nobody_looked_is_another_pod() -> None:
             await settles(world, but_first=60)
 
             asked = [
-                (write.body["metadata"]["uid"], write.status) for write in world.witness.writes if write.is_binding
+                (write.body["metadata"]["uid"], write.status) for write in world.monitor.writes if write.is_binding
             ]
             assert set(asked) == {(old, 409), (new, 201)}
             assert asked.count((old, 409)) <= 4
@@ -142,7 +142,7 @@ def test_a_binding_whose_answer_is_lost_has_happened_once(lost: Action) -> None:
             world.pod("web")
             await settles(world, but_first=60)
 
-            assert {write.body["target"]["name"] for write in world.witness.writes if write.is_binding} == {
+            assert {write.body["target"]["name"] for write in world.monitor.writes if write.is_binding} == {
                 world.node_of("web")
             }
             assert bound(world) == ["web"]

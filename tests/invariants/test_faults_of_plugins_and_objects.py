@@ -12,7 +12,7 @@ from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
 from tests.invariants.odd_plugins import UNRESERVED, with_odd_plugin
 from tests.invariants.oracle import leftovers, lost_pods, settles
-from tests.invariants.planted import writing
+from tests.invariants.planted_bugs import writing
 from tests.invariants.worlds import SIZE, Bugs, Take, a_world, story
 from tests.kit.faults import Action, Fault, answers
 
@@ -161,7 +161,7 @@ def test_pods_that_cannot_be_put_into_an_order_are_tried_all_the_same(when: str)
             world.node("n", "3")
             await settles(world, but_first=15)
 
-            assert len(world.witness.done("binding")) == 3
+            assert len(world.monitor.done("binding")) == 3
 
     story(tell)
 
@@ -243,10 +243,10 @@ def test_pods_deleted_while_they_wait_leave_nothing_behind() -> None:
             for number in range(300 * SIZE):
                 world.delete(f"p{number}", at_once=True)
             await settles(world, but_first=30)
-            num_writes = len(world.witness.writes)
+            num_writes = len(world.monitor.writes)
             await asyncio.sleep(400)
 
-            assert len(world.witness.writes) == num_writes
+            assert len(world.monitor.writes) == num_writes
             assert sum(world.life.alone.world.queue.pending_counts().values()) == 0
 
     story(tell)
@@ -275,7 +275,7 @@ def test_bindings_do_not_wait_for_events_to_be_written(sink: Action) -> None:
                 world.pod(f"p{number}")
             await asyncio.sleep(2)
 
-            assert len(world.witness.done("binding")) == 80
+            assert len(world.monitor.done("binding")) == 80
 
     story(tell)
 
@@ -351,7 +351,7 @@ def test_a_crowd_that_waits_is_let_in_when_there_is_room_and_the_rest_pauses() -
             )
             await asyncio.sleep(30)
 
-            assert len(world.witness.done("binding")) == 50
+            assert len(world.monitor.done("binding")) == 50
             assert world.life.alone.world.queue.scheduling_cycle - before <= 300 * SIZE * 5
             await settles(world)
 

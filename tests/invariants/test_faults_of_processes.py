@@ -87,7 +87,7 @@ def test_the_next_process_carries_on_where_one_was_killed(
             assert world.node_of("high")
             gone = {"a", "b", "c", "x", "y", "z"} - set(world.names())
             assert gone == (set() if verb == "create" else {"a", "b", "c"})
-            assert len([write for write in world.witness.done("binding") if write.name == "high"]) == 1
+            assert len([write for write in world.monitor.done("binding") if write.name == "high"]) == 1
 
     story(tell)
 
@@ -102,7 +102,7 @@ def test_stopped_scheduler_finishes_its_binding_and_writes_nothing_afterwards(ho
         async with a_world() as world:
             await world.life.kill()
             world.node("n")
-            faults = FaultyTransport(world.witness, Fault(how, verb="create", subresource="binding"))
+            faults = FaultyTransport(world.monitor, Fault(how, verb="create", subresource="binding"))
             client = Client(Target("http://embedded"), transport=faults, rng=random.Random(1))
             async with live_backend(Configuration(), client, LiveOptions(decides=True), rng=random.Random(1)):
                 await asyncio.sleep(5)
@@ -116,7 +116,7 @@ def test_stopped_scheduler_finishes_its_binding_and_writes_nothing_afterwards(ho
             assert (world.node_of("web"), world.node_of("later")) == ("n", "")
             assert len(faults.calls) == num_calls
             assert world.events_of("web", "Scheduled") == 1
-            assert not world.witness.complaints
+            assert not world.monitor.complaints
             await client.aclose()
 
     story(tell)
@@ -132,7 +132,7 @@ def test_stopped_scheduler_ends_while_the_server_is_away() -> None:
             await world.life.kill()
             world.node("n")
             faults = FaultyTransport(
-                world.witness, Fault(answers.drop_before_commit(), verb="create", subresource="binding", times=None)
+                world.monitor, Fault(answers.drop_before_commit(), verb="create", subresource="binding", times=None)
             )
             client = Client(Target("http://embedded"), transport=faults, rng=random.Random(1))
             async with live_backend(Configuration(), client, LiveOptions(decides=True), rng=random.Random(1)):

@@ -64,7 +64,7 @@ def test_a_huge_pod_is_bound_like_any_other_and_others_go_on_between(what: str) 
             world.pod("smaller", "100m")
             await settles(world, but_first=5, within=10)
 
-            assert sorted(write.name for write in world.witness.done("binding")) == ["huge", "small", "smaller"]
+            assert sorted(write.name for write in world.monitor.done("binding")) == ["huge", "small", "smaller"]
             assert world.life.alone.world.queue.scheduling_cycle == 3
 
     story(tell)
@@ -84,7 +84,7 @@ def test_a_huge_pod_that_fits_nowhere_is_not_tried_more_often_than_others(what: 
                 world.pod(f"p{number}", "50m")
             await asyncio.sleep(60)
 
-            assert len(world.witness.done("binding")) == 20
+            assert len(world.monitor.done("binding")) == 20
             assert world.life.alone.world.queue.scheduling_cycle <= 20 + 4
 
     story(tell)

@@ -14,12 +14,12 @@ from typing import Any, Final
 import pytest
 
 from extender.cluster.api_resources import POD_GROUPS, Object
-from tests.invariants.door import SECONDS
-from tests.invariants.processes import Nursery
+from tests.invariants.processes import ForkServer
+from tests.invariants.socket_server import SECONDS
 from tests.invariants.stage import BINDING, VICTIM, Moment, Stage, eventually, on_a_stage, said
 from tests.invariants.worlds import World
 from tests.kit.faults import Action, Call, Fault, answers
-from tests.stories.scenery import GROUP_GATES, pod_group
+from tests.stories.objects import GROUP_GATES, pod_group
 
 FITS, TOO_LARGE = ("g0", "g1", "g2"), ("h0", "h1", "h2", "h3", "h4")
 LOW = ("a", "b", "c")
@@ -104,15 +104,17 @@ async def converges(stage: Stage, *, makes_room: bool, says_so: bool = True) -> 
         )
 
     await eventually(is_settled)
-    bindings = [write.name for write in world.witness.writes if write.is_binding]
+    bindings = [write.name for write in world.monitor.writes if write.is_binding]
     assert not {*bindings} & {*TOO_LARGE}  # not even asked for
-    assert sorted(write.name for write in world.witness.done("binding")) == [*FITS]
+    assert sorted(write.name for write in world.monitor.done("binding")) == [*FITS]
     assert {*LOW} & {*world.names()} == set()
-    assert sorted(write.name for write in world.witness.done(verb="delete")) == ([*LOW] if makes_room else [])
+    assert sorted(write.name for write in world.monitor.done(verb="delete")) == ([*LOW] if makes_room else [])
 
 
 @each_moment
-def test_the_next_process_carries_on_where_one_was_killed(moment: Moment, nursery: Nursery, tmp_path: Path) -> None:
+def test_the_next_process_carries_on_where_one_was_killed(
+    moment: Moment, fork_server: ForkServer, tmp_path: Path
+) -> None:
     """
     kill -9 between any two steps of a gang.
     """
@@ -125,16 +127,16 @@ def test_the_next_process_carries_on_where_one_was_killed(moment: Moment, nurser
                 await hold.reached.wait()
             first.told(signal.SIGKILL)
             assert await first.ends() == -signal.SIGKILL
-        stage.door.faults.faults.clear()
+        stage.server.faults.faults.clear()
         hold.drop()
         async with stage.a_scheduler():
             await converges(stage, makes_room=moment.makes_room, says_so=moment.where != CONDITION)
 
-    on_a_stage(nursery, tmp_path, tell, GROUP_GATES)
+    on_a_stage(fork_server, tmp_path, tell, GROUP_GATES)
 
 
 @pytest.mark.parametrize("makes_room", [False, True])
-def test_each_process_is_killed_at_its_next_write(makes_room: bool, nursery: Nursery, tmp_path: Path) -> None:
+def test_each_process_is_killed_at_its_next_write(makes_room: bool, fork_server: ForkServer, tmp_path: Path) -> None:
     """
     The first at its first write, the second at its second, and so on, before or after the server has
     done it.
@@ -149,23 +151,23 @@ def test_each_process_is_killed_at_its_next_write(makes_room: bool, nursery: Nur
                     await hold.reached.wait()
                 doomed.told(signal.SIGKILL)
                 await doomed.ends()
-            stage.door.faults.faults.clear()
+            stage.server.faults.faults.clear()
             hold.drop()
         async with stage.a_scheduler():
             await converges(stage, makes_room=makes_room)
 
-    on_a_stage(nursery, tmp_path, tell, GROUP_GATES)
+    on_a_stage(fork_server, tmp_path, tell, GROUP_GATES)
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
-def test_one_write_of_each_kind_fails(fault: Action, nursery: Nursery, tmp_path: Path) -> None:
+def test_one_write_of_each_kind_fails(fault: Action, fork_server: ForkServer, tmp_path: Path) -> None:
     """
     The process goes on, and the gang that fits runs whole.
     """
 
     async def tell(stage: Stage, write: Moment) -> None:
         trouble = Fault(fault, **write.where, where=write.which, skip=write.skip)
-        stage.door.faults.add(trouble)
+        stage.server.faults.add(trouble)
         fill(stage.world, makes_room=write.makes_room)
         async with stage.a_scheduler():
             await converges(stage, makes_room=write.makes_room, says_so=write.where != CONDITION)
@@ -174,4 +176,4 @@ def test_one_write_of_each_kind_fails(fault: Action, nursery: Nursery, tmp_path:
     for name, write in KINDS.items():
         folder = tmp_path / name.replace(" ", "-")
         folder.mkdir()
-        on_a_stage(nursery, folder, lambda stage, write=write: tell(stage, write), GROUP_GATES)  # type: ignore[misc]
+        on_a_stage(fork_server, folder, lambda stage, write=write: tell(stage, write), GROUP_GATES)  # type: ignore[misc]

@@ -14,8 +14,8 @@ import httpx
 import pytest
 
 from extender.cluster.api_resources import LEASES, PODS
-from tests.invariants.door import SECONDS, Hold
-from tests.invariants.processes import Nursery
+from tests.invariants.processes import ForkServer
+from tests.invariants.socket_server import SECONDS, Hold
 from tests.invariants.stage import BINDING, VICTIM, Moment, Stage, eventually, on_a_stage, said
 from tests.invariants.worlds import World
 from tests.kit.faults import Call, Fault, answers
@@ -68,8 +68,8 @@ def holder(stage: Stage) -> str:
 def hold_at(stage: Stage, moment: Moment) -> Hold:
     """The request of that moment is held."""
     if moment.waits:
-        there = Fault(answers.answer("{}"), where=lambda call: call.request.url.path == f"/moments/permit/{POD}")
-        stage.door.faults.add(there)
+        there = Fault(answers.answer("{}"), where=lambda call: call.request.url.path == f"/progress/permit/{POD}")
+        stage.server.faults.add(there)
     return stage.hold(moment)
 
 
@@ -91,8 +91,8 @@ async def converges(stage: Stage) -> None:
     world = stage.world
     async with httpx.AsyncClient(trust_env=False) as client:
         await eventually(lambda: is_idle(stage, client))
-    assert world.witness.complaints == []
-    assert len([write for write in world.witness.done("binding") if write.name == POD]) == 1
+    assert world.monitor.complaints == []
+    assert len([write for write in world.monitor.done("binding") if write.name == POD]) == 1
 
 
 async def is_idle(stage: Stage, client: httpx.AsyncClient) -> bool:
@@ -108,7 +108,9 @@ async def is_idle(stage: Stage, client: httpx.AsyncClient) -> bool:
 
 
 @each_moment
-def test_the_next_process_carries_on_where_one_was_killed(moment: Moment, nursery: Nursery, tmp_path: Path) -> None:
+def test_the_next_process_carries_on_where_one_was_killed(
+    moment: Moment, fork_server: ForkServer, tmp_path: Path
+) -> None:
     """
     Kill -9. Nobody is bound twice, no more victims go than had to, and everybody runs in the end.
     """
@@ -128,12 +130,12 @@ def test_the_next_process_carries_on_where_one_was_killed(moment: Moment, nurser
         gone = {"a", "b", "c", "x", "y", "z"} - set(stage.world.names())
         assert gone == (set(LOW) if moment.makes_room else set())
 
-    on_a_stage(nursery, tmp_path, tell)
+    on_a_stage(fork_server, tmp_path, tell)
 
 
 @pytest.mark.parametrize("name", [name for name in MOMENTS if name not in MORE_OF_THE_SAME])
 def test_terminated_scheduler_finishes_what_it_decided_and_ends_in_order(
-    name: str, nursery: Nursery, tmp_path: Path
+    name: str, fork_server: ForkServer, tmp_path: Path
 ) -> None:
     """
     SIGTERM. It ends by itself and in order: nothing that it could still do is left when the lease is given back.
@@ -160,13 +162,13 @@ def test_terminated_scheduler_finishes_what_it_decided_and_ends_in_order(
         gone = {"a", "b", "c", "x", "y", "z"} - set(stage.world.names())
         assert gone == (set(LOW) if moment.makes_room else set())
 
-    on_a_stage(nursery, tmp_path, tell)
+    on_a_stage(fork_server, tmp_path, tell)
 
 
 @pytest.mark.parametrize(
     "name", ["it is prepared", "its binding was sent", "its binding is done", "its second victim is told"]
 )
-def test_told_a_second_time_it_ends_at_once(name: str, nursery: Nursery, tmp_path: Path) -> None:
+def test_told_a_second_time_it_ends_at_once(name: str, fork_server: ForkServer, tmp_path: Path) -> None:
     """
     What is under way is left to the next one, as if it had been killed; the exit code and the last line say so.
     """
@@ -186,10 +188,10 @@ def test_told_a_second_time_it_ends_at_once(name: str, nursery: Nursery, tmp_pat
         async with stage.a_scheduler():
             await converges(stage)
 
-    on_a_stage(nursery, tmp_path, tell)
+    on_a_stage(fork_server, tmp_path, tell)
 
 
-def test_told_again_when_it_has_finished_it_ends_as_it_was_going_to(nursery: Nursery, tmp_path: Path) -> None:
+def test_told_again_when_it_has_finished_it_ends_as_it_was_going_to(fork_server: ForkServer, tmp_path: Path) -> None:
     """
     Or says that it was told a second time; but the signal does not kill it.
     """
@@ -203,4 +205,4 @@ def test_told_again_when_it_has_finished_it_ends_as_it_was_going_to(nursery: Nur
             first.told(signal.SIGTERM)
             assert await first.ends() in (0, 1)
 
-    on_a_stage(nursery, tmp_path, tell)
+    on_a_stage(fork_server, tmp_path, tell)

@@ -10,8 +10,8 @@ from hypothesis import given, settings, strategies as st
 
 from extender.cluster.api_resources import PODS, Object
 from extender.testing import virtual_time
-from tests.stories.scenery import GROUP_GATES, ONLY_GANGS, members, node, pod_group, refusal
-from tests.stories.telling import Scene, a_scene
+from tests.stories.objects import GROUP_GATES, ONLY_GANGS, members, node, pod_group, refusal
+from tests.stories.scene import Scene, a_scene
 
 REFUSALS: Final = [
     (403, "Forbidden"),

@@ -18,8 +18,8 @@ from extender.cluster.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS, 
 from extender.cluster.statuses import ApiStatus
 from extender.testing import virtual_time
 from tests.invariants.oracle import settles, wrong_at_rest
-from tests.invariants.planted import BUGS
-from tests.invariants.trouble import LATE, LISTS, WATCHES, WRITES, begins_with_no_list
+from tests.invariants.planted_bugs import BUGS
+from tests.invariants.possible_faults import LATE, LISTS, WATCHES, WRITES, begins_with_no_list
 from tests.invariants.worlds import NO_BUGS, RELIST, Bugs, World, a_world
 from tests.kit.faults import Fault
 
@@ -183,7 +183,7 @@ class Chaos:
         self._world.faults.cut(cleanly=self._rng.random() < 0.5)
 
     def _history_is_forgotten(self) -> None:
-        self._world.witness.learn_nominations()
+        self._world.monitor.learn_nominations()
         store = self._world.registry.store
         store.compact(store.resource_version)
 
@@ -210,17 +210,17 @@ async def what_is_found(seed: int, bugs: Bugs) -> set[str]:
         chaos.begins()
         await chaos.rages()
         await asyncio.sleep(2 * RELIST)
-        return {complaint.partition(":")[0] for complaint in [*world.witness.complaints, *wrong_at_rest(world)]}
+        return {complaint.partition(":")[0] for complaint in [*world.monitor.complaints, *wrong_at_rest(world)]}
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_invariants_hold_after_random_changes_and_faults(seed: int) -> None:
     """
-    The witness looks at each write, the oracle whenever it is quiet.
+    The monitor looks at each write, the oracle whenever it is quiet.
     """
     world = virtual_time.run(a_run(seed))
 
-    assert len(world.witness.done("binding")) > 10
+    assert len(world.monitor.done("binding")) > 10
 
 
 @pytest.mark.slow
@@ -228,7 +228,7 @@ def test_a_run_can_be_repeated() -> None:
     """
     The same seed, the same writes at the same time.
     """
-    first, second = (virtual_time.run(a_run(7)).witness.writes for _ in range(2))
+    first, second = (virtual_time.run(a_run(7)).monitor.writes for _ in range(2))
 
     assert first == second
 

@@ -48,8 +48,8 @@ OTHER_FAULTS: Final[tuple[Action, ...]] = (
 
 
 @final
-class Scribe(httpx.AsyncBaseTransport):
-    """At the API server's door, for one replica: says when it has written without being the one who may."""
+class LeaderMonitor(httpx.AsyncBaseTransport):
+    """In front of the API server, for one replica: says when it has written without being the one who may."""
 
     def __init__(self, name: str, world: World) -> None:
         self.complaints: list[str] = []
@@ -60,7 +60,7 @@ class Scribe(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         call = Call.of(request, now())
-        response = await self._world.witness.handle_async_request(request)
+        response = await self._world.monitor.handle_async_request(request)
         if request.method == "GET" or response.status_code >= 300:
             return response
         if call.resource == "leases":
@@ -87,8 +87,8 @@ class Replica:
     """From its start to its end."""
 
     def __init__(self, name: str, world: World) -> None:
-        self.scribe = Scribe(name, world)
-        self.faults = FaultyTransport(self.scribe, rng=random.Random(name))
+        self.monitor = LeaderMonitor(name, world)
+        self.faults = FaultyTransport(self.monitor, rng=random.Random(name))
         self.slept = 0.0
         self.found: Backend | None = None
         chance = random.Random(name)
@@ -154,8 +154,8 @@ class Company:
     async def dismiss(self, replica: Replica, *, kindly: bool) -> None:
         self.replicas.remove(replica)
         await (replica.stop() if kindly else replica.kill())
-        self.complaints += replica.scribe.complaints
-        self.num_led += bool(replica.scribe.num_writes)
+        self.complaints += replica.monitor.complaints
+        self.num_led += bool(replica.monitor.num_writes)
 
     async def something_happens(self) -> None:
         rng, replica = self._rng, self._rng.choice(self.replicas)
@@ -225,14 +225,14 @@ async def a_run(seed: int) -> Company:
         assert list(neglected_pods(world)) == []
         for replica in [*company.replicas]:
             await company.dismiss(replica, kindly=True)
-        company.complaints += world.witness.complaints
+        company.complaints += world.monitor.complaints
         return company
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_only_who_leads_writes(seed: int) -> None:
     """
-    And the witness has nothing to say, whoever has decided.
+    And the monitor has nothing to say, whoever has decided.
     """
     company = virtual_time.run(a_run(seed))
 
@@ -257,6 +257,6 @@ def test_write_after_the_lease_was_taken_is_reported() -> None:
             world.pod("web")
             await asyncio.sleep(1)
             await replica.kill()
-            return replica.scribe.complaints
+            return replica.monitor.complaints
 
     assert "leader only: first has written to pods, and 'thief' leads" in virtual_time.run(tell())

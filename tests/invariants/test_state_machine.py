@@ -35,8 +35,8 @@ from extender.testing import virtual_time
 from extender.values.klog.setup import TextFormatter
 from tests.invariants.odd_plugins import BROKEN, HOLDS, with_odd_plugin
 from tests.invariants.oracle import queued, wrong_at_any_time, wrong_at_rest
-from tests.invariants.planted import BUGS, SECRET
-from tests.invariants.trouble import FORGED, LATE, LISTS, WATCHES, WRITES, begins_with_no_list
+from tests.invariants.planted_bugs import BUGS, SECRET
+from tests.invariants.possible_faults import FORGED, LATE, LISTS, WATCHES, WRITES, begins_with_no_list
 from tests.invariants.worlds import NO_BUGS, RELIST, Bugs, World, a_world, now
 from tests.kit.faults import Fault, answers
 
@@ -262,7 +262,7 @@ class Cluster(RuleBasedStateMachine):
     @rule()
     def history_is_forgotten(self) -> None:
         store = self.world.registry.store
-        self.act(self.world.witness.learn_nominations)
+        self.act(self.world.monitor.learn_nominations)
         store.compact(store.resource_version)
         self.act(self.world.faults.cut)
 

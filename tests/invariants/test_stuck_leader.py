@@ -3,12 +3,14 @@
 import asyncio
 from pathlib import Path
 
-from tests.invariants.processes import Nursery
+from tests.invariants.processes import ForkServer
 from tests.invariants.stage import Stage, eventually, on_a_stage, said
 from tests.invariants.test_killed_processes import POD, converges, holder
 
 
-def test_stuck_leader_is_replaced_and_writes_nothing_when_it_comes_back(nursery: Nursery, tmp_path: Path) -> None:
+def test_stuck_leader_is_replaced_and_writes_nothing_when_it_comes_back(
+    fork_server: ForkServer, tmp_path: Path
+) -> None:
     async def tell(stage: Stage) -> None:
         stuck = stage.hold(said("assumed", POD))
         stage.world.node("n", "3")
@@ -27,6 +29,6 @@ def test_stuck_leader_is_replaced_and_writes_nothing_when_it_comes_back(nursery:
                 assert code != 0
                 assert "leader election lost" in first.said()
                 assert holder(stage) != leader
-                assert len([write for write in stage.world.witness.writes if write.is_binding]) == 1
+                assert len([write for write in stage.world.monitor.writes if write.is_binding]) == 1
 
-    on_a_stage(nursery, tmp_path, tell)
+    on_a_stage(fork_server, tmp_path, tell)

@@ -34,7 +34,7 @@ from extender.values.config import Configuration
 from extender.values.objects.kinds import KINDS
 from extender.values.objects.meta import HasMetadata
 from extender.values.targets.target import Target
-from tests.invariants.witness import Witness
+from tests.invariants.write_monitor import WriteMonitor
 from tests.kit.faults import FaultyTransport
 
 Take = Callable[[HasMetadata | None, HasMetadata | None], None]
@@ -90,7 +90,7 @@ class Life:
 
     def __init__(
         self,
-        witness: Witness,
+        monitor: WriteMonitor,
         seed: int,
         configuration: Configuration,
         bugs: Bugs,
@@ -98,7 +98,7 @@ class Life:
         relist: float,
     ) -> None:
         chance = random.Random(seed)
-        self.transport = FaultyTransport(witness, rng=random.Random(seed))
+        self.transport = FaultyTransport(monitor, rng=random.Random(seed))
         self.client = Client(Target("http://embedded"), transport=bugs.listening(self.transport), rng=chance)
         self.dispatcher = ApiDispatcher(self.client, rng=chance, now=clock, instance="test")
         self.informers = Informers(self.client, rng=chance, relist_period=relist)
@@ -170,7 +170,7 @@ class World:
         self.registry = ObjectRegistry(
             ObjectStore(resource_version=1000), now=clock, rng=random.Random(seed), features=features
         )
-        self.witness = Witness(self.registry, EmbeddedTransport(KubeApi(self.registry)))
+        self.monitor = WriteMonitor(self.registry, EmbeddedTransport(KubeApi(self.registry)))
         self._bugs = bugs
         self._plugins = plugins
         self._relist = relist
@@ -193,7 +193,7 @@ class World:
 
     def _begin(self) -> Life:
         self._lives += 1
-        return Life(self.witness, self.seed + self._lives, self._configuration, self._bugs, self._plugins, self._relist)
+        return Life(self.monitor, self.seed + self._lives, self._configuration, self._bugs, self._plugins, self._relist)
 
     # What others do with the cluster.
 

@@ -36,14 +36,14 @@ def many(seeds: list[int], folder: Path) -> list[tuple[int, float, list[str], Co
     """
     os.nice(10)
     found = []
-    with the_command(folder / f"command-{seeds[0]}") as nursery:
+    with the_command(folder / f"command-{seeds[0]}") as fork_server:
         for seed in seeds:
             place = folder / f"seed-{seed}"
             place.mkdir()
             began = time.monotonic()
             try:
                 assets = os.environ.get("KUBEBUILDER_ASSETS") if seed % REAL == 0 else None
-                records: History = run(seed, nursery, place, assets=Path(assets) if assets else None)
+                records: History = run(seed, fork_server, place, assets=Path(assets) if assets else None)
                 wrong = violations(records)
                 history.write(records, place / "history.jsonl")
             except Exception as error:  # one run that fails must not keep the others from being made

@@ -16,7 +16,7 @@ from typing import Final, final
 
 from extender.cluster.dumps.state_file import load_state
 from tests.api.test_following import kubeconfig_for
-from tests.invariants.processes import Nursery, a_nursery
+from tests.invariants.processes import ForkServer, a_fork_server
 from tests.jepsen.history import Began, Happened, Record, Seen
 from tests.jepsen.network import Address, Network, a_network
 from tests.jepsen.schedule import Fault, Kind
@@ -37,15 +37,15 @@ FAKETIME: Final = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), Non
 
 
 @contextmanager
-def the_command(folder: Path) -> Iterator[Nursery]:
+def the_command(folder: Path) -> Iterator[ForkServer]:
     """Starts processes of the command, with a clock of their own if that can be."""
     faked = (
         {"LD_PRELOAD": str(FAKETIME), "FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_CACHE_DURATION": "1"}
         if FAKETIME
         else {}
     )
-    with a_nursery({}, folder, faked) as nursery:
-        yield nursery
+    with a_fork_server({}, folder, faked) as fork_server:
+        yield fork_server
 
 
 @final
@@ -53,14 +53,19 @@ class Machine:
     """Where one process runs at a time, in real time. State: the process, the clock and the disk."""
 
     def __init__(
-        self, name: str, nursery: Nursery, folder: Path, record: Callable[[Record], None], clock: Callable[[], float]
+        self,
+        name: str,
+        fork_server: ForkServer,
+        folder: Path,
+        record: Callable[[Record], None],
+        clock: Callable[[], float],
     ) -> None:
         self.name = name
         self.folder = folder
         self.log = folder / f"{name}.log"
         self.pid = 0
         self.num_started = 0
-        self._nursery, self._record, self._clock = nursery, record, clock
+        self._fork_server, self._record, self._clock = fork_server, record, clock
         self._is_full = False
         self._is_paused = False
         self._ended = asyncio.Event()
@@ -76,7 +81,7 @@ class Machine:
         self.log.touch()
         self._ended.clear()
         environment = {"FAKETIME_TIMESTAMP_FILE": str(self._clock_file)}
-        self.pid = self._nursery.fork([str(each) for each in arguments], environment, self.log)
+        self.pid = self._fork_server.fork([str(each) for each in arguments], environment, self.log)
         self.fill_disk(self._is_full)
         self.happened("started")
         descriptor = os.pidfd_open(self.pid)
@@ -98,7 +103,7 @@ class Machine:
     async def ends(self) -> int:
         """Waits for the process to end. Returns its exit code, or minus the signal that has ended it."""
         await self._ended.wait()
-        code = self._nursery.wait_for(self.pid)
+        code = self._fork_server.wait_for(self.pid)
         self.pid = 0
         text = self.log.read_text(errors="replace")
         last = (text.splitlines() or [""])[-1]

@@ -11,7 +11,7 @@ from typing import Final, final
 
 import httpx
 
-from tests.invariants.processes import Nursery
+from tests.invariants.processes import ForkServer
 from tests.jepsen.checker import SETTLE_SECONDS, unexplained
 from tests.jepsen.clients import Observer, Workload
 from tests.jepsen.history import Ended, Happened, Healed, History, Request, Seen
@@ -27,7 +27,7 @@ LONGEST_RUN: Final = 900.0
 
 def run(
     seed: int,
-    nursery: Nursery,
+    fork_server: ForkServer,
     folder: Path,
     *,
     faulty_seconds: float = FAULTY_SECONDS,
@@ -44,7 +44,7 @@ def run(
     """
 
     async def bounded(plane: ControlPlane | None) -> History:
-        story = Story(seed, schedule(seed, faulty_seconds), nursery, folder, flags, plane)
+        story = Story(seed, schedule(seed, faulty_seconds), fork_server, folder, flags, plane)
         async with asyncio.timeout(LONGEST_RUN):
             await story.tell()
         return story.history
@@ -64,7 +64,7 @@ class Story:
         self,
         seed: int,
         faults: list[Fault],
-        nursery: Nursery,
+        fork_server: ForkServer,
         folder: Path,
         flags: Sequence[str],
         plane: ControlPlane | None,
@@ -73,7 +73,7 @@ class Story:
         self._faults = faults
         self._began = time.monotonic()
         machine = {
-            name: Machine(name, nursery, folder, self.history.append, self._clock) for name in ("server", "a", "b")
+            name: Machine(name, fork_server, folder, self.history.append, self._clock) for name in ("server", "a", "b")
         }
         self._server = (
             EmbeddedServer(machine["server"], self.history.append, self._clock)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.invariants.processes import ROOT, Nursery
+from tests.invariants.processes import ROOT, ForkServer
 from tests.jepsen.checker import violations
 from tests.jepsen.history import Request
 from tests.jepsen.machines import EMPTY, the_command
@@ -20,14 +20,14 @@ SECONDS = 2.0
 
 
 @pytest.fixture(scope="module")
-def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
-    with the_command(tmp_path_factory.mktemp("command")) as nursery:
-        yield nursery
+def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
+    with the_command(tmp_path_factory.mktemp("command")) as fork_server:
+        yield fork_server
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [3, 9])
-def test_short_run_has_no_violations(seed: int, command: Nursery, tmp_path: Path) -> None:
+def test_short_run_has_no_violations(seed: int, command: ForkServer, tmp_path: Path) -> None:
     history = run(seed, command, tmp_path, faulty_seconds=SECONDS)
 
     assert violations(history) == []
@@ -35,7 +35,7 @@ def test_short_run_has_no_violations(seed: int, command: Nursery, tmp_path: Path
 
 
 @pytest.mark.slow
-def test_replicas_that_ask_for_no_lease_are_found_out(command: Nursery, tmp_path: Path) -> None:
+def test_replicas_that_ask_for_no_lease_are_found_out(command: ForkServer, tmp_path: Path) -> None:
     history = run(3, command, tmp_path, faulty_seconds=0, flags=["--no-leader-elect"])
 
     assert any("rival_writers" in sentence for sentence in violations(history))
@@ -43,7 +43,7 @@ def test_replicas_that_ask_for_no_lease_are_found_out(command: Nursery, tmp_path
 
 @pytest.mark.slow
 @pytest.mark.skipif(not can_make_certificates(), reason="needs the openssl command")
-def test_the_same_with_an_api_server_that_is_started_as_a_kube_apiserver(command: Nursery, tmp_path: Path) -> None:
+def test_the_same_with_an_api_server_that_is_started_as_a_kube_apiserver(command: ForkServer, tmp_path: Path) -> None:
     """
     Where KUBEBUILDER_ASSETS is set it is one; elsewhere a stand-in takes the same flags and serves an embedded cluster
     over TLS.

@@ -12,9 +12,9 @@ from extender.cluster.api_resources import EVENTS, POD_DISRUPTION_BUDGETS, POD_G
 from tests.each_case import each_case
 from tests.parity.cases import component_cases
 from tests.stories import remote
-from tests.stories.scenery import members, node, pod, pod_group, resource_of
+from tests.stories.objects import members, node, pod, pod_group, resource_of
+from tests.stories.scene import Scene, a_scene
 from tests.stories.stages import InMemory
-from tests.stories.telling import Scene, a_scene
 
 GATES = ("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling", "WorkloadAwarePreemption")
 SETTLING = 60.0

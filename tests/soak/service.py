@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tests.invariants.processes import a_nursery
+from tests.invariants.processes import a_fork_server
 from tests.soak.probe import LEAKS, REPORT
 
 NUM_NODES: Final = 60
@@ -72,8 +72,8 @@ def a_service(folder: Path, leaks: str = "") -> Iterator[Service]:
         "--kubernetes-port",
         "0",
     ]
-    with a_nursery({"Probe": "tests.soak.probe:Probe"}, folder) as nursery:
-        pid = nursery.fork(
+    with a_fork_server({"Probe": "tests.soak.probe:Probe"}, folder) as fork_server:
+        pid = fork_server.fork(
             ["serve", *map(str, flags)],
             {REPORT: str(report), LEAKS: leaks, "REPRIEVE_RECORD_MEMORY": str(RECORD_MEMORY)},
             log,
@@ -87,7 +87,7 @@ def a_service(folder: Path, leaks: str = "") -> Iterator[Service]:
         finally:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
-            code = nursery.wait_for(pid)
+            code = fork_server.wait_for(pid)
         assert code == 0, log.read_text()
         assert "Traceback" not in log.read_text(), log.read_text()
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from extender.cluster.api_resources import RESOURCE_CLAIMS, Object
-from tests.stories.scenery import node
-from tests.stories.telling import Scene
+from tests.stories.objects import node
+from tests.stories.scene import Scene
 
 GPU: Final = "example.com/gpu"
 DRIVER: Final = "gpu.example.com"

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import final
 
 from extender.cluster.api_resources import Object
-from tests.stories.happenings import Happens
-from tests.stories.telling import a_scene
+from tests.stories.cluster_changes import Happens
+from tests.stories.scene import a_scene
 
 
 @final

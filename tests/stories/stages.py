@@ -23,9 +23,9 @@ from extender.cluster.transport import EmbeddedTransport
 from extender.testing import virtual_time
 from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.values.targets.target import Target
+from tests.stories.objects import PRIORITIES, resource_of
+from tests.stories.passing_time import Settling, Watched
 from tests.stories.remote import Api, RemoteApi, verification
-from tests.stories.scenery import PRIORITIES, resource_of
-from tests.stories.settling import Settling, Watched
 
 Interfere = Callable[[httpx.Request], Any]
 """What stands between the scheduler and its API server: an answer of its own, None to let the request pass; or

@@ -5,8 +5,8 @@
 import pytest
 
 from extender.cluster.api_resources import NODES, Object
-from tests.stories.scenery import node, pod
-from tests.stories.telling import a_scene, story
+from tests.stories.objects import node, pod
+from tests.stories.scene import a_scene, story
 
 
 def port(number: int, protocol: str = "TCP", ip: str = "") -> Object:

@@ -11,8 +11,8 @@ from typing import Final
 import pytest
 
 from extender.cluster.api_resources import EVENTS, NODES
-from tests.stories.scenery import node, pod
-from tests.stories.telling import Scene, a_scene, story
+from tests.stories.objects import node, pod
+from tests.stories.scene import Scene, a_scene, story
 
 SEEDS: Final = int(os.environ.get("CHURN_SEEDS", "20"))
 AT_ONCE: Final = 5

@@ -11,8 +11,8 @@ import pytest
 from extender.cluster.api_resources import DEVICE_TAINT_RULES, RESOURCE_SLICES, Object
 from extender.cluster.statuses import ApiStatus
 from tests.stories.devices import DRIVER, device_class, devices, held, wanting
-from tests.stories.scenery import node
-from tests.stories.telling import a_scene, story
+from tests.stories.objects import node
+from tests.stories.scene import a_scene, story
 
 RULES = {"DRADeviceTaintRules": True}
 BROKEN = {"key": "example.com/broken", "effect": "NoSchedule"}

@@ -13,9 +13,7 @@ from typing import Any
 import pytest
 
 from extender.cluster.api_resources import DEVICE_CLASSES, NODES, Object
-from tests.stories.devices import BY_CLASS, GPU, device_class, wanting
-from tests.stories.enqueueing import Case, assert_called
-from tests.stories.happenings import (
+from tests.stories.cluster_changes import (
     allocatable,
     changed,
     changed_node,
@@ -30,9 +28,11 @@ from tests.stories.happenings import (
     spec,
     tolerates,
 )
-from tests.stories.scenery import node, pod
-from tests.stories.telling import story
-from tests.stories.wishes import away_from, near, on_node_named, on_nodes_with, port, spread, taint, tolerating
+from tests.stories.devices import BY_CLASS, GPU, device_class, wanting
+from tests.stories.enqueueing import Case, assert_called
+from tests.stories.objects import node, pod
+from tests.stories.pod_specs import away_from, near, on_node_named, on_nodes_with, port, spread, taint, tolerating
+from tests.stories.scene import story
 
 TAINTS, AFFINITY, FIT, PODS, PORTS = (
     "TaintToleration",

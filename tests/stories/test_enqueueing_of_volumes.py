@@ -17,8 +17,7 @@ from extender.cluster.api_resources import (
     VOLUME_ATTACHMENTS,
     Object,
 )
-from tests.stories.enqueueing import Case, assert_called
-from tests.stories.happenings import (
+from tests.stories.cluster_changes import (
     annotations,
     changed,
     changed_csi_node,
@@ -30,7 +29,10 @@ from tests.stories.happenings import (
     new_node,
     then,
 )
-from tests.stories.scenery import node, pod
+from tests.stories.enqueueing import Case, assert_called
+from tests.stories.objects import node, pod
+from tests.stories.pod_specs import claims, volume as inline
+from tests.stories.scene import story
 from tests.stories.storage import (
     attachment,
     capacity,
@@ -42,8 +44,6 @@ from tests.stories.storage import (
     topologies,
     volume,
 )
-from tests.stories.telling import story
-from tests.stories.wishes import claims, volume as inline
 
 ZONE = "topology.kubernetes.io/zone"
 DISK = "disks.example.com"

@@ -5,10 +5,10 @@ taint/taint_test.go (v1.36.2).
 import pytest
 
 from extender.cluster.api_resources import NODES
-from tests.stories.happenings import labels, spec
-from tests.stories.scenery import node, pod
-from tests.stories.telling import a_scene, story
-from tests.stories.wishes import taint, tolerating
+from tests.stories.cluster_changes import labels, spec
+from tests.stories.objects import node, pod
+from tests.stories.pod_specs import taint, tolerating
+from tests.stories.scene import a_scene, story
 
 
 @pytest.mark.anywhere

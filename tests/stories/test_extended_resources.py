@@ -21,9 +21,9 @@ from tests.stories.devices import (
     wanting,
     with_containers,
 )
-from tests.stories.scenery import node, pod, refusal
+from tests.stories.objects import node, pod, refusal
+from tests.stories.scene import Scene, a_scene, story
 from tests.stories.stages import Interfere
-from tests.stories.telling import Scene, a_scene, story
 
 NOT_ENOUGH = (
     "0/1 nodes are available: 1 cannot allocate all claims. still not schedulable, "

@@ -8,9 +8,9 @@ import pytest
 
 from extender.engine import framework as fwk
 from extender.values.config.configuration import Extender, ExtenderManagedResource
+from tests.stories.objects import node, pod
 from tests.stories.plugins import filtering, scoring_nodes
-from tests.stories.scenery import node, pod
-from tests.stories.telling import Scene, a_scene, story
+from tests.stories.scene import Scene, a_scene, story
 from tests.walks.extenders import NO_FAILURES, InMemory, Says, an_extender, keeping, scoring
 
 

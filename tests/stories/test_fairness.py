@@ -4,10 +4,10 @@ import pytest
 
 from extender.cluster.api_resources import NODES
 from extender.engine import framework as fwk
-from tests.stories.happenings import labels
+from tests.stories.cluster_changes import labels
+from tests.stories.objects import node, pod
 from tests.stories.plugins import looking_first
-from tests.stories.scenery import node, pod
-from tests.stories.telling import Scene, a_scene, story
+from tests.stories.scene import Scene, a_scene, story
 
 
 class Turns:

@@ -11,10 +11,10 @@ import pytest
 from extender.cluster.api_resources import NODES, PODS, Object
 from extender.engine import framework as fwk
 from extender.values.objects.pod import Pod
+from tests.stories.objects import node, pod
 from tests.stories.plugins import holding, permitting, pre_binding
 from tests.stories.remote import change
-from tests.stories.scenery import node, pod
-from tests.stories.telling import Scene, a_scene, story
+from tests.stories.scene import Scene, a_scene, story
 
 
 async def _takes_a_while(_: Pod) -> fwk.Status:

@@ -13,9 +13,9 @@ import pytest
 from extender.cluster.api_resources import PODS
 from extender.engine import framework as fwk
 from extender.values.objects.pod import Pod
+from tests.stories.objects import is_binding, node, pod, refusal
 from tests.stories.plugins import WAIT, filtering, permitting, pre_binding, reserving
-from tests.stories.scenery import is_binding, node, pod, refusal
-from tests.stories.telling import a_scene, story
+from tests.stories.scene import a_scene, story
 
 BOUND = ("Scheduled", "Successfully assigned default/p to n")
 FAILED, REFUSED = "error backoff", "unschedulable"

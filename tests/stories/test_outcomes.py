@@ -15,9 +15,9 @@ import pytest
 from extender.cluster.api_resources import EVENTS, NODES
 from extender.engine import framework as fwk
 from extender.values.objects.pod import Pod
+from tests.stories.objects import is_binding, node, pod, priority, refusal
 from tests.stories.plugins import WAIT, filtering, holding, permitting, pre_binding
-from tests.stories.scenery import is_binding, node, pod, priority, refusal
-from tests.stories.telling import a_scene, story
+from tests.stories.scene import a_scene, story
 
 NO_ROOM = (
     "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: 0/1 nodes are available: "

@@ -12,8 +12,8 @@ import pytest
 from extender.engine import framework as fwk
 from extender.engine.preemption import V1_17, V1_36, Evaluator
 from extender.values.objects.pod import Pod
-from tests.stories.scenery import node, pod
-from tests.stories.telling import a_scene, story
+from tests.stories.objects import node, pod
+from tests.stories.scene import a_scene, story
 from tests.walks.extenders import InMemory, an_extender
 
 

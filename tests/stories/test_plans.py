@@ -17,8 +17,8 @@ from extender.answers.plan.plan import plan
 from extender.cluster.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS, Object
 from extender.cluster.trial_registry import TrialRegistry
 from extender.values.config import Configuration
-from tests.stories.scenery import node, pod, resource_of
-from tests.stories.telling import Scene, a_scene, story
+from tests.stories.objects import node, pod, resource_of
+from tests.stories.scene import Scene, a_scene, story
 
 CLUSTERS: Final = 200
 AT_ONCE: Final = 10

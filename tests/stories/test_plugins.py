@@ -11,9 +11,9 @@ import pytest
 
 from extender.engine import framework as fwk
 from extender.values.objects.pod import Pod
+from tests.stories.objects import is_binding, node, pod, refusal
 from tests.stories.plugins import WAIT, binding, filtering, holding, permitting, post_binding, pre_binding, reserving
-from tests.stories.scenery import is_binding, node, pod, refusal
-from tests.stories.telling import a_scene, story
+from tests.stories.scene import a_scene, story
 
 REFUSED = "0/1 nodes are available: 1 not now."
 BOUND = ("Scheduled", "Successfully assigned default/p to n")

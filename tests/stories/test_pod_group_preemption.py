@@ -17,8 +17,8 @@ from extender.cluster.kube_api import KubeApi
 from extender.cluster.transport import EmbeddedTransport
 from extender.engine.preemption.minimal_victims import ANNOTATION as MINIMAL_VICTIMS
 from tests.stories import stages
-from tests.stories.scenery import GROUP_GATES, ONLY_GANGS, members, node, pod, pod_group, priority
-from tests.stories.telling import a_scene, story
+from tests.stories.objects import GROUP_GATES, ONLY_GANGS, members, node, pod, pod_group, priority
+from tests.stories.scene import a_scene, story
 from tests.stories.test_pod_groups import nodes_of, said_of
 
 

@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from extender.cluster.api_resources import POD_GROUPS
-from tests.stories.scenery import GROUP_GATES, ONLY_GANGS, is_binding, members, node, pod_group, refusal
-from tests.stories.telling import Scene, a_scene, story
+from tests.stories.objects import GROUP_GATES, ONLY_GANGS, is_binding, members, node, pod_group, refusal
+from tests.stories.scene import Scene, a_scene, story
 
 WAITING = (
     "pod group is unschedulable, waiting for minCount pods from a gang to be scheduled, "

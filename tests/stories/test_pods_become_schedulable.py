@@ -5,11 +5,11 @@
 import pytest
 
 from extender.cluster.api_resources import Object
-from tests.stories.happenings import Happens, changed_node, changed_pod, gone, labels, new_node, new_pod, spec
-from tests.stories.scenery import node, pod
+from tests.stories.cluster_changes import Happens, changed_node, changed_pod, gone, labels, new_node, new_pod, spec
+from tests.stories.objects import node, pod
+from tests.stories.pod_specs import claims, near, taint
+from tests.stories.scene import a_scene, story
 from tests.stories.storage import claim, volume
-from tests.stories.telling import a_scene, story
-from tests.stories.wishes import claims, near, taint
 
 ONCE = "ReadWriteOncePod"
 

@@ -8,10 +8,10 @@ import pytest
 
 from extender.cluster.api_resources import POD_DISRUPTION_BUDGETS, Object
 from extender.engine import framework as fwk
+from tests.stories.objects import node, pod, priority
 from tests.stories.plugins import filtering
-from tests.stories.scenery import node, pod, priority
-from tests.stories.telling import a_scene, story
-from tests.stories.wishes import away_from
+from tests.stories.pod_specs import away_from
+from tests.stories.scene import a_scene, story
 
 FITS_NOT = "0/1 nodes are available: 1 Insufficient cpu."
 

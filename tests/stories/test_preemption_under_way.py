@@ -12,10 +12,10 @@ import pytest
 
 from extender.engine import framework as fwk
 from extender.values.objects.pod import Pod
+from tests.stories.objects import is_deletion, node, pod, refusal
 from tests.stories.plugins import binding_when, holding, lending_one, pre_binding, reserving
-from tests.stories.scenery import is_deletion, node, pod, refusal
-from tests.stories.telling import a_scene, story
-from tests.stories.wishes import away_from
+from tests.stories.pod_specs import away_from
+from tests.stories.scene import a_scene, story
 
 # Pods that are decided about and not bound yet are victims, too.
 

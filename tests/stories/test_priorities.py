@@ -3,11 +3,11 @@
 import pytest
 
 from extender.cluster.api_resources import PODS
+from tests.stories.objects import node, pod, priority
+from tests.stories.pod_specs import claims
 from tests.stories.remote import change
-from tests.stories.scenery import node, pod, priority
+from tests.stories.scene import a_scene, story
 from tests.stories.storage import claim, volume
-from tests.stories.telling import a_scene, story
-from tests.stories.wishes import claims
 
 ONCE = "ReadWriteOncePod"
 

@@ -9,10 +9,10 @@ import pytest
 from extender.cluster.api_resources import NODES, Object
 from extender.engine import framework as fwk
 from extender.values.objects.pod import Pod
+from tests.stories.objects import node, pod
 from tests.stories.plugins import pre_binding
-from tests.stories.scenery import node, pod
-from tests.stories.telling import a_scene, story
-from tests.stories.wishes import taint
+from tests.stories.pod_specs import taint
+from tests.stories.scene import a_scene, story
 
 
 async def _fails(_: Pod) -> fwk.Status:

@@ -11,7 +11,7 @@ import pytest
 
 from extender.cluster.api_resources import NODES, PERSISTENT_VOLUME_CLAIMS, Object
 from extender.engine import framework as fwk
-from tests.stories.happenings import (
+from tests.stories.cluster_changes import (
     Happens,
     allocatable,
     changed_node,
@@ -23,9 +23,9 @@ from tests.stories.happenings import (
     spec,
     tolerates,
 )
+from tests.stories.objects import is_binding, node, pod, priority, refusal
 from tests.stories.plugins import WAIT, filtering, gating, permitting, reserving
-from tests.stories.scenery import is_binding, node, pod, priority, refusal
-from tests.stories.telling import a_scene, story
+from tests.stories.scene import a_scene, story
 
 LARGER = changed_node("n", allocatable(cpu="4"), subresource="status")
 TAINT = {"key": "broken", "effect": "NoSchedule"}

@@ -8,8 +8,8 @@ import pytest
 from extender.cluster.api_resources import PODS, Object, Resource
 from tests.kit.certificates import can_make_certificates
 from tests.kit.control_plane import ControlPlane
+from tests.stories.passing_time import kubelets_act
 from tests.stories.remote import NotFoundError, RemoteApi
-from tests.stories.settling import kubelets_act
 
 FAKE = Path(__file__).parents[1] / "kit" / "fake_program.py"
 

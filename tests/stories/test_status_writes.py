@@ -8,9 +8,9 @@ import pytest
 
 from extender.cluster.api_resources import PODS, Object
 from extender.engine import framework as fwk
+from tests.stories.objects import node, pod
 from tests.stories.plugins import filtering
-from tests.stories.scenery import node, pod
-from tests.stories.telling import a_scene, story
+from tests.stories.scene import a_scene, story
 
 LONG_AGO = "2020-05-12T01:01:01Z"
 WHY = "0/1 nodes are available: 1 not now."

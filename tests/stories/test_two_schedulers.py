@@ -16,7 +16,7 @@ import yaml
 from extender.engine.preemption.loop_guard import STOPPED_AFTER
 from tests.kit.ports import free_port
 from tests.kit.processes import Process
-from tests.stories.scenery import HIGH, node, pod
+from tests.stories.objects import HIGH, node, pod
 
 pytestmark = pytest.mark.slow
 

@@ -7,8 +7,8 @@ from extender.engine.plugins.default_preemption import DefaultPreemption
 from extender.values.config import DefaultPreemptionArgs, Duration, EvictionCost, PreemptionDelay, Protection
 from extender.values.objects.meta import LabelSelector
 from extender.values.objects.pod import Pod
-from tests.stories.scenery import node, pod
-from tests.stories.telling import a_scene, story
+from tests.stories.objects import node, pod
+from tests.stories.scene import a_scene, story
 
 
 class Policed(fwk.PostFilterPlugin):

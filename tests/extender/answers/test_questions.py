@@ -22,7 +22,7 @@ from extender.values.objects.decoding import convert
 from extender.values.objects.pod_groups import PodGroup
 from tests.extender.answers.records.deciding import NOON, Scheduling, story
 from tests.extender.engine.cache.seen import seen
-from tests.stories.scenery import GROUP_GATES
+from tests.stories.objects import GROUP_GATES
 
 A, B = (make_node(name).capacity(cpu=4, pods=10) for name in "ab")
 PROFILES = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"

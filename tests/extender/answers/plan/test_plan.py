@@ -20,7 +20,7 @@ from extender.values.objects.grouping import PodDisruptionBudget, PodDisruptionB
 from extender.values.objects.meta import LabelSelector, ObjectMeta
 from extender.values.objects.pod import Pod
 from tests.extender.answers.what_if.test_what_if import cluster, node, owned, running, written
-from tests.stories.scenery import GROUP_GATES, members, pod_group
+from tests.stories.objects import GROUP_GATES, members, pod_group
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 PROTECTING = """

@@ -31,14 +31,14 @@ POD = make_pod("p").obj()
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-class Moody(fwk.FilterPlugin, fwk.ScorePlugin):
-    """Does what it is told by `mood`."""
+class Unreliable(fwk.FilterPlugin, fwk.ScorePlugin):
+    """Does what it is told by `behaviour`."""
 
-    mood: Callable[[], Any] = staticmethod(lambda: None)
+    behaviour: Callable[[], Any] = staticmethod(lambda: None)
     deadline = 600.0  # no machine is so busy
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: Rows) -> fwk.Verdicts:
-        type(self).mood()
+        type(self).behaviour()
         return fwk.accept(len(rows))
 
     def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: Rows) -> Int64s:
@@ -92,8 +92,8 @@ def quarantines(framework: Framework) -> Quarantines:
 
 
 @pytest.fixture
-def mood(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], None]:
-    return lambda value: monkeypatch.setattr(Moody, "mood", staticmethod(value))
+def behaviour(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], None]:
+    return lambda value: monkeypatch.setattr(Unreliable, "behaviour", staticmethod(value))
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def mood(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], None]
     ],
 )
 def test_a_plugin_that_fails_again_and_again_is_not_called(
-    mood: Callable[[Callable[[], Any]], None],
+    behaviour: Callable[[Callable[[], Any]], None],
     monkeypatch: pytest.MonkeyPatch,
     bad: Callable[[], Any],
     deadline: float,
@@ -113,24 +113,24 @@ def test_a_plugin_that_fails_again_and_again_is_not_called(
     """
     Attempts fail while it is not called, since a pod must not be placed where the plugin might refuse it.
     """
-    monkeypatch.setattr(Moody, "deadline", deadline)
-    framework = framework_of(Moody)
-    mood(bad)
+    monkeypatch.setattr(Unreliable, "deadline", deadline)
+    framework = framework_of(Unreliable)
+    behaviour(bad)
     for _ in range(MOST_FAILURES):
         filtered(framework)
 
-    mood(lambda: pytest.fail("it is called"))
+    behaviour(lambda: pytest.fail("it is called"))
 
     assert filtered(framework).startswith(
-        'running "Moody" filter plugin: the plugin is quarantined until 00:00:10, because 5 calls in a row'
+        'running "Unreliable" filter plugin: the plugin is quarantined until 00:00:10, because 5 calls in a row'
     )
-    assert quarantines(framework).reasons()[0].startswith("Moody: the plugin is quarantined until 00:00:10")
-    assert quarantines(framework).of("Moody").last_failure.endswith(last)
+    assert quarantines(framework).reasons()[0].startswith("Unreliable: the plugin is quarantined until 00:00:10")
+    assert quarantines(framework).of("Unreliable").last_failure.endswith(last)
 
 
-def test_failures_of_decisions_that_ask_for_no_reasons_count(mood: Callable[[Callable[[], Any]], None]) -> None:
-    framework = framework_of(Moody)
-    mood(raises)
+def test_failures_of_decisions_that_ask_for_no_reasons_count(behaviour: Callable[[Callable[[], Any]], None]) -> None:
+    framework = framework_of(Unreliable)
+    behaviour(raises)
 
     for _ in range(MOST_FAILURES):
         cycle = Cycle(framework, SNAPSHOT, POD)
@@ -138,15 +138,15 @@ def test_failures_of_decisions_that_ask_for_no_reasons_count(mood: Callable[[Cal
         with pytest.raises(PluginError):
             cycle.feasible_rows()
 
-    assert quarantines(framework).reasons()[0].startswith("Moody: the plugin is quarantined until 00:00:10")
+    assert quarantines(framework).reasons()[0].startswith("Unreliable: the plugin is quarantined until 00:00:10")
 
 
-def test_its_scores_are_left_out(mood: Callable[[Callable[[], Any]], None]) -> None:
-    framework = framework_of(Moody)
-    scorer = next(scorer for scorer in framework.plugins.score if scorer.name == "Moody").plugin
+def test_its_scores_are_left_out(behaviour: Callable[[Callable[[], Any]], None]) -> None:
+    framework = framework_of(Unreliable)
+    scorer = next(scorer for scorer in framework.plugins.score if scorer.name == "Unreliable").plugin
     rows, state = Rows.of(SNAPSHOT), fwk.CycleState()
     assert scorer.score(state, POD, rows).tolist() == [7, 7]
-    mood(raises)
+    behaviour(raises)
 
     for _ in range(MOST_FAILURES):
         filtered(framework)
@@ -154,44 +154,44 @@ def test_its_scores_are_left_out(mood: Callable[[Callable[[], Any]], None]) -> N
     assert scorer.score(state, POD, rows).tolist() == [0, 0]
 
 
-def test_pauses_double_until_a_call_succeeds(mood: Callable[[Callable[[], Any]], None]) -> None:
+def test_pauses_double_until_a_call_succeeds(behaviour: Callable[[Callable[[], Any]], None]) -> None:
     """
     After a pause one call is tried. If it fails, the next pause is twice as long; if it succeeds, all is as at the
     beginning.
     """
     now = [BEGIN]
-    framework = framework_of(Moody, lambda: now[0])
-    mood(raises)
+    framework = framework_of(Unreliable, lambda: now[0])
+    behaviour(raises)
     for _ in range(MOST_FAILURES):
         filtered(framework)
 
     now[0] += timedelta(seconds=10)
-    assert filtered(framework) == 'running "Moody" filter plugin: no service'
+    assert filtered(framework) == 'running "Unreliable" filter plugin: no service'
     now[0] += timedelta(seconds=19)
     assert "quarantined" in filtered(framework)
     now[0] += timedelta(seconds=1)
-    mood(lambda: None)
+    behaviour(lambda: None)
     assert filtered(framework) == ""
-    mood(raises)
-    assert filtered(framework) == 'running "Moody" filter plugin: no service'
+    behaviour(raises)
+    assert filtered(framework) == 'running "Unreliable" filter plugin: no service'
     assert quarantines(framework).reasons() == []
-    assert quarantines(framework).of("Moody").times == 2
+    assert quarantines(framework).of("Unreliable").times == 2
 
 
-def test_a_success_between_failures_keeps_it_in(mood: Callable[[Callable[[], Any]], None]) -> None:
+def test_a_success_between_failures_keeps_it_in(behaviour: Callable[[Callable[[], Any]], None]) -> None:
     """
     A tenant whose pods make a plugin fail cannot have it quarantined while it works for the pods of others.
     """
-    framework = framework_of(Moody)
+    framework = framework_of(Unreliable)
     for _ in range(3 * MOST_FAILURES):
-        mood(raises)
+        behaviour(raises)
         filtered(framework)
-        mood(lambda: None)
+        behaviour(lambda: None)
         assert filtered(framework) == ""
 
 
 def test_in_tree_plugins_are_never_quarantined() -> None:
-    assert set(quarantines(framework_of(Moody)).by_plugin) == {"Moody"}
+    assert set(quarantines(framework_of(Unreliable)).by_plugin) == {"Unreliable"}
 
 
 def test_a_plugin_that_blocks_runs_in_a_thread() -> None:

@@ -1,6 +1,6 @@
 """A plugin that says where a pod has come to, and goes on only when it was heard.
 
-It asks `/moments/POINT/POD` of the server that the environment names, and whoever answers may take his time. The
+It asks `/progress/POINT/POD` of the server that the environment names, and whoever answers may take his time. The
 process stands still meanwhile, but for PreBind and PostBind, which wait beside everything else.
 """
 
@@ -18,13 +18,15 @@ LONGEST = 30.0
 def say(point: str, pod: fwk.Pod) -> int:
     """The status code of the answer, which most do not care for."""
     try:
-        with urllib.request.urlopen(f"{os.environ['MOMENTS']}/moments/{point}/{pod.name}", timeout=60) as answer:
+        with urllib.request.urlopen(
+            f"{os.environ['PROGRESS_SERVER']}/progress/{point}/{pod.name}", timeout=60
+        ) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as exc:
         return exc.code
 
 
-class Moments(fwk.PreFilterPlugin, fwk.ReservePlugin, fwk.PermitPlugin, fwk.PreBindPlugin, fwk.PostBindPlugin):
+class ProgressPlugin(fwk.PreFilterPlugin, fwk.ReservePlugin, fwk.PermitPlugin, fwk.PreBindPlugin, fwk.PostBindPlugin):
     """Changes nothing; but a pod waits at Permit where the answer is a success."""
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:

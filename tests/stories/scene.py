@@ -22,9 +22,9 @@ from extender.values.config.configuration import Extender
 from extender.values.config.loading import load
 from extender.values.objects.kinds import KINDS
 from tests.stories import remote
+from tests.stories.objects import resource_of
+from tests.stories.passing_time import Watched
 from tests.stories.remote import Api
-from tests.stories.scenery import resource_of
-from tests.stories.settling import Watched
 from tests.stories.stages import STAGE, Interfere, Setting
 
 P = ParamSpec("P")

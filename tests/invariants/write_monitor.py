@@ -1,4 +1,4 @@
-"""A witness at the API server's door: it writes down what the scheduler had done there, and says what must not have
+"""A monitor in front of the API server: it writes down what the scheduler had done there, and says what must not have
 been.
 """
 
@@ -44,7 +44,7 @@ class Write:
 
 
 @final
-class Witness(httpx.AsyncBaseTransport):
+class WriteMonitor(httpx.AsyncBaseTransport):
     """Between the faults and the server. What it complains about was done by a scheduler: others do not come by
     here.
     """

@@ -62,7 +62,7 @@ class Hold:
 
 
 @final
-class Door:
+class SocketServer:
     """Where processes reach the API server. `faults` is what goes wrong, or is held, on the way."""
 
     def __init__(self, faults: FaultyTransport, port: int) -> None:
@@ -71,10 +71,10 @@ class Door:
 
 
 @asynccontextmanager
-async def a_door(world: World) -> AsyncIterator[Door]:
+async def a_socket_server(world: World) -> AsyncIterator[SocketServer]:
     """The world's API server for other processes, for as long as the block runs. Its own scheduler ends."""
     await world.life.kill()
-    faults = FaultyTransport(world.witness)
+    faults = FaultyTransport(world.monitor)
 
     async def answer(request: web.Request) -> web.StreamResponse:
         return await _answer(faults, request)
@@ -86,7 +86,7 @@ async def a_door(world: World) -> AsyncIterator[Door]:
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
     try:
-        yield Door(faults, runner.addresses[0][1])
+        yield SocketServer(faults, runner.addresses[0][1])
     finally:
         faults.go_down()
         await runner.cleanup()

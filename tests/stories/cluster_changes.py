@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from extender.cluster.api_resources import CSI_NODES, NODES, PODS, Object, Resource
+from tests.stories.objects import node, pod, resource_of
 from tests.stories.remote import change
-from tests.stories.scenery import node, pod, resource_of
-from tests.stories.telling import Scene
+from tests.stories.scene import Scene
 
 Happens = Callable[[Scene], Any]
 Change = Callable[[Object], Any]
