@@ -280,7 +280,6 @@ class Client:
         return body
 
     async def _open_watch(self, path: str, params: Mapping[str, str], seconds: float) -> tuple[AsyncExitStack, Body]:
-        """Returns a stack that closes the watch, and its body."""
         request, where = f"GET {path}", _with_query(path, params)
         headers = self._headers(JSON, compressed=False)
         is_second_identity = False
@@ -352,7 +351,6 @@ def _wait_before_retry(method: str, error: ApiError) -> float | None:
 
 
 async def _refusal(request: str, response: ClientResponse) -> ApiError:
-    """Returns the error of a response that is no success."""
     try:
         body = await Body(request, response).read(limits.ERROR_BYTES)
     except NotKubernetes:

@@ -154,5 +154,4 @@ def _with_absolute_user_paths(file: Path, user: KubeconfigUser) -> KubeconfigUse
 
 
 def _absolute(file: Path, path: str) -> str:
-    """Returns the path, relative to the folder of the file."""
     return str(file.parent.absolute() / path) if path else ""

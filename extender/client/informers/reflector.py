@@ -281,7 +281,6 @@ class Reflector(Generic[T]):
         self._synced.set()
 
     def _ask_for(self, kind: WatchedKind[T]) -> None:
-        """Uses this version of the kind from now on."""
         self.kind = kind
         self._reader = ObjectReader(kind)
         self._lister = Lister(self._client, kind, self._reader)
@@ -399,7 +398,6 @@ class Reflector(Generic[T]):
             self._plan.learned()
 
     def _mark_healthy(self) -> None:
-        """Records that the objects are up to date as far as is known."""
         self._last_error = ""
         self._failing_since = None
 

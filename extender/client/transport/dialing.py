@@ -76,7 +76,6 @@ class Route:
         return connection if self._tls is None else await self._tunnelled(connection, proxy, self._tls)
 
     async def _tunnelled(self, connection: Connection, proxy: "_Proxy", tls: ssl.SSLContext) -> Connection:
-        """Returns the connection through a tunnel of the proxy."""
         destination = f"[{self._host}]:{self._port}" if ":" in self._host else f"{self._host}:{self._port}"
         lines = [
             f"CONNECT {destination} HTTP/1.1",

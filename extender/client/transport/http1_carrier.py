@@ -102,7 +102,6 @@ class Http1Carrier(Carrier):
         return None
 
     def _sweep_idle(self) -> None:
-        """Closes connections that were idle for too long, and plans the next sweep if any are left."""
         loop = asyncio.get_running_loop()
         oldest = loop.time() - KEEP_ALIVE_SECONDS
         kept = []

@@ -206,7 +206,6 @@ class Attempts:
 
 
 def _call_error(exc: ApiError) -> CallError:
-    """Returns the error for the caller, with the API server's message."""
     match exc:
         case NotFound():
             return CallNotFound(exc.message)

@@ -98,7 +98,6 @@ def _check(function: Callable[..., Any], decorator: str) -> None:
 
 
 def _named(plugin: C, function: Callable[..., Any]) -> C:
-    """Returns the class with the function's name, place and words."""
     plugin.__name__ = plugin.__qualname__ = plugin.name = function.__name__  # type: ignore[attr-defined]
     plugin.__module__, plugin.__doc__ = function.__module__, function.__doc__
     return plugin

@@ -122,7 +122,6 @@ GUARD: Final = fwk.StateKey[LoopGuard]("LoopGuard")
 
 
 def _newcomers(record: _Record, snapshot: Snapshot) -> tuple[Pod, ...]:
-    """Returns the pods that have come to the node since."""
     victims = {victim.uid for victim in record.victims}
     return tuple(
         pod for pod in _on_node(record.node, snapshot) if pod.uid not in record.staying and pod.uid not in victims

@@ -238,7 +238,6 @@ class FewestVictims:
         *,
         is_thorough: bool,
     ) -> None:
-        """Looks for single pods that go besides these groups."""
         cost = int(self._costs.of_unit[list(wholes)].sum())
         if cost >= self._limit:
             return
@@ -266,7 +265,6 @@ class FewestVictims:
         return self._row_at[self._units.snapshot.pods.node[self._units.slots[self._units.first[singles]]]]
 
     def _without(self, rows: Rows, units: Index) -> Rows:
-        """Returns the rows without the pods of these units."""
         slots = self._units.take(units).slots
         row = self._row_at[self._units.snapshot.pods.node[slots]]
         here = row >= 0

@@ -81,7 +81,6 @@ def wake_other_pods(world: World, pod: Pod) -> None:
 
 
 async def _bind(world: World, framework: Framework, assumed: AssumedPod) -> Failure | None:
-    """Returns why the pod was not bound; None if it was."""
     pod, node, cycle = assumed.pod, assumed.node, assumed.cycle
     now, profile, timed = asyncio.get_running_loop().time, framework.profile_name, world.metrics.timed
 

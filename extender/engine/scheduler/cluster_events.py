@@ -61,7 +61,6 @@ def _counted(pod: Pod) -> tuple[object, ...]:
 
 
 def _has_other_claims(old: Pod, new: Pod) -> bool:
-    """Returns whether the claims made for the pod have changed."""
     if old.status.resource_claim_statuses != new.status.resource_claim_statuses:
         return True
     return old.status.extended_resource_claim_status != new.status.extended_resource_claim_status

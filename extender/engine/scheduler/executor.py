@@ -269,7 +269,6 @@ class Executor:
 
 
 def _to_evict(candidate: fwk.Candidate) -> list[Pod]:
-    """Returns the victims that are not leaving already."""
     return [victim for victim in candidate.victims if not victim.is_terminating]
 
 

@@ -219,7 +219,6 @@ class Scheduler:
         self._settle(framework, info, outcome, began, tasks)
 
     async def _attempt_group(self, first: QueuedPodInfo, key: GroupKey, began: float, tasks: asyncio.TaskGroup) -> None:
-        """Runs the attempt of a pod group, of which one pod was popped."""
         world, infos = self._world, pop_members(self._world, first, key)
         try:
             wrong, ready = why_not_together([info.pod for info in infos]), []

@@ -137,7 +137,6 @@ async def find_node(
 def _reserved_and_permitted(
     world: World, cycle: Cycle, assumed: Pod, result: ScheduleResult
 ) -> AssumedPod | fwk.Status:
-    """Returns the assumed pod, or the status of the plugin that refused it."""
     try:
         status, timeouts = reserve_and_permit(world, cycle, assumed)
         if not status.is_success and status.code is not fwk.Code.WAIT:
@@ -190,7 +189,6 @@ def nominations_of(world: World, but: Container[str] = ()) -> Nominations:
 
 
 async def _after_post_filter(world: World, cycle: Cycle, refusal: FitError, evict_now: EvictNow | None) -> Failure:
-    """Returns the failure of a pod that fits nowhere, after running PostFilter."""
     framework, pod, diagnosis = cycle.framework, cycle.pod, refusal.diagnosis
     world.reporter.refused(pod, refusal.findings)
     plugins, pending = diagnosis.unschedulable_plugins, diagnosis.pending_plugins

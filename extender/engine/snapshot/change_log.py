@@ -60,7 +60,6 @@ class ChangeLog:
             self._forget(KEPT_GENERATIONS)
 
     def _forget(self, count: int) -> None:
-        """Forgets the oldest generations."""
         self._complete_since, num_places = self._generations[count - 1], self._starts[count]
         del self._generations[:count], self._places[:num_places]
         self._starts = [start - num_places for start in self._starts[count:]]

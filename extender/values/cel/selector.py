@@ -240,7 +240,6 @@ def _size_of(variables: Variables) -> int:
 
 
 def _without_status(text: str) -> str:
-    """Returns the interpreter's message without the status code around it."""
     around = _STATUS_AROUND.fullmatch(text)
     return text if around is None else around["text"]
 

@@ -98,7 +98,6 @@ async def in_child(work: Callable[[], T], *, seconds: float = 0.0, memory: int =
 
 
 async def _all_of(reading: int) -> bytes:
-    """Returns all that comes through a pipe, and closes it."""
     stream = asyncio.StreamReader(limit=2**20)
     pipe = os.fdopen(reading, "rb", buffering=0)
     protocol = asyncio.StreamReaderProtocol(stream)

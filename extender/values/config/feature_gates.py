@@ -88,7 +88,6 @@ class FeatureGates:
             yield name, stages[name], name in self.on
 
     def _missing(self) -> Iterator[str]:
-        """Yields the errors of gates that are on though gates that they need are off."""
         for name in sorted(self.on - _ALL.keys()):
             off = [needed for needed in GATES[name].needs if needed not in self.on]
             if off:

@@ -118,7 +118,6 @@ def _holds_something(events: Iterator[yaml.Event]) -> bool:
 
 
 def _read_node(events: Iterator[yaml.Event], max_nodes: int) -> _Node:
-    """Returns one node with all below it."""
     # The collections that are open, the outermost first.
     open_nodes: list[_Node] = []
     anchors: dict[str, _Node] = {}

@@ -65,7 +65,6 @@ class Outlet(logging.Handler):
             self._dropped += 1
 
     def _write(self, text: bytes) -> int:
-        """Returns how many bytes were written."""
         written = 0
         patience = 0 if self._unreported else _PATIENCE
         while written < len(text):

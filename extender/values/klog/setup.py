@@ -93,7 +93,6 @@ def _severity(record: logging.LogRecord) -> str:
 
 
 def _traceback(exc: BaseException | None) -> str:
-    """Returns the frames and the escaped text of each exception of the chain."""
     chain: list[str] = []
     while exc is not None and len(chain) < 8:
         frames = "".join(traceback.format_tb(exc.__traceback__, limit=-30))

@@ -260,7 +260,6 @@ def _term_at(path: str, term: NodeSelectorTerm, *, is_from_text: bool = False) -
 def _expression(
     expression: NodeSelectorRequirement, path: str, errors: list[FieldError], *, is_from_text: bool
 ) -> Requirement | None:
-    """Returns the requirement; its faults are added to `errors`."""
     operator = _OPERATORS.get(expression.operator)
     if operator is None:
         errors.append(not_supported(child(path, "operator"), marshalled(expression.operator), _OPERATORS))
@@ -270,7 +269,6 @@ def _expression(
 
 
 def _field(field: NodeSelectorRequirement, path: str, errors: list[FieldError]) -> FieldRequirement | None:
-    """Returns the requirement; its faults are added to `errors`."""
     if field.operator not in _FIELD_OPERATORS:
         errors.append(not_supported(child(path, "operator"), marshalled(field.operator), _FIELD_OPERATORS))
         return None
