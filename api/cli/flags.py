@@ -17,7 +17,7 @@ from api.cli.signatures import Options, option
 from api.fatal_errors import StartUpError
 from api.settings.declarations import Declaration, Group
 from api.settings.settings import DECLARATIONS
-from extender.values.golang.booleans import parse_bool
+from extender.values.config.feature_gates import parse_bool
 
 FOREIGN_OPTION: Final = "--foreign-flag"
 """The hidden option that carries the names of flags without an effect from the command line to `reprieve serve`."""

@@ -17,12 +17,14 @@ from extender.values.config.feature_gate_table import (
     Stage,
     number,
 )
-from extender.values.golang.booleans import parse_bool
 
 _ALL: Final = {"AllAlpha": Stage.ALPHA, "AllBeta": Stage.BETA}
 """Gates that stand for all gates of a stage that are not given by name."""
 
 _COMPONENT: Final = "kube"
+_BOOLEANS: Final = dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True) | dict.fromkeys(
+    ("0", "f", "F", "false", "FALSE", "False"), False
+)
 
 
 def _known(version: str) -> dict[str, FeatureSpec]:
@@ -143,6 +145,18 @@ def _spelled_out(given: Mapping[str, bool], version: str) -> dict[str, bool]:
         if spec.stage is stage
     }
     return spelled | dict(given)
+
+
+def parse_bool(text: str) -> bool:
+    """Returns the boolean as Go's programs read it. Upstream: strconv.ParseBool.
+
+    Raises:
+        ValueError: the text is neither true nor false; the message is Go's.
+    """
+    try:
+        return _BOOLEANS[text]
+    except KeyError:
+        raise ValueError(f'strconv.ParseBool: parsing "{text}": invalid syntax') from None
 
 
 def parse_feature_gates(text: str) -> dict[str, bool]:
