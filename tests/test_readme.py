@@ -68,7 +68,7 @@ def run(command: str) -> str:
     return done.stdout
 
 
-def test_the_filter_call_keeps_both_nodes(port: int) -> None:
+def test_filter_call_keeps_both_nodes(port: int) -> None:
     """
     The curl line gets an answer of kube-scheduler's form.
     """

@@ -92,7 +92,7 @@ def refused(server: Scripted, who: HTTPConnection) -> Refusal:
         pytest.param(caller({"Authorization": "Bearer anna's"}, "bert's"), id="the header goes before the cookie"),
     ],
 )
-def test_a_token_says_who_asks(who: HTTPConnection) -> None:
+def test_caller_is_identified_by_its_token(who: HTTPConnection) -> None:
     assert sight_of(reviewer(anna={"shop"}, bert={"bank"}), who, "shop", "bank") == {"shop"}
 
 
@@ -119,7 +119,7 @@ def test_caller_without_token_is_refused_without_asking_the_server(who: HTTPConn
     assert server.asked == []
 
 
-def test_a_token_that_nobody_knows_is_refused() -> None:
+def test_unknown_token_is_refused() -> None:
     refusal = refused(reviewer(anna={""}), bearing("stolen"))
 
     assert (refusal.code, refusal.headers["WWW-Authenticate"]) == (401, 'Bearer error="invalid_token"')
@@ -153,7 +153,7 @@ def test_caller_who_may_list_all_pods_is_reviewed_once() -> None:
     assert len(server.asked) == 2  # who is it, and may he see everything
 
 
-def test_others_are_asked_about_for_each_namespace_once() -> None:
+def test_other_callers_are_reviewed_once_for_each_namespace() -> None:
     server = reviewer(anna={"shop", "web"})
 
     async def look(access: ReviewedAccess) -> list[frozenset[str]]:
@@ -215,7 +215,7 @@ def test_failed_review_refuses_the_caller_until_a_retry(said: Answer) -> None:
 
 
 @pytest.mark.parametrize("said", [httpx.ConnectError("gone"), answer(201, {"status": 7})])
-def test_nor_when_it_goes_wrong_half_way(said: Answer) -> None:
+def test_review_that_fails_half_way_refuses_the_caller(said: Answer) -> None:
     known = answer(201, {"status": {"authenticated": True, "user": {"username": "anna"}}})
 
     refusal = refused(Scripted(known, said), bearing("anna's"))

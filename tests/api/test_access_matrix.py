@@ -263,7 +263,7 @@ def test_a_certificate_goes_before_a_token(services: dict[str, Service], certifi
 
 
 @pytest.mark.parametrize("mode", ["reviewed", "local"])
-def test_records_say_who_called(services: dict[str, Service], certificates: Certificates, mode: str) -> None:
+def test_records_name_the_caller_of_a_verb(services: dict[str, Service], certificates: Certificates, mode: str) -> None:
     with http(services[mode], certificates, CallerKind.ALLOWED_CERTIFICATE) as asking:
         asking.post("/extender/filter", json=BY_NAME).raise_for_status()
     status, text = ask(services[mode], certificates, CallerKind.TOKEN_WITH_RIGHT, "GET", "/v1/decisions")

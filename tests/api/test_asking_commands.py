@@ -69,7 +69,7 @@ def test_programs_get_the_answer_of_the_request(running: Service, form: str) -> 
     )
 
 
-def test_victims_tells_who_would_go_and_why_not_others(dump: Path, vip: str) -> None:
+def test_victims_command_names_the_victims_and_why_other_candidates_lose(dump: Path, vip: str) -> None:
     told = reprieve("victims", "-f", vip, "--dump", str(dump)).stdout
 
     assert told.startswith("shop/vip (priority 5000) would evict 1 pod on node-0")

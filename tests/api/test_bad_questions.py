@@ -347,7 +347,7 @@ def test_a_limit_is_a_number_within_limits(service: Service, limit: str) -> None
         pytest.param("/v1/decisions/latest", 400, id="no id in the path"),
     ],
 )
-def test_names_that_nobody_has_are_not_found(service: Service, path: str, code: int) -> None:
+def test_unknown_names_are_not_found(service: Service, path: str, code: int) -> None:
     assert_is_refusal(service.client.get(path), code)
 
 

@@ -109,7 +109,7 @@ def test_a_page_of_another_origin_may_not_write(service: Service, path: str, cau
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
-def test_nor_change_or_delete(service: Service, method: str) -> None:
+def test_page_of_another_site_cannot_change_or_delete(service: Service, method: str) -> None:
     lines = [f"{method} {PODS}/web-0 HTTP/1.1", "Host: 127.0.0.1", "Content-Length: 0", "Origin: http://evil.example"]
 
     assert status(service, *lines) == 403

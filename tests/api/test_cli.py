@@ -201,7 +201,7 @@ def test_evaluate_answers_recorded_scenarios_as_the_real_scheduler_did() -> None
         assert differences(one, answers[one["id"]])["filter"] == []
 
 
-def test_evaluate_ends_quietly_when_nobody_reads_on() -> None:
+def test_evaluate_ends_quietly_when_its_reader_closes_the_pipe() -> None:
     command = f"{sys.executable} -m api.cli evaluate {FOLDER}/resources.jsonl.gz | /usr/bin/head -c 1"
 
     done = subprocess.run(["/bin/sh", "-c", command], check=False, capture_output=True, cwd=ROOT, timeout=120)

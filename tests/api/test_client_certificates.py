@@ -102,7 +102,9 @@ def test_a_scheduler_with_the_tls_config_of_an_extender_is_answered(service: Ser
 
 
 @pytest.mark.parametrize(("certificate", "code"), [("none", 401), ("other", 403)])
-def test_others_are_not(service: Service, files: Files, certificate: str, code: int) -> None:
+def test_missing_certificate_or_one_of_another_name_is_refused(
+    service: Service, files: Files, certificate: str, code: int
+) -> None:
     with pytest.raises(ExtenderError, match=f"code {code}"):
         filtered(service, files, getattr(files, certificate, None))
 

@@ -43,7 +43,7 @@ def test_without_anything_it_is_the_example_cluster() -> None:
     assert chosen() == Own(EXAMPLE_CLUSTER, None, kubelet=True)
 
 
-def test_somebodys_own_kubeconfig_is_not_used_unasked(tmp_path: Path) -> None:
+def test_kubeconfig_of_the_user_is_not_used_unasked(tmp_path: Path) -> None:
     """
     Who only wants to try this out does not want it on the cluster that kubectl happens to point to.
     """

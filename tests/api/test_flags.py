@@ -106,7 +106,7 @@ def test_flags_without_a_meaning_are_passed_over_with_a_word() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, flag in FOREIGN.items() if flag.effect is Effect.REFUSED])
-def test_flags_that_somebody_counts_on_are_refused(name: str) -> None:
+def test_unsupported_flags_with_consequences_are_refused(name: str) -> None:
     with pytest.raises(StartUpError, match=f"^--{name}: "):
         without_effect([name])
 

@@ -49,7 +49,7 @@ def follower(twelve_nodes: Service, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.mark.slow
 @each_case(recorded_calls, named=name_of)
-def test_every_recorded_call_is_answered_as_by_who_has_the_cluster(
+def test_follower_answers_every_recorded_call_as_the_service_with_the_cluster_does(
     follower: Service, twelve_nodes: Service, case: dict[str, Any]
 ) -> None:
     # A pod of the cluster may end between the two questions, and is heard of a moment later.

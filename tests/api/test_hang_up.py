@@ -171,7 +171,7 @@ def unread_answers(service: Service) -> None:
     until(lambda: is_left_alone(service) and is_at_rest(service))
 
 
-def test_a_caller_who_reads_no_answer_and_resets_the_connection_is_no_error(service: Service) -> None:
+def test_reset_of_a_connection_with_an_unread_answer_is_no_error(service: Service) -> None:
     unread_answers(service)
 
 
@@ -208,7 +208,7 @@ def test_an_evaluation_that_was_given_up_makes_room_for_the_next() -> None:
             assert next_one.answer().status == 200
 
 
-def test_a_caller_who_says_that_he_will_send_no_more_counts_as_gone() -> None:
+def test_half_closed_connection_counts_as_a_hang_up() -> None:
     with GateEngine.closed() as engine, serving(lambda _: engine) as service:
         caller = asked(service.port, "/v1/evaluate", b"{}")
         engine.wait_for_callers(1)
@@ -266,7 +266,7 @@ class SlowBinder(FailingEngine):
         self._gate.open()
 
 
-def test_in_a_crowd_nothing_is_done_for_callers_who_have_gone_before_their_turn() -> None:
+def test_requests_of_callers_who_left_before_their_turn_are_not_served() -> None:
     """
     They ask and go while the event loop is busy.
     """

@@ -92,7 +92,7 @@ def test_only_numbers_say_how_much(example: Service, body: bytes) -> None:
     assert answer.text.count("\n") == 1
 
 
-def test_without_profiling_nobody_can() -> None:
+def test_verbosity_cannot_be_set_without_profiling() -> None:
     with serving(schedule=False, profiling=False) as service:
         assert_is_refusal(service.client.put("/debug/flags/v", content=b"5", headers=TEXT), 404)
 

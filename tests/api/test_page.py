@@ -199,7 +199,7 @@ def test_a_form_of_another_site_is_refused(example: Service) -> None:
 # Who may see what.
 
 
-def test_a_stranger_is_asked_who_he_is(guarded: Service) -> None:
+def test_caller_without_token_is_shown_the_sign_in_page(guarded: Service) -> None:
     answer = guarded.client.get("/")
 
     assert answer.status_code == 401
@@ -241,14 +241,14 @@ def test_signing_out_removes_the_cookie(guarded: Service) -> None:
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
-def test_another_site_signs_nobody_out(guarded: Service, site: str) -> None:
+def test_another_site_cannot_sign_a_user_out(guarded: Service, site: str) -> None:
     answer = signing_out(guarded, Cookie=f"{TOKEN_COOKIE}=right", Sec_Fetch_Site=site)
 
     assert_is_refusal(answer, 403)
     assert "set-cookie" not in answer.headers
 
 
-def test_nor_does_a_browser_that_does_not_say_which_site_it_was(guarded: Service) -> None:
+def test_signing_out_without_a_known_site_keeps_the_cookie(guarded: Service) -> None:
     """
     It keeps the cookie to itself, and then there is nothing to drop.
     """
@@ -300,7 +300,7 @@ def test_pods_of_other_namespaces_are_seen_without_their_names(guarded: Service)
 
 
 @pytest.mark.parametrize("path", ["/v1/cluster", "/v1/cluster/node-a3"])
-def test_nor_does_the_map_as_json_name_them(guarded: Service, path: str) -> None:
+def test_map_as_json_hides_pods_of_other_namespaces(guarded: Service, path: str) -> None:
     text = signed_in(guarded, path).text
 
     assert '"shop"' in text

@@ -125,7 +125,7 @@ def test_the_picture_comes_when_it_is_asked_for(deciding: Service) -> None:
     assert len(picture["cells"]) == 3
 
 
-def test_a_gated_pod_says_who_holds_it_back(deciding: Service) -> None:
+def test_explanation_of_a_gated_pod_names_the_gating_plugin(deciding: Service) -> None:
     told = get(deciding, "/v1/explain/shop/gated")
 
     assert (told["state"], told["queue"]["queue"], told["queue"]["gatedBy"]) == ("Gated", "gated", "SchedulingGates")
@@ -169,7 +169,7 @@ def test_the_history_is_filtered_as_that_of_the_page(deciding: Service) -> None:
     assert_is_refusal(deciding.client.get("/v1/history?outcome=lost"), 400)
 
 
-def test_one_decision_is_told_with_who_refused_each_node(deciding: Service) -> None:
+def test_decision_shows_which_plugin_refused_each_node(deciding: Service) -> None:
     made = get(deciding, "/v1/decisions", pod="shop/too-large")["items"][-1]
 
     assert get(deciding, f"/v1/decisions/{made['id']}") == made
@@ -195,7 +195,7 @@ def test_the_queue_says_where_each_pod_waits(deciding: Service) -> None:
     assert told["counts"]["gated"] == 1
 
 
-def test_a_what_if_says_who_would_go_and_changes_nothing(deciding: Service) -> None:
+def test_what_if_names_its_evictions_and_changes_nothing(deciding: Service) -> None:
     before = get(deciding, "/v1/cluster")
     very_high = {
         "apiVersion": "scheduling.k8s.io/v1",
@@ -340,7 +340,7 @@ def test_pods_of_other_namespaces_are_not_explained(guarded: Service) -> None:
     assert_is_refusal(as_(guarded, "bank", "/v1/capacity?pod=shop/urgent"), 403)
 
 
-def test_a_victim_learns_when_it_was_preempted_and_not_for_whom(guarded: Service) -> None:
+def test_preemptor_is_hidden_from_callers_who_see_only_the_victim(guarded: Service) -> None:
     told = as_(guarded, "bank", f"/v1/explain/{PREEMPTED}").json()
 
     made = told["preemptedBy"]
@@ -351,7 +351,7 @@ def test_a_victim_learns_when_it_was_preempted_and_not_for_whom(guarded: Service
     assert "urgent" not in json.dumps(told)
 
 
-def test_a_preemptor_does_not_learn_whom_it_preempted(guarded: Service) -> None:
+def test_victim_is_hidden_from_callers_who_see_only_the_preemptor(guarded: Service) -> None:
     for path in (
         "/v1/explain/shop/urgent",
         *(

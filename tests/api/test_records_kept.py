@@ -61,7 +61,7 @@ def test_a_file_that_cannot_be_written_is_refused_at_the_start(tmp_path: Path) -
         prepare(Settings(records=tmp_path / "nowhere" / "records.jsonl"))
 
 
-def test_our_own_cluster_has_nobody_to_ask_about_callers(tmp_path: Path) -> None:
+def test_reviewed_access_is_refused_for_the_embedded_cluster(tmp_path: Path) -> None:
     result = reprieve("serve", "--access", "reviewed", "--port", "0", "--kubernetes-port", "0")
 
     assert result.returncode == 1

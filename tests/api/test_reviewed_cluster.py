@@ -102,7 +102,7 @@ def test_without_a_token_of_the_cluster_nothing_is_told(follower: Service, path:
 
 
 @pytest.mark.parametrize("path", ["/v1/whatif", "/v1/plan", "/v1/capacity"])
-def test_nor_is_anything_tried(follower: Service, path: str) -> None:
+def test_caller_without_token_cannot_ask_what_if_plan_or_capacity(follower: Service, path: str) -> None:
     assert_is_refusal(follower.post(path, {}), 401)
 
 
@@ -153,7 +153,7 @@ def test_a_pod_of_another_namespace_is_neither_there_nor_not_there(follower: Ser
     assert there.json()["reason"] == "Forbidden"
 
 
-def test_a_what_if_hides_whom_it_would_evict(follower: Service) -> None:
+def test_what_if_hides_victims_of_other_namespaces(follower: Service) -> None:
     headers = {"Content-Type": "application/json", "Authorization": "Bearer annas-token"}
 
     answer = follower.client.post("/v1/whatif", content=json.dumps({"includePending": True}), headers=headers)
@@ -211,7 +211,7 @@ def test_a_cookie_that_is_no_token_any_more_asks_to_sign_in_again(follower: Serv
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics", "/openapi.json"])
-def test_health_and_metrics_are_for_everybody(follower: Service, path: str) -> None:
+def test_health_and_metrics_need_no_token(follower: Service, path: str) -> None:
     assert ask(follower, path).status_code == 200
 
 

@@ -136,7 +136,7 @@ def nobody_may_enter(folder: Path) -> Iterator[None]:
         folder.chmod(mode)
 
 
-def test_a_key_with_a_password_is_refused_at_the_start_and_nobody_is_asked_for_it(rotating: Rotating) -> None:
+def test_encrypted_key_is_refused_at_the_start_without_a_prompt(rotating: Rotating) -> None:
     settings = Settings(tls_cert_file=rotating.second.certificate, tls_private_key_file=rotating.locked)
 
     with pytest.raises(StartUpError, match="the key is encrypted: give one without a password"):

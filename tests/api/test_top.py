@@ -27,7 +27,7 @@ def text_of(screen: TopScreen, name: str) -> str:
     return str(screen.query_one(name, Static).render())
 
 
-def test_it_shows_what_waits_who_went_and_why(dump: Path) -> None:
+def test_top_shows_pending_pods_preempted_pods_and_an_explanation(dump: Path) -> None:
     async def looked_at(address: str) -> tuple[str, list[str], str, str]:
         async with from_service(address, DEFAULT_SERVER, None) as asked:
             screen = TopScreen(asked, None, 3600)

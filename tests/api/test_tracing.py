@@ -190,7 +190,7 @@ def test_the_sampler_decides_and_the_callers_flag_with_it() -> None:
     assert receiver.roots("schedule") == []
 
 
-def test_a_receiver_that_is_away_keeps_nobody_waiting() -> None:
+def test_unreachable_receiver_of_spans_delays_no_decision() -> None:
     variables = {"OTEL_EXPORTER_OTLP_TIMEOUT": "0.2", "OTEL_BSP_EXPORT_TIMEOUT": "200"}
     with pytest.MonkeyPatch.context() as patch:
         for name, value in {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", **variables}.items():

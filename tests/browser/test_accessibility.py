@@ -55,18 +55,20 @@ def test_axe_finds_nothing_on_main_pages(still: Running, open_page: OpenPage, vi
 
 @pytest.mark.slow
 @pytest.mark.parametrize("view", STILL)
-def test_nor_on_others(still: Running, open_page: OpenPage, view: str) -> None:
+def test_axe_finds_nothing_on_other_pages(still: Running, open_page: OpenPage, view: str) -> None:
     assert on_each_screen(open_page(f"{still.url}{view}")) == {}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("view", BUSY)
-def test_nor_where_pods_wait_and_nodes_are_chosen(busy: Running, open_page: OpenPage, view: str) -> None:
+def test_axe_finds_nothing_where_pods_wait_and_nodes_are_filtered(
+    busy: Running, open_page: OpenPage, view: str
+) -> None:
     assert on_each_screen(open_page(f"{busy.url}{view}")) == {}
 
 
 @pytest.mark.slow
-def test_nor_in_the_palette_and_in_the_list_of_keys(busy: Running, open_page: OpenPage) -> None:
+def test_axe_finds_nothing_in_the_palette_and_the_list_of_keys(busy: Running, open_page: OpenPage) -> None:
     page = open_page(busy.url)
     page.keyboard.press("/")
     page.keyboard.type("web")
@@ -80,12 +82,12 @@ def test_nor_in_the_palette_and_in_the_list_of_keys(busy: Running, open_page: Op
 
 @pytest.mark.slow
 @pytest.mark.parametrize("view", LARGE)
-def test_nor_where_there_are_thousands_of_nodes(large: Running, open_page: OpenPage, view: str) -> None:
+def test_axe_finds_nothing_with_thousands_of_nodes(large: Running, open_page: OpenPage, view: str) -> None:
     assert on_each_screen(open_page(f"{large.url}{view}")) == {}
 
 
 @pytest.mark.slow
-def test_nor_in_what_is_told_of_decisions(deciding: Running, open_page: OpenPage) -> None:
+def test_axe_finds_nothing_on_pages_of_decisions(deciding: Running, open_page: OpenPage) -> None:
     items = httpx.get(f"{deciding.url}/v1/decisions", timeout=DEADLINE, trust_env=False).json()["items"]
     refused = next(each["id"] for each in items if each["outcome"] == "Unschedulable")
 
@@ -101,7 +103,7 @@ def shadowing(browser: Browser) -> Iterator[Running]:
 
 
 @pytest.mark.slow
-def test_nor_where_two_schedulers_are_compared_and_in_events(shadowing: Running, open_page: OpenPage) -> None:
+def test_axe_finds_nothing_on_the_page_of_agreement_and_in_events(shadowing: Running, open_page: OpenPage) -> None:
     shadowing.create("/api/v1/namespaces/default/pods", pod("too-large", {"cpu": "900"}, priority="default"))
     page = open_page(f"{shadowing.url}/ui/agreement")
     assert on_each_screen(page) == {}
@@ -114,7 +116,7 @@ def test_nor_where_two_schedulers_are_compared_and_in_events(shadowing: Running,
 
 
 @pytest.mark.slow
-def test_nor_in_the_answer_to_a_what_if(still: Running, open_page: OpenPage) -> None:
+def test_axe_finds_nothing_in_the_answer_to_a_what_if(still: Running, open_page: OpenPage) -> None:
     page = open_page(f"{still.url}/ui/what-if")
     page.emulate_media(
         reduced_motion="reduce"
@@ -127,7 +129,7 @@ def test_nor_in_the_answer_to_a_what_if(still: Running, open_page: OpenPage) -> 
 
 
 @pytest.mark.slow
-def test_nor_in_what_a_what_if_refuses(still: Running, open_page: OpenPage) -> None:
+def test_axe_finds_nothing_in_the_refusal_of_a_what_if(still: Running, open_page: OpenPage) -> None:
     open_page.expected.append("422")
     page = open_page(f"{still.url}/ui/what-if")
     page.get_by_label("Objects to create").fill("kind: [")
@@ -138,7 +140,7 @@ def test_nor_in_what_a_what_if_refuses(still: Running, open_page: OpenPage) -> N
 
 
 @pytest.mark.slow
-def test_nor_where_one_signs_in_and_out(guarded: str, open_page: OpenPage) -> None:
+def test_axe_finds_nothing_where_one_signs_in_and_out(guarded: str, open_page: OpenPage) -> None:
     open_page.expected.append("401")
     page = open_page(guarded)
     assert on_each_screen(page) == {}
@@ -151,7 +153,7 @@ def test_nor_where_one_signs_in_and_out(guarded: str, open_page: OpenPage) -> No
 
 
 @pytest.mark.slow
-def test_nor_where_there_is_nothing_to_show(still: Running, open_page: OpenPage) -> None:
+def test_axe_finds_nothing_on_the_page_of_a_missing_pod(still: Running, open_page: OpenPage) -> None:
     open_page.expected.append("404")
 
     assert on_each_screen(open_page(f"{still.url}/ui/pods/shop/nobody")) == {}

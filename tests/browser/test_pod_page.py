@@ -96,7 +96,7 @@ def test_a_pending_pod_says_since_when_and_whose_it_is_and_shows_itself(deciding
 
 
 @pytest.mark.slow
-def test_the_events_of_others_are_shown_when_somebody_asks_for_them(deciding: Running, open_page: OpenPage) -> None:
+def test_events_of_other_components_are_shown_on_request(deciding: Running, open_page: OpenPage) -> None:
     deciding.create("/api/v1/namespaces/default/pods", pod("talked-about", {"cpu": "900"}, priority="default"))
     about = {"kind": "Pod", "namespace": "default", "name": "talked-about"}
     said = {"reason": "FailedMount", "type": "Warning", "message": "<b>no such volume</b>", "count": 7}

@@ -140,7 +140,7 @@ def _copy(rest: str, stage: Stage, stages: dict[str, Stage], context: Path) -> N
             shutil.copy(context / source, stage.at(target))
 
 
-def test_it_runs_as_nobody_and_begins_with_the_command(image: Stage) -> None:
+def test_image_runs_as_an_unprivileged_user_and_starts_the_command(image: Stage) -> None:
     assert image.user == "65532:65532"
     assert (image.entrypoint, image.command) == (["reprieve"], ["serve"])
 

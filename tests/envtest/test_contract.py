@@ -327,7 +327,7 @@ def test_a_watch_tells_what_has_happened_since_and_what_happens_now(server: Serv
     assert versions == sorted(versions)
 
 
-def test_a_watch_by_fields_tells_who_comes_and_goes(server: Server):
+def test_watch_by_fields_delivers_objects_that_enter_and_leave_the_selection(server: Server):
     async def act(room: Room) -> list[Object]:
         version = (await room.get(room.pod_path()))["metadata"]["resourceVersion"]
         watching = asyncio.ensure_future(watched(room, 2, resourceVersion=version, fieldSelector="spec.nodeName="))
@@ -371,7 +371,7 @@ def test_a_watch_that_begins_with_what_is_there_says_when_that_was_all(server: S
 # What else the scheduler writes
 
 
-def test_a_lease_is_renewed_by_whoever_saw_it_last(server: Server):
+def test_lease_is_renewed_only_with_its_latest_version(server: Server):
     async def act(room: Room) -> str:
         leases = path("coordination.k8s.io", "v1", "leases", namespace=room.namespace)
         where = path("coordination.k8s.io", "v1", "leases", namespace=room.namespace, name="scheduler")

@@ -15,7 +15,7 @@ from tests.kit.control_plane import ControlPlane
 PODS = path("", "v1", "pods")
 
 
-def test_a_token_that_nobody_knows_is_refused(control_plane: ControlPlane):
+def test_unknown_token_is_refused(control_plane: ControlPlane):
     async def ask() -> None:
         client = Client(replace(control_plane.target(), credentials=token("wrong")))
         with pytest.raises(errors.Unauthorized, match="Unauthorized"):

@@ -194,7 +194,7 @@ def test_the_lease_of_another_component_is_out_of_reach(server: Server) -> None:
 
 
 @pytest.mark.parametrize("lost", [None, BIND_CLAIM], ids=["with the role", "without resourceclaims/binding"])
-def test_devices_are_given_to_a_claim_by_whoever_may_bind_claims(server: Server, lost: Right | None) -> None:
+def test_allocating_devices_needs_the_right_to_bind_claims(server: Server, lost: Right | None) -> None:
     """
     Since 1.36 the right to patch a claim's status is not enough.
     """

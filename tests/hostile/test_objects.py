@@ -106,7 +106,7 @@ CONFIGURATION = {
 
 
 @pytest.mark.parametrize("attack", each(CLAIMS, "large patterns", "a search through all combinations"))
-def test_claims_that_take_long_to_search_for_stop_nobody(attack: str, tmp_path: Path) -> None:
+def test_long_search_for_devices_delays_no_other_pod(attack: str, tmp_path: Path) -> None:
     configuration = tmp_path / "config.json"
     configuration.write_text(json.dumps(CONFIGURATION))
     cluster = cluster_of_claims(CLAIMS[attack])

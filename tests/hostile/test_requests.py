@@ -56,7 +56,7 @@ def test_a_preemption_with_victims_on_every_node_is_answered(in_full: bool, larg
     assert answers_others(large)
 
 
-def test_nodes_in_full_that_nobody_knows_are_answered(large: Service) -> None:
+def test_calls_with_unknown_nodes_in_full_are_answered(large: Service) -> None:
     """
     Every call has other nodes.
     """
@@ -98,7 +98,7 @@ def test_a_question_that_asks_too_much_is_refused_or_answered(
     assert answers_others(large)
 
 
-def test_others_are_answered_while_questions_are_worked_on(large: Service) -> None:
+def test_other_requests_are_answered_while_questions_run(large: Service) -> None:
     """
     More of them than may wait. Their callers hang up in the end.
     """
@@ -179,7 +179,7 @@ def test_a_selector_of_thousands_of_terms_selects(query: str, large: Service) ->
     [b"POST /extender/filter HTTP/1.1\r\nHost: localhost\r\n", head("/v1/whatif", Content_Length=1000) + b"{"],
     ids=["half a head", "half a body"],
 )
-def test_hundreds_of_connections_that_do_not_go_on_keep_nobody_waiting(beginning: bytes, large: Service) -> None:
+def test_hundreds_of_stalled_connections_delay_no_other_request(beginning: bytes, large: Service) -> None:
     with ExitStack() as callers:
         for _ in range(300):
             callers.enter_context(connected(large.port)).send(beginning)
@@ -187,7 +187,7 @@ def test_hundreds_of_connections_that_do_not_go_on_keep_nobody_waiting(beginning
         assert answers_others(large)
 
 
-def test_callers_who_read_no_answer_keep_nobody_waiting(large: Service) -> None:
+def test_unread_answers_delay_no_other_request(large: Service) -> None:
     with ExitStack() as callers:
         for _ in range(50):
             callers.enter_context(connected(large.port)).send(head("/api/v1/pods", method="GET") * 4)

@@ -20,7 +20,7 @@ def bound(world: World) -> list[str]:
     return [write.name for write in world.monitor.done("binding")]
 
 
-def test_a_pod_that_was_made_again_while_nobody_looked_is_another_pod() -> None:
+def test_recreated_pod_is_bound_and_the_old_uid_is_refused() -> None:
     """
     The old UID's Binding is refused, and no more than now and then tried again until the watch tells; the
     new one is bound.
@@ -51,7 +51,7 @@ def test_a_pod_that_was_made_again_while_nobody_looked_is_another_pod() -> None:
     story(tell)
 
 
-def test_a_pod_that_somebody_else_has_bound_is_let_go() -> None:
+def test_assumption_ends_when_another_scheduler_binds_the_pod() -> None:
     """
     Its assumption ends, and its room is free.
     """
@@ -152,7 +152,7 @@ def test_a_binding_whose_answer_is_lost_has_happened_once(lost: Action) -> None:
     story(tell)
 
 
-def test_a_binding_that_nobody_knows_of_keeps_its_room_while_the_server_is_away() -> None:
+def test_unconfirmed_binding_keeps_its_room_while_the_server_is_away() -> None:
     """
     After the outage the pod is bound once, and nobody has got its room meanwhile.
     """

@@ -61,7 +61,7 @@ def test_failing_post_bind_does_not_undo_the_binding() -> None:
     story(tell)
 
 
-def test_an_answer_that_nobody_can_say_costs_its_pod_a_pause_and_others_nothing() -> None:
+def test_unprintable_answer_of_a_plugin_delays_its_own_pod_only() -> None:
     """
     What is to be done about the failure goes wrong itself.
     """
@@ -133,7 +133,7 @@ def test_unreportable_failure_affects_its_own_pod_only(how: str) -> None:
     story(tell)
 
 
-def test_nonsense_among_the_pods_to_activate_keeps_nobody_from_being_bound() -> None:
+def test_nonsense_among_the_pods_to_activate_does_not_prevent_the_binding() -> None:
     async def tell() -> None:
         async with a_world(**with_odd_plugin()) as world:
             world.node("n")
@@ -184,7 +184,7 @@ def test_a_gate_that_goes_wrong_keeps_its_pod_and_no_other() -> None:
     story(tell)
 
 
-def test_a_plugin_that_hangs_keeps_nobody_else_waiting() -> None:
+def test_hanging_pre_bind_delays_no_other_pod() -> None:
     """
     PreBind is waited for beside everything else.
     """

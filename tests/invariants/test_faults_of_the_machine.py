@@ -108,7 +108,7 @@ def is_ready(running: Running) -> bool:
 
 
 @pytest.mark.slow
-def test_pods_are_bound_though_nobody_reads_the_log_and_the_disk_is_full(tmp_path: Path) -> None:
+def test_pods_are_bound_while_the_log_is_unread_and_the_disk_full(tmp_path: Path) -> None:
     """
     A pipe of a page, and files of two pages at most. What was lost of the log is counted, and told to whoever
     reads on.

@@ -230,7 +230,7 @@ async def a_run(seed: int) -> Company:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_only_who_leads_writes(seed: int) -> None:
+def test_only_the_leader_writes(seed: int) -> None:
     """
     And the monitor has nothing to say, whoever has decided.
     """

@@ -43,7 +43,7 @@ def test_replicas_that_ask_for_no_lease_are_found_out(command: ForkServer, tmp_p
 
 @pytest.mark.slow
 @pytest.mark.skipif(not can_make_certificates(), reason="needs the openssl command")
-def test_the_same_with_an_api_server_that_is_started_as_a_kube_apiserver(command: ForkServer, tmp_path: Path) -> None:
+def test_short_run_against_a_kube_apiserver_has_no_violations(command: ForkServer, tmp_path: Path) -> None:
     """
     Where KUBEBUILDER_ASSETS is set it is one; elsewhere a stand-in takes the same flags and serves an embedded cluster
     over TLS.

@@ -66,7 +66,7 @@ def test_it_is_ready_when_it_is_there_and_gone_afterwards(assets: Path, work: Pa
         ask(Target(url))
 
 
-def test_the_programs_are_told_of_each_other_and_of_nobody_else(assets: Path, work: Path):
+def test_programs_are_given_addresses_and_folders_of_their_own(assets: Path, work: Path):
     with ControlPlane.start(assets, work):
         etcd, api_server = (json.loads((assets / f"{name}.flags").read_text()) for name in ("etcd", "kube-apiserver"))
 
@@ -117,7 +117,7 @@ def test_the_api_server_comes_back_where_it_was(assets: Path, work: Path):
 
 
 @pytest.mark.parametrize("name", ["etcd", "kube-apiserver"])
-def test_a_program_that_ends_leaves_its_last_words_and_nobody_behind(name: str, assets: Path, work: Path):
+def test_program_that_ends_early_is_reported_with_its_last_words(name: str, assets: Path, work: Path):
     (assets / f"{name}.exit").write_text("3")
 
     words = f"{name} has ended with exit code 3 before it was ready:\nfirst words\nlast words"
@@ -149,7 +149,7 @@ def test_a_program_that_is_missing_is_named(name: str, assets: Path, work: Path)
     assert len(journal(assets)) % 2 == 0
 
 
-def test_a_test_that_fails_leaves_nobody_behind(assets: Path, work: Path):
+def test_failing_test_leaves_no_program_behind(assets: Path, work: Path):
     with pytest.raises(KeyError), ControlPlane.start(assets, work):
         raise KeyError("of the test")
 

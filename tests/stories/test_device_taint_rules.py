@@ -95,7 +95,7 @@ async def test_rules_taint_devices_that_are_published_later_beside_taints_of_the
 
 
 @story
-async def test_a_taint_of_a_rule_can_be_tolerated_and_a_mere_note_keeps_nobody_away() -> None:
+async def test_device_taint_without_effect_keeps_no_pod_away() -> None:
     async with a_scene(
         node("n"),
         device_class(),

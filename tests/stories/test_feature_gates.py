@@ -85,7 +85,7 @@ async def test_a_victim_that_cannot_be_deleted_fails_a_synchronous_preemption() 
 
 
 @story
-async def test_a_synchronous_preemption_takes_back_lower_nominations_and_tells_nobody_twice() -> None:
+async def test_synchronous_preemption_clears_lower_nominations_and_deletes_each_victim_once() -> None:
     """
     TestPrepareCandidate: a victim that is leaving already is skipped.
     """
@@ -211,7 +211,7 @@ UNTOLERATED = (
 
 
 @story
-async def test_a_taint_that_grows_far_enough_lets_in_who_waited() -> None:
+async def test_pod_is_admitted_once_the_value_of_the_taint_is_tolerated() -> None:
     """
     TestTaintTolerationGtLtIntegration: a change of the node's taint requeues the pod, and only one that helps.
     """

@@ -157,7 +157,7 @@ async def test_a_promise_is_overwritten_by_that_of_a_better_node() -> None:
 
 @pytest.mark.anywhere
 @story
-async def test_a_promise_that_fits_nowhere_is_taken_back_and_keeps_nobody_out() -> None:
+async def test_nomination_that_cannot_fit_is_cleared_and_blocks_no_pod() -> None:
     """TestPreemptionAndNominatedNodeNameScenarios, NNN is ignored on pod that cannot fit on the node."""
     async with a_scene(node("n", "4")) as scene:
         await scene.has(pod("too-big", "5", schedulingGates=[{"name": "wait"}]))
@@ -261,7 +261,7 @@ def _labelled(found: Object) -> None:
 
 @pytest.mark.anywhere
 @story
-async def test_a_change_of_a_node_wakes_those_whom_it_may_help() -> None:
+async def test_change_of_a_node_requeues_only_pods_that_it_may_help() -> None:
     """TestUpdateNodeEvent: a label wakes who asked for it, lifting a cordon wakes who minded that, and nobody else is
     tried.
     """

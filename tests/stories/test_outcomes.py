@@ -277,7 +277,7 @@ async def test_a_pod_that_changed_while_it_was_tried_is_tried_as_it_is_now() -> 
 
 @pytest.mark.anywhere
 @story
-async def test_a_binding_that_somebody_else_has_made_is_no_reason_to_try_again() -> None:
+async def test_pod_bound_by_another_scheduler_is_not_tried_again() -> None:
     """TestDefaultBinder: the API server refuses a pod of the same name and another UID, or one that has a node."""
 
     async def slow(request: httpx.Request) -> None:

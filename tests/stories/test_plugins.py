@@ -246,7 +246,7 @@ async def test_a_pod_that_waits_goes_on_once_it_is_allowed_to() -> None:
 
 @pytest.mark.anywhere
 @story
-async def test_all_who_hold_a_pod_must_let_go_of_it() -> None:
+async def test_pod_is_bound_once_all_permit_plugins_allow_it() -> None:
     """TestMultiplePermitPlugins."""
     async with a_scene(node("n"), plugins=[holding("p", 60, "First"), holding("p", 60, "Second")]) as scene:
         await scene.has(pod("p"))
@@ -263,7 +263,7 @@ async def test_all_who_hold_a_pod_must_let_go_of_it() -> None:
 
 @pytest.mark.anywhere
 @story
-async def test_a_scheduler_that_ends_waits_for_nobody_who_is_held() -> None:
+async def test_stopping_scheduler_does_not_wait_for_held_pods() -> None:
     """TestPermitPluginsCancelled: the story ends, fifteen minutes early."""
     async with a_scene(node("n"), plugins=[holding("p", 3600)]) as scene:
         await scene.has(pod("p"))

@@ -124,7 +124,7 @@ async def test_a_pod_that_does_not_preempt_waits() -> None:
 
 @pytest.mark.anywhere
 @story
-async def test_without_the_plugin_nobody_goes() -> None:
+async def test_no_pod_is_evicted_without_the_preemption_plugin() -> None:
     """TestDisablePreemption."""
     async with a_scene(node("n"), without=("DefaultPreemption",)) as scene:
         await scene.has(pod("low", "1500m", "low"))
@@ -181,7 +181,7 @@ def budget(name: str, minimum: int, **labels: str) -> Object:
 
 @pytest.mark.over_a_socket
 @story
-async def test_pods_go_whom_no_budget_protects() -> None:
+async def test_victims_without_a_budget_are_evicted_first() -> None:
     """TestPDBInPreemption, a non-PDB violating pod is preempted despite its higher priority."""
     async with a_scene(node("n")) as scene:
         scene.api.create(POD_DISRUPTION_BUDGETS, "default", budget("kept", 2, app="kept"))

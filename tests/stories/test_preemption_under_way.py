@@ -264,7 +264,7 @@ async def test_the_room_of_a_victim_is_free_once_what_was_kept_for_it_was_given_
 
 @pytest.mark.anywhere
 @story
-async def test_a_preemptor_that_goes_meanwhile_costs_nobody_else_his_place() -> None:
+async def test_deleted_preemptor_evicts_no_pod() -> None:
     """Deleted before the promise to it was written: nobody goes for a pod that is gone."""
 
     def slow(request: httpx.Request) -> Any:

@@ -413,7 +413,7 @@ async def test_late_refusal_waits_for_an_event_and_late_error_is_retried_without
 
 @pytest.mark.anywhere
 @story
-async def test_the_room_of_who_was_refused_while_it_waited_is_free_for_others() -> None:
+async def test_room_of_a_pod_rejected_at_permit_is_free_for_others() -> None:
     """TestReScheduling, Permit rejects after a while. The end of the promise alone would be no news to a pod of higher
     priority.
     """

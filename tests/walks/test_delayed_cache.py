@@ -49,7 +49,7 @@ def test_new_leader_with_a_delayed_cache_knows_the_cluster_before_it_decides() -
     story(tell)
 
 
-def test_otherwise_whoever_stands_by_is_ready_to_take_over() -> None:
+def test_standby_without_a_delayed_cache_is_ready_to_take_over() -> None:
     async def tell() -> None:
         async with replicas(node("a")) as (_, first, second):
             await asyncio.sleep(5)

@@ -244,7 +244,7 @@ def test_an_extender_may_spare_a_node() -> None:
     told(extenders(an_extender("one", preempt_verb="preempt")), memory, [*nodes, HIGH], tell)
 
 
-def test_a_preemption_that_an_extender_fails_comes_to_nothing_and_nobody_goes() -> None:
+def test_preemption_that_an_extender_fails_evicts_no_pod() -> None:
     memory = InMemory(one_preempt=lambda _: {"NodeNameToMetaVictims": {"a": None}})
 
     async def tell(cluster: ObjectRegistry) -> None:

@@ -86,7 +86,7 @@ def test_a_pod_says_its_name_its_priority_and_its_size() -> None:
     assert pod_tip(standing("a", 1500, 10, 2**30), Priorities.of([10])) == "shop/a\npriority 10\n1.5 cpu · 1 GiB"
 
 
-def test_a_hidden_pod_is_somebody_elses() -> None:
+def test_hidden_pod_is_described_as_that_of_another_namespace() -> None:
     hidden = standing("a", 1500)
 
     assert pod_tip(type(hidden)(pod=HIDDEN, cpu=1500), Priorities.of([7])).startswith(

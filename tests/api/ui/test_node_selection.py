@@ -38,7 +38,7 @@ def names(nodes: tuple[NodeOnMap, ...]) -> list[str]:
         pytest.param("n1 pool=gpu", [], id="all words"),
     ],
 )
-def test_the_filter(words: str, found: list[str]) -> None:
+def test_words_of_the_filter_select_nodes(words: str, found: list[str]) -> None:
     assert names(chosen(NODES, words)) == found
 
 

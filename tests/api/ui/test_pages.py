@@ -156,7 +156,7 @@ def test_a_pods_page_has_the_whole_explanation() -> None:
     assert "★ pending" in page
 
 
-def test_in_a_large_cluster_the_map_tells_who_refuses_it_where() -> None:
+def test_map_of_a_large_cluster_counts_the_refusals_of_each_plugin() -> None:
     many = tuple(node(name=f"n{number}") for number in range(100))
     told = msgspec.structs.replace(EXPLANATION, preemption=None)
 
@@ -197,7 +197,7 @@ def test_a_pod_of_which_little_is_known_has_a_page_too() -> None:
     assert "Another scheduler takes care of it." in pages.pod_page(AROUND, bare, SHOWN, None, NOW)
 
 
-def test_history_tells_who_had_to_go_for_whom_and_why_there() -> None:
+def test_history_shows_preemptor_victims_and_violated_budgets() -> None:
     page = PAGES["history"]
 
     assert 'id="preemption-4"' in page

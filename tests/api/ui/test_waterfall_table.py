@@ -33,7 +33,7 @@ def test_a_single_node_of_thousands_is_seen() -> None:
     assert widths(row.bar, "stands") == [4]
 
 
-def test_plugins_that_refuse_nobody_are_named_but_not_drawn() -> None:
+def test_plugins_that_refuse_no_node_are_named_but_not_drawn() -> None:
     assert waterfall_table(EXPLANATION.waterfall, 4).silent == ("NodeName",)
 
 

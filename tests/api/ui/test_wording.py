@@ -73,7 +73,7 @@ def test_priorities_of_the_system_are_told_apart_by_what_is_above_its_base() -> 
     assert [priority_words(value) for value in (1000, -5, 2_000_001_000)] == ["1,000", "-5", "system +1,000"]
 
 
-def test_a_pod_that_is_not_shown_is_somebody_elses() -> None:
+def test_hidden_pod_is_worded_as_that_of_another_namespace() -> None:
     assert (pod_words(pod_name("web")), pod_words(HIDDEN)) == ("shop/web", SOMEBODY)
 
 

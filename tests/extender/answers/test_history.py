@@ -72,7 +72,7 @@ def test_refusals_of_extenders_are_the_last_step_of_the_waterfall() -> None:
     )  # fmt: skip
 
 
-def test_nodes_that_nobody_asked_about_are_no_step() -> None:
+def test_nodes_that_were_not_asked_about_are_no_step() -> None:
     rows = Rows.of(SNAPSHOT, np.array([1, 2]))
 
     (step,) = attempt_with(
@@ -82,7 +82,7 @@ def test_nodes_that_nobody_asked_about_are_no_step() -> None:
     assert (step.plugin, step.refused, step.left) == ("A", 1, 1)
 
 
-def test_the_picture_shows_who_refused_each_node_first() -> None:
+def test_picture_shows_the_first_plugin_that_refused_each_node() -> None:
     findings = refused_by(Refuses("A", {"a": NO, "b": NEVER}), Refuses("B", {"a": NO, "c": NO, "d": NO}))
 
     shown = attempt_with(findings).picture

@@ -93,7 +93,7 @@ def test_a_pod_that_has_got_its_place_is_being_bound() -> None:
         pytest.param(a_pod("p", "lots").nominated_node("a"), id="promised a node"),
     ],
 )
-def test_a_pod_that_cannot_be_read_is_told_of_as_often_as_somebody_asks(pod: PodBuilder) -> None:
+def test_unreadable_pod_is_reported_each_time(pod: PodBuilder) -> None:
     questions = about(A, pods=[pod])
 
     for _ in range(2):

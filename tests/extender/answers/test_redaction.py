@@ -46,7 +46,7 @@ def test_sentences_do_not_name_it_either() -> None:
     assert redacted(shown, {"shop"}) is shown
 
 
-def test_budgets_are_named_to_those_who_see_their_pods() -> None:
+def test_budget_is_named_only_to_callers_who_see_its_pods() -> None:
     """
     A budget may have the name of a pod.
     """

@@ -37,7 +37,7 @@ def reviewer(**may: bool) -> Scripted:
     return Scripted(review)
 
 
-def test_a_token_is_somebody_or_nobody():
+def test_token_review_returns_the_user_or_none():
     async def ask() -> tuple[User | None, User | None]:
         review = reviewing(reviewer())
         return await review.user("anna's"), await review.user("stolen")

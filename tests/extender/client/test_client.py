@@ -51,7 +51,7 @@ def failure_of(server: Scripted, act: Callable[[Client], Awaitable[object]], **m
 # What is sent
 
 
-def test_a_get_asks_for_json_may_be_compressed_and_says_who_asks():
+def test_get_accepts_compressed_json_and_sends_credentials_and_user_agent():
     server = Scripted()
 
     body = with_client(
@@ -254,7 +254,7 @@ def test_a_login_page_is_no_success_for_a_write_either():
     assert error.may_have_happened
 
 
-def test_text_is_an_answer_for_those_who_ask_for_text():
+def test_text_is_an_answer_when_it_was_accepted():
     server = Scripted(httpx.Response(200, headers={"content-type": "text/plain"}, content=b"ok"))
 
     assert with_client(server, lambda client: client.request("GET", "/readyz", accept="text/plain")) == b"ok"
@@ -448,7 +448,7 @@ def test_many_refused_at_once_renew_once():
     assert credentials.number == 1
 
 
-def test_no_secret_shows(caplog: pytest.LogCaptureFixture):
+def test_secrets_are_not_shown(caplog: pytest.LogCaptureFixture):
     caplog.set_level(logging.DEBUG)
     target = Target("https://k8s.example", credentials=token("canary"), proxy="http://me:canary@proxy.example")
     errors_seen = [

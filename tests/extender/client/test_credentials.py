@@ -103,7 +103,7 @@ def test_a_token_that_can_not_be_used_says_so_in_one_line(content: bytes | None,
     assert "can" + "ary" not in str(caught.value)
 
 
-def test_no_secret_shows(file: Path):
+def test_secrets_are_not_shown(file: Path):
     file.write_text("canary")
     from_file = TokenFile(file)
     authorization(from_file)

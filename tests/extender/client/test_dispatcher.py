@@ -88,7 +88,7 @@ def test_submitted_call_is_performed_in_the_background() -> None:
     assert server.get("pods", "p")["status"]["nominatedNodeName"] == "n1"
 
 
-def test_a_failure_in_the_background_is_logged_and_harms_nobody(caplog: pytest.LogCaptureFixture) -> None:
+def test_failed_background_call_is_logged_and_returns_none(caplog: pytest.LogCaptureFixture) -> None:
     server = Server()
     pod = pod_on(server)
     server.delete_pod()

@@ -120,7 +120,9 @@ def test_the_error_event_of_a_watch_is_told_by_its_status():
     ],
 )
 @pytest.mark.parametrize("body", [b"", b"404 page not found\n", b"<html>", b'{"kind":"Pod"}', b'{"kind":7}', b"\xff"])
-def test_without_a_status_nobody_speaks_for_an_object(code: int, kind: type[errors.ApiError], body: bytes):
+def test_error_without_a_status_object_says_nothing_about_the_object(
+    code: int, kind: type[errors.ApiError], body: bytes
+):
     assert type(errors.from_response(ASKED, code, body)) is kind
 
 

@@ -33,7 +33,7 @@ def recorded(server: Server) -> list[dict[str, Any]]:
     return [stored for stored in server.all("events") if stored["reason"] in ("FailedScheduling", "Scheduled")]
 
 
-def test_an_event_says_who_did_what_to_whom() -> None:
+def test_event_names_reporter_action_reason_and_object() -> None:
     server = Server()
 
     record(server, event())
@@ -107,7 +107,7 @@ def test_a_series_whose_event_has_expired_goes_on_in_a_new_one() -> None:
     assert shown["series"]["count"] == 2
 
 
-def test_while_nobody_answers_it_is_tried_again() -> None:
+def test_event_is_retried_while_the_server_refuses_connections() -> None:
     server = Server(Fault(refused(), verb="create", resource="events", times=3))
 
     record(server, event())

@@ -79,7 +79,7 @@ def test_it_runs_once_as_long_as_its_credentials_hold(plugin: Callable[..., Exec
     assert asyncio.run(ask()) == ["Bearer 0", "Bearer 0", "Bearer 1"]
 
 
-def test_it_runs_once_for_all_who_wait(plugin: Callable[..., ExecPlugin]):
+def test_plugin_runs_once_for_all_waiting_requests(plugin: Callable[..., ExecPlugin]):
     made = plugin(says(token="RUN"))
 
     async def ask() -> set[str | None]:
@@ -88,7 +88,7 @@ def test_it_runs_once_for_all_who_wait(plugin: Callable[..., ExecPlugin]):
     assert asyncio.run(ask()) == {"Bearer 0"}
 
 
-def test_it_runs_again_when_its_credentials_were_refused_but_once_for_all_who_were(plugin: Callable[..., ExecPlugin]):
+def test_plugin_runs_again_once_for_all_refused_requests(plugin: Callable[..., ExecPlugin]):
     made = plugin(says(token="RUN"))
 
     async def refuse() -> list[str | None]:
@@ -140,7 +140,7 @@ def test_a_program_that_is_not_there_tells_how_to_get_it():
         identity(ExecPlugin(ExecPluginConfig(V1, "no-such-plugin-here", install_hint="brew install it")))
 
 
-def test_it_does_not_outlive_whoever_waits_for_it(tmp_path: Path):
+def test_plugin_is_killed_when_its_request_is_cancelled(tmp_path: Path):
     async def give_up() -> int:
         script = (
             f"import os, time; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); print(flush=True); "
@@ -159,7 +159,7 @@ def test_it_does_not_outlive_whoever_waits_for_it(tmp_path: Path):
     assert not Path(f"/proc/{pid}").exists()
 
 
-def test_no_secret_shows(plugin: Callable[..., ExecPlugin]):
+def test_secrets_are_not_shown(plugin: Callable[..., ExecPlugin]):
     made = plugin(says(token="canary"))
     said = identity(made)
 

@@ -73,7 +73,7 @@ def test_second_write_is_fenced_once_the_lease_is_over(write: Callable[[Client],
     assert (str(error), error.may_have_happened, len(server.asked)) == ("the lease is over", False, 1)
 
 
-def test_reading_goes_on() -> None:
+def test_fence_does_not_stop_reading() -> None:
     server = Scripted()
 
     async def act(client: Client) -> None:

@@ -383,7 +383,7 @@ def test_timed_out_request_releases_its_connection():
     assert run(ask()) == 200
 
 
-def test_a_server_that_hangs_up_at_once_keeps_nobody_waiting():
+def test_request_fails_at_once_when_the_server_hangs_up():
     async def ask() -> None:
         async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             writer.transport.abort()
@@ -496,7 +496,7 @@ def test_when_no_address_answers_nothing_was_sent():
     assert "k8s.example:80" in run(ask()).message
 
 
-def test_a_name_that_nobody_knows_is_an_error_of_ours():
+def test_unknown_host_name_is_unreachable():
     async def ask() -> errors.ApiError:
         async def resolve(*_: object, **__: object) -> list[Any]:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")

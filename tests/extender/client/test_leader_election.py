@@ -71,7 +71,7 @@ def test_one_that_gives_the_lease_back_is_replaced_at_once() -> None:
     story(tell)
 
 
-def test_a_lease_whose_last_renewal_nobody_waited_for_is_given_back_too() -> None:
+def test_lease_with_an_unanswered_renewal_is_released() -> None:
     async def tell(server: Server) -> None:
         first = Replica("first", server, Fault(commit_then(black_hole()), verb="update", skip=3)).start()
         await asyncio.sleep(9)
@@ -285,7 +285,7 @@ def test_a_lease_that_lasts_longer_than_ours_is_respected() -> None:
         "\xff",
     ],
 )
-def test_a_lease_that_cannot_be_read_is_nobodys_yet(body: str) -> None:
+def test_unreadable_lease_is_not_acquired(body: str) -> None:
     async def tell(server: Server) -> None:
         fault = Fault(answer(body.encode("latin-1")), verb="get", times=5)
         first = Replica("first", server, fault).start()

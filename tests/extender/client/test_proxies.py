@@ -51,7 +51,7 @@ def test_the_environment_names_a_proxy_by_scheme_and_none_for_this_machine(
         ("https://k8s.example", "", False),
     ],
 )
-def test_no_proxy_names_those_to_whom_the_way_is_direct(server: str, exceptions: str, is_direct: bool):
+def test_no_proxy_lists_the_hosts_that_are_reached_directly(server: str, exceptions: str, is_direct: bool):
     found = environment_proxy(server, {"HTTPS_PROXY": PROXY, "NO_PROXY": exceptions})
 
     assert (found is None) == is_direct

@@ -75,6 +75,6 @@ def test_cancelled_wait_returns_its_turn():
 
 
 @pytest.mark.parametrize(("qps", "burst"), [(0, 1), (-1, 1), (1, 0)])
-def test_a_limit_that_lets_nobody_through_is_refused(qps: float, burst: int):
+def test_limit_of_zero_or_less_is_refused(qps: float, burst: int):
     with pytest.raises(ValueError, match="positive"):
         RateLimit(qps, burst)

@@ -125,7 +125,7 @@ def test_failing_listener_is_counted_and_hears_of_the_next_change() -> None:
     assert sorted(name for _, name in reflector.objects) == ["a", "b", "c"]
 
 
-def test_an_empty_list_is_told_by_nobody_and_yet_known() -> None:
+def test_empty_list_syncs_the_reflector_without_changes() -> None:
     told: list[list[str]] = []
 
     async def story(reflector: Reflector[Pod]) -> None:

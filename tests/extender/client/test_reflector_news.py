@@ -77,7 +77,7 @@ def test_event_that_is_sent_three_times_is_delivered_once(streams: bool) -> None
         pytest.param(watches.event_of("x", "DELETED"), 1, ["+x", "~x", "~x", "+y", "-x"], id="the end after others"),
     ],
 )
-def test_events_out_of_order_lead_to_the_right_end_and_raise_nobody_from_the_dead(
+def test_events_out_of_order_lead_to_the_right_end_and_revive_no_deleted_object(
     late: watches.Which, distance: int, told: list[str]
 ) -> None:
     """
@@ -164,7 +164,7 @@ def test_a_watch_that_tells_of_the_past_changes_nothing() -> None:
 
 
 @both_ways
-def test_the_same_name_after_a_gap_is_another_object(streams: bool) -> None:
+def test_recreated_object_of_the_same_name_is_another_object(streams: bool) -> None:
     """
     Deleted and created again while nobody watched.
     """

@@ -128,7 +128,7 @@ WAYS_TO_SAY_WHO_ONE_IS = [
         pytest.param("https://k8s.example:6443", "http://k8s.example:8080", id="server on the command line"),
     ],
 )
-def test_over_plain_http_nobody_reads_who_the_caller_is(
+def test_credentials_of_a_kubeconfig_are_not_sent_over_http(
     user: dict[str, object], in_the_file: str, in_its_place: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
     """
@@ -143,7 +143,7 @@ def test_over_plain_http_nobody_reads_who_the_caller_is(
 
 
 @pytest.mark.parametrize("user", WAYS_TO_SAY_WHO_ONE_IS)
-def test_over_tls_the_server_is_told_who_the_caller_is(
+def test_credentials_of_a_kubeconfig_are_sent_over_tls(
     user: dict[str, object], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
     target = find_target({}, file=write(tmp_path / "f", "http://k8s.example", user), server="https://k8s.example")

@@ -237,7 +237,7 @@ def test_certificates_that_stay_the_same_cost_no_connections(
     assert run(wait()) == 1
 
 
-def test_connections_with_the_old_certificate_end_when_nobody_uses_them(
+def test_idle_connections_with_the_old_certificate_are_closed(
     authority: Authority, server_files: CertificateFiles, rotating: tuple[Tls, Callable[[str], None]]
 ):
     tls, put = rotating
@@ -351,7 +351,7 @@ def test_certificates_that_can_not_be_used_say_so_in_one_line(
     assert "\n" not in str(caught.value)
 
 
-def test_no_key_shows(authority: Authority):
+def test_private_key_is_not_shown(authority: Authority):
     certificate, key = authority.sign("scheduler")
     secret = key.read_bytes()
     pair = KeyPair(certificate.read_bytes(), secret)

@@ -178,7 +178,9 @@ def test_a_bound_pod_takes_its_room_before_the_watch_shows_it() -> None:
         ),
     ],
 )
-def test_a_node_that_became_full_after_the_filter_gets_nobody(asked: PodBuilder, came: PodBuilder, lacks: str) -> None:
+def test_binding_is_refused_when_the_node_became_full_after_the_filter(
+    asked: PodBuilder, came: PodBuilder, lacks: str
+) -> None:
     """
     The caller hears that it was not bound, and tries it again.
     """

@@ -245,7 +245,7 @@ def test_the_callers_victims_are_kept_when_they_suffice() -> None:
 
 
 @pytest.mark.parametrize("named", ["a", "b"])
-def test_and_they_alone_when_others_would_do_as_well(named: str) -> None:
+def test_named_victims_are_kept_when_others_would_do_as_well(named: str) -> None:
     """
     The caller may know why it has to be these.
     """
@@ -272,7 +272,7 @@ def test_a_node_that_needs_no_victims_is_left_out() -> None:
     assert chosen(make_snapshot(node("n", cpu=9), pods=[pod("a"), pod("b")]), {"n": ["a"]}) == {}
 
 
-def test_a_profile_that_does_not_preempt_spares_nobody() -> None:
+def test_profile_without_preemption_spares_no_victim() -> None:
     """
     Its plugins are one's own, beside those of kube-scheduler: they cannot tell whether the pod fits, and drop nodes or
     add victims only.

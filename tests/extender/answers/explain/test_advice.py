@@ -29,7 +29,7 @@ FREE, WANTED = "example.com/free-licenses", "example.com/licenses"
 @pytest.mark.parametrize(
     ("resource", "short", "word"), [("pods", "1", "pod"), ("pods", "2", "pods"), ("cpu", "1", "cpu")]
 )
-def test_one_pod_is_one(resource: str, short: str, word: str) -> None:
+def test_noun_of_a_lack_is_singular_for_one(resource: str, short: str, word: str) -> None:
     assert noun(Lack(resource=resource, asks=short, free="0", short=short)) == word
 
 

@@ -346,7 +346,7 @@ def test_a_pod_that_may_not_preempt_is_told_what_it_could_do() -> None:
         pytest.param([CRITICAL], "", 0, id="which no user may be"),
     ],
 )
-def test_a_priority_at_which_somebody_could_be_preempted(priorities: list[int], text: str, opens: int) -> None:
+def test_priority_at_which_preemption_would_help_is_suggested(priorities: list[int], text: str, opens: int) -> None:
     running = [
         make_pod(f"p{at}").node(f"n{at}").req(cpu=4).priority(priority) for at, priority in enumerate(priorities)
     ]
@@ -446,7 +446,7 @@ def test_volumes_are_named_with_their_claims() -> None:
         ),
     ],
 )
-def test_claims_that_nobody_has_created_are_to_be_created(claims: list[str], text: str) -> None:
+def test_creating_missing_volume_claims_is_suggested(claims: list[str], text: str) -> None:
     pod = WEB
     for claim in claims:
         pod = pod.claim(claim)
@@ -469,7 +469,7 @@ def test_resource_claims() -> None:
     ]
 
 
-def test_resource_claims_that_nobody_has_created_are_to_be_created() -> None:
+def test_creating_missing_resource_claims_is_suggested() -> None:
     pod = with_resource_claims(
         *(PodResourceClaim(name=name, resource_claim_name=f"the-{name}") for name in ("gpu", "nic"))
     )

@@ -56,7 +56,7 @@ def answered(snapshot: Snapshot, pod: Pod, limit: int = 20) -> PreemptionAnswer:
     return preemption_answer(outcome_of(snapshot, pod), snapshot, pod, 0.0, limit)
 
 
-def test_a_victim_is_told_with_who_made_it_and_when_it_started() -> None:
+def test_victim_is_described_with_its_owner_and_start_time() -> None:
     owner = OwnerReference(kind="ReplicaSet", name="web-5d", uid="u", controller=True)
     made = running("web-1", "a", priority=7).obj()
     made = replaced(

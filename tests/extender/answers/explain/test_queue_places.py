@@ -135,7 +135,7 @@ def test_the_time_for_which_a_pod_waits_goes_on_over_its_attempts() -> None:
     assert (told.attempts, told.since) == (4, AT_FIRST)
 
 
-def test_a_refused_pod_says_who_refused_it_and_what_it_waits_for() -> None:
+def test_place_of_a_refused_pod_names_refusing_plugins_and_waking_events() -> None:
     clocked = ClockedQueue()
     clocked.refused(a_pod("refused"), "Taints", "Fit")
 
@@ -151,7 +151,7 @@ def test_a_refused_pod_says_who_refused_it_and_what_it_waits_for() -> None:
     )
 
 
-def test_a_pod_that_somebody_wants_to_hear_more_about_waits_for_that_too() -> None:
+def test_place_of_a_pending_pod_includes_events_of_the_pending_plugin() -> None:
     clocked = ClockedQueue()
     clocked.refused(a_pod("refused"), "Fit", pending=("Gate",))
 
@@ -162,7 +162,7 @@ def test_a_pod_that_somebody_wants_to_hear_more_about_waits_for_that_too() -> No
     assert "UnschedulablePod/UpdatePodLabel" in {each.event for each in told.wakes_on}
 
 
-def test_a_gated_pod_says_by_whom() -> None:
+def test_place_of_a_gated_pod_names_the_gating_plugin() -> None:
     clocked = ClockedQueue(gate=open_gate_named)
     clocked.add(a_pod("gated").label(gate="closed"))
 
@@ -273,7 +273,7 @@ def test_without_a_queue_all_pods_without_a_node_are_told_of_the_most_important_
     assert all(item.position is None and item.since is None for item in told.items)
 
 
-def test_so_is_a_long_list_of_them() -> None:
+def test_long_list_of_pods_without_a_queue_is_cut_and_counted() -> None:
     told = waiting.without_a_queue(a_pod(f"pod-{number:04}").obj() for number in range(5001))
 
     assert (len(told.items), told.counts) == (5000, {"pending": 5001})

@@ -290,7 +290,7 @@ def test_equal_questions_have_equal_answers() -> None:
 # Gain and cost.
 
 
-def test_the_answer_names_what_moves_lose_and_whom_preemption_would_evict() -> None:
+def test_answer_names_the_gpu_hours_that_moves_lose_and_the_victims_of_preemption_instead() -> None:
     def of_gpus(name: str, on: str, **more: str) -> Pod:
         made = owned(
             make_pod(name)

@@ -295,7 +295,7 @@ def test_preemption_is_found_by_its_victim() -> None:
     story(tell)
 
 
-def test_a_preemption_that_came_to_nothing_has_preempted_nobody() -> None:
+def test_failed_preemption_has_no_victims() -> None:
     async def tell() -> None:
         records = Records()
         scheduling = Scheduling(records)
@@ -327,7 +327,7 @@ def test_a_preemption_that_came_to_nothing_has_preempted_nobody() -> None:
         ),
     ],
 )
-def test_why_nobody_was_preempted_is_kept(pod: PodBuilder, may_preempt: bool, why: str) -> None:
+def test_reason_why_no_pod_was_preempted_is_kept(pod: PodBuilder, may_preempt: bool, why: str) -> None:
     async def tell() -> None:
         records = Records()
         scheduling = Scheduling(records)
@@ -385,7 +385,7 @@ class Broken(Reporter):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_decisions_are_the_same_whoever_listens(seed: int) -> None:
+def test_decisions_do_not_depend_on_the_reporter(seed: int) -> None:
     def decided_with(reporter: Reporter | None) -> list[object]:
         calls: list[object] = []
 

@@ -59,7 +59,7 @@ def test_the_oldest_attempt_goes_when_there_are_too_many() -> None:
     assert shelf.oldest == 3
 
 
-def test_a_pod_that_is_tried_often_pushes_nobody_out() -> None:
+def test_attempts_of_one_pod_displace_only_its_own() -> None:
     shelf = Shelf(LIMITS)
     shelf.put(attempt(number, "quiet") for number in (1, 2))
     shelf.put(attempt(number, "hot") for number in range(3, 50))
@@ -79,7 +79,7 @@ def test_details_go_before_the_attempt() -> None:
     ]  # fmt: skip
 
 
-def test_names_count_once_and_as_long_as_somebody_needs_them() -> None:
+def test_shared_names_count_once_while_any_details_use_them() -> None:
     shelf = Shelf(Limits())
     nodes = names(shelf, 100)
     empty = shelf.size

@@ -140,7 +140,7 @@ def test_a_promise_is_told_once() -> None:
     assert records.version == version
 
 
-def test_a_promise_on_a_node_that_nobody_asked_about_names_no_victims() -> None:
+def test_nomination_to_a_node_that_was_not_asked_about_has_no_victims() -> None:
     records = Records()
     asked = asked_to_preempt(records)
     asked.changed(ASKED.obj(), ASKED.nominated_node("c").obj())

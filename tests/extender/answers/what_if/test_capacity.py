@@ -187,11 +187,11 @@ def test_a_pod_that_is_there_already_is_asked_about_as_if_it_were_new() -> None:
         ),
     ],
 )
-def test_why_none_fits(pod: Pod, why: str) -> None:
+def test_capacity_says_why_no_pod_fits(pod: Pod, why: str) -> None:
     assert fitting(cluster_of([node("a", 4)]), pod) == Capacity(fits=0, by_node=(), stopped_by=why)
 
 
-def test_no_nodes_no_room() -> None:
+def test_cluster_without_nodes_has_no_capacity() -> None:
     assert fitting(cluster_of([]), make_pod().obj()).stopped_by == "no nodes available to schedule pods"
 
 

@@ -69,7 +69,7 @@ def test_a_gang_without_enough_pods_waits_for_them() -> None:
     }
 
 
-def test_without_the_gates_nobody_waits_for_others() -> None:
+def test_members_are_placed_one_by_one_without_the_gates() -> None:
     pods = [member(number) for number in range(3)]
     answer = ask(cluster(node("a", cpu=2)), *pods, gates={})
     assert sorted(places(answer).values()) == ["", "a", "a"]
@@ -113,7 +113,7 @@ def test_a_gang_leaves_protected_pods_alone(protect: str, evicts: set[str]) -> N
     assert {each.victim.pod.name for each in ask(about, HIGH, *gang, profiles=profile).evictions} == evicts
 
 
-def test_single_members_evict_nobody_unless_the_gang_fits_then() -> None:
+def test_single_members_evict_no_pod_unless_the_gang_fits_then() -> None:
     gates = {**GROUP_GATES, "WorkloadAwarePreemption": False}
     about = cluster(node("a", cpu=1), node("b", cpu=1), pods=(running("low-a", "a"), running("low-b", "b")))
     pods = [member(number, priorityClassName="high") for number in range(3)]
@@ -139,7 +139,7 @@ def test_a_gang_in_one_rack_says_which_rack_it_gets_or_which_is_nearest() -> Non
     assert f"2 of 3 pods fit in {RACK}=s (the gang needs 3)" in found.text
 
 
-def test_names_of_groups_are_hidden_from_those_who_may_not_see_their_namespace() -> None:
+def test_group_name_is_hidden_from_callers_who_may_not_see_its_namespace() -> None:
     answer = redacted(ask(cluster(node("a", cpu=1)), pod_group("train", 2), *map(member, range(2))), may_see=())
     assert (only_group(answer).namespace, only_group(answer).name) == ("", "")
     assert HIDDEN_GROUP in answer.summary

@@ -173,7 +173,7 @@ def test_a_claim_has_its_volume_where_that_is_made_at_once(mode: str, provisione
         pytest.param({"minAvailable": 5}, 0, id="more wanted than there are"),
     ],
 )
-def test_a_budget_that_nobody_has_looked_at_allows_what_its_pods_allow(spec: dict[str, Any], allowed: int) -> None:
+def test_new_budget_allows_as_many_disruptions_as_its_pods_permit(spec: dict[str, Any], allowed: int) -> None:
     pods = tuple(make_pod(f"db-{number}").label(app="db").node("n").obj() for number in range(3))
     about = cluster("n", pods=pods)
     written = {"selector": {"matchLabels": {"app": "db"}}, **spec}

@@ -450,7 +450,7 @@ def test_a_drain_waits_for_the_budgets_that_hold_it_up() -> None:
         (3, 4, "before 3 pods may leave (then 1 would land elsewhere, 2 would be unschedulable)."),
     ],
 )
-def test_a_drain_that_nobody_may_leave_evicts_nobody(num_pods: int, size: int, rest: str) -> None:
+def test_drain_waits_for_a_spent_budget_and_evicts_no_pod(num_pods: int, size: int, rest: str) -> None:
     pods = tuple(protected(f"p{number}", "n1") for number in range(num_pods))
 
     answer = ask(cluster(node("n1", 8), node("n2", size - 1), pods=pods, pdbs=(budget(0),)), drain_nodes=["n1"])

@@ -234,7 +234,7 @@ def test_redirects_in_a_circle_end() -> None:
     assert len(served.requests) == 10
 
 
-def test_a_user_and_a_password_in_the_address_are_shown_to_the_extender_and_to_nobody_else() -> None:
+def test_password_in_the_address_is_sent_to_the_extender_and_masked_elsewhere() -> None:
     async def ask() -> tuple[list[str], str, Served]:
         async with serving(says_json({"NodeNames": ["a"]})) as served:
             address = served.address.replace("//", "//me:secret@")
@@ -374,7 +374,7 @@ def test_a_server_of_another_authority_is_not_trusted(authority: Authority, tmp_
 
 @needs_openssl
 @pytest.mark.parametrize("inline", [True, False], ids=["data", "files"])
-def test_we_show_who_we_are(authority: Authority, inline: bool) -> None:
+def test_client_certificate_is_presented(authority: Authority, inline: bool) -> None:
     files, server = authority.sign("client"), server_side(authority, "IP:127.0.0.1", client_ca=authority.certificate)
     shown = (
         ExtenderTLSConfig(

@@ -87,7 +87,7 @@ async def test_an_ephemeral_volume_gets_its_claim() -> None:
 
 
 @story
-async def test_a_claim_of_that_name_that_is_somebody_elses_is_not_touched() -> None:
+async def test_foreign_claim_of_the_same_name_is_not_touched() -> None:
     volumes = [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": VOLUME}}}]
     async with moving() as registry:
         registry.create(PERSISTENT_VOLUME_CLAIMS, "default", {"metadata": {"name": "web-scratch"}, "spec": VOLUME})

@@ -135,7 +135,7 @@ def test_controller_that_was_overtaken_by_changes_reads_everything_again(caplog:
 
 
 @story
-async def test_others_have_their_turn_between_the_keys_of_a_controller() -> None:
+async def test_controller_yields_between_its_keys() -> None:
     async with moving() as registry:
         for number in range(20):
             registry.create(REPLICA_SETS, "default", workload(REPLICA_SETS, f"web-{number}", 1))

@@ -85,7 +85,7 @@ async def test_a_deleted_pod_is_terminating_for_a_second_at_most() -> None:
 
 
 @story
-async def test_a_deleted_pod_with_a_finalizer_is_left_to_whoever_put_it_there() -> None:
+async def test_deleted_pod_with_a_finalizer_stays_until_it_is_removed() -> None:
     async with moving() as registry:
         add_node(registry, "a")
         add_pod(registry, "web", node="a", metadata={"finalizers": ["example.com/mine"]})
@@ -142,7 +142,7 @@ async def test_a_new_node_becomes_ready() -> None:
 
 
 @story
-async def test_a_node_that_somebody_calls_not_ready_stays_so_and_starts_nothing() -> None:
+async def test_node_that_was_marked_not_ready_stays_so_and_starts_no_pod() -> None:
     async with moving() as registry:
         add_node(registry, "a")
         await settle()

@@ -74,7 +74,7 @@ async def test_a_finalizer_that_a_scheduler_has_just_put_there_stays() -> None:
 
 
 @story
-async def test_a_deleted_claim_goes_when_nobody_uses_it() -> None:
+async def test_deleted_claim_goes_once_it_is_unused() -> None:
     async with moving() as registry:
         add_claim(registry)
         allocate(registry, user(registry, "x"))

@@ -124,7 +124,9 @@ async def test_pods_stay_five_minutes_on_a_node_that_does_not_answer() -> None:
         pytest.param([("", 40), ("a", None), ("b", 10)], 40, id="the first that covers a taint counts"),
     ],
 )
-def test_patience(tolerations: list[tuple[str, int | None]], seconds: int | None) -> None:
+def test_shortest_toleration_limits_how_long_a_pod_stays(
+    tolerations: list[tuple[str, int | None]], seconds: int | None
+) -> None:
     taints = [NodeTaint(key=key, effect="NoExecute") for key in ("a", "b")]
     using = [PatientToleration(key=key, operator="Exists", toleration_seconds=limit) for key, limit in tolerations]
 

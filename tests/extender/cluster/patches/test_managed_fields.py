@@ -198,7 +198,7 @@ def test_a_write_that_changes_nothing_keeps_the_time():
     assert entries_of(write(live, live, now=NOON + timedelta(hours=1))) == entries_of(live)
 
 
-def test_status_in_a_write_to_the_object_itself_makes_nobody_its_owner():
+def test_status_in_a_write_to_the_object_itself_changes_no_owner():
     live = write(None, pod())
 
     assert entries_of(write(live, {**live, "status": {"phase": "Failed"}}, manager="other")) == entries_of(live)

@@ -149,7 +149,7 @@ def test_several_conflicts_are_listed_by_manager():
     )
 
 
-def test_the_same_value_is_no_conflict_and_then_both_own_it():
+def test_applying_the_same_value_is_no_conflict_and_shares_ownership():
     live = updated(None, deployment(replicas=2))
 
     entries = applied(live, deployment(replicas=2))["metadata"]["managedFields"]
@@ -186,7 +186,7 @@ def test_lists_keep_what_others_put_there_where_it_was():
     assert names(obj) == ["x", "n", "b", "y", "a"]
 
 
-def test_an_object_that_nobody_kept_track_of_gets_an_owner():
+def test_untracked_object_gets_before_first_apply_as_owner():
     live, _ = api_types.read(api_resources.DEPLOYMENTS, deployment(replicas=2))
 
     status = refusal(lambda: applied(live, deployment(replicas=3)))

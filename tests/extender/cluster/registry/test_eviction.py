@@ -153,7 +153,7 @@ def test_budgets_of_others_do_not_count(selector: dict[str, Any]) -> None:
     assert evict(api)[0] == 201
 
 
-def test_a_pending_pod_disrupts_nobody() -> None:
+def test_evicting_a_pending_pod_needs_no_budget() -> None:
     api = make_api()
     add_pod(api, "a", labels={"app": "x"})
     budget(api)

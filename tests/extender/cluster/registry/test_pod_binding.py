@@ -150,7 +150,7 @@ def test_invalid_binding_is_refused(body: dict[str, Any], code: int, message: st
     assert "nodeName" not in read(api)["spec"]
 
 
-def test_a_dry_run_binds_nobody() -> None:
+def test_dry_run_binds_no_pod() -> None:
     api = make_api()
     add_pod(api, "a")
 

@@ -78,7 +78,7 @@ def test_the_history_is_bounded() -> None:
     assert store.follow([PODS], 10).take() == [], "other kinds remember as long"
 
 
-def test_objects_that_come_and_go_without_anybody_listing_them_leave_nothing() -> None:
+def test_objects_that_come_and_go_unlisted_leave_nothing_behind() -> None:
     store = ObjectStore(history=8)
 
     def come_and_go(times: int) -> int:

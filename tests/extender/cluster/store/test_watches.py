@@ -82,7 +82,7 @@ def test_object_that_enters_or_leaves_the_selection_is_added_or_deleted() -> Non
     assert last["resourceVersion"] == str(api.registry.store.resource_version), "under the version of the change"
 
 
-def test_binding_takes_a_pod_out_of_the_sight_of_those_who_look_for_unbound_ones() -> None:
+def test_binding_deletes_a_pod_from_a_watch_of_unbound_pods() -> None:
     api = make_api()
     add_pod(api, "a")
     body = {"metadata": {"name": "a"}, "target": {"name": "n"}}

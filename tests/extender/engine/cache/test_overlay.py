@@ -79,7 +79,7 @@ def test_a_request_leaves_no_trace_in_the_cluster() -> None:
     assert list(filled.cache.update_snapshot().nodes.index) == ["a", "b"]
 
 
-def test_the_same_nodes_make_no_new_generation() -> None:
+def test_equal_nodes_make_no_new_generation() -> None:
     over = overlay()
     nodes = [make_node("a").capacity(cpu=8).obj(), make_node("new").capacity(cpu=8).obj()]
     first = over.snapshot_with(nodes)

@@ -39,7 +39,7 @@ def test_a_status_is_the_answer_as_it_is() -> None:
     )
 
 
-def test_numbers_score() -> None:
+def test_function_that_returns_numbers_scores_nodes() -> None:
     snapshot = make_snapshot(UP, DOWN, pods=[make_pod("other").node("up").obj()])
 
     assert score_nodes(emptiest(), snapshot, make_pod("p").obj()) == {"up": 99, "down": 100}

@@ -28,7 +28,7 @@ def test_the_first_question_comes_after_the_first_pause() -> None:
     assert polled(ready_at=0, within=10) == (2, [2])
 
 
-def test_or_at_once() -> None:
+def test_polling_may_begin_at_once() -> None:
     assert polled(ready_at=0, within=10, at_once=True) == (0, [0])
 
 

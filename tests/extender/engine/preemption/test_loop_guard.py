@@ -100,7 +100,7 @@ def test_the_pauses_grow() -> None:
     assert [round(pause) for pause in pauses] == [1, 11, 21, 41, 81, 161, 321]
 
 
-def test_a_pod_that_is_paused_hears_why_and_by_whom() -> None:
+def test_paused_preemptor_is_told_why_and_by_which_pod() -> None:
     duel = Duel()
     for _ in range(2):
         assert duel.tried().candidate is not None
@@ -113,7 +113,7 @@ def test_a_pod_that_is_paused_hears_why_and_by_whom() -> None:
     assert duel.metrics() == (2, 1)
 
 
-def test_a_first_preemption_is_never_held_up_whoever_else_is_paused() -> None:
+def test_first_preemption_is_not_paused_by_that_of_another_pod() -> None:
     duel = Duel()
     for _ in range(3):
         duel.tried()

@@ -129,7 +129,9 @@ def test_victims_that_violate_a_budget_were_listed_first_before_v1_32(
 
 
 @each_rules("a", "a", "a", "b")
-def test_so_the_first_victim_was_taken_for_the_most_important_one(rules: fwk.PreemptionRules, expected: str) -> None:
+def test_first_victim_was_taken_for_the_most_important_one_in_older_releases(
+    rules: fwk.PreemptionRules, expected: str
+) -> None:
     """
     The example of upstream's change 128307.
     """

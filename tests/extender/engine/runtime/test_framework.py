@@ -112,7 +112,7 @@ def test_a_pre_filter_that_refuses_does_not_narrow() -> None:
 
 
 @pytest.mark.parametrize("last", [fwk.SUCCESS, NO, NEVER])
-def test_the_filter_of_a_plugin_that_skipped_does_not_run(last: fwk.Status) -> None:
+def test_filter_of_a_plugin_that_skipped_does_not_run(last: fwk.Status) -> None:
     """
     Also when a later PreFilter refuses: preemption filters, too.
     """
@@ -144,7 +144,7 @@ def test_rows_are_narrowed_plugin_by_plugin() -> None:
     assert (first.asked, second.asked, third.asked) == ([["a", "b", "c", "d"]], [["c", "d"]], [["d"]])
 
 
-def test_when_no_row_is_left_nobody_is_asked() -> None:
+def test_filter_is_not_called_when_no_row_is_left() -> None:
     after = Refuses("B")
     framework = make_framework(Refuses("A", {"a": NO}), after)
     snapshot = nodes("a")

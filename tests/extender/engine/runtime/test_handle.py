@@ -45,7 +45,7 @@ def test_an_event_is_recorded_in_the_name_of_the_profile() -> None:
     assert (event.reporting_controller, event.reason, event.regarding.name) == ("default-scheduler", "Waiting", "p")
 
 
-def test_without_an_api_server_events_are_for_nobody() -> None:
+def test_events_are_dropped_without_an_api_server() -> None:
     framework = make_framework()
 
     framework.record_event(make_pod("p").obj(), "Normal", "Waiting", "Scheduling", "for something")

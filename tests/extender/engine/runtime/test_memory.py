@@ -274,7 +274,7 @@ class OnlyNode(fwk.FilterPlugin):
         return fwk.reject(rows.unschedulable, "cordoned")
 
 
-def test_pods_do_not_matter_to_who_does_not_look_at_them() -> None:
+def test_placed_pod_does_not_invalidate_a_filter_that_reads_nodes_only() -> None:
     """
     Every pod that is placed changes a node; such a Filter is asked again only when the node itself has changed.
     """

@@ -59,7 +59,7 @@ def test_post_filters_are_tried_until_one_settles_it(says: list[fwk.Status], sta
         pytest.param([Tries("A", NO, "a"), Tries("B", BROKEN, "b")], None, id="an error nominates nobody"),
     ],
 )
-def test_the_nomination_is_that_of_whoever_had_the_last_word(plugins: list[Tries], nominated: str | None) -> None:
+def test_last_plugin_that_nominates_decides_the_nomination(plugins: list[Tries], nominated: str | None) -> None:
     assert post_filter(*plugins).nominated_node == nominated
 
 

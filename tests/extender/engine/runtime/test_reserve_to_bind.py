@@ -118,7 +118,7 @@ def test_reserve(says: Any, comes_of_it: fwk.Status) -> None:
     assert asked == (["X", "Y"] if says is OK else ["X"])
 
 
-def test_unreserve_is_for_all_the_last_first_and_one_that_raises_stops_nobody() -> None:
+def test_unreserve_runs_in_reverse_order_even_if_a_plugin_raises() -> None:
     asked: list[str] = []
 
     run_unreserve_plugins(cycle(X(OK, asked), Y(BROKEN, asked), Z(OK, asked)), POD, "n")
@@ -146,7 +146,7 @@ def test_permit(says: Any, comes_of_it: fwk.Status) -> None:
     assert asked == (["X", "Y"] if says is OK else ["X"])
 
 
-def test_all_who_want_the_pod_to_wait_hold_it_fifteen_minutes_at_most() -> None:
+def test_waiting_plugins_hold_the_pod_fifteen_minutes_at_most() -> None:
     holding = cycle(X(WAIT, seconds=10), Y(OK), Z(WAIT, seconds=10_000))
 
     status, timeouts = run_permit_plugins(holding, POD, "n")
@@ -257,7 +257,7 @@ def test_bind(says: Any, comes_of_it: fwk.Status) -> None:
     assert run(run_bind_plugins(cycle(X(says)), POD, "n")) == comes_of_it
 
 
-def test_only_who_skips_a_pod_leaves_it_to_the_next() -> None:
+def test_next_bind_plugin_runs_only_after_a_skip() -> None:
     asked: list[str] = []
 
     assert run(run_bind_plugins(cycle(X(SKIP, asked), Y(OK, asked), Z(OK, asked)), POD, "n")) == OK

@@ -12,7 +12,7 @@ from extender.values.concurrency.virtual_time import run
 POD = make_pod("held").node("n").obj()
 
 
-def test_a_pod_goes_on_once_all_who_hold_it_let_go() -> None:
+def test_waiting_pod_proceeds_once_all_plugins_allow_it() -> None:
     async def main() -> None:
         waiting = HeldPod(POD, {"First": 10.0, "Second": 10.0})
 
@@ -70,7 +70,7 @@ def test_the_first_whose_time_is_up_refuses_the_pod_in_gos_words(seconds: float,
     assert time == pytest.approx(seconds)
 
 
-def test_time_runs_before_anybody_waits() -> None:
+def test_timeout_of_a_waiting_pod_runs_before_it_is_awaited() -> None:
     async def main() -> fwk.Status:
         waiting = HeldPod(POD, {"First": 2.0})
         await asyncio.sleep(5)
@@ -119,7 +119,7 @@ def test_pods_are_known_by_uid_until_they_are_removed() -> None:
     run(main())
 
 
-def test_a_pod_that_is_gone_is_refused_by_nobody() -> None:
+def test_removed_pod_cannot_be_rejected() -> None:
     async def main() -> None:
         pods = WaitingPodsMap()
         assert not pods.reject(POD.uid)

@@ -46,7 +46,7 @@ def test_a_pod_without_a_node_is_queued() -> None:
     told(tell)
 
 
-def test_a_pod_with_a_node_takes_its_room_whoever_scheduled_it_and_wakes_those_whom_it_may_help() -> None:
+def test_pod_bound_by_another_scheduler_takes_its_room() -> None:
     def tell(stage: Stage) -> None:
         stage.told(None, P.scheduler_name("other").node("n"))
 
@@ -81,7 +81,7 @@ def test_a_finished_pod_is_gone() -> None:
     told(tell)
 
 
-def test_the_same_version_of_a_pod_is_no_news() -> None:
+def test_unchanged_version_of_a_pod_is_not_queued_again() -> None:
     """
     A pod that was tried meanwhile would be queued a second time.
     """
@@ -244,7 +244,7 @@ def test_another_pod_of_the_name_is_a_deletion_and_a_new_pod() -> None:
     told(tell)
 
 
-def test_a_promise_that_ends_wakes_those_who_had_to_respect_it_and_nobody_else() -> None:
+def test_ended_nomination_requeues_only_pods_that_had_to_respect_it() -> None:
     def tell(stage: Stage) -> None:
         promised = make_pod("promised").req(cpu="2").priority(5).nominated_node("n")
         below, above = BIG.name("below").uid("below").priority(5), BIG.name("above").uid("above").priority(6)
@@ -261,7 +261,7 @@ def test_a_promise_that_ends_wakes_those_who_had_to_respect_it_and_nobody_else()
     told(tell)
 
 
-def test_a_promised_pod_that_goes_wakes_those_who_had_to_respect_it() -> None:
+def test_deleted_nominated_pod_requeues_pods_that_had_to_respect_it() -> None:
     def tell(stage: Stage) -> None:
         promised = make_pod("promised").req(cpu="2").priority(5).nominated_node("n")
         stage.told(None, promised)

@@ -154,7 +154,7 @@ def test_a_lower_promise_that_cannot_be_taken_back_changes_nothing() -> None:
 
 @pytest.mark.parametrize("refusal", [fwk.CallNotFound("gone"), fwk.CallConflict("another pod")], ids=str)
 @pytest.mark.parametrize("call", [fwk.PatchPodStatus, fwk.DeletePod])
-def test_a_victim_that_is_gone_already_is_no_failure_and_nobody_is_told(
+def test_victim_that_is_already_gone_is_no_failure_and_records_no_event(
     call: type[Any], refusal: fwk.CallError
 ) -> None:
     told = Told()

@@ -503,7 +503,7 @@ def test_a_pod_that_pre_filter_refuses_fits_no_node(
     assert filter_.asked == []
 
 
-def test_nodes_that_pre_filter_left_out_say_by_whom() -> None:
+def test_nodes_left_out_by_pre_filter_name_the_plugins() -> None:
     narrowing = [Looks("B", fwk.SUCCESS, "a", "b"), Looks("A", fwk.SUCCESS, "b", "c")]
 
     error = why_not(make_framework(*narrowing, Refuses("Filter", {"b": NO})), nodes("a", "b", "c", "d"))

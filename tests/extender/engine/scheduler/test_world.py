@@ -21,7 +21,7 @@ def test_status_of_pre_bind_is_returned() -> None:
     assert run(main()) == fwk.unschedulable("no")
 
 
-def test_a_pod_that_is_called_off_says_by_whom_and_what_it_does_ends() -> None:
+def test_cancelled_pre_bind_ends_with_the_reason() -> None:
     async def main() -> tuple[fwk.Status, float, bool]:
         pods, work = PodsInPreBind(), asyncio.ensure_future(_after(600))
         asyncio.get_running_loop().call_later(2, pods.cancel, "p", "preempted by DefaultPreemption")

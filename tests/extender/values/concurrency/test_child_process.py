@@ -100,7 +100,7 @@ def test_an_exception_that_cannot_be_sent_is_told_in_words(monkeypatch: pytest.M
         asyncio.run(in_child(failing(Unpicklable("one", "two"))))
 
 
-def test_a_child_that_somebody_kills_is_said_to_have_ended() -> None:
+def test_killed_child_raises_child_ended_error() -> None:
     def work() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 

@@ -155,7 +155,7 @@ def test_a_gate_that_a_version_no_longer_has_is_unknown_there() -> None:
     assert "SchedulerQueueingHints" in FeatureGates.of({"SchedulerQueueingHints": True}, "1.36").on
 
 
-def test_a_gate_that_nobody_knows_is_not_asked_for() -> None:
+def test_asking_for_an_unknown_gate_raises() -> None:
     with pytest.raises(KeyError, match="is not registered in FeatureGates"):
         FeatureGates().enabled("Nope")
 

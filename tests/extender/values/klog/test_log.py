@@ -104,7 +104,7 @@ def test_dumps_keep_their_lines_each_behind_a_tab(text: Heard) -> None:
     assert text.text.endswith('] "Dump" nodes=<\n\tone\n\ttwo\n >\n')
 
 
-def test_an_exception_that_nobody_expected_brings_its_frames(text: Heard) -> None:
+def test_logged_exception_brings_its_frames(text: Heard) -> None:
     try:
         raise KeyError("x\ny")
     except KeyError as exc:

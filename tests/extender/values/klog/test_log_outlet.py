@@ -84,7 +84,7 @@ def test_a_line_longer_than_a_pipe_does_not_run_into_the_next_one() -> None:
     assert after.splitlines()[-1] == "next"
 
 
-def test_a_pipe_that_is_closed_takes_nothing_and_nobody_minds() -> None:
+def test_line_to_a_closed_pipe_is_dropped_without_an_error() -> None:
     with a_pipe() as pipe:
         os.close(pipe.reads)
         pipe.outlet.write_line("to nobody")
@@ -93,7 +93,7 @@ def test_a_pipe_that_is_closed_takes_nothing_and_nobody_minds() -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
-def test_a_disk_that_is_full_takes_nothing_and_nobody_minds() -> None:
+def test_lines_to_a_full_disk_are_dropped_without_an_error() -> None:
     full = os.open("/dev/full", os.O_WRONLY)
     outlet = Outlet(full)
     for _ in range(3):

@@ -116,7 +116,7 @@ def test_binding_what_is_bound_changes_nothing() -> None:
     assert bound_to(volume, make_claim("c")) is volume
 
 
-def test_volumes_are_grouped_by_who_may_look_for_them() -> None:
+def test_volumes_are_grouped_by_class_and_claim() -> None:
     assert volume_group(make_volume("pv")) == ("std", None)
     assert volume_group(make_volume("pv", claim="c")) == ("std", ("default", "c"))
 

@@ -23,7 +23,9 @@ from extender.values.workloads.deployments import Revision, rolled, scaled
         pytest.param({"type": "Recreate"}, 3, (0, 0), id="recreated at once"),
     ],
 )
-def test_fenceposts(strategy: dict[str, object], replicas: int, posts: tuple[int, int]) -> None:
+def test_fenceposts_bound_surge_and_unavailability(
+    strategy: dict[str, object], replicas: int, posts: tuple[int, int]
+) -> None:
     assert fenceposts({"replicas": replicas, "strategy": strategy}) == posts
 
 
