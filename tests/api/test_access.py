@@ -195,9 +195,9 @@ def test_a_service_that_may_not_ask_says_what_it_needs() -> None:
 @pytest.mark.parametrize(
     "said",
     [
-        pytest.param(httpx.ConnectError("connection refused"), id="nobody is there"),
+        pytest.param(httpx.ConnectError("connection refused"), id="connection refused"),
         pytest.param(httpx.ReadError("cut"), id="cut off"),
-        pytest.param(refusal(401, "Unauthorized"), id="who we are is not known any more"),
+        pytest.param(refusal(401, "Unauthorized"), id="own credentials are refused"),
         pytest.param(refusal(429, "TooManyRequests"), id="too many questions"),
         pytest.param(refusal(500, "InternalError"), id="broken"),
         pytest.param(refusal(503, "ServiceUnavailable"), id="not ready"),

@@ -98,7 +98,9 @@ def test_whatif_drains(about_the_example: Ask) -> None:
         pytest.param("why", {"pod": "shop/nobody"}, "there is no pod shop/nobody", id="no such pod"),
         pytest.param("whatif", {}, "nothing to try", id="nothing to try"),
         pytest.param("victims", {"manifests": "a: ["}, "yaml", id="no manifest"),
-        pytest.param("who_preempted", {"pod": "web-6"}, "only a Reprieve service remembers", id="nobody remembers"),
+        pytest.param(
+            "who_preempted", {"pod": "web-6"}, "only a Reprieve service remembers", id="only a service remembers"
+        ),
     ],
 )
 def test_unanswerable_tool_call_fails_with_the_reason(

@@ -331,7 +331,7 @@ def test_kubectl_finds_the_doctor(environment: Environment) -> None:
         pytest.param(
             "reprieve init gpu && cd gpu && sed -i 's/name: Gpu/name: Gpus/' scheduler-config.yaml && reprieve dev",
             '"Gpus" does not exist; did you mean Gpu?',
-            id="a name that nobody has",
+            id="an unknown name",
         ),
         pytest.param(
             "reprieve init gpu && cd gpu && echo 'import cuda' >> gpu.py && reprieve test",
@@ -351,7 +351,7 @@ def test_kubectl_finds_the_doctor(environment: Environment) -> None:
         pytest.param(
             "reprieve print-scheduler-config --url http://127.0.0.1:1",
             "bad: connection: takes connections",
-            id="nobody there",
+            id="connection refused",
         ),
     ],
 )

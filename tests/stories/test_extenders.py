@@ -111,8 +111,8 @@ NOWHERE = filtering(lambda *_: fwk.unschedulable("not here"))
             [an_extender("one", **FILTERS), an_extender("two", ignorable=True, **FILTERS)], [], {"a"},
             id="one that fails may be ignored",
         ),
-        pytest.param({"one_filter": ALL}, [an_extender("one", **FILTERS)], [], {"a", "b"}, id="nobody scores, both do"),
-        pytest.param({"one_filter": keeping("b")}, [an_extender("one", **FILTERS)], [], {"b"}, id="nobody scores, one does"),
+        pytest.param({"one_filter": ALL}, [an_extender("one", **FILTERS)], [], {"a", "b"}, id="no extender scores, both nodes pass"),
+        pytest.param({"one_filter": keeping("b")}, [an_extender("one", **FILTERS)], [], {"b"}, id="no extender scores, one node passes"),
     ],
 )  # fmt: skip
 @pytest.mark.anywhere

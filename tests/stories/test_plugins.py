@@ -121,7 +121,7 @@ def _binder(status: fwk.Status, name: str, asked: list[str]) -> type[fwk.Plugin]
     [
         pytest.param([fwk.SKIP, fwk.SUCCESS], ["First", "Second"], [BOUND], id="the second"),
         pytest.param([fwk.SUCCESS, fwk.SUCCESS], ["First"], [BOUND], id="the first"),
-        pytest.param([fwk.SKIP, fwk.SKIP], ["First", "Second"], [], id="nobody, without a word"),
+        pytest.param([fwk.SKIP, fwk.SKIP], ["First", "Second"], [], id="no plugin, without a message"),
         pytest.param(
             [fwk.error("broken"), fwk.SUCCESS],
             ["First"],

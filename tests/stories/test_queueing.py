@@ -164,7 +164,7 @@ ON_N = {"nodeName": "n"}
         pytest.param(
             [node("n"), pod("db", "100m", labels={"app": "db"})], pod("p", affinity=away_from(app="db")), "InterPodAffinity",
             gone("db"), True,
-            id="InterPodAffinity: the pod that it minds goes",
+            id="InterPodAffinity: the pod that it refuses goes",
         ),
         pytest.param(
             [node("n"), pod("db", "100m", labels={"app": "db"}), pod("web", "100m")],
@@ -174,7 +174,7 @@ ON_N = {"nodeName": "n"}
         pytest.param(
             [node("n"), pod("db", "100m", labels={"app": "db"}, affinity=away_from(app="p"))],
             pod("p", labels={"app": "p"}), "InterPodAffinity", gone("db"), True,
-            id="InterPodAffinity: the pod that minds it goes",
+            id="InterPodAffinity: the pod that refuses it goes",
         ),
         # PodTopologySpread
         pytest.param(

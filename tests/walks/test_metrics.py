@@ -122,7 +122,7 @@ NO_PREEMPTION = load(
 @pytest.mark.parametrize(
     ("configuration", "created", "attempts"),
     [
-        pytest.param(Configuration(), pod("big", "7"), 1, id="there is nobody to evict"),
+        pytest.param(Configuration(), pod("big", "7"), 1, id="there is no victim"),
         pytest.param(
             Configuration(),
             pod("claims", volumes=[CLAIM]),

@@ -67,7 +67,9 @@ def explained(questions: Questions, name: str) -> Explanation:
         pytest.param(a_pod("p").gate("later"), "Gated", "", id="held back"),
         pytest.param(a_pod("p").nominated_node("a"), "Nominated", "a", id="promised a node"),
         pytest.param(a_pod("p").node("a"), "Scheduled", "a", id="has a node"),
-        pytest.param(a_pod("p").node("a").scheduler_name("other"), "Scheduled", "a", id="has a node, whoever chose it"),
+        pytest.param(
+            a_pod("p").node("a").scheduler_name("other"), "Scheduled", "a", id="has a node, chosen by another scheduler"
+        ),
     ],
 )
 def test_a_pod_is_in_the_state_that_its_cluster_says(pod: PodBuilder, state: str, node: str) -> None:

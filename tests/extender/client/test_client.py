@@ -207,7 +207,7 @@ def test_a_gzip_bomb_is_given_up_at_the_cap():
     [
         pytest.param("gzip", b"this is not gzip", id="what claims to be gzip and is not"),
         pytest.param("gzip", gzip.compress(json.dumps(OK).encode())[:-9], id="half of it"),
-        pytest.param("br", b"\x0b\x02\x80{}\x03", id="an encoding that nobody asked for"),
+        pytest.param("br", b"\x0b\x02\x80{}\x03", id="an encoding that was not accepted"),
     ],
 )
 def test_answer_that_cannot_be_decompressed_is_refused(encoding: str, bytes_sent: bytes):

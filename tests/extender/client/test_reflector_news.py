@@ -263,7 +263,7 @@ def test_an_object_that_can_not_be_read_any_more_is_known_as_it_was(streams: boo
             b'{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"\xff"}}}\n', id="no UTF-8"
         ),
         pytest.param(b'{"type":"WHATEVER","object":{}}\n', id="no type of event"),
-        pytest.param(b'{"type":"DELETED","object":{}}\n', id="nobody is deleted"),
+        pytest.param(b'{"type":"DELETED","object":{}}\n', id="a deletion without an object"),
         pytest.param(b'{"type":"BOOKMARK","object":{}}\n', id="a bookmark nowhere"),
         pytest.param(b'{"type":"ERROR","object":[]}\n', id="an error that is none"),
         pytest.param(b'{"type":"ERROR","object":{"message":[]}}\n', id="an error that says nothing"),

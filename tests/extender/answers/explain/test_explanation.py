@@ -89,7 +89,7 @@ def test_a_pod_that_fits_is_shown_with_the_best_nodes() -> None:
     ("pod", "state", "of_node"),
     [
         pytest.param(make_pod(), "Pending", "", id="it waits"),
-        pytest.param(make_pod().gate("quota"), "Gated", "", id="somebody holds it back"),
+        pytest.param(make_pod().gate("quota"), "Gated", "", id="it is gated"),
         pytest.param(make_pod().nominated_node("a"), "Nominated", "a", id="room is being made for it"),
         pytest.param(make_pod().node("a"), "Scheduled", "a", id="it has a node"),
         pytest.param(make_pod().node("a").phase("Succeeded"), "Finished", "a", id="it is over"),

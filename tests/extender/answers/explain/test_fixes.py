@@ -412,7 +412,7 @@ def test_no_greater_priority_is_asked_for_where_preemption_works_already() -> No
             [on("1", "a").req(cpu=4)],
             WEB.req(cpu=4).spread(1, ZONE, app="web"),
             "",
-            id="who minds other nodes",
+            id="spread constraint on the zone",
         ),
     ],
 )

@@ -81,7 +81,7 @@ def test_a_plugin_is_named_once_whenever_it_refused() -> None:
         pytest.param(
             make_pod().req(cpu=4),
             "; no pod of lower priority is on a node where evictions could help.",
-            id="nobody is less important",
+            id="no pod is less important",
         ),
         pytest.param(make_pod().req(cpu=9).priority(5), "; no eviction would make room.", id="the node is too small"),
         pytest.param(

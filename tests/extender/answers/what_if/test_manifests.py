@@ -140,7 +140,7 @@ def test_a_claim_gets_the_default_class_of_the_cluster() -> None:
     [
         pytest.param("Immediate", "example.com/disks", True, id="made at once"),
         pytest.param("WaitForFirstConsumer", "example.com/disks", False, id="made for its pod"),
-        pytest.param("Immediate", "kubernetes.io/no-provisioner", False, id="made by nobody"),
+        pytest.param("Immediate", "kubernetes.io/no-provisioner", False, id="no provisioner"),
     ],
 )
 def test_a_claim_has_its_volume_where_that_is_made_at_once(mode: str, provisioner: str, volume: bool) -> None:

@@ -96,7 +96,7 @@ NO_ROOM = (
         pytest.param(
             {"pods": "app=nobody", "onNodes": "disk=ssd"},
             [("pods app=nobody: on nodes disk=ssd", "none is placed")],
-            id="nobody is anywhere",
+            id="no pods",
         ),
     ],
 )
@@ -110,16 +110,18 @@ def test_failed_expectations_are_reported(then: dict[str, Any], failed: list[tup
 @pytest.mark.parametrize(
     ("then", "failed"),
     [
-        pytest.param({"evicts": "app=batch", "noPreemptionOf": "priorityClass=prod"}, [], id="whom it may push out"),
+        pytest.param(
+            {"evicts": "app=batch", "noPreemptionOf": "priorityClass=prod"}, [], id="pods that may be evicted"
+        ),
         pytest.param(
             {"noPreemptionOf": "app=batch"},
             [("no preemption of pods app=batch", "1 evicted: default/batch-1 from node (preempted by default/shop-1)")],
-            id="whom it may not",
+            id="pods that may not be evicted",
         ),
         pytest.param(
             {"evicts": "priorityClass=prod"},
             [("evicts pods priorityClass=prod", "none is evicted")],
-            id="whom it does not",
+            id="pods that are not evicted",
         ),
         pytest.param({"pods": "app in (batch,other),namespace=default", "evicted": 1}, [], id="how many"),
         pytest.param(

@@ -31,7 +31,7 @@ def errors_of(*extenders: Extender) -> list[str]:
     [
         pytest.param({"url_prefix": "http://127.0.0.1:8888/extender"}, id="http"),
         pytest.param({"url_prefix": "http://[::1]:80/"}, id="IPv6"),
-        pytest.param({**TLS, "tls_config": INSECURE}, id="whoever answers, as was said"),
+        pytest.param({**TLS, "tls_config": INSECURE}, id="insecure, as configured"),
         pytest.param({"url_prefix": "http://e", "http_timeout": Duration.of(30)}, id="a long timeout"),
     ],
 )

@@ -163,7 +163,7 @@ def test_quality_of_service_and_observed_generations_are_not_forgotten():
         ),
         pytest.param(api_resources.REPLICA_SETS, {"metadata__annotations": {"a": "b"}}, 1, id="those of others do not"),
         pytest.param(api_resources.PODS, {"spec__activeDeadlineSeconds": 3}, 2, id="pods count, too"),
-        pytest.param(api_resources.PODS, {"metadata__generation": 9}, 1, id="nobody else counts"),
+        pytest.param(api_resources.PODS, {"metadata__generation": 9}, 1, id="a given generation does not count"),
     ],
 )
 def test_generations_count_changes_of_the_spec(resource, change, generation):

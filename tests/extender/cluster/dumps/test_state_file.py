@@ -50,7 +50,7 @@ def file_with(folder: Path, data: str | bytes) -> Path:
                     {"apiVersion": "v1", "kind": "PodList", "items": [{key: POD[key] for key in ("metadata", "spec")}]},
                 ]
             ),
-            id="lists of one kind, whose items name none",
+            id="lists of one kind with items without one",
         ),
     ],
 )

@@ -135,7 +135,7 @@ def test_items_need_something_to_tell_them_apart(kind, item, why):
         pytest.param("axby", "ba", "xbya", id="others stay behind what they stood behind, if that kept its place"),
         pytest.param("xb", "nb", "xnb", id="others in front stay in front"),
         pytest.param("ax", "na", "nax", id="others behind stay behind"),
-        pytest.param("bxa", "ab", "xab", id="what changed places holds nobody"),
+        pytest.param("bxa", "ab", "xab", id="a moved item holds no other"),
         pytest.param("", "ab", "ab", id="nothing there"),
         pytest.param("ab", "", "ab", id="nothing applied"),
     ],

@@ -213,7 +213,7 @@ def test_status_while_initializing(obj, ready, status):
     ("obj", "restarts"),
     [
         pytest.param(pod(), "0", id="none"),
-        pytest.param(pod(containerStatuses=[container(restarts=2)]), "2", id="nobody knows when"),
+        pytest.param(pod(containerStatuses=[container(restarts=2)]), "2", id="time of the restart is unknown"),
         pytest.param(
             pod(
                 containerStatuses=[

@@ -142,10 +142,10 @@ def test_a_percentage():
             "Pod",
             field(2, field(1, field(1, "v") + field(2, field(99, "x")))),
             {"spec": {"volumes": [{"name": "v"}]}},
-            id="a volume of a kind that nobody knows",
+            id="a volume of an unknown kind",
         ),
-        pytest.param("v1", "Namespace", field(99, "x") + field(98, 7), {}, id="fields that nobody knows"),
-        pytest.param("v1", "Unheard", field(1, "x"), {}, id="a kind that nobody knows"),
+        pytest.param("v1", "Namespace", field(99, "x") + field(98, 7), {}, id="unknown fields"),
+        pytest.param("v1", "Unheard", field(1, "x"), {}, id="unknown kind"),
         pytest.param(
             "apps/v1",
             "DeleteOptions",

@@ -211,15 +211,15 @@ def test_anti_affinity(pod: PodBuilder, fits: set[str]) -> None:
         pytest.param(
             DB.node("n1").pod_anti_affinity("host", app="web"), {"n2", "n3"}, id="it wants the host for itself"
         ),
-        pytest.param(DB.node("n1").pod_anti_affinity("region", app="cache"), ALL, id="it minds others"),
+        pytest.param(DB.node("n1").pod_anti_affinity("region", app="cache"), ALL, id="it refuses other pods"),
         pytest.param(DB.node("n1").pod_anti_affinity("rack", app="web"), ALL, id="its node has no such key"),
         pytest.param(
             DB.node("n1").namespace("other").pod_anti_affinity("region", app="web"),
             ALL,
-            id="it minds its own namespace's",
+            id="it refuses pods of its own namespace",
         ),
-        pytest.param(away(DB.node("n1"), term("region", LabelSelector())), {"n3"}, id="it minds everybody"),
-        pytest.param(away(DB.node("n1"), term("region", None)), ALL, id="it minds nobody"),
+        pytest.param(away(DB.node("n1"), term("region", LabelSelector())), {"n3"}, id="it refuses all pods"),
+        pytest.param(away(DB.node("n1"), term("region", None)), ALL, id="it refuses no pod"),
         pytest.param(
             away(
                 DB.node("n1"), term("host", selecting(("app", "NotIn", ["db"]))), term("region", selecting(app="cache"))
@@ -235,7 +235,7 @@ def test_anti_affinity(pod: PodBuilder, fits: set[str]) -> None:
         pytest.param(
             DB.node("n1").terminating().pod_anti_affinity("host", app="web"),
             {"n2", "n3"},
-            id="terminating, it still minds",
+            id="terminating, it still refuses",
         ),
     ],
 )
@@ -377,13 +377,13 @@ UNREADABLE = term("host", selecting(("app", "Near", [])))
 @pytest.mark.parametrize(
     ("pod", "running", "answer"),
     [
-        pytest.param(WEB, [], SKIP, id="nobody demands anything"),
-        pytest.param(WEB, [DB.node("n1").pod_anti_affinity("host", app="cache")], SKIP, id="nobody minds this pod"),
+        pytest.param(WEB, [], SKIP, id="no pod demands anything"),
+        pytest.param(WEB, [DB.node("n1").pod_anti_affinity("host", app="cache")], SKIP, id="no pod refuses this pod"),
         pytest.param(
             WEB,
             [DB.node("n1").pod_anti_affinity("rack", app="web")],
             SKIP,
-            id="who minds it is on a node without the key",
+            id="the refusing pod is on a node without the key",
         ),
         pytest.param(
             WEB,
@@ -392,7 +392,7 @@ UNREADABLE = term("host", selecting(("app", "Near", [])))
             id="affinity of pods that run demands nothing of it",
         ),
         pytest.param(WEB.preferred_pod_affinity(1, "host", app="db"), [], SKIP, id="wishes are no demands"),
-        pytest.param(WEB, [DB.node("n1").pod_anti_affinity("host", app="web")], SUCCESS, id="somebody minds this pod"),
+        pytest.param(WEB, [DB.node("n1").pod_anti_affinity("host", app="web")], SUCCESS, id="a pod refuses this pod"),
         pytest.param(WEB.pod_affinity("host", app="web"), [], SUCCESS, id="affinity"),
         pytest.param(WEB.pod_anti_affinity("host", app="web"), [], SUCCESS, id="anti-affinity"),
         pytest.param(
@@ -482,7 +482,7 @@ def test_pre_filter(pod: PodBuilder, running: list[PodBuilder], answer: Status) 
             ["n1"],
             [],
             ALL,
-            id="who minds it leaves",
+            id="the refusing pod leaves",
         ),
         pytest.param(
             WEB.pod_anti_affinity("rack", app="web"),
@@ -490,7 +490,7 @@ def test_pre_filter(pod: PodBuilder, running: list[PodBuilder], answer: Status) 
             [],
             [("n2", DB.pod_anti_affinity("host", app="web"))],
             {"n1", "n3"},
-            id="somebody comes who minds it",
+            id="a refusing pod comes",
         ),
     ],
 )

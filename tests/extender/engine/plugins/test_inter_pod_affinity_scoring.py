@@ -33,7 +33,7 @@ def scores(pod: PodBuilder, running: list[PodBuilder], args: InterPodAffinityArg
     ("pod", "running", "expected"),
     [
         pytest.param(WEB, [], SKIPPED, id="no wishes"),
-        pytest.param(WEB, [DB.node("n1")], SKIPPED, id="nobody wishes anything"),
+        pytest.param(WEB, [DB.node("n1")], SKIPPED, id="no pod prefers anything"),
         pytest.param(WEB.preferred_pod_affinity(5, "region", app="db"), [], SKIPPED, id="there is no such pod"),
         pytest.param(
             WEB.preferred_pod_affinity(5, "rack", app="db"), [DB.node("n1")], SKIPPED, id="no node has the key"

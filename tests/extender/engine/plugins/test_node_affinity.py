@@ -106,7 +106,7 @@ def test_filter(pod: PodBuilder, answer: Status) -> None:
         pytest.param(
             [name_term("In", "n1"), label_term("disk", "Exists")], None, id="a term without a name leaves all in play"
         ),
-        pytest.param([name_term("NotIn", "n1")], None, id="NotIn names nobody"),
+        pytest.param([name_term("NotIn", "n1")], None, id="NotIn names no node"),
         pytest.param(
             [both(name_term("In", "n1"), name_term("In", "n2")), name_term("In", "n3")],
             {"n3"},

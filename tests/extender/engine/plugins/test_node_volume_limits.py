@@ -142,7 +142,7 @@ def test_limits(pod: PodBuilder, running: list[PodBuilder], limits: dict[str, in
         pytest.param(make_attachment("pv-r", "n"), SUCCESS, id="one that a pod uses counts once"),
         pytest.param(make_attachment("pv-b", "elsewhere"), SUCCESS, id="another node's does not"),
         pytest.param(make_attachment("pv-gone", "n"), SUCCESS, id="nor one of no volume"),
-        pytest.param(make_attachment("pv-b", "n", driver=""), SUCCESS, id="nor one that nobody attaches"),
+        pytest.param(make_attachment("pv-b", "n", driver=""), SUCCESS, id="nor one without a driver"),
         pytest.param(make_attachment("pv-a", "n"), TOO_MANY, id="the pod's own counts twice, as upstream"),
     ],
 )
@@ -200,7 +200,7 @@ def test_in_tree_volumes_of_claims_count_as_translated() -> None:
         pytest.param(
             make_pod().volume(ephemeral()),
             error("PVC default/p-scratch was not created for pod default/p (pod is not owner)"),
-            id="an ephemeral volume's claim that is somebody else's",
+            id="an ephemeral volume's claim of another owner",
         ),
     ],
 )

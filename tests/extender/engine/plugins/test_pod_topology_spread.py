@@ -110,7 +110,7 @@ def names(letters: str) -> set[str]:
         pytest.param(constrained(constrained(FOO, 1, ZONE), 1, HOST), "2/1/0/4", "", id="[3/4, 2/1/0/4]"),
         pytest.param(constrained(constrained(FOO, 1, ZONE), 1, HOST), "1/0/0/0", "xy", id="[1/0, 1/0/0/0]"),
         pytest.param(constrained(constrained(FOO, 1, ZONE), 1, HOST), "1/0/0/1", "bx", id="[1/1, 1/0/0/1]"),
-        pytest.param(constrained(FOO, 1, ZONE, label_selector=None), "9/0/0/0", "abxy", id="no selector counts nobody"),
+        pytest.param(constrained(FOO, 1, ZONE, label_selector=None), "9/0/0/0", "abxy", id="no selector counts no pod"),
         pytest.param(
             constrained(FOO, 1, ZONE, label_selector=LabelSelector()), "9/0/0/0", "abxy", id="nor does an empty one"
         ),

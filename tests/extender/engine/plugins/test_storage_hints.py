@@ -176,7 +176,7 @@ def test_csi_node_change_queues_the_pod_when_it_may_lift_a_limit(
 @pytest.mark.parametrize(
     ("pod", "published", "worth_it"),
     [
-        pytest.param(INLINE, (True, False), True, id="nobody asks any more where there is room"),
+        pytest.param(INLINE, (True, False), True, id="capacity is no longer published"),
         pytest.param(INLINE, (False, True), False, id="it is asked now"),
         pytest.param(INLINE, (True, True), False, id="as before"),
         pytest.param(POD.claim("data"), (True, False), False, id="the pod has no inline volume of the driver"),

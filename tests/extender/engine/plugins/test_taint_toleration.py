@@ -61,7 +61,7 @@ def test_filter(node: NodeBuilder, pod: PodBuilder, answer: Status) -> None:
             make_pod().toleration("a", effect="NoSchedule"), {"none": 100, "one": 50, "two": 0}, id="effect matters"
         ),
         pytest.param(
-            make_pod().toleration(operator="Exists"), {"none": 100, "one": 100, "two": 100}, id="who minds nothing"
+            make_pod().toleration(operator="Exists"), {"none": 100, "one": 100, "two": 100}, id="tolerates everything"
         ),
     ],
 )

@@ -86,7 +86,7 @@ def refusals(pod: PodBuilder, *objects: HasMetadata) -> dict[str, list[str]]:
             make_pod().volume(ephemeral()),
             [make_claim("p-scratch")],
             unresolvable("PVC default/p-scratch was not created for pod default/p (pod is not owner)"),
-            id="or is somebody else's",
+            id="or belongs to another owner",
         ),
         pytest.param(
             make_pod().claim("c"),
@@ -150,7 +150,7 @@ def test_a_claim_bound_by_hand_waits_for_the_volume_controller() -> None:
         pytest.param(
             [make_volume("pv", claim="c", affinity=[])],
             {"a": [NOT_REACHED], "b": [NOT_REACHED]},
-            id="no terms reach nobody",
+            id="no terms reach no node",
         ),
         pytest.param(
             [make_volume("pv", claim="c", affinity=[name_term("In", "x")])],
@@ -457,7 +457,9 @@ def test_a_selector_that_cannot_be_used_is_an_error() -> None:
         pytest.param(
             make_class(topology={}), {"a": [NOTHING_TO_BIND], "b": [NOTHING_TO_BIND]}, id="a term that says nothing"
         ),
-        pytest.param(make_class(provisioner=""), {"a": [NOTHING_TO_BIND], "b": [NOTHING_TO_BIND]}, id="by nobody"),
+        pytest.param(
+            make_class(provisioner=""), {"a": [NOTHING_TO_BIND], "b": [NOTHING_TO_BIND]}, id="without a provisioner"
+        ),
     ],
 )
 def test_delayed_claims_get_volumes_provisioned(storage_class: HasMetadata, refused: dict[str, list[str]]) -> None:

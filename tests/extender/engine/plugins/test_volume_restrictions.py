@@ -77,7 +77,7 @@ def test_disks(wanted: Volume, there: Volume, answer: Status) -> None:
     ("pod", "running", "answer"),
     [
         pytest.param(make_pod(), make_pod("r").claim("once"), SKIP, id="no claims"),
-        pytest.param(make_pod().claim("once"), make_pod("r"), SKIP, id="nobody uses it"),
+        pytest.param(make_pod().claim("once"), make_pod("r"), SKIP, id="it is unused"),
         pytest.param(make_pod().claim("once"), make_pod("r").claim("once"), IN_USE, id="in use"),
         pytest.param(
             make_pod().claim("once"),

@@ -101,7 +101,7 @@ def chosen(of: Candidates) -> list[str]:
             id="5: those of lower priority do not matter",
         ),
         pytest.param(
-            {"a": [v(5, LATE)], "b": [make_pod().priority(5)]}, {}, ["b"], id="5: who has not started starts now"
+            {"a": [v(5, LATE)], "b": [make_pod().priority(5)]}, {}, ["b"], id="5: a pod that has not started starts now"
         ),
         # 6
         pytest.param({"a": [v(5)], "b": [v(6)], "c": [v(5)]}, {}, ["a", "c"], id="then any of them"),

@@ -61,9 +61,9 @@ NOMINATED = PREEMPTOR.nominated_node("n")
     ("other", "answer"),
     [
         pytest.param(victim(condition()), TERMINATING, id="its victim is still leaving"),
-        pytest.param(victim(condition(), priority=10), None, id="a pod as important was nobody's victim here"),
+        pytest.param(victim(condition(), priority=10), None, id="a pod of equal priority is no victim"),
         pytest.param(victim(condition(), is_terminating=False), None, id="not leaving"),
-        pytest.param(victim(), None, id="leaving, nobody said why"),
+        pytest.param(victim(), None, id="terminating for an unknown reason"),
         pytest.param(victim(condition(reason="EvictionByEvictionAPI")), None, id="leaving for another reason"),
         pytest.param(victim(condition(status="False")), None, id="no disruption after all"),
         pytest.param(victim(condition(type_="Ready")), None, id="another condition"),

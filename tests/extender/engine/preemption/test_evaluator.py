@@ -97,13 +97,16 @@ def test_room_is_made() -> None:
             id="the older one is reprieved",
         ),
         pytest.param(
-            1, [pod("new", "n"), pod("old", "n").start_time(EARLIER)], ["new"], id="who has not started is youngest"
+            1,
+            [pod("new", "n"), pod("old", "n").start_time(EARLIER)],
+            ["new"],
+            id="a pod that has not started is youngest",
         ),
         pytest.param(
             2,
             [pod("big", "n", cpu=2, priority=5), pod("empty", "n", cpu=0, priority=1)],
             ["big"],
-            id="who is not in the way is reprieved",
+            id="a pod that is not in the way is reprieved",
         ),
         pytest.param(
             2, [pod("low", "n", priority=1), pod("high", "n", priority=5)], ["high", "low"], id="most important first"
@@ -143,8 +146,10 @@ def web(name: str, **options: int) -> PodBuilder:
 @pytest.mark.parametrize(
     ("asks", "pods", "allowed", "gone", "violations"),
     [
-        pytest.param(1, [web("web", priority=1), HIGH], 0, ["high"], 0, id="who breaks a budget is reprieved first"),
-        pytest.param(1, [web("web", priority=1), HIGH], 1, ["web"], 0, id="who does not break it is not"),
+        pytest.param(
+            1, [web("web", priority=1), HIGH], 0, ["high"], 0, id="a pod with a spent budget is reprieved first"
+        ),
+        pytest.param(1, [web("web", priority=1), HIGH], 1, ["web"], 0, id="a pod with budget left is not"),
         pytest.param(2, [web("a"), web("b")], 0, ["a", "b"], 2, id="broken twice"),
         pytest.param(2, [web("a"), web("b")], 1, ["b", "a"], 1, id="broken once: by the one after"),
         pytest.param(2, [web("web", priority=1), HIGH], 0, ["high", "web"], 1, id="most important first all the same"),
@@ -486,7 +491,7 @@ def naming_nobody_on_the_first(victims: Sequence[fwk.Candidate]) -> Iterable[fwk
     ("answer", "error"),
     [
         pytest.param(failing, "it is down", id="fails"),
-        pytest.param(naming_nobody_on_the_first, 'expected at least one victim pod on node "n0"', id="names nobody"),
+        pytest.param(naming_nobody_on_the_first, 'expected at least one victim pod on node "n0"', id="names no victim"),
     ],
 )
 def test_an_extender_that_fails_ends_the_search(answer: Answer, error: str) -> None:
@@ -500,7 +505,7 @@ def test_an_extender_that_fails_ends_the_search(answer: Answer, error: str) -> N
     ("answer", "left"),
     [
         pytest.param(failing, ["n0", "n1", "n2", "n3"], id="fails"),
-        pytest.param(naming_nobody_on_the_first, ["n1", "n2", "n3"], id="names nobody"),
+        pytest.param(naming_nobody_on_the_first, ["n1", "n2", "n3"], id="names no victim"),
     ],
 )
 def test_one_that_is_ignorable_does_not(answer: Answer, left: list[str]) -> None:

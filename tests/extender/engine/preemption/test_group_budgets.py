@@ -48,7 +48,7 @@ EXISTS = LabelSelector(match_expressions=[LabelSelectorRequirement("app", "Exist
         pytest.param(
             [[WEB], [DB]], [budget(1, EXISTS, name="all"), budget(0, name="web")], [1, 1], id="earlier ones were"
         ),
-        pytest.param([[WEB], [WEB]], [budget(0, disrupted=("p0-0",))], [0, 1], id="whose eviction was granted"),
+        pytest.param([[WEB], [WEB]], [budget(0, disrupted=("p0-0",))], [0, 1], id="eviction already granted"),
     ],
 )
 def test_units_use_budgets_up(

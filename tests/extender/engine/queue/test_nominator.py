@@ -54,7 +54,7 @@ def test_a_pod_that_was_deleted_or_has_a_node_loses_its_nomination(known: list[P
     ("before", "after", "promised"),
     [
         pytest.param("", "", "ours", id="the API server has not heard yet: the promise stays"),
-        pytest.param("", "n2", "n2", id="somebody else promised"),
+        pytest.param("", "n2", "n2", id="nominated elsewhere"),
         pytest.param("n1", "n2", "n2", id="another node"),
         pytest.param("n1", "", None, id="taken back"),
     ],

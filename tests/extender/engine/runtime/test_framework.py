@@ -30,7 +30,7 @@ def statuses(verdicts: fwk.Verdicts, rows: Rows) -> dict[str, fwk.Status]:
 @pytest.mark.parametrize(
     ("plugins", "names", "narrowed_by"),
     [
-        pytest.param([Looks("A")], None, (), id="nobody narrows: all nodes"),
+        pytest.param([Looks("A")], None, (), id="no plugin narrows: all nodes"),
         pytest.param([Looks("A", fwk.SUCCESS, "a", "b")], {"a", "b"}, ("A",), id="one narrows"),
         pytest.param(
             [Looks("B", fwk.SUCCESS, "a", "b"), Looks("X"), Looks("A", fwk.SUCCESS, "b", "c")],
@@ -39,7 +39,10 @@ def statuses(verdicts: fwk.Verdicts, rows: Rows) -> dict[str, fwk.Status]:
             id="two: what both leave",
         ),
         pytest.param(
-            [Looks("A", fwk.SKIP, "a"), Looks("B", fwk.SUCCESS, "b")], {"b"}, ("B",), id="who skips does not narrow"
+            [Looks("A", fwk.SKIP, "a"), Looks("B", fwk.SUCCESS, "b")],
+            {"b"},
+            ("B",),
+            id="a skipping plugin does not narrow",
         ),
     ],
 )
@@ -85,7 +88,7 @@ def test_a_search_that_is_narrowed_to_nothing_is_over(plugins: list[Looks], mess
         pytest.param([fwk.SUCCESS, fwk.SUCCESS, fwk.SUCCESS], fwk.SUCCESS, 3, id="all content"),
         pytest.param([NO, fwk.SUCCESS, fwk.SUCCESS], NO.by("P0"), 3, id="unschedulable: the others look all the same"),
         pytest.param([NO, NO, fwk.SUCCESS], NO.by("P1"), 3, id="the last one that says so"),
-        pytest.param([NEVER, fwk.SUCCESS, fwk.SUCCESS], NEVER.by("P0"), 1, id="unresolvable: nobody else looks"),
+        pytest.param([NEVER, fwk.SUCCESS, fwk.SUCCESS], NEVER.by("P0"), 1, id="unresolvable: no other plugin runs"),
         pytest.param([NO, fwk.SUCCESS, NEVER], NEVER.by("P2"), 3, id="unresolvable goes before unschedulable"),
     ],
 )

@@ -23,7 +23,7 @@ def post_filter(*plugins: fwk.Plugin) -> fwk.PostFilterResult:
 @pytest.mark.parametrize(
     ("says", "status", "tried"),
     [
-        pytest.param([], fwk.unschedulable(), 0, id="nobody to ask"),
+        pytest.param([], fwk.unschedulable(), 0, id="no plugins"),
         pytest.param([fwk.SUCCESS, NO], fwk.SUCCESS, 1, id="success ends it"),
         pytest.param([NO, fwk.SUCCESS], fwk.SUCCESS, 2, id="success makes refusals forgotten"),
         pytest.param(
@@ -49,14 +49,14 @@ def test_post_filters_are_tried_until_one_settles_it(says: list[fwk.Status], sta
 @pytest.mark.parametrize(
     ("plugins", "nominated"),
     [
-        pytest.param([Tries("A", NO)], None, id="nobody says anything: it stays as it is"),
+        pytest.param([Tries("A", NO)], None, id="no plugin nominates: unchanged"),
         pytest.param([Tries("A", NO, "")], "", id="cleared"),
-        pytest.param([Tries("A", NO, "a"), Tries("B", NO)], "a", id="who says nothing does not overrule"),
+        pytest.param([Tries("A", NO, "a"), Tries("B", NO)], "a", id="a plugin without a nomination does not overrule"),
         pytest.param([Tries("A", NO, "a"), Tries("B", NO, "")], "", id="the last word counts"),
         pytest.param([Tries("A", NO, "a"), Tries("B", fwk.SUCCESS, "b")], "b", id="success overrules"),
         pytest.param([Tries("A", NO, "a"), Tries("B", fwk.SUCCESS)], None, id="also by saying nothing"),
         pytest.param([Tries("A", NO, "a"), Tries("B", NEVER, "b")], "b", id="unresolvable overrules"),
-        pytest.param([Tries("A", NO, "a"), Tries("B", BROKEN, "b")], None, id="an error nominates nobody"),
+        pytest.param([Tries("A", NO, "a"), Tries("B", BROKEN, "b")], None, id="an error nominates no node"),
     ],
 )
 def test_last_plugin_that_nominates_decides_the_nomination(plugins: list[Tries], nominated: str | None) -> None:

@@ -106,11 +106,11 @@ def test_plugins_share_events() -> None:
 @pytest.mark.parametrize(
     ("labels", "gated_by", "answer", "asked"),
     [
-        pytest.param({}, "", "", "abc", id="nobody minds"),
-        pytest.param({"b": "closed", "c": "closed"}, "", "b", "ab", id="the first who does"),
+        pytest.param({}, "", "", "abc", id="no gate closed"),
+        pytest.param({"b": "closed", "c": "closed"}, "", "b", "ab", id="the first closed gate"),
         pytest.param({"b": "closed", "c": "closed"}, "c", "c", "c", id="the one that gated it so far, first of all"),
-        pytest.param({}, "c", "", "cab", id="who opens: then the others"),
-        pytest.param({"a": "breaks"}, "", "a", "a", id="who breaks holds it back"),
+        pytest.param({}, "c", "", "cab", id="the remembered gate opens: then the others"),
+        pytest.param({"a": "breaks"}, "", "a", "a", id="a raising gate holds it back"),
     ],
 )
 def test_first_gate_that_holds_the_pod_back_is_reported(

@@ -148,7 +148,7 @@ FAILURES = [
         Noting(bind=RuntimeError("x")), 'running Bind plugin "Noting": x', False, ["pre_bind", "bind"], id="Bind raises"
     ),
     pytest.param(Noting(bind=fwk.unschedulable("x")), "x", True, ["pre_bind", "bind"], id="Bind refuses"),
-    pytest.param(Noting(bind=fwk.SKIP), "", False, ["pre_bind", "bind"], id="nobody binds it"),
+    pytest.param(Noting(bind=fwk.SKIP), "", False, ["pre_bind", "bind"], id="no plugin binds it"),
 ]
 
 

@@ -35,7 +35,7 @@ def running(cpu: str) -> ContainerStatus:
             make_pod().req(cpu="1"), make_pod().req(cpu="1000m"), ["Update"], id="the same, spelled otherwise"
         ),
         pytest.param(
-            make_pod().req(cpu="1"), make_pod().req(cpu="?"), ["UpdatePodScaleDown"], id="nobody can tell: perhaps less"
+            make_pod().req(cpu="1"), make_pod().req(cpu="?"), ["UpdatePodScaleDown"], id="unreadable: perhaps less"
         ),
         pytest.param(make_pod().gate("a").gate("b"), make_pod().gate("a"), ["Update"], id="one gate of two is gone"),
         pytest.param(
@@ -143,7 +143,7 @@ def with_annotation(value: str) -> NodeBuilder:
             with_condition("Ready", "True"), with_condition("Ready", "False"), ["UpdateNodeCondition"], id="a condition"
         ),
         pytest.param(make_node().unschedulable(), make_node(), ["UpdateNodeTaint"], id="a cordon was lifted"),
-        pytest.param(make_node(), make_node().unschedulable(), [], id="a cordon: helps nobody"),
+        pytest.param(make_node(), make_node().unschedulable(), [], id="a cordon: helps no pod"),
         pytest.param(make_node(), make_node().taint("t"), ["UpdateNodeTaint"], id="a taint"),
         pytest.param(make_node().unschedulable(), make_node().taint("t"), ["UpdateNodeTaint"] * 2, id="both are told"),
         pytest.param(
@@ -156,7 +156,7 @@ def with_annotation(value: str) -> NodeBuilder:
             make_node().capacity(cpu="1"),
             make_node().capacity(cpu="?"),
             ["UpdateNodeAllocatable"],
-            id="nobody can tell",
+            id="unreadable",
         ),
         pytest.param(make_node(), make_node().label(zone="a"), ["UpdateNodeLabel"], id="a label"),
         pytest.param(make_node(), with_annotation("b"), ["UpdateNodeAnnotation"], id="an annotation"),

@@ -149,8 +149,8 @@ def test_a_tally_knows_by_how_much_the_row_differs_from_its_node() -> None:
     ("changes", "in_use"),
     [
         pytest.param([], [True, False], id="as it is"),
-        pytest.param([("holds", 0, -1)], [False, False], id="who leaves frees it"),
-        pytest.param([("holds", 0, -1), ("wants", 0, +1)], [True, False], id="who comes takes it"),
+        pytest.param([("holds", 0, -1)], [False, False], id="a leaving pod frees it"),
+        pytest.param([("holds", 0, -1), ("wants", 0, +1)], [True, False], id="a coming pod takes it"),
         pytest.param([("other", 0, -1)], [True, False], id="others do not matter"),
         pytest.param([("wants", 1, +1)], [True, True], id="on the row it comes to"),
     ],

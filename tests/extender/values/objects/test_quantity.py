@@ -144,12 +144,12 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         pytest.param(
             "1E+1000000",
             "exponents of quantities must be between -30 and 30",
-            id="an exponent that nobody could write out",
+            id="an exponent too large to write out",
         ),
         pytest.param(
             "1e-1000000",
             "exponents of quantities must be between -30 and 30",
-            id="a fraction that nobody could write out",
+            id="a fraction too long to write out",
         ),
         pytest.param("1e99999999999999999999", "unable to parse quantity's suffix", id="an exponent that is no int64"),
         pytest.param("1" * 65, "quantities must not be longer than 64 characters", id="too many digits"),

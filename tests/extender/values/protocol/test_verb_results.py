@@ -45,7 +45,7 @@ READERS: list[Callable[[bytes], Any]] = [
         pytest.param(
             b'{"NodeNames": ["a"], "Big": 1e999, "Bigger": ' + b"9" * 5000 + b"} ",
             ["a"],
-            id="numbers that nobody wants",
+            id="unknown numbers",
         ),
         pytest.param(
             b'{"NodeNames": ["a"], "Big": 1e999, "Bigger": ' + b"9" * 5000 + b"} x",
