@@ -239,7 +239,7 @@ def status_or_error(port: int, files: Files, certificate: CertificateFiles) -> i
         pytest.param(b"-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n", "", id="garbage"),
     ],
 )
-def test_a_client_ca_that_cannot_be_read_is_told_at_the_start(
+def test_unreadable_client_ca_is_reported_at_the_start(
     files: Files, tmp_path: Path, content: bytes | None, why: str
 ) -> None:
     path = tmp_path / "ca.crt"

@@ -123,7 +123,7 @@ def test_replicas_take_turns(cluster: Service, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_told_a_second_time_it_ends_at_once(tmp_path: Path) -> None:
+def test_second_sigterm_ends_the_process_at_once(tmp_path: Path) -> None:
     """
     A request whose body does not come is what it waits for.
     """

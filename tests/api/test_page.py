@@ -349,7 +349,7 @@ def test_news_come_as_server_sent_events(example: Service) -> None:
     assert told[3].startswith("data: ")
 
 
-def test_strangers_get_no_news(guarded: Service) -> None:
+def test_callers_without_token_get_no_stream(guarded: Service) -> None:
     assert_is_refusal(guarded.client.get("/v1/stream"), 401)
 
 

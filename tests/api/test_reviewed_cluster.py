@@ -180,7 +180,7 @@ def test_caller_who_may_list_nothing_still_sees_how_full_nodes_are(follower: Ser
 # The page.
 
 
-def test_a_stranger_is_shown_where_to_sign_in(follower: Service) -> None:
+def test_caller_without_token_is_shown_where_to_sign_in(follower: Service) -> None:
     answer = ask(follower, "/")
 
     assert answer.status_code == 401

@@ -64,7 +64,7 @@ def lightness(page: Page, name: str) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("light", ["light", "dark"])
-def test_priorities_are_told_apart_also_in_grey(
+def test_priorities_are_distinguishable_in_grey(
     still: Running, open_page: OpenPage, light: Literal["light", "dark"]
 ) -> None:
     """

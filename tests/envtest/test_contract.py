@@ -114,7 +114,7 @@ def test_a_bound_pod_is_deleted_gracefully_and_a_second_time_at_once(server: Ser
     assert metadata["deletionGracePeriodSeconds"] == 30
 
 
-def test_an_api_that_is_not_served_is_told_from_an_object_that_is_not_there(server: Server):
+def test_unserved_api_is_distinguished_from_a_missing_object(server: Server):
     async def act(room: Room) -> None:
         with pytest.raises(errors.NotServed):
             await room.get(path("nobody.example", "v1", "things"))
@@ -166,7 +166,7 @@ def test_fields_select_the_pods_that_wait_for_a_node(server: Server):
     assert server.run(act) == [["foreign", "waiting"], ["bound"], [], ["foreign"]]
 
 
-def test_a_version_from_the_future_is_told_from_a_slow_server(server: Server):
+def test_version_from_the_future_is_distinguished_from_a_slow_server(server: Server):
     async def act(room: Room) -> None:
         with pytest.raises(errors.TooLargeResourceVersion, match="Too large resource version"):
             await room.get(path("", "v1", "pods"), resourceVersion="999999999", timeoutSeconds="2")

@@ -136,7 +136,7 @@ def test_a_victim_that_is_another_pod_by_now_is_left_alone() -> None:
     story(tell)
 
 
-def test_no_victim_goes_while_the_promise_cannot_be_written() -> None:
+def test_no_victim_is_evicted_while_the_nomination_cannot_be_written() -> None:
     """
     Nothing spins meanwhile.
     """
@@ -180,7 +180,7 @@ def test_room_that_is_freed_for_a_pod_that_has_gone_is_for_others() -> None:
     story(tell)
 
 
-def test_a_victim_that_is_told_to_go_for_a_pod_that_has_long_been_gone_is_found() -> None:
+def test_victim_evicted_for_a_pod_that_is_long_gone_is_reported() -> None:
     async def tell() -> None:
         async with a_world(bugs=Bugs(writing=slow_to_kill)) as world:
             await a_full_node(world, "a", cpu="1500m")

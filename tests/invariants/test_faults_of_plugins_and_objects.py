@@ -330,7 +330,7 @@ def test_pods_that_fit_nowhere_do_not_starve_a_less_important_one_that_does() ->
 
 
 @pytest.mark.slow
-def test_a_crowd_that_waits_is_let_in_when_there_is_room_and_the_rest_pauses() -> None:
+def test_crowd_of_pending_pods_fills_new_room_and_the_rest_backs_off() -> None:
     """
     One node for three hundred pods.
     """

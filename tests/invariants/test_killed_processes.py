@@ -168,7 +168,7 @@ def test_terminated_scheduler_finishes_what_it_decided_and_ends_in_order(
 @pytest.mark.parametrize(
     "name", ["it is prepared", "its binding was sent", "its binding is done", "its second victim is told"]
 )
-def test_told_a_second_time_it_ends_at_once(name: str, fork_server: ForkServer, tmp_path: Path) -> None:
+def test_second_sigterm_ends_the_process_at_once(name: str, fork_server: ForkServer, tmp_path: Path) -> None:
     """
     What is under way is left to the next one, as if it had been killed; the exit code and the last line say so.
     """
@@ -191,7 +191,9 @@ def test_told_a_second_time_it_ends_at_once(name: str, fork_server: ForkServer, 
     on_a_stage(fork_server, tmp_path, tell)
 
 
-def test_told_again_when_it_has_finished_it_ends_as_it_was_going_to(fork_server: ForkServer, tmp_path: Path) -> None:
+def test_second_sigterm_after_the_server_has_ended_does_not_kill_the_process(
+    fork_server: ForkServer, tmp_path: Path
+) -> None:
     """
     Or says that it was told a second time; but the signal does not kill it.
     """

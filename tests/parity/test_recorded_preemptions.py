@@ -83,7 +83,7 @@ def test_every_candidate_has_the_victims_that_the_real_scheduler_named(preemptor
 
 
 @pytest.mark.parametrize("preemptor", PREEMPTIONS)
-def test_the_chosen_node_is_the_one_that_the_real_scheduler_promised(preemptor: str) -> None:
+def test_chosen_node_is_that_of_the_real_scheduler(preemptor: str) -> None:
     (promised,) = (
         item["status"]["nominatedNodeName"] for item in items_of(TWELVE_NODES) if item["metadata"]["name"] == preemptor
     )

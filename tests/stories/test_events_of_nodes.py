@@ -61,7 +61,7 @@ async def test_condition_taint_keeps_out_pods_that_do_not_tolerate_it(key: str, 
 
 @pytest.mark.anywhere
 @story
-async def test_a_crowd_that_waits_is_let_in_by_a_label() -> None:
+async def test_crowd_of_pending_pods_is_scheduled_after_a_label_change() -> None:
     async with a_scene(node("n", "4")) as scene:
         await scene.has(*(pod(f"p{number}", "500m", nodeSelector={"zone": "a"}) for number in range(8)))
         assert {scene.node_of(f"p{number}") for number in range(8)} == {""}

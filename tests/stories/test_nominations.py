@@ -62,7 +62,7 @@ def _nominate(scene: Scene, name: str, where: str) -> None:
 
 @pytest.mark.over_a_socket
 @story
-async def test_a_promise_of_others_is_kept() -> None:
+async def test_nomination_by_another_component_is_used_though_another_node_is_better() -> None:
     """TestPreemptionAndNominatedNodeNameScenarios, a pod with a nominated node name goes there, though another node
     were better.
     """
@@ -77,7 +77,7 @@ async def test_a_promise_of_others_is_kept() -> None:
 
 @pytest.mark.anywhere
 @story
-async def test_a_promise_that_does_not_fit_is_overwritten_by_where_the_pod_goes() -> None:
+async def test_nomination_that_does_not_fit_is_overwritten_by_the_chosen_node() -> None:
     """TestPreemptionAndNominatedNodeNameScenarios, the nominated node does not fit: ignored, and cleared once the pod
     is bound.
     """
@@ -92,7 +92,7 @@ async def test_a_promise_that_does_not_fit_is_overwritten_by_where_the_pod_goes(
 
 @pytest.mark.anywhere
 @story
-async def test_a_promise_is_overwritten_by_the_one_of_a_preemption() -> None:
+async def test_nomination_is_overwritten_by_that_of_a_preemption() -> None:
     """TestPreemptionAndNominatedNodeNameScenarios, set by others, overwritten by preemption."""
     async with a_scene(node("n"), node("small", "100m")) as scene:
         await scene.has(pod("low", "1500m", "low", stays=True))
@@ -105,7 +105,7 @@ async def test_a_promise_is_overwritten_by_the_one_of_a_preemption() -> None:
 
 @pytest.mark.anywhere
 @story
-async def test_a_pod_of_higher_priority_does_not_mind_a_promise_to_one_of_lower() -> None:
+async def test_nomination_of_a_lower_priority_pod_does_not_block_a_higher_one() -> None:
     """TestPreemptionAndNominatedNodeNameScenarios, a nominated pod of low priority yields."""
     async with a_scene(node("n")) as scene:
         await scene.has(pod("middle", "1500m", "middle", nodeSelector={"never": "there"}))
@@ -118,7 +118,7 @@ async def test_a_pod_of_higher_priority_does_not_mind_a_promise_to_one_of_lower(
 
 @pytest.mark.anywhere
 @story
-async def test_a_pod_of_lower_priority_respects_a_promise() -> None:
+async def test_nomination_of_a_higher_priority_pod_blocks_a_lower_one() -> None:
     """TestPreemptionAndNominatedNodeNameScenarios, a nominated pod keeps its room from pods of lower priority."""
     async with a_scene(node("n")) as scene:
         await scene.has(pod("high", "1500m", "high", nodeSelector={"never": "there"}))
@@ -131,7 +131,7 @@ async def test_a_pod_of_lower_priority_respects_a_promise() -> None:
 
 @pytest.mark.over_a_socket
 @story
-async def test_a_promise_is_overwritten_by_that_of_a_better_node() -> None:
+async def test_nomination_is_overwritten_by_that_of_a_better_node() -> None:
     """TestPreemptionAndNominatedNodeNameScenarios, overwrite NominatedNodeName with preemption: on the other node,
     fewer have to go.
     """
@@ -171,7 +171,7 @@ async def test_nomination_that_cannot_fit_is_cleared_and_blocks_no_pod() -> None
 
 @pytest.mark.anywhere
 @story
-async def test_the_promise_of_a_pod_whose_room_was_taken_is_taken_back() -> None:
+async def test_nomination_is_cleared_when_its_room_was_taken() -> None:
     """TestPreemptionAndNominatedNodeNameScenarios, NNN is ignored on lower priority pod when a higher priority one is
     being scheduled.
     """
@@ -188,7 +188,7 @@ async def test_the_promise_of_a_pod_whose_room_was_taken_is_taken_back() -> None
 
 @pytest.mark.anywhere
 @story
-async def test_a_promise_is_cleared_by_the_binding() -> None:
+async def test_nomination_is_cleared_by_the_binding() -> None:
     """TestPreemptionAndNominatedNodeNameScenarios, cleared after binding."""
     async with a_scene(node("n"), plugins=[pre_binding(_takes_a_while)]) as scene:
         await scene.has(pod("p"), within=1)
@@ -229,7 +229,7 @@ async def test_pods_kept_out_by_a_nomination_are_retried_when_it_ends(happens: A
 
 @pytest.mark.anywhere
 @story
-async def test_a_gated_pod_is_promised_nothing() -> None:
+async def test_gated_pod_reserves_no_room() -> None:
     """A pod that is not to be scheduled yet, and came with a promise, takes no room."""
     gated = pod("gated", "1500m", "high", schedulingGates=[{"name": "wait"}])
     async with a_scene(node("n"), {**gated, "status": {"nominatedNodeName": "n"}}) as scene:
@@ -241,7 +241,7 @@ async def test_a_gated_pod_is_promised_nothing() -> None:
 
 @pytest.mark.anywhere
 @story
-async def test_pods_of_others_are_promised_nothing() -> None:
+async def test_pods_of_other_schedulers_reserve_no_room() -> None:
     """Whoever schedules them has to see to that."""
     async with a_scene(node("n")) as scene:
         await scene.has(pod("theirs", "1500m", "high", schedulerName="other"))

@@ -122,7 +122,7 @@ async def test_an_attempt_ends_well_or_leaves_nothing_behind(plugin: type[fwk.Pl
 
 @pytest.mark.anywhere
 @story
-async def test_a_pod_whose_search_fails_loses_its_promise() -> None:
+async def test_nomination_is_cleared_when_the_search_of_the_pod_fails() -> None:
     """The case of a pod with an existing nominated node name."""
     fails = filtering(lambda *_: fwk.error("broken"))
     async with a_scene(node("n"), plugins=[fails]) as scene:

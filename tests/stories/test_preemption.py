@@ -68,7 +68,7 @@ async def test_a_node_that_a_plugin_refuses_for_good_is_left_alone() -> None:
 @pytest.mark.parametrize("topology", ["rack", "kubernetes.io/hostname"])
 @pytest.mark.anywhere
 @story
-async def test_pods_go_that_anti_affinity_minds_and_those_whose_anti_affinity_minds(topology: str) -> None:
+async def test_victims_are_pods_on_either_side_of_anti_affinity(topology: str) -> None:
     """TestPreemption, preemption is performed to satisfy anti-affinity: of the pod, and of one that would mind it.
     Another one stays.
     """

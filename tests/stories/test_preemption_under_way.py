@@ -126,7 +126,7 @@ async def test_a_pod_of_higher_priority_takes_over_the_place_of_a_preemptor() ->
 
 @pytest.mark.anywhere
 @story
-async def test_a_small_pod_shares_a_node_with_a_promise() -> None:
+async def test_small_pod_shares_a_node_with_a_nominated_pod() -> None:
     """TestAsyncPreemption, lower priority Pod can select the same place where the higher priority Pod is preempting if
     the node is big enough.
     """

@@ -55,7 +55,7 @@ async def test_a_claim_that_only_one_pod_may_use_is_for_the_most_important(
 )
 @pytest.mark.anywhere
 @story
-async def test_the_promised_node_is_tried_first(free: str, goes_to: str) -> None:
+async def test_nominated_node_is_tried_first(free: str, goes_to: str) -> None:
     """TestPreferNominatedNode (2)."""
     async with a_scene(node("n", free), node("other", "8")) as scene:
         await scene.has(pod("p", "500m", "high", schedulingGates=[{"name": "wait"}]))

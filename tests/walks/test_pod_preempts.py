@@ -33,7 +33,7 @@ def test_the_victim_leaves_and_the_pod_takes_its_place() -> None:
     story(tell)
 
 
-def test_the_promise_is_written_before_the_victim_is_told_to_go() -> None:
+def test_nomination_is_written_before_the_victim_is_evicted() -> None:
     """
     Whatever happens in between: nobody goes for nothing.
     """
@@ -94,7 +94,7 @@ def test_budgets_decide_where_pods_have_to_go() -> None:
     story(tell)
 
 
-def test_a_promise_ends_when_the_pod_finds_room_elsewhere() -> None:
+def test_nomination_ends_when_the_pod_finds_room_elsewhere() -> None:
     async def tell() -> None:
         async with a_cluster(node("n"), HIGH) as cluster:
             cluster.create(

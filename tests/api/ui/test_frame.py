@@ -33,7 +33,7 @@ def test_reason_on_most_nodes_is_chosen_from_a_message(message: str, words: str)
     assert short_reason(message) == words
 
 
-def test_the_header_counts_nodes_pods_and_what_was_promised() -> None:
+def test_header_counts_nodes_pods_and_requests() -> None:
     found = frame(SHOWN, waiting("a", "b"), NOW)
 
     assert [(figure.words, figure.value) for figure in found.figures] == [

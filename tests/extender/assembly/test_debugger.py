@@ -73,7 +73,7 @@ def test_objects_that_only_one_side_knows_are_logged_as_a_cache_mismatch(caplog:
     assert pods.startswith(f'"Cache mismatch" missedPods=["{uids[0]}"] redundantPods=["')
 
 
-def test_pods_that_are_promised_room_are_shown_with_their_node(caplog: pytest.LogCaptureFixture) -> None:
+def test_nominated_pods_are_shown_with_their_node(caplog: pytest.LogCaptureFixture) -> None:
     async def tell() -> None:
         high = {
             "apiVersion": "scheduling.k8s.io/v1",

@@ -476,7 +476,7 @@ def test_a_binding_that_cannot_be_valid_ends() -> None:
     assert bind(server, pod_on(server))[0] == "CallError: injected"
 
 
-def test_a_missing_pod_is_told_from_other_refusals() -> None:
+def test_missing_pod_is_distinguished_from_other_refusals() -> None:
     """
     Who preempts a pod that is gone already has nothing to do.
     """

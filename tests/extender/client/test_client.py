@@ -394,7 +394,7 @@ def test_a_body_that_drips_for_ever_is_left_too():
         (OSError("out of descriptors"), errors.NoAnswer),
     ],
 )
-def test_it_is_told_apart_whether_anything_was_sent(raised: Exception, kind: type[errors.ApiError]):
+def test_errors_distinguish_whether_anything_was_sent(raised: Exception, kind: type[errors.ApiError]):
     assert type(failure_of(Scripted(raised), lambda client: client.create(BINDING, {}))) is kind
 
 

@@ -61,7 +61,7 @@ def test_an_object_that_is_not_there_is_named(details: dict[str, str], kind: typ
     assert type(errors.from_response(ASKED, 404, status(404, "NotFound", details=details))) is kind
 
 
-def test_a_resource_version_ahead_of_the_server_is_told_by_its_cause():
+def test_resource_version_ahead_of_the_server_is_recognized_by_its_cause():
     body = status(
         504,
         "Timeout",

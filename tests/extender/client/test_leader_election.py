@@ -237,7 +237,7 @@ def test_a_lease_that_was_deleted_is_written_again() -> None:
 
 
 @pytest.mark.parametrize("seconds", [0, -1, 10**9, 2**31 - 1, None])
-def test_a_lease_that_says_nonsense_of_how_long_it_lasts_is_waited_for_as_long_as_one_of_ours(
+def test_lease_with_an_invalid_duration_is_waited_for_as_long_as_an_own_one(
     seconds: int | None,
 ) -> None:
     def says(lease: dict[str, Any]) -> None:

@@ -138,7 +138,7 @@ def test_a_lost_answer_is_asked_for_again(fault: Any) -> None:
     assert written.metadata.resource_version == server.get("persistentvolumes", "v", "")["metadata"]["resourceVersion"]
 
 
-def test_a_lost_answer_and_a_foreign_write_are_told_apart() -> None:
+def test_lost_answer_and_foreign_write_are_distinguished() -> None:
     server = Storage(Fault(drop_before_commit(), verb="patch"))
 
     async def story(dispatcher: ApiDispatcher) -> None:

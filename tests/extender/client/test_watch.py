@@ -65,7 +65,7 @@ def test_an_unfinished_line_is_dropped_at_the_end():
 @pytest.mark.parametrize(
     "cut", [httpx.ReadError("reset"), httpx.RemoteProtocolError("incomplete"), ConnectionResetError("reset")]
 )
-def test_a_cut_is_told_from_an_end(cut: Exception):
+def test_cut_connection_is_distinguished_from_an_end(cut: Exception):
     watched = Watched(Scripted(stream(b'{"a":1}\n{"b":', cut)))
 
     assert watched.lines == [b'{"a":1}']

@@ -398,7 +398,7 @@ def test_pods_that_have_finished_take_nothing() -> None:
     assert kept(engine(A, pods=done), "a") == ["a"]
 
 
-def test_pods_without_uids_are_told_apart_by_name() -> None:
+def test_pods_without_uids_are_distinguished_by_name() -> None:
     twins = [make_pod(name).req(cpu="500m").node("a") for name in ("x", "y")]
 
     assert kept(engine(A, pods=twins), "a") == []

@@ -106,7 +106,7 @@ def explained(
     return nearest_nodes(refusals, advice), fixes(evaluation, refusals, advice, framework, pod.obj(), NO_NOMINATIONS)
 
 
-def test_a_strangers_plugin_says_what_a_pod_lacks_and_what_to_change() -> None:
+def test_out_of_tree_plugin_advises_what_a_pod_lacks_and_what_to_change() -> None:
     """
     The nodes come in the order of what they lack, and what is suggested is tried on all plugins before it is shown.
     """

@@ -520,7 +520,7 @@ def test_constraints_of_the_profile_are_not_the_pods_to_change() -> None:
     assert found(snapshot, WEB.req(cpu=1).obj(), framework=framework) == ()
 
 
-def test_room_that_is_promised_to_others_is_not_offered() -> None:
+def test_room_of_nominated_pods_is_not_offered() -> None:
     cache = make_cache(node("a"))
     first = make_pod("first").req(cpu=3).priority(5).obj()
     nominations = Nominations({"a": ((cache.nominate(first), first),)})

@@ -124,7 +124,7 @@ def test_nodes_that_fit_are_not_near_but_there() -> None:
     assert names(found(cache, make_pod().req(cpu=2))) == ["b"]
 
 
-def test_a_node_whose_room_is_promised_lacks_that_room() -> None:
+def test_node_lacks_the_room_of_its_nominated_pods() -> None:
     """
     No Filter by itself counts promises, and the node is closed all the same.
     """

@@ -113,7 +113,7 @@ def test_candidates_are_kept_before_a_node_is_chosen() -> None:
     assert records.who_preempted("default/lower") is None
 
 
-def test_the_promise_says_which_victims_it_were() -> None:
+def test_nomination_decides_which_victims_are_recorded() -> None:
     """
     kube-scheduler writes it into the preemptor's status.
     """
@@ -128,7 +128,7 @@ def test_the_promise_says_which_victims_it_were() -> None:
     assert records.who_preempted("default/lower") is None
 
 
-def test_a_promise_is_told_once() -> None:
+def test_nomination_is_recorded_once() -> None:
     records = Records()
     asked = asked_to_preempt(records)
     promised = ASKED.nominated_node("a")

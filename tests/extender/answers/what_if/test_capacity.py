@@ -150,7 +150,7 @@ def test_a_host_port_is_taken_once_a_node() -> None:
     assert fitting(cluster_of([node("a", 4), node("b", 4)]), make_pod().host_port(80).obj()).fits == 2
 
 
-def test_room_that_is_promised_to_others_is_not_given_away() -> None:
+def test_room_of_nominated_pods_is_not_given_away() -> None:
     promised = make_pod("first").req(cpu=3).priority(5).nominated_node("a")
 
     assert fitting(cluster_of([node("a", 4)], [promised]), make_pod().req(cpu=1).obj()).fits == 1

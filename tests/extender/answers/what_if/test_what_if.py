@@ -549,7 +549,7 @@ def played(about: Cluster, *plugins: Any, pods: tuple[Pod, ...]) -> Simulation:
     return simulation
 
 
-def test_pods_that_push_each_other_out_for_ever_are_told_apart_from_progress() -> None:
+def test_mutual_preemption_is_distinguished_from_progress() -> None:
     about = cluster(node("n", 2), pods=(running("b", "n", 2),))
 
     simulation = played(about, NodeName, NodeResourcesFit, EvictsAnybody, pods=(owned(make_pod("a").req(cpu=2)),))

@@ -176,7 +176,7 @@ async def test_a_controller_that_only_a_dump_names_counts_with_its_pods() -> Non
 
 
 @story
-async def test_an_eviction_that_was_promised_counts_until_it_is_done_or_forgotten() -> None:
+async def test_granted_eviction_counts_until_it_is_done_or_expires() -> None:
     async with moving() as registry:
         add_node(registry, "a")
         for name in ("x", "y"):
@@ -203,7 +203,7 @@ async def test_an_eviction_that_was_promised_counts_until_it_is_done_or_forgotte
 
 
 @story
-async def test_an_eviction_is_promised_no_longer_once_its_pod_is_deleted() -> None:
+async def test_granted_eviction_ends_once_its_pod_is_deleted() -> None:
     """
     A pod that says goodbye is not healthy any more, so that it must not be counted as gone besides.
     """

@@ -165,7 +165,7 @@ async def test_pods_of_others_are_left_alone() -> None:
 
 
 @story
-async def test_a_template_that_is_refused_is_told_in_the_status_and_tried_again() -> None:
+async def test_refused_template_is_reported_in_the_status_and_retried() -> None:
     def with_class(obj: Object) -> None:
         obj["spec"]["template"]["spec"]["priorityClassName"] = "ghost"
 

@@ -237,7 +237,7 @@ def test_a_malformed_record_counts_for_nothing():
     assert entries_of(written) == entries_of(live)
 
 
-def test_no_more_than_ten_updaters_are_told_apart():
+def test_oldest_updaters_beyond_ten_are_merged():
     live = write(None, pod())
     for place in range(12):
         labels = {**live["metadata"]["labels"], f"l{place}": "v"}
@@ -249,7 +249,7 @@ def test_no_more_than_ten_updaters_are_told_apart():
     assert entries[0]["fieldsV1"]["f:metadata"]["f:labels"].keys() == {".", "f:app", "f:l0", "f:l1", "f:l2"}
 
 
-def test_items_that_cannot_be_told_apart_are_one_field():
+def test_indistinguishable_items_are_one_field():
     obj, _ = api_types.read(
         api_resources.PODS,
         {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "a"}, {"name": "c", "image": "b"}]}},

@@ -92,7 +92,7 @@ def test_removing_what_was_set_leaves_the_rest(live, applied):
     )
 
 
-def test_a_value_sets_its_leaves_and_the_items_that_can_be_told_apart():
+def test_value_sets_its_leaves_and_its_distinguishable_items():
     value = {
         "labels": {"a": "b"},
         "point": {"x": 1},

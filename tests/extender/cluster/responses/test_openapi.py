@@ -135,5 +135,5 @@ def test_other_forms_are_not_acceptable(path, accept):
 
 
 @pytest.mark.parametrize("path", ["/openapi", "/openapi/v3/apis/nope/v1", "/api/v1"])
-def test_other_paths_are_none_of_ours(path):
+def test_unknown_paths_are_not_served(path):
     assert openapi.answer(path) is None

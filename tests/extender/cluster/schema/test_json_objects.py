@@ -171,7 +171,7 @@ def random_value(of, rng):
     return rng.choice(SCALARS[of.kind]) if isinstance(of, Scalar) else {"x": 1}
 
 
-def test_names_are_told_apart_by_case():
+def test_field_names_are_case_sensitive():
     _, problems = read_pod(NodeName="n")
 
     assert problems == ['unknown field "spec.NodeName"']

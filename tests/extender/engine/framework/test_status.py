@@ -60,7 +60,7 @@ def test_only_refused_nodes_have_a_status_of_their_own() -> None:
     assert statuses.of("c") == unresolvable("left out")
 
 
-def test_many_different_answers_are_told_apart() -> None:
+def test_many_different_answers_are_distinguished() -> None:
     """More rows than are compared one by one, and more reasons than fit into one number."""
     chance = np.random.default_rng(1)
     masks = [chance.random(200) < 0.5 for _ in range(130)]

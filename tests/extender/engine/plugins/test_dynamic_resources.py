@@ -459,7 +459,7 @@ def test_post_filter(pod: Pod, claims: list[ResourceClaim], message: str) -> Non
     assert post_filter(pod, *TWO_AND_ONE, *claims) == PostFilterResult(unschedulable(message))
 
 
-def test_post_filter_minds_only_its_own_refusals() -> None:
+def test_post_filter_considers_only_its_own_refusals() -> None:
     """
     A claim that is elsewhere is not given up for nodes that another plugin refused.
     """

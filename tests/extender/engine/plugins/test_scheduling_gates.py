@@ -3,7 +3,7 @@ from extender.engine.plugins.scheduling_gates import SchedulingGates
 from extender.testing import make_pod
 
 
-def test_a_pod_without_gates_is_let_in() -> None:
+def test_pod_without_gates_passes_pre_enqueue() -> None:
     status = SchedulingGates().pre_enqueue(make_pod().obj())
 
     assert status.is_success

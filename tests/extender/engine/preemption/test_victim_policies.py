@@ -149,7 +149,7 @@ def test_a_priority_class_may_tolerate_preemption(
     assert left == (set() if is_protected else {"tolerates"})
 
 
-def test_a_budget_is_never_violated_if_told_so() -> None:
+def test_budget_is_never_violated_when_the_policy_forbids_it() -> None:
     pods = [victim(f"p{number}").label(app="web") for number in range(4)]
     allows_two = budget(2)
     hard = Protection(never_violate_budgets=True)

@@ -84,7 +84,7 @@ def test_scores_by_label_are_normalised_over_the_feasible_nodes() -> None:
     assert state.run_score_plugins(rows).total.tolist() == totals.tolist()
 
 
-def test_nodes_that_were_all_alike_are_told_apart_when_one_changes() -> None:
+def test_equal_nodes_are_distinguished_once_one_changes() -> None:
     cache = make_cache(*(make_node(name) for name in "abc"))
     framework, pod = make_framework(TaintToleration), make_pod("p").obj()
 

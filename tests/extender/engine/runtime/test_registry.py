@@ -54,7 +54,7 @@ def framework(with_plugins: Registry, profile: str) -> Framework:
 
 
 @pytest.mark.parametrize("name", ["Spare", "OneByOne"])
-def test_a_stranger_runs_where_its_bases_say(name: str) -> None:
+def test_out_of_tree_plugin_runs_at_the_points_of_its_base_classes(name: str) -> None:
     """
     Enabled at multiPoint, beside the in-tree plugins and after them.
     """
@@ -76,14 +76,14 @@ def test_a_stranger_runs_where_its_bases_say(name: str) -> None:
     assert dict(zip(feasible.names, scores.weighted[name].tolist(), strict=True)) == {"n0": 700, "n1": 0, "n": 700}
 
 
-def test_a_stranger_runs_only_where_it_is_enabled() -> None:
+def test_out_of_tree_plugin_runs_only_where_it_is_enabled() -> None:
     made = framework(registry(entry("Spare")), "{plugins: {score: {enabled: [{name: Spare, weight: 2}]}}}")
 
     assert "Spare" not in [name for name, _ in made.plugins.filter]
     assert [(scorer.name, scorer.weight) for scorer in made.plugins.score][-1] == ("Spare", 2)
 
 
-def test_a_stranger_gets_its_arguments_as_written() -> None:
+def test_out_of_tree_plugin_gets_its_arguments_as_written() -> None:
     made = framework(
         registry(entry("Picky")),
         "{plugins: {filter: {enabled: [{name: Picky}]}}, pluginConfig: [{name: Picky, args: {size: 3, unknown: [a]}}]}",

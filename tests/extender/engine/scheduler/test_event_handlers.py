@@ -275,7 +275,7 @@ def test_deleted_nominated_pod_requeues_pods_that_had_to_respect_it() -> None:
     told(tell)
 
 
-def test_a_promise_is_kept_for_the_pods_that_are_queued() -> None:
+def test_nomination_is_kept_for_queued_pods() -> None:
     def tell(stage: Stage) -> None:
         stage.told(None, P.nominated_node("n"))
         stage.told(None, make_pod("gated").nominated_node("n").gate("wait"))

@@ -135,7 +135,7 @@ def test_a_victim_that_is_not_bound_yet_loses_its_room_in_memory() -> None:
     assert told.notes[0] == ("first", f"Preempted by pod {PREEMPTOR.uid} on node n (in kube-scheduler memory).")
 
 
-def test_lower_promises_are_taken_back() -> None:
+def test_lower_nominations_are_cleared() -> None:
     told = Told()
     lower = make_pod("lower").nominated_node("n").obj()
 
@@ -145,7 +145,7 @@ def test_lower_promises_are_taken_back() -> None:
     assert patch.nominated_node_name == ""
 
 
-def test_a_lower_promise_that_cannot_be_taken_back_changes_nothing() -> None:
+def test_lower_nomination_that_cannot_be_cleared_changes_nothing() -> None:
     told = Told()
     told.writes.fail(fwk.PatchPodStatus, fwk.CallError("refused"), after=0)
 

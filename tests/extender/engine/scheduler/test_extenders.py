@@ -182,7 +182,7 @@ def test_extenders_outweigh_plugins_if_their_weight_does() -> None:
     assert scheduled(POD, extender, plugins=(Scores("fit", {"a": 100, "b": 50, "c": 0}),)) == ScheduleResult("c", 3, 3)
 
 
-def test_the_node_that_was_promised_is_shown_by_itself_first() -> None:
+def test_nominated_node_is_passed_to_extenders_alone_first() -> None:
     asked: list[Any] = []
     extender = an_extender(lambda arguments: {"NodeNames": arguments["NodeNames"]}, asked)
 

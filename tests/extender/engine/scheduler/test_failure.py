@@ -142,7 +142,9 @@ def test_failure_of_a_replaced_pod_writes_and_requeues_nothing() -> None:
         pytest.param("", None, {}, None, id="none, as before"),
     ],
 )
-def test_promises(before: str, nominate: str | None, promised: dict[str, list[str]], written: str | None) -> None:
+def test_failed_attempt_keeps_sets_or_clears_the_nomination(
+    before: str, nominate: str | None, promised: dict[str, list[str]], written: str | None
+) -> None:
     stage, call = attempt(
         Failure(fwk.unschedulable("no room"), frozenset({"X"}), nominate=nominate), P.nominated_node(before)
     )

@@ -192,7 +192,7 @@ def test_a_plugin_that_fails_on_the_nominated_node_does_not_end_the_search(caplo
     assert '"Evaluation failed on nominated node"' in caplog.text
 
 
-def test_room_that_was_promised_to_others_is_taken() -> None:
+def test_room_of_nominated_pods_counts_as_taken() -> None:
     cache = make_cache(make_node("a"), make_node("b"))
     others = {name: make_pod(f"other-{name}").priority(priority).obj() for name, priority in (("a", 1), ("b", -1))}
     nominations = Nominations({node: ((cache.nominate(pod), pod),) for node, pod in others.items()})

@@ -85,7 +85,7 @@ async def _promised(scene: Any) -> None:
 
 @pytest.mark.anywhere
 @story
-async def test_a_promise_is_taken_back_for_a_pod_of_higher_priority() -> None:
+async def test_nomination_is_cleared_for_a_pod_of_higher_priority() -> None:
     """TestNominatedNode, when a pod of higher priority preempts on the node."""
     async with a_scene(node("n")) as scene:
         await _promised(scene)
@@ -102,7 +102,7 @@ async def test_a_promise_is_taken_back_for_a_pod_of_higher_priority() -> None:
 
 @pytest.mark.anywhere
 @story
-async def test_a_promise_of_a_node_that_is_gone_comes_to_nothing() -> None:
+async def test_pod_nominated_to_a_deleted_node_runs_elsewhere() -> None:
     """TestNominatedNode, when the node is deleted: the pod runs elsewhere."""
     async with a_scene(node("n")) as scene:
         await _promised(scene)
@@ -115,7 +115,7 @@ async def test_a_promise_of_a_node_that_is_gone_comes_to_nothing() -> None:
 
 @pytest.mark.anywhere
 @story
-async def test_a_promise_of_a_node_that_is_tainted_comes_to_nothing() -> None:
+async def test_pod_nominated_to_a_tainted_node_runs_elsewhere() -> None:
     """TestNominatedNode, when the node gets a taint: the pod runs elsewhere."""
     async with a_scene(node("n")) as scene:
         await _promised(scene)
@@ -128,7 +128,7 @@ async def test_a_promise_of_a_node_that_is_tainted_comes_to_nothing() -> None:
 
 @pytest.mark.anywhere
 @story
-async def test_a_promise_is_kept_while_others_come_and_go() -> None:
+async def test_nomination_is_kept_while_other_pods_come_and_go() -> None:
     """TestNominatedNode, the quiet case: pods of lower priority do not get the room, and the pod does."""
     async with a_scene(node("n")) as scene:
         await _promised(scene)
@@ -141,7 +141,7 @@ async def test_a_promise_is_kept_while_others_come_and_go() -> None:
 
 @pytest.mark.anywhere
 @story
-async def test_a_promise_ends_when_what_prepares_the_node_fails() -> None:
+async def test_nomination_ends_when_preparing_the_node_fails() -> None:
     """TestNominatedNode, after a PreBind failure: no promise is left that keeps others out."""
 
     async def fails(pod: Pod) -> fwk.Status:
