@@ -7,7 +7,7 @@ import pytest
 from tests.invariants.processes import ForkServer, a_fork_server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def fork_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
     """With a plugin that says where a pod has come to."""
     with a_fork_server(

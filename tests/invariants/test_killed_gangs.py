@@ -21,6 +21,8 @@ from tests.invariants.worlds import World
 from tests.kit.faults import Action, Call, Fault, answers
 from tests.stories.objects import GROUP_GATES, pod_group
 
+pytestmark = pytest.mark.slow
+
 FITS, TOO_LARGE = ("g0", "g1", "g2"), ("h0", "h1", "h2", "h3", "h4")
 LOW = ("a", "b", "c")
 """Whoever has to go where room is made."""

@@ -133,6 +133,7 @@ def test_the_next_process_carries_on_where_one_was_killed(
     on_a_stage(fork_server, tmp_path, tell)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in MOMENTS if name not in MORE_OF_THE_SAME])
 def test_terminated_scheduler_finishes_what_it_decided_and_ends_in_order(
     name: str, fork_server: ForkServer, tmp_path: Path
@@ -165,6 +166,7 @@ def test_terminated_scheduler_finishes_what_it_decided_and_ends_in_order(
     on_a_stage(fork_server, tmp_path, tell)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["it is prepared", "its binding was sent", "its binding is done", "its second victim is told"]
 )

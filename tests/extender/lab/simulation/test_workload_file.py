@@ -29,6 +29,7 @@ def played(folder: Path, text: str, seed: int = 0) -> SimulationReport:
     return play(workload, Configuration(), seed)
 
 
+@pytest.mark.slow
 def test_the_example_is_as_it_expects() -> None:
     (workload,) = read_workloads(EXAMPLE)
 
