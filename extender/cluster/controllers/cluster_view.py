@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 from extender.cluster.api_resources import NODES, PODS, Object, Resource, of_kind
 from extender.cluster.controllers.seen_objects import Key, Labels, Reader, Seen, SeenNode, SeenPod
 from extender.values.objects.label_selectors import NOTHING, Selector
-from extender.values.workloads.selectors import selector_in
+from extender.values.workloads.templates import selector_in
 
 K = TypeVar("K")
 L = TypeVar("L")

@@ -20,7 +20,7 @@ from extender.cluster.statuses import ApiStatus
 from extender.cluster.store import versions
 from extender.cluster.store.stored_object import Stored
 from extender.values.golang.times import rfc3339
-from extender.values.workloads.selectors import selector_in
+from extender.values.workloads.templates import selector_in
 
 
 def bind(

@@ -1,10 +1,13 @@
-"""Pods made of a pod template, and hashes that distinguish templates."""
+"""The pods of a workload: made of its template, told apart by a hash of it, and found by its selector."""
 
+from functools import lru_cache
 from typing import Final
 
 import orjson
 
-from extender.values.objects.meta import Object
+from extender.values.objects import decoding
+from extender.values.objects.label_selectors import NOTHING, Selector, SelectorError, selector_from_labels, selector_of
+from extender.values.objects.meta import LabelSelector, Object
 
 HASH_LABEL: Final = "pod-template-hash"
 _FNV_OFFSET: Final = 0x811C9DC5
@@ -55,3 +58,26 @@ def fnv1a(value: object, salt: bytes = b"") -> int:
     for byte in orjson.dumps(value, option=orjson.OPT_SORT_KEYS) + salt:
         code = ((code ^ byte) * _FNV_PRIME) & 0xFFFFFFFF
     return code
+
+
+def selector_in(obj: Object) -> Selector:
+    """Returns the selector in the spec of an object; one that is missing or cannot be used selects nothing."""
+    selector = (obj.get("spec") or {}).get("selector")
+    if obj["kind"] == "ReplicationController":
+        # A plain map of labels; an empty one selects nothing.
+        return selector_from_labels(selector) if selector else NOTHING
+    return label_selector(selector)
+
+
+def label_selector(selector: Object | None) -> Selector:
+    """Returns a metav1.LabelSelector as a Selector; one that is missing or cannot be used selects nothing."""
+    return NOTHING if selector is None else parsed_selector(orjson.dumps(selector))
+
+
+@lru_cache(maxsize=1024)
+def parsed_selector(selector: bytes) -> Selector:
+    """Does as `label_selector` for one that is encoded as JSON."""
+    try:
+        return selector_of(decoding.decode(LabelSelector, selector))
+    except (SelectorError, decoding.DecodeError):
+        return NOTHING

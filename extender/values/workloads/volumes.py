@@ -10,7 +10,7 @@ from typing import Final
 from extender.values.objects.csi_translation import PLUGIN_BY_NAME
 from extender.values.objects.meta import Object
 from extender.values.objects.quantity import QuantityError, nanos_of
-from extender.values.workloads.selectors import label_selector
+from extender.values.workloads.templates import label_selector
 
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
