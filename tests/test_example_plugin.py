@@ -207,7 +207,7 @@ def gpu_generation() -> fwk.FilterPlugin:
 
 @settings(deadline=None, max_examples=examples(40))
 @given(st.randoms(use_true_random=False))
-def test_it_keeps_the_laws_of_filters(chance: random.Random) -> None:
+def test_plugin_keeps_the_laws_of_filters(chance: random.Random) -> None:
     """
     So its author may check with `extender.testing`.
     """

@@ -293,7 +293,7 @@ def test_copies_of_one_pod_are_several(service: Service) -> None:
     assert told["evictions"] == []
 
 
-def test_as_many_pods_as_there_may_be(service: Service) -> None:
+def test_what_if_accepts_the_largest_number_of_pods(service: Service) -> None:
     told = service.post("/v1/whatif", {"create": [workload("Deployment", replicas=5000)]}).json()
 
     assert len(told["placements"]) == 5000

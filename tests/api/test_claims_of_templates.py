@@ -64,7 +64,7 @@ def reprieve(*arguments: str) -> Any:
     return json.loads(told.stdout)
 
 
-def test_it_goes_where_there_are_devices(source: list[str], wants: str) -> None:
+def test_pod_of_a_claim_template_goes_where_there_are_devices(source: list[str], wants: str) -> None:
     answer = reprieve("whatif", "-f", wants, *source)
 
     assert (answer["summary"], answer["notes"]) == ("default/train would go to n1.", [])

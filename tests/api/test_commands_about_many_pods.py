@@ -110,7 +110,7 @@ def test_a_workload_without_pods_is_said_to_have_none(source: list[str]) -> None
 
 
 @pytest.mark.parametrize("words", [[], ["web-0", "-l", "app=web"], ["deploy/web", "-f", "-"]])
-def test_why_is_about_one_thing(file: Path, words: list[str]) -> None:
+def test_why_refuses_more_than_one_subject(file: Path, words: list[str]) -> None:
     done = reprieve("why", *words, "--dump", str(file))
 
     assert (done.returncode, done.stdout) == (2, b"")

@@ -74,7 +74,7 @@ def levels() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("levels")
-def test_how_much_is_logged_can_be_changed(example: Service) -> None:
+def test_verbosity_of_the_log_can_be_changed(example: Service) -> None:
     answer = example.client.put("/debug/flags/v", content=b"5", headers=TEXT)
 
     assert (answer.status_code, answer.text) == (200, "successfully set klog.logging.verbosity to 5\n")
@@ -84,7 +84,7 @@ def test_how_much_is_logged_can_be_changed(example: Service) -> None:
 
 @pytest.mark.usefixtures("levels")
 @pytest.mark.parametrize("body", [b"", b"x", b"-1", b"9" * 100, b"1\n2", b"\xff"])
-def test_only_numbers_say_how_much(example: Service, body: bytes) -> None:
+def test_verbosity_that_is_no_number_is_refused(example: Service, body: bytes) -> None:
     answer = example.client.put("/debug/flags/v", content=body, headers=TEXT)
 
     assert answer.status_code == 400

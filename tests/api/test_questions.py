@@ -215,7 +215,7 @@ def test_what_if_names_its_evictions_and_changes_nothing(deciding: Service) -> N
     assert get(deciding, "/v1/cluster") == before
 
 
-def test_it_is_counted_how_many_fit(deciding: Service) -> None:
+def test_capacity_counts_the_pods_that_fit(deciding: Service) -> None:
     created = deciding.post("/v1/capacity", pod("one", "500m")).json()
     like = get(deciding, "/v1/capacity", pod="shop/urgent")
 

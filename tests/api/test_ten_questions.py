@@ -64,7 +64,7 @@ def example() -> Iterator[Service]:
         yield service
 
 
-def test_there_are_ten_and_each_has_a_command() -> None:
+def test_page_lists_ten_questions_with_a_command_each() -> None:
     assert [int(row[0].split(".")[0]) for row in ROWS] == list(range(1, 11))
     assert all(re.fullmatch(r"`reprieve .*`", row[1]) for row in ROWS)
     assert all(f"$ {row[1].strip('`')}\n" in PAGE for row in ROWS)

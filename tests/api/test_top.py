@@ -74,7 +74,7 @@ def test_a_source_that_goes_away_ends_it(dump: Path) -> None:
     assert isinstance(asyncio.run(looked_at()).failed, SourceAwayError)
 
 
-def test_it_needs_a_terminal(dump: Path) -> None:
+def test_top_without_a_terminal_is_refused_with_an_alternative(dump: Path) -> None:
     done = reprieve("top", "--dump", str(dump))
 
     assert done.returncode == 2

@@ -30,7 +30,7 @@ def a_filter_that_hangs_until(holds: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def test_it_says_where_the_loop_stands_still_and_when_it_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+def test_blocked_loop_and_its_return_are_logged_with_the_place(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
 
     with watched(0.1) as watchdog:
@@ -42,7 +42,7 @@ def test_it_says_where_the_loop_stands_still_and_when_it_goes_on(caplog: pytest.
     assert caplog.text.count('"The event loop goes on"') == 1
 
 
-def test_it_speaks_less_and_less_often(caplog: pytest.LogCaptureFixture) -> None:
+def test_blocked_loop_is_logged_at_growing_intervals(caplog: pytest.LogCaptureFixture) -> None:
     began = time.monotonic()
     with watched(0.02):
         time.sleep(1)
@@ -52,7 +52,7 @@ def test_it_speaks_less_and_less_often(caplog: pytest.LogCaptureFixture) -> None
     assert 1 <= caplog.text.count("stands still") <= math.log2(stood / 0.02) + 1
 
 
-def test_it_is_silent_while_all_is_well(caplog: pytest.LogCaptureFixture) -> None:
+def test_running_loop_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     with watched(30) as watchdog:
         watchdog.beat()
 

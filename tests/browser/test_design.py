@@ -40,7 +40,7 @@ LEAST_STEP = 9.0
 @pytest.mark.slow
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("width", [1440, 400])
-def test_there_are_five_sizes_of_type(still: Running, open_page: OpenPage, view: str, width: int) -> None:
+def test_pages_use_five_sizes_of_type(still: Running, open_page: OpenPage, view: str, width: int) -> None:
     page = open_page(f"{still.url}{view}", width=width)
 
     other = {float(size): text for size, text in page.evaluate(SIZES_OF_TEXTS) if float(size) not in SIZES}

@@ -24,7 +24,7 @@ def test_a_token_opens_the_page_and_sign_out_closes_it(guarded: str, open_page: 
     expect(page.locator("h1")).to_have_text("Sign in")
 
 
-def test_it_takes_no_script_to_sign_out(guarded: str, open_page: OpenPage, browser: Browser) -> None:
+def test_signing_out_works_without_scripts(guarded: str, open_page: OpenPage, browser: Browser) -> None:
     page = open_page(guarded)
     open_page.expected.append("401")
     sign_in(page)

@@ -167,7 +167,7 @@ def test_image_adds_little_to_its_base(image: Stage) -> None:
     assert not list(image.root.rglob("hatchling")) + list(image.root.rglob("site-packages/pip"))
 
 
-def test_it_serves_from_a_file_system_that_cannot_be_written(image: Stage, tmp_path: Path) -> None:
+def test_image_serves_from_a_read_only_file_system(image: Stage, tmp_path: Path) -> None:
     """
     Without any capability, as the manifests start it.
     """

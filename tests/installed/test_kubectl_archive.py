@@ -42,19 +42,19 @@ def run(unpacked: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_it_answers_about_a_dump(unpacked: Path) -> None:
+def test_archive_answers_about_a_dump(unpacked: Path) -> None:
     done = run(unpacked, "why", "shop/web-6", "--dump", str(EXAMPLE_CLUSTER))
 
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("shop/web-6  Pending")
 
 
-def test_it_says_its_version_and_brings_its_licence(unpacked: Path) -> None:
+def test_archive_prints_its_version_and_contains_its_licence(unpacked: Path) -> None:
     assert run(unpacked, "--version").stdout == f"reprieve {__version__}\n"
     assert "Apache License" in (unpacked / "LICENSE").read_text()
 
 
-def test_it_makes_a_project_as_elsewhere(unpacked: Path, tmp_path: Path) -> None:
+def test_archive_creates_a_plugin_project(unpacked: Path, tmp_path: Path) -> None:
     command = [str(unpacked / "kubectl-reprieve"), "init", "my-policy"]
 
     subprocess.run(command, cwd=tmp_path, env={}, check=True, capture_output=True, timeout=120)

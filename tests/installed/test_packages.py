@@ -42,7 +42,7 @@ def test_every_file_of_both_packages_is_in_the_wheel(wheel: zipfile.Path) -> Non
     assert {"api/py.typed", "extender/py.typed", "api/examples/cluster.yaml"} <= held
 
 
-def test_it_brings_the_commands(wheel: zipfile.Path) -> None:
+def test_wheel_installs_the_commands(wheel: zipfile.Path) -> None:
     entry_points = ConfigParser()
     entry_points.read_string((wheel / f"reprieve-{__version__}.dist-info" / "entry_points.txt").read_text())
 

@@ -55,7 +55,7 @@ def ask(target: Target) -> dict[str, str]:
     return answer
 
 
-def test_it_is_ready_when_it_is_there_and_gone_afterwards(assets: Path, work: Path):
+def test_control_plane_is_ready_inside_its_context_and_gone_afterwards(assets: Path, work: Path):
     with ControlPlane.start(assets, work) as plane:
         answer = ask(plane.target())
         url = plane.url
@@ -86,7 +86,7 @@ def test_programs_are_given_addresses_and_folders_of_their_own(assets: Path, wor
         assert Path(api_server[name]).parent == work
 
 
-def test_it_does_without_the_admission_that_it_is_told_to_do_without(assets: Path, work: Path):
+def test_named_admission_plugins_are_disabled(assets: Path, work: Path):
     with ControlPlane.start(assets, work, without_admission=("TaintNodesByCondition", "Priority")):
         api_server = json.loads((assets / "kube-apiserver.flags").read_text())
 

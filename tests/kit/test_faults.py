@@ -155,7 +155,7 @@ def test_a_request_goes_wrong(action: Action, error: type[ApiError]) -> None:
         pytest.param(answers.status(500), [False, False], id="refused"),
     ],
 )
-def test_it_is_certain_whether_the_server_has_done_it(action: Action, is_done: list[bool]) -> None:
+def test_fault_decides_whether_the_server_acts(action: Action, is_done: list[bool]) -> None:
     """
     As the client sees it fail, and half a minute later.
     """

@@ -300,7 +300,7 @@ async def test_pod_bound_by_another_scheduler_is_not_tried_again() -> None:
 
 @pytest.mark.anywhere
 @story
-async def test_while_a_pod_is_prepared_it_is_not_in_flight_any_more() -> None:
+async def test_pod_in_pre_bind_is_no_longer_in_flight() -> None:
     """TestScheduleOneMarksPodAsProcessedBeforePreBind: events are not kept for it."""
     async with a_scene(node("n"), plugins=[pre_binding(_takes_long)]) as scene:
         await scene.has(pod("p"), within=1)

@@ -75,7 +75,7 @@ async def one_pod_has_a_choice() -> None:
         await asyncio.sleep(5)
 
 
-def test_how_nodes_were_scored(caplog: pytest.LogCaptureFixture) -> None:
+def test_scores_of_nodes_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     lines = said(one_pod_has_a_choice, 10, caplog)
 
     by_fit = [

@@ -36,7 +36,7 @@ def test_one_of_them_schedules() -> None:
     story(tell)
 
 
-def test_when_one_is_killed_the_other_goes_on_after_seventeen_seconds_at_most() -> None:
+def test_standby_takes_over_within_seventeen_seconds_of_a_kill() -> None:
     async def tell() -> None:
         async with replicas(node("a")) as (own, first, second):
             await asyncio.sleep(60)
@@ -50,7 +50,7 @@ def test_when_one_is_killed_the_other_goes_on_after_seventeen_seconds_at_most() 
     story(tell)
 
 
-def test_when_one_is_told_to_stop_the_other_goes_on_after_three_seconds_at_most() -> None:
+def test_standby_takes_over_within_three_seconds_of_a_stop() -> None:
     async def tell() -> None:
         async with replicas(node("a")) as (own, first, second):
             await asyncio.sleep(60)
@@ -127,7 +127,7 @@ def test_while_a_binding_may_still_happen_the_lease_is_not_given_back() -> None:
     story(tell)
 
 
-def test_one_that_loses_the_api_server_stops_and_says_why() -> None:
+def test_leader_that_loses_the_api_server_stops_with_the_reason() -> None:
     async def tell() -> None:
         async with replicas(node("a")) as (own, first, second):
             await asyncio.sleep(60)
@@ -149,7 +149,7 @@ def test_one_that_loses_the_api_server_stops_and_says_why() -> None:
     story(tell)
 
 
-def test_one_that_slept_writes_nothing_when_it_wakes() -> None:
+def test_suspended_replica_writes_nothing_when_it_wakes() -> None:
     """
     A pod comes while it wakes, and a binding of before is still to be tried again.
     """

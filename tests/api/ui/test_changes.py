@@ -41,7 +41,7 @@ def test_preemption_that_helps_on_no_node_has_no_candidates() -> None:
     assert preemption_view(PreemptionAnswer(eligible=False, message="not eligible")).candidates == ()
 
 
-def test_while_no_node_is_chosen_no_candidate_is_marked_as_chosen() -> None:
+def test_no_candidate_is_marked_before_a_node_is_chosen() -> None:
     undecided = preemption_view(msgspec.structs.replace(RECORD, node=""))
 
     assert undecided.chosen == ""

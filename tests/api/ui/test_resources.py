@@ -21,7 +21,7 @@ def test_resources_of_nodes_follow_cpu_memory_and_pods() -> None:
     assert resources_of((node(), WITH_GPUS)) == ("cpu", "memory", "pods", CLASS, GPU)
 
 
-def test_how_much_of_each_is_there_and_requested() -> None:
+def test_usage_is_requested_and_allocatable_amount() -> None:
     assert [usage(WITH_GPUS, each) for each in ("cpu", "pods", GPU, CLASS)] == [(1500, 4000), (1, 110), (3, 8), (2, 2)]
     assert usage(node(), GPU) == (0, 0)
 

@@ -47,7 +47,7 @@ def test_streams_end_when_the_service_does() -> None:
     assert len(virtual_time.run(story())) == 2
 
 
-def test_there_are_never_too_many_and_a_page_that_closes_makes_room() -> None:
+def test_number_of_streams_is_limited_and_a_closed_one_makes_room() -> None:
     async def story() -> tuple[bool, bool]:
         streams = Streams()
         all_of_them = [streams.follow(lambda: "same") for _ in range(limits.STREAMS)]

@@ -99,7 +99,7 @@ def test_picture_shows_the_first_plugin_that_refused_each_node() -> None:
     ]
 
 
-def test_there_is_no_picture_where_no_filter_was_asked() -> None:
+def test_attempt_without_filters_has_no_picture() -> None:
     assert attempt_with(refused_by(Looks("P", NO))).picture is None
 
 

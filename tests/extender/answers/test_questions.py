@@ -386,7 +386,7 @@ def test_a_what_if_that_cannot_be_is_an_error(asked: dict[str, Any], error: type
         questions.what_if(WhatIfRequest(**asked))
 
 
-def test_it_is_counted_how_many_more_of_a_pod_fit() -> None:
+def test_capacity_counts_further_copies_of_a_pod() -> None:
     questions = about(A, B, pods=[a_pod("web", 2).node("a")])
 
     fits = questions.capacity("default", "web", 10)

@@ -115,7 +115,7 @@ def test_a_path_of_ours_is_asked_about_as_a_non_resource_url():
     ]
 
 
-def test_only_so_many_answers_are_kept():
+def test_number_of_kept_reviews_is_limited():
     async def allow(request: httpx.Request) -> httpx.Response:
         return answer(201, {"status": {"allowed": True}})
 

@@ -224,7 +224,7 @@ def test_bindings_wait_in_a_lane_of_their_own() -> None:
     in_loop(story)
 
 
-def test_only_so_many_events_wait() -> None:
+def test_number_of_queued_events_is_limited() -> None:
     def story(queue: Queue) -> None:
         event = RecordEvent(reference_to(POD), "Normal", "Scheduled", "Binding", "well", "default-scheduler")
         outcomes = [queue.add(event) for _ in range(limits.EVENTS_QUEUED + 1)]
@@ -271,7 +271,7 @@ SEEN = replaced(
         pytest.param(condition("x", "DisruptionTarget"), [True], id="a new condition"),
     ],
 )
-def test_only_what_differs_is_written(wanted: PodCondition, changes: list[bool]) -> None:
+def test_only_changed_conditions_are_written(wanted: PodCondition, changes: list[bool]) -> None:
     call = PatchPodStatus.of(SEEN, wanted)
 
     assert [is_transition for _, is_transition in call.changed_conditions] == changes

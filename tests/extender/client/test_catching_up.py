@@ -61,7 +61,7 @@ def test_news_that_come_by_themselves_need_no_list() -> None:
     assert world.reflector("pvcs").counters.lists == 1
 
 
-def test_while_the_server_is_away_nothing_is_known() -> None:
+def test_catching_up_waits_while_the_server_is_away() -> None:
     async def story(world: World) -> None:
         await begin(world)
         world.faults.go_down()

@@ -280,7 +280,7 @@ def test_an_overloaded_server_that_says_when_is_asked_again_then_even_for_a_writ
     assert server.times[1] >= 1
 
 
-def test_it_is_asked_eleven_times_at_most():
+def test_busy_server_is_asked_eleven_times_at_most():
     server = Scripted(refusal(429, "TooManyRequests", retry_after="1"))
 
     error = failure_of(server, lambda client: client.get(PODS))
@@ -434,7 +434,7 @@ def test_second_401_after_renewed_credentials_is_final():
     assert len(server.asked) == 2
 
 
-def test_many_refused_at_once_renew_once():
+def test_simultaneous_401s_renew_credentials_once():
     async def refuse_the_first(request: httpx.Request) -> httpx.Response:
         await asyncio.sleep(1)
         return answer() if request.headers["authorization"] == "Bearer 1" else refusal(401, "Unauthorized")

@@ -24,7 +24,7 @@ from tests.kit.faults.answers import (
 )
 
 
-def test_only_so_many_bindings_are_under_way() -> None:
+def test_number_of_simultaneous_bindings_is_limited() -> None:
     server = Server(Fault(delay(1), **BINDING, times=None))
     pods = [pod_on(server, f"p{number}") for number in range(AT_A_TIME[Lane.URGENT] + 6)]
 

@@ -66,7 +66,7 @@ def test_repeated_event_becomes_a_series() -> None:
     assert (server.count("create", "events"), server.count("patch", "events")) == (1, 1)
 
 
-def test_other_reasons_are_other_events() -> None:
+def test_events_of_different_reasons_are_separate() -> None:
     server = Server()
 
     record(server, event(), event(reason="Scheduled"))
@@ -125,7 +125,7 @@ def test_an_event_whose_answer_was_lost_is_recorded_once() -> None:
     assert len(recorded(server)) == 1
 
 
-def test_it_is_not_tried_for_ever() -> None:
+def test_event_is_given_up_after_the_last_attempt() -> None:
     server = Server(Fault(refused(), verb="create", resource="events", times=None))
 
     async def story(dispatcher: ApiDispatcher) -> float:

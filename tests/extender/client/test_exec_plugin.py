@@ -49,7 +49,7 @@ def test_its_token_is_borne(version: str, plugin: Callable[..., ExecPlugin]):
     assert identity(plugin(says(version, token="t"), version=version)) == Identity("Bearer t")
 
 
-def test_it_sees_our_environment_and_what_the_kubeconfig_adds(
+def test_plugin_sees_the_environment_and_variables_of_the_kubeconfig(
     plugin: Callable[..., ExecPlugin], monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("OURS", "ours")
@@ -65,7 +65,7 @@ def test_its_certificate_is_shown(plugin: Callable[..., ExecPlugin]):
     assert said == Identity(None, KeyPair(b"CERT", b"KEY"))
 
 
-def test_it_runs_once_as_long_as_its_credentials_hold(plugin: Callable[..., ExecPlugin]):
+def test_plugin_runs_again_only_after_its_credentials_expire(plugin: Callable[..., ExecPlugin]):
     clock = [NOON]
     made = plugin(says(token="RUN", expirationTimestamp="2026-11-20T13:00:00Z"), now=lambda: clock[0])
 

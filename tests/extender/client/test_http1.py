@@ -472,7 +472,7 @@ async def black_hole() -> AsyncIterator[int]:
 
 
 @pytest.mark.parametrize("first", [nobody, black_hole])
-def test_when_one_address_does_not_answer_another_one_may(first: Callable[[], Any]):
+def test_next_address_is_tried_when_one_does_not_answer(first: Callable[[], Any]):
     async def ask() -> bytes:
         async with serve(ok) as server, first() as other, resolving(other, server.port):
             client = Client(Target("http://k8s.example"))

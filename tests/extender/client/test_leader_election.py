@@ -41,7 +41,7 @@ def test_the_second_one_waits_for_as_long_as_the_first_renews() -> None:
     story(tell)
 
 
-def test_one_that_is_killed_is_replaced_after_lease_duration_and_retry_period() -> None:
+def test_killed_leader_is_replaced_after_lease_duration_and_retry_period() -> None:
     async def tell(server: Server) -> None:
         first, second = Replica("first", server).start(), Replica("second", server).start()
         await asyncio.sleep(60.5)
@@ -57,7 +57,7 @@ def test_one_that_is_killed_is_replaced_after_lease_duration_and_retry_period() 
     story(tell)
 
 
-def test_one_that_gives_the_lease_back_is_replaced_at_once() -> None:
+def test_leader_that_releases_the_lease_is_replaced_at_once() -> None:
     async def tell(server: Server) -> None:
         first, second = Replica("first", server).start(), Replica("second", server).start()
         await asyncio.sleep(60.5)
@@ -94,7 +94,7 @@ def test_follower_has_no_lease_to_release() -> None:
     story(tell)
 
 
-def test_one_that_cannot_reach_the_api_server_gives_up_before_another_leads() -> None:
+def test_leader_without_an_api_server_gives_up_before_another_leads() -> None:
     """
     It has written nothing after the renew deadline, and says why it ends.
     """
@@ -130,7 +130,7 @@ def test_one_whose_requests_are_swallowed_gives_up_in_time_too() -> None:
 
 
 @pytest.mark.parametrize("seconds", [10.5, 30, 86400])
-def test_one_that_has_slept_writes_nothing_when_it_wakes(seconds: float) -> None:
+def test_suspended_leader_writes_nothing_when_it_wakes(seconds: float) -> None:
     """
     The event loop has not seen the time pass: no timer of its own is late.
     """
@@ -151,7 +151,7 @@ def test_one_that_has_slept_writes_nothing_when_it_wakes(seconds: float) -> None
     story(tell)
 
 
-def test_one_that_has_slept_only_a_little_goes_on() -> None:
+def test_briefly_suspended_leader_goes_on() -> None:
     async def tell(server: Server) -> None:
         first = Replica("first", server).start()
         await asyncio.sleep(60.5)

@@ -108,7 +108,7 @@ def test_within_five_seconds_the_same_answer_is_given_again() -> None:
         pytest.param(refusal(404, "NotFound"), "the API server does not list them", id="not served"),
     ],
 )
-def test_why_there_are_none_is_said(said: Any, why: str) -> None:
+def test_reason_for_missing_events_is_reported(said: Any, why: str) -> None:
     found = asked(Scripted(said))
 
     assert found.items == ()

@@ -366,7 +366,7 @@ def test_a_kind_that_the_server_does_not_know_counts_as_empty_and_is_asked_for_n
     virtual_time.run(story())
 
 
-def test_that_a_kind_is_not_known_is_believed_the_second_time() -> None:
+def test_unknown_kind_is_believed_at_the_second_answer() -> None:
     """
     Perhaps a proxy said so.
     """

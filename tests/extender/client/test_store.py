@@ -119,7 +119,7 @@ def test_object_returns_when_it_matches_the_selector_again() -> None:
     assert told(changes) == [("uid-a@5", ""), ("", "uid-a@8")]
 
 
-def test_only_so_many_deleted_objects_are_remembered() -> None:
+def test_number_of_remembered_deletions_is_limited() -> None:
     store: Store[Namespace] = Store()
     store.remove(gone("first", 1))
     for number in range(limits.DELETIONS_REMEMBERED):

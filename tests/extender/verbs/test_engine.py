@@ -369,7 +369,7 @@ def test_a_question_without_nodes_is_none() -> None:
 
 
 @pytest.mark.parametrize("verb", ["filter", "prioritize"])
-def test_each_verb_says_so_in_words(verb: str) -> None:
+def test_each_verb_refuses_an_unreadable_pod_in_words(verb: str) -> None:
     with pytest.raises(VerbError, match="memory"):
         asyncio.run(getattr(engine(A), verb)(ASKED.req(memory="much").obj(), node_names=["a"]))
     with pytest.raises(VerbError, match="memory"):

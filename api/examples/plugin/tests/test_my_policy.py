@@ -30,7 +30,7 @@ def test_a_node_with_fewer_pods_scores_higher():
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_it_keeps_the_laws_of_filters(seed):
+def test_plugin_keeps_the_laws_of_filters(seed):
     """
     What it says of a node with pods added or removed is what it says once they really came or went. Preemption relies
     on it.

@@ -56,7 +56,7 @@ def test_each_distinct_answer_is_written_once() -> None:
     ]
 
 
-def test_there_are_no_columns_when_prefilter_has_refused_the_pod() -> None:
+def test_picture_has_no_columns_when_pre_filter_refused_the_pod() -> None:
     snapshot = make_snapshot(make_node("a"), make_node("b"))
     pod = make_pod().node_affinity(name_term("In")).obj()
 

@@ -70,7 +70,7 @@ def test_plugins_come_in_the_profiles_order_and_count_what_the_ones_before_left(
     ]
 
 
-def test_how_many_preemption_cannot_help_is_told() -> None:
+def test_waterfall_counts_nodes_that_preemption_cannot_help() -> None:
     snapshot = make_snapshot(
         make_node("busy").capacity(cpu=2),
         make_node("small").capacity(cpu=1),
@@ -125,7 +125,7 @@ def test_a_pod_that_prefilter_refuses_loses_all_nodes_at_once() -> None:
     assert steps(snapshot, make_pod().req(cpu=9), Sees) == [("Sees", {"sees nothing": 2}, 2, 0)]
 
 
-def test_there_is_nothing_to_tell_of_a_cluster_without_nodes() -> None:
+def test_waterfall_of_a_cluster_without_nodes_is_empty() -> None:
     assert steps(make_snapshot(), make_pod()) == []
 
 

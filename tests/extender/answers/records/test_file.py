@@ -53,7 +53,7 @@ def test_records_outlive_the_process(tmp_path: Path) -> None:
     virtual_time.run(tell())
 
 
-def test_it_is_written_while_the_service_runs(tmp_path: Path) -> None:
+def test_records_are_written_while_the_service_runs(tmp_path: Path) -> None:
     path = tmp_path / "records"
 
     async def tell() -> None:

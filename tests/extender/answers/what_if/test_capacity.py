@@ -128,7 +128,7 @@ def test_the_limit_may_be_all_there_is_room_for(pod: PodBuilder) -> None:
     assert (found.fits, found.is_limit, found.stopped_by) == (4, False, "0/1 nodes are available: 1 Insufficient cpu.")
 
 
-def test_not_even_one_may_be_asked_for() -> None:
+def test_capacity_with_a_limit_of_zero_is_zero() -> None:
     assert fitting(cluster_of([node("a", 4)]), make_pod().req(cpu=1).obj(), limit=0) == Capacity(
         fits=0, by_node=(), stopped_by="", is_limit=True
     )
@@ -269,7 +269,7 @@ def test_the_count_is_exact(seed: int) -> None:
         assert counted.is_limit == placed.is_limit
 
 
-def test_many_of_a_kind_are_counted_in_many_steps() -> None:
+def test_capacity_counts_hundreds_of_pods() -> None:
     """
     More than are held as hypotheses of hypotheses.
     """

@@ -26,7 +26,7 @@ def ask(*create: dict[str, Any]) -> WhatIf:
     return what_if(cluster(), Configuration(), WhatIfRequest(create=list(create)), TrialRegistry)
 
 
-def test_it_is_taken_as_it_is_and_its_room_is_gone() -> None:
+def test_pod_that_names_its_node_is_not_scheduled_and_takes_its_room() -> None:
     answer = ask(written("fixed", 1, "n1"), written("other", 2))
 
     assert [(each.pod.name, each.node) for each in answer.placements] == [("other", "")]
@@ -45,7 +45,7 @@ def test_the_kubelet_refuses_it_where_it_does_not_fit() -> None:
     )
 
 
-def test_one_that_says_that_it_runs_is_there_nevertheless() -> None:
+def test_running_pod_that_names_its_node_takes_its_room() -> None:
     answer = ask(written("fixed", 3, "n1", phase="Running"), written("other", 1))
 
     assert [(each.pod.name, each.node) for each in answer.placements] == [("other", "")]

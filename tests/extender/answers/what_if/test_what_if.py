@@ -492,7 +492,7 @@ def test_a_node_that_is_added_takes_pods() -> None:
     assert places(ask(cluster(node("n", 1)), added, written("web", 4))) == {"web": "new"}
 
 
-def test_only_nodes_that_are_there_can_go() -> None:
+def test_draining_an_unknown_node_is_refused() -> None:
     with pytest.raises(WhatIfError, match='node "gone" not found'):
         ask(cluster(node("n")), drain_nodes=["gone"])
 

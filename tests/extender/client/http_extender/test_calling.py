@@ -151,7 +151,7 @@ def test_a_call_is_a_post_of_json_that_wants_no_compression() -> None:
     }
 
 
-def test_all_slashes_at_the_end_of_the_prefix_go_and_the_verb_is_taken_as_it_is() -> None:
+def test_trailing_slashes_of_the_prefix_are_removed_and_the_verb_is_unchanged() -> None:
     async def ask() -> list[str]:
         async with serving(says_json({"NodeNames": []})) as served:
             await filtered(served.address + "/base//", filter_verb="v1/filter")

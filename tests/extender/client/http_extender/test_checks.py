@@ -125,7 +125,7 @@ def test_most_extenders_are_not_warned_of(options: dict[str, Any]) -> None:
     assert [*warnings_of(Extender(**options))] == []
 
 
-def test_all_errors_come_at_once() -> None:
+def test_all_errors_of_extenders_are_reported_at_once() -> None:
     torn = ExtenderTLSConfig(ca_data=b"x")
     said = errors_of(
         Extender(url_prefix="ftp://e", tls_config=torn),

@@ -128,7 +128,7 @@ def test_init_containers_count_by_the_largest_and_with_the_sidecars_before_them(
     assert spec["resources"]["requests"] == {"cpu": "4"}
 
 
-def test_both_names_of_the_service_account():
+def test_both_names_of_the_service_account_are_filled_in():
     assert pod(serviceAccountName="a")["serviceAccount"] == "a"
     assert pod(serviceAccount="b")["serviceAccountName"] == "b"
 
@@ -198,7 +198,7 @@ def test_allocatable_defaults_to_capacity():
         ),
     ],
 )
-def test_other_kinds(resource, given, spec):
+def test_defaults_of_other_kinds_are_filled_in(resource, given, spec):
     found = defaulted(resource, {"spec": given})["spec"]
 
     assert {name: found[name] for name in spec} == spec

@@ -58,7 +58,7 @@ def test_nodes_come_with_their_status():
     assert made(api_resources.NODES, {"status": {"phase": "Running"}})["status"]["phase"] == "Running"
 
 
-def test_other_kinds_come_without():
+def test_status_of_other_kinds_is_reset_on_creation():
     assert made(api_resources.DEPLOYMENTS, {"status": {"replicas": 3}})["status"] == {}
     assert made(api_resources.POD_DISRUPTION_BUDGETS, {"status": {"expectedPods": 3}})["status"]["expectedPods"] == 0
     assert made(api_resources.PERSISTENT_VOLUME_CLAIMS, {"status": {"phase": "Bound"}})["status"] == {

@@ -70,7 +70,7 @@ async def test_orphans_stay_without_an_owner() -> None:
 
 
 @story
-async def test_in_the_foreground_the_owner_waits_for_those_that_block_it() -> None:
+async def test_foreground_deletion_waits_for_blocking_dependents() -> None:
     async with moving() as registry:
         owner = add_owner(registry, "one")
         add_owned(registry, "child", reference(owner, blockOwnerDeletion=True), finalizers=["example.com/slow"])

@@ -39,7 +39,7 @@ async def test_a_deleted_namespace_is_emptied_and_goes() -> None:
 
 
 @story
-async def test_it_stays_while_something_in_it_does() -> None:
+async def test_namespace_stays_while_an_object_in_it_stays() -> None:
     async with moving() as registry:
         registry.create(NAMESPACES, "", {"metadata": {"name": "shop"}})
         add_pod(registry, "x", namespace="shop", metadata={"finalizers": ["example.com/stay"]})

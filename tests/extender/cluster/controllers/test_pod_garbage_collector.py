@@ -29,7 +29,7 @@ async def test_pods_are_deleted_when_their_node_has_been_gone_for_forty_seconds(
 
 
 @story
-async def test_they_are_told_why() -> None:
+async def test_deleted_pod_gets_a_disruption_condition() -> None:
     async with moving() as registry:
         add_node(registry, "a")
         add_pod(registry, "x", node="a", metadata={"finalizers": ["example.com/stay"]})

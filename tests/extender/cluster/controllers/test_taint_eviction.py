@@ -52,7 +52,7 @@ async def test_pods_leave_at_once_after_a_while_or_never() -> None:
 
 
 @story
-async def test_they_are_told_why() -> None:
+async def test_deleted_pod_gets_a_disruption_condition() -> None:
     async with moving() as registry:
         add_node(registry, "a")
         add_pod(registry, "x", node="a", metadata={"finalizers": ["example.com/stay"]})

@@ -54,7 +54,7 @@ def file_with(folder: Path, data: str | bytes) -> Path:
         ),
     ],
 )
-def test_all_forms_mean_the_same_objects(tmp_path: Path, data: str | bytes) -> None:
+def test_all_forms_of_a_state_file_load_the_same_objects(tmp_path: Path, data: str | bytes) -> None:
     assert load_state(file_with(tmp_path, data)) == [NODE, POD]
 
 
@@ -141,7 +141,7 @@ def test_a_file_is_there_as_a_whole_or_as_it_was(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["state.json"]
 
 
-def test_only_its_owner_reads_a_file(tmp_path: Path) -> None:
+def test_state_file_is_readable_by_its_owner_only(tmp_path: Path) -> None:
     """
     It has the specs of all pods, with the values of their environment; an earlier version let everyone read it.
     """

@@ -75,7 +75,7 @@ def test_a_version_lists_its_resources_and_what_lies_below_them():
     }
 
 
-def test_both_faces_of_events_are_kept_in_one_form():
+def test_both_groups_of_events_have_one_storage_version():
     hashes = {
         resource["storageVersionHash"]
         for path in ("/api/v1", "/apis/events.k8s.io/v1")
@@ -105,7 +105,7 @@ def test_one_document_may_tell_everything(version):
     }
 
 
-def test_both_forms_tell_the_same():
+def test_aggregated_and_plain_discovery_agree():
     plain = {
         (group["name"], resource["name"])
         for group in body("/apis")["groups"]
@@ -149,11 +149,11 @@ def test_the_version_is_that_of_the_api():
 
 
 @pytest.mark.parametrize("path", ["/", "/api/v2", "/apis/nope", "/apis/apps/v2", "/api/v1/pods", "/healthz"])
-def test_there_is_no_document_elsewhere(path):
+def test_unknown_path_has_no_discovery_document(path):
     assert discovery.answer(path, "") is None
 
 
-def test_there_are_no_custom_resources():
+def test_list_of_custom_resources_is_empty():
     """
     kubectl looks here before it says that a kind is unknown.
     """

@@ -127,7 +127,7 @@ def test_protobuf_is_served_when_accepted(accept):
 @pytest.mark.parametrize(
     ("path", "accept"), [("/openapi/v3", PROTOBUF), ("/openapi/v3/api/v1", PROTOBUF), ("/openapi/v2", "text/html")]
 )
-def test_other_forms_are_not_acceptable(path, accept):
+def test_unsupported_media_type_is_not_acceptable(path, accept):
     with pytest.raises(ApiStatus) as refusal:
         openapi.answer(path, accept)
 

@@ -151,7 +151,7 @@ def without_empty_lists(value):
     return [without_empty_lists(each) for each in value] if isinstance(value, list) else value
 
 
-def test_it_is_the_same_document():
+def test_protobuf_document_equals_the_json_document():
     in_protobuf, in_json = openapi.answer("/openapi/v2", IN_PROTOBUF), openapi.answer("/openapi/v2")
     assert in_protobuf is not None and in_json is not None
 

@@ -95,7 +95,7 @@ def test_absent_keys_of_list_items_have_a_default(all_structs):
         ("ObjectMeta", "ownerReferences", "uid", "merge"),
     ],
 )
-def test_how_lists_are_merged(all_structs, kind, name, key, strategy):
+def test_patch_key_and_strategy_of_lists_are_upstreams(all_structs, kind, name, key, strategy):
     field = next(struct for struct in all_structs if struct.short_name == kind).fields[name]
 
     assert (field.patch_key, field.patch_strategy) == (key, strategy)

@@ -123,7 +123,7 @@ UNRECOGNIZED = "the object provided is unrecognized (must be of type Namespace):
         ),
     ],
 )
-def test_it_is_said_what_is_wrong(data, message):
+def test_broken_message_is_refused_with_the_reason(data, message):
     answer = post(make_api()[1], "/api/v1/namespaces", data)
 
     assert answer.status == 400

@@ -120,7 +120,7 @@ def test_an_event_that_is_written_again_and_again_is_noted_once() -> None:
     told(story, ObjectStore(history=100))
 
 
-def test_other_objects_stay() -> None:
+def test_other_objects_do_not_expire() -> None:
     async def story(store: ObjectStore) -> None:
         store.put(NAMESPACES, "", "default", {"metadata": {"name": "default"}})
         await asyncio.sleep(2 * SECONDS_KEPT)

@@ -19,7 +19,7 @@ def fill(store: ObjectStore, count: int) -> None:
         store.put(NODES, "", f"n{number:03}", node(f"n{number:03}"))
 
 
-def test_each_write_of_any_kind_counts() -> None:
+def test_every_write_increments_the_resource_version() -> None:
     store = ObjectStore(resource_version=7)
 
     first = store.put(NODES, "", "n", node("n"))
@@ -58,7 +58,7 @@ def test_objects_are_kept_without_their_kind_and_in_no_more_bytes_than_they_need
     assert stored.body.__sizeof__() < len(stored.body) + 64
 
 
-def test_both_faces_of_events_are_one_kind() -> None:
+def test_events_of_both_groups_are_one_kind() -> None:
     store = ObjectStore()
 
     store.put(EVENTS, "default", "e", {"metadata": {"name": "e"}})

@@ -388,7 +388,7 @@ def test_every_stored_kind_is_judged():
     assert lenient == {("", "Event")}
 
 
-def test_there_are_no_more_ready_pods_than_pods():
+def test_more_ready_replicas_than_replicas_are_refused():
     old, new = made(REPLICA_SETS, spec=WORKLOAD), made(REPLICA_SETS, spec=WORKLOAD)
     new["status"] = {"replicas": 1, "readyReplicas": 2}
 

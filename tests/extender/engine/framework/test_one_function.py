@@ -57,7 +57,7 @@ def test_the_decorated_name_is_a_plugin_with_the_functions_name_and_words() -> N
     assert licence_aware.__doc__ == "Pods keep away from nodes whose licence server is down."
 
 
-def test_it_keeps_the_laws_of_filters() -> None:
+def test_plugin_keeps_the_laws_of_filters() -> None:
     chance = random.Random(1)
     cluster = random_cluster(chance)
 

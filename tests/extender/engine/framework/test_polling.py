@@ -32,7 +32,7 @@ def test_polling_may_begin_at_once() -> None:
     assert polled(ready_at=0, within=10, at_once=True) == (0, [0])
 
 
-def test_it_is_asked_until_it_is_so() -> None:
+def test_condition_is_polled_until_it_holds() -> None:
     assert polled(ready_at=5, within=10) == (6, [2, 4, 6])
 
 

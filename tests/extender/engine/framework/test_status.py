@@ -25,7 +25,7 @@ def verdicts(draw: st.DrawFn) -> Verdicts:
 
 
 @given(verdicts(), st.data())
-def test_many_rows_are_told_what_each_of_them_is_told(of_rows: Verdicts, data: st.DataObject) -> None:
+def test_statuses_of_many_rows_equal_those_of_single_rows(of_rows: Verdicts, data: st.DataObject) -> None:
     """
     In the order in which they are asked about, however often.
     """

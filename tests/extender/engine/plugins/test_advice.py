@@ -55,7 +55,7 @@ def test_overhead_may_be_too_much_by_itself() -> None:
     assert with_smaller_requests(make_pod().req(cpu=1).overhead(cpu=3).obj(), {"cpu": 3000}) is None
 
 
-def test_other_resources_stay_as_they_are() -> None:
+def test_smaller_request_of_one_resource_leaves_the_others_unchanged() -> None:
     pod = make_pod().req({"cpu": 4, "memory": "1Gi", "example.com/gpu": 3}).obj()
 
     relaxed = with_smaller_requests(pod, {"example.com/gpu": 2})

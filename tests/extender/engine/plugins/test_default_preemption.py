@@ -68,7 +68,7 @@ def test_a_pod_that_never_preempts_leaves_everything_as_it_is() -> None:
         pytest.param(5000, 500, id="a tenth of many"),
     ],
 )
-def test_how_many_candidates_are_enough(num_nodes: int, enough: int) -> None:
+def test_number_of_candidates_is_a_tenth_of_the_nodes_and_at_least_a_hundred(num_nodes: int, enough: int) -> None:
     """
     10 % of the nodes, at least 100, at most all of them; the search begins anywhere.
     """

@@ -80,7 +80,7 @@ def test_members_with_a_node_count_among_those_that_are_known() -> None:
     assert scene.plugin.pre_enqueue(member("m0").obj()).is_success
 
 
-def test_in_the_cycle_of_the_group_the_number_of_members_with_a_node_decides() -> None:
+def test_permit_in_a_group_cycle_counts_its_members_with_a_node() -> None:
     """
     The one that is asked about is among them.
     """

@@ -266,7 +266,7 @@ def test_a_special_claim_of_an_earlier_attempt_keeps_the_pod_off_all_nodes() -> 
         pytest.param(left_over(WANTING, annotations={}), id="that is not marked as special"),
     ],
 )
-def test_other_claims_are_not_the_special_one(claim: ResourceClaim) -> None:
+def test_foreign_claims_are_not_taken_for_the_special_claim(claim: ResourceClaim) -> None:
     assert evaluated(WANTING, backing(GPU), make_slice("gpu-1", "gpu-2"), claim) == (SUCCESS, {"n": SUCCESS})
 
 

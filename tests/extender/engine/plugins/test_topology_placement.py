@@ -28,7 +28,7 @@ def placements(*scheduled: PodBuilder, key: str = ZONE) -> dict[str, set[str]]:
     return {each.name: {snapshot.nodes.objects[place].name for place in each.nodes} for each in found}
 
 
-def test_there_is_a_placement_for_each_value_of_the_label() -> None:
+def test_each_value_of_the_label_is_a_placement() -> None:
     """
     Nodes without it are in none.
     """

@@ -198,7 +198,7 @@ def test_the_choice_is_that_of_the_criteria_told_one_by_one(chance: random.Rando
     assert chosen(found) == naive_choice(found.listed())
 
 
-def test_there_are_five_criteria() -> None:
+def test_candidates_are_ordered_by_five_criteria() -> None:
     assert [criterion.__name__ for criterion in ORDERED_SCORE_FUNCTIONS] == [
         "fewest_pdb_violations",
         "lowest_first_priority",

@@ -86,7 +86,9 @@ def test_a_pod_that_has_preempted_waits_until_its_victims_are_gone(other: Pod, a
         ),
     ],
 )
-def test_it_does_not_wait_for_a_node_that_has_become_hopeless(statuses: fwk.NodeStatuses, answer: str | None) -> None:
+def test_preemptor_does_not_wait_for_a_node_that_became_hopeless(
+    statuses: fwk.NodeStatuses, answer: str | None
+) -> None:
     assert why_not(NOMINATED, victim(condition()), statuses=statuses) == answer
 
 

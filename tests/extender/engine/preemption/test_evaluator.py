@@ -125,9 +125,7 @@ def test_room_is_made() -> None:
         ),
     ],
 )
-def test_as_few_and_as_unimportant_pods_as_possible_have_to_go(
-    asks: int, pods: list[PodBuilder], gone: list[str]
-) -> None:
+def test_fewest_and_least_important_pods_are_victims(asks: int, pods: list[PodBuilder], gone: list[str]) -> None:
     outcome = preempt(make_snapshot(node("n"), pods=pods), make_pod("preemptor").req(cpu=asks).priority(10))
 
     assert victims(outcome) == {"n": gone}
@@ -508,7 +506,7 @@ def test_an_extender_that_fails_ends_the_search(answer: Answer, error: str) -> N
         pytest.param(naming_nobody_on_the_first, ["n1", "n2", "n3"], id="names no victim"),
     ],
 )
-def test_one_that_is_ignorable_does_not(answer: Answer, left: list[str]) -> None:
+def test_failing_ignorable_extender_does_not_end_the_search(answer: Answer, left: list[str]) -> None:
     last = Extender("last", lambda victims: victims)
 
     outcome = preempt(four_nodes(), framework=with_extenders(Extender("e", answer, is_ignorable=True), last))

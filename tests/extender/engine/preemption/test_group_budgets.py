@@ -58,7 +58,7 @@ def test_units_use_budgets_up(
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_it_is_as_pod_by_pod_and_budget_by_budget(seed: int) -> None:
+def test_violations_of_units_equal_those_counted_pod_by_pod(seed: int) -> None:
     chance = Random(seed)
     units = [
         [make_pod().label(app=f"app-{chance.randrange(6)}") for _ in range(chance.choice([1, 1, 3]))] for _ in range(40)

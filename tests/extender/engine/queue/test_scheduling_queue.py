@@ -198,7 +198,7 @@ def test_backoff_grows_with_every_refusal() -> None:
     assert ends == [1001, 1002, 1004]
 
 
-def test_when_a_pod_was_tried_first_is_remembered() -> None:
+def test_time_of_the_first_attempt_is_remembered() -> None:
     clocked = ClockedQueue(max_backoff=0)
     clocked.add(make_pod("a"))
     clocked.now += 60

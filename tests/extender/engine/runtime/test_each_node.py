@@ -77,7 +77,7 @@ def test_a_node_is_shown_with_the_pods_of_the_hypothesis() -> None:
     assert state.run_filter_plugins(without).ok[red]
 
 
-def test_such_a_filter_keeps_the_laws() -> None:
+def test_filter_of_single_nodes_keeps_the_laws() -> None:
     """
     A row is an honest hypothesis, and rows do not talk: nodes asked one by one cannot do otherwise.
     """

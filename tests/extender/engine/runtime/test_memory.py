@@ -350,7 +350,7 @@ def test_a_plugin_that_failed_is_asked_again() -> None:
     assert cycle(framework, cache, make_pod("r").obj())[0] == ["b", "c"]
 
 
-def test_other_filters_are_other_answers() -> None:
+def test_skipped_filter_is_not_remembered_for_the_next_pod() -> None:
     """
     A PreFilter that skips takes its Filter out, for this pod and not for the next.
     """

@@ -264,7 +264,7 @@ def test_next_bind_plugin_runs_only_after_a_skip() -> None:
     assert asked == ["X", "Y"]
 
 
-def test_all_are_told_of_a_binding_whatever_the_others_make_of_it() -> None:
+def test_every_post_bind_plugin_runs_even_if_another_raises() -> None:
     asked: list[str] = []
 
     run(run_post_bind_plugins(cycle(X(BROKEN, asked), Y(OK, asked)), POD, "n"))

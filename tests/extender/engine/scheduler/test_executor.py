@@ -166,7 +166,7 @@ def test_victim_that_is_already_gone_is_no_failure_and_records_no_event(
 
 
 @pytest.mark.parametrize("call", [fwk.PatchPodStatus, fwk.DeletePod])
-def test_when_one_cannot_be_told_the_last_one_stays(call: type[Any]) -> None:
+def test_last_victim_stays_when_another_cannot_be_evicted(call: type[Any]) -> None:
     """
     The preemptor is tried again then.
     """
@@ -210,7 +210,7 @@ def test_a_preemptor_is_held_back_until_its_last_victim_is_on_its_way_out() -> N
     assert not preemptions.is_running("p", cache_with(FIRST))
 
 
-def test_while_the_last_victim_is_told_its_going_is_enough() -> None:
+def test_preemption_ends_once_the_last_victim_terminates_before_its_answer() -> None:
     """
     The watch may show it on its way out before the API server's answer arrives; of the others that is not enough.
     """

@@ -109,7 +109,7 @@ def test_an_ignorable_extender_that_goes_wrong_changes_nothing(extender: HTTPExt
     assert passing(extender) == (["a", "b", "c"], {})
 
 
-def test_one_that_invents_nodes_fails() -> None:
+def test_extender_that_invents_nodes_fails() -> None:
     with pytest.raises(fwk.ExtenderError) as caught:
         passing(an_extender(says(UNKNOWN_NODE), node_cache_capable=False))
 
@@ -191,7 +191,7 @@ def test_nominated_node_is_passed_to_extenders_alone_first() -> None:
 
 
 @pytest.mark.parametrize("says_of_b", [{"NodeNames": []}, {"Error": "hm"}], ids=["refused", "failed"])
-def test_if_it_is_refused_or_cannot_be_judged_the_others_get_their_turn(says_of_b: Any) -> None:
+def test_other_nodes_are_tried_when_extenders_refuse_the_nominated_one(says_of_b: Any) -> None:
     asked: list[Any] = []
     extender = an_extender(
         lambda arguments: says_of_b if arguments["NodeNames"] == ["b"] else {"NodeNames": ["a"]}, asked

@@ -232,7 +232,7 @@ def sampled(algorithm: SchedulingAlgorithm, snapshot: Snapshot, *, refused: rang
     return [int(name[1:]) for name in names]
 
 
-def test_when_enough_fit_the_others_wait_for_the_next_pod() -> None:
+def test_search_ends_when_enough_nodes_fit_and_resumes_there() -> None:
     """
     The next search begins where this one ended, so that every node has its turn.
     """
@@ -255,7 +255,7 @@ def test_nodes_that_do_not_fit_are_passed_over() -> None:
 @pytest.mark.parametrize(
     "refused", [pytest.param(range(70, 150), id="fewer"), pytest.param(range(100, 150), id="just enough")]
 )
-def test_when_not_more_than_enough_fit_all_nodes_had_their_turn(refused: range) -> None:
+def test_search_visits_all_nodes_when_no_more_than_enough_fit(refused: range) -> None:
     """
     The search goes on until one more is found.
     """

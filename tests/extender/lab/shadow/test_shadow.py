@@ -162,7 +162,7 @@ def test_a_room_that_the_scheduler_does_not_use() -> None:
     assert [(each.name, each.different) for each in found.by_reason] == [("node(s) had untolerated taint(s)", 1)]
 
 
-def test_other_scores() -> None:
+def test_different_scores_are_named_as_the_difference() -> None:
     async def tell(cluster: ObjectRegistry) -> None:
         await one_after_the_other(cluster, "a", "b", "c")
 
@@ -225,7 +225,7 @@ def test_a_preemption_that_the_shadow_would_not_make_spares_its_victims() -> Non
     assert spared.preemptor is not None and spared.preemptor.name == "urgent"
 
 
-def test_other_victims_on_the_same_node() -> None:
+def test_different_victims_on_the_same_node_are_reported() -> None:
     """
     The scheduler protects a pod, and takes the other one.
     """

@@ -65,7 +65,7 @@ def test_gymnasium_finds_nothing_wrong(workload: Path, action: Any) -> None:
     environment.close()
 
 
-def test_it_is_registered_by_its_name(workload: Path) -> None:
+def test_environment_is_registered_by_its_name(workload: Path) -> None:
     made = gymnasium.make(
         "extender.lab.simulation.environment:reprieve/Scheduling-v0", workload=str(workload), action="weights"
     )

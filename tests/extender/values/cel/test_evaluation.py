@@ -103,7 +103,7 @@ def test_an_expression_that_takes_too_long_is_stopped() -> None:
     assert evaluate(f'{OF_GPU}.model.matches("^a[0-9]{{3}}$")', FACTS)
 
 
-def test_other_threads_go_on_meanwhile() -> None:
+def test_other_threads_run_during_an_evaluation() -> None:
     """
     A thread that waits for the worker does not keep the interpreter from others.
     """

@@ -199,7 +199,7 @@ def test_enabled_plugins_get_default_arguments_after_those_that_were_given():
     ]
 
 
-def test_only_an_only_profile_is_named_by_default():
+def test_only_a_single_profile_gets_the_default_name():
     assert load(f"{HEAD}profiles: [{{}}]").profiles[0].scheduler_name == "default-scheduler"
     assert refusal(f"{HEAD}profiles: [{{schedulerName: a}}, {{}}]") == (
         "validation",

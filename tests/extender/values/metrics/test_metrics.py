@@ -53,7 +53,7 @@ def test_an_attempt_is_counted_and_timed_by_result_and_profile() -> None:
 
 
 @pytest.mark.parametrize(("attempts", "shown"), [(1, "1"), (14, "14"), (15, "15+"), (100, "15+")])
-def test_how_long_a_pod_took_is_told_by_its_attempts(attempts: int, shown: str) -> None:
+def test_scheduling_duration_is_labelled_with_the_attempts(attempts: int, shown: str) -> None:
     metrics = Metrics()
     metrics.scheduled(attempts, 1.5, was_flushed=attempts == 100)
 

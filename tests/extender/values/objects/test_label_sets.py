@@ -35,7 +35,7 @@ PADDING = st.sampled_from(
 
 @settings(deadline=None, max_examples=examples(400))
 @given(st.lists(st.dictionaries(KEYS, VALUES), max_size=20), st.lists(REQUIREMENTS, max_size=4), PADDING, st.booleans())
-def test_each_set_is_selected_as_by_itself(
+def test_each_set_of_labels_is_selected_as_by_itself(
     sets: list[dict[str, str]], parts: list[Requirement], longer: list[Requirement], knows_keys: bool
 ) -> None:
     """
@@ -52,7 +52,7 @@ def test_each_set_is_selected_as_by_itself(
 
 
 @pytest.mark.parametrize("selector", [NOTHING, Selector(), selector_with([Requirement("app", Operator.EXISTS)])])
-def test_there_may_be_no_sets(selector: Selector) -> None:
+def test_index_without_sets_selects_nothing(selector: Selector) -> None:
     assert not LabelSets().selected(selector)
 
 
