@@ -25,9 +25,8 @@ from extender.client.errors import (
     from_response,
 )
 from extender.client.transport.bodies import Body, WatchLines
-from extender.client.transport.carrier import CARRIER_ERRORS, ClientResponse, Headers, failure
+from extender.client.transport.carrier import CARRIER_ERRORS, ClientResponse, Headers, TransportCarrier, failure
 from extender.client.transport.connections import Connections
-from extender.client.transport.httpx_carrier import TransportCarrier
 from extender.values import limits
 from extender.values.targets.target import Identity, Target
 

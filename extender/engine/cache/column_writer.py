@@ -15,7 +15,6 @@ import numpy.typing as npt
 from extender.engine.cache.buffers import add, moved, resized, view, with_more_resources, zeros
 from extender.engine.cache.pod_encoding import PodReader
 from extender.engine.snapshot.axes import NATIVE_RESOURCES, Index, Int64s
-from extender.engine.snapshot.change_log import ChangeLog
 from extender.engine.snapshot.columns import (
     ImageColumn,
     ImagesOnNode,
@@ -25,7 +24,7 @@ from extender.engine.snapshot.columns import (
     scalar_amounts,
 )
 from extender.engine.snapshot.pod_attributes import Attribute, HostPort
-from extender.engine.snapshot.snapshot import Snapshot
+from extender.engine.snapshot.snapshot import ChangeLog, Snapshot
 from extender.engine.snapshot.symbols import ABSENT, SymbolTable
 from extender.engine.snapshot.tallies import Tallies
 from extender.values.objects.cluster import ClusterObjects

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from extender.engine.snapshot.change_log import KEPT_GENERATIONS, ChangeLog
+from extender.engine.snapshot.snapshot import KEPT_GENERATIONS, ChangeLog
 
 
 def log_of(*generations: set[int] | None) -> ChangeLog:
