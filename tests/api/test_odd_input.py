@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from api.documents.examples import POD
-from tests.api.asking import asking, pod_with, pod_with_requests, with_node
 from tests.api.serving import Service
+from tests.api.verb_requests import asking, pod_with, pod_with_requests, with_node
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from extender.engine.runtime.nominations import NO_NOMINATIONS
 from extender.engine.scheduler.schedule_pod import FitError, SchedulingAlgorithm
 from extender.engine.snapshot import Rows
 from extender.testing import make_framework, make_node, make_pod, make_snapshot, virtual_time
-from tests.extender.answers.records.deciding import NOON, Scheduling
+from tests.extender.answers.records.memory_scheduler import NOON, Scheduling
 from tests.extender.plugins_by_table import Looks, Refuses
 
 NO, NEVER = fwk.unschedulable("no"), fwk.unresolvable("never")

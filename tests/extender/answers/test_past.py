@@ -16,7 +16,7 @@ from extender.engine.queue.queued_pod_info import QueuedPodInfo
 from extender.engine.runtime.findings import Findings
 from extender.engine.snapshot import Rows
 from extender.testing import make_node, make_pod, make_snapshot
-from tests.extender.answers.records.deciding import Scheduling, story
+from tests.extender.answers.records.memory_scheduler import Scheduling, story
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC).timestamp()
 REFUSED = fwk.unschedulable("0/1 nodes are available: 1 Insufficient cpu.")

@@ -20,8 +20,8 @@ from extender.values.config.loading import load
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.decoding import convert
 from extender.values.objects.pod_groups import PodGroup
-from tests.extender.answers.records.deciding import NOON, Scheduling, story
-from tests.extender.engine.cache.seen import seen
+from tests.extender.answers.records.memory_scheduler import NOON, Scheduling, story
+from tests.extender.engine.cache.snapshot_contents import seen
 from tests.stories.objects import GROUP_GATES
 
 A, B = (make_node(name).capacity(cpu=4, pods=10) for name in "ab")

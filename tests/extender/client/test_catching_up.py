@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tests.extender.client.reflecting import World, begin, both_ways, now, tell
+from tests.extender.client.reflector_world import World, begin, both_ways, now, tell
 from tests.kit.faults import Fault, answers, watches
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from extender.values.config import Duration, LeaderElection
-from tests.extender.client.electing import LEASE, RENEW, RETRY, Replica, Server, never_two, now, story
+from tests.extender.client.elected_replica import LEASE, RENEW, RETRY, Replica, Server, never_two, now, story
 from tests.kit.faults import Fault
 from tests.kit.faults.answers import answer, black_hole, commit_then, commit_then_drop, edited_json, status
 

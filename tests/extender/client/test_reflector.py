@@ -22,7 +22,7 @@ from extender.values.objects.cluster import ClusterObjects, ClusterState
 from extender.values.objects.kinds import KINDS, WatchedKind
 from extender.values.objects.pod import Pod
 from extender.values.targets.target import Target
-from tests.extender.client.reflecting import World, begin, both_ways, lists_of_pods, now, tell
+from tests.extender.client.reflector_world import World, begin, both_ways, lists_of_pods, now, tell
 from tests.extender.client.scripted import Scripted, answer, never, stream
 from tests.kit.faults import Fault, answers
 

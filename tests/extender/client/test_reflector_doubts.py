@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from extender.values.targets.target import Target, TokenFile
-from tests.extender.client.reflecting import World, begin, both_ways, is_plain, lists_of_pods, now, tell, times
+from tests.extender.client.reflector_world import World, begin, both_ways, is_plain, lists_of_pods, now, tell, times
 from tests.kit.faults import Action, Call, Fault, answers, watches
 
 # Who we are.

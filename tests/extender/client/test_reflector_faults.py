@@ -10,7 +10,17 @@ from itertools import pairwise
 
 import pytest
 
-from tests.extender.client.reflecting import PODS, World, begin, both_ways, is_plain, lists_of_pods, now, tell, times
+from tests.extender.client.reflector_world import (
+    PODS,
+    World,
+    begin,
+    both_ways,
+    is_plain,
+    lists_of_pods,
+    now,
+    tell,
+    times,
+)
 from tests.kit.faults import Action, Fault, answers, watches
 
 # Watches that end.

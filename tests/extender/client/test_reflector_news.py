@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.extender.client.reflecting import PODS, Server, World, begin, both_ways, lists_of_pods, now, tell
+from tests.extender.client.reflector_world import PODS, Server, World, begin, both_ways, lists_of_pods, now, tell
 from tests.kit.faults import Fault, answers, watches
 
 # Events that are missing, come again, or come in another order.

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from tests.extender.client.reflecting import WATCHED, World, tell
+from tests.extender.client.reflector_world import WATCHED, World, tell
 from tests.kit.faults import Action, Fault, answers, watches
 
 STEPS = 80

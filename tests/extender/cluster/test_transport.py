@@ -9,7 +9,7 @@ import httpx
 from extender.cluster.kube_api import KubeApi
 from extender.cluster.transport import EmbeddedTransport
 from extender.testing import virtual_time
-from tests.extender.cluster.asking import PODS_PATH, add_pod, make_api, pod
+from tests.extender.cluster.api_calls import PODS_PATH, add_pod, make_api, pod
 
 
 def client(api: KubeApi) -> httpx.AsyncClient:

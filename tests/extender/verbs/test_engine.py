@@ -24,7 +24,7 @@ from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
 from extender.values.protocol.wire_types import MetaVictims
 from extender.verbs import VerbError, Verbs
-from tests.extender.verbs.asking import filtered, scored
+from tests.extender.verbs.verb_calls import filtered, scored
 from tests.kit.writes import RecordedWrites
 
 ASKED = make_pod("asked").req(cpu=1)

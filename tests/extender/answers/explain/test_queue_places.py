@@ -14,7 +14,7 @@ from extender.testing import PodBuilder, make_pod
 from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import Condition
 from extender.values.objects.pod import Pod
-from tests.extender.engine.queue.clocked import ClockedQueue, open_gate_named
+from tests.extender.engine.queue.clocked_queue import ClockedQueue, open_gate_named
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 AT_FIRST = "2026-01-01T11:00:00Z"

@@ -14,7 +14,7 @@ from extender.answers.records.values import AttemptRecord, CandidateRecord, PodN
 from extender.engine.queue import QueuedPodInfo
 from extender.engine.reporter import VerbCall
 from extender.testing import make_node, make_pod, virtual_time
-from tests.extender.answers.records.deciding import NOON, Scheduling
+from tests.extender.answers.records.memory_scheduler import NOON, Scheduling
 from tests.extender.answers.records.test_shelf import attempt, preemption
 
 

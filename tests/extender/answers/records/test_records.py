@@ -17,7 +17,7 @@ from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod
 from extender.values.objects.decoding import convert, replaced
 from extender.values.objects.grouping import PodDisruptionBudget
 from extender.values.objects.pod import Pod
-from tests.extender.answers.records.deciding import NOON, Scheduling, story
+from tests.extender.answers.records.memory_scheduler import NOON, Scheduling, story
 
 
 def a_node(name: str) -> NodeBuilder:

@@ -16,8 +16,8 @@ from extender.testing import PodBuilder, make_node, make_pod, make_verbs
 from extender.values.objects.cluster import ClusterState
 from extender.values.protocol.wire_types import MetaVictims
 from extender.verbs import VerbError, Verbs
-from tests.extender.answers.records.deciding import Scheduling, story
-from tests.extender.verbs.asking import filtered, scored
+from tests.extender.answers.records.memory_scheduler import Scheduling, story
+from tests.extender.verbs.verb_calls import filtered, scored
 
 ASKED = make_pod("asked").uid("asked").req(cpu=1).priority(9)
 LOW, LOWER = make_pod("low").uid("low").req(cpu=1).priority(1), make_pod("lower").uid("lower").req(cpu=1)

@@ -24,7 +24,7 @@ from extender.values.objects.devices import ResourceSlice
 from extender.values.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from extender.values.objects.meta import Condition, LabelSelector, ObjectMeta, OwnerReference
 from extender.values.objects.pod import Pod, PodExtendedResourceClaimStatus, PodResourceClaim, ResourceRequirements
-from tests.extender.engine.cache.seen import seen
+from tests.extender.engine.cache.snapshot_contents import seen
 from tests.kit.devices import allocation_of, exactly, label_selector, make_claim, make_device_class, make_slice
 
 HIGH = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}

@@ -14,8 +14,8 @@ from extender.values.objects.decoding import replaced
 from extender.values.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from extender.values.objects.meta import LabelSelector, ObjectMeta, OwnerReference
 from extender.values.objects.pod import Pod
-from tests.extender.answers.records.deciding import Scheduling
-from tests.extender.engine.cache.seen import seen
+from tests.extender.answers.records.memory_scheduler import Scheduling
+from tests.extender.engine.cache.snapshot_contents import seen
 
 NUM_NODES = 4
 ROUNDS = 12

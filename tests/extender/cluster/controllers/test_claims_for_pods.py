@@ -10,7 +10,7 @@ from extender.cluster.api_resources import (
     Object,
 )
 from extender.cluster.registry.object_registry import ObjectRegistry
-from tests.extender.cluster.controllers.moving import add_pod, moving, names, settle, story
+from tests.extender.cluster.controllers.running_cluster import add_pod, names, running_controllers, settle, story
 
 REQUESTS: Object = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}]}}
 VOLUME: Object = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
@@ -27,7 +27,7 @@ def add_user(registry: ObjectRegistry, name: str = "train", **more: Any) -> None
 
 @story
 async def test_a_claim_is_made_from_the_template_and_its_name_written_down() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_template(registry)
         add_user(registry)
         await settle()
@@ -46,7 +46,7 @@ async def test_a_claim_is_made_from_the_template_and_its_name_written_down() -> 
 
 @story
 async def test_a_pod_waits_for_its_template() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_user(registry)
         await settle(60)
         before = registry.list(RESOURCE_CLAIMS)
@@ -58,7 +58,7 @@ async def test_a_pod_waits_for_its_template() -> None:
 
 @story
 async def test_the_claim_goes_with_the_pod() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_template(registry)
         add_user(registry)
         await settle()
@@ -73,7 +73,7 @@ async def test_an_ephemeral_volume_gets_its_claim() -> None:
     volumes = [
         {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"metadata": {"labels": {"a": "b"}}, "spec": VOLUME}}}
     ]
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_pod(registry, "web", volumes=volumes)
         await settle()
         claim = registry.get(PERSISTENT_VOLUME_CLAIMS, "default", "web-scratch")
@@ -89,7 +89,7 @@ async def test_an_ephemeral_volume_gets_its_claim() -> None:
 @story
 async def test_foreign_claim_of_the_same_name_is_not_touched() -> None:
     volumes = [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": VOLUME}}}]
-    async with moving() as registry:
+    async with running_controllers() as registry:
         registry.create(PERSISTENT_VOLUME_CLAIMS, "default", {"metadata": {"name": "web-scratch"}, "spec": VOLUME})
         add_pod(registry, "web", volumes=volumes)
         await settle(30)

@@ -13,14 +13,14 @@ from extender.cluster.controllers.cluster_view import ClusterView
 from extender.cluster.controllers.seen_objects import SeenPod
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.statuses import ApiStatus
-from tests.extender.cluster.controllers.moving import (
+from tests.extender.cluster.controllers.running_cluster import (
     add_deployment,
     add_node,
     add_pod,
     bind_all,
     change,
     condition_of,
-    moving,
+    running_controllers,
     scale,
     scheduled,
     settle,
@@ -143,7 +143,7 @@ def test_after_a_storm_everything_is_as_it_should_be(number: int) -> None:
     @story
     async def run() -> None:
         rng = Random(number)
-        async with moving() as registry:
+        async with running_controllers() as registry:
             for node in range(3):
                 add_node(registry, f"n{node}")
             for app in ("web", "api"):

@@ -12,16 +12,16 @@ from extender.cluster.controllers.controller_loop import Controller, ControllerC
 from extender.cluster.controllers.controller_writes import Create
 from extender.cluster.controllers.seen_objects import Key, Seen, SeenPod
 from extender.cluster.registry.object_registry import ObjectRegistry
-from tests.extender.cluster.controllers.moving import (
+from tests.extender.cluster.controllers.running_cluster import (
     add_deployment,
     add_node,
     bind_all,
     change,
     empty_registry,
-    moving,
     names,
     now,
     phases,
+    running_controllers,
     scale,
     scheduled,
     settle,
@@ -58,13 +58,13 @@ def labelling(registry: ObjectRegistry) -> Loops:
 
 @story
 async def test_controllers_take_up_a_state_in_which_others_left_the_cluster() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_deployment(registry, "web", 2)
         await settle(1)
     scale(registry, DEPLOYMENTS, "web", 3)
     bind_all(registry)
-    async with moving(registry):
+    async with running_controllers(registry):
         await scheduled(registry, 5)
 
         assert phases(registry) == ["Running"] * 3
@@ -72,12 +72,12 @@ async def test_controllers_take_up_a_state_in_which_others_left_the_cluster() ->
 
 @story
 async def test_two_runs_on_a_settled_cluster_write_nothing() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_deployment(registry, "web", 2)
         await scheduled(registry, 5)
     version = registry.store.resource_version
-    async with moving(registry):
+    async with running_controllers(registry):
         await settle(60)
 
         assert registry.store.resource_version == version
@@ -112,7 +112,7 @@ def test_controller_that_was_overtaken_by_changes_reads_everything_again(caplog:
     @story
     async def run() -> None:
         registry = empty_registry(history=8)
-        async with moving(registry):
+        async with running_controllers(registry):
             registry.create(REPLICA_SETS, "default", workload(REPLICA_SETS, "web", 1))
             await settle()
             (first,) = names(registry, PODS)
@@ -136,7 +136,7 @@ def test_controller_that_was_overtaken_by_changes_reads_everything_again(caplog:
 
 @story
 async def test_controller_yields_between_its_keys() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         for number in range(20):
             registry.create(REPLICA_SETS, "default", workload(REPLICA_SETS, f"web-{number}", 1))
         seen = [0]
@@ -152,7 +152,7 @@ async def test_a_write_that_comes_second_is_made_again_from_what_is_there_now() 
     """
     Somebody scales the Deployment in every turn; nothing is lost, and in the end it has what was asked for last.
     """
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_deployment(registry, "web", 1)
         for replicas in range(1, 30):

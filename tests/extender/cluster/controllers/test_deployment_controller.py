@@ -3,15 +3,15 @@
 from collections.abc import Callable
 
 from extender.cluster.api_resources import DEPLOYMENTS, PODS, REPLICA_SETS, Object
-from tests.extender.cluster.controllers.moving import (
+from tests.extender.cluster.controllers.running_cluster import (
     add_deployment,
     add_node,
     change,
     condition_of,
-    moving,
     names,
     phases,
     replicas_by_set,
+    running_controllers,
     scale,
     scheduled,
     settle,
@@ -28,7 +28,7 @@ def with_image(image: str) -> Callable[[Object], None]:
 
 @story
 async def test_a_deployment_makes_a_replica_set_and_becomes_available() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_deployment(registry, "web", 3)
         await scheduled(registry, 5)
@@ -53,7 +53,7 @@ async def test_a_deployment_makes_a_replica_set_and_becomes_available() -> None:
 
 @story
 async def test_a_new_image_is_rolled_out_and_the_old_replica_set_is_kept_empty() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_deployment(registry, "web", 4)
         await scheduled(registry, 5)
@@ -71,7 +71,7 @@ async def test_a_new_image_is_rolled_out_and_the_old_replica_set_is_kept_empty()
 
 @story
 async def test_a_rollout_never_has_more_missing_than_allowed() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_deployment(registry, "web", 4, strategy={"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}})
         await scheduled(registry, 5)
@@ -89,7 +89,7 @@ async def test_a_rollout_never_has_more_missing_than_allowed() -> None:
 
 @story
 async def test_a_rollout_that_gets_no_further_says_so_when_its_deadline_passes() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_deployment(registry, "web", 4, progressDeadlineSeconds=60)
         await scheduled(registry, 5)
@@ -108,7 +108,7 @@ async def test_a_rollout_that_gets_no_further_says_so_when_its_deadline_passes()
 
 @story
 async def test_recreate_waits_until_the_last_old_pod_is_gone() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_deployment(registry, "web", 2, strategy={"type": "Recreate"})
         await scheduled(registry, 5)
@@ -125,7 +125,7 @@ async def test_recreate_waits_until_the_last_old_pod_is_gone() -> None:
 
 @story
 async def test_going_back_uses_the_old_replica_set_under_a_new_revision() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_deployment(registry, "web", 2)
         await scheduled(registry, 5)
@@ -143,7 +143,7 @@ async def test_going_back_uses_the_old_replica_set_under_a_new_revision() -> Non
 
 @story
 async def test_scaling_changes_the_replica_set_and_makes_no_revision() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_deployment(registry, "web", 2)
         await scheduled(registry, 5)
@@ -157,7 +157,7 @@ async def test_scaling_changes_the_replica_set_and_makes_no_revision() -> None:
 
 @story
 async def test_a_paused_deployment_scales_and_does_not_roll() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_deployment(registry, "web", 2)
         await scheduled(registry, 5)
@@ -178,7 +178,7 @@ async def test_a_paused_deployment_scales_and_does_not_roll() -> None:
 
 @story
 async def test_old_replica_sets_beyond_the_history_limit_are_deleted() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_deployment(registry, "web", 1, revisionHistoryLimit=1)
         for number in range(2, 6):
@@ -196,7 +196,7 @@ async def test_old_replica_sets_beyond_the_history_limit_are_deleted() -> None:
 
 @story
 async def test_everything_goes_with_the_deployment() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_deployment(registry, "web", 3)
         await scheduled(registry, 5)
@@ -211,7 +211,7 @@ async def test_a_settled_deployment_is_left_alone() -> None:
     """
     Nothing is written while nothing happens.
     """
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_deployment(registry, "web", 3)
         await scheduled(registry, 10)

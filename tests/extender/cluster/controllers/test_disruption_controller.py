@@ -9,13 +9,13 @@ from extender.cluster.api_resources import DEPLOYMENTS, POD_DISRUPTION_BUDGETS, 
 from extender.cluster.dumps.seeding import seed
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.registry.pod_subresources import evict
-from tests.extender.cluster.controllers.moving import (
+from tests.extender.cluster.controllers.running_cluster import (
     add_deployment,
     add_node,
     add_pod,
     change,
     condition_of,
-    moving,
+    running_controllers,
     scale,
     scheduled,
     settle,
@@ -48,7 +48,7 @@ def numbers(registry: ObjectRegistry, name: str = "web") -> tuple[int, int, int,
 def test_the_budget_of_a_deployment_of_four(spec: Object, expected: tuple[int, ...]) -> None:
     @story
     async def run() -> None:
-        async with moving() as registry:
+        async with running_controllers() as registry:
             add_node(registry, "a")
             add_budget(registry, **spec)
             add_deployment(registry, "web", 4)
@@ -68,7 +68,7 @@ def test_the_budget_of_a_deployment_of_four(spec: Object, expected: tuple[int, .
 
 @story
 async def test_the_scale_counts_and_not_the_pods_that_there_are() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_budget(registry, maxUnavailable=1)
         add_deployment(registry, "web", 2)
@@ -81,7 +81,7 @@ async def test_the_scale_counts_and_not_the_pods_that_there_are() -> None:
 
 @story
 async def test_pods_without_a_controller_count_only_against_a_number() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         for name in ("x", "y"):
             add_pod(registry, name, node="a", metadata={"labels": {"app": "web"}})
@@ -99,7 +99,7 @@ async def test_pods_without_a_controller_count_only_against_a_number() -> None:
 
 @story
 async def test_a_pod_that_is_deleted_or_not_ready_is_not_healthy() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         for name in ("x", "y", "z"):
             add_pod(registry, name, node="a", metadata={"labels": {"app": "web"}, "finalizers": ["example.com/stay"]})
@@ -114,7 +114,7 @@ async def test_a_pod_that_is_deleted_or_not_ready_is_not_healthy() -> None:
 
 @story
 async def test_a_pod_that_changes_its_labels_changes_its_budget() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_pod(registry, "x", node="a", metadata={"labels": {"app": "web"}})
         add_budget(registry, "web", minAvailable=0)
@@ -130,7 +130,7 @@ async def test_a_pod_that_changes_its_labels_changes_its_budget() -> None:
 
 @story
 async def test_a_controller_that_cannot_be_scaled_leaves_nothing_to_disrupt() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "1", "controller": True}
         add_pod(registry, "x", node="a", metadata={"labels": {"app": "web"}, "ownerReferences": [owner]})
@@ -167,7 +167,7 @@ async def test_a_controller_that_only_a_dump_names_counts_with_its_pods() -> Non
         }
         for name in "wxyz"
     ]
-    async with moving() as registry:
+    async with running_controllers() as registry:
         seed(registry, pods)
         add_budget(registry, maxUnavailable="50%")
         await settle()
@@ -177,7 +177,7 @@ async def test_a_controller_that_only_a_dump_names_counts_with_its_pods() -> Non
 
 @story
 async def test_granted_eviction_counts_until_it_is_done_or_expires() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         for name in ("x", "y"):
             add_pod(registry, name, node="a", metadata={"labels": {"app": "web"}})
@@ -207,7 +207,7 @@ async def test_granted_eviction_ends_once_its_pod_is_deleted() -> None:
     """
     A pod that says goodbye is not healthy any more, so that it must not be counted as gone besides.
     """
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         for name in ("x", "y"):
             stays = {"labels": {"app": "web"}, "finalizers": ["example.com/stay"]}
@@ -225,7 +225,7 @@ async def test_granted_eviction_ends_once_its_pod_is_deleted() -> None:
 
 @story
 async def test_evictions_spend_the_budget_and_new_pods_fill_it_up() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_budget(registry, maxUnavailable=1)
         add_deployment(registry, "web", 3)
@@ -242,7 +242,7 @@ async def test_evictions_spend_the_budget_and_new_pods_fill_it_up() -> None:
 
 @story
 async def test_disruption_target_of_a_pod_that_stays_is_withdrawn_after_two_minutes() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_pod(registry, "x", node="a")
         await settle()
@@ -268,7 +268,7 @@ async def test_pods_that_come_and_go_are_counted_whatever_their_labels_are() -> 
     """
     Each pod has labels of its own, as those of StatefulSets and Jobs have.
     """
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_budget(registry, minAvailable=1)
         expressions = [{"key": "app", "operator": "NotIn", "values": ["n7", "n190"]}]
@@ -298,7 +298,7 @@ async def test_a_budget_with_a_long_selector_is_counted() -> None:
     Its selector is parsed in a thread; what happens meanwhile is not lost.
     """
     long = [{"key": f"key-{place}", "operator": "NotIn", "values": ["x"]} for place in range(3000)]
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_pod(registry, "x", node="a", metadata={"labels": {"app": "web"}})
         registry.create(

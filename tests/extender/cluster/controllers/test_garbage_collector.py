@@ -6,12 +6,12 @@ import pytest
 
 from extender.cluster.api_resources import PODS, REPLICA_SETS, Object
 from extender.cluster.registry.object_registry import ObjectRegistry
-from tests.extender.cluster.controllers.moving import (
+from tests.extender.cluster.controllers.running_cluster import (
     add_node,
     add_pod,
     change,
-    moving,
     names,
+    running_controllers,
     scheduled,
     settle,
     story,
@@ -41,7 +41,7 @@ def add_owned(registry: ObjectRegistry, name: str, *owners: Object, **metadata: 
 
 @story
 async def test_dependents_go_with_their_last_owner() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         one, other = add_owner(registry, "one"), add_owner(registry, "other")
         add_owned(registry, "of-one", reference(one))
         add_owned(registry, "of-both", reference(one), reference(other))
@@ -59,7 +59,7 @@ async def test_dependents_go_with_their_last_owner() -> None:
 
 @story
 async def test_orphans_stay_without_an_owner() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         owner = add_owner(registry, "one")
         add_owned(registry, "child", reference(owner))
         registry.delete(REPLICA_SETS, "default", "one", {"propagationPolicy": "Orphan"})
@@ -71,7 +71,7 @@ async def test_orphans_stay_without_an_owner() -> None:
 
 @story
 async def test_foreground_deletion_waits_for_blocking_dependents() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         owner = add_owner(registry, "one")
         add_owned(registry, "child", reference(owner, blockOwnerDeletion=True), finalizers=["example.com/slow"])
         add_owned(registry, "other", reference(owner))
@@ -87,7 +87,7 @@ async def test_foreground_deletion_waits_for_blocking_dependents() -> None:
 
 @story
 async def test_a_dependent_that_comes_too_late_goes_at_once() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         owner = add_owner(registry, "one")
         registry.delete(REPLICA_SETS, "default", "one", {})
         await settle()
@@ -99,7 +99,7 @@ async def test_a_dependent_that_comes_too_late_goes_at_once() -> None:
 
 @story
 async def test_a_namesake_of_the_owner_is_another_object() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         owner = add_owner(registry, "one")
         add_owned(registry, "child", {**reference(owner), "uid": "another"})
         await settle()
@@ -121,7 +121,7 @@ async def test_a_namesake_of_the_owner_is_another_object() -> None:
 def test_an_owner_that_was_never_here_is_taken_to_exist_elsewhere(owner: Object) -> None:
     @story
     async def run() -> None:
-        async with moving() as registry:
+        async with running_controllers() as registry:
             add_owned(registry, "child", owner)
             await settle(60)
 
@@ -132,7 +132,7 @@ def test_an_owner_that_was_never_here_is_taken_to_exist_elsewhere(owner: Object)
 
 @story
 async def test_a_pods_own_claims_go_with_the_pod_and_nothing_else_does() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         registry.create(REPLICA_SETS, "default", workload(REPLICA_SETS, "web", 2))
         await scheduled(registry, 3)

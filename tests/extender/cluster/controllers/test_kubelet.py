@@ -5,14 +5,14 @@ import pytest
 from extender.cluster.api_resources import NODES, PODS, Object
 from extender.cluster.controllers.seen_objects import RUNS_FOR
 from extender.cluster.statuses import ApiStatus
-from tests.extender.cluster.controllers.moving import (
+from tests.extender.cluster.controllers.running_cluster import (
     add_node,
     add_pod,
     change,
     condition_of,
-    moving,
     names,
     phases,
+    running_controllers,
     settle,
     story,
 )
@@ -20,7 +20,7 @@ from tests.extender.cluster.controllers.moving import (
 
 @story
 async def test_a_bound_pod_runs_and_is_ready() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_pod(registry, "web", node="a")
         await settle()
@@ -42,7 +42,7 @@ async def test_a_bound_pod_runs_and_is_ready() -> None:
 
 @story
 async def test_init_containers_have_done_their_work_and_sidecars_run() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         inits = [{"name": "once", "image": "i"}, {"name": "sidecar", "image": "i", "restartPolicy": "Always"}]
         add_pod(registry, "web", node="a", initContainers=inits)
@@ -58,7 +58,7 @@ async def test_init_containers_have_done_their_work_and_sidecars_run() -> None:
 
 @story
 async def test_a_pod_without_a_node_or_on_one_that_does_not_exist_stays_pending() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_pod(registry, "nowhere")
         add_pod(registry, "on-a-ghost", node="ghost")
         await settle()
@@ -71,7 +71,7 @@ async def test_a_pod_without_a_node_or_on_one_that_does_not_exist_stays_pending(
 
 @story
 async def test_a_deleted_pod_is_terminating_for_a_second_at_most() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_pod(registry, "web", node="a", terminationGracePeriodSeconds=30)
         await settle()
@@ -86,7 +86,7 @@ async def test_a_deleted_pod_is_terminating_for_a_second_at_most() -> None:
 
 @story
 async def test_deleted_pod_with_a_finalizer_stays_until_it_is_removed() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_pod(registry, "web", node="a", metadata={"finalizers": ["example.com/mine"]})
         await settle()
@@ -115,7 +115,7 @@ def test_a_pod_may_say_how_long_it_runs(policy: str, phase: str) -> None:
 
     @story
     async def run() -> None:
-        async with moving() as registry:
+        async with running_controllers() as registry:
             add_node(registry, "a")
             add_pod(registry, "job", node="a", restartPolicy=policy, metadata={"annotations": {RUNS_FOR: "10s"}})
             for _ in range(2):
@@ -130,7 +130,7 @@ def test_a_pod_may_say_how_long_it_runs(policy: str, phase: str) -> None:
 
 @story
 async def test_a_new_node_becomes_ready() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         await settle()
 
@@ -143,7 +143,7 @@ async def test_a_new_node_becomes_ready() -> None:
 
 @story
 async def test_node_that_was_marked_not_ready_stays_so_and_starts_no_pod() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         await settle()
         change(
@@ -163,7 +163,7 @@ async def test_node_that_was_marked_not_ready_stays_so_and_starts_no_pod() -> No
 
 @story
 async def test_on_a_node_that_does_not_answer_nothing_ends() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_pod(registry, "web", node="a")
         await settle()
@@ -186,7 +186,7 @@ async def test_on_a_node_that_does_not_answer_nothing_ends() -> None:
 
 @story
 async def test_without_a_kubelet_bound_pods_wait_and_nodes_say_nothing() -> None:
-    async with moving(kubelet=False) as registry:
+    async with running_controllers(kubelet=False) as registry:
         add_node(registry, "a")
         add_pod(registry, "web", node="a")
         await settle(60)

@@ -4,12 +4,19 @@ import pytest
 
 from extender.cluster.api_resources import EVENTS, NAMESPACES, POD_DISRUPTION_BUDGETS, PODS
 from extender.cluster.statuses import ApiStatus
-from tests.extender.cluster.controllers.moving import add_node, add_pod, change, moving, settle, story
+from tests.extender.cluster.controllers.running_cluster import (
+    add_node,
+    add_pod,
+    change,
+    running_controllers,
+    settle,
+    story,
+)
 
 
 @story
 async def test_the_system_namespaces_exist_from_the_start() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         found = [each["metadata"]["name"] for each in registry.list(NAMESPACES)]
 
     assert found == ["default", "kube-node-lease", "kube-public", "kube-system"]
@@ -17,7 +24,7 @@ async def test_the_system_namespaces_exist_from_the_start() -> None:
 
 @story
 async def test_a_deleted_namespace_is_emptied_and_goes() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         registry.create(NAMESPACES, "", {"metadata": {"name": "shop"}})
         for name in ("x", "y"):
@@ -40,7 +47,7 @@ async def test_a_deleted_namespace_is_emptied_and_goes() -> None:
 
 @story
 async def test_namespace_stays_while_an_object_in_it_stays() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         registry.create(NAMESPACES, "", {"metadata": {"name": "shop"}})
         add_pod(registry, "x", namespace="shop", metadata={"finalizers": ["example.com/stay"]})
         registry.delete(NAMESPACES, "", "shop", {})

@@ -7,7 +7,14 @@ import pytest
 
 from extender.cluster.api_resources import NODES, Object
 from extender.cluster.registry.object_registry import ObjectRegistry
-from tests.extender.cluster.controllers.moving import add_node, change, condition_of, moving, settle, story
+from tests.extender.cluster.controllers.running_cluster import (
+    add_node,
+    change,
+    condition_of,
+    running_controllers,
+    settle,
+    story,
+)
 
 MINE = {"key": "example.com/mine", "effect": "NoSchedule"}
 
@@ -31,7 +38,7 @@ def cordon(node: dict[str, Any], value: bool) -> None:
 
 @story
 async def test_a_cordoned_node_is_tainted_until_it_is_uncordoned() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a", spec={"taints": [MINE]})
         seen: list[Any] = []
         for value in (True, False):
@@ -61,7 +68,7 @@ async def test_a_cordoned_node_is_tainted_until_it_is_uncordoned() -> None:
 def test_taints_follow_conditions(kind: str, status: str, expected: list[tuple[str, str]]) -> None:
     @story
     async def run() -> None:
-        async with moving() as registry:
+        async with running_controllers() as registry:
             add_node(registry, "a")
             await settle()
             set_condition(registry, kind, status)
@@ -77,7 +84,7 @@ def test_taints_follow_conditions(kind: str, status: str, expected: list[tuple[s
 
 @story
 async def test_a_node_that_says_nothing_is_left_alone() -> None:
-    async with moving(kubelet=False) as registry:
+    async with running_controllers(kubelet=False) as registry:
         add_node(registry, "a", spec={"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]})
         await settle()
 
@@ -86,7 +93,7 @@ async def test_a_node_that_says_nothing_is_left_alone() -> None:
 
 @story
 async def test_a_node_that_registers_tainted_is_untainted_when_it_is_ready() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a", spec={"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]})
         await settle()
 

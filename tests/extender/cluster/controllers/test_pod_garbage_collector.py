@@ -2,13 +2,13 @@
 
 from extender.cluster.api_resources import NODES, PODS, Object
 from extender.cluster.dumps.seeding import seed
-from tests.extender.cluster.controllers.moving import (
+from tests.extender.cluster.controllers.running_cluster import (
     add_node,
     add_pod,
     condition_of,
     empty_registry,
-    moving,
     names,
+    running_controllers,
     settle,
     story,
 )
@@ -16,7 +16,7 @@ from tests.extender.cluster.controllers.moving import (
 
 @story
 async def test_pods_are_deleted_when_their_node_has_been_gone_for_forty_seconds() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_pod(registry, "x", node="a")
         await settle()
@@ -30,7 +30,7 @@ async def test_pods_are_deleted_when_their_node_has_been_gone_for_forty_seconds(
 
 @story
 async def test_deleted_pod_gets_a_disruption_condition() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_pod(registry, "x", node="a", metadata={"finalizers": ["example.com/stay"]})
         await settle()
@@ -47,7 +47,7 @@ async def test_deleted_pod_gets_a_disruption_condition() -> None:
 
 @story
 async def test_a_node_that_comes_back_in_time_keeps_its_pods() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_pod(registry, "x", node="a")
         await settle()
@@ -69,7 +69,7 @@ async def test_pods_that_were_there_before_the_controllers_get_the_same_time() -
     }
     registry = empty_registry()
     report = seed(registry, [pod])
-    async with moving(registry):
+    async with running_controllers(registry):
         early = len(registry.list(PODS))
         await settle(60)
 

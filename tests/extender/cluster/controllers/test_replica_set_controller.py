@@ -5,14 +5,14 @@ go.
 import pytest
 
 from extender.cluster.api_resources import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Object, Resource
-from tests.extender.cluster.controllers.moving import (
+from tests.extender.cluster.controllers.running_cluster import (
     add_node,
     add_pod,
     bind_to,
     change,
     condition_of,
-    moving,
     names,
+    running_controllers,
     scale,
     scheduled,
     settle,
@@ -25,7 +25,7 @@ from tests.extender.cluster.controllers.moving import (
 def test_pods_are_made_until_there_are_enough(resource: Resource) -> None:
     @story
     async def run() -> None:
-        async with moving() as registry:
+        async with running_controllers() as registry:
             registry.create(resource, "default", workload(resource, "web", 3))
             await settle()
 
@@ -49,7 +49,7 @@ def test_pods_are_made_until_there_are_enough(resource: Resource) -> None:
 
 @story
 async def test_the_status_follows_the_pods() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         registry.create(REPLICA_SETS, "default", workload(REPLICA_SETS, "web", 3))
         await scheduled(registry, 3)
@@ -69,7 +69,7 @@ async def test_the_status_follows_the_pods() -> None:
 
 @story
 async def test_pods_are_available_when_they_have_been_ready_long_enough() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         registry.create(REPLICA_SETS, "default", workload(REPLICA_SETS, "web", 2, minReadySeconds=30))
         await scheduled(registry, 10)
@@ -83,7 +83,7 @@ async def test_pods_are_available_when_they_have_been_ready_long_enough() -> Non
 
 @story
 async def test_a_deleted_or_finished_pod_is_replaced() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         registry.create(REPLICA_SETS, "default", workload(REPLICA_SETS, "web", 2))
         await scheduled(registry, 3)
@@ -102,7 +102,7 @@ async def test_a_deleted_or_finished_pod_is_replaced() -> None:
 
 @story
 async def test_scaling_down_takes_those_that_are_missed_least() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         registry.create(REPLICA_SETS, "default", workload(REPLICA_SETS, "web", 4))
         await settle()
@@ -122,7 +122,7 @@ async def test_many_replicas_are_made_and_removed() -> None:
     """
     More than one burst either way.
     """
-    async with moving(kubelet=False) as registry:
+    async with running_controllers(kubelet=False) as registry:
         registry.create(REPLICA_SETS, "default", workload(REPLICA_SETS, "web", 600))
         await settle(5)
         grown = len(names(registry, PODS))
@@ -134,7 +134,7 @@ async def test_many_replicas_are_made_and_removed() -> None:
 
 @story
 async def test_a_pod_without_an_owner_is_adopted_and_one_that_lost_its_label_is_released() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_pod(registry, "stray", metadata={"labels": {"app": "web"}})
         registry.create(REPLICA_SETS, "default", workload(REPLICA_SETS, "web", 1))
         await settle()
@@ -154,7 +154,7 @@ async def test_a_pod_without_an_owner_is_adopted_and_one_that_lost_its_label_is_
 
 @story
 async def test_pods_of_others_are_left_alone() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "job", "uid": "1", "controller": True}
         add_pod(registry, "job", metadata={"labels": {"app": "web"}, "ownerReferences": [owner]})
         registry.create(REPLICA_SETS, "default", workload(REPLICA_SETS, "web", 1))
@@ -169,7 +169,7 @@ async def test_refused_template_is_reported_in_the_status_and_retried() -> None:
     def with_class(obj: Object) -> None:
         obj["spec"]["template"]["spec"]["priorityClassName"] = "ghost"
 
-    async with moving() as registry:
+    async with running_controllers() as registry:
         replica_set = workload(REPLICA_SETS, "web", 2)
         with_class(replica_set)
         registry.create(REPLICA_SETS, "default", replica_set)

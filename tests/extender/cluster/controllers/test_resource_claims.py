@@ -5,7 +5,15 @@ from typing import Any
 from extender.cluster.api_resources import PODS, RESOURCE_CLAIMS, Object
 from extender.cluster.controllers.resource_claim_controller import FINALIZER
 from extender.cluster.registry.object_registry import ObjectRegistry
-from tests.extender.cluster.controllers.moving import add_node, add_pod, bind_to, change, moving, settle, story
+from tests.extender.cluster.controllers.running_cluster import (
+    add_node,
+    add_pod,
+    bind_to,
+    change,
+    running_controllers,
+    settle,
+    story,
+)
 
 SPEC: Object = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}]}}
 RESULT: Object = {"request": "gpu", "driver": "gpu.example.com", "pool": "a", "device": "0"}
@@ -33,7 +41,7 @@ def user(registry: ObjectRegistry, name: str, **more: Any) -> Object:
 
 @story
 async def test_the_claim_is_deallocated_when_its_last_user_is_gone() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_claim(registry)
         allocate(registry, *(user(registry, name) for name in ("x", "y")))
         await settle()
@@ -50,7 +58,7 @@ async def test_the_claim_is_deallocated_when_its_last_user_is_gone() -> None:
 
 @story
 async def test_a_finished_pod_is_no_user() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_claim(registry)
         allocate(registry, user(registry, "x"))
@@ -66,7 +74,7 @@ async def test_a_finished_pod_is_no_user() -> None:
 
 @story
 async def test_a_finalizer_that_a_scheduler_has_just_put_there_stays() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_claim(registry, finalizers=[FINALIZER])
         await settle(60)
 
@@ -75,7 +83,7 @@ async def test_a_finalizer_that_a_scheduler_has_just_put_there_stays() -> None:
 
 @story
 async def test_deleted_claim_goes_once_it_is_unused() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_claim(registry)
         allocate(registry, user(registry, "x"))
         registry.delete(RESOURCE_CLAIMS, "default", "gpu", {})
@@ -89,7 +97,7 @@ async def test_deleted_claim_goes_once_it_is_unused() -> None:
 
 @story
 async def test_a_pod_that_no_scheduler_bound_gets_its_reservation() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_claim(registry)
         allocate(registry, user(registry, "x"))

@@ -4,11 +4,11 @@ from typing import Any
 
 from extender.cluster.api_resources import PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS, Object
 from extender.cluster.registry.object_registry import ObjectRegistry
-from tests.extender.cluster.controllers.moving import (
+from tests.extender.cluster.controllers.running_cluster import (
     add_node,
     change,
-    moving,
     names,
+    running_controllers,
     scale,
     scheduled,
     settle,
@@ -35,7 +35,7 @@ def image(pod: Object) -> str:
 
 @story
 async def test_pods_are_made_one_after_the_other_once_the_one_before_is_ready() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_set(registry, 3)
         seen = []
@@ -57,7 +57,7 @@ async def test_pods_are_made_one_after_the_other_once_the_one_before_is_ready() 
 
 @story
 async def test_a_parallel_set_makes_all_at_once() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_set(registry, 3, podManagementPolicy="Parallel", ordinals={"start": 5})
         await settle()
 
@@ -66,7 +66,7 @@ async def test_a_parallel_set_makes_all_at_once() -> None:
 
 @story
 async def test_a_pod_knows_its_name_and_its_claim() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_set(registry, 1, volumeClaimTemplates=[CLAIM])
         await settle()
 
@@ -83,7 +83,7 @@ async def test_a_pod_knows_its_name_and_its_claim() -> None:
 
 @story
 async def test_scaling_down_removes_the_last_first_and_keeps_the_claims() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_set(registry, 3, volumeClaimTemplates=[CLAIM])
         await scheduled(registry, 8)
@@ -99,7 +99,7 @@ async def test_scaling_down_removes_the_last_first_and_keeps_the_claims() -> Non
 
 @story
 async def test_a_new_template_is_rolled_out_from_the_last_pod_to_the_first() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_set(registry, 3)
         await scheduled(registry, 8)
@@ -125,7 +125,7 @@ async def test_a_new_template_is_rolled_out_from_the_last_pod_to_the_first() -> 
 
 @story
 async def test_a_partition_keeps_the_first_pods_as_they_are() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_set(registry, 3, updateStrategy={"rollingUpdate": {"partition": 2}})
         await scheduled(registry, 8)
@@ -145,7 +145,7 @@ async def test_a_partition_keeps_the_first_pods_as_they_are() -> None:
 
 @story
 async def test_a_failed_pod_is_made_again_under_its_name() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_set(registry, 2)
         await scheduled(registry, 6)

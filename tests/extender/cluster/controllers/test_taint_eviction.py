@@ -6,13 +6,13 @@ from extender.cluster.api_resources import NODES, PODS, Object
 from extender.cluster.controllers.node_lifecycle_controller import PatientToleration, patience
 from extender.cluster.controllers.seen_objects import NodeTaint
 from extender.cluster.registry.object_registry import ObjectRegistry
-from tests.extender.cluster.controllers.moving import (
+from tests.extender.cluster.controllers.running_cluster import (
     add_node,
     add_pod,
     change,
     condition_of,
-    moving,
     names,
+    running_controllers,
     settle,
     story,
 )
@@ -31,7 +31,7 @@ def tolerating(seconds: int | None = None) -> Object:
 
 @story
 async def test_pods_leave_at_once_after_a_while_or_never() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_pod(registry, "intolerant", node="a")
         add_pod(registry, "patient", node="a", **tolerating(60))
@@ -53,7 +53,7 @@ async def test_pods_leave_at_once_after_a_while_or_never() -> None:
 
 @story
 async def test_deleted_pod_gets_a_disruption_condition() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_pod(registry, "x", node="a", metadata={"finalizers": ["example.com/stay"]})
         taint(registry, TAINT)
@@ -67,7 +67,7 @@ async def test_deleted_pod_gets_a_disruption_condition() -> None:
 
 @story
 async def test_a_taint_that_goes_in_time_is_forgiven() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_pod(registry, "patient", node="a", **tolerating(60))
         await settle()
@@ -80,7 +80,7 @@ async def test_a_taint_that_goes_in_time_is_forgiven() -> None:
 
 @story
 async def test_a_pod_that_comes_to_a_tainted_node_is_driven_away() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a", spec={"taints": [TAINT]})
         await settle()
         add_pod(registry, "x", node="a")
@@ -94,7 +94,7 @@ async def test_pods_stay_five_minutes_on_a_node_that_does_not_answer() -> None:
     """
     By the tolerations that every pod gets.
     """
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a")
         add_pod(registry, "x", node="a")
         await settle()

@@ -14,7 +14,14 @@ from extender.cluster.api_resources import (
     Object,
 )
 from extender.cluster.registry.object_registry import ObjectRegistry
-from tests.extender.cluster.controllers.moving import add_node, change, moving, names, settle, story
+from tests.extender.cluster.controllers.running_cluster import (
+    add_node,
+    change,
+    names,
+    running_controllers,
+    settle,
+    story,
+)
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 STATIC = "kubernetes.io/no-provisioner"
@@ -62,7 +69,7 @@ def volume(registry: ObjectRegistry, name: str) -> Object:
 
 @story
 async def test_a_claim_gets_the_smallest_volume_that_is_large_enough() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         for name, size in (("small", "1Gi"), ("large", "100Gi"), ("right", "6Gi")):
             add_volume(registry, name, size)
         await settle()
@@ -94,7 +101,7 @@ async def test_a_claim_gets_the_smallest_volume_that_is_large_enough() -> None:
 def test_a_claim_does_not_get_a_volume(volume_spec: Object, claim_spec: Object) -> None:
     @story
     async def run() -> None:
-        async with moving() as registry:
+        async with running_controllers() as registry:
             add_volume(registry, "v", **volume_spec)
             add_claim(registry, **claim_spec)
             await settle()
@@ -107,7 +114,7 @@ def test_a_claim_does_not_get_a_volume(volume_spec: Object, claim_spec: Object) 
 
 @story
 async def test_a_claim_that_waits_is_bound_when_a_volume_comes() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_claim(registry)
         await settle()
         add_volume(registry, "v")
@@ -118,7 +125,7 @@ async def test_a_claim_that_waits_is_bound_when_a_volume_comes() -> None:
 
 @story
 async def test_one_volume_serves_one_claim() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_volume(registry, "v")
         add_claim(registry, "one")
         add_claim(registry, "two")
@@ -129,7 +136,7 @@ async def test_one_volume_serves_one_claim() -> None:
 
 @story
 async def test_a_volume_that_the_scheduler_reserved_is_bound_even_if_the_class_waits() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_class(registry, "fast", STATIC, waits=True)
         add_volume(registry, "other")
         add_volume(registry, "v")
@@ -153,7 +160,7 @@ async def test_a_volume_that_the_scheduler_reserved_is_bound_even_if_the_class_w
 
 @story
 async def test_a_provisioner_makes_a_volume_at_once() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_class(registry, "fast", "csi.example.com")
         add_claim(registry)
         await settle()
@@ -171,7 +178,7 @@ async def test_a_provisioner_makes_a_volume_at_once() -> None:
 @story
 async def test_a_class_that_waits_provisions_where_the_scheduler_says() -> None:
     zone = "topology.kubernetes.io/zone"
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_node(registry, "a", metadata={"name": "a", "labels": {zone: "z1"}})
         driver = {"name": "csi.example.com", "nodeID": "a", "topologyKeys": [zone]}
         registry.create(CSI_NODES, "", {"metadata": {"name": "a"}, "spec": {"drivers": [driver]}})
@@ -198,7 +205,7 @@ async def test_a_class_that_waits_provisions_where_the_scheduler_says() -> None:
 
 @story
 async def test_no_volume_is_made_for_a_class_without_provisioner_or_a_missing_class() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_class(registry, "static", STATIC)
         add_claim(registry, "one", storage_class="static")
         add_claim(registry, "two", storage_class="ghost")
@@ -215,7 +222,7 @@ async def test_no_volume_is_made_for_a_class_without_provisioner_or_a_missing_cl
 def test_a_volume_whose_claim_is_gone_is(policy: str, left: list[tuple[str, str]]) -> None:
     @story
     async def run() -> None:
-        async with moving() as registry:
+        async with running_controllers() as registry:
             add_volume(registry, "v", persistentVolumeReclaimPolicy=policy)
             add_claim(registry)
             await settle()
@@ -231,7 +238,7 @@ def test_a_volume_whose_claim_is_gone_is(policy: str, left: list[tuple[str, str]
 
 @story
 async def test_a_claim_whose_volume_is_gone_has_lost_it() -> None:
-    async with moving() as registry:
+    async with running_controllers() as registry:
         add_volume(registry, "v")
         add_claim(registry)
         await settle()

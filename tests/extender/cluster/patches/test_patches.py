@@ -10,7 +10,7 @@ from extender.cluster.kube_api import KubeApi
 from extender.cluster.patches import patch_types
 from extender.cluster.patches.patch_types import Patch
 from extender.cluster.schema import api_types
-from tests.extender.cluster.asking import PODS_PATH, add_node, add_pod, ask, make_api, pod
+from tests.extender.cluster.api_calls import PODS_PATH, add_node, add_pod, ask, make_api, pod
 
 
 def patch(api: KubeApi, kind: str, body: Any, path: str = f"{PODS_PATH}/a", query: str = "") -> tuple[int, Any]:

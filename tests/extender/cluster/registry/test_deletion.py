@@ -6,7 +6,7 @@ import pytest
 
 from extender.cluster.api_resources import PODS
 from extender.cluster.kube_api import KubeApi
-from tests.extender.cluster.asking import PODS_PATH, add_node, add_pod, ask, make_api, names, pod
+from tests.extender.cluster.api_calls import PODS_PATH, add_node, add_pod, ask, make_api, names, pod
 
 MERGE = "application/merge-patch+json"
 CONTROLLERS = "/api/v1/namespaces/default/replicationcontrollers"

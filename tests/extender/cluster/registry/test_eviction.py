@@ -6,7 +6,7 @@ import pytest
 
 from extender.cluster.api_resources import POD_DISRUPTION_BUDGETS
 from extender.cluster.kube_api import KubeApi
-from tests.extender.cluster.asking import PODS_PATH, add_pod, ask, make_api, send
+from tests.extender.cluster.api_calls import PODS_PATH, add_pod, ask, make_api, send
 
 MERGE = "application/merge-patch+json"
 EVICTION = f"{PODS_PATH}/a/eviction"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from extender.cluster.kube_api import KubeApi
-from tests.extender.cluster.asking import PODS_PATH, add_node, add_pod, ask, make_api
+from tests.extender.cluster.api_calls import PODS_PATH, add_node, add_pod, ask, make_api
 
 BINDING = f"{PODS_PATH}/a/binding"
 

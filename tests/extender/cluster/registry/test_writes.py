@@ -10,7 +10,7 @@ from extender.cluster.kube_api import KubeApi
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.responses.response import Response
 from extender.values.config.feature_gates import FeatureGates
-from tests.extender.cluster.asking import NOW, PODS_PATH, add_pod, ask, make_api, pod, send
+from tests.extender.cluster.api_calls import NOW, PODS_PATH, add_pod, ask, make_api, pod, send
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 

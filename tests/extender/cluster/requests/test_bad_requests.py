@@ -13,7 +13,7 @@ from extender.cluster.requests.request_info import Request
 from extender.cluster.responses.response import Response
 from extender.values import limits
 from extender.values.config.feature_gates import DEFAULT_FEATURES
-from tests.extender.cluster.asking import PODS_PATH, add_node, add_pod, ask, make_api, pod, send
+from tests.extender.cluster.api_calls import PODS_PATH, add_node, add_pod, ask, make_api, pod, send
 from tests.kit.examples import examples
 
 UNRECOGNIZED = (

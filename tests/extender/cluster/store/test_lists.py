@@ -3,7 +3,7 @@
 import pytest
 
 from extender.cluster.api_resources import PODS
-from tests.extender.cluster.asking import PODS_PATH, add_node, add_pod, ask, make_api, names, send
+from tests.extender.cluster.api_calls import PODS_PATH, add_node, add_pod, ask, make_api, names, send
 
 
 def test_a_list_is_in_the_order_of_namespaces_and_names() -> None:

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from extender.cluster.api_resources import PODS
 from extender.cluster.responses.response import StreamResponse
-from tests.extender.cluster.asking import ask, make_api, pod, send
+from tests.extender.cluster.api_calls import ask, make_api, pod, send
 from tests.kit.examples import examples
 
 HISTORY = 30

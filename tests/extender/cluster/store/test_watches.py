@@ -10,7 +10,7 @@ import pytest
 from extender.cluster.kube_api import MIN_WATCH_SECONDS, KubeApi
 from extender.cluster.responses.response import StreamResponse
 from extender.testing import virtual_time
-from tests.extender.cluster.asking import PODS_PATH, add_node, add_pod, ask, events, make_api, send, told
+from tests.extender.cluster.api_calls import PODS_PATH, add_node, add_pod, ask, events, make_api, send, told
 
 ENDS_SOON = "timeoutSeconds=5"
 

@@ -14,7 +14,7 @@ from extender.engine.snapshot.pod_attributes import LabelClass
 from extender.testing import PodBuilder, make_cache, make_node, make_pod, make_snapshot
 from extender.values.objects.pod import Pod
 from extender.values.objects.quantity import QuantityError
-from tests.extender.engine.cache.seen import on_node, seen
+from tests.extender.engine.cache.snapshot_contents import on_node, seen
 
 NODE = make_node("n").capacity(cpu=4)
 

@@ -18,7 +18,7 @@ from extender.engine.snapshot.columns import image_names
 from extender.testing import make_node, make_pod
 from extender.values.objects.node import ZONE_LABEL, Node
 from extender.values.objects.pod import Pod
-from tests.extender.engine.cache.seen import seen, slots_agree, without_image_counts
+from tests.extender.engine.cache.snapshot_contents import seen, slots_agree, without_image_counts
 from tests.kit.examples import examples
 
 NODES = ("n0", "n1", "n2")

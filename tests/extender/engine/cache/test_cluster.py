@@ -19,8 +19,8 @@ from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
 from extender.verbs import Verbs
 from extender.verbs.verbs import VerbError
-from tests.extender.engine.cache.seen import seen, without_image_counts
-from tests.extender.verbs.asking import filtered, scored
+from tests.extender.engine.cache.snapshot_contents import seen, without_image_counts
+from tests.extender.verbs.verb_calls import filtered, scored
 from tests.kit.examples import examples
 
 FIELD_OF = {kind.type: kind.field for kind in KINDS}

@@ -11,7 +11,7 @@ from extender.testing import NodeBuilder, make_node, make_pod, random_cluster
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.decoding import replaced
 from extender.values.objects.node import Node
-from tests.extender.engine.cache.seen import on_node, seen, without_image_counts
+from tests.extender.engine.cache.snapshot_contents import on_node, seen, without_image_counts
 from tests.kit.examples import examples
 
 KNOWN = [make_node(name).capacity(cpu=4).label(disk="hdd").obj() for name in ("a", "b")]

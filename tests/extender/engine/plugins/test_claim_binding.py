@@ -25,7 +25,7 @@ from extender.engine.framework import (
 from extender.testing import make_framework, virtual_time
 from extender.values.objects.decoding import replaced
 from extender.values.objects.devices import ResourceClaim
-from tests.extender.engine.plugins.claims_on_the_way import ATTACHED, Scheduler, allocated, claim, make, pod_with
+from tests.extender.engine.plugins.reserved_claims import ATTACHED, Scheduler, allocated, claim, make, pod_with
 from tests.kit.devices import (
     DRIVER,
     make_slice,

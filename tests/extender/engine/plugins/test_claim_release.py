@@ -20,7 +20,7 @@ from extender.engine.framework.status import NodeStatuses
 from extender.engine.plugins.dynamic_resources.plugin import DynamicResources
 from extender.testing import make_framework, virtual_time
 from extender.values.objects.devices import ResourceClaim
-from tests.extender.engine.plugins.claims_on_the_way import Scheduler, allocated, claim, pod_with
+from tests.extender.engine.plugins.reserved_claims import Scheduler, allocated, claim, pod_with
 from tests.kit.devices import (
     allocation_of,
     label_selector,

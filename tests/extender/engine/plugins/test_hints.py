@@ -21,7 +21,7 @@ from extender.values.objects.decoding import replaced
 from extender.values.objects.label_selectors import SelectorError
 from extender.values.objects.meta import NodeSelector
 from extender.values.objects.pod import NodeAffinity as NodeAffinityStanza
-from tests.extender.engine.plugins.asking_hints import is_worth_a_try, is_worth_a_try_after_change
+from tests.extender.engine.plugins.hint_calls import is_worth_a_try, is_worth_a_try_after_change
 
 NODE_ADD = ClusterEvent(EventResource.NODE, ActionType.ADD)
 NODE_DELETE = ClusterEvent(EventResource.NODE, ActionType.DELETE)

@@ -33,7 +33,7 @@ from extender.values.objects.meta import HasMetadata, LabelSelector
 from extender.values.objects.node import BETA_ZONE_LABEL, ZONE_LABEL
 from extender.values.objects.pod import AzureDisk, CSIVolume, PodResourceClaim, PodResourceClaimStatus, Volume
 from extender.values.objects.quantity import QuantityError
-from tests.extender.engine.plugins.asking_hints import is_worth_a_try
+from tests.extender.engine.plugins.hint_calls import is_worth_a_try
 from tests.kit.devices import allocation_of, make_claim as make_resource_claim, make_device_class
 
 POD, RUNNING = make_pod("p"), make_pod("other").node("n")

@@ -10,7 +10,7 @@ from extender.engine.plugins.priority_sort import PrioritySort
 from extender.engine.queue import SchedulingQueue
 from extender.testing import PodBuilder, make_node, make_pod, virtual_time
 from extender.values.objects.pod import Pod
-from tests.extender.engine.queue.clocked import (
+from tests.extender.engine.queue.clocked_queue import (
     NODE_ADD,
     POD_LABEL,
     PVC_ADD,

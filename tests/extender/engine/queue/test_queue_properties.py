@@ -8,7 +8,7 @@ from extender.engine.framework.events import EVENT_UNSCHEDULED_POD_UPDATE
 from extender.engine.queue import QueuedPodInfo
 from extender.testing import make_node, make_pod
 from extender.values.objects.pod import Pod
-from tests.extender.engine.queue.clocked import NODE_ADD, POD_LABEL, ClockedQueue, always, never
+from tests.extender.engine.queue.clocked_queue import NODE_ADD, POD_LABEL, ClockedQueue, always, never
 from tests.kit.examples import examples
 
 PLUGINS = ("Always", "Never", "Odd")

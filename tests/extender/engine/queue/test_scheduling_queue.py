@@ -8,7 +8,7 @@ from extender.engine.framework import ActionType, ClusterEvent, EventResource, Q
 from extender.engine.framework.events import EVENT_UNSCHEDULABLE_TIMEOUT, EVENT_UNSCHEDULED_POD_UPDATE
 from extender.engine.queue import AlreadyQueuedError, SchedulingQueue
 from extender.testing import make_node, make_pod, virtual_time
-from tests.extender.engine.queue.clocked import (
+from tests.extender.engine.queue.clocked_queue import (
     NODE_ADD,
     POD_LABEL,
     PVC_ADD,

@@ -1,7 +1,7 @@
 """Which event moved a pod to activeQ, by way of backoffQ or not; the end of backoff if there was no event."""
 
 from extender.testing import make_node, make_pod
-from tests.extender.engine.queue.clocked import NODE_ADD, ClockedQueue
+from tests.extender.engine.queue.clocked_queue import NODE_ADD, ClockedQueue
 
 NODE = make_node("n").obj()
 

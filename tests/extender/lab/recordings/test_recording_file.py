@@ -23,7 +23,7 @@ from extender.values import limits
 from extender.values.config import Configuration
 from extender.values.objects.decoding import convert
 from extender.values.objects.node import Node
-from tests.extender.lab.recordings.recorded import NODES, a_recorded_cluster, create, record
+from tests.extender.lab.recordings.recorded_cluster import NODES, a_recorded_cluster, create, record
 
 
 async def pods_come_and_go(cluster: ObjectRegistry, number: int = 60) -> None:

@@ -12,8 +12,8 @@ from extender.cluster.api_resources import Object
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.values.config import FeatureGates
 from extender.values.objects.claims import NO_PROVISIONER
-from tests.extender.lab.recordings.recorded import create, zoned
-from tests.extender.lab.shadow.shadowed import shadowed
+from tests.extender.lab.recordings.recorded_cluster import create, zoned
+from tests.extender.lab.shadow.shadowed_cluster import shadowed
 from tests.extender.lab.shadow.test_shadow import PACKING, sees
 from tests.walks.test_pod_with_volumes_and_devices_is_bound import DEVICE, SCRATCH, claim, storage_class, volume
 

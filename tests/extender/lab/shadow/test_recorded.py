@@ -6,8 +6,8 @@ import pytest
 
 from extender.lab.recordings.entries import Recording
 from extender.lab.shadow.recorded import agreement_over
-from tests.extender.lab.recordings.recorded import NODES, record
-from tests.extender.lab.shadow.shadowed import DEFAULT
+from tests.extender.lab.recordings.recorded_cluster import NODES, record
+from tests.extender.lab.shadow.shadowed_cluster import DEFAULT
 from tests.extender.lab.shadow.test_shadow import PACKING, URGENT, a_day, sees
 
 pytestmark = pytest.mark.slow

@@ -9,8 +9,8 @@ import pytest
 from extender.cluster.api_resources import NODES as NODE_RESOURCE, PODS, Object
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.lab.agreement import Agreement
-from tests.extender.lab.recordings.recorded import NODES, create, zoned
-from tests.extender.lab.shadow.shadowed import Tell, profile, shadowed, without
+from tests.extender.lab.recordings.recorded_cluster import NODES, create, zoned
+from tests.extender.lab.shadow.shadowed_cluster import Tell, profile, shadowed, without
 
 URGENT: Object = {
     "apiVersion": "scheduling.k8s.io/v1",

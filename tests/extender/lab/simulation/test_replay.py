@@ -16,7 +16,7 @@ from extender.lab.simulation.playing import play
 from extender.lab.simulation.readers import read_workloads
 from extender.lab.simulation.replaying import ReplayReport, replay
 from extender.values.config import Configuration, load
-from tests.extender.lab.recordings.recorded import NODES, create, record
+from tests.extender.lab.recordings.recorded_cluster import NODES, create, record
 from tests.walks.test_pod_with_volumes_and_devices_is_bound import SCRATCH, claim, named, storage_class, volume
 
 PACKING = load(

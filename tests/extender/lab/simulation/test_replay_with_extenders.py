@@ -19,7 +19,7 @@ from extender.lab.simulation.replaying import ReplayReport, replay
 from extender.values import limits
 from extender.values.config import Configuration, load
 from extender.values.config.configuration import Extender, ExtenderManagedResource
-from tests.extender.lab.recordings.recorded import NODES, create, record
+from tests.extender.lab.recordings.recorded_cluster import NODES, create, record
 from tests.extender.lab.simulation.test_replay import URGENT
 from tests.walks.extenders import InMemory, an_extender
 

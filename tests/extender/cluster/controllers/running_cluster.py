@@ -26,7 +26,9 @@ def empty_registry(history: int = 1000) -> ObjectRegistry:
 
 
 @asynccontextmanager
-async def moving(registry: ObjectRegistry | None = None, *, kubelet: bool = True) -> AsyncIterator[ObjectRegistry]:
+async def running_controllers(
+    registry: ObjectRegistry | None = None, *, kubelet: bool = True
+) -> AsyncIterator[ObjectRegistry]:
     """A registry with controllers at work on it, the system namespaces made."""
     registry = registry or empty_registry()
     running = asyncio.create_task(controllers.run(registry, now=now, rng=Random(2), kubelet=kubelet))
