@@ -18,7 +18,7 @@ from tests.benchmarks import ratios
         pytest.param({"b": 3.0}, ["a"], id="not measured any more"),
     ],
 )
-def test_what_has_fallen_by_30_percent_is_named(now: dict[str, float], fallen: list[str]) -> None:
+def test_benchmarks_that_fell_by_30_percent_are_named(now: dict[str, float], fallen: list[str]) -> None:
     assert ratios.check(now, {"a": 2.0, "b": 3.0}) == fallen
 
 

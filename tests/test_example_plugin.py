@@ -104,7 +104,7 @@ def test_an_installed_plugin_is_found_and_decides(installed: Path, tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_what_an_installed_plugin_suggests_is_tried_and_shown(installed: Path, tmp_path: Path) -> None:
+def test_suggestion_of_an_installed_plugin_is_tried_and_shown(installed: Path, tmp_path: Path) -> None:
     """
     The nodes that only this plugin refuses would take the pod if it wanted less.
     """

@@ -58,7 +58,7 @@ def is_as_said(said: list[str], found: list[str]) -> bool:
 
 
 @pytest.mark.parametrize(("command", "output"), EXAMPLES, ids=[command for command, _ in EXAMPLES])
-def test_what_the_page_says_happens(three_nodes: Service, command: str, output: str) -> None:
+def test_commands_on_the_page_have_the_effect_that_it_shows(three_nodes: Service, command: str, output: str) -> None:
     address = f"http://127.0.0.1:{three_nodes.port}"
     command = command.replace("http://127.0.0.1:8888", address)
     words = shlex.split(command)

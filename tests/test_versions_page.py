@@ -40,7 +40,7 @@ def table(first_heading: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize(("command", "output"), EXAMPLES, ids=[command for command, _ in EXAMPLES])
-def test_what_the_page_says_happens(command: str, output: str) -> None:
+def test_commands_on_the_page_have_the_effect_that_it_shows(command: str, output: str) -> None:
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 
     run = subprocess.run(

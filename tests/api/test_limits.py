@@ -135,7 +135,7 @@ def test_all_bodies_together_are_bounded(tight: Service) -> None:
     assert tight.call("filter", CALL).status_code == 200
 
 
-def test_more_questions_than_can_be_answered_are_sent_away_at_once_but_the_verbs_and_health_are_answered() -> None:
+def test_questions_beyond_the_limit_are_refused_at_once_while_verbs_and_health_are_answered() -> None:
     with GateEngine.closed() as engine, serving(lambda _: engine, max_in_flight=1) as service:
         waiting = threading.Thread(target=service.post, args=("/v1/evaluate", b"{}"))
         waiting.start()

@@ -182,7 +182,7 @@ async def test_a_preemptor_whose_place_is_taken_makes_room_elsewhere() -> None:
 @pytest.mark.parametrize("stays", [False, True], ids=["goes at once", "takes its time to go"])
 @pytest.mark.anywhere
 @story
-async def test_the_room_of_a_victim_whose_binding_does_not_end_is_free_once_it_goes_but_not_what_was_kept_for_it(
+async def test_room_of_a_deleted_victim_is_free_while_its_binding_does_not_end_but_reservations_are_kept(
     stays: bool, lends: bool
 ) -> None:
     """TestAsyncPreemption, victim blocked in binding: deleted, or under graceful termination; with and without what it

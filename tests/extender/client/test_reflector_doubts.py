@@ -204,10 +204,6 @@ def test_that_all_nodes_are_gone_at_once_is_asked_twice() -> None:
 
 @both_ways
 def test_that_all_nodes_are_gone_is_believed_the_second_time(streams: bool) -> None:
-    """
-    They really are.
-    """
-
     async def story(world: World) -> None:
         _crowd(world)
         await begin(world)

@@ -81,10 +81,6 @@ def test_half_a_line_is_dropped_and_said_again() -> None:
     ],
 )
 def test_when_history_is_gone_there_is_one_list_of_the_newest_state(too_old: Action, streams: bool) -> None:
-    """
-    Status 410.
-    """
-
     async def story(world: World) -> None:
         await begin(world)
         world.faults.go_down()

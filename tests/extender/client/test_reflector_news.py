@@ -52,10 +52,6 @@ def test_an_event_that_was_missed_is_made_up_for_by_the_next_list(table: str, wh
 
 @both_ways
 def test_event_that_is_sent_three_times_is_delivered_once(streams: bool) -> None:
-    """
-    Duplicate events.
-    """
-
     async def story(world: World) -> None:
         await begin(world)
         world.server.pod("x")
@@ -290,10 +286,6 @@ def test_a_line_that_makes_no_sense_ends_the_watch_and_nothing_is_lost(line: byt
 
 
 def test_a_line_that_makes_no_sense_again_and_again_is_got_past_by_a_list() -> None:
-    """
-    No livelock.
-    """
-
     async def story(world: World) -> None:
         await begin(world)
         await asyncio.sleep(10)

@@ -159,9 +159,6 @@ def test_a_list_is_taken_at_its_word_even_if_it_is_older() -> None:
 
 
 def test_after_a_list_what_was_deleted_before_may_come_again() -> None:
-    """
-    For the same reason.
-    """
     store = holding(ns("b", 51))
     store.remove(gone("b", 52))
     store.replace({})

@@ -103,9 +103,6 @@ def test_amounts_finer_than_a_thousandth_are_rounded_up():
 
 
 def test_requests_of_a_pod_come_from_its_containers_and_then_from_its_limits():
-    """
-    Requests that were left out come from the containers, and else from the limits of the pod.
-    """
     containers = [
         {"name": "c", "resources": {"requests": {"cpu": "1"}}},
         {"name": "d", "resources": {"requests": {"cpu": "500m"}}},

@@ -137,9 +137,6 @@ def test_a_pool_with_two_devices_of_one_name_is_invalid() -> None:
     ],
 )
 def test_allocation_selects_the_nodes_that_reach_all_its_devices(slices: list[ResourceSlice], selector: str) -> None:
-    """
-    The allocation says which nodes can reach all of its devices.
-    """
     allocations = allocator([make_claim("c", exactly(len(slices)))], slices).allocate(NODE, Allowance()).of_claims
 
     assert allocations is not None

@@ -266,7 +266,7 @@ def test_search_visits_all_nodes_when_no_more_than_enough_fit(refused: range) ->
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_wheel_turns_by_the_nodes_that_were_looked_at_whatever_pre_filter_leaves_and_filters_refuse(
+def test_next_search_begins_after_the_nodes_evaluated_whatever_pre_filter_and_filters_leave(
     seed: int,
 ) -> None:
     """

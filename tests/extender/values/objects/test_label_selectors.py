@@ -77,9 +77,6 @@ def test_greater_and_less(value: str | None, greater: bool, less: bool) -> None:
 
 
 def test_missing_selector_selects_nothing_and_empty_one_everything() -> None:
-    """
-    A missing selector selects nothing, an empty one everything, and only the latter is empty.
-    """
     assert selector_of(None) == NOTHING
     assert selector_of(LabelSelector()) == EVERYTHING
     assert (NOTHING.matches({"a": "b"}), NOTHING.is_empty) == (False, False)

@@ -30,7 +30,7 @@ TAINT = Taint(key="dedicated", value="batch", effect="NoSchedule")
 )
 def test_toleration_covers_taint_when_effect_key_and_value_agree(toleration: Toleration, covers: bool) -> None:
     """
-    A toleration covers a taint when effect, key and value agree; what it leaves empty agrees with all.
+    An effect, key or value that the toleration leaves empty agrees with all.
     """
     assert tolerates(toleration, TAINT) is covers
     assert Tolerations([toleration]).cover(TAINT) is covers
