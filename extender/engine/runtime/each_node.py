@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from extender.engine import framework as fwk
-from extender.engine.framework.devices import MAY_DEFER, LongWork
+from extender.engine.framework.devices import LongWork
 from extender.engine.snapshot.axes import Int64s, Mask
 from extender.values.objects.pod import Pod
 
@@ -72,10 +72,11 @@ def _state_of(node: fwk.NodeInfo) -> _State:
 
 @final
 class _NodeByNode:
-    """Calls a plugin for each row."""
+    """Calls a plugin for each row, in a thread if it blocks and `LongWork` is done."""
 
-    def __init__(self, plugin: fwk.EachNodeFilterPlugin | fwk.EachNodeScorePlugin) -> None:
+    def __init__(self, plugin: fwk.EachNodeFilterPlugin | fwk.EachNodeScorePlugin, *, may_defer: bool) -> None:
         self._plugin = plugin
+        self._in_thread = plugin.blocking and may_defer
         self._results: WeakValueDictionary[tuple[str, str, str], _Results] = WeakValueDictionary()
 
     def answers(
@@ -92,7 +93,7 @@ class _NodeByNode:
             TimeoutError: the answers took longer than the deadline.
         """
         plugin = self._plugin
-        if plugin.blocking and plugin.handle.shared(MAY_DEFER, lambda: False):
+        if self._in_thread:
             return self._answers_in_thread(call, state, pod, [*rows.node_infos()])
         answers: list[object] = []
         most = plugin.deadline + SECONDS_A_NODE * len(rows)
@@ -127,12 +128,12 @@ class _NodeByNode:
 class EachNodeFilter(fwk.FilterPlugin):
     """Runs an EachNodeFilterPlugin on every row, given as a NodeInfo."""
 
-    def __init__(self, plugin: fwk.EachNodeFilterPlugin) -> None:
+    def __init__(self, plugin: fwk.EachNodeFilterPlugin, *, may_defer: bool = False) -> None:
         super().__init__()
         self._plugin = plugin
         self.name = plugin.name  # type: ignore[misc]
         self.deadline = math.inf  # type: ignore[misc]  # it is held between nodes
-        self._nodes = _NodeByNode(plugin)
+        self._nodes = _NodeByNode(plugin, may_defer=may_defer)
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
         return self._plugin.events_to_register()
@@ -162,12 +163,12 @@ class EachNodeFilter(fwk.FilterPlugin):
 class EachNodeScore(fwk.ScorePlugin):
     """Runs an EachNodeScorePlugin on every row, given as a NodeInfo."""
 
-    def __init__(self, plugin: fwk.EachNodeScorePlugin) -> None:
+    def __init__(self, plugin: fwk.EachNodeScorePlugin, *, may_defer: bool = False) -> None:
         super().__init__()
         self._plugin = plugin
         self.name = plugin.name  # type: ignore[misc]
         self.deadline = math.inf  # type: ignore[misc]  # it is held between nodes
-        self._nodes = _NodeByNode(plugin)
+        self._nodes = _NodeByNode(plugin, may_defer=may_defer)
 
     def score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> Int64s:
         scores = np.empty(len(rows), np.int64)

@@ -157,6 +157,7 @@ class Registry:
         arguments = {config.name: config.args for config in profile.plugin_configs}
         made: dict[str, fwk.Plugin] = {}
         quarantines = handle.shared(QUARANTINES, lambda: Quarantines(handle.now))
+        may_defer = handle.shared(MAY_DEFER, lambda: False)
         for name in dict.fromkeys(name for names in plan.plugins.values() for name in names):
             if name not in self._classes or (name in GATE_OF and not handle.feature_gates.enabled(GATE_OF[name])):
                 continue  # in-tree behind a feature gate that is off, where upstream's plugin does nothing either
@@ -179,11 +180,17 @@ class Registry:
             queue_sort=queue_sort,
             pre_enqueue=at("preEnqueue", fwk.PreEnqueuePlugin),
             pre_filter=at("preFilter", fwk.PreFilterPlugin),
-            filter=tuple((plugin.name, _on_rows(plugin, quarantines)) for plugin in at("filter", fwk.Plugin)),
+            filter=tuple(
+                (plugin.name, _on_rows(plugin, quarantines, may_defer=may_defer)) for plugin in at("filter", fwk.Plugin)
+            ),
             post_filter=at("postFilter", fwk.PostFilterPlugin),
             pre_score=at("preScore", fwk.PreScorePlugin),
             score=tuple(
-                WeightedScorer(plugin.name, _scoring_rows(plugin, quarantines), plan.score_weights[plugin.name])
+                WeightedScorer(
+                    plugin.name,
+                    _scoring_rows(plugin, quarantines, may_defer=may_defer),
+                    plan.score_weights[plugin.name],
+                )
                 for plugin in at("score", fwk.Plugin)
             ),
             reserve=at("reserve", fwk.ReservePlugin),
@@ -241,9 +248,9 @@ def why_not_a_plugin(loaded: object) -> str | None:
     return None
 
 
-def _on_rows(plugin: fwk.Plugin, quarantines: Quarantines) -> fwk.FilterPlugin:
+def _on_rows(plugin: fwk.Plugin, quarantines: Quarantines, *, may_defer: bool) -> fwk.FilterPlugin:
     if isinstance(plugin, fwk.EachNodeFilterPlugin):
-        on_rows = EachNodeFilter(plugin)
+        on_rows = EachNodeFilter(plugin, may_defer=may_defer)
         guard(on_rows, quarantines.of(plugin.name))
         return on_rows
     if isinstance(plugin, fwk.FilterPlugin):
@@ -251,9 +258,9 @@ def _on_rows(plugin: fwk.Plugin, quarantines: Quarantines) -> fwk.FilterPlugin:
     raise TypeError(f"{plugin.name} is no Filter plugin")
 
 
-def _scoring_rows(plugin: fwk.Plugin, quarantines: Quarantines) -> fwk.ScorePlugin:
+def _scoring_rows(plugin: fwk.Plugin, quarantines: Quarantines, *, may_defer: bool) -> fwk.ScorePlugin:
     if isinstance(plugin, fwk.EachNodeScorePlugin):
-        on_rows = EachNodeScore(plugin)
+        on_rows = EachNodeScore(plugin, may_defer=may_defer)
         guard(on_rows, quarantines.of(plugin.name))
         return on_rows
     if isinstance(plugin, fwk.ScorePlugin):
