@@ -279,7 +279,9 @@ def test_a_certificate_of_another_authority_gets_no_connection(
         asking.get("/livez")
 
 
-def test_health_is_told_by_its_exact_path_only(services: dict[str, Service], certificates: Certificates) -> None:
+def test_only_exact_health_paths_are_answered_without_a_token(
+    services: dict[str, Service], certificates: Certificates
+) -> None:
     """
     What a single check says may name objects; kube-scheduler guards it, too.
     """

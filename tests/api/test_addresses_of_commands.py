@@ -189,7 +189,7 @@ def test_an_object_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["table", pytest.param("yaml", marks=pytest.mark.slow)])
-def test_a_full_disk_is_said_in_one_line(dump: Path, form: str) -> None:
+def test_full_disk_is_reported_in_one_line(dump: Path, form: str) -> None:
     command = [sys.executable, "-m", "api.cli", "why", "shop/too-large", "--dump", str(dump), "-o", form]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
@@ -198,7 +198,7 @@ def test_a_full_disk_is_said_in_one_line(dump: Path, form: str) -> None:
 
 
 @pytest.mark.parametrize("command", [("whatif", "-f", "-"), ("victims", "-f", "-"), ("fits", "-f", "-")])
-def test_a_pod_of_another_scheduler_is_said_to_be_one(dump: Path, command: tuple[str, ...]) -> None:
+def test_note_names_the_scheduler_that_decides_about_a_foreign_pod(dump: Path, command: tuple[str, ...]) -> None:
     theirs = pod("theirs", "500m")
     theirs["spec"]["schedulerName"] = "volcano"
 
@@ -278,7 +278,7 @@ def asked(*arguments: str) -> tuple[str, str]:
     return result.stdout, result.stderr
 
 
-def test_a_machine_without_a_kubeconfig_asks_its_own_service_and_says_so(nobody_home: Path, here: str) -> None:
+def test_service_of_the_machine_is_asked_with_a_note_when_there_is_no_kubeconfig(nobody_home: Path, here: str) -> None:
     told, said = asked()
 
     assert told.startswith("shop/too-large  Pending")
@@ -331,7 +331,7 @@ def test_the_service_of_this_machine_is_not_asked_about_another_cluster(
     assert "only a Reprieve service remembers, and that at" in refused("who-preempted", "bank/batch-0")
 
 
-def test_an_address_in_the_environment_goes_before_the_kubeconfig_and_says_so(
+def test_address_in_the_environment_precedes_the_kubeconfig_with_a_note(
     nobody_home: Path, here: str, elsewhere: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", str(kubeconfig_for(elsewhere.port, nobody_home)))

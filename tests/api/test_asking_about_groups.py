@@ -176,7 +176,7 @@ def test_victims_says_what_asking_for_the_fewest_saves(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["victims", "whatif"])
-def test_a_misspelt_wish_for_the_fewest_victims_is_said_to_be_ignored(tmp_path: Path, command: str) -> None:
+def test_malformed_annotation_for_minimal_victims_is_reported_as_ignored(tmp_path: Path, command: str) -> None:
     low, group, pods = room_by_one_victim_or_two()
     group["metadata"]["annotations"] = {"reprieve.dev/minimal-victims": "soon"}
     told = reprieve(command, "-f", "-", "--dump", str(dump(tmp_path, *low)), text=yaml.safe_dump_all([group, *pods]))

@@ -196,7 +196,7 @@ def test_unreadable_binding_is_a_bad_request(example: Service, body: object) -> 
         pytest.param({"PodName": "web-6", "PodUID": uid("web-6"), "Node": "new-node"}, id="the node is unknown"),
     ],
 )
-def test_a_binding_that_does_not_happen_says_so_in_words(example: Service, change: dict[str, str]) -> None:
+def test_refused_binding_answers_with_an_error_in_words(example: Service, change: dict[str, str]) -> None:
     answer = example.call("bind", BINDING | change)
 
     assert answer.status_code == 200

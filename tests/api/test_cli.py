@@ -113,7 +113,7 @@ def test_print_config_shows_preemption_rules_that_were_chosen() -> None:
         ),
     ],
 )
-def test_command_that_cannot_start_says_why_in_one_line(
+def test_command_that_cannot_start_gives_the_reason_in_one_line(
     tmp_path: Path, arguments: list[str], text: str | None, why: str
 ) -> None:
     path = tmp_path / "file"
@@ -209,7 +209,7 @@ def test_evaluate_ends_quietly_when_its_reader_closes_the_pipe() -> None:
     assert (done.stdout, done.stderr) == (b"{", b"")
 
 
-def test_serve_answers_until_it_is_told_to_stop() -> None:
+def test_serve_answers_until_sigterm() -> None:
     command = [sys.executable, "-m", "api.cli", "serve", "--port", "0", "--kubernetes-port", "0", "--prefix", "/sched"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, cwd=ROOT, text=True) as process:
         assert process.stderr is not None

@@ -142,7 +142,7 @@ def test_two_clusters_at_once_are_refused(tmp_path: Path) -> None:
         chosen(kubeconfig=kubeconfig(tmp_path), state=tmp_path / "dump.yaml")
 
 
-def test_a_kubeconfig_that_is_not_there_is_said_in_one_line(tmp_path: Path) -> None:
+def test_missing_kubeconfig_is_reported_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(StartUpError) as refused:
         chosen(kubeconfig=tmp_path / "nothing")
 

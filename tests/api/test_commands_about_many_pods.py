@@ -102,7 +102,7 @@ def test_why_explains_the_first_pod_that_waits_and_lists_the_others(source: list
     assert "Insufficient cpu" in "\n".join(lines)
 
 
-def test_a_workload_without_pods_is_said_to_have_none(source: list[str]) -> None:
+def test_why_reports_that_a_workload_has_no_pods(source: list[str]) -> None:
     done = reprieve("why", "job/nothing", *source)
 
     assert done.returncode == 1

@@ -90,7 +90,7 @@ def test_a_terminal_shows_what_is_done_before_anything_heavy_is_loaded(example: 
     assert [{*each} <= {"extender.client", "extender.cluster"} for each in loaded] == [True, True, True]
 
 
-def test_a_command_that_takes_the_engine_says_so_before_it_is_loaded() -> None:
+def test_help_of_engine_commands_is_printed_before_the_engine_is_loaded() -> None:
     commands = [[name, "--help"] for name in ("verify", "doctor", "simulate", "plugins", "print-config")]
 
     assert loaded_by_each(*commands, until=WITH_THE_FIRST_LINE) == [[]] * len(commands)

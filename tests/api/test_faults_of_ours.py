@@ -91,7 +91,7 @@ def test_while_the_engine_is_not_ready_calls_are_sent_away_at_once(verb: str, bo
     )
 
 
-def test_an_exception_is_told_with_its_causes() -> None:
+def test_exception_is_logged_with_its_causes() -> None:
     try:
         try:
             raise KeyError("inner\nline")

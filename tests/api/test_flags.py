@@ -70,7 +70,7 @@ def test_a_switch_is_true_or_false() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, setting in FLAGS.items() if setting.type is bool])
-def test_every_flag_that_is_true_or_false_may_say_so(name: str) -> None:
+def test_every_boolean_flag_takes_an_explicit_value(name: str) -> None:
     flag = DECLARATIONS[name].flag
 
     assert list(as_options([f"{flag}=true", f"{flag}=false"])) == [flag, f"--no-{flag[2:]}"]
@@ -155,7 +155,7 @@ def test_a_version_that_cannot_be_emulated_is_refused(version: str, why: str) ->
     assert str(refused.value) == f"--emulated-version: {why}"
 
 
-def test_the_emulated_version_has_two_spellings_and_a_gate_without_effect_says_why(tmp_path: Path) -> None:
+def test_emulated_version_has_two_spellings_and_a_gate_without_effect_is_explained(tmp_path: Path) -> None:
     done = reprieve(
         "serve",
         "--emulate-version=1.37",
@@ -217,7 +217,7 @@ def test_the_page_on_feature_gates_is_current() -> None:
         ),
     ],
 )
-def test_values_that_cannot_be_are_said_by_name(flags: dict[str, object], why: str) -> None:
+def test_impossible_values_of_flags_are_refused_by_name(flags: dict[str, object], why: str) -> None:
     with pytest.raises(StartUpError) as refused:
         read_settings({}, **flags)
 

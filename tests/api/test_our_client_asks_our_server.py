@@ -85,6 +85,6 @@ def test_preempt(twelve_nodes: Service, by_name: bool) -> None:
         assert {pod.uid for pod in each.victims} <= {pod.uid for pod in on[each.node]}
 
 
-def test_bind_says_why_not(twelve_nodes: Service) -> None:
+def test_refusal_of_bind_gives_the_reason(twelve_nodes: Service) -> None:
     with pytest.raises(ExtenderError, match=r"^pod default/p was not bound to nowhere: node \"nowhere\" not found$"):
         asked(twelve_nodes, True, lambda extender: extender.bind(make_pod().uid("u-1").obj(), "nowhere"))

@@ -110,7 +110,7 @@ def test_missing_object_is_answered_with_a_page(example: Service, path: str) -> 
     assert answer.headers["content-security-policy"].startswith("default-src 'none'")
 
 
-def test_a_service_that_is_not_ready_says_so() -> None:
+def test_page_of_a_service_that_is_not_ready_is_503() -> None:
     with serving(lambda _: FailingEngine(RuntimeError("no"), is_ready=False)) as service:
         answer = service.client.get("/")
 

@@ -93,7 +93,7 @@ def ask(service: Service, path: str, token: str = "", cookie: str = "") -> httpx
 
 @pytest.mark.parametrize("path", ANSWERS[:-1])
 @pytest.mark.parametrize("token", ["", "stolen-token"])
-def test_without_a_token_of_the_cluster_nothing_is_told(follower: Service, path: str, token: str) -> None:
+def test_token_that_is_not_of_the_cluster_is_refused(follower: Service, path: str, token: str) -> None:
     answer = ask(follower, path, token)
 
     assert_is_refusal(answer, 401)
@@ -107,7 +107,7 @@ def test_caller_without_token_cannot_ask_what_if_plan_or_capacity(follower: Serv
 
 
 @pytest.mark.parametrize("path", ANSWERS)
-def test_an_administrator_is_told_everything(follower: Service, path: str) -> None:
+def test_administrator_sees_every_name(follower: Service, path: str) -> None:
     answer = ask(follower, path, "admins-token")
 
     assert answer.status_code == 200

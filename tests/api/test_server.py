@@ -14,7 +14,7 @@ from tests.api.serving import serving_app
 from tests.kit.waiting import DEADLINE
 
 
-def test_a_service_that_fails_while_it_serves_ends_and_says_so() -> None:
+def test_failing_service_ends_with_the_reason() -> None:
     """
     As when a task of the service raises: the process that runs it has to know.
     """

@@ -81,7 +81,7 @@ def test_top_without_a_terminal_is_refused_with_an_alternative(dump: Path) -> No
     assert b"`reprieve pending --watch` prints the same anywhere" in done.stderr
 
 
-def test_a_service_that_is_away_is_said_after_the_terminal_is_given_back() -> None:
+def test_unreachable_service_is_reported_after_the_terminal_is_restored() -> None:
     shown, terminal = pty.openpty()
     try:
         command = [sys.executable, "-m", "api.cli", "top", "--server", f"127.0.0.1:{free_port()}"]

@@ -138,7 +138,7 @@ def test_an_attempt_is_a_span_with_its_extension_points_below(traced: tuple[Rece
     assert {span.trace_id for span in children} == {root.trace_id}
 
 
-def test_a_refused_pod_says_why(traced: tuple[Receiver, dict[str, Any]]) -> None:
+def test_span_of_a_refused_pod_has_the_message(traced: tuple[Receiver, dict[str, Any]]) -> None:
     receiver, _ = traced
     found = [
         attributes_of(span) for span in receiver.roots("schedule") if attributes_of(span)["k8s.pod.name"] == "too-large"

@@ -257,7 +257,7 @@ def test_a_rule_that_the_golden_file_does_not_have_fails(rules: Path) -> None:
     assert "    but      it has none of this rule; --update writes them" in lines(result)
 
 
-def test_without_a_golden_file_it_is_said_how_to_write_one(rules: Path) -> None:
+def test_missing_golden_file_is_an_error_that_names_the_option_to_write_it(rules: Path) -> None:
     (rules / "rule.yaml").write_text(HOLDS)
 
     result = reprieve(rules, "--golden", rules / "none.txt")

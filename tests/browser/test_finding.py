@@ -53,7 +53,7 @@ def test_the_list_is_walked_with_the_arrow_keys_and_left_with_escape(busy: Runni
 
 
 @pytest.mark.slow
-def test_a_name_that_nothing_has_is_said_to_be_unknown(still: Running, open_page: OpenPage) -> None:
+def test_finding_an_unknown_name_shows_that_there_is_none(still: Running, open_page: OpenPage) -> None:
     page = open_page(still.url)
 
     typed(page, "/", "no-such-name")

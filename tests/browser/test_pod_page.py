@@ -42,7 +42,7 @@ def test_a_change_that_would_help_is_tried_without_typing(still: Running, open_p
 
 
 @pytest.mark.slow
-def test_why_a_pod_is_on_its_node_is_told_by_plugin(deciding: Running, open_page: OpenPage) -> None:
+def test_scores_by_plugin_explain_why_a_pod_is_on_its_node(deciding: Running, open_page: OpenPage) -> None:
     """
     The decision's own scores: raw, normalised and weighted; and which plugin made the difference.
     """

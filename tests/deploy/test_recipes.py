@@ -133,7 +133,7 @@ def test_a_static_pod_starts_from_the_folder_of_its_machine(name: str, tmp_path:
             process.wait(DEADLINE)
 
 
-def test_kube_scheduler_is_told_of_the_extender_that_the_recipes_start() -> None:
+def test_configuration_of_kube_scheduler_names_the_extender_of_the_recipes() -> None:
     told = load((RECIPES / "kubeadm" / "kube-scheduler-config.yaml").read_text())
     (extender,) = told.extenders
     (port,) = {

@@ -280,7 +280,7 @@ def test_bindings_do_not_wait_for_events_to_be_written(sink: Action) -> None:
     story(tell)
 
 
-def test_a_pod_that_cannot_be_read_is_told_so_and_keeps_no_other_from_a_node() -> None:
+def test_unreadable_pod_is_reported_and_delays_no_other() -> None:
     """
     A quantity that is none, behind the API server's back.
     """

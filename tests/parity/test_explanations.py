@@ -57,7 +57,7 @@ def explained(scenario: dict[str, Any]) -> Explanation:
 
 
 @each_case(pending_cases, named=id_of)
-def test_people_read_what_the_real_scheduler_said(case: dict[str, Any]) -> None:
+def test_explanation_agrees_with_the_real_scheduler(case: dict[str, Any]) -> None:
     """
     The message word for word; on every node the reasons; the node, the victims and the budgets of every candidate.
     """

@@ -91,7 +91,7 @@ def test_chosen_node_is_that_of_the_real_scheduler(preemptor: str) -> None:
     assert victims_of(preemptor).node == promised
 
 
-def test_runners_up_are_told_why_they_lost_and_which_budgets_would_break() -> None:
+def test_losing_candidates_have_a_reason_and_violated_budgets() -> None:
     lost = {each.node: each for each in victims_of("urgent-ssd").candidates[1:]}
 
     assert {node: each.why_not for node, each in lost.items()} == {

@@ -169,7 +169,7 @@ async def test_extenders_are_not_asked_about_pods_that_fit_nowhere_anyhow() -> N
 )
 @pytest.mark.anywhere
 @story
-async def test_a_pod_is_told_what_extenders_have_against_nodes(
+async def test_condition_contains_the_refusals_of_extenders(
     one: dict[str, Any], two: dict[str, Any], message: str
 ) -> None:
     """TestFindNodesThatPassExtenders: nodes that were refused for good cannot be won by preemption."""

@@ -61,7 +61,7 @@ async def test_a_pod_that_fits_nowhere_waits_for_what_its_refusers_say() -> None
 
 @pytest.mark.anywhere
 @story
-async def test_a_pod_whose_claim_is_missing_says_so_in_upstreams_words() -> None:
+async def test_missing_claim_is_the_message_of_the_condition_in_upstreams_words() -> None:
     """Where PreFilter ends early, DynamicResources has no state, and says `not found`: preemption is not asked then."""
     async with a_scene(node("n")) as scene:
         await scene.has(pod("p", volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]))

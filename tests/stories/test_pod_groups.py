@@ -187,7 +187,7 @@ async def test_a_group_stays_in_one_domain() -> None:
 
 @pytest.mark.anywhere
 @story
-async def test_a_group_that_fits_no_domain_says_so() -> None:
+async def test_condition_of_a_group_that_fits_no_domain_gives_the_reason() -> None:
     zones = [node("a", "3", labels={"zone": "z1"}), node("b", "3", labels={"zone": "z2"})]
     async with a_scene(*zones, features=GROUP_GATES) as scene:
         await scene.has(pod_group(min_count=4, topology_key="zone"), *members(4))

@@ -77,7 +77,7 @@ def slow_deletions(seconds: float) -> Any:
 
 @pytest.mark.anywhere
 @story
-async def test_a_preemptor_is_held_back_while_its_victims_are_told_to_go() -> None:
+async def test_preemptor_is_gated_while_its_victims_are_being_evicted() -> None:
     """TestAsyncPreemption, basic: preemptor is gated until the API calls finish."""
     async with a_scene(node("n"), node("m"), interfere=slow_deletions(20)) as scene:
         await scene.has(pod("low", "1500m", "low"), pod("other", "1500m", "low"))

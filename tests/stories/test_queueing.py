@@ -229,7 +229,7 @@ async def test_a_refused_pod_is_tried_again_when_that_may_help_and_only_then(
 
 @pytest.mark.anywhere
 @story
-async def test_a_gated_pod_is_not_tried_and_says_nothing() -> None:
+async def test_gated_pod_is_not_tried_and_has_no_events() -> None:
     async with a_scene(node("n")) as scene:
         await scene.has(pod("p", schedulingGates=[{"name": "one"}, {"name": "two"}]), within=400)
 

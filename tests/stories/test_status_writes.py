@@ -37,7 +37,7 @@ def condition(
 )
 @pytest.mark.anywhere
 @story
-async def test_a_refusal_is_written_if_it_is_news(
+async def test_refusal_is_written_only_when_it_changes_the_status(
     known: list[Object], promised: str, writes: int, is_of_today: bool
 ) -> None:
     """Eight cases: in one write at most, and with the time at which the status became what it is, not that of a new

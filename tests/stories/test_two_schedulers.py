@@ -128,7 +128,7 @@ def test_without_the_guard_evictions_go_on_and_on(tmp_path: Path) -> None:
         assert "important" not in cluster.running()
 
 
-def test_with_the_guard_they_are_paused_and_both_pods_say_so(tmp_path: Path) -> None:
+def test_loop_guard_pauses_the_preemptor_and_both_pods_explain_it(tmp_path: Path) -> None:
     with a_fight(tmp_path, guarded=True) as cluster:
         until(lambda: "in a row that helped nobody" in cluster.message("important"), 120)
         (taker,) = [name for name in cluster.running() if name in cluster.message("important")]

@@ -62,7 +62,7 @@ async def test_the_pod_that_loses_least_is_evicted() -> None:
 
 
 @story
-async def test_a_preemptor_waits_for_its_delay_and_says_so() -> None:
+async def test_preemptor_waits_for_its_delay_and_its_condition_says_how_long() -> None:
     async with a_scene(node("one"), plugins=[Waits], without=("DefaultPreemption",)) as scene:
         await scene.has(pod("low", "2", "low", stays=True))
         await scene.has(pod("patient", "2", "high"), within=0.5)

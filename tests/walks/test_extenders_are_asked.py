@@ -72,7 +72,7 @@ def test_each_extender_filters_what_the_former_left() -> None:
     told(configuration, memory, [node("a"), node("b"), node("c")], tell)
 
 
-def test_the_reasons_of_extenders_are_told_and_any_event_brings_the_pod_back() -> None:
+def test_refusal_by_an_extender_is_in_the_condition_and_any_event_requeues_the_pod() -> None:
     """
     An extender cannot say what would help, so that even a label of a node may.
     """

@@ -92,7 +92,7 @@ def test_scores_of_nodes_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert len(totals) == 1
 
 
-def test_without_verbosity_nothing_is_said_of_pods_that_find_a_node(caplog: pytest.LogCaptureFixture) -> None:
+def test_bound_pod_is_not_logged_at_verbosity_zero(caplog: pytest.LogCaptureFixture) -> None:
     assert not [line for line in said(one_pod_is_bound, 0, caplog) if "web" in line]
 
 

@@ -22,7 +22,7 @@ def test_a_pod_is_bound_to_the_node_that_has_room() -> None:
     story(tell)
 
 
-def test_a_pod_that_fits_nowhere_says_why_and_waits_for_a_node() -> None:
+def test_pod_that_fits_nowhere_has_condition_and_event_and_waits_for_a_node() -> None:
     async def tell() -> None:
         async with a_cluster(node("small", "500m")) as cluster:
             cluster.create(PODS, "default", pod("web"))

@@ -91,7 +91,7 @@ def test_decided_pods_are_bound_before_the_lease_is_released() -> None:
     story(tell)
 
 
-def test_pods_that_wait_when_it_is_told_to_stop_are_left_to_the_other() -> None:
+def test_pending_pods_of_a_stopped_replica_are_left_to_the_next() -> None:
     async def tell() -> None:
         async with replicas(node("a", "100")) as (own, first, second):
             for number in range(30):

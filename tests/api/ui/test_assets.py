@@ -38,7 +38,7 @@ def test_every_class_of_a_scale_has_a_colour() -> None:
         assert re.search(rf"\.{name} {{ fill: var\(--", css), name
 
 
-def test_every_colour_is_said_for_light_and_for_dark() -> None:
+def test_every_colour_is_defined_for_light_and_dark() -> None:
     css = assets().files["page.css"].content.decode()
 
     sizes = {"--small", "--text", "--large", "--title", "--head"}

@@ -55,7 +55,7 @@ def test_the_victims_leave_the_chosen_node_and_the_pod_comes() -> None:
     assert [(pod.pod.name, pod.cpu, pod.memory) for pod in change.arrives] == [("new", 3000, 5)]
 
 
-def test_a_preemption_that_has_happened_is_told_from_what_is_there_now() -> None:
+def test_past_preemption_is_drawn_from_the_present_node() -> None:
     """
     Before: without the preemptor, with those who went. Those who are still on their way out are not counted twice.
     """
@@ -111,7 +111,7 @@ def test_a_pod_that_stays_on_its_node_after_all_both_leaves_and_comes() -> None:
     assert "✕ p0" in drawn.before
 
 
-def test_moves_are_told_from_where_to_where() -> None:
+def test_moves_name_their_start_and_end() -> None:
     assert [(move.start, move.end) for move in moves(WHAT_IF.evictions)] == [("n0", "n3")]
     stays = Eviction(victim=Victim(pod=pod_name()), node="n0", why="drained", lands_on="n0")
     assert moves([stays]) == []

@@ -41,7 +41,7 @@ def test_header_counts_nodes_pods_and_requests() -> None:
     ]  # fmt: skip
 
 
-def test_a_pod_that_waits_says_why_and_since_when() -> None:
+def test_row_of_a_pending_pod_has_its_reason_and_age() -> None:
     (row,) = frame(SHOWN, waiting("a", message="0/4 nodes are available: 4 Insufficient cpu."), NOW).pending
 
     assert (row.name, row.namespace, row.reason, row.since, row.href) == (

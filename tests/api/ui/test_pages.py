@@ -167,7 +167,7 @@ def test_map_of_a_large_cluster_counts_the_refusals_of_each_plugin() -> None:
     assert 'id="where"' not in PAGES["pod"]
 
 
-def test_a_pod_that_no_node_helps_is_told_so() -> None:
+def test_page_of_a_pod_that_may_not_preempt_gives_the_reason() -> None:
     words = "not eligible due to preemptionPolicy=Never."
     nowhere = PreemptionAnswer(eligible=False, message=words)
 

@@ -69,7 +69,7 @@ def test_words_for_counts() -> None:
     assert [plural(1, "node"), plural(5000, "node"), plural(2, "entry")] == ["1 node", "5,000 nodes", "2 entries"]
 
 
-def test_priorities_of_the_system_are_told_apart_by_what_is_above_its_base() -> None:
+def test_system_priorities_are_worded_relative_to_their_base() -> None:
     assert [priority_words(value) for value in (1000, -5, 2_000_001_000)] == ["1,000", "-5", "system +1,000"]
 
 

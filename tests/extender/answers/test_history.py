@@ -153,7 +153,7 @@ def test_a_preemption_tells_why_the_others_lost() -> None:
     virtual_time.run(tell())
 
 
-def test_pod_that_may_not_preempt_is_told_why() -> None:
+def test_record_of_a_pod_that_may_not_preempt_has_the_reason() -> None:
     async def tell() -> None:
         records = Records()
         scheduling = Scheduling(records)

@@ -127,7 +127,7 @@ def test_the_picture_comes_when_it_is_asked_for() -> None:
 # Why this node.
 
 
-def test_why_a_pod_is_on_its_node_is_told_from_the_decision() -> None:
+def test_choice_of_a_node_is_explained_from_the_recorded_decision() -> None:
     async def tell() -> None:
         records = Records(now=NOON.timestamp)
         scheduling = Scheduling(records)
@@ -252,7 +252,7 @@ def deciding(records: Records) -> tuple[Scheduling, Questions]:
     return scheduling, questions
 
 
-def test_the_queue_and_the_attempts_of_a_pod_are_told_with_it() -> None:
+def test_explanation_includes_queue_place_and_attempts() -> None:
     async def tell() -> None:
         scheduling, questions = deciding(Records(now=NOON.timestamp))
         scheduling.comes(A, a_pod("big", 9))
@@ -291,7 +291,7 @@ def test_a_pod_that_is_gone_is_remembered_by_what_was_decided() -> None:
     story(tell)
 
 
-def test_decisions_are_told_page_by_page() -> None:
+def test_decisions_are_listed_page_by_page() -> None:
     async def tell() -> None:
         scheduling, questions = deciding(Records(now=NOON.timestamp))
         scheduling.comes(A, *(a_pod(f"p{number}", 9) for number in range(5)))
@@ -485,7 +485,7 @@ def test_capacity_of_a_workload_counts_pods_of_its_template(api_version: str, ki
     assert fits.notes == (f"pods of the template of {kind} w are counted, whatever it says of their number",)
 
 
-def test_claims_of_a_stateful_set_are_left_aside_and_that_is_said() -> None:
+def test_capacity_leaves_volume_claims_of_a_stateful_set_aside_with_a_note() -> None:
     mounts = [{"name": "data", "mountPath": "/data"}]
     made = template()
     made["spec"]["containers"][0]["volumeMounts"] = mounts

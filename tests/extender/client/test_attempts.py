@@ -445,7 +445,7 @@ def test_a_deletion_whose_answer_is_lost_is_asked_for_again(fault: Any) -> None:
     assert server.count("delete", "pods") == 2
 
 
-def test_a_deletion_that_is_refused_says_why() -> None:
+def test_refused_deletion_is_a_call_error() -> None:
     server = Server(Fault(status(403, "pods is forbidden"), verb="delete"))
 
     assert delete(server, pod_on(server)) == "CallError"
@@ -454,7 +454,7 @@ def test_a_deletion_that_is_refused_says_why() -> None:
 @pytest.mark.parametrize(
     "refusal", [status(403), status(401)], ids=["forbidden for a while", "unauthorized for a while"]
 )
-def test_a_binding_in_limbo_outlasts_what_says_nothing_about_it(refusal: Any) -> None:
+def test_unconfirmed_binding_is_retried_through_unrelated_refusals(refusal: Any) -> None:
     server = Server(Fault(drop_before_commit(), **BINDING), Fault(refusal, **BINDING, times=2))
 
     assert bind(server, pod_on(server))[0] == "bound"

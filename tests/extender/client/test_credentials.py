@@ -91,7 +91,9 @@ def test_the_last_token_stays_while_its_file_can_not_be_read(ruin, file: Path, c
         ("canäry".encode(), "no HTTP header may hold"),
     ],
 )
-def test_a_token_that_can_not_be_used_says_so_in_one_line(content: bytes | None, words: str, tmp_path: Path):
+def test_unusable_token_file_is_reported_in_one_line_without_the_token(
+    content: bytes | None, words: str, tmp_path: Path
+):
     file = tmp_path / "token"
     if content is not None:
         file.write_bytes(content)

@@ -131,7 +131,7 @@ def test_closed_dispatcher_fails_its_waiting_and_running_calls() -> None:
     assert [type(ending) for ending in endings] == [CallUnknown] * AT_A_TIME[Lane.URGENT] + [CallError, CallError]
 
 
-def test_events_that_are_not_recorded_when_it_ends_are_told_of_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+def test_events_unrecorded_at_the_end_are_reported_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
     server = Server(Fault(black_hole(), resource="events", times=None))
     pod = pod_on(server)
     waiting = 5

@@ -95,7 +95,7 @@ def test_the_details_come_with_the_error():
     )
 
 
-def test_the_error_event_of_a_watch_is_told_by_its_status():
+def test_error_event_of_a_watch_is_classified_by_its_status():
     error = errors.from_status(
         {"kind": "Status", "status": "Failure", "message": "too old", "reason": "Expired", "code": 410}
     )

@@ -142,7 +142,7 @@ def test_a_long_body_arrives_whole():
     assert run(update()) == body
 
 
-def test_a_write_without_a_body_says_so():
+def test_write_without_a_body_has_content_length_zero():
     async def update() -> bytes:
         async with asking(ok) as (client, server):
             await client.request("POST", PODS)
@@ -283,7 +283,7 @@ def test_an_answer_that_is_not_read_to_its_end_costs_the_connection():
     assert run(ask()) == 2
 
 
-def test_a_connection_is_not_used_again_when_the_server_says_so():
+def test_connection_is_not_reused_after_connection_close():
     async def close_after(asked: Asked) -> bool:
         return await asked.answer("200 OK", LIST, "Connection: close")
 

@@ -139,7 +139,7 @@ def test_json_is_yaml_and_unknown_members_do_not_matter(write: Callable[..., Pat
     assert load([write(text)]).server == "http://x"
 
 
-def test_an_exec_plugin_is_told_what_it_wants_to_know(target_of: Callable[..., Target], tmp_path: Path):
+def test_exec_plugin_gets_the_cluster_information_it_asks_for(target_of: Callable[..., Target], tmp_path: Path):
     plugin = tmp_path / "bin" / "get-token"
     plugin.parent.mkdir()
     plugin.write_text(
@@ -284,7 +284,7 @@ def test_malformed_kubeconfig_is_reported_in_one_line_with_its_file_and_without_
     assert "canary" not in said
 
 
-def test_a_file_that_is_not_there_says_so(tmp_path: Path):
+def test_missing_kubeconfig_is_reported_with_its_path(tmp_path: Path):
     with pytest.raises(CredentialsError, match="gone can not be read: No such file or directory"):
         load([tmp_path / "gone"])
 

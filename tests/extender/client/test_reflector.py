@@ -83,7 +83,7 @@ def names(changes: Sequence[Change[Pod]]) -> list[str]:
 # What is told.
 
 
-def test_a_list_is_told_at_once_and_so_are_events_that_arrive_together() -> None:
+def test_list_and_simultaneous_events_are_each_delivered_together() -> None:
     told: list[list[str]] = []
     together = event("ADDED", pod("b", 11)) + event("ADDED", pod("c", 12))
     first = answer(200, pod_list(10, pod("a", 1), pod("z", 2)))

@@ -243,7 +243,7 @@ def test_a_reflector_that_is_lied_to_is_found_out(lie: Action) -> None:
         tell(story, Fault(lie, verb="watch", resource="pods"), streams_lists=False)
 
 
-def test_half_a_list_that_is_said_to_be_whole_would_be_seen() -> None:
+def test_half_a_list_with_a_false_end_would_be_detected() -> None:
     """
     With a false end of the initial objects, half a list is delivered, which the tests above look for.
     """

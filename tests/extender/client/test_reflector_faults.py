@@ -50,7 +50,7 @@ def test_a_watch_that_is_closed_goes_on_where_it_was(streams: bool) -> None:
     assert len(lists_of_pods(world)) == 1
 
 
-def test_half_a_line_is_dropped_and_said_again() -> None:
+def test_half_a_line_is_dropped_and_read_again_after_reconnecting() -> None:
     """
     The connection is reset in the middle of an event.
     """

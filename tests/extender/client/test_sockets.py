@@ -203,7 +203,7 @@ def test_a_watch_that_the_server_ends_is_at_its_end():
     assert watched(reply) == ([b'{"a":1}', b'{"b":2}'], None)
 
 
-def test_a_watch_that_is_cut_says_so_after_its_whole_lines():
+def test_cut_watch_delivers_its_whole_lines_and_then_fails():
     async def reply(asked: Asked) -> bool:
         await asked.send(WATCH_HEAD + chunk(b'{"a":1}\n{"b"'))
         return False

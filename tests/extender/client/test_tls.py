@@ -335,7 +335,7 @@ def test_a_certificate_that_does_not_belong_to_its_key_is_left_alone(
         ),
     ],
 )
-def test_certificates_that_can_not_be_used_say_so_in_one_line(
+def test_unusable_certificates_are_reported_in_one_line(
     ruin: Callable[[Tls, Path, CertificateFiles], Tls],
     words: str,
     authority: Authority,

@@ -149,7 +149,7 @@ def test_an_event_without_an_end_is_given_up():
         (httpx.ReadError("reset"), errors.NoAnswer),
     ],
 )
-def test_a_refused_watch_says_why_and_is_not_tried_again(
+def test_refused_watch_fails_with_the_kind_of_error_and_without_a_retry(
     given: httpx.Response | Exception, kind: type[errors.ApiError]
 ):
     server = Scripted(given)

@@ -82,7 +82,7 @@ def test_the_order_of_the_names_is_that_of_the_answer(names: str) -> None:
     )
 
 
-def test_a_reason_of_thousands_is_told_in_part() -> None:
+def test_reason_of_thousands_of_resources_is_shortened() -> None:
     """
     It is repeated for each node: in full it would make an answer of a gigabyte in a large cluster.
     """
@@ -299,7 +299,7 @@ def test_refusal_of_the_api_server_is_passed_on() -> None:
     assert kept(ready, "a", pod=ASKED) == ["a"]
 
 
-def test_people_are_told_when_victims_are_spared() -> None:
+def test_event_is_recorded_when_victims_are_spared() -> None:
     """
     The caller tells only of the victims that remain.
     """
@@ -336,7 +336,7 @@ def test_a_pod_names_its_profile() -> None:
     assert kept(two, "a", pod=ASKED.scheduler_name("strict")) == []
 
 
-def test_a_pod_of_another_scheduler_is_told_which_there_are() -> None:
+def test_unknown_scheduler_name_is_refused_with_the_known_profiles() -> None:
     assert (
         refusal(engine(A, profiles=TWO_PROFILES))
         == "no profile for this pod's schedulerName; known profiles are lax, strict"
@@ -358,7 +358,7 @@ def test_a_configuration_that_cannot_be_used_is_refused_at_start() -> None:
 # What cannot be answered.
 
 
-def test_a_pod_that_asks_for_no_quantity_is_told_where() -> None:
+def test_malformed_quantity_is_refused_with_its_path() -> None:
     text = refusal(engine(A), ASKED.req(memory="much"))
 
     assert text.startswith("spec.containers[1].resources.requests[memory]: ")
@@ -554,7 +554,7 @@ def test_an_empty_cluster_has_no_nodes_available() -> None:
         ),
     ],
 )
-def test_a_scenario_of_the_wrong_form_is_told_where(scenario: dict[str, Any], error: str) -> None:
+def test_malformed_scenario_is_refused_with_its_path(scenario: dict[str, Any], error: str) -> None:
     with pytest.raises(DecodeError) as caught:
         evaluated(scenario)
 

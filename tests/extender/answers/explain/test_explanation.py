@@ -96,7 +96,7 @@ def test_a_pod_that_fits_is_shown_with_the_best_nodes() -> None:
         pytest.param(make_pod().phase("Failed"), "Finished", "", id="it was over before it began"),
     ],
 )
-def test_the_state_is_told(pod: PodBuilder, state: str, of_node: str) -> None:
+def test_explanation_has_the_state_of_the_pod(pod: PodBuilder, state: str, of_node: str) -> None:
     found = explained(make_snapshot(node("a")), pod.obj())
 
     assert (found.state, found.node) == (state, of_node)
@@ -108,7 +108,7 @@ def test_a_cluster_without_nodes_is_why() -> None:
     assert (found.message, found.total_nodes, found.waterfall) == ("no nodes available to schedule pods", 0, ())
 
 
-def test_a_pod_that_cannot_be_judged_says_why() -> None:
+def test_unreadable_pod_is_explained_by_the_plugin_error() -> None:
     found = explained(make_snapshot(node("a")), make_pod().req(cpu="much").obj())
 
     assert found.message.startswith(

@@ -318,7 +318,7 @@ def test_fixes_name_each_change_that_opens_nodes(
     assert told(cluster, running, pod) == expected
 
 
-def test_a_pod_that_may_not_preempt_is_told_what_it_could_do() -> None:
+def test_letting_a_pod_preempt_is_suggested_when_it_may_not() -> None:
     running = [
         make_pod("1").node("a").req(cpu=4),
         make_pod("2").node("b").req(cpu=4).priority(9),

@@ -153,7 +153,7 @@ class OnlyA(fwk.PreFilterPlugin):
         return fwk.PreFilterResult(fwk.SUCCESS, frozenset({"a"}))
 
 
-def test_a_node_that_prefilter_has_left_out_says_so_where_no_filter_does() -> None:
+def test_node_left_out_by_pre_filter_names_its_plugin_when_no_filter_refuses_it() -> None:
     """
     And comes last: no eviction brings it back into the search.
     """

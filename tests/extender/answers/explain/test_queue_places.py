@@ -76,7 +76,7 @@ def everywhere() -> ClockedQueue:
     return clocked
 
 
-def test_every_pod_is_told_of_once_those_first_that_are_tried_first() -> None:
+def test_queue_lists_every_pod_once_in_the_order_of_tries() -> None:
     told = view(everywhere())
 
     assert [(item.pod.name, item.queue) for item in told.items] == [
@@ -92,7 +92,7 @@ def test_every_pod_is_told_of_once_those_first_that_are_tried_first() -> None:
 
 
 @pytest.mark.parametrize("name", ["tried", "first", "later", "pausing", "refused", "gated"])
-def test_one_pod_is_told_of_as_among_all(name: str) -> None:
+def test_place_of_one_pod_equals_its_place_in_the_list(name: str) -> None:
     clocked = everywhere()
 
     (among_all,) = (item for item in view(clocked).items if item.pod.name == name)
@@ -253,7 +253,7 @@ def test_a_long_queue_is_counted_whole_and_shown_in_part() -> None:
 # Where another scheduler decides.
 
 
-def test_without_a_queue_all_pods_without_a_node_are_told_of_the_most_important_first() -> None:
+def test_pods_without_a_node_are_listed_by_priority_when_there_is_no_queue() -> None:
     pods = [
         a_pod("b").obj(),
         refused_with(a_pod("a").obj(), A_MESSAGE),

@@ -152,7 +152,7 @@ def test_a_nominated_pod() -> None:
     )
 
 
-def test_summary_says_why_nothing_can_be_decided() -> None:
+def test_summary_names_the_reason_when_nothing_can_be_decided() -> None:
     assert (
         sentence(make_snapshot(), make_pod()) == "Nothing can be decided about it: no nodes available to schedule pods."
     )

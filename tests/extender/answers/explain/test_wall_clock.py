@@ -23,7 +23,7 @@ def test_both_clocks_go_at_one_pace(loop_time: float, text: str) -> None:
     assert WallClock(NOON, 1000.0).text(loop_time) == text
 
 
-def test_other_time_zones_are_told_as_utc() -> None:
+def test_other_time_zones_are_converted_to_utc() -> None:
     in_delhi = datetime(2026, 1, 1, 17, 30, tzinfo=timezone(timedelta(hours=5, minutes=30)))
 
     assert rfc3339(in_delhi) == "2026-01-01T12:00:00Z"

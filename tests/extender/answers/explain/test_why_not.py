@@ -70,7 +70,7 @@ CHOSEN = Costs(num_pdb_violations=0, first_priority=10, sum_of_priorities=2**31 
         pytest.param(CHOSEN, CHOSEN, "ties with node-3 on every criterion", id="nothing tells them apart"),
     ],
 )
-def test_the_first_criterion_that_differs_is_told(lost: Costs, chosen: Costs, text: str) -> None:
+def test_first_differing_criterion_is_the_reason(lost: Costs, chosen: Costs, text: str) -> None:
     assert why_not(lost, chosen, "node-3") == text
 
 

@@ -269,7 +269,7 @@ def full(count: int) -> Cluster:
     return cluster(*(node(f"n{number}", 4) for number in range(count)), pods=tuple(pods))
 
 
-def test_a_search_that_reaches_its_bound_says_so() -> None:
+def test_incomplete_search_is_marked_in_the_summary() -> None:
     answer = ask(full(6), written("new", 4), trials=30)
 
     assert not answer.is_complete

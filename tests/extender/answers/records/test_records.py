@@ -164,7 +164,7 @@ def test_without_nodes_the_pod_is_unschedulable() -> None:
     story(tell)
 
 
-def test_the_event_that_woke_the_pod_is_told() -> None:
+def test_attempt_records_the_event_that_woke_the_pod() -> None:
     async def tell() -> None:
         records = Records()
         scheduling = Scheduling(records)

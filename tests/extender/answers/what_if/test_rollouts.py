@@ -166,7 +166,7 @@ def test_pods_of_another_template_are_replaced_step_by_step() -> None:
     assert answer.notes == ("Deployment default/web: 2 of its 2 pods are not of this template (toleration a)",)
 
 
-def test_a_rollout_that_finds_no_room_stops_and_says_so() -> None:
+def test_rollout_without_room_stops_and_the_summary_counts_the_old_pods() -> None:
     """
     Scaled and changed at once: all three are made at once, one finds no place, and so the old one never goes.
     """
@@ -181,7 +181,7 @@ def test_a_rollout_that_finds_no_room_stops_and_says_so() -> None:
     assert answer.notes == ("Deployment default/web: its pod is not of this template (request cpu of c)",)
 
 
-def test_pods_may_be_missing_while_they_are_replaced_if_the_deployment_says_so() -> None:
+def test_rollout_deletes_first_when_max_unavailable_permits_it() -> None:
     rolling = {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
 
     answer = ask(cluster([2], pod("web-a", "n1"), pod("web-b", "n1")), workload(2, "900m", strategy=rolling))
@@ -217,7 +217,7 @@ def test_a_stateful_set_replaces_from_the_last_on_under_the_same_names() -> None
         (workload(1, 2, paused=True), "it is paused"),
     ],
 )
-def test_answer_says_why_a_controller_does_not_replace_pods(changed: dict[str, Any], why: str) -> None:
+def test_note_gives_the_reason_why_a_controller_does_not_replace_pods(changed: dict[str, Any], why: str) -> None:
     kind = changed["kind"]
     made = pod("web-a", "n1")
     if kind == "ReplicaSet":

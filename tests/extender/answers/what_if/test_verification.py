@@ -237,7 +237,7 @@ def test_malformed_rule_is_refused_with_its_place(document: object, why: str) ->
         ),
     ],
 )
-def test_a_rule_that_cannot_be_tried_says_why(rule: dict[str, Any], why: str) -> None:
+def test_rule_that_cannot_be_tried_is_refused_with_the_reason(rule: dict[str, Any], why: str) -> None:
     with pytest.raises(RuleError) as refusal:
         verify(read_rule(rule), [], [], Configuration(), TrialRegistry)
 

@@ -81,7 +81,7 @@ def test_a_pod_goes_where_the_scheduler_would_put_it() -> None:
     assert (answer.summary, answer.unplaced, answer.is_complete) == ("default/web would go to large.", 0, True)
 
 
-def test_a_pod_that_fits_nowhere_is_told_what_the_scheduler_tells_it() -> None:
+def test_pod_that_fits_nowhere_gets_the_message_of_the_scheduler() -> None:
     answer = ask(cluster(node("small", 1)), written("web", 2))
 
     (placement,) = answer.placements
@@ -676,7 +676,7 @@ def test_a_configuration_of_many_profiles_is_refused() -> None:
 # Nodes like one that exists.
 
 
-def test_nodes_like_one_take_pods_as_it_would_and_are_told_of_by_name() -> None:
+def test_copies_of_a_node_take_pods_as_it_would_under_new_names() -> None:
     about = cluster(node("a", cpu=2).taint("dedicated", "gpu").label(disk="ssd"), pods=(running("full", "a", cpu=2),))
     tolerant = written("new", 2, tolerations=[{"operator": "Exists"}], nodeSelector={"disk": "ssd"})
 

@@ -39,7 +39,7 @@ def changed(resource, old, subresource="", **change):
     return new
 
 
-def test_a_new_pod_is_pending_whatever_was_said():
+def test_new_pod_is_pending_whatever_status_was_sent():
     obj = made(
         api_resources.PODS, {"metadata": {"generation": 7}, "spec": {"containers": []}, "status": {"phase": "Running"}}
     )
@@ -48,7 +48,7 @@ def test_a_new_pod_is_pending_whatever_was_said():
     assert obj["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
 
 
-def test_a_gated_pod_says_so():
+def test_gated_pod_has_the_condition_scheduling_gated():
     condition = pod(schedulingGates=[{"name": "g"}])["status"]["conditions"][0]
 
     assert (condition["type"], condition["status"], condition["reason"]) == ("PodScheduled", "False", "SchedulingGated")

@@ -88,7 +88,7 @@ async def test_a_rollout_never_has_more_missing_than_allowed() -> None:
 
 
 @story
-async def test_a_rollout_that_gets_no_further_says_so_when_its_deadline_passes() -> None:
+async def test_stuck_rollout_has_the_condition_progress_deadline_exceeded() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
         add_deployment(registry, "web", 4, progressDeadlineSeconds=60)

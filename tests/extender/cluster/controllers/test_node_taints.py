@@ -83,7 +83,7 @@ def test_taints_follow_conditions(kind: str, status: str, expected: list[tuple[s
 
 
 @story
-async def test_a_node_that_says_nothing_is_left_alone() -> None:
+async def test_node_without_conditions_keeps_its_taints() -> None:
     async with running_controllers(kubelet=False) as registry:
         add_node(registry, "a", spec={"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]})
         await settle()

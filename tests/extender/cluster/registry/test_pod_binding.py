@@ -19,7 +19,7 @@ def read(api: KubeApi) -> Any:
 
 
 @pytest.mark.parametrize("path", [BINDING, "/api/v1/namespaces/default/bindings"])
-def test_a_pod_gets_its_node_and_says_so(path: str) -> None:
+def test_bound_pod_has_its_node_and_the_condition_pod_scheduled(path: str) -> None:
     api = make_api()
     add_pod(api, "a")
 

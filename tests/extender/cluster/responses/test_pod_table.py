@@ -271,7 +271,7 @@ def test_more_is_shown_on_request():
 @pytest.mark.parametrize(
     ("phase", "message"), [("Succeeded", "The pod has completed successfully."), ("Failed", "The pod failed.")]
 )
-def test_rows_of_pods_that_are_over_say_so(phase, message):
+def test_table_rows_of_finished_pods_have_the_condition_completed(phase, message):
     assert row(pod(phase=phase))["conditions"] == [
         {"type": "Completed", "status": "True", "reason": phase, "message": message}
     ]

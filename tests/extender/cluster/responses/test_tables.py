@@ -385,7 +385,7 @@ def test_external_ip_of_a_service_is_taken_from_spec_or_load_balancer(spec, stat
         ([{"type": "Ready", "status": "True"}], "Ready"),
     ],
 )
-def test_a_node_is_ready_if_it_says_so(conditions, status):
+def test_status_of_a_node_row_comes_from_its_ready_condition(conditions, status):
     assert printed(api_resources.NODES, {"status": {"conditions": conditions}})["Status"] == status
 
 
@@ -455,5 +455,5 @@ def test_a_table_is_a_list_with_columns():
     }
 
 
-def test_the_columns_are_told_once_in_a_watch():
+def test_later_tables_of_a_watch_have_no_columns():
     assert table_of(api_resources.LEASES, [], now=NOW, headers=False)["columnDefinitions"] is None

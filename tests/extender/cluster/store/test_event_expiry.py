@@ -49,7 +49,7 @@ def test_an_event_goes_an_hour_after_it_was_last_written() -> None:
     told(story)
 
 
-def test_watchers_are_told_of_an_expired_event() -> None:
+def test_expired_event_is_deleted_for_watchers() -> None:
     async def story(store: ObjectStore) -> None:
         write(store, "once")
         changes = store.follow([EVENTS], store.resource_version)

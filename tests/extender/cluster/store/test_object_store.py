@@ -129,7 +129,7 @@ def test_a_cursor_wakes_with_the_first_change_and_not_before() -> None:
     assert virtual_time.run(story()) == (2, 3)
 
 
-def test_a_cursor_that_is_overtaken_says_so() -> None:
+def test_overtaken_cursor_raises_compacted_error() -> None:
     store = ObjectStore(history=10)
     cursor = store.follow([NODES], store.resource_version)
     fill(store, 100)

@@ -160,7 +160,7 @@ def test_without_being_asked_for_there_are_no_bookmarks() -> None:
 
 
 @pytest.mark.parametrize("version", ["", "0", "1"])
-def test_initial_events_end_with_a_bookmark_that_says_so(version: str) -> None:
+def test_initial_events_end_with_an_annotated_bookmark(version: str) -> None:
     api = make_api()
     add_pod(api, "a")
     now = str(api.registry.store.resource_version)
@@ -188,7 +188,7 @@ def test_initial_events_can_be_declined() -> None:
     assert [told(event) for event in found] == [("ADDED", "b")]
 
 
-def test_a_forgotten_version_is_told_in_the_stream() -> None:
+def test_forgotten_version_is_an_error_event_in_the_stream() -> None:
     api = make_api()
     add_pod(api, "a")
     now = api.registry.store.resource_version

@@ -324,7 +324,7 @@ def test_scheduling(spec, error):
     assert errors_of(spec, labels={"app": "x"}) == [error]
 
 
-def test_an_affinity_term_without_a_topology_key_is_told_three_things():
+def test_affinity_term_without_topology_key_has_three_errors():
     term: dict[str, Any] = {"labelSelector": {}}
 
     errors = errors_of({"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}})

@@ -72,7 +72,7 @@ def test_incoming_event_matches_a_registered_event_that_covers_it(
     )
 
 
-def test_a_name_of_its_own_does_not_keep_an_event_from_being_heard() -> None:
+def test_wildcard_event_with_a_label_of_its_own_matches() -> None:
     assert ClusterEvent(ANY, ALL).matches(EVENT_UNSCHEDULABLE_TIMEOUT)
     assert EVENT_UNSCHEDULABLE_TIMEOUT.is_wildcard
 

@@ -36,7 +36,7 @@ def test_statuses_of_many_rows_equal_those_of_single_rows(of_rows: Verdicts, dat
     assert statuses == [of_rows.status_of(row) for row in asked]
 
 
-def test_rows_that_are_told_the_same_share_it() -> None:
+def test_rows_with_equal_verdicts_share_one_status() -> None:
     codes = np.array(
         [Code.UNSCHEDULABLE, Code.SUCCESS, Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE], np.int8
     )

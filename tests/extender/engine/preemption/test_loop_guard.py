@@ -100,7 +100,7 @@ def test_the_pauses_grow() -> None:
     assert [round(pause) for pause in pauses] == [1, 11, 21, 41, 81, 161, 321]
 
 
-def test_paused_preemptor_is_told_why_and_by_which_pod() -> None:
+def test_status_of_a_paused_preemptor_names_the_pod_that_took_its_room() -> None:
     duel = Duel()
     for _ in range(2):
         assert duel.tried().candidate is not None

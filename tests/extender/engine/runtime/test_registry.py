@@ -203,7 +203,7 @@ def test_one_class_has_one_name(entries: list[EntryPoint]) -> None:
     }
 
 
-def test_everything_that_is_wrong_is_said_at_once() -> None:
+def test_all_faulty_plugins_are_reported_at_once() -> None:
     gone, taken = entry("Gone", "no_such_module:Gone"), entry("NodeName", f"{STRANGERS}:OneByOne")
 
     refused = refusals(entry("Unfinished"), entry("Spare"), gone, taken)

@@ -226,7 +226,7 @@ def test_pre_bind(says: Any, comes_of_it: fwk.Status) -> None:
     assert ("Y" in asked) is (says is OK)
 
 
-def test_a_group_runs_at_the_same_time_and_the_first_in_order_that_fails_is_told() -> None:
+def test_parallel_pre_bind_plugins_report_the_first_failure_in_order() -> None:
     asked: list[str] = []
     beside = fwk.PreFlight(OK, allow_parallel=True)
     slow, quick = X(ERROR, asked, flight=beside), Y(U, asked, flight=beside)

@@ -78,7 +78,7 @@ class Told:
         return [call.name for call in self.writes.calls if isinstance(call, fwk.DeletePod)]
 
 
-def test_a_victim_is_told_why_before_it_is_told_to_go() -> None:
+def test_victim_gets_its_disruption_condition_before_it_is_deleted() -> None:
     told = Told()
 
     assert told.evict(FIRST)

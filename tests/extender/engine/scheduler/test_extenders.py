@@ -233,7 +233,7 @@ def bound(*extenders: HTTPExtender) -> fwk.Status | None:
     return asyncio.run(bound_by_extender(extenders, make_pod("p").obj(), "a"))
 
 
-def test_the_first_binder_binds_and_is_told_all_it_needs() -> None:
+def test_first_extender_with_a_bind_verb_gets_pod_and_node() -> None:
     asked: list[Any] = []
     pod = make_pod("p").namespace("web").obj()
 

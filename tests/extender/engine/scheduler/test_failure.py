@@ -61,7 +61,7 @@ def notes(stage: Stage) -> list[str]:
     ],
     ids=str,
 )
-def test_people_are_told_why(status: fwk.Status, reason: str) -> None:
+def test_failure_writes_a_condition_and_an_event_with_the_reason(status: fwk.Status, reason: str) -> None:
     stage, call = attempt(Failure(status))
 
     assert condition(call) == ("PodScheduled", "False", reason, "why")
@@ -92,7 +92,7 @@ def test_failure_without_a_reason_writes_no_event_and_no_condition(status: fwk.S
     assert [info.pod.name for info in stage.world.queue.pods_in_backoff_q(failed=True)] == ["p"]
 
 
-def test_an_error_without_words_is_told_all_the_same() -> None:
+def test_error_without_a_message_still_writes_condition_and_event() -> None:
     stage, call = attempt(Failure(fwk.error("")))
 
     assert condition(call) == ("PodScheduled", "False", "SchedulerError", "")
@@ -106,7 +106,7 @@ def test_a_pod_that_changed_meanwhile_is_queued_as_it_is_now() -> None:
     assert info.pod.labels == {"new": "yes"}
 
 
-def test_a_pod_that_is_gone_is_not_queued_though_people_are_told() -> None:
+def test_failure_of_a_deleted_pod_writes_an_event_and_queues_nothing() -> None:
     stage, call = attempt(REFUSED, meanwhile=lambda stage: stage.told(P, None))
 
     assert not stage.waits(P)

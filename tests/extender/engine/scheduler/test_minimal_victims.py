@@ -176,7 +176,7 @@ def test_the_annotation_says_for_how_long_to_search(how: str, seconds: float) ->
 
 
 @pytest.mark.parametrize("how", ["soon", "", "True", "yes", "5", "-1s", "1s" * 100])
-def test_any_other_value_is_ignored_and_said_to_be(how: str) -> None:
+def test_malformed_annotation_is_ignored_with_the_reason(how: str) -> None:
     group = asking(make_pod_group("g", 1), how)
 
     assert seconds_to_search(group) == 0.0

@@ -342,9 +342,7 @@ ERROR = fwk.error("broken")
         ),
     ],
 )
-def test_an_extension_point_that_ends_in_an_error_has_a_sample_that_says_so(
-    plugin: fwk.Plugin, points: dict[str, str]
-) -> None:
+def test_failing_extension_point_is_counted_with_the_status_error(plugin: fwk.Plugin, points: dict[str, str]) -> None:
     algorithm = SchedulingAlgorithm()
 
     with pytest.raises(PluginError):

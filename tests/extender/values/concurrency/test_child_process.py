@@ -93,7 +93,7 @@ def test_exception_of_the_child_is_raised_with_its_traceback(exc: Exception) -> 
     assert "in work" in "".join(raised.value.__notes__)
 
 
-def test_an_exception_that_cannot_be_sent_is_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unpicklable_exception_is_raised_as_a_runtime_error(monkeypatch: pytest.MonkeyPatch) -> None:
     # Libraries that other tests import teach pickle to send any exception.
     monkeypatch.setitem(copyreg.dispatch_table, Unpicklable, lambda exc: (Unpicklable, exc.args))
     with pytest.raises(RuntimeError, match="onetwo"):

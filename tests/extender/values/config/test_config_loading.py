@@ -41,7 +41,7 @@ def refusal(text):
     return caught.value.stage, str(caught.value)
 
 
-def test_a_file_that_says_nothing_means_the_defaults():
+def test_empty_configuration_is_the_default():
     assert load(HEAD) == Configuration() == Configuration() == Configuration()
 
 

@@ -288,7 +288,7 @@ def test_a_plugin_that_is_made_refuses_arguments_with_paths_that_begin_at_them()
     )
 
 
-def test_errors_are_told_as_pairs_and_as_one_text_without_repetition():
+def test_errors_are_pairs_and_their_text_has_no_repetition():
     error = required("a")
 
     errors = ConfigErrors([error, error, required("b")])

@@ -38,7 +38,7 @@ def test_the_defaults_of_each_version_are_consistent(version: str) -> None:
 
 
 @pytest.mark.parametrize("name", GATES)
-def test_a_gate_that_does_not_switch_says_why(name: str) -> None:
+def test_gate_that_cannot_be_switched_has_a_reason(name: str) -> None:
     found = GATES[name]
 
     assert found.why or found.only is None
@@ -127,7 +127,7 @@ def test_all_alpha_gates_can_be_had_but_for_those_that_are_given() -> None:
     assert not gates.enabled("DRAListTypeAttributes")
 
 
-def test_gates_that_make_no_difference_say_so() -> None:
+def test_gates_without_effect_are_named_with_the_reason() -> None:
     given = {"OpportunisticBatching": True, "SchedulerQueueingHints": True, "HPAScaleToZero": True}
 
     assert FeatureGates.of(given) == FeatureGates()

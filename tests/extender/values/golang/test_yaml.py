@@ -59,7 +59,7 @@ def test_earlier_maps_win_a_merge_and_what_is_written_later_wins_over_all():
     assert plain(document.value)["c"] == {"p": 1, "q": 3, "r": 2}
 
 
-def test_the_last_of_several_members_counts_and_the_others_are_told():
+def test_last_of_duplicate_members_counts_and_duplicates_are_reported():
     document = read_yaml("a: 1\nb: {c: 1,\n  c: 2}\na: 2\n")
 
     assert plain(document.value) == {"a": 2, "b": {"c": 2}}

@@ -38,7 +38,7 @@ def test_nodes_go_by_name_or_in_full() -> None:
     assert [decode(Node, json.dumps(each).encode()) for each in in_full["Nodes"]["items"]] == nodes
 
 
-def test_a_zero_that_was_said_is_not_nothing() -> None:
+def test_priority_of_zero_is_written_and_a_missing_one_is_not() -> None:
     """
     A priority of 0 is there, one that nobody gave is not.
     """

@@ -153,7 +153,7 @@ def test_nodes_that_come_back_are_read_like_any_others() -> None:
         )
 
 
-def test_an_error_is_an_error_whatever_else_is_said() -> None:
+def test_result_with_an_error_is_an_error_despite_other_members() -> None:
     with pytest.raises(ExtenderError, match=r"^no$"):
         read_filter_result(b'{"NodeNames": ["a"], "Error": "no"}')
     with pytest.raises(ExtenderError, match=r"^no$"):
