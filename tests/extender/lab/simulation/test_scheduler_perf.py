@@ -300,7 +300,7 @@ def test_pods_are_bound_once_the_driver_has_attached_their_devices(
     assert report.simulated_seconds < 60, "the play does not wait until the binding times out"
 
 
-def test_pods_wait_while_the_driver_publishes_no_devices(tmp_path: Path) -> None:
+def test_pods_wait_while_the_driver_reports_no_device_conditions(tmp_path: Path) -> None:
     operations = DRIVER + """
         {opcode: createAny, templatePath: claims.yaml, namespace: test}
         {opcode: createPods, namespace: test, count: 2, podTemplatePath: claiming.yaml}
