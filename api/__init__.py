@@ -9,6 +9,6 @@
     cli        the command `reprieve`
     doctor     the checks of `reprieve doctor`
 
-`starting` opens the service that the settings describe, `face` is what the routes share of it, `app` puts both behind
-FastAPI. Everything here decodes, calls the engine and encodes. No decision about a pod is made in this package.
+`starting` opens the service that the settings describe, `service_state` is what the routes share of it, `app` puts both
+behind FastAPI. Everything here decodes, calls the engine and encodes. No decision about a pod is made in this package.
 """

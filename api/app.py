@@ -13,7 +13,7 @@ from api.callers.endpoint_guard import EndpointGuard
 from api.callers.http_refusals import status_body
 from api.callers.query import only_known_parameters, what_is_wrong
 from api.documents.documentation import describe
-from api.kubernetes import KubernetesFace
+from api.kubernetes import KubernetesApi
 from api.routes import docs, extender, health, operation, page, questions
 from api.serving.limits import RequestLimits
 from api.settings.settings import Settings
@@ -35,10 +35,10 @@ def create_app(settings: Settings, opens: Callable[[Settings], Opens] = opens) -
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with opens(settings)() as face:
+        async with opens(settings)() as service:
             app.state.streams = Streams()
-            app.state.face = face
-            async with rare_collections(face.backend.wait_for_sync):
+            app.state.service = service
+            async with rare_collections(service.backend.wait_for_sync):
                 yield
 
     app = _Application(
@@ -56,7 +56,7 @@ def create_app(settings: Settings, opens: Callable[[Settings], Opens] = opens) -
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     app.state.settings = settings
-    app.add_middleware(KubernetesFace)
+    app.add_middleware(KubernetesApi)
     app.add_middleware(RequestLimits, settings=settings)
     app.add_middleware(EndpointGuard, prefix=settings.prefix, always_allowed=settings.always_allowed_paths)
     app.add_middleware(BrowserGuard, allowed_hosts=settings.allowed_host_names)

@@ -106,7 +106,7 @@ async def _whole(answer: Response, send: Send) -> None:
 
 
 @final
-class KubernetesFace:
+class KubernetesApi:
     """Sends requests for the paths of the Kubernetes API to the embedded cluster, if there is one; all others pass."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -123,5 +123,5 @@ def kubernetes_app(scope: Scope) -> KubernetesApp | None:
     """
     if scope["path"].lstrip("/").partition("/")[0] not in _ROOTS:
         return None
-    face = getattr(scope["app"].state, "face", None)
-    return None if face is None else face.kubernetes
+    service = getattr(scope["app"].state, "service", None)
+    return None if service is None else service.kubernetes

@@ -17,19 +17,17 @@ from uuid import uuid4
 
 from api.callers.access import Access, CertifiedAccess, LocalAccess, OpenAccess, ReviewedAccess, is_loopback
 from api.cluster_source import Followed, Own, choose_cluster
-from api.config_fixes import with_fix
-from api.face import Face
 from api.fatal_errors import StartUpError
 from api.kubernetes import KubernetesApp
-from api.settings.configuration_file import read_configuration, shadow_configuration
-from api.settings.overrides import overridden
+from api.service_state import ServiceState
+from api.settings.configuration_file import overridden, read_configuration, shadow_configuration, with_fix
 from api.settings.settings import Settings
 from api.tracing import TraceReporter, check_tracing, traced
 from api.verb_metrics import VerbMetrics
 from api.worker import QuestionWorker
 from extender.answers.records.file import RecordsFile, RecordsFileError, kept_in
+from extender.answers.records.record_store import Limits
 from extender.answers.records.records import Records
-from extender.answers.records.shelf import Limits
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.assembly.taps import Tap
 from extender.client.access_review import AccessReview
@@ -50,8 +48,8 @@ from extender.values.objects.meta import Object
 _LOGGER: Final = logging.getLogger(__name__)
 
 
-Opens = Callable[[], AbstractAsyncContextManager[Face]]
-"""Opens a service with its face, and closes it at the end of the block."""
+Opens = Callable[[], AbstractAsyncContextManager[ServiceState]]
+"""Opens a service, and closes it at the end of the block."""
 
 
 def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
@@ -114,7 +112,7 @@ def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
 
 
 @asynccontextmanager
-async def _followed(configuration: Configuration, cluster: Followed, settings: Settings) -> AsyncIterator[Face]:
+async def _followed(configuration: Configuration, cluster: Followed, settings: Settings) -> AsyncIterator[ServiceState]:
     decides = settings.schedule is True
     async with (
         _reviewed(cluster, settings) as access,
@@ -132,7 +130,7 @@ async def _followed(configuration: Configuration, cluster: Followed, settings: S
         ) as backend,
     ):
         metrics = VerbMetrics(_disabled_metrics(settings))
-        yield Face(
+        yield ServiceState(
             backend,
             access,
             cluster=cluster.target.server,
@@ -226,7 +224,7 @@ def _client(configuration: Configuration, cluster: Followed, elector: LeaderElec
 @asynccontextmanager
 async def _own(
     configuration: Configuration, cluster: Own, objects: list[Object], settings: Settings
-) -> AsyncIterator[Face]:
+) -> AsyncIterator[ServiceState]:
     address = f"{settings.host}:{settings.kubernetes_port}"
     # The objects become the cluster's own. A service that is opened again reads them again.
     first, objects[:] = objects[:] or load_state(cluster.begins_with), []
@@ -253,7 +251,7 @@ async def _own(
             own_backend = dataclasses.replace(backend, why_over=lambda: backend.why_over() or own.unsaved())
             access = _access(CertifiedAccess(settings.allowed_common_names), settings, hides_names=False)
             kubernetes, metrics = KubernetesApp(own.api), VerbMetrics(_disabled_metrics(settings))
-            yield Face(
+            yield ServiceState(
                 own_backend,
                 access,
                 kubernetes,

@@ -125,8 +125,8 @@ class MeasuredRoute(APIRoute):
 
         async def measured(request: Request) -> Response:
             began, outcome, sent = perf_counter(), Outcome.REFUSED, 0
-            face = getattr(request.app.state, "face", None)
-            trace = None if face is None or face.tracer is None else face.tracer.call(verb, request.headers)
+            service = getattr(request.app.state, "service", None)
+            trace = None if service is None or service.tracer is None else service.tracer.call(verb, request.headers)
             CURRENT.set(trace)
             try:
                 response = await handle(request)
@@ -137,8 +137,8 @@ class MeasuredRoute(APIRoute):
                 if trace is not None:
                     trace.describe(reprieve__result=outcome.value)
                     trace.end()
-                if face is not None:
+                if service is not None:
                     received = int(request.headers.get("content-length", 0))
-                    face.verb_metrics.answered(verb, outcome, perf_counter() - began, received, sent)
+                    service.verb_metrics.answered(verb, outcome, perf_counter() - began, received, sent)
 
         return measured

@@ -8,8 +8,8 @@ from typing import Final, TypeVar, final
 
 from fastapi import Request
 
-from api.callers.hang_up import until_hang_up
 from api.callers.http_refusals import RETRY_SOON, Refusal
+from api.callers.streaming import until_hang_up
 from extender.values import limits
 from extender.values.concurrency.child_process import ChildEndedError, DeadlineError, NoChildError, in_child
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from api.cli.foreign_flags import FOREIGN, Effect
+from api.cli.flags import FOREIGN, Effect
 from api.settings.declarations import Declaration, Group
 from api.settings.settings import DECLARATIONS
 

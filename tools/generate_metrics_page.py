@@ -16,7 +16,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import CollectorRegistry
 
-from api.health_record import HealthRecord
+from api.service_state import HealthRecord
 from api.verb_metrics import VerbMetrics
 from extender.assembly.exposition import ResourceExposition
 from extender.assembly.live_backend import LiveOptions, live_backend

@@ -34,7 +34,7 @@ _MOST_ADDRESSES: Final = 4096
 A = TypeVar("A", bound=Answer)
 
 
-class Sight(Protocol):
+class Visibility(Protocol):
     """What one caller may see."""
 
     async def namespaces(self, among: Collection[str]) -> frozenset[str]:
@@ -49,7 +49,7 @@ class Sight(Protocol):
 class Access(Protocol):
     """Decides what callers may call and see."""
 
-    async def of(self, caller: HTTPConnection) -> Sight:
+    async def of(self, caller: HTTPConnection) -> Visibility:
         """Returns what a caller of an endpoint about names of pods may see.
 
         Raises:
@@ -75,7 +75,7 @@ class Access(Protocol):
 class OpenAccess:
     """Lets everyone do and see everything."""
 
-    async def of(self, caller: HTTPConnection) -> Sight:
+    async def of(self, caller: HTTPConnection) -> Visibility:
         return _SeesAll()
 
     async def admit(self, caller: HTTPConnection, path: str, *, is_verb: bool) -> User | None:
@@ -102,7 +102,7 @@ class LocalAccess:
         self._guarded: Final = guarded
         self._hides_names: Final = hides_names
 
-    async def of(self, caller: HTTPConnection) -> Sight:
+    async def of(self, caller: HTTPConnection) -> Visibility:
         return await self._guarded.of(caller) if self._hides_names or not _is_local(caller) else _SeesAll()
 
     async def admit(self, caller: HTTPConnection, path: str, *, is_verb: bool) -> User | None:
@@ -127,7 +127,7 @@ class ReviewedAccess:
         self._reviewed: Final[Counter[tuple[bool, bool]]] = Counter()
         self._unknown: Final[OrderedDict[str, tuple[float, int]]] = OrderedDict()
 
-    async def of(self, caller: HTTPConnection) -> Sight:
+    async def of(self, caller: HTTPConnection) -> Visibility:
         async with self._reviewing(caller, is_verb=False):
             return _Reviewed(self._review, await self._user(caller))
 
@@ -202,7 +202,7 @@ class CertifiedAccess:
     def __init__(self, allowed_names: Collection[str]) -> None:
         self._allowed: Final = frozenset(allowed_names)
 
-    async def of(self, caller: HTTPConnection) -> Sight:
+    async def of(self, caller: HTTPConnection) -> Visibility:
         self._check(caller)
         return _SeesAll()
 
@@ -254,12 +254,12 @@ class _Reviewed:
             raise _not_reviewed(exc) from exc
 
 
-async def as_seen_by(sight: Sight, answer: A) -> A:
+async def as_seen_by(visibility: Visibility, answer: A) -> A:
     """Returns the answer with only those names in it that the caller may see."""
     named = namespaces_in(answer)
     if not named:
         return answer
-    return redacted(answer, await sight.namespaces(named))
+    return redacted(answer, await visibility.namespaces(named))
 
 
 def is_signed_in(access: Access, caller: HTTPConnection) -> bool:

@@ -61,8 +61,8 @@ class EndpointGuard:
             or (not is_verb and _ABOUT_NAMES.fullmatch(path))
         ):
             return
-        face = getattr(caller.app.state, "face", None)
-        if face is None:
+        service = getattr(caller.app.state, "service", None)
+        if service is None:
             raise Refusal(503, "the service is starting", RETRY_SOON)
-        access: Access = face.access
+        access: Access = service.access
         caller.state.user = await access.admit(caller, path, is_verb=is_verb)

@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from typing import final
 
+from fastapi import Request
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
@@ -64,3 +66,32 @@ async def _send_each(parts: AsyncIterator[bytes], send: Send) -> None:
 async def _until_gone(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+@asynccontextmanager
+async def until_hang_up(request: Request) -> AsyncIterator[None]:
+    """Cancels what is awaited in the block as soon as the caller has hung up.
+
+    Raises:
+        ClientDisconnect: the caller has hung up before the block came to its end. No answer is sent.
+    """
+    await request.body()  # then there is only one thing that can still come
+    try:
+        async with asyncio.timeout(None) as patience:
+            # Not in a TaskGroup, which would wrap whatever the block raises; the task does not outlive the block.
+            listening = asyncio.create_task(_hear(request, patience), name="listening for a hang-up")
+            try:
+                yield
+            finally:
+                listening.cancel()
+                await asyncio.wait([listening])
+    except TimeoutError:
+        if not patience.expired():
+            raise
+        raise ClientDisconnect from None
+
+
+async def _hear(request: Request, patience: asyncio.Timeout) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    patience.reschedule(asyncio.get_running_loop().time())

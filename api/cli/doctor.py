@@ -16,8 +16,8 @@ from rich.table import Table
 
 from api.cli.waiting import WaitingLine
 from api.doctor.examination import examine
+from api.doctor.examined_service import ExaminedService
 from api.doctor.grades import Finding, Grade, skipped
-from api.doctor.patient import Patient
 from api.fatal_errors import StartUpError
 from api.settings.configuration_file import read_configuration
 from extender.values.config.configuration import Extender, ExtenderTLSConfig
@@ -77,13 +77,13 @@ def doctor(
             report[title] = [skipped("", "answers every question", f"not asked, as {why}")]
             continue
         try:
-            patient = Patient(extender, known)
+            service = ExaminedService(extender, known)
         except TlsError as exc:
             raise StartUpError(str(exc)) from exc
         with WaitingLine(f"examining {title}"):
-            report[title] = asyncio.run(examined(patient))
-        if patient.given_up:
-            away[door] = patient.given_up
+            report[title] = asyncio.run(examined(service))
+        if service.given_up:
+            away[door] = service.given_up
     _print(report, output)
     if any(finding.grade is Grade.BAD for findings in report.values() for finding in findings):
         raise typer.Exit(1)
@@ -138,12 +138,12 @@ def _from_url(
             )
 
 
-async def examined(patient: Patient) -> list[Finding]:
+async def examined(service: ExaminedService) -> list[Finding]:
     """Returns the findings about an extender, and closes the connections to it."""
     try:
-        return [finding async for finding in examine(patient)]
+        return [finding async for finding in examine(service)]
     finally:
-        await patient.aclose()
+        await service.aclose()
 
 
 def _print(report: dict[str, list[Finding]], output: ReportForm) -> None:

@@ -13,9 +13,8 @@ from typing import Annotated, Any, BinaryIO, Final, cast
 import orjson
 import typer
 
-from api.config_fixes import with_fix
 from api.fatal_errors import StartUpError
-from api.settings.configuration_file import read_configuration
+from api.settings.configuration_file import read_configuration, with_fix
 from extender.engine.evaluation.scenario import evaluate_scenario
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.registry import Registry

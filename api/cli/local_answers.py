@@ -11,9 +11,8 @@ from typing import Any, Final, final
 
 from api.cli.manifest_files import state_of
 from api.cli.reaching import cluster_away, target_of
-from api.config_fixes import with_fix
 from api.fatal_errors import MisuseError, StartUpError
-from api.settings.configuration_file import read_configuration, shadow_configuration
+from api.settings.configuration_file import read_configuration, shadow_configuration, with_fix
 from extender.answers.plan.answer import PlanAnswer, PlanRequest
 from extender.answers.questions import QuestionError, Questions
 from extender.answers.types import Capacity, WhatIf, WhatIfRequest

@@ -12,10 +12,9 @@ from rich.text import Text
 
 from api.cli.showing import console, plural
 from api.cli.verify import Decider, printed_verdicts
-from api.config_fixes import with_fix
 from api.fatal_errors import StartUpError
 from api.plugin_project import PluginProject
-from api.settings.configuration_file import read_configuration
+from api.settings.configuration_file import read_configuration, with_fix
 from extender.engine import framework as fwk
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.framework import Framework

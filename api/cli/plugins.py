@@ -11,10 +11,9 @@ from rich.console import Console
 from rich.text import Text
 
 from api.cli.showing import Output, OutputOption, show, table
-from api.config_fixes import with_fix
 from api.fatal_errors import StartUpError
 from api.plugin_project import PYPROJECT, PluginProject
-from api.settings.configuration_file import read_configuration
+from api.settings.configuration_file import read_configuration, with_fix
 from extender.answers.types import Answer
 from extender.engine import framework as fwk
 from extender.engine.plugins import IN_TREE

@@ -11,8 +11,8 @@ import typer
 import yaml
 
 from api.cli.doctor import VERBS, examined
+from api.doctor.examined_service import ExaminedService
 from api.doctor.grades import Grade
-from api.doctor.patient import Patient
 from api.fatal_errors import StartUpError
 from extender.values.config import Configuration, Extender, ExtenderTLSConfig, written
 from extender.values.golang.durations import Duration
@@ -127,7 +127,7 @@ def _is_well(extender: Extender) -> bool:
         )
         return True
     try:
-        findings = asyncio.run(examined(Patient(extender)))
+        findings = asyncio.run(examined(ExaminedService(extender)))
     except TlsError as exc:
         raise StartUpError(exc) from exc
     for finding in findings:

@@ -13,9 +13,8 @@ from api.cli.flags import FLAG_OPTIONS, FLAGS, GoCommand, without_effect
 from api.cluster_source import Own
 from api.fatal_errors import ServiceOverError, StartUpError
 from api.serving.server import BACKLOG, make_server
-from api.settings.configuration_file import read_configuration
+from api.settings.configuration_file import overridden, read_configuration
 from api.settings.declarations import Group
-from api.settings.overrides import overridden
 from api.settings.settings import read_settings
 from api.starting import prepare
 from extender.values.config import ConfigErrors, Configuration, parse_feature_gates, remarks, written

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 from api.doctor import samples
 from api.doctor.checks import bind_verb, every_verb, filter_verb, preempt_verb, prioritize_verb
 from api.doctor.checks.every_verb import IS_IT_RUNNING
+from api.doctor.examined_service import ExaminedService
 from api.doctor.grades import Finding, bad, ok, skipped, warning
-from api.doctor.patient import Patient
 from extender.client.http_extender import warnings_of
 
 ENCRYPTED: Final = "is encrypted"
@@ -22,37 +22,37 @@ TRUSTED: Final = "has a certificate that is trusted"
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
 
-async def examine(patient: Patient) -> AsyncIterator[Finding]:
+async def examine(service: ExaminedService) -> AsyncIterator[Finding]:
     """Yields the findings about an extender. No question changes anything in a healthy one."""
-    unreachable = await _unreachable(patient)
+    unreachable = await _unreachable(service)
     if unreachable is not None:
         yield unreachable
         return
-    async for finding in _connection(patient):
+    async for finding in _connection(service):
         yield finding
-    if patient.given_up:
+    if service.given_up:
         return
-    async for finding in _until_given_up(patient):
+    async for finding in _until_given_up(service):
         yield finding
 
 
-async def _until_given_up(patient: Patient) -> AsyncIterator[Finding]:
+async def _until_given_up(service: ExaminedService) -> AsyncIterator[Finding]:
     """Yields the findings about the configuration and all answers, as long as the extender is asked at all."""
-    for text in warnings_of(patient.extender):
+    for text in warnings_of(service.extender):
         if not text.startswith("tlsConfig: without"):
             yield warning("", CONFIGURED, text, "change the configuration, or know why not")
-    async for finding in _answers(patient):
+    async for finding in _answers(service):
         yield finding
-        if patient.given_up:
-            yield skipped("", "answers every question", f"nothing more was asked, as {patient.given_up}")
+        if service.given_up:
+            yield skipped("", "answers every question", f"nothing more was asked, as {service.given_up}")
             return
 
 
-async def _answers(patient: Patient) -> AsyncIterator[Finding]:
+async def _answers(service: ExaminedService) -> AsyncIterator[Finding]:
     """Yields the findings about the answers of every verb."""
-    extender = patient.extender
+    extender = service.extender
     asked = samples.encoded(
-        samples.asked_by_name([*(patient.nodes or filter_verb.NAMES)])
+        samples.asked_by_name([*(service.nodes or filter_verb.NAMES)])
         if extender.node_cache_capable
         else samples.asked_in_full([samples.node(name) for name in filter_verb.NAMES])
     )
@@ -62,29 +62,29 @@ async def _answers(patient: Patient) -> AsyncIterator[Finding]:
     ):
         if not verb:
             continue
-        async for finding in every_verb.checks(patient, verb, asked):
+        async for finding in every_verb.checks(service, verb, asked):
             yield finding
-        async for finding in checks(patient):
+        async for finding in checks(service):
             yield finding
     for verb, checks in ((extender.preempt_verb, preempt_verb.checks), (extender.bind_verb, bind_verb.checks)):
         if verb:
-            async for finding in checks(patient):
+            async for finding in checks(service):
                 yield finding
 
 
-async def _unreachable(patient: Patient) -> Finding | None:
+async def _unreachable(service: ExaminedService) -> Finding | None:
     """Returns what keeps callers from connecting; every other check would only repeat it."""
     try:
-        await patient.connect()
+        await service.connect()
     except OSError as exc:
-        patient.given_up = "it cannot be reached"
-        return bad("", "takes connections", f"{patient.address}: {(exc.strerror or str(exc)).lower()}", _advice(exc))
+        service.given_up = "it cannot be reached"
+        return bad("", "takes connections", f"{service.address}: {(exc.strerror or str(exc)).lower()}", _advice(exc))
     except ValueError as exc:
-        patient.given_up = "it has no address"
+        service.given_up = "it has no address"
         return bad(
             "",
             "takes connections",
-            f"{patient.extender.url_prefix}: not an address: {exc}",
+            f"{service.extender.url_prefix}: not an address: {exc}",
             "write http://HOST:PORT/PATH",
         )
     return None
@@ -98,8 +98,8 @@ def _advice(exc: OSError) -> str:
     return "is the address right, and does a firewall let calls through?"
 
 
-async def _connection(patient: Patient) -> AsyncIterator[Finding]:
-    url = urlsplit(patient.extender.url_prefix)
+async def _connection(service: ExaminedService) -> AsyncIterator[Finding]:
+    url = urlsplit(service.extender.url_prefix)
     if url.scheme != "https" and url.hostname in _LOOPBACK:
         yield ok("", ENCRYPTED, "called over HTTP, on this machine")
         return
@@ -111,24 +111,24 @@ async def _connection(patient: Patient) -> AsyncIterator[Finding]:
             "set enableHTTPS and a CA",
         )
         return
-    if not patient.verifies_certificate:
+    if not service.verifies_certificate:
         yield warning(
             "", TRUSTED, "without a CA the certificate is not verified: any server is trusted", "give caFile or caData"
         )
         return
     try:
-        days = await patient.days_of_certificate()
+        days = await service.days_of_certificate()
     except TimeoutError:
-        patient.given_up = "it shows no certificate"
+        service.given_up = "it shows no certificate"
         yield bad(
             "",
             TRUSTED,
-            f"it has shown none within {patient.seconds:g} s",
+            f"it has shown none within {service.seconds:g} s",
             "does it speak TLS, or is http:// the right scheme?",
         )
         return
     except (OSError, ssl.SSLError) as exc:
-        patient.given_up = "its certificate is not trusted"
+        service.given_up = "its certificate is not trusted"
         yield bad("", TRUSTED, " ".join(str(exc).split()), "give the CA that signed its certificate, and its name")
         return
     if days < 14:

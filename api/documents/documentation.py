@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from api.callers.http_refusals import FailureStatus
-from api.documents import examples, question_documents
+from api.documents import question_documents
 from extender.values.objects.node import Node
 from extender.values.protocol.wire_types import (
     ExtenderArgs,
@@ -21,6 +21,73 @@ from extender.values.protocol.wire_types import (
     ExtenderPreemptionResult,
     HostPriority,
 )
+
+# Example requests, which a service with the example cluster answers as they are.
+POD: Final[dict[str, Any]] = {
+    "metadata": {
+        "name": "checkout-1",
+        "namespace": "shop",
+        "uid": "0f8a3c52-6f0b-4d0c-9c0e-52a1a3c1b001",
+        "labels": {"app": "checkout"},
+    },
+    "spec": {
+        "schedulerName": "default-scheduler",
+        "priority": 1000,
+        "preemptionPolicy": "PreemptLowerPriority",
+        "containers": [
+            {
+                "name": "main",
+                "image": "registry.example/web:1.4",
+                "resources": {"requests": {"cpu": "2", "memory": "4Gi"}},
+            },
+        ],
+    },
+}
+
+NODE: Final[dict[str, Any]] = {
+    "metadata": {
+        "name": "node-a2",
+        "labels": {"kubernetes.io/hostname": "node-a2", "topology.kubernetes.io/zone": "zone-a"},
+    },
+    "spec": {},
+    "status": {"allocatable": {"cpu": "7800m", "memory": "30Gi", "pods": "110"}},
+}
+
+BY_NAME: Final[dict[str, Any]] = {"Pod": POD, "Nodes": None, "NodeNames": ["node-a1", "node-a2", "node-b3", "node-c4"]}
+
+IN_FULL: Final[dict[str, Any]] = {"Pod": POD, "Nodes": {"metadata": {}, "items": [NODE]}, "NodeNames": None}
+
+SCORES: Final[list[dict[str, Any]]] = [{"Host": "node-a1", "Score": 9}, {"Host": "node-a2", "Score": 10}]
+
+VICTIMS_BY_UID: Final[dict[str, Any]] = {
+    "Pod": POD,
+    "NodeNameToVictims": None,
+    "NodeNameToMetaVictims": {
+        "node-a2": {
+            "Pods": [{"UID": "c22bf241-52ce-5e38-8be2-9ddf8139c3a9"}, {"UID": "c730c63a-54b8-568e-9fa9-ca5aa9d01f14"}],
+            "NumPDBViolations": 0,
+        },
+    },
+}
+
+BINDING: Final[dict[str, Any]] = {
+    "PodName": "checkout-1",
+    "PodNamespace": "shop",
+    "PodUID": "0f8a3c52-6f0b-4d0c-9c0e-52a1a3c1b001",
+    "Node": "node-a2",
+}
+
+SCENARIO: Final[dict[str, Any]] = {
+    "id": "one pod, two nodes",
+    "objects": {
+        "nodes": [
+            NODE,
+            {"metadata": {"name": "node-a9"}, "status": {"allocatable": {"cpu": "1", "memory": "2Gi", "pods": "110"}}},
+        ],
+    },
+    "pod": POD,
+}
+
 
 _REFERENCE: Final = "#/components/schemas/{name}"
 
@@ -104,7 +171,7 @@ def _schema(name: str) -> dict[str, Any]:
     return {"$ref": _REFERENCE.format(name=name)}
 
 
-_BY_NAME_OR_IN_FULL: Final = _body(_schema("ExtenderArgs"), {"by name": examples.BY_NAME, "in full": examples.IN_FULL})
+_BY_NAME_OR_IN_FULL: Final = _body(_schema("ExtenderArgs"), {"by name": BY_NAME, "in full": IN_FULL})
 
 FILTER: Final[dict[str, Any]] = {
     "responses": _answers(
@@ -114,21 +181,21 @@ FILTER: Final[dict[str, Any]] = {
 }
 PRIORITIZE: Final[dict[str, Any]] = {
     "responses": _answers(
-        {"type": "array", "items": _schema("HostPriority")}, "One score for each node.", example=examples.SCORES
+        {"type": "array", "items": _schema("HostPriority")}, "One score for each node.", example=SCORES
     ),
     "openapi_extra": _BY_NAME_OR_IN_FULL,
 }
 PREEMPT: Final[dict[str, Any]] = {
     "responses": _answers(_schema("ExtenderPreemptionResult"), "The victims that have to go, where that helps."),
-    "openapi_extra": _body(_schema("ExtenderPreemptionArgs"), {"by UID": examples.VICTIMS_BY_UID}),
+    "openapi_extra": _body(_schema("ExtenderPreemptionArgs"), {"by UID": VICTIMS_BY_UID}),
 }
 BIND: Final[dict[str, Any]] = {
     "responses": _answers(_schema("ExtenderBindingResult"), "Bound, or the error.", 404),
-    "openapi_extra": _body(_schema("ExtenderBindingArgs"), {"a pod": examples.BINDING}),
+    "openapi_extra": _body(_schema("ExtenderBindingArgs"), {"a pod": BINDING}),
 }
 EVALUATE: Final[dict[str, Any]] = {
     "responses": _answers({"type": "object"}, "Verdicts, scores, the message and what preemption would do.", 422),
-    "openapi_extra": _body(_SCENARIO, {"one pod, two nodes": examples.SCENARIO}),
+    "openapi_extra": _body(_SCENARIO, {"one pod, two nodes": SCENARIO}),
 }
 
 

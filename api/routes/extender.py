@@ -16,7 +16,7 @@ from fastapi import APIRouter, Request, Response
 from api.callers.authentication import certified_user
 from api.callers.http_refusals import RETRY_SOON, Refusal
 from api.documents.documentation import BIND, FILTER, PREEMPT, PRIORITIZE
-from api.face import Face, JsonInParts, decoded, face_of, json_response
+from api.service_state import JsonInParts, ServiceState, decoded, json_response, service_of
 from api.settings.settings import Settings
 from api.verb_metrics import MeasuredRoute, Outcome
 from extender.client.access_review import User
@@ -49,15 +49,15 @@ T_co = TypeVar("T_co", covariant=True)
 @router.post("/filter", **FILTER)
 async def filter_nodes(request: Request) -> Response:
     """Says which of the nodes the pod can run on, and why not on the others."""
-    face = _ready_face(request)
-    asked = await _asked_nodes(request, face)
+    service = _ready_service(request)
+    asked = await _asked_nodes(request, service)
     if asked.names is None:
         request.state.outcome = Outcome.ERROR
         return json_response(filter_error(_NO_NODES))
-    face.verb_metrics.asked_about("filter", len(asked.names))
+    service.verb_metrics.asked_about("filter", len(asked.names))
     try:
-        result = await _answered(request, asked, face.backend.verbs.filter)
-        face.verb_metrics.rejected(chain(result.failed.values(), result.failed_and_unresolvable.values()))
+        result = await _answered(request, asked, service.backend.verbs.filter)
+        service.verb_metrics.rejected(chain(result.failed.values(), result.failed_and_unresolvable.values()))
         parts = filter_result(asked, result.kept, result.failed, result.failed_and_unresolvable)
         return json_response(parts[0]) if len(parts) == 1 else JsonInParts(parts)
     except VerbError as exc:
@@ -72,15 +72,15 @@ async def filter_nodes(request: Request) -> Response:
 @router.post("/prioritize", **PRIORITIZE)
 async def prioritize_nodes(request: Request) -> Response:
     """Scores each of the nodes from 0 to 10."""
-    face = _ready_face(request)
-    asked = await _asked_nodes(request, face)
+    service = _ready_service(request)
+    asked = await _asked_nodes(request, service)
     if asked.names is None:
         _LOGGER.warning("prioritize of pod %s: %s", asked.pod.key, _NO_NODES)
         request.state.outcome = Outcome.ERROR
         return json_response(prioritize_result([], []))
-    face.verb_metrics.asked_about("prioritize", len(asked.names))
+    service.verb_metrics.asked_about("prioritize", len(asked.names))
     try:
-        scores = await _answered(request, asked, face.backend.verbs.prioritize)
+        scores = await _answered(request, asked, service.backend.verbs.prioritize)
     except VerbError as exc:
         _LOGGER.warning("prioritize of pod %s: %s", asked.pod.key, escaped(str(exc)))
         request.state.outcome = Outcome.ERROR
@@ -91,11 +91,11 @@ async def prioritize_nodes(request: Request) -> Response:
 @router.post("/preempt", **PREEMPT)
 async def preempt(request: Request) -> Response:
     """Says which pods have to go on each of the nodes; nodes where that does not help are left out."""
-    face = _ready_face(request)
+    service = _ready_service(request)
     asked = decoded(read_preemption_args, await request.body())
-    face.verb_metrics.asked_about("preempt", len(asked.candidates))
+    service.verb_metrics.asked_about("preempt", len(asked.candidates))
     try:
-        chosen = await face.backend.verbs.preempt(asked.pod, asked.candidates, caller=_caller(request))
+        chosen = await service.backend.verbs.preempt(asked.pod, asked.candidates, caller=_caller(request))
     except VerbError as exc:
         _LOGGER.warning("preempt for pod %s: %s", asked.pod.key, escaped(str(exc)))
         raise Refusal(
@@ -116,10 +116,10 @@ async def bind(request: Request) -> Response:
             "bind is not served: start the service with --serve-bind, or leave bindVerb empty so that kube-scheduler "
             "binds",
         )
-    face = _ready_face(request)
+    service = _ready_service(request)
     asked = decoded(read_binding_args, await request.body())
     try:
-        await face.backend.verbs.bind(asked.pod_name, asked.pod_namespace, asked.pod_uid, asked.node)
+        await service.backend.verbs.bind(asked.pod_name, asked.pod_namespace, asked.pod_uid, asked.node)
     except VerbError as exc:
         request.state.outcome = Outcome.ERROR
         return json_response(binding_result(str(exc)))
@@ -138,11 +138,11 @@ def _caller(request: Request) -> str:
     return f"anonymous at {request.client.host}" if request.client is not None else "anonymous"
 
 
-async def _asked_nodes(request: Request, face: Face) -> AskedNodes:
-    arriving = face.decoded_nodes.arriving()
+async def _asked_nodes(request: Request, service: ServiceState) -> AskedNodes:
+    arriving = service.decoded_nodes.arriving()
     async for part in request.stream():
         arriving.take(part)
-    return decoded(partial(read_extender_args, decoded=face.decoded_nodes), arriving.finish())
+    return decoded(partial(read_extender_args, decoded=service.decoded_nodes), arriving.finish())
 
 
 class _AnswersAboutNodes(Protocol[T_co]):
@@ -157,8 +157,8 @@ async def _answered(request: Request, asked: AskedNodes, verb: _AnswersAboutNode
     return await verb(asked.pod, node_names=names, nodes=asked.nodes, caller=_caller(request))
 
 
-def _ready_face(request: Request) -> Face:
-    face = face_of(request)
-    if face is None or not face.backend.verbs.is_ready:
+def _ready_service(request: Request) -> ServiceState:
+    service = service_of(request)
+    if service is None or not service.backend.verbs.is_ready:
         raise Refusal(503, "the cluster is not known yet", RETRY_SOON)
-    return face
+    return service

@@ -13,50 +13,50 @@ from fastapi.responses import PlainTextResponse
 
 from api.callers.http_refusals import Refusal
 from api.documents.documentation import health
-from api.face import Face, face_of
+from api.service_state import ServiceState, service_of
 from extender.client.informers.health import Health
 from extender.values.klog.setup import escaped
 
 router: Final = APIRouter(tags=["health"])
 
-Check = Callable[[Face | None], str]
+Check = Callable[[ServiceState | None], str]
 """What is wrong; empty if nothing is."""
 
 _LOGGER: Final = logging.getLogger(__name__)
 
 
-def _ping(face: Face | None) -> str:
+def _ping(service: ServiceState | None) -> str:
     return ""
 
 
-def _informer_sync(face: Face | None) -> str:
-    if face is None:
+def _informer_sync(service: ServiceState | None) -> str:
+    if service is None:
         return "not started yet"
-    if face.backend.verbs.is_ready:
+    if service.backend.verbs.is_ready:
         return ""
     waiting = [
-        f"{each.resource} ({each.last_error or 'being listed'})" for each in face.backend.health() if not each.synced
+        f"{each.resource} ({each.last_error or 'being listed'})" for each in service.backend.health() if not each.synced
     ]
-    if waiting or not face.backend.health():
+    if waiting or not service.backend.health():
         return f"{len(waiting)} informers not synced yet: {', '.join(waiting)}"
     stale = [
         f"{each.resource} (for {each.failing_for:.0f} s: {each.last_error})"
-        for each in face.backend.health()
+        for each in service.backend.health()
         if each.failing_for
     ]
     return f"{len(stale)} informers hear nothing: {', '.join(stale)}"
 
 
-def _handler_sync(face: Face | None) -> str:
-    if face is not None:
-        health = face.backend.health()
-        if face.backend.verbs.is_ready or (health and all(each.synced for each in health)):
+def _handler_sync(service: ServiceState | None) -> str:
+    if service is not None:
+        health = service.backend.health()
+        if service.backend.verbs.is_ready or (health and all(each.synced for each in health)):
             return ""
     return "handlers are not fully synchronized"
 
 
-def _leader_election(face: Face | None) -> str:
-    return face.backend.leadership() if face is not None and face.backend.leadership is not None else ""
+def _leader_election(service: ServiceState | None) -> str:
+    return service.backend.leadership() if service is not None and service.backend.leadership is not None else ""
 
 
 ELECTION: Final = "leaderElection"
@@ -76,8 +76,8 @@ CHECKS: Final[Mapping[str, Mapping[str, Check]]] = {
 }
 
 
-def _plugins(face: Face | None) -> str:
-    return "" if face is None else "; ".join(face.backend.quarantined())
+def _plugins(service: ServiceState | None) -> str:
+    return "" if service is None else "; ".join(service.backend.quarantined())
 
 
 _ASKED_BY_NAME: Final[Mapping[str, dict[str, Check]]] = {"healthz": {"plugins": _plugins}}
@@ -86,9 +86,9 @@ _ASKED_BY_NAME: Final[Mapping[str, dict[str, Check]]] = {"healthz": {"plugins": 
 _CODES: Final = {"healthz": 500, "livez": 500, "readyz": 503}
 
 
-def _checks(name: str, face: Face | None) -> dict[str, Check]:
+def _checks(name: str, service: ServiceState | None) -> dict[str, Check]:
     """Returns the checks of a path."""
-    is_elected = face is not None and face.backend.leadership is not None
+    is_elected = service is not None and service.backend.leadership is not None
     return {check: ask for check, ask in CHECKS[name].items() if is_elected or check != ELECTION}
 
 
@@ -98,14 +98,14 @@ def _checks(name: str, face: Face | None) -> dict[str, Check]:
 async def all_checks(request: Request) -> PlainTextResponse:
     """Runs the checks but for those that `exclude` names. They are listed on failure, and with `verbose`."""
     name = request.scope["path"].strip("/")
-    face = face_of(request)
+    service = service_of(request)
     excluded = dict.fromkeys(request.query_params.getlist("exclude"))
     lines, failed = [], []
-    for check, wrong_with in _checks(name, face).items():
+    for check, wrong_with in _checks(name, service).items():
         if check in excluded:
             del excluded[check]
             lines.append(f"[+]{check} excluded: ok")
-        elif not _wrong(name, check, wrong_with, face):
+        elif not _wrong(name, check, wrong_with, service):
             lines.append(f"[+]{check} ok")
         else:
             failed.append(check)
@@ -128,22 +128,22 @@ async def all_checks(request: Request) -> PlainTextResponse:
 async def one_check(request: Request, check: str) -> PlainTextResponse:
     """Runs one check by name."""
     name = request.scope["path"].strip("/").partition("/")[0]
-    face = face_of(request)
-    wrong_with = (_checks(name, face) | _ASKED_BY_NAME.get(name, {})).get(check)
+    service = service_of(request)
+    wrong_with = (_checks(name, service) | _ASKED_BY_NAME.get(name, {})).get(check)
     if wrong_with is None:
         raise Refusal(404, "there is no check of this name")
-    wrong = _wrong(name, check, wrong_with, face)
+    wrong = _wrong(name, check, wrong_with, service)
     if wrong:
         return _text(f"internal server error: {escaped(wrong, 4096)}\n", _CODES[name])
-    if check == "informer-sync" and face is not None and "verbose" in request.query_params:
-        return _text("".join(f"{_described(resource)}\n" for resource in face.backend.health()) or "ok")
+    if check == "informer-sync" and service is not None and "verbose" in request.query_params:
+        return _text("".join(f"{_described(resource)}\n" for resource in service.backend.health()) or "ok")
     return _text("ok")
 
 
-def _wrong(name: str, check: str, wrong_with: Check, face: Face | None) -> str:
-    wrong = wrong_with(face)
-    if face is not None:
-        face.checks.note(check, name, is_well=not wrong)
+def _wrong(name: str, check: str, wrong_with: Check, service: ServiceState | None) -> str:
+    wrong = wrong_with(service)
+    if service is not None:
+        service.checks.note(check, name, is_well=not wrong)
     return wrong
 
 

@@ -20,7 +20,7 @@ from starlette.datastructures import Address
 from api.callers.access import is_loopback
 from api.callers.http_refusals import Refusal
 from api.documents.documentation import CONFIGZ, METRICS
-from api.face import face_of, json_response
+from api.service_state import json_response, service_of
 from api.settings.settings import Settings
 from extender import __version__
 from extender.values.config import written
@@ -43,24 +43,24 @@ _LONGEST_NUMBER: Final = 10
 @router.get("/metrics", summary="Metrics of the scheduler, for Prometheus", **METRICS)
 async def metrics(request: Request) -> Response:
     """Metrics under upstream's names; those that begin with `reprieve_` are our own."""
-    face = face_of(request)
-    if face is None:
+    service = service_of(request)
+    if service is None:
         raise Refusal(503, "not started yet")
-    return _metrics(face.backend.metrics() + face.verb_metrics.text())
+    return _metrics(service.backend.metrics() + service.verb_metrics.text())
 
 
 @router.get("/metrics/resources", summary="Requests and limits of pods, for Prometheus", **METRICS)
 async def resource_metrics(request: Request) -> Response:
     """Requests and limits by pod and resource; empty while another replica leads."""
-    face = face_of(request)
-    return _metrics(b"" if face is None else await face.backend.resource_metrics())
+    service = service_of(request)
+    return _metrics(b"" if service is None else await service.backend.resource_metrics())
 
 
 @router.get("/metrics/slis", summary="Outcomes of health checks, for Prometheus", **METRICS)
 async def sli_metrics(request: Request) -> Response:
     """The last outcome of each health check, and how often each outcome occurred."""
-    face = face_of(request)
-    return _metrics(b"" if face is None else face.checks.text())
+    service = service_of(request)
+    return _metrics(b"" if service is None else service.checks.text())
 
 
 @router.get("/configz", summary="The configuration in force", **CONFIGZ)
@@ -68,10 +68,10 @@ async def configz(request: Request) -> Response:
     """The configuration with every default, under `componentconfig`; feature gates that are on and off, under
     `featureGates`.
     """
-    face = face_of(request)
-    if face is None or face.backend.configuration is None:
+    service = service_of(request)
+    if service is None or service.backend.configuration is None:
         raise Refusal(503, "not started yet")
-    configuration = face.backend.configuration
+    configuration = service.backend.configuration
     gates = {name: is_on for name, _, is_on in configuration.feature_gates.stages()}
     return json_response(orjson.dumps({"componentconfig": written(configuration), "featureGates": gates}))
 
@@ -79,8 +79,12 @@ async def configz(request: Request) -> Response:
 @router.put("/debug/flags/v", include_in_schema=False)
 async def set_v(request: Request) -> PlainTextResponse:
     """Sets how much is logged from now on to the number in the body."""
-    face = face_of(request)
-    if face is not None and face.backend.configuration is not None and not face.backend.configuration.enable_profiling:
+    service = service_of(request)
+    if (
+        service is not None
+        and service.backend.configuration is not None
+        and not service.backend.configuration.enable_profiling
+    ):
         raise Refusal(404, "there is nothing at this path while profiling is off")
     if getattr(request.state, "user", None) is None and not _is_on_this_machine(request.client):
         raise Refusal(403, "only callers on this machine may change how much is logged")

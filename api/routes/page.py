@@ -11,17 +11,15 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from api.callers.access import is_signed_in
 from api.callers.authentication import TOKEN_COOKIE
 from api.callers.http_refusals import Refusal, cannot_be_done
-from api.face import decoded, face_of
 from api.routes.caller import Caller, caller_of
+from api.service_state import decoded, service_of
 from api.ui import pages
 from api.ui.assets import assets
 from api.ui.frame import Frame, frame
-from api.ui.history_filter import HistoryFilter, HistoryFilterError
 from api.ui.manifest_text import ManifestTextError, configuration_in, objects_in
-from api.ui.node_selection import BY_ZONE, NodeSelection
-from api.ui.node_table import OrderError
-from api.ui.what_if_link import command
-from api.ui.what_if_view import MAX_NODES, changed_nodes
+from api.ui.node_table import BY_ZONE, NodeSelection, OrderError
+from api.ui.timeline import HistoryFilter, HistoryFilterError
+from api.ui.what_if_view import MAX_NODES, changed_nodes, command
 from extender.answers.cluster_map import ClusterMap
 from extender.answers.questions import QuestionError
 from extender.answers.types import NodesLike, WhatIfRequest
@@ -367,9 +365,9 @@ async def _page(request: Request, make: Callable[[Caller], Awaitable[str]]) -> R
             around = await _around(caller)
             text = pages.problem_page(title, str(refusal), around)
             return HTMLResponse(text, refusal.code, {**refusal.headers, **_HEADERS})
-        face = face_of(request)
-        signed_in = refusal.code != 401 and face is not None and is_signed_in(face.access, request)
-        asks_for_token = refusal.code == 401 and face is not None and face.access.takes_tokens(request)
+        service = service_of(request)
+        signed_in = refusal.code != 401 and service is not None and is_signed_in(service.access, request)
+        asks_for_token = refusal.code == 401 and service is not None and service.access.takes_tokens(request)
         text = pages.problem_page(title, str(refusal), asks_for_token=asks_for_token, signed_in=signed_in)
         return HTMLResponse(text, refusal.code, {**refusal.headers, **_HEADERS})
 
@@ -381,6 +379,6 @@ async def _around(caller: Caller, shown: ClusterMap | None = None) -> Frame:
         await caller.queue(),
         caller.now,
         caller.version,
-        signed_in=is_signed_in(caller.face.access, caller.request),
-        has_shadow=caller.face.shadow is not None,
+        signed_in=is_signed_in(caller.service.access, caller.request),
+        has_shadow=caller.service.shadow is not None,
     )

@@ -15,10 +15,10 @@ from api.callers.http_refusals import RETRY_SOON, Refusal, cannot_be_done, not_t
 from api.callers.streaming import StreamedResponse
 from api.documents import question_documents as documents
 from api.documents.documentation import EVALUATE
-from api.face import face_of, json_response
 from api.routes.caller import caller_of
-from api.ui.history_filter import HistoryFilter, HistoryFilterError
+from api.service_state import json_response, service_of
 from api.ui.streams import Streams
+from api.ui.timeline import HistoryFilter, HistoryFilterError
 from extender import __version__
 from extender.answers.past import OutcomeWanted
 from extender.answers.plan.answer import PlanRequest
@@ -53,7 +53,7 @@ async def about(request: Request) -> Response:
     """Says which version of Reprieve this is, and which cluster its answers are about."""
     caller = await caller_of(request)
     nodes, pods = caller.questions.size
-    return _answered(AboutService(version=__version__, cluster=caller.face.cluster, nodes=nodes, pods=pods))
+    return _answered(AboutService(version=__version__, cluster=caller.service.cluster, nodes=nodes, pods=pods))
 
 
 @router.get("/explain/{namespace}/{pod}", summary="Why is this pod pending?", **documents.EXPLAIN)
@@ -262,17 +262,17 @@ async def stream(request: Request) -> Response:
 @router.post("/evaluate", **EVALUATE)
 async def evaluate(request: Request) -> Response:
     """Filters every node, scores those that fit, and dry-runs preemption on the others. Nothing is written."""
-    face = face_of(request)
-    if face is None:
+    service = service_of(request)
+    if service is None:
         raise Refusal(503, "the service is starting", RETRY_SOON)
     body = await request.body()
 
     def evaluated() -> bytes:
-        return orjson.dumps(asyncio.run(face.backend.evaluate(_read_scenario(body))))
+        return orjson.dumps(asyncio.run(service.backend.evaluate(_read_scenario(body))))
 
     try:
         with unreadable_refused():
-            return json_response(await face.worker.answer(request, evaluated))
+            return json_response(await service.worker.answer(request, evaluated))
     except (DecodeError, ConfigErrors) as exc:
         raise Refusal(422, str(exc)) from exc
 

@@ -1,4 +1,8 @@
-"""The HTTP server around the application: when it ends, and in which order."""
+"""The server: its address, its connections, how it ends, and the watchdog, which logs where the event loop stands
+still, and since when.
+
+A plugin that hangs blocks the event loop, probes included, so that nothing in the loop can say why. A thread can.
+"""
 
 import asyncio
 import atexit
@@ -9,6 +13,8 @@ import socket
 import ssl
 import sys
 import threading
+import time
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -19,14 +25,69 @@ from starlette.applications import Starlette
 from starlette.types import ASGIApp
 from uvicorn.server import HANDLED_SIGNALS
 
-from api.face import Face
-from api.serving.certificate import Certificate
+from api.service_state import ServiceState
+from api.serving.certificate import Certificate, Loop
 from api.serving.http_protocol import limited_protocol
-from api.serving.tls_listener import Loop
-from api.serving.watchdog import Watchdog
 from api.settings.settings import Settings
 from api.ui.streams import Streams
+from extender.values.klog.logger import Lines, Logger
 from extender.values.klog.outlet import STDERR
+
+PATIENCE: Final = 5.0
+"""Seconds without a beat after which it logs; twice as long after each time."""
+_FRAMES: Final = 20
+_LOOKS: Final = 10
+"""Looks in the time of its patience."""
+
+_LOG: Final = Logger(__name__)
+
+
+@final
+class Watchdog:
+    """Logs the stack of the watched thread when that has not called `beat` for too long."""
+
+    def __init__(self, patience: float = PATIENCE) -> None:
+        """Watches nothing before `start`.
+
+        Arguments:
+            patience: seconds.
+        """
+        self._patience = patience
+        self._tolerated = patience
+        self._last = time.monotonic()
+        self._watched = threading.get_ident()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
+
+    def start(self) -> None:
+        """Watches the thread that calls this."""
+        self._watched = threading.get_ident()
+        self.beat()
+        self._thread.start()
+
+    def beat(self) -> None:
+        """Says that the watched thread is not blocked."""
+        now = time.monotonic()
+        if self._tolerated > self._patience:
+            self._tolerated = self._patience
+            _LOG.info(0, "The event loop goes on", seconds=round(now - self._last, 1))
+        self._last = now
+
+    def stop(self) -> None:
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(self._patience / _LOOKS):
+            silent = time.monotonic() - self._last
+            frame = sys._current_frames().get(self._watched)
+            if silent < self._tolerated or frame is None:
+                continue
+            self._tolerated = 2 * silent
+            where = "".join(traceback.format_stack(frame, limit=_FRAMES))
+            _LOG.error(None, "The event loop stands still", seconds=round(silent, 1), where=Lines(where))
+
 
 _SECONDS_TO_FINISH: Final = 5
 _TICKS_BETWEEN_LOOKS: Final = 100
@@ -64,9 +125,9 @@ class Server(uvicorn.Server):
         debugger.
         """
         await super().startup(sockets)
-        face = _face(self.config.app)
-        if face is not None and threading.current_thread() is threading.main_thread():
-            asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, face.backend.debug)
+        service = _face(self.config.app)
+        if service is not None and threading.current_thread() is threading.main_thread():
+            asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, service.backend.debug)
 
     async def main_loop(self) -> None:
         """Serves until it is time to end. The watchdog logs what blocks the event loop meanwhile."""
@@ -99,30 +160,30 @@ class Server(uvicorn.Server):
         self._watchdog.beat()
         if self.certificate is not None and counter % _TICKS_BETWEEN_LOOKS == 0:
             self.certificate.renew()
-        face = _face(self.config.app)
-        if face is not None and face.backend.why_over():
-            self.why_over = face.backend.why_over()
+        service = _face(self.config.app)
+        if service is not None and service.backend.why_over():
+            self.why_over = service.backend.why_over()
         elif any(getattr(self.lifespan, name, False) for name in _FAILED):
             self.why_over = "the service has failed; the log says how"
         return bool(self.why_over) or await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stops deciding at once, ends watches, which never end by themselves, then waits for requests to finish."""
-        face = _face(self.config.app)
-        if face is None:
+        service = _face(self.config.app)
+        if service is None:
             await super().shutdown(sockets)
             return
-        if face.kubernetes is not None:
-            face.kubernetes.close()
+        if service.kubernetes is not None:
+            service.kubernetes.close()
         _end_streams(self.config.app)
         async with asyncio.TaskGroup() as group:
-            group.create_task(_finished(face), name="finishing")
+            group.create_task(_finished(service), name="finishing")
             await super().shutdown(sockets)
-        self.why_over = self.why_over or face.backend.why_over()
+        self.why_over = self.why_over or service.backend.why_over()
 
 
-async def _finished(face: Face) -> None:
-    await face.backend.finish()
+async def _finished(service: ServiceState) -> None:
+    await service.backend.finish()
 
 
 def _end_streams(app: object) -> None:
@@ -131,8 +192,8 @@ def _end_streams(app: object) -> None:
         streams.close()
 
 
-def _face(app: object) -> Face | None:
-    return getattr(app.state, "face", None) if isinstance(app, Starlette) else None
+def _face(app: object) -> ServiceState | None:
+    return getattr(app.state, "service", None) if isinstance(app, Starlette) else None
 
 
 def _most_connections() -> int:

@@ -1,14 +1,50 @@
-"""The scheduler's configuration, as a file or the defaults give it."""
+"""The scheduler's configuration: as a file or the defaults give it, what to do about a wrong one, and settings that are
+written over it: flags of kube-scheduler for which a KubeSchedulerConfiguration has fields.
 
+Upstream: cmd/kube-scheduler/app/options/options.go, ApplyTo, ApplyDeprecated, ApplyLeaderElectionTo (v1.36.2).
+"""
+
+import dataclasses
 import random
+import re
+from difflib import get_close_matches
+from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any, Final
 
-from api.config_fixes import with_fix
 from api.fatal_errors import StartUpError
-from api.settings.settings import read_features
+from api.settings.settings import DECLARATIONS, Settings, read_features
 from extender.engine.plugins import IN_TREE
-from extender.engine.runtime.registry import Registry
-from extender.values.config import ConfigErrors, Configuration, FeatureGates, default_profiles, load_file
+from extender.engine.runtime.registry import ENTRY_POINTS, Registry
+from extender.values.config import (
+    IN_TREE_POINTS,
+    ConfigErrors,
+    Configuration,
+    FeatureGates,
+    default_profiles,
+    load_file,
+    validate,
+)
+
+_UNKNOWN: Final = re.compile(r'\w+Plugin "(?P<name>[^"]+)" does not exist')
+_NOT_THERE: Final = re.compile(r'plugin "(?P<name>[^"]+)" does not extend (?P<point>\w+) plugin')
+
+
+def with_fix(exc: ConfigErrors) -> str:
+    """Returns the errors, and what to do about a plugin that does not exist, or not at that point."""
+    text = str(exc)
+    if unknown := _UNKNOWN.search(text):
+        known = sorted({*IN_TREE_POINTS, *(entry.name for entry in entry_points(group=ENTRY_POINTS))})
+        near = get_close_matches(unknown["name"], known, 1)
+        if near:
+            return f"{text}; did you mean {near[0]}?"
+        return f"{text}; install the distribution that has it beside reprieve (`reprieve plugins` lists what is there)"
+    if elsewhere := _NOT_THERE.search(text):
+        return (
+            f"{text}; enable {elsewhere['name']} at multiPoint, or at one of its points, which `reprieve plugins "
+            "--all` lists"
+        )
+    return text
 
 
 def read_configuration(path: Path | None, features: FeatureGates | None = None) -> Configuration:
@@ -45,3 +81,31 @@ def shadow_configuration(path: Path | None, features: FeatureGates | None = None
     except ConfigErrors as exc:
         raise StartUpError(f"configuration {path}: {with_fix(exc)}") from exc
     return configuration
+
+
+def overridden(configuration: Configuration, settings: Settings) -> Configuration:
+    """Returns the configuration with the settings over it that configure the same.
+
+    Settings of the election win over a configuration file; the deprecated ones do not, as upstream.
+
+    Raises:
+        StartUpError: the resulting configuration is invalid.
+    """
+    changed = configuration
+    for name, setting in DECLARATIONS.items():
+        value, path = getattr(settings, name), setting.option.configures
+        if path and value is not None and not (setting.option.yields_to_file and settings.config):
+            changed = _replaced(changed, path, value)
+    if changed == configuration:
+        return configuration
+    errors = validate(changed)
+    if errors:
+        raise StartUpError(ConfigErrors(errors))
+    return changed
+
+
+def _replaced(configuration: Any, path: tuple[str, ...], value: object) -> Any:
+    field, *rest = path
+    return dataclasses.replace(
+        configuration, **{field: _replaced(getattr(configuration, field), tuple(rest), value) if rest else value}
+    )

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final, final
 from urllib.parse import quote, urlencode
 
-from api.ui.priorities import Priorities
+from api.ui.resources import Priorities
 from api.ui.wording import ago, plural, pod_words, share
 from extender.answers.cluster_map import ClusterMap
 from extender.answers.finding import Found

@@ -11,8 +11,7 @@ from typing import Final, Literal, final
 from markupsafe import Markup
 
 from api.ui.frame import node_href, pod_href
-from api.ui.priorities import Priorities
-from api.ui.resources import Resource, amount, quantity, resource_words, usage
+from api.ui.resources import Priorities, Resource, amount, quantity, resource_words, usage
 from api.ui.svg import drawing, element
 from api.ui.wording import cores, plural, pod_words, share, size
 from extender.answers.cluster_map import NodeOnMap, PodOnNode

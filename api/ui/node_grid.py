@@ -9,7 +9,7 @@ from typing import Final, final
 
 from markupsafe import Markup
 
-from api.ui.node_selection import GroupOfNodes, NodeSelection, groups_of
+from api.ui.node_table import GroupOfNodes, NodeSelection, groups_of
 from api.ui.resources import Resource, resource_words, usage
 from api.ui.svg import boxes, drawing, element
 from api.ui.wording import plural, share

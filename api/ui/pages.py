@@ -12,24 +12,36 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from api.ui import wording
+from api.ui.answer_drawings import picture, refused_first, score_bars, waterfall_table
 from api.ui.assets import assets
-from api.ui.changes import BeforeAndAfter, NodeChange, before_and_after, changed_priorities
+from api.ui.changes import (
+    BeforeAndAfter,
+    NodeChange,
+    before_and_after,
+    change_by_answer,
+    change_by_record,
+    changed_priorities,
+    preemption_view,
+)
 from api.ui.frame import Frame, found_href, node_href, pod_href, pods_href, short_reason
-from api.ui.history_filter import OUTCOMES, RANGES, HistoryFilter
 from api.ui.manifest_text import manifest_of, written
 from api.ui.node_drawing import node_drawing
 from api.ui.node_grid import ZoneGrid, group_grids, reason_grids, zone_grids
-from api.ui.node_plugin_picture import picture, refused_first
-from api.ui.node_selection import SORTS, GroupOfNodes, NodeSelection, chosen, group_keys, groups_of
-from api.ui.node_table import columns_for, heads, in_order, order
-from api.ui.preemption_view import change_by_answer, change_by_record, preemption_view
-from api.ui.priorities import Priorities
-from api.ui.resources import ALWAYS, Resource, most_lacking, quantity, resource_words, resources_of, usage
-from api.ui.score_bars import score_bars
-from api.ui.timeline import past_timeline, timeline
-from api.ui.waterfall_table import waterfall_table
-from api.ui.what_if_link import SAMPLE, fix_href
-from api.ui.what_if_view import MAX_NODES, evictions_alike, moves, node_changes, placements_alike
+from api.ui.node_table import (
+    SORTS,
+    GroupOfNodes,
+    NodeSelection,
+    chosen,
+    columns_for,
+    group_keys,
+    groups_of,
+    heads,
+    in_order,
+    order,
+)
+from api.ui.resources import ALWAYS, Priorities, Resource, most_lacking, quantity, resource_words, resources_of, usage
+from api.ui.timeline import OUTCOMES, RANGES, HistoryFilter, past_timeline, timeline
+from api.ui.what_if_view import MAX_NODES, SAMPLE, evictions_alike, fix_href, moves, node_changes, placements_alike
 from extender import __version__
 from extender.answers.cluster_map import ClusterMap, NodeOnMap
 from extender.answers.finding import FoundNames

@@ -46,9 +46,9 @@ from extender.answers.types import (
 )
 from extender.answers.what_if.admission import Admits
 from extender.answers.what_if.capacity import NoPodsError, capacity, sample_pod, with_groups
-from extender.answers.what_if.departures import give_back_claims, recreated
 from extender.answers.what_if.group_attempts import GroupAttempts, gangs_in, group_key
 from extender.answers.what_if.manifests import ManifestError, apply_manifests
+from extender.answers.what_if.simulated_pods import give_back_claims, recreated
 from extender.answers.what_if.what_if import WhatIfError, what_if
 from extender.engine.cache.cluster import Cluster
 from extender.engine.plugins import IN_TREE

@@ -16,7 +16,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp
 
 from api.app import create_app
-from api.face import Face
+from api.service_state import ServiceState
 from api.serving.server import make_server
 from api.settings.settings import Settings
 from api.starting import Opens, opens
@@ -98,11 +98,13 @@ def serving_app(app: ASGIApp, settings: Settings, loop: str = "") -> Iterator[Se
 
 def _prepared_with(engine: Callable[[Settings], AnswersVerbs]) -> Callable[[Settings], Opens]:
     @asynccontextmanager
-    async def opened(settings: Settings) -> AsyncIterator[Face]:
+    async def opened(settings: Settings) -> AsyncIterator[ServiceState]:
         verbs = engine(settings)
         configuration = Configuration()
         evaluate = getattr(verbs, "evaluate", None) or partial(evaluate_scenario, configuration=configuration)
-        yield Face(Backend(verbs, evaluate), worker=QuestionWorker(settings.question_seconds, settings.question_memory))
+        yield ServiceState(
+            Backend(verbs, evaluate), worker=QuestionWorker(settings.question_seconds, settings.question_memory)
+        )
 
     return lambda settings: lambda: opened(settings)
 

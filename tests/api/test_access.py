@@ -141,9 +141,9 @@ def test_caller_who_may_list_all_pods_is_reviewed_once() -> None:
     server = reviewer(admin={""})
 
     async def look(access: ReviewedAccess) -> list[frozenset[str]]:
-        sight = await access.of(bearing("admin's"))
+        visibility = await access.of(bearing("admin's"))
         return [
-            await sight.namespaces(among)
+            await visibility.namespaces(among)
             for among in ({"shop", "bank"}, {f"ns-{number}" for number in range(100)}, {"kube-system"})
         ]
 
@@ -169,15 +169,15 @@ def test_other_callers_are_reviewed_once_for_each_namespace() -> None:
 def test_two_people_do_not_see_with_each_others_eyes() -> None:
     async def look(access: ReviewedAccess) -> list[frozenset[str]]:
         both = [await access.of(bearing(token)) for token in ("anna's", "bert's")]
-        return [await sight.namespaces({"shop", "bank"}) for sight in both]
+        return [await visibility.namespaces({"shop", "bank"}) for visibility in both]
 
     assert reviewed(reviewer(anna={"shop"}, bert={"bank"}), look) == [{"shop"}, {"bank"}]
 
 
 def test_open_access_shows_all_namespaces() -> None:
     async def look() -> frozenset[str]:
-        sight = await OpenAccess().of(caller())
-        return await sight.namespaces({"shop", "bank"})
+        visibility = await OpenAccess().of(caller())
+        return await visibility.namespaces({"shop", "bank"})
 
     assert asyncio.run(look()) == {"shop", "bank"}
 
@@ -409,21 +409,21 @@ def waiting(*namespaces: str) -> Queue:
 
 
 def test_an_answer_names_what_its_reader_may_see() -> None:
-    sight = _Sees("shop")
+    visibility = _Sees("shop")
 
-    seen = asyncio.run(as_seen_by(sight, waiting("shop", "bank", "shop")))
+    seen = asyncio.run(as_seen_by(visibility, waiting("shop", "bank", "shop")))
 
     assert [item.pod for item in seen.items] == [
         PodName(namespace="shop", name="web", priority=3),
         PodName(namespace="", name="", priority=3, hidden=True),
         PodName(namespace="shop", name="web", priority=3),
     ]
-    assert sight.asked == [{"shop", "bank"}]
+    assert visibility.asked == [{"shop", "bank"}]
 
 
 def test_answer_without_names_needs_no_review() -> None:
-    sight = _Sees()
+    visibility = _Sees()
     empty = waiting()
 
-    assert asyncio.run(as_seen_by(sight, empty)) is empty
-    assert sight.asked == []
+    assert asyncio.run(as_seen_by(visibility, empty)) is empty
+    assert visibility.asked == []

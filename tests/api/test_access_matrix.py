@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.app import create_app
-from api.documents.examples import BY_NAME
+from api.documents.documentation import BY_NAME
 from api.settings.settings import Settings
 from api.ui.assets import assets
 from tests.api.serving import Service, serving, serving_app

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from api.documents.examples import POD
+from api.documents.documentation import POD
 from tests.api.serving import Service, assert_is_refusal
 from tests.api.verb_requests import asking, pod_with, with_node
 

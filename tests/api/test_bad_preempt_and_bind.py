@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from api.documents.examples import BINDING, POD
+from api.documents.documentation import BINDING, POD
 from api.settings.settings import EXAMPLE_CLUSTER
 from tests.api.serving import Service, assert_is_refusal, serving
 

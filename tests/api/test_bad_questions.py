@@ -14,7 +14,7 @@ import uvicorn.server
 from starlette.types import Message, Receive, Scope, Send
 
 from api.app import create_app
-from api.face import Face
+from api.service_state import ServiceState
 from api.serving.limits import RequestLimits
 from api.settings.settings import Settings
 from extender.values import limits
@@ -394,14 +394,14 @@ def test_running_question_does_not_delay_other_requests(state: Path) -> None:
     While a simulation goes on, only a few more wait for their turn; verbs, explanations and lists are answered as ever.
     """
 
-    async def story(client: httpx.AsyncClient, face: Face) -> None:
+    async def story(client: httpx.AsyncClient, state: ServiceState) -> None:
         asked = {"create": [pod("q", "1")]}
-        async with face.worker.turn:
+        async with state.worker.turn:
             waiting = [
                 asyncio.ensure_future(client.post("/v1/whatif", json=asked))
                 for _ in range(limits.QUESTIONS_AT_ONE_TIME)
             ]
-            await until(lambda: face.worker.taken == limits.QUESTIONS_AT_ONE_TIME)
+            await until(lambda: state.worker.taken == limits.QUESTIONS_AT_ONE_TIME)
             for path, body in (("/v1/whatif", asked), ("/v1/capacity", pod("q", "1"))):
                 refused = await client.post(path, json=body)
                 assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
@@ -418,12 +418,12 @@ def test_running_question_does_not_delay_other_requests(state: Path) -> None:
 
 
 def test_cancelled_question_gives_its_place_to_others(state: Path) -> None:
-    async def story(client: httpx.AsyncClient, face: Face) -> None:
-        async with face.worker.turn:
+    async def story(client: httpx.AsyncClient, state: ServiceState) -> None:
+        async with state.worker.turn:
             waiting = [
                 asyncio.ensure_future(client.post("/v1/whatif", json={})) for _ in range(limits.QUESTIONS_AT_ONE_TIME)
             ]
-            await until(lambda: face.worker.taken == limits.QUESTIONS_AT_ONE_TIME)
+            await until(lambda: state.worker.taken == limits.QUESTIONS_AT_ONE_TIME)
             for each in waiting:
                 each.cancel()
             await asyncio.wait(waiting)
@@ -437,13 +437,13 @@ async def until(holds: Callable[[], bool]) -> None:
         await asyncio.sleep(0)
 
 
-def in_process(state: Path, story: Callable[[httpx.AsyncClient, Face], Any]) -> None:
+def in_process(state: Path, story: Callable[[httpx.AsyncClient, ServiceState], Any]) -> None:
     async def main() -> None:
         app = create_app(Settings.model_validate({"port": 0, "state": state, "schedule": False}))
         async with app.router.lifespan_context(app):
-            await until(lambda: app.state.face.backend.verbs.is_ready)
+            await until(lambda: app.state.service.backend.verbs.is_ready)
             async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
-                await story(client, app.state.face)
+                await story(client, app.state.service)
 
     asyncio.run(main())
 

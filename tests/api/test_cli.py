@@ -14,7 +14,7 @@ import httpx
 import pytest
 import yaml
 
-from api.documents.examples import BY_NAME, SCENARIO
+from api.documents.documentation import BY_NAME, SCENARIO
 from extender import __version__
 from extender.values.config import Configuration, load, written
 from tests.api.in_process import ROOT, reprieve

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from api.documents.examples import BY_NAME
+from api.documents.documentation import BY_NAME
 from api.settings.settings import Settings
 from extender.values import limits
 from tests.api.raw_http import assert_refused, connected, head

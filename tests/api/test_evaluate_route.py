@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from api.documents.examples import POD, SCENARIO
+from api.documents.documentation import POD, SCENARIO
 from extender.values import limits
 from tests.api.serving import Service, assert_is_refusal
 from tests.parity.cases import decision_cases

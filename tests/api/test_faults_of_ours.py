@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from api.documents.examples import BINDING, BY_NAME, VICTIMS_BY_UID
+from api.documents.documentation import BINDING, BY_NAME, VICTIMS_BY_UID
 from extender.values.klog.setup import TextFormatter
 from extender.verbs.verbs import VerbError
 from tests.api.fake_engines import FailingEngine

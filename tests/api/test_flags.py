@@ -17,12 +17,11 @@ import httpx
 import pytest
 import yaml
 
-from api.cli.flags import FLAG_OPTIONS, FLAGS, as_options, without_effect
-from api.cli.foreign_flags import FOREIGN, Effect
+from api.cli.flags import FLAG_OPTIONS, FLAGS, FOREIGN, Effect, as_options, without_effect
 from api.fatal_errors import StartUpError
 from api.serving.server import Server
+from api.settings.configuration_file import overridden
 from api.settings.declarations import Group
-from api.settings.overrides import overridden
 from api.settings.settings import DECLARATIONS, Settings, read_settings
 from extender.values.config import Configuration, load, written
 from tests.api.in_process import ROOT, reprieve

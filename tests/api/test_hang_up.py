@@ -20,8 +20,8 @@ import pytest
 import yaml
 from starlette.types import Receive, Scope, Send
 
-from api.documents.examples import BINDING
-from api.face import Face
+from api.documents.documentation import BINDING
+from api.service_state import ServiceState
 from api.serving.http_protocol import CROWD
 from api.settings.settings import Settings
 from extender.values import limits
@@ -99,13 +99,13 @@ def nothing_is_complained_about(caplog: pytest.LogCaptureFixture) -> Iterator[No
     assert [record.getMessage() for record in records if record.levelno >= logging.WARNING] == []
 
 
-def face_of(service: Service) -> Face:
-    face: Face = service.server.config.app.state.face  # type: ignore[union-attr]
-    return face
+def state_of(service: Service) -> ServiceState:
+    state: ServiceState = service.server.config.app.state.service  # type: ignore[union-attr]
+    return state
 
 
 def is_at_rest(service: Service) -> bool:
-    return not (service.server.server_state.tasks or face_of(service).worker.taken)
+    return not (service.server.server_state.tasks or state_of(service).worker.taken)
 
 
 def is_left_alone(service: Service) -> bool:
@@ -181,11 +181,11 @@ def test_queued_callers_who_hang_up_are_forgotten(service: Service) -> None:
         callers = [
             asked(service.port, f"/v1/capacity?limit={NUM_PODS}", body) for _ in range(limits.QUESTIONS_AT_ONE_TIME)
         ]
-        until(lambda: face_of(service).worker.taken == limits.QUESTIONS_AT_ONE_TIME)
+        until(lambda: state_of(service).worker.taken == limits.QUESTIONS_AT_ONE_TIME)
         refused = service.post("/v1/capacity", pod())
         for caller in callers[1:]:
             caller.close()
-        until(lambda: face_of(service).worker.taken == 1)
+        until(lambda: state_of(service).worker.taken == 1)
         callers[0].close()
         until(lambda: is_left_alone(service))
     until(lambda: is_at_rest(service))

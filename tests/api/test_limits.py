@@ -9,7 +9,7 @@ from queue import Queue
 
 import pytest
 
-from api.documents.examples import BY_NAME
+from api.documents.documentation import BY_NAME
 from extender.values import limits
 from tests.api.fake_engines import GateEngine
 from tests.api.raw_http import assert_refused, connected, head, post

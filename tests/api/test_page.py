@@ -11,11 +11,11 @@ from starlette.requests import HTTPConnection
 
 from api import starting
 from api.app import create_app
-from api.callers.access import Sight
+from api.callers.access import Visibility
 from api.callers.authentication import TOKEN_COOKIE
 from api.callers.http_refusals import Refusal
-from api.documents.examples import BY_NAME
-from api.face import Face
+from api.documents.documentation import BY_NAME
+from api.service_state import ServiceState
 from api.settings.settings import Settings
 from api.ui.assets import assets
 from extender.values import limits
@@ -40,7 +40,7 @@ class SeesShop:
 class OneToken(LetsIn):
     """Knows one caller, by his token."""
 
-    async def of(self, caller: HTTPConnection) -> Sight:
+    async def of(self, caller: HTTPConnection) -> Visibility:
         if caller.cookies.get(TOKEN_COOKIE) != "right":
             raise Refusal(401, "who asks?")
         return SeesShop()
@@ -52,9 +52,9 @@ def guarded_service() -> Iterator[Service]:
     settings = Settings(port=0, schedule=False)
 
     @asynccontextmanager
-    async def opened() -> AsyncIterator[Face]:
-        async with starting.opens(settings)() as face:
-            yield replace(face, access=OneToken())
+    async def opened() -> AsyncIterator[ServiceState]:
+        async with starting.opens(settings)() as state:
+            yield replace(state, access=OneToken())
 
     with serving_app(create_app(settings, lambda _: opened), settings) as service:
         yield service

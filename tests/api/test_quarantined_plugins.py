@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from api.app import create_app
-from api.face import Face
+from api.service_state import ServiceState
 from api.settings.settings import Settings
 from extender.assembly.backend import Backend
 from extender.engine.evaluation.scenario import evaluate_scenario
@@ -23,8 +23,8 @@ def test_a_quarantined_plugin_is_named_under_healthz_and_does_not_end_the_proces
     )
 
     @asynccontextmanager
-    async def opened() -> AsyncIterator[Face]:
-        yield Face(backend)
+    async def opened() -> AsyncIterator[ServiceState]:
+        yield ServiceState(backend)
 
     settings = Settings.model_validate({"port": 0})
     with serving_app(create_app(settings, lambda _: opened), settings) as service:

@@ -13,9 +13,9 @@ from starlette.requests import HTTPConnection
 
 from api import starting
 from api.app import create_app
-from api.callers.access import Access, Sight
+from api.callers.access import Access, Visibility
 from api.callers.http_refusals import Refusal
-from api.face import Face
+from api.service_state import ServiceState
 from api.settings.settings import Settings
 from tests.api.serving import LetsIn, Service, assert_is_refusal, serving, serving_app
 from tests.kit.waiting import until
@@ -274,7 +274,7 @@ def test_a_what_if_that_makes_no_sense_is_refused_in_words(
 class _OnlyOwnNamespace(LetsIn):
     """Callers say their namespace as their token."""
 
-    async def of(self, caller: HTTPConnection) -> Sight:
+    async def of(self, caller: HTTPConnection) -> Visibility:
         token = caller.headers.get("authorization", "").removeprefix("Bearer ")
         if not token:
             raise Refusal(401, "who asks?", {"WWW-Authenticate": "Bearer"})
@@ -301,9 +301,9 @@ def guarded(state: Path) -> Iterator[Service]:
         access: Access = _OnlyOwnNamespace()
 
         @asynccontextmanager
-        async def opened() -> AsyncIterator[Face]:
-            async with starting.opens(settings)() as face:
-                yield replace(face, access=access)
+        async def opened() -> AsyncIterator[ServiceState]:
+            async with starting.opens(settings)() as opened_state:
+                yield replace(opened_state, access=access)
 
         return opened
 

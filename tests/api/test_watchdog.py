@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from api.serving.watchdog import Watchdog
+from api.serving.server import Watchdog
 from tests.api.serving import TWELVE_NODES, serving
 from tests.kit.waiting import DEADLINE
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
-from api.documents.examples import POD
+from api.documents.documentation import POD
 
 
 def asking(pod: object = POD, **others: object) -> dict[str, object]:

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from api.documents.examples import POD
+from api.documents.documentation import POD
 from extender.values.protocol.node_lists import DecodedNodes
 from extender.values.protocol.verb_arguments import AskedNodes, read_extender_args
 from extender.values.protocol.verb_results import filter_result

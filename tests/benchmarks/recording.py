@@ -17,8 +17,8 @@ from time import perf_counter, process_time, time
 
 import msgspec
 
+from extender.answers.records.record_store import Limits
 from extender.answers.records.records import Records
-from extender.answers.records.shelf import Limits
 from extender.assembly.scheduling import assemble_scheduler
 from extender.engine.cache import Cache
 from extender.engine.cache.cluster import Cluster

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from api.app import create_app
 from api.cli import app as command
-from api.face import Face
+from api.service_state import ServiceState
 from api.settings.settings import Settings
 from api.starting import Opens
 from extender.answers.questions import Questions
@@ -132,7 +132,7 @@ async def _not_asked(scenario: object) -> dict[str, Any]:
 async def _asked(
     application: FastAPI, questions: Questions, namespace: str, name: str, pod: dict[str, Any]
 ) -> tuple[Explanation, str, WhatIf | None]:
-    application.state.face = Face(Backend(make_verbs(ClusterState()), _not_asked, questions=questions))
+    application.state.service = ServiceState(Backend(make_verbs(ClusterState()), _not_asked, questions=questions))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(application), base_url="http://localhost") as client:
         by_request = await client.get(f"/v1/explain/{namespace}/{name}")
         page = await client.get(f"/ui/pods/{namespace}/{name}")

@@ -10,7 +10,7 @@ from typing import Any, Final, final
 
 import httpx
 
-from api.documents.examples import SCENARIO
+from api.documents.documentation import SCENARIO
 from tests.soak.service import NUM_NODES, URGENT, Service
 
 PODS: Final = "/api/v1/namespaces/default/pods"

@@ -14,7 +14,7 @@ PUBLISHED = os.environ.get("REPRIEVE_API_TYPES", "")
 """A file with the published types, to hold the table of the package against."""
 
 SAMPLE: dict[str, Any] = {
-    "core/v1.Shelf": {
+    "core/v1.RecordStore": {
         "fields": [
             {"go": "TypeMeta", "json": "", "inline": True, "type": "metav1.TypeMeta"},
             {"go": "Spec", "json": "spec", "omitempty": True, "optional": True, "protobuf": 2, "type": "ShelfSpec"},
@@ -53,7 +53,7 @@ SAMPLE: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def structs():
-    return table(SAMPLE, ["core/v1.Shelf"])["structs"]
+    return table(SAMPLE, ["core/v1.RecordStore"])["structs"]
 
 
 def fields(struct):
@@ -61,14 +61,14 @@ def fields(struct):
 
 
 def test_types_reached_from_a_root_are_in_the_table(structs):
-    made = table(SAMPLE, ["core/v1.Shelf"])
+    made = table(SAMPLE, ["core/v1.RecordStore"])
 
-    assert list(structs) == ["core/v1.Book", "core/v1.Shelf", "core/v1.ShelfSpec", "meta/v1.Owner"]
+    assert list(structs) == ["core/v1.Book", "core/v1.RecordStore", "core/v1.ShelfSpec", "meta/v1.Owner"]
     assert made["aliases"] == {"core/v1.Word": "string", "types.UID": "string"}
 
 
 def test_embedded_structs_are_dissolved(structs):
-    assert [*fields(structs["core/v1.Shelf"])] == ["kind", "apiVersion", "spec"]
+    assert [*fields(structs["core/v1.RecordStore"])] == ["kind", "apiVersion", "spec"]
     assert {name: field.get("protobuf") for name, field in fields(structs["core/v1.ShelfSpec"]).items()} == {
         "name": (1,), "width": (2, 7), "since": (2, 8), "load": (2, 9), "owner": (2, 10), "books": (3,), "labels": (4,),
     }  # fmt: skip
@@ -114,7 +114,7 @@ def test_a_type_that_is_not_published_is_not_made_up():
 
 
 def test_the_text_has_a_line_for_each_field(structs):
-    made = table(SAMPLE, ["core/v1.Shelf"])
+    made = table(SAMPLE, ["core/v1.RecordStore"])
     written = text(made)
 
     assert json.loads(written) == json.loads(json.dumps(made))

@@ -6,27 +6,26 @@ from typing import Final
 import orjson
 
 from api.doctor import samples
-from api.doctor.checks.every_verb import reached
-from api.doctor.checks.protocol_schema import is_valid
+from api.doctor.checks.every_verb import is_valid, reached
+from api.doctor.examined_service import ExaminedService
 from api.doctor.grades import Finding, bad, ok
-from api.doctor.patient import Patient
 from extender.engine.framework import ExtenderError
 from extender.values.protocol.verb_results import read_binding_result
 
 CHECK: Final = "says in Error that there is no such pod"
 
 
-async def checks(patient: Patient) -> AsyncIterator[Finding]:
+async def checks(service: ExaminedService) -> AsyncIterator[Finding]:
     """Yields what is wrong with the answer to a binding that cannot succeed."""
-    verb = patient.extender.bind_verb
+    verb = service.extender.bind_verb
     body = {
         "PodName": "doctor-asks-for-what-is-not-there",
         "PodNamespace": "default",
         "PodUID": samples.UNKNOWN_POD,
-        "Node": (patient.nodes or ("doctor-node-1",))[0],
+        "Node": (service.nodes or ("doctor-node-1",))[0],
     }
-    reply = await patient.ask(verb, samples.encoded(body))
-    wrong = reached(verb, patient, reply, CHECK)
+    reply = await service.ask(verb, samples.encoded(body))
+    wrong = reached(verb, service, reply, CHECK)
     if wrong is not None:
         yield wrong
         return

@@ -1,10 +1,52 @@
 """Checks of every verb: it exists, answers in time and in JSON, does not redirect, and survives a broken request."""
 
 from collections.abc import AsyncIterator
+from functools import cache
 from typing import Final
 
+import jsonschema_rs
+import orjson
+
+from api.doctor.examined_service import ExaminedService, Reply
 from api.doctor.grades import Finding, bad, ok, warning
-from api.doctor.patient import Patient, Reply
+from api.documents.extender_schema import extender_schema
+from api.settings.settings import Settings
+
+VALID: Final = "is valid by the schema of the protocol"
+_LONGEST: Final = 200
+
+
+def is_valid(verb: str, result: str, reply: Reply) -> Finding:
+    """Returns whether the body of an answer is valid.
+
+    Arguments:
+        result: the name of its type: a definition of the schema.
+    """
+    try:
+        answer = orjson.loads(reply.body)
+    except orjson.JSONDecodeError as exc:
+        return warning(verb, VALID, f"it is no JSON: {exc}", f"see {result} at /schemas/extender/v1")
+    error = next(_validator(result).iter_errors(answer), None)
+    if error is None:
+        return ok(verb, VALID)
+    where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.instance_path).lstrip(".")
+    said = f"{where}: {error.message}" if where else error.message
+    return warning(
+        verb, VALID, said if len(said) <= _LONGEST else f"{said[:_LONGEST]}...", f"see {result} at /schemas/extender/v1"
+    )
+
+
+@cache
+def _validator(result: str) -> jsonschema_rs.Draft202012Validator:
+    """Returns what finds errors in answers of a type, of whose fields none may be unknown."""
+    from api.app import create_app  # noqa: PLC0415 - the commands begin sooner without the service
+
+    definitions = extender_schema(create_app(Settings()).openapi())["$defs"]
+    for name in (result, "HostPriority"):
+        if definitions[name].get("type") == "object":
+            definitions[name]["additionalProperties"] = False
+    return jsonschema_rs.Draft202012Validator({"$defs": definitions, "$ref": f"#/$defs/{result}"})
+
 
 _BROKEN: Final = b'{"Pod": {"metadata": {"name":'
 
@@ -15,11 +57,11 @@ IS_IT_RUNNING: Final = "is it running, and is the port right?"
 """Advice where a connection was refused."""
 
 
-def reached(verb: str, patient: Patient, reply: Reply, check: str) -> Finding | None:
+def reached(verb: str, service: ExaminedService, reply: Reply, check: str) -> Finding | None:
     """Returns what is wrong with a reply before its content is looked at; None if nothing is."""
     if reply.failure:
         advice = (
-            "look into the extender's log" if reply.seconds < patient.seconds else "answer faster, or raise httpTimeout"
+            "look into the extender's log" if reply.seconds < service.seconds else "answer faster, or raise httpTimeout"
         )
         if reply.failure.endswith("connection refused"):
             advice = IS_IT_RUNNING
@@ -31,7 +73,7 @@ def reached(verb: str, patient: Patient, reply: Reply, check: str) -> Finding | 
         return bad(
             verb,
             check,
-            f"status {reply.status}: nothing answers at {patient.url(verb)}",
+            f"status {reply.status}: nothing answers at {service.url(verb)}",
             "register the route, or leave the verb empty",
         )
     if 300 <= reply.status < 400:
@@ -55,22 +97,22 @@ def reached(verb: str, patient: Patient, reply: Reply, check: str) -> Finding | 
     return None
 
 
-async def checks(patient: Patient, verb: str, body: bytes) -> AsyncIterator[Finding]:
+async def checks(service: ExaminedService, verb: str, body: bytes) -> AsyncIterator[Finding]:
     """Yields findings about a verb, asked with a question that it understands.
 
     Arguments:
         body: the question.
     """
-    reply = await patient.ask(verb, body)
-    wrong = reached(verb, patient, reply, "is reached")
+    reply = await service.ask(verb, body)
+    wrong = reached(verb, service, reply, "is reached")
     if wrong is not None:
         yield wrong
         return
     yield ok(verb, "is reached", f"{reply.seconds * 1000:.0f} ms")
-    yield _in_time(patient, verb, reply)
+    yield _in_time(service, verb, reply)
     yield _kept_open(verb, reply)
     check = "survives a body that is no JSON"
-    broken = await patient.ask(verb, _BROKEN)
+    broken = await service.ask(verb, _BROKEN)
     if broken.failure:
         yield bad(verb, check, broken.failure, "answer with status 400, or 200 and Error")
         return
@@ -81,15 +123,15 @@ async def checks(patient: Patient, verb: str, body: bytes) -> AsyncIterator[Find
     else:
         yield ok(verb, check)
     check = "answers after that as before"
-    again = await patient.ask(verb, body)
+    again = await service.ask(verb, body)
     yield ok(verb, check) if again.is_ok else bad(verb, check, again.words, "no request may harm the next one")
 
 
-def _in_time(patient: Patient, verb: str, reply: Reply) -> Finding:
-    took = f"{reply.seconds:.2f} s of {patient.seconds:g} s"
-    if reply.seconds > patient.seconds:
+def _in_time(service: ExaminedService, verb: str, reply: Reply) -> Finding:
+    took = f"{reply.seconds:.2f} s of {service.seconds:g} s"
+    if reply.seconds > service.seconds:
         return bad(verb, IN_TIME, took, "answer faster, or raise httpTimeout")
-    if reply.seconds > patient.seconds / 2:
+    if reply.seconds > service.seconds / 2:
         return warning(verb, IN_TIME, took, "a busy minute will be too slow")
     return ok(verb, IN_TIME)
 

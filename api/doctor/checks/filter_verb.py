@@ -6,10 +6,9 @@ from typing import Any, Final
 import orjson
 
 from api.doctor import samples
-from api.doctor.checks.every_verb import reached
-from api.doctor.checks.protocol_schema import is_valid
+from api.doctor.checks.every_verb import is_valid, reached
+from api.doctor.examined_service import ExaminedService, Reply
 from api.doctor.grades import Finding, bad, ok, skipped, warning
-from api.doctor.patient import Patient, Reply
 from extender.engine.framework import ExtenderError
 from extender.values.protocol.verb_results import Filtered, read_filter_result
 
@@ -20,14 +19,14 @@ FORM: Final = "answers in the form that was asked"
 READABLE: Final = "can be read by kube-scheduler"
 
 
-async def checks(patient: Patient) -> AsyncIterator[Finding]:
+async def checks(service: ExaminedService) -> AsyncIterator[Finding]:
     """Yields findings about answers to full nodes or to names, as the configuration says."""
-    verb = patient.extender.filter_verb
-    in_full = not patient.extender.node_cache_capable
-    names = list(NAMES if in_full or not patient.nodes else patient.nodes)
+    verb = service.extender.filter_verb
+    in_full = not service.extender.node_cache_capable
+    names = list(NAMES if in_full or not service.nodes else service.nodes)
     body = _question(names, in_full=in_full)
-    first = await patient.ask(verb, body)
-    wrong = reached(verb, patient, first, READABLE)
+    first = await service.ask(verb, body)
+    wrong = reached(verb, service, first, READABLE)
     if wrong is not None:
         yield wrong
         return
@@ -46,14 +45,14 @@ async def checks(patient: Patient) -> AsyncIterator[Finding]:
             yield finding
         if in_full:
             yield _numbers_survive(verb, first)
-        second = await patient.ask(verb, body)
+        second = await service.ask(verb, body)
         yield _same(verb, first, second)
-    async for finding in _nulls(patient, verb):
+    async for finding in _nulls(service, verb):
         yield finding
-    async for finding in _other_form(patient, verb, in_full=in_full):
+    async for finding in _other_form(service, verb, in_full=in_full):
         yield finding
     if in_full:
-        yield await _many_nodes(patient, verb)
+        yield await _many_nodes(service, verb)
 
 
 def _question(names: Sequence[str], *, in_full: bool) -> bytes:
@@ -135,9 +134,9 @@ def _passed(answer: Filtered | str) -> set[str]:
     return {node.name for node in answer.nodes or ()} | {*(answer.node_names or ())}
 
 
-async def _nulls(patient: Patient, verb: str) -> AsyncIterator[Finding]:
+async def _nulls(service: ExaminedService, verb: str) -> AsyncIterator[Finding]:
     check = "survives a question without any node"
-    reply = await patient.ask(verb, samples.encoded({"Pod": samples.pod(), "Nodes": None, "NodeNames": None}))
+    reply = await service.ask(verb, samples.encoded({"Pod": samples.pod(), "Nodes": None, "NodeNames": None}))
     if reply.failure:
         yield bad(verb, check, reply.failure, "null is a value of every list: answer 200 with no node, or with Error")
     elif reply.status >= 500:
@@ -146,9 +145,9 @@ async def _nulls(patient: Patient, verb: str) -> AsyncIterator[Finding]:
         yield ok(verb, check)
 
 
-async def _other_form(patient: Patient, verb: str, *, in_full: bool) -> AsyncIterator[Finding]:
+async def _other_form(service: ExaminedService, verb: str, *, in_full: bool) -> AsyncIterator[Finding]:
     check = "survives the form that it is not configured for"
-    reply = await patient.ask(verb, _question([*NAMES], in_full=not in_full))
+    reply = await service.ask(verb, _question([*NAMES], in_full=not in_full))
     advice = "someone will toggle nodeCacheCapable: say so in Error"
     if reply.failure or reply.status >= 500:
         yield warning(verb, check, reply.words, advice)
@@ -156,18 +155,18 @@ async def _other_form(patient: Patient, verb: str, *, in_full: bool) -> AsyncIte
         yield ok(verb, check)
 
 
-async def _many_nodes(patient: Patient, verb: str) -> Finding:
+async def _many_nodes(service: ExaminedService, verb: str) -> Finding:
     check = f"takes {samples.MANY_NODES} nodes in full"
     names = [f"doctor-node-{number}" for number in range(samples.MANY_NODES)]
     body = samples.encoded(samples.asked_in_full([samples.node(name, padding=True) for name in names]))
-    reply = await patient.ask(verb, body)
+    reply = await service.ask(verb, body)
     size = f"{len(body) / 2**20:.0f} MiB"
     if reply.failure or not reply.is_ok:
         return bad(verb, check, f"{size}: {reply.words}", "accept larger bodies, or be nodeCacheCapable")
     answer = _read(reply)
     if isinstance(answer, str):
         return bad(verb, check, f"{size}: {answer}", "accept larger bodies, or be nodeCacheCapable")
-    if reply.seconds > patient.seconds:
+    if reply.seconds > service.seconds:
         return bad(
             verb,
             check,

@@ -6,11 +6,10 @@ from typing import Any, Final
 import orjson
 
 from api.doctor import samples
-from api.doctor.checks.every_verb import reached
+from api.doctor.checks.every_verb import is_valid, reached
 from api.doctor.checks.filter_verb import NAMES
-from api.doctor.checks.protocol_schema import is_valid
+from api.doctor.examined_service import ExaminedService, Reply
 from api.doctor.grades import Finding, bad, ok
-from api.doctor.patient import Patient, Reply
 from extender.engine.framework import ExtenderError
 from extender.values.protocol.verb_results import read_preemption_result
 from extender.values.protocol.wire_types import MetaVictims
@@ -23,13 +22,13 @@ Sent = dict[str, list[dict[str, Any]] | None]
 Answer = Mapping[str, MetaVictims | None]
 
 
-async def checks(patient: Patient) -> AsyncIterator[Finding]:
+async def checks(service: ExaminedService) -> AsyncIterator[Finding]:
     """Yields findings about answers to victims in full or by UID as configured, to no victims, and to null victims."""
-    verb = patient.extender.preempt_verb
-    names = (patient.nodes or NAMES)[:2]
+    verb = service.extender.preempt_verb
+    names = (service.nodes or NAMES)[:2]
     sent: Sent = {name: [samples.running(f"victim-{place}", name)] for place, name in enumerate(names)}
-    reply = await patient.ask(verb, _question(patient, sent))
-    wrong = reached(verb, patient, reply, READABLE)
+    reply = await service.ask(verb, _question(service, sent))
+    wrong = reached(verb, service, reply, READABLE)
     if wrong is not None:
         yield wrong
         return
@@ -46,12 +45,12 @@ async def checks(patient: Patient) -> AsyncIterator[Finding]:
         yield _by_uid(verb, reply, answer)
         yield _known(verb, answer, sent)
         yield _violations(verb, answer)
-    yield await _without_victims(patient, verb, {names[0]: []}, EMPTY)
-    yield await _without_victims(patient, verb, {names[0]: None}, "takes candidates whose victims are null")
+    yield await _without_victims(service, verb, {names[0]: []}, EMPTY)
+    yield await _without_victims(service, verb, {names[0]: None}, "takes candidates whose victims are null")
 
 
-def _question(patient: Patient, sent: Sent) -> bytes:
-    form = samples.candidates_by_uid if patient.extender.node_cache_capable else samples.candidates_in_full
+def _question(service: ExaminedService, sent: Sent) -> bytes:
+    form = samples.candidates_by_uid if service.extender.node_cache_capable else samples.candidates_in_full
     return samples.encoded(form(sent))
 
 
@@ -105,8 +104,8 @@ def _violations(verb: str, answer: Answer) -> Finding:
     return ok(verb, check)
 
 
-async def _without_victims(patient: Patient, verb: str, sent: Sent, check: str) -> Finding:
-    reply = await patient.ask(verb, _question(patient, sent))
+async def _without_victims(service: ExaminedService, verb: str, sent: Sent, check: str) -> Finding:
+    reply = await service.ask(verb, _question(service, sent))
     advice = (
         "leave the node out, or name the victims that make the pod fit (kube-scheduler sends such candidates since "
         "1.38)"

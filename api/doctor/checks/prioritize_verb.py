@@ -6,11 +6,10 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from api.doctor import samples
-from api.doctor.checks.every_verb import reached
+from api.doctor.checks.every_verb import is_valid, reached
 from api.doctor.checks.filter_verb import NAMES
-from api.doctor.checks.protocol_schema import is_valid
+from api.doctor.examined_service import ExaminedService
 from api.doctor.grades import Finding, bad, ok, warning
-from api.doctor.patient import Patient
 from extender.engine.framework import ExtenderError
 from extender.values.protocol.verb_results import read_prioritize_result
 from extender.values.protocol.wire_types import MAX_EXTENDER_PRIORITY, HostPriority
@@ -20,14 +19,14 @@ SCORES: Final = "gives integers for scores"
 RANGE: Final = "gives scores from 0 to 10"
 
 
-async def checks(patient: Patient) -> AsyncIterator[Finding]:
+async def checks(service: ExaminedService) -> AsyncIterator[Finding]:
     """Yields findings about scores, asked for in the form that is configured."""
-    verb = patient.extender.prioritize_verb
-    in_full = not patient.extender.node_cache_capable
-    names = list(NAMES if in_full or not patient.nodes else patient.nodes)
+    verb = service.extender.prioritize_verb
+    in_full = not service.extender.node_cache_capable
+    names = list(NAMES if in_full or not service.nodes else service.nodes)
     body = samples.asked_in_full([samples.node(name) for name in names]) if in_full else samples.asked_by_name(names)
-    reply = await patient.ask(verb, samples.encoded(body))
-    wrong = reached(verb, patient, reply, SCORES)
+    reply = await service.ask(verb, samples.encoded(body))
+    wrong = reached(verb, service, reply, SCORES)
     if wrong is not None:
         yield wrong
         return
@@ -47,12 +46,12 @@ async def checks(patient: Patient) -> AsyncIterator[Finding]:
     for finding in _of_scores(verb, scores, names):
         yield finding
     check = "survives a question without any node"
-    empty = await patient.ask(verb, samples.encoded({"Pod": samples.pod(), "Nodes": None, "NodeNames": None}))
+    empty = await service.ask(verb, samples.encoded({"Pod": samples.pod(), "Nodes": None, "NodeNames": None}))
     if empty.failure:
         yield bad(verb, check, empty.failure, "null is a value of every list: answer an empty one")
     else:
         yield ok(verb, check)
-    if patient.extender.weight <= 0:
+    if service.extender.weight <= 0:
         yield warning(verb, "has a weight", "weight is 0: kube-scheduler refuses that", "set weight to 1 or more")
 
 

@@ -8,8 +8,8 @@ from typing import Final, final
 
 import numpy as np
 
-from extender.answers.what_if.departures import belongs_to_node, is_recreated, recreated
 from extender.answers.what_if.group_attempts import group_key
+from extender.answers.what_if.simulated_pods import belongs_to_node, is_recreated, recreated
 from extender.engine.cache.cluster import Cluster
 from extender.engine.preemption import rules_of
 from extender.engine.preemption.budgets import may_be_victims

@@ -15,9 +15,9 @@ from extender.answers.profiles import simulated_frameworks, stand_in_notes
 from extender.answers.records.values import PodName
 from extender.answers.types import Placement, WhatIf, WhatIfRequest
 from extender.answers.what_if.admission import Admits
-from extender.answers.what_if.departures import drop_leftover_claims
 from extender.answers.what_if.group_attempts import group_key
 from extender.answers.what_if.manifests import Applied, ManifestError, apply_manifests
+from extender.answers.what_if.simulated_pods import drop_leftover_claims
 from extender.answers.what_if.what_if import WhatIfError, what_if
 from extender.engine.cache.cluster import Cluster
 from extender.engine.runtime.framework import Framework, closed_at_the_end

@@ -12,7 +12,7 @@ from typing import Final, final
 import numpy as np
 
 from extender.answers.plan.movable_pods import MovablePod, MovablePods
-from extender.answers.what_if.departures import give_back_claims
+from extender.answers.what_if.simulated_pods import give_back_claims
 from extender.engine.cache.cluster import Cluster
 from extender.engine.preemption.dry_run import reprieve
 from extender.engine.runtime.cycle import Cycle

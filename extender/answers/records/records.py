@@ -1,7 +1,7 @@
 """Records: the recent attempts and preemptions. State: what is known so far of the attempt under way; the rest is on
-two shelves.
+two stores.
 
-What another scheduler asked is on a shelf of its own: callers of the verbs can neither add to what was decided here nor
+What another scheduler asked is in a store of its own: callers of the verbs can neither add to what was decided here nor
 push it out.
 """
 
@@ -17,7 +17,7 @@ import msgspec
 
 from extender.answers.records.arrays import Details, KeptAttempt, KeptScores, KeptVerdicts, keep_scores, keep_verdicts
 from extender.answers.records.candidates import keep_candidates, keep_chosen, keep_other_choice, place_of
-from extender.answers.records.shelf import Limits, Ration, Record, Shelf, is_victim, took_room
+from extender.answers.records.record_store import Limits, Quota, Record, RecordStore, is_victim, took_room
 from extender.answers.records.values import (
     AttemptRecord,
     CandidateRecord,
@@ -38,7 +38,7 @@ from extender.values.objects.priority_classes import NOT_HELPFUL
 from extender.values.protocol.wire_types import MAX_EXTENDER_PRIORITY
 
 NEW_SIZE: Final = 1024
-"""The approximate limit in bytes for an attempt that is not on the shelf yet."""
+"""The approximate limit in bytes for an attempt that is not in the store yet."""
 BEST_OF_ASKED: Final = 16
 """The number of nodes kept of the scores that another scheduler asked for."""
 LIMITS_OF_CALLS: Final = Limits(size=16 * 2**20)
@@ -104,12 +104,12 @@ class Records(Reporter):
         limits = limits or Limits()
         of_calls = limits_of_calls or replace(LIMITS_OF_CALLS, size=limits.size // 4)
         num_new = max(1, min(limits.attempts, limits.size // 2 // NEW_SIZE))
-        self._store = Shelf(replace(limits, size=limits.size - num_new * NEW_SIZE))
-        self._calls = Shelf(of_calls)
-        # The newest attempts. They are put on the shelf when attempts are read; most are dropped before. Preemptions
+        self._store = RecordStore(replace(limits, size=limits.size - num_new * NEW_SIZE))
+        self._calls = RecordStore(of_calls)
+        # The newest attempts. They are put in the store when attempts are read; most are dropped before. Preemptions
         # are there at once.
         self._new: deque[AttemptRecord] = deque(maxlen=num_new)
-        self._scores, self._verdicts, self._preemptions = (Ration(limits.details_a_second, now) for _ in range(3))
+        self._scores, self._verdicts, self._preemptions = (Quota(limits.details_a_second, now) for _ in range(3))
         self._now = now
         self._write = write
         self._next_id = 1
@@ -124,7 +124,7 @@ class Records(Reporter):
     @property
     def size(self) -> int:
         """The approximate number of bytes."""
-        return self._shelf.size + self._calls.size
+        return self._with_newest.size + self._calls.size
 
     @property
     def newest(self) -> int:
@@ -134,7 +134,7 @@ class Records(Reporter):
     @property
     def oldest(self) -> int:
         """The id of the oldest attempt that is kept; 0 if there is none."""
-        return min(filter(None, (self._shelf.oldest, self._calls.oldest)), default=0)
+        return min(filter(None, (self._with_newest.oldest, self._calls.oldest)), default=0)
 
     def attempts(
         self, pod: str | None = None, *, uid: str | None = None, before: int | None = None
@@ -146,12 +146,12 @@ class Records(Reporter):
             uid: the pod's UID, if several pods had the name.
             before: only those with a smaller id.
         """
-        shelves = (shelf.attempts(pod, uid, before) for shelf in (self._shelf, self._calls))
-        return merge(*shelves, key=lambda kept: kept.record.id, reverse=True)
+        stores = (store.attempts(pod, uid, before) for store in (self._with_newest, self._calls))
+        return merge(*stores, key=lambda kept: kept.record.id, reverse=True)
 
     def attempt(self, number: int) -> KeptAttempt | None:
         """Returns the attempt of this id; None if it is not kept."""
-        return self._shelf.attempt(number) or self._calls.attempt(number)
+        return self._with_newest.attempt(number) or self._calls.attempt(number)
 
     def preemptions(self, pod: str | None = None, *, before: int | None = None) -> Iterator[PreemptionRecord]:
         """Yields preemptions, newest first. Read them off before anything else is awaited.
@@ -160,8 +160,8 @@ class Records(Reporter):
             pod: namespace/name of a victim or of a preemptor; None for all.
             before: only those with a smaller id.
         """
-        shelves = (shelf.preemptions(pod, before) for shelf in (self._shelf, self._calls))
-        return merge(*shelves, key=lambda made: made.id, reverse=True)
+        stores = (store.preemptions(pod, before) for store in (self._with_newest, self._calls))
+        return merge(*stores, key=lambda made: made.id, reverse=True)
 
     def who_preempted(self, pod: str) -> PreemptionRecord | None:
         """Returns the last preemption of which namespace/name was a victim; None if there is none, or all of them
@@ -185,7 +185,7 @@ class Records(Reporter):
 
     def everything(self) -> list[Record]:
         """Returns all records that are to outlive the process."""
-        return [*self._calls.everything(), *self._shelf.everything()]
+        return [*self._calls.everything(), *self._with_newest.everything()]
 
     def restore(self, records: Iterable[Record]) -> None:
         """Takes the records of an earlier process, of each id the last one. Call it before anything is recorded."""
@@ -193,11 +193,11 @@ class Records(Reporter):
         calls = {each.id for each in newest.values() if isinstance(each, AttemptRecord) and each.outcome in _CALLS}
         for each in sorted(newest.values(), key=lambda each: each.id):
             self._next_id = max(self._next_id, each.id + 1)
-            shelf = self._calls if each.caller or each.id in calls else self._shelf
+            store = self._calls if each.caller or each.id in calls else self._with_newest
             if isinstance(each, PreemptionRecord):
-                shelf.put_preemption(each)
+                store.put_preemption(each)
             else:
-                shelf.put([each])
+                store.put([each])
 
     # Recording an attempt.
 
@@ -309,7 +309,7 @@ class Records(Reporter):
 
     def binding_failed(self, pod: Pod, status: fwk.Status) -> None:
         """The last attempt of the pod, which had a node, has failed."""
-        last = next(self._shelf.attempts(pod.key, pod.uid, None), None)
+        last = next(self._with_newest.attempts(pod.key, pod.uid, None), None)
         if last is None or last.record.outcome != "Scheduled":
             return
         outcome: Outcome = "Unschedulable" if status.is_rejected else "Error"
@@ -385,7 +385,7 @@ class Records(Reporter):
             ),
         )
 
-    # The attempt under way, and the shelves.
+    # The attempt under way, and the stores.
 
     def _of(self, pod: Pod) -> _UnderWay:
         """What is known of the pod's attempt. An attempt of another pod, which was never ended, is forgotten."""
@@ -404,8 +404,8 @@ class Records(Reporter):
         return choice[1] if choice is not None and choice[0] is pod else None
 
     @property
-    def _shelf(self) -> Shelf:
-        """The shelf of what was decided here, with the newest attempts on it."""
+    def _with_newest(self) -> RecordStore:
+        """The store of what was decided here, with the newest attempts in it."""
         if self._new:
             self._store.put(self._new)
             self._new.clear()
@@ -450,7 +450,7 @@ class Records(Reporter):
 
     def _put_preemption(
         self,
-        shelf: Shelf,
+        store: RecordStore,
         made: AttemptRecord,
         candidates: tuple[CandidateRecord, ...],
         num_candidates: int,
@@ -472,14 +472,14 @@ class Records(Reporter):
             caller=made.caller,
             without_policies=without_policies,
         )
-        shelf.put_preemption(preemption)
+        store.put_preemption(preemption)
         self._written(preemption)
 
     def _keep(self, made: AttemptRecord) -> None:
         if size_of_attempt(made) <= NEW_SIZE:
             self._new.append(made)
         else:
-            self._shelf.put([made])
+            self._with_newest.put([made])
         self._written(made)
         self._is_news()
 
@@ -488,8 +488,8 @@ class Records(Reporter):
         self._written(made)
         self._is_news()
 
-    def _changed(self, shelf: Shelf, made: PreemptionRecord) -> None:
-        shelf.put_preemption(made)
+    def _changed(self, store: RecordStore, made: PreemptionRecord) -> None:
+        store.put_preemption(made)
         self._written(made)
         self._is_news()
 

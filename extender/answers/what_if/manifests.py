@@ -13,10 +13,10 @@ from typing import Any, Final, NamedTuple, final
 import msgspec
 
 from extender.answers.what_if.admission import Admission
-from extender.answers.what_if.departures import selects
 from extender.answers.what_if.inventory import Inventory, knows_classes, priority_classes, storage_classes
 from extender.answers.what_if.pinned_pods import daemon_pods
 from extender.answers.what_if.rollouts import Plan, Rollout, plan_of
+from extender.answers.what_if.simulated_pods import selects
 from extender.engine.cache.cluster import Cluster
 from extender.values import limits
 from extender.values.objects import decoding

@@ -14,9 +14,13 @@ from extender.answers.explain.preemption import MAX_CANDIDATES, preemption_answe
 from extender.answers.pods import victim
 from extender.answers.records.values import PodName, Victim
 from extender.answers.types import Eviction, EvictionLoop, GroupOutcome, Placement, PreemptionAnswer
-from extender.answers.what_if.departures import (
-    Departure,
-    Departures,
+from extender.answers.what_if.group_attempts import GroupAttempts, group_key
+from extender.answers.what_if.simulated_pods import (
+    FailedAttempt,
+    FailedAttempts,
+    RemovedPod,
+    RemovedPods,
+    SimulatedPod,
     Why,
     belongs_to_node,
     give_back_claims,
@@ -24,8 +28,6 @@ from extender.answers.what_if.departures import (
     recreated,
     take_from_budgets,
 )
-from extender.answers.what_if.group_attempts import GroupAttempts, group_key
-from extender.answers.what_if.placements import FailedAttempt, FailedAttempts, SimulatedPod
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
 from extender.engine.framework.preemption import STILL_TERMINATING
@@ -74,7 +76,7 @@ class Simulation:
         self._steps = steps
         self._pods: dict[str, SimulatedPod] = {}
         self._queue: list[tuple[object, int, str]] = []
-        self._departures = Departures()
+        self._removed_pods = RemovedPods()
         self._loops: list[EvictionLoop] = []
         self._reserved: dict[str, tuple[Cycle, Pod]] = {}
         self._failed = FailedAttempts()
@@ -120,10 +122,10 @@ class Simulation:
         self._pods.pop(pod.uid, None)
         if known is None:
             return
-        departure = Departure(
+        removed = RemovedPod(
             victim=victim(known, self._now), node=known.spec.node_name, why=why, by=None, returns=False, depth=1
         )
-        self._departures.add(departure)
+        self._removed_pods.add(removed)
         self._remove(known)
         self._num_events += 1
 
@@ -156,7 +158,7 @@ class Simulation:
     @property
     def evictions(self) -> tuple[Eviction, ...]:
         """In the order in which they would happen."""
-        return tuple(departure.as_answer() for departure in self._departures.all)
+        return tuple(removed.as_answer() for removed in self._removed_pods.all)
 
     @property
     def loops(self) -> tuple[EvictionLoop, ...]:
@@ -250,8 +252,8 @@ class Simulation:
             self._reserved[simulated.pod.uid] = cycle, assumed
         self._num_events += 1
         simulated.node = node
-        if simulated.departure is not None:
-            simulated.departure.lands_on, simulated.departure.message = node, ""
+        if simulated.removed is not None:
+            simulated.removed.lands_on, simulated.removed.message = node, ""
         return True
 
     async def _make_room(self, cycle: Cycle, simulated: SimulatedPod, refusal: FitError) -> None:
@@ -283,7 +285,7 @@ class Simulation:
         elif candidate is None or not candidate.victims or not found.nominated_node:
             self._failed.add(simulated.pod, self._num_events, FailedAttempt(message, preemption))
             self._fail(simulated, message, preemption, nominate=found.nominated_node)
-        elif (loop := self._departures.loop(simulated.pod, candidate)) is not None:
+        elif (loop := self._removed_pods.loop(simulated.pod, candidate)) is not None:
             self._loops.append(loop)
             self._fail(simulated, message, is_final=True)
         else:
@@ -327,8 +329,8 @@ class Simulation:
         simulated.message, simulated.failed_at = message, self._num_events
         simulated.preemption = preemption or simulated.preemption
         simulated.is_final = simulated.is_final or is_final
-        if simulated.departure is not None:
-            simulated.departure.message = message
+        if simulated.removed is not None:
+            simulated.removed.message = message
 
     # A pod group.
 
@@ -352,7 +354,7 @@ class Simulation:
                 return
             candidates = [victims] if victims is not None else [candidate for _, candidate in own]
             loop = next(
-                (found for each in candidates if (found := self._departures.loop(members[0].pod, each)) is not None),
+                (found for each in candidates if (found := self._removed_pods.loop(members[0].pod, each)) is not None),
                 None,
             )
             if loop is not None:
@@ -391,7 +393,7 @@ class Simulation:
         cycle.write(fwk.GROUP_CYCLE, None)
         self._take(cycle, simulated, chosen.suggested_host)
 
-    # Departures.
+    # RemovedPods.
 
     def _pods_on(self, node: str) -> list[Pod]:
         return [pod for pod in self.cluster.cache.pods if pod.spec.node_name == node]
@@ -406,7 +408,7 @@ class Simulation:
         waits_for: tuple[str, ...] = (),
     ) -> None:
         node, returns = pod.spec.node_name, is_recreated(pod)
-        departure = Departure(
+        removed = RemovedPod(
             victim=gone or victim(pod, self._now),
             node=node,
             why=why,
@@ -415,7 +417,7 @@ class Simulation:
             depth=1 if by is None else by.depth + 1,
             waits_for=waits_for,
         )
-        self._departures.add(departure)
+        self._removed_pods.add(removed)
         self._remove(pod)
         self._num_events += 1
         simulated = self._pods.get(pod.uid)
@@ -424,7 +426,7 @@ class Simulation:
         if simulated is None:
             return
         simulated.node, simulated.message, simulated.preemption = "", "", None
-        simulated.departure, simulated.depth = departure, departure.depth
+        simulated.removed, simulated.depth = removed, removed.depth
         simulated.waits_for = simulated.waits_for or waits_for
         if returns:
             simulated.pod = recreated(pod)

@@ -14,10 +14,10 @@ from extender.answers.profiles import simulated_frameworks, stand_in_notes
 from extender.answers.records.values import PodName, gpu_hours_of
 from extender.answers.types import Eviction, EvictionLoop, NodesLike, Placement, WhatIf, WhatIfRequest
 from extender.answers.what_if.admission import Admits
-from extender.answers.what_if.departures import drop_leftover_claims
 from extender.answers.what_if.manifests import ManifestError, apply_manifests
 from extender.answers.what_if.pinned_pods import run_on_named_nodes
 from extender.answers.what_if.rollout_steps import RunningRollout, run_all
+from extender.answers.what_if.simulated_pods import drop_leftover_claims
 from extender.answers.what_if.simulation import STEPS, Simulation
 from extender.engine.cache.cluster import Cluster
 from extender.engine.runtime.framework import closed_at_the_end

@@ -9,7 +9,7 @@ from datetime import datetime
 from random import Random
 
 from extender.cluster.controllers.cluster_view import ClusterView
-from extender.cluster.controllers.controller_loop import Controller, ControllerContext, Loops
+from extender.cluster.controllers.controller_loop import Controller, ControllerContext, ControllerLoops
 from extender.cluster.controllers.deployment_controller import Deployments
 from extender.cluster.controllers.disruption_controller import Disruption, StaleDisruptions
 from extender.cluster.controllers.garbage_collector import Garbage
@@ -53,4 +53,4 @@ async def run(registry: ObjectRegistry, *, now: Callable[[], datetime], rng: Ran
     """
     context = ControllerContext(ClusterView(), now, rng)
     kinds: tuple[type[Controller], ...] = (*_CONTROLLERS, Kubelet) if kubelet else _CONTROLLERS
-    await Loops(registry, context.cluster, [kind(context) for kind in kinds]).run()
+    await ControllerLoops(registry, context.cluster, [kind(context) for kind in kinds]).run()

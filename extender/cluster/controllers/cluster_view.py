@@ -10,7 +10,7 @@ from typing import Final, TypeVar, final
 from weakref import WeakKeyDictionary
 
 from extender.cluster.api_resources import NODES, PODS, Object, Resource, of_kind
-from extender.cluster.controllers.seen_objects import Key, Labels, Reader, Seen, SeenNode, SeenPod
+from extender.cluster.controllers.observed_objects import Key, Labels, Observed, ObservedNode, ObservedPod, Reader
 from extender.values.objects.label_selectors import NOTHING, Selector
 from extender.values.workloads.templates import selector_in
 
@@ -39,25 +39,25 @@ class OwnedPods:
     __slots__ = ("active", "labels", "pods", "ready", "terminating")
 
     def __init__(self) -> None:
-        self.pods: Final[dict[Key, SeenPod]] = {}
+        self.pods: Final[dict[Key, ObservedPod]] = {}
         self.active = 0
         self.ready = 0
         self.terminating = 0
         self.labels: Final[Counter[Labels]] = Counter()
 
-    def add(self, pod: SeenPod) -> None:
+    def add(self, pod: ObservedPod) -> None:
         self.pods[pod.key] = pod
         self.labels[pod.labels] += 1
         self._count(pod, 1)
 
-    def remove(self, pod: SeenPod) -> None:
+    def remove(self, pod: ObservedPod) -> None:
         del self.pods[pod.key]
         self.labels[pod.labels] -= 1
         if not self.labels[pod.labels]:
             del self.labels[pod.labels]
         self._count(pod, -1)
 
-    def _count(self, pod: SeenPod, one: int) -> None:
+    def _count(self, pod: ObservedPod, one: int) -> None:
         if pod.is_active:
             self.active += one
             self.ready += one * pod.is_ready
@@ -74,17 +74,17 @@ class ClusterView:
 
     def __init__(self) -> None:
         self._reader = Reader()
-        self.pods: Final[dict[Key, SeenPod]] = {}
-        self._objects: dict[str, dict[Key, Seen]] = {}
-        self._on_node: dict[str, dict[Key, SeenPod]] = {}
+        self.pods: Final[dict[Key, ObservedPod]] = {}
+        self._objects: dict[str, dict[Key, Observed]] = {}
+        self._on_node: dict[str, dict[Key, ObservedPod]] = {}
         self._groups: dict[str, OwnedPods] = {}
-        self._loose: dict[str, dict[Labels, dict[Key, SeenPod]]] = {}
-        self._dependents: dict[str, dict[Ref, Seen]] = {}
-        self._in_namespace: dict[str, dict[Ref, Seen]] = {}
-        self._labelled: dict[str, dict[Labels, dict[Key, SeenPod]]] = {}
+        self._loose: dict[str, dict[Labels, dict[Key, ObservedPod]]] = {}
+        self._dependents: dict[str, dict[Ref, Observed]] = {}
+        self._in_namespace: dict[str, dict[Ref, Observed]] = {}
+        self._labelled: dict[str, dict[Labels, dict[Key, ObservedPod]]] = {}
         self._gone: dict[str, None] = {}
 
-    def apply(self, resource: Resource, key: Key, raw: bytes | None) -> tuple[Seen | None, Seen | None]:
+    def apply(self, resource: Resource, key: Key, raw: bytes | None) -> tuple[Observed | None, Observed | None]:
         """Takes note of an object of any kind but pods; returns it as it was and as it is.
 
         Arguments:
@@ -102,7 +102,7 @@ class ClusterView:
         self._relate(old, new)
         return old, new
 
-    def apply_pod(self, key: Key, raw: bytes | None) -> tuple[SeenPod | None, SeenPod | None]:
+    def apply_pod(self, key: Key, raw: bytes | None) -> tuple[ObservedPod | None, ObservedPod | None]:
         """Takes note of a pod, as `apply`."""
         old, new = self.pods.get(key), None if raw is None else self._reader.pod(raw)
         if old is not None:
@@ -115,7 +115,7 @@ class ClusterView:
         self._relate(old, new)
         return old, new
 
-    def _relate(self, old: Seen | None, new: Seen | None) -> None:
+    def _relate(self, old: Observed | None, new: Observed | None) -> None:
         if old is not None:
             self._unindex(old)
             if new is None or new.uid != old.uid:
@@ -123,18 +123,18 @@ class ClusterView:
         if new is not None:
             self._index(new)
 
-    def all(self, resource: Resource) -> Mapping[Key, Seen]:
+    def all(self, resource: Resource) -> Mapping[Key, Observed]:
         """Returns the objects of a resource. Beware: the mapping changes while other tasks run."""
         return self.pods if resource is PODS else self._objects.get(resource.stored_as, {})
 
-    def get(self, resource: Resource, namespace: str, name: str) -> Seen | None:
+    def get(self, resource: Resource, namespace: str, name: str) -> Observed | None:
         return self.all(resource).get((namespace, name))
 
-    def node(self, name: str) -> SeenNode | None:
+    def node(self, name: str) -> ObservedNode | None:
         node = self.all(NODES).get(("", name))
-        return node if isinstance(node, SeenNode) else None
+        return node if isinstance(node, ObservedNode) else None
 
-    def pods_on(self, node: str) -> Mapping[Key, SeenPod]:
+    def pods_on(self, node: str) -> Mapping[Key, ObservedPod]:
         """Returns the pods bound to a node, whether the node exists or not."""
         return self._on_node.get(node, {})
 
@@ -142,29 +142,29 @@ class ClusterView:
         """Returns the pods whose controller is this owner."""
         return self._groups.get(owner_uid, _NO_PODS)
 
-    def pods_in(self, namespace: str) -> Mapping[Labels, Mapping[Key, SeenPod]]:
+    def pods_in(self, namespace: str) -> Mapping[Labels, Mapping[Key, ObservedPod]]:
         """Returns the pods of a namespace by their labels, so that a selector is asked once for each set of labels."""
         return self._labelled.get(namespace, {})
 
-    def loose_pods(self, namespace: str) -> Mapping[Labels, Mapping[Key, SeenPod]]:
+    def loose_pods(self, namespace: str) -> Mapping[Labels, Mapping[Key, ObservedPod]]:
         """Returns the active pods of a namespace without a controller, by their labels."""
         return self._loose.get(namespace, {})
 
-    def dependents(self, owner_uid: str) -> Mapping[Ref, Seen]:
+    def dependents(self, owner_uid: str) -> Mapping[Ref, Observed]:
         """Returns the objects with an owner reference to this owner."""
         return self._dependents.get(owner_uid, {})
 
-    def controlled(self, resource: Resource, owner_uid: str) -> Iterator[Seen]:
+    def controlled(self, resource: Resource, owner_uid: str) -> Iterator[Observed]:
         """Yields the objects of a resource whose controller is this owner."""
         for seen in self.dependents(owner_uid).values():
             owner = seen.controller
             if seen.resource is resource and owner is not None and owner.uid == owner_uid:
                 yield seen
 
-    def in_namespace(self, namespace: str) -> Mapping[Ref, Seen]:
+    def in_namespace(self, namespace: str) -> Mapping[Ref, Observed]:
         return self._in_namespace.get(namespace, {})
 
-    def owner(self, seen: Seen, api_version: str, kind: str, name: str) -> Seen | None:
+    def owner(self, seen: Observed, api_version: str, kind: str, name: str) -> Observed | None:
         """Returns the object that an owner reference names by its kind and name, whatever its uid."""
         resource = of_kind(api_version, kind)
         if resource is None:
@@ -175,13 +175,13 @@ class ClusterView:
         """Returns True if an object of this uid has been removed. Removals of long ago are forgotten."""
         return uid in self._gone
 
-    def _index(self, seen: Seen) -> None:
+    def _index(self, seen: Observed) -> None:
         for owner in seen.owners:
             self._dependents.setdefault(owner.uid, {})[ref_of(seen)] = seen
         if seen.namespace:
             self._in_namespace.setdefault(seen.namespace, {})[ref_of(seen)] = seen
 
-    def _index_pod(self, pod: SeenPod) -> None:
+    def _index_pod(self, pod: ObservedPod) -> None:
         self._labelled.setdefault(pod.namespace, {}).setdefault(pod.labels, {})[pod.key] = pod
         if pod.node:
             self._on_node.setdefault(pod.node, {})[pod.key] = pod
@@ -191,13 +191,13 @@ class ClusterView:
         elif pod.is_active:
             self._loose.setdefault(pod.namespace, {}).setdefault(pod.labels, {})[pod.key] = pod
 
-    def _unindex(self, seen: Seen) -> None:
+    def _unindex(self, seen: Observed) -> None:
         for owner in seen.owners:
             _drop(self._dependents, owner.uid, ref_of(seen))
         if seen.namespace:
             _drop(self._in_namespace, seen.namespace, ref_of(seen))
 
-    def _unindex_pod(self, pod: SeenPod) -> None:
+    def _unindex_pod(self, pod: ObservedPod) -> None:
         _drop_labelled(self._labelled, pod)
         if pod.node:
             _drop(self._on_node, pod.node, pod.key)
@@ -210,7 +210,7 @@ class ClusterView:
         elif pod.is_active:
             _drop_labelled(self._loose, pod)
 
-    def _remember_gone(self, seen: Seen) -> None:
+    def _remember_gone(self, seen: Observed) -> None:
         self._gone[seen.uid] = None
         if len(self._gone) > _REMEMBERED:
             del self._gone[next(iter(self._gone))]
@@ -257,7 +257,7 @@ class SelectorIndex:
         return answer
 
 
-def ref_of(seen: Seen) -> Ref:
+def ref_of(seen: Observed) -> Ref:
     """Returns the address of an object."""
     return seen.resource.stored_as, seen.namespace, seen.name
 
@@ -271,7 +271,7 @@ def _drop(index: dict[K, dict[L, V]], outer: K, inner: L) -> None:
         del index[outer]
 
 
-def _drop_labelled(index: dict[str, dict[Labels, dict[Key, SeenPod]]], pod: SeenPod) -> None:
+def _drop_labelled(index: dict[str, dict[Labels, dict[Key, ObservedPod]]], pod: ObservedPod) -> None:
     by_labels = index[pod.namespace]
     _drop(by_labels, pod.labels, pod.key)
     if not by_labels:

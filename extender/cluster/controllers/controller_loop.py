@@ -16,8 +16,8 @@ from typing import Any, ClassVar, Final, TypeVar, final
 
 from extender.cluster.api_resources import EVENTS, NEW_EVENTS, PODS, RESOURCES
 from extender.cluster.controllers.cluster_view import ClusterView, ref_of
-from extender.cluster.controllers.controller_writes import LookAgain, Step, perform
-from extender.cluster.controllers.seen_objects import Key, Seen, SeenPod
+from extender.cluster.controllers.controller_writes import RequeueAfter, Step, perform
+from extender.cluster.controllers.observed_objects import Key, Observed, ObservedPod
 from extender.cluster.controllers.work_queue import WorkQueue
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.statuses import ApiStatus
@@ -26,7 +26,7 @@ from extender.values.objects.decoding import DecodeError
 
 logger = logging.getLogger(__name__)
 
-S = TypeVar("S", bound=Seen)
+S = TypeVar("S", bound=Observed)
 
 FOLLOWED: Final = tuple(each for each in RESOURCES if each.is_stored and each not in (EVENTS, NEW_EVENTS))
 """The resources that controllers look at: all but events, of which there are many and which own nothing."""
@@ -70,10 +70,10 @@ class Controller(ABC):
         self.now: Final = context.now
         self.queue: Final[WorkQueue[Any]] = WorkQueue(context.rng)
 
-    def observe(self, old: Seen | None, new: Seen | None) -> None:  # noqa: B027 - some controllers look at pods only
+    def observe(self, old: Observed | None, new: Observed | None) -> None:  # noqa: B027 - some controllers look at pods only
         """Adds keys to `queue` after a change of an object other than a pod. One of the two may be None."""
 
-    def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:  # noqa: B027 - some do not look at pods
+    def observe_pod(self, old: ObservedPod | None, new: ObservedPod | None) -> None:  # noqa: B027 - some do not look at pods
         """Adds keys to `queue` after a change of a pod. There are many of these: it has to be quick."""
 
     @abstractmethod
@@ -86,7 +86,7 @@ class Controller(ABC):
 
 
 @final
-class Loops:
+class ControllerLoops:
     """Runs controllers on one view of a registry."""
 
     def __init__(self, registry: ObjectRegistry, cluster: ClusterView, controllers: Sequence[Controller]) -> None:
@@ -170,7 +170,7 @@ class Loops:
             refusal: ApiStatus | None = None
             while (step := _next(steps, refusal)) is not None:
                 refusal = None
-                if isinstance(step, LookAgain):
+                if isinstance(step, RequeueAfter):
                     controller.queue.add_after(key, step.seconds)
                     continue
                 try:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import final
 
 from extender.cluster.api_resources import Object, Resource
-from extender.cluster.controllers.seen_objects import Seen
+from extender.cluster.controllers.observed_objects import Observed
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.requests.request_options import WriteOptions
 from extender.cluster.statuses import ApiStatus
@@ -26,7 +26,7 @@ class Create:
 class Update:
     """Replaces an object; it fails if the object has changed since it was seen."""
 
-    seen: Seen
+    seen: Observed
     obj: Object
     subresource: str = ""
 
@@ -38,7 +38,7 @@ class Report:
     bound pod so.
     """
 
-    seen: Seen
+    seen: Observed
     obj: Object
 
 
@@ -52,7 +52,7 @@ class Delete:
         propagation: Background, Foreground or Orphan.
     """
 
-    seen: Seen
+    seen: Observed
     grace: int | None = None
     propagation: str = "Background"
 
@@ -68,14 +68,14 @@ class DeleteAll:
 
 @final
 @dataclass(frozen=True, slots=True)
-class LookAgain:
+class RequeueAfter:
     """Writes nothing; the key is looked at again after this time."""
 
     seconds: float
 
 
 Write = Create | Update | Report | Delete | DeleteAll
-Step = Write | LookAgain
+Step = Write | RequeueAfter
 
 
 def perform(registry: ObjectRegistry, write: Write, author: str) -> None:
@@ -99,7 +99,7 @@ def perform(registry: ObjectRegistry, write: Write, author: str) -> None:
                 registry.delete(resource, stored.namespace, stored.name)
 
 
-def _delete(registry: ObjectRegistry, seen: Seen, grace: int | None, propagation: str) -> None:
+def _delete(registry: ObjectRegistry, seen: Observed, grace: int | None, propagation: str) -> None:
     options: Object = {"preconditions": {"uid": seen.uid}, "propagationPolicy": propagation}
     if grace is not None:
         options["gracePeriodSeconds"] = grace
@@ -110,7 +110,7 @@ def _delete(registry: ObjectRegistry, seen: Seen, grace: int | None, propagation
             raise
 
 
-def adopted(seen: Seen, owner: Seen) -> Update:
+def adopted(seen: Observed, owner: Observed) -> Update:
     """Returns the write that makes an object belong to this owner."""
     content = seen.content()
     references = [each for each in content["metadata"].get("ownerReferences") or () if each.get("uid") != owner.uid]
@@ -118,7 +118,7 @@ def adopted(seen: Seen, owner: Seen) -> Update:
     return Update(seen, content)
 
 
-def released(seen: Seen, *uids: str) -> Update:
+def released(seen: Observed, *uids: str) -> Update:
     """Returns the write that removes the references to these owners."""
     content = seen.content()
     references = [each for each in content["metadata"].get("ownerReferences") or () if each.get("uid") not in uids]

@@ -10,8 +10,8 @@ from typing import Any, Final, final
 from extender.cluster.api_resources import DEPLOYMENTS, REPLICA_SETS, Object
 from extender.cluster.controllers.cluster_view import SelectorIndex
 from extender.cluster.controllers.controller_loop import SETTLING, Controller, ControllerContext, Steps
-from extender.cluster.controllers.controller_writes import Create, Delete, LookAgain, Update, adopted
-from extender.cluster.controllers.seen_objects import Key, Seen
+from extender.cluster.controllers.controller_writes import Create, Delete, RequeueAfter, Update, adopted
+from extender.cluster.controllers.observed_objects import Key, Observed
 from extender.cluster.registry.conditions import condition, timestamp, with_condition
 from extender.cluster.statuses import ApiStatus
 from extender.values.golang.times import moment_of
@@ -45,7 +45,7 @@ class Deployments(Controller):
         self._loose: dict[str, set[Key]] = {}
         """The ReplicaSets without a controller, by namespace."""
 
-    def observe(self, old: Seen | None, new: Seen | None) -> None:
+    def observe(self, old: Observed | None, new: Observed | None) -> None:
         for seen in (old, new):
             if seen is None:
                 continue
@@ -58,7 +58,7 @@ class Deployments(Controller):
             elif seen.resource is REPLICA_SETS:
                 self._observe_replica_set(seen, exists=seen is new)
 
-    def _observe_replica_set(self, seen: Seen, *, exists: bool) -> None:
+    def _observe_replica_set(self, seen: Observed, *, exists: bool) -> None:
         owner = seen.controller
         loose = self._loose.setdefault(seen.namespace, set())
         loose.discard(seen.key)
@@ -79,7 +79,7 @@ class Deployments(Controller):
         adoptions = list(self._adoptions(seen))
         if adoptions:
             yield from adoptions
-            yield LookAgain(0)
+            yield RequeueAfter(0)
             return
         content = seen.content()
         mine = sorted(self.cluster.controlled(REPLICA_SETS, seen.uid), key=lambda each: (each.created, each.name))
@@ -93,7 +93,7 @@ class Deployments(Controller):
             return
         yield from self._move(seen, content, new, mine, sets)
 
-    def _adoptions(self, seen: Seen) -> Sequence[Update]:
+    def _adoptions(self, seen: Observed) -> Sequence[Update]:
         found = []
         for key in self._loose.get(seen.namespace, ()):
             replica_set = self.cluster.get(REPLICA_SETS, *key)
@@ -101,7 +101,7 @@ class Deployments(Controller):
                 found.append(adopted(replica_set, seen))
         return found if not seen.deleted else ()
 
-    def _create(self, seen: Seen, content: Object, mine: Sequence[Seen], sets: Mapping[str, Object]) -> Steps:
+    def _create(self, seen: Observed, content: Object, mine: Sequence[Observed], sets: Mapping[str, Object]) -> Steps:
         replicas = content["spec"].get("replicas", 1)
         surge, _ = fenceposts(content["spec"])
         total = sum(each["spec"].get("replicas", 1) for each in sets.values())
@@ -123,7 +123,12 @@ class Deployments(Controller):
         # The new ReplicaSet comes back as a change, which continues the rollout.
 
     def _move(
-        self, seen: Seen, content: Object, new: Seen | None, mine: Sequence[Seen], sets: Mapping[str, Object]
+        self,
+        seen: Observed,
+        content: Object,
+        new: Observed | None,
+        mine: Sequence[Observed],
+        sets: Mapping[str, Object],
     ) -> Steps:
         spec = content["spec"]
         surge, unavailable = fenceposts(spec)
@@ -156,8 +161,8 @@ class Deployments(Controller):
     def _moves(
         self,
         spec: Object,
-        new: Seen | None,
-        old: Sequence[Seen],
+        new: Observed | None,
+        old: Sequence[Observed],
         sets: Mapping[str, Object],
         surge: int,
         unavailable: int,
@@ -183,21 +188,21 @@ class Deployments(Controller):
             replicas, surge, unavailable, Revision.of(sets[new.name]), [Revision.of(sets[each.name]) for each in old]
         )
 
-    def _revision_of(self, new: Seen | None, old: Sequence[Seen], sets: Mapping[str, Object]) -> int | None:
+    def _revision_of(self, new: Observed | None, old: Sequence[Observed], sets: Mapping[str, Object]) -> int | None:
         if new is None:
             return None
         return max(next_revision(sets[each.name] for each in old), revision_number(sets[new.name]))
 
-    def _say(self, seen: Seen, content: Object, new: Seen | None, sets: Mapping[str, Object]) -> Steps:
+    def _say(self, seen: Observed, content: Object, new: Observed | None, sets: Mapping[str, Object]) -> Steps:
         status, again = deployment_status(
             content, None if new is None else sets[new.name], list(sets.values()), self.now()
         )
         if status != (content.get("status") or {}):
             yield Update(seen, content | {"status": status}, "status")
         if again is not None:
-            yield LookAgain(again)
+            yield RequeueAfter(again)
 
-    def _tidy(self, spec: Object, old: Sequence[Seen], sets: Mapping[str, Object]) -> Steps:
+    def _tidy(self, spec: Object, old: Sequence[Observed], sets: Mapping[str, Object]) -> Steps:
         """Deletes old ReplicaSets beyond the history limit. Upstream: sync.go, cleanupDeployment."""
         limit = spec.get("revisionHistoryLimit", _DEFAULT_HISTORY)
         empty = [each for each in old if not each.deleted and not is_in_use(sets[each.name])]

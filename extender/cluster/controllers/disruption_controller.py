@@ -21,9 +21,9 @@ from extender.cluster.api_resources import (
     of_kind,
 )
 from extender.cluster.controllers.controller_loop import SETTLING, Controller, ControllerContext, Steps
-from extender.cluster.controllers.controller_writes import LookAgain, Update
+from extender.cluster.controllers.controller_writes import RequeueAfter, Update
+from extender.cluster.controllers.observed_objects import Key, Observed, ObservedOwner, ObservedPod
 from extender.cluster.controllers.pod_tallies import PodTallies, PodTally, is_healthy
-from extender.cluster.controllers.seen_objects import Key, Seen, SeenOwner, SeenPod
 from extender.cluster.registry.conditions import condition, with_condition
 from extender.values.golang.times import moment_of
 from extender.values.objects.label_selectors import Selector
@@ -54,7 +54,7 @@ class Disruption(Controller):
         self._selectors: defaultdict[str, dict[str, Selector]] = defaultdict(dict)
         self._pods: defaultdict[str, PodTallies] = defaultdict(PodTallies)
 
-    def observe(self, old: Seen | None, new: Seen | None) -> None:
+    def observe(self, old: Observed | None, new: Observed | None) -> None:
         seen = new or old
         if seen is None:
             return
@@ -67,7 +67,7 @@ class Disruption(Controller):
         elif new is not None and new.resource in _SCALED:
             self._observe_workload(new)
 
-    def _observe_workload(self, workload: Seen) -> None:
+    def _observe_workload(self, workload: Observed) -> None:
         owners = (
             [workload, *self.cluster.controlled(REPLICA_SETS, workload.uid)]
             if workload.resource is DEPLOYMENTS
@@ -78,7 +78,7 @@ class Disruption(Controller):
                 self._pods[workload.namespace].changed(labels)
         self._look_at_changed(workload.namespace)
 
-    def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
+    def observe_pod(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
         if old is not None and new is not None and _counts_alike(old, new):
             return
         for pod, one in ((old, -1), (new, 1)):
@@ -113,7 +113,7 @@ class Disruption(Controller):
         if status != (content.get("status") or {}):
             yield Update(seen, content | {"status": status}, "status")
         if again is not None:
-            yield LookAgain(again)
+            yield RequeueAfter(again)
 
     def _look_at_budgets(self, namespace: str) -> None:
         """Queues the budgets of which pods have changed."""
@@ -136,7 +136,7 @@ class Disruption(Controller):
             scales[uid] = max(scale, scales.get(uid, 0))
         return sum(scales.values())
 
-    def _scale(self, namespace: str, owner: SeenOwner, here: int, pod: str) -> tuple[str, int]:
+    def _scale(self, namespace: str, owner: ObservedOwner, here: int, pod: str) -> tuple[str, int]:
         resource = of_kind(owner.api_version, owner.kind)
         seen = (
             self.cluster.get(resource, namespace, owner.name) if resource in _SCALED and resource is not None else None
@@ -161,7 +161,7 @@ class StaleDisruptions(Controller):
 
     name = "stale disruption"
 
-    def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
+    def observe_pod(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
         if new is not None and new.is_victim and not new.deleted:
             self.queue.add_after(new.key, _STALE.total_seconds())
 
@@ -174,7 +174,7 @@ class StaleDisruptions(Controller):
         since = moment_of(target.get("lastTransitionTime"))
         left = (since + _STALE - self.now()).total_seconds() if since is not None else 0.0
         if left > 0:
-            yield LookAgain(left)
+            yield RequeueAfter(left)
         elif target.get("reason") != "TerminationByKubelet":
             conditions = with_condition(
                 content["status"]["conditions"], {"type": "DisruptionTarget", "status": "False"}, self.now()
@@ -187,7 +187,7 @@ def _replicas(content: Object) -> int:
     return replicas if isinstance(replicas, int) else 1
 
 
-def _counts_alike(old: SeenPod, new: SeenPod) -> bool:
+def _counts_alike(old: ObservedPod, new: ObservedPod) -> bool:
     return is_healthy(old) == is_healthy(new) and old.labels is new.labels and old.controller == new.controller
 
 
@@ -197,7 +197,7 @@ _DISRUPTION_ALLOWED: Final = "DisruptionAllowed"
 
 
 def budget_status(
-    budget: Object, *, expected: int, healthy: int, named: Mapping[str, SeenPod], now: datetime
+    budget: Object, *, expected: int, healthy: int, named: Mapping[str, ObservedPod], now: datetime
 ) -> tuple[Object, float | None]:
     """Returns the status, and the seconds until a granted eviction expires.
 

@@ -15,8 +15,8 @@ from typing import Final, final
 from extender.cluster.api_resources import RESOURCES
 from extender.cluster.controllers.cluster_view import Ref, ref_of
 from extender.cluster.controllers.controller_loop import BURST, Controller, Steps
-from extender.cluster.controllers.controller_writes import Delete, LookAgain, Update, released
-from extender.cluster.controllers.seen_objects import Seen, SeenOwner, SeenPod
+from extender.cluster.controllers.controller_writes import Delete, RequeueAfter, Update, released
+from extender.cluster.controllers.observed_objects import Observed, ObservedOwner, ObservedPod
 
 FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
@@ -36,7 +36,7 @@ class Garbage(Controller):
 
     name = "garbage collector"
 
-    def observe(self, old: Seen | None, new: Seen | None) -> None:
+    def observe(self, old: Observed | None, new: Observed | None) -> None:
         if new is None:
             if old is not None:
                 self._look_around(old)
@@ -50,10 +50,10 @@ class Garbage(Controller):
             for ref in self.cluster.dependents(new.uid):
                 self.queue.add(ref)
 
-    def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
+    def observe_pod(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
         self.observe(old, new)
 
-    def _look_around(self, gone: Seen) -> None:
+    def _look_around(self, gone: Observed) -> None:
         for ref in self.cluster.dependents(gone.uid):
             self.queue.add(ref)
         # An owner that waits for its dependents has one less.
@@ -75,13 +75,13 @@ class Garbage(Controller):
             return
         yield from self._collect(seen)
 
-    def _orphan(self, seen: Seen) -> Steps:
+    def _orphan(self, seen: Observed) -> Steps:
         dependents = list(islice(self.cluster.dependents(seen.uid).values(), BURST))
         for dependent in dependents:
             yield released(dependent, seen.uid)
-        yield LookAgain(0) if dependents else _without_finalizer(seen, ORPHAN)
+        yield RequeueAfter(0) if dependents else _without_finalizer(seen, ORPHAN)
 
-    def _finish(self, seen: Seen) -> Steps:
+    def _finish(self, seen: Observed) -> Steps:
         dependents = list(self.cluster.dependents(seen.uid).values())
         if not any(_blocks(each, seen.uid) for each in dependents):
             yield _without_finalizer(seen, FOREGROUND)
@@ -90,7 +90,7 @@ class Garbage(Controller):
             if not each.deleted:
                 self.queue.add(ref_of(each))
 
-    def _collect(self, seen: Seen) -> Steps:
+    def _collect(self, seen: Observed) -> Steps:
         states = [(owner, self._state(seen, owner)) for owner in seen.owners]
         lost = [owner.uid for owner, state in states if state is not _OwnerState.SOLID]
         if not lost:
@@ -107,7 +107,7 @@ class Garbage(Controller):
             propagation = "Background"
         yield Delete(seen, propagation=propagation)
 
-    def _state(self, seen: Seen, owner: SeenOwner) -> _OwnerState:
+    def _state(self, seen: Observed, owner: ObservedOwner) -> _OwnerState:
         there = self.cluster.owner(seen, owner.api_version, owner.kind, owner.name)
         if there is None or not owner.uid:
             return _OwnerState.DANGLING if self.cluster.is_gone(owner.uid) else _OwnerState.SOLID
@@ -116,11 +116,11 @@ class Garbage(Controller):
         return _OwnerState.WAITING if there.deleted and FOREGROUND in there.finalizers else _OwnerState.SOLID
 
 
-def _blocks(dependent: Seen, uid: str) -> bool:
+def _blocks(dependent: Observed, uid: str) -> bool:
     return any(owner.uid == uid and owner.block_owner_deletion for owner in dependent.owners)
 
 
-def _without_finalizer(seen: Seen, finalizer: str) -> Update:
+def _without_finalizer(seen: Observed, finalizer: str) -> Update:
     content = seen.content()
     kept: Sequence[str] = [each for each in content["metadata"].get("finalizers") or () if each != finalizer]
     content["metadata"]["finalizers"] = kept

@@ -16,8 +16,8 @@ from zlib import crc32
 
 from extender.cluster.api_resources import Object
 from extender.cluster.controllers.controller_loop import Controller, ControllerContext, Steps
-from extender.cluster.controllers.controller_writes import Delete, LookAgain, Report
-from extender.cluster.controllers.seen_objects import RUNS_FOR, Key, Seen, SeenNode, SeenPod
+from extender.cluster.controllers.controller_writes import Delete, Report, RequeueAfter
+from extender.cluster.controllers.observed_objects import RUNS_FOR, Key, Observed, ObservedNode, ObservedPod
 from extender.cluster.registry.conditions import timestamp, with_condition
 from extender.values.golang.durations import Duration, DurationError
 
@@ -40,17 +40,17 @@ class Kubelet(Controller):
         """When a running pod succeeds or a deleted one ends: (which of the two and of what uid, time of the loop)."""
         self._addresses: dict[str, str] = {}
 
-    def observe(self, old: Seen | None, new: Seen | None) -> None:
-        if not isinstance(new, SeenNode):
+    def observe(self, old: Observed | None, new: Observed | None) -> None:
+        if not isinstance(new, ObservedNode):
             return
         self._addresses.pop(new.name, None)
         if READY not in new.conditions:
             self.queue.add(new.key)
-        if not isinstance(old, SeenNode) or old.conditions.get(READY) != new.conditions.get(READY):
+        if not isinstance(old, ObservedNode) or old.conditions.get(READY) != new.conditions.get(READY):
             for key in self.cluster.pods_on(new.name):
                 self.queue.add(key)
 
-    def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
+    def observe_pod(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
         if new is None:
             if old is not None:
                 self._ends.pop(old.key, None)
@@ -83,7 +83,7 @@ class Kubelet(Controller):
             content = node.content()
             yield Report(node, content | {"status": registered(content, self.now())})
 
-    def _let_succeed(self, pod: SeenPod) -> Steps:
+    def _let_succeed(self, pod: ObservedPod) -> Steps:
         try:
             seconds = Duration.parse(pod.runs_for).nanoseconds / 1e9
         except DurationError as exc:
@@ -94,15 +94,15 @@ class Kubelet(Controller):
             done = Report(pod, content | {"status": succeeded(content, self.now())})
             yield self._once_due(pod, f"succeeds {pod.uid}", seconds) or done
 
-    def _once_due(self, pod: SeenPod, end: str, seconds: float) -> LookAgain | None:
+    def _once_due(self, pod: ObservedPod, end: str, seconds: float) -> RequeueAfter | None:
         """None if the pod has been in this state long enough, else when to look again."""
         time = asyncio.get_running_loop().time()
         known = self._ends.get(pod.key)
         if known is None or known[0] != end:
             known = self._ends[pod.key] = (end, time + seconds)
-        return LookAgain(known[1] - time) if known[1] > time else None
+        return RequeueAfter(known[1] - time) if known[1] > time else None
 
-    def _address(self, node: SeenNode) -> str:
+    def _address(self, node: ObservedNode) -> str:
         address = self._addresses.get(node.name)
         if address is None:
             address = self._addresses[node.name] = node_address(node.content())

@@ -9,8 +9,8 @@ from typing import Final, final
 
 from extender.cluster.api_resources import EVENTS, NAMESPACES
 from extender.cluster.controllers.controller_loop import BURST, SETTLING, Controller, ControllerContext, Steps
-from extender.cluster.controllers.controller_writes import Create, Delete, DeleteAll, LookAgain, Update
-from extender.cluster.controllers.seen_objects import Key, Seen, SeenPod
+from extender.cluster.controllers.controller_writes import Create, Delete, DeleteAll, RequeueAfter, Update
+from extender.cluster.controllers.observed_objects import Key, Observed, ObservedPod
 
 SYSTEM_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 FINALIZER: Final = "kubernetes"
@@ -28,7 +28,7 @@ class Namespaces(Controller):
         for name in SYSTEM_NAMESPACES:
             self.queue.add(("", name))
 
-    def observe(self, old: Seen | None, new: Seen | None) -> None:
+    def observe(self, old: Observed | None, new: Observed | None) -> None:
         seen = new or old
         if seen is None:
             return
@@ -43,7 +43,7 @@ class Namespaces(Controller):
         elif seen.namespace in self._ending:
             self.queue.add_after(("", seen.namespace), SETTLING)
 
-    def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
+    def observe_pod(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
         seen = new or old
         if seen is not None and seen.namespace in self._ending:
             self.queue.add_after(("", seen.namespace), SETTLING)
@@ -62,7 +62,7 @@ class Namespaces(Controller):
         for seen in doomed:
             yield Delete(seen)
         if doomed:
-            yield LookAgain(0)
+            yield RequeueAfter(0)
         if contents:
             return
         yield DeleteAll(EVENTS, name)

@@ -14,8 +14,8 @@ from typing import Final, final
 
 from extender.cluster.api_resources import Object
 from extender.cluster.controllers.controller_loop import Controller, ControllerContext, Steps
-from extender.cluster.controllers.controller_writes import Delete, LookAgain, Update
-from extender.cluster.controllers.seen_objects import Key, NodeTaint, Seen, SeenNode, SeenPod
+from extender.cluster.controllers.controller_writes import Delete, RequeueAfter, Update
+from extender.cluster.controllers.observed_objects import Key, NodeTaint, Observed, ObservedNode, ObservedPod
 from extender.cluster.registry.conditions import timestamp, with_condition
 from extender.values.objects import decoding
 from extender.values.objects.meta import Int64
@@ -43,8 +43,8 @@ class NodeTaints(Controller):
 
     name = "node lifecycle"
 
-    def observe(self, old: Seen | None, new: Seen | None) -> None:
-        if isinstance(new, SeenNode) and wanted_taints(new) != present_taints(new):
+    def observe(self, old: Observed | None, new: Observed | None) -> None:
+        if isinstance(new, ObservedNode) and wanted_taints(new) != present_taints(new):
             self.queue.add(new.key)
 
     def reconcile(self, key: Key) -> Steps:
@@ -57,12 +57,12 @@ class NodeTaints(Controller):
             yield Update(node, content)
 
 
-def wanted_taints(node: SeenNode) -> set[tuple[str, str]]:
+def wanted_taints(node: ObservedNode) -> set[tuple[str, str]]:
     """Returns the (key, effect) of the taints that follow from the node's spec and conditions."""
     return set(_wanted(node))
 
 
-def _wanted(node: SeenNode) -> Iterator[tuple[str, str]]:
+def _wanted(node: ObservedNode) -> Iterator[tuple[str, str]]:
     if node.unschedulable:
         yield UNSCHEDULABLE, NO_SCHEDULE
     for condition, statuses in _BY_CONDITION.items():
@@ -73,7 +73,7 @@ def _wanted(node: SeenNode) -> Iterator[tuple[str, str]]:
                 yield taint, NO_EXECUTE
 
 
-def present_taints(node: SeenNode) -> set[tuple[str, str]]:
+def present_taints(node: ObservedNode) -> set[tuple[str, str]]:
     """Returns the (key, effect) of those taints that the node has; on a node without conditions they count as
     wanted.
     """
@@ -81,7 +81,7 @@ def present_taints(node: SeenNode) -> set[tuple[str, str]]:
     return {(taint.key, taint.effect) for taint in node.taints if _is_ours(taint) and taint.key not in silent}
 
 
-def with_taints(spec: Object, node: SeenNode, now: datetime) -> Object:
+def with_taints(spec: Object, node: ObservedNode, now: datetime) -> Object:
     """Returns the node's spec with the taints that are wanted; other taints stay."""
     wanted, present = wanted_taints(node), present_taints(node)
     surplus = present - wanted
@@ -126,15 +126,15 @@ class TaintEviction(Controller):
         self._since: dict[Key, tuple[str, float]] = {}
         """Pods whose tolerationSeconds run: (uid, start by the loop's clock)."""
 
-    def observe(self, old: Seen | None, new: Seen | None) -> None:
-        if not isinstance(new, SeenNode):
+    def observe(self, old: Observed | None, new: Observed | None) -> None:
+        if not isinstance(new, ObservedNode):
             return
-        before = evicting_taints(old) if isinstance(old, SeenNode) else []
+        before = evicting_taints(old) if isinstance(old, ObservedNode) else []
         if evicting_taints(new) != before:
             for key in self.cluster.pods_on(new.name):
                 self.queue.add(key)
 
-    def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
+    def observe_pod(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
         if new is None and old is not None:
             self._since.pop(old.key, None)
         if new is None or not new.node or new.deleted or (old is not None and old.node == new.node):
@@ -161,7 +161,7 @@ class TaintEviction(Controller):
         since = since if uid == pod.uid else time
         self._since[key] = (pod.uid, since)
         if since + seconds > time:
-            yield LookAgain(since + seconds - time)
+            yield RequeueAfter(since + seconds - time)
             return
         if not pod.is_victim:
             status = content.get("status") or {}
@@ -170,7 +170,7 @@ class TaintEviction(Controller):
         yield Delete(pod)
 
 
-def evicting_taints(node: SeenNode) -> Sequence[NodeTaint]:
+def evicting_taints(node: ObservedNode) -> Sequence[NodeTaint]:
     """Returns the node's NoExecute taints."""
     return [taint for taint in node.taints if taint.effect == NO_EXECUTE]
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Final, final
 
 from extender.cluster.controllers.controller_loop import BURST, Controller, ControllerContext, Steps
-from extender.cluster.controllers.controller_writes import Delete, LookAgain, Update
-from extender.cluster.controllers.seen_objects import Key, Seen, SeenNode, SeenPod
+from extender.cluster.controllers.controller_writes import Delete, RequeueAfter, Update
+from extender.cluster.controllers.observed_objects import Key, Observed, ObservedNode, ObservedPod
 from extender.cluster.registry.conditions import with_condition
 
 QUARANTINE: Final = 40.0
@@ -29,13 +29,13 @@ class PodGarbage(Controller):
         self._missing: dict[str, float] = {}
         """When (time of the loop) nodes with pods were first missing."""
 
-    def observe(self, old: Seen | None, new: Seen | None) -> None:
-        if isinstance(new, SeenNode):
+    def observe(self, old: Observed | None, new: Observed | None) -> None:
+        if isinstance(new, ObservedNode):
             self._missing.pop(new.name, None)
-        elif new is None and isinstance(old, SeenNode):
+        elif new is None and isinstance(old, ObservedNode):
             self._miss(old.name)
 
-    def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
+    def observe_pod(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
         if new is None:
             return
         if not new.node:
@@ -60,16 +60,16 @@ class PodGarbage(Controller):
             return
         left = since + QUARANTINE - asyncio.get_running_loop().time()
         if left > 0:
-            yield LookAgain(left)
+            yield RequeueAfter(left)
             return
         pods = [pod for pod in self.cluster.pods_on(key[1]).values() if not (pod.deleted and pod.grace == 0)]
         if not pods:
             del self._missing[key[1]]
             return
         yield from self._delete(pods[:BURST])
-        yield LookAgain(0)
+        yield RequeueAfter(0)
 
-    def _delete(self, pods: Sequence[SeenPod]) -> Steps:
+    def _delete(self, pods: Sequence[ObservedPod]) -> Steps:
         for pod in pods:
             if pod.is_finished or pod.is_victim:
                 yield Delete(pod, grace=0)

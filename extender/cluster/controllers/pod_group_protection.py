@@ -9,7 +9,7 @@ from extender.cluster.admission.admission_plugins import GROUP_FINALIZER
 from extender.cluster.api_resources import POD_GROUPS
 from extender.cluster.controllers.controller_loop import Controller, ControllerContext, Steps
 from extender.cluster.controllers.controller_writes import Update
-from extender.cluster.controllers.seen_objects import Key, Seen, SeenPod
+from extender.cluster.controllers.observed_objects import Key, Observed, ObservedPod
 
 
 @final
@@ -22,11 +22,11 @@ class PodGroupProtection(Controller):
         super().__init__(context)
         self._members: dict[Key, set[Key]] = {}
 
-    def observe(self, old: Seen | None, new: Seen | None) -> None:
+    def observe(self, old: Observed | None, new: Observed | None) -> None:
         if new is not None and new.resource is POD_GROUPS and new.deleted:
             self.queue.add(new.key)
 
-    def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
+    def observe_pod(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
         for pod in (old, new):
             if pod is None or not pod.group:
                 continue

@@ -4,7 +4,7 @@ sets of labels.
 
 from typing import Final, final
 
-from extender.cluster.controllers.seen_objects import Labels, SeenOwner, SeenPod
+from extender.cluster.controllers.observed_objects import Labels, ObservedOwner, ObservedPod
 from extender.values.objects.label_selectors import Selector
 from extender.values.objects.label_sets import LabelSets, places_of
 
@@ -12,7 +12,7 @@ _SPARE: Final = 64
 """As many sets of labels that no pod has any more are not worth being dropped."""
 
 
-def is_healthy(pod: SeenPod) -> bool:
+def is_healthy(pod: ObservedPod) -> bool:
     """Returns True if the pod counts for its budget."""
     return pod.is_ready and not pod.deleted
 
@@ -26,10 +26,10 @@ class PodTally:
     def __init__(self) -> None:
         self.total = 0
         self.healthy = 0
-        self.owners: Final[dict[str, tuple[SeenOwner, int, str]]] = {}
+        self.owners: Final[dict[str, tuple[ObservedOwner, int, str]]] = {}
         """By uid: a controller of the pods, the number of its pods here, and the name of one of them."""
 
-    def count(self, pod: SeenPod, one: int) -> None:
+    def count(self, pod: ObservedPod, one: int) -> None:
         """Counts a pod that came (+1) or left (-1)."""
         self.total += one
         self.healthy += one * is_healthy(pod)
@@ -44,7 +44,7 @@ class PodTally:
         for owner, number, name in other.owners.values():
             self._count_owned(owner, number, name)
 
-    def _count_owned(self, owner: SeenOwner, number: int, name: str) -> None:
+    def _count_owned(self, owner: ObservedOwner, number: int, name: str) -> None:
         known = self.owners.get(owner.uid)
         number += known[1] if known is not None else 0
         if number:
@@ -69,7 +69,7 @@ class PodTallies:
         """True if there are no pods, and no changes that were not taken."""
         return self._num_empty == len(self._tallies) and not self._changed
 
-    def count(self, pod: SeenPod, one: int) -> None:
+    def count(self, pod: ObservedPod, one: int) -> None:
         """Counts a pod that came (+1) or left (-1)."""
         place = self._places.get(pod.labels)
         if place is None:

@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Final, final
 from extender.cluster.api_resources import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Object, Resource
 from extender.cluster.controllers.cluster_view import OwnedPods, SelectorIndex
 from extender.cluster.controllers.controller_loop import BURST, SETTLING, Controller, ControllerContext, Steps
-from extender.cluster.controllers.controller_writes import Create, Delete, LookAgain, Update, adopted, released
-from extender.cluster.controllers.seen_objects import Key, Seen, SeenPod
+from extender.cluster.controllers.controller_writes import Create, Delete, RequeueAfter, Update, adopted, released
+from extender.cluster.controllers.observed_objects import Key, Observed, ObservedPod
 from extender.cluster.registry.conditions import condition, seconds_since, with_condition, without_condition
 from extender.cluster.statuses import ApiStatus
 from extender.values.golang.times import moment_of
@@ -30,14 +30,14 @@ class _Replicas(Controller):
         super().__init__(context)
         self._selecting = SelectorIndex()
 
-    def observe(self, old: Seen | None, new: Seen | None) -> None:
+    def observe(self, old: Observed | None, new: Observed | None) -> None:
         if new is not None and new.resource is self.resource:
             self._selecting.put(new.key, new.content())
             self.queue.add(new.key)
         elif new is None and old is not None and old.resource is self.resource:
             self._selecting.remove(old.key)
 
-    def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
+    def observe_pod(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
         if old is not None and new is not None and _same_for_its_owner(old, new):
             return
         for pod in (old, new):
@@ -60,7 +60,7 @@ class _Replicas(Controller):
         moves = list(islice(self._moves(seen, group), BURST))
         if moves:
             yield from moves
-            yield LookAgain(0)
+            yield RequeueAfter(0)
             return
         status, again = self._status(content, group)
         surplus = group.active - content["spec"].get("replicas", 1)
@@ -81,9 +81,9 @@ class _Replicas(Controller):
         else:
             yield from self._grow(seen, content, status, min(-surplus, BURST))
         if again is not None:
-            yield LookAgain(again)
+            yield RequeueAfter(again)
 
-    def _grow(self, seen: Seen, content: Object, status: Object, count: int) -> Steps:
+    def _grow(self, seen: Observed, content: Object, status: Object, count: int) -> Steps:
         template = content["spec"].get("template") or {}
         try:
             for _ in range(count):
@@ -99,7 +99,7 @@ class _Replicas(Controller):
             raise
         yield from self._say(seen, content, without_condition(status.get("conditions"), "ReplicaFailure"), status)
 
-    def _moves(self, seen: Seen, group: OwnedPods) -> Iterator[Update]:
+    def _moves(self, seen: Observed, group: OwnedPods) -> Iterator[Update]:
         selector = self._selecting.selector(seen.key)
         strangers = {labels for labels in group.labels if not selector.matches(labels.of)}
         if strangers:
@@ -109,7 +109,7 @@ class _Replicas(Controller):
                 if seen.key in self._selecting.selecting(seen.namespace, labels):
                     yield from (adopted(pod, seen) for pod in pods.values())
 
-    def _siblings(self, seen: Seen) -> Sequence[Seen]:
+    def _siblings(self, seen: Observed) -> Sequence[Observed]:
         owner = seen.controller
         return [seen] if owner is None else list(self.cluster.controlled(self.resource, owner.uid))
 
@@ -152,7 +152,7 @@ class _Replicas(Controller):
                 again = left if again is None else min(again, left)
         return available, again
 
-    def _say(self, seen: Seen, content: Object, conditions: list[Object], status: Object) -> Steps:
+    def _say(self, seen: Observed, content: Object, conditions: list[Object], status: Object) -> Steps:
         wanted = dict(status)
         if conditions:
             wanted["conditions"] = conditions
@@ -184,7 +184,7 @@ def _num_with_labels(group: OwnedPods, wanted: Mapping[str, str]) -> int:
     return sum(1 for pod in group.pods.values() if pod.is_active and wanted.items() <= pod.labels.of.items())
 
 
-def _same_for_its_owner(old: SeenPod, new: SeenPod) -> bool:
+def _same_for_its_owner(old: ObservedPod, new: ObservedPod) -> bool:
     return (
         old.uid == new.uid
         and old.is_ready == new.is_ready
@@ -198,7 +198,9 @@ def _same_for_its_owner(old: SeenPod, new: SeenPod) -> bool:
 _NEVER: Final = -1
 
 
-def pods_to_delete(pods: Iterable[SeenPod], crowd: Mapping[str, int], count: int, now: datetime) -> Sequence[SeenPod]:
+def pods_to_delete(
+    pods: Iterable[ObservedPod], crowd: Mapping[str, int], count: int, now: datetime
+) -> Sequence[ObservedPod]:
     """Returns the `count` pods to delete first. Upstream: getPodsToDelete.
 
     Arguments:
@@ -213,7 +215,7 @@ def pods_to_delete(pods: Iterable[SeenPod], crowd: Mapping[str, int], count: int
     return candidates[:count]
 
 
-def _rank(pod: SeenPod, neighbours: int, now: datetime) -> tuple[Any, ...]:
+def _rank(pod: ObservedPod, neighbours: int, now: datetime) -> tuple[Any, ...]:
     """The sort key of a pod; the smallest is deleted first."""
     content = pod.content()
     status = content.get("status") or {}

@@ -9,7 +9,7 @@ from typing import Final, final
 from extender.cluster.api_resources import PERSISTENT_VOLUME_CLAIMS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS, Object
 from extender.cluster.controllers.controller_loop import Controller, ControllerContext, NotPossibleError, Steps
 from extender.cluster.controllers.controller_writes import Create, Delete, Update
-from extender.cluster.controllers.seen_objects import Key, Seen, SeenPod
+from extender.cluster.controllers.observed_objects import Key, Observed, ObservedPod
 from extender.values.workloads.pod_claims import POD_CLAIM_NAME, claims_without_object, resource_claim, volume_claims
 
 
@@ -21,7 +21,7 @@ class ClaimsForPods(Controller):
 
     name = "pod claims"
 
-    def observe(self, old: Seen | None, new: Seen | None) -> None:
+    def observe(self, old: Observed | None, new: Observed | None) -> None:
         if new is None or new.resource not in (RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES):
             return
         if new.resource is RESOURCE_CLAIM_TEMPLATES:
@@ -34,7 +34,7 @@ class ClaimsForPods(Controller):
         if owner is not None and owner.kind == "Pod":
             self.queue.add((new.namespace, owner.name))
 
-    def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
+    def observe_pod(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
         if new is not None and new.wants_objects and old is None:
             self.queue.add(new.key)
 
@@ -47,7 +47,7 @@ class ClaimsForPods(Controller):
             yield from self._volume_claim(pod, claim)
         yield from self._resource_claims(pod, content)
 
-    def _volume_claim(self, pod: SeenPod, claim: Object) -> Steps:
+    def _volume_claim(self, pod: ObservedPod, claim: Object) -> Steps:
         name = claim["metadata"]["name"]
         existing = self.cluster.get(PERSISTENT_VOLUME_CLAIMS, pod.namespace, name)
         if existing is None:
@@ -59,7 +59,7 @@ class ClaimsForPods(Controller):
                 f"PVC {pod.namespace}/{name} was not created for pod {pod.namespace}/{pod.name} (pod is not owner)"
             )
 
-    def _resource_claims(self, pod: SeenPod, content: Object) -> Steps:
+    def _resource_claims(self, pod: ObservedPod, content: Object) -> Steps:
         statuses = list((content.get("status") or {}).get("resourceClaimStatuses") or ())
         num_known = len(statuses)
         mine: dict[str, str] = {}
@@ -99,11 +99,11 @@ class ResourceClaims(Controller):
         self._freed: set[Key] = set()
         """Claims whose last user is gone since the last look, and which still have the finalizer."""
 
-    def observe(self, old: Seen | None, new: Seen | None) -> None:
+    def observe(self, old: Observed | None, new: Observed | None) -> None:
         if new is not None and new.resource is RESOURCE_CLAIMS:
             self.queue.add(new.key)
 
-    def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
+    def observe_pod(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
         for pod in (old, new):
             if pod is None or not pod.resource_claims:
                 continue
@@ -153,7 +153,7 @@ class ResourceClaims(Controller):
         pod = self.cluster.pods.get((namespace, reservation.get("name", "")))
         return pod is not None and pod.uid == reservation.get("uid") and not _is_done(pod)
 
-    def _belongs_to_the_past(self, seen: Seen) -> bool:
+    def _belongs_to_the_past(self, seen: Observed) -> bool:
         """True if the claim was made for a pod that will not run any more. If the pod is gone, the garbage collector
         takes the claim.
         """
@@ -175,7 +175,7 @@ class ResourceClaims(Controller):
         ]
 
 
-def _is_done(pod: SeenPod) -> bool:
+def _is_done(pod: ObservedPod) -> bool:
     return pod.is_finished or bool(pod.deleted and not pod.node)
 
 
@@ -189,6 +189,6 @@ def _with_reservations(claim: Object, valid: list[Object]) -> Object:
     return status
 
 
-def _without_finalizer(seen: Seen, claim: Object) -> Update:
+def _without_finalizer(seen: Observed, claim: Object) -> Update:
     finalizers = [each for each in claim["metadata"].get("finalizers") or () if each != FINALIZER]
     return Update(seen, {**claim, "metadata": {**claim["metadata"], "finalizers": finalizers}})

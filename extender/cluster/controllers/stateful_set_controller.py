@@ -13,12 +13,12 @@ from typing import Final, final
 from extender.cluster.api_resources import PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS, Object
 from extender.cluster.controllers.cluster_view import SelectorIndex
 from extender.cluster.controllers.controller_loop import BURST, SETTLING, Controller, ControllerContext, Steps
-from extender.cluster.controllers.controller_writes import Create, Delete, LookAgain, Update, adopted, released
-from extender.cluster.controllers.seen_objects import Key, Seen, SeenPod
+from extender.cluster.controllers.controller_writes import Create, Delete, RequeueAfter, Update, adopted, released
+from extender.cluster.controllers.observed_objects import Key, Observed, ObservedPod
 from extender.values.objects.label_selectors import Selector
 from extender.values.workloads.stateful_sets import REVISION_LABEL, claims_of, ordinal_of, pod_of, revision_name
 
-Ordinals = Mapping[int, SeenPod]
+Ordinals = Mapping[int, ObservedPod]
 
 
 @final
@@ -31,14 +31,14 @@ class StatefulSets(Controller):
         super().__init__(context)
         self._selecting = SelectorIndex()
 
-    def observe(self, old: Seen | None, new: Seen | None) -> None:
+    def observe(self, old: Observed | None, new: Observed | None) -> None:
         if new is not None and new.resource is STATEFUL_SETS:
             self._selecting.put(new.key, new.content())
             self.queue.add(new.key)
         elif new is None and old is not None and old.resource is STATEFUL_SETS:
             self._selecting.remove(old.key)
 
-    def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
+    def observe_pod(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
         for pod in (old, new):
             if pod is None:
                 continue
@@ -60,7 +60,7 @@ class StatefulSets(Controller):
         moves = list(islice(self._moves(seen, selector), BURST))
         if moves:
             yield from moves
-            yield LookAgain(0)
+            yield RequeueAfter(0)
             return
         owned = self.cluster.pods_of(seen.uid).pods.values()
         pods = {ordinal: pod for pod in owned if (ordinal := ordinal_of(pod.name, seen.name)) is not None}
@@ -72,7 +72,7 @@ class StatefulSets(Controller):
             # The pods that come of it have the set looked at again.
             yield from islice(self._advance(seen, content, pods, revision), BURST)
 
-    def _moves(self, seen: Seen, selector: Selector) -> Iterator[Update]:
+    def _moves(self, seen: Observed, selector: Selector) -> Iterator[Update]:
         for pod in self.cluster.pods_of(seen.uid).pods.values():
             if not selector.matches(pod.labels.of):
                 yield released(pod, seen.uid)
@@ -82,7 +82,7 @@ class StatefulSets(Controller):
             if selector.matches(labels.of):
                 yield from (adopted(pod, seen) for pod in pods.values() if ordinal_of(pod.name, seen.name) is not None)
 
-    def _advance(self, seen: Seen, content: Object, pods: Ordinals, revision: str) -> Steps:
+    def _advance(self, seen: Observed, content: Object, pods: Ordinals, revision: str) -> Steps:
         spec = content["spec"]
         first = (spec.get("ordinals") or {}).get("start", 0)
         wanted = range(first, first + spec.get("replicas", 1))
@@ -105,7 +105,7 @@ class StatefulSets(Controller):
                 return
         yield from _renewed(content, pods, wanted, revision)
 
-    def _claims(self, seen: Seen, content: Object, ordinal: int) -> Steps:
+    def _claims(self, seen: Observed, content: Object, ordinal: int) -> Steps:
         for claim in claims_of(content, ordinal):
             if self.cluster.get(PERSISTENT_VOLUME_CLAIMS, seen.namespace, claim["metadata"]["name"]) is None:
                 yield Create(PERSISTENT_VOLUME_CLAIMS, seen.namespace, claim)
@@ -144,7 +144,7 @@ class Counts:
 
     __slots__ = ("living", "ready", "revisions")
 
-    def __init__(self, pods: Iterable[SeenPod]) -> None:
+    def __init__(self, pods: Iterable[ObservedPod]) -> None:
         living = [pod for pod in pods if not pod.is_finished]
         staying = [pod for pod in living if not pod.deleted]
         self.living: Final = len(living)

@@ -21,7 +21,7 @@ from extender.cluster.api_resources import (
 )
 from extender.cluster.controllers.controller_loop import SETTLING, Controller, ControllerContext, Steps
 from extender.cluster.controllers.controller_writes import Create, Delete, Update
-from extender.cluster.controllers.seen_objects import Key, Seen
+from extender.cluster.controllers.observed_objects import Key, Observed
 from extender.values.workloads.volumes import (
     BIND_COMPLETED,
     NO_PROVISIONER,
@@ -104,7 +104,7 @@ class Volumes(Controller):
         self._unbound: dict[str, dict[Key, None]] = {}
         """The claims without a volume, by class."""
 
-    def observe(self, old: Seen | None, new: Seen | None) -> None:
+    def observe(self, old: Observed | None, new: Observed | None) -> None:
         seen = new or old
         if seen is None:
             return
@@ -124,7 +124,7 @@ class Volumes(Controller):
         elif seen.resource is STORAGE_CLASSES:
             self.queue.add_after((_CLASS, seen.name), SETTLING)
 
-    def _observe_volume(self, old: Seen | None, new: Seen | None) -> None:
+    def _observe_volume(self, old: Observed | None, new: Observed | None) -> None:
         if new is None:
             if old is not None:
                 self._free.remove(old.name)
@@ -155,7 +155,7 @@ class Volumes(Controller):
             if seen is not None and not seen.deleted:
                 yield from self._sync_volume(seen, seen.content())
 
-    def _sync_volume(self, seen: Seen, volume: Object) -> Steps:
+    def _sync_volume(self, seen: Observed, volume: Object) -> Steps:
         reference = volume["spec"].get("claimRef") or {}
         phase = "Available"
         if reference.get("uid"):
@@ -169,7 +169,7 @@ class Volumes(Controller):
                 return
         yield from _with_phase(seen, volume, phase)
 
-    def _sync_claim(self, seen: Seen, claim: Object) -> Steps:
+    def _sync_claim(self, seen: Observed, claim: Object) -> Steps:
         name = claim["spec"].get("volumeName")
         if name:
             yield from self._bind(seen, claim, name)
@@ -198,7 +198,7 @@ class Volumes(Controller):
                 if volume is not None and fits(volume, claim):
                     yield name
 
-    def _provision(self, seen: Seen, claim: Object, storage_class: Object, selected: str | None) -> Steps:
+    def _provision(self, seen: Observed, claim: Object, storage_class: Object, selected: str | None) -> Steps:
         provisioner = storage_class["provisioner"]
         if annotations_of(claim).get(STORAGE_PROVISIONER) != provisioner:
             annotations = {**annotations_of(claim), STORAGE_PROVISIONER: provisioner}
@@ -209,7 +209,7 @@ class Volumes(Controller):
         keys = next((each.get("topologyKeys") for each in drivers or () if each.get("name") == provisioner), None)
         yield Create(PERSISTENT_VOLUMES, "", provisioned(claim, storage_class, node, keys or ()))
 
-    def _bind(self, seen: Seen, claim: Object, name: str) -> Steps:
+    def _bind(self, seen: Observed, claim: Object, name: str) -> Steps:
         """The next step: the volume names the claim, the claim names the volume, the claim says that it is bound.
         Upstream: bind.
         """
@@ -233,7 +233,7 @@ class Volumes(Controller):
         return seen.content() if seen is not None else None
 
 
-def _with_phase(seen: Seen, content: Object, phase: str) -> Steps:
+def _with_phase(seen: Observed, content: Object, phase: str) -> Steps:
     status = content.get("status") or {}
     if status.get("phase") != phase:
         yield Update(seen, content | {"status": {**status, "phase": phase}}, "status")

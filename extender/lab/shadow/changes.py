@@ -18,7 +18,7 @@ KEPT: Final = 1000
 
 @final
 @dataclass(frozen=True, slots=True)
-class SeenChange:
+class ObservedChange:
     """A change of the cluster, and when it was seen."""
 
     at: float
@@ -135,7 +135,7 @@ class Preemptor:
 
 @final
 @dataclass(frozen=True, slots=True)
-class SeenEviction:
+class ObservedEviction:
     """A victim and the pod that it makes room for."""
 
     victim: Pod
@@ -154,7 +154,7 @@ class Evictions:
         self._by_node: dict[str, tuple[Preemptor, ...]] = {}
         self._unexplained: dict[str, Pod] = {}
 
-    def preempts(self, node: str, preemptor: Preemptor) -> Iterable[SeenEviction]:
+    def preempts(self, node: str, preemptor: Preemptor) -> Iterable[ObservedEviction]:
         """Takes note that a pod was nominated to a node; returns the evictions there that were seen before."""
         before = self._by_node.pop(node, ())
         self._by_node[node] = (preemptor, *before)[:PREEMPTORS_OF_NODE]
@@ -163,19 +163,19 @@ class Evictions:
         victims = self.unexplained(node)
         for victim in victims:
             del self._unexplained[victim.uid]
-        return [SeenEviction(victim, preemptor) for victim in victims]
+        return [ObservedEviction(victim, preemptor) for victim in victims]
 
     def unexplained(self, node: str) -> list[Pod]:
         """Returns the victims on a node for which no preemptor was seen yet."""
         return [victim for victim in self._unexplained.values() if victim.spec.node_name == node]
 
-    def evicted(self, victim: Pod) -> SeenEviction | None:
+    def evicted(self, victim: Pod) -> ObservedEviction | None:
         """Returns for whom a pod was evicted: the last preemptor there, unless an earlier one needs it; None if that is
         not known yet.
         """
         preemptors = self._by_node.get(victim.spec.node_name)
         if preemptors is not None:
-            return SeenEviction(victim, next((each for each in preemptors if each.needs(victim)), preemptors[0]))
+            return ObservedEviction(victim, next((each for each in preemptors if each.needs(victim)), preemptors[0]))
         self._unexplained[victim.uid] = victim
         if len(self._unexplained) > KEPT:
             del self._unexplained[next(iter(self._unexplained))]

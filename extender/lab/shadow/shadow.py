@@ -24,8 +24,8 @@ from extender.assembly.taps import Tap
 from extender.engine.cache.cluster import Cluster
 from extender.engine.evaluation.decided import Decided
 from extender.lab.agreement import Agreement, Difference, ShadowCosts
-from extender.lab.shadow.beside import UNSCHEDULABLE, Beside, Cause, Compared, main_reason
-from extender.lab.shadow.changes import Evictions, Preemptor, SeenChange, SeenEviction, decision_in, evicted_in
+from extender.lab.shadow.changes import Evictions, ObservedChange, ObservedEviction, Preemptor, decision_in, evicted_in
+from extender.lab.shadow.comparison import UNSCHEDULABLE, Cause, Compared, DecisionComparer, main_reason
 from extender.lab.shadow.states import BeforeBinding, Key, in_another_order
 from extender.lab.shadow.tally import AgreementTally, shape_of
 from extender.values import limits
@@ -78,10 +78,10 @@ class Shadow:
         self._now = now
         self._since = now()
         self._cluster = Cluster()
-        self._beside = Beside(configuration, self._cluster)
+        self._comparer = DecisionComparer(configuration, self._cluster)
         self._has_groups = configuration.feature_gates.enabled("GenericWorkload")
-        self._waiting: deque[SeenChange] = deque()
-        self._taken_in: deque[SeenChange] = deque(maxlen=LOOKS)
+        self._waiting: deque[ObservedChange] = deque()
+        self._taken_in: deque[ObservedChange] = deque(maxlen=LOOKS)
         self._has_more = asyncio.Event()
         self._has_none = asyncio.Event()
         self._is_behind = False
@@ -99,7 +99,7 @@ class Shadow:
 
     def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         """Takes note of a change of the cluster."""
-        self._waiting.append(SeenChange(asyncio.get_running_loop().time(), old, new))
+        self._waiting.append(ObservedChange(asyncio.get_running_loop().time(), old, new))
         self._has_more.set()
 
     async def caught_up(self) -> None:
@@ -124,7 +124,7 @@ class Shadow:
             self._take_in()
             await asyncio.sleep(0)  # the first sync brings very many changes
 
-    async def _look_at(self, change: SeenChange) -> None:
+    async def _look_at(self, change: ObservedChange) -> None:
         if len(self._waiting) > limits.SHADOW_CHANGES:
             self._is_behind = True
         theirs = decision_in(change.old, change.new)
@@ -137,7 +137,7 @@ class Shadow:
             return
         if self._is_behind and len(self._waiting) > 1:
             self.tally.not_decided["the shadow was behind"] += 1
-        elif pod.scheduler_name not in self._beside.frameworks:
+        elif pod.scheduler_name not in self._comparer.frameworks:
             self.tally.not_decided["pods of other schedulers"] += 1
         elif self._has_groups and pod.spec.scheduling_group is not None:
             self.tally.not_decided["members of pod groups"] += 1
@@ -153,7 +153,7 @@ class Shadow:
         if theirs.node:
             self._before_binding.forget(pod)
 
-    def _is_known_choice(self, change: SeenChange, pod: Pod, node: str) -> bool:
+    def _is_known_choice(self, change: ObservedChange, pod: Pod, node: str) -> bool:
         """Whether this binding was decided when its node was written as the nominated one. Takes note of a node that is
         only written so.
         """
@@ -174,7 +174,7 @@ class Shadow:
 
     # Decisions.
 
-    async def _decide(self, change: SeenChange, pod: Pod, theirs: Decided, unbound: Container[Key]) -> None:
+    async def _decide(self, change: ObservedChange, pod: Pod, theirs: Decided, unbound: Container[Key]) -> None:
         found = await self._compared(pod, theirs, explains=True)
         shape, reason = shape_of(pod), main_reason(theirs.message)
         if found.verdict == "not-decided":
@@ -207,14 +207,14 @@ class Shadow:
 
     async def _compared(self, pod: Pod, theirs: Decided, *, explains: bool) -> Compared:
         began = thread_time()
-        found = await self._beside.compare(pod, theirs, explains=explains)
+        found = await self._comparer.compare(pod, theirs, explains=explains)
         self._effort.seconds += thread_time() - began
         self._effort.decisions += explains
         await asyncio.sleep(0)
         return found
 
     async def _would_go(
-        self, change: SeenChange, pod: Pod, theirs: Decided, unbound: Container[Key], found: Compared
+        self, change: ObservedChange, pod: Pod, theirs: Decided, unbound: Container[Key], found: Compared
     ) -> tuple[Pod, ...]:
         """Returns our victims on their node, in the state that explains the evictions seen there, if there is one."""
         seen = self._evictions.unexplained(theirs.nominated)
@@ -228,7 +228,12 @@ class Shadow:
         return (other or found).victims_there
 
     async def _in_another_order(
-        self, change: SeenChange, pod: Pod, theirs: Decided, unbound: Container[Key], holds: Callable[[Compared], bool]
+        self,
+        change: ObservedChange,
+        pod: Pod,
+        theirs: Decided,
+        unbound: Container[Key],
+        holds: Callable[[Compared], bool],
     ) -> Compared | None:
         """Returns the comparison in the first state for which the condition holds, of those that the scheduler may have
         seen.
@@ -244,20 +249,20 @@ class Shadow:
         later = [each for each in self._near(change) if each.is_placement][:LOOKS]
         return await in_another_order(self._cluster, earlier, later, compares)
 
-    def _near(self, change: SeenChange) -> list[SeenChange]:
+    def _near(self, change: ObservedChange) -> list[ObservedChange]:
         """Returns what happens at about the time of a change that is looked at, after it."""
         return [each for each in islice(self._waiting, 1, 1 + PEEKED) if each.at - change.at <= SETTLING]
 
     # Victims.
 
-    def _see_eviction(self, change: SeenChange) -> None:
+    def _see_eviction(self, change: ObservedChange) -> None:
         victim = evicted_in(change.old, change.new)
         if victim is not None and not self._is_behind:
             found = self._evictions.evicted(victim)
             if found is not None:
                 self._judge(found)
 
-    def _judge(self, eviction: SeenEviction) -> None:
+    def _judge(self, eviction: ObservedEviction) -> None:
         victim, preemptor = eviction.victim, eviction.preemptor
         if preemptor.needs(victim):
             self.tally.victim(None)

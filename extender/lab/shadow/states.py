@@ -10,7 +10,7 @@ from itertools import product
 from typing import Final, TypeVar, final
 
 from extender.engine.cache.cluster import Cluster
-from extender.lab.shadow.changes import SeenChange
+from extender.lab.shadow.changes import ObservedChange
 from extender.values.objects.claims import SELECTED_NODE_ANNOTATION, WAIT_FOR_FIRST_CONSUMER, claim_class, claim_name
 from extender.values.objects.devices import ResourceClaim
 from extender.values.objects.meta import HasMetadata
@@ -35,7 +35,7 @@ class BeforeBinding:
         self._cluster = cluster
         self._before: dict[Key, HasMetadata | None] = {}
 
-    def see(self, change: SeenChange) -> None:
+    def see(self, change: ObservedChange) -> None:
         """Takes note of a change that is about to be taken in."""
         if change.new is None:
             self._before.pop(change.key, None)
@@ -116,8 +116,8 @@ def _has_choice(claim: PersistentVolumeClaim) -> bool:
 
 async def in_another_order(
     cluster: Cluster,
-    earlier: Sequence[SeenChange],
-    later: Sequence[SeenChange],
+    earlier: Sequence[ObservedChange],
+    later: Sequence[ObservedChange],
     looks: Callable[[], Awaitable[Found | None]],
 ) -> Found | None:
     """Returns what `looks` finds in the first state in which it finds something, of those that the scheduler may have
@@ -145,11 +145,11 @@ async def in_another_order(
     return None
 
 
-def _by_others(earlier: Sequence[SeenChange]) -> list[SeenChange]:
+def _by_others(earlier: Sequence[ObservedChange]) -> list[ObservedChange]:
     """Returns the changes that the scheduler did not make itself, the last one first. What was changed again cannot be
     taken back alone.
     """
-    found: list[SeenChange] = []
+    found: list[ObservedChange] = []
     kept: set[tuple[str, str, str]] = set()
     for change in earlier:
         if change.is_placement or change.key in kept:
@@ -160,7 +160,7 @@ def _by_others(earlier: Sequence[SeenChange]) -> list[SeenChange]:
 
 
 @contextmanager
-def _instead(cluster: Cluster, undone: Sequence[SeenChange], done: Sequence[SeenChange]) -> Iterator[None]:
+def _instead(cluster: Cluster, undone: Sequence[ObservedChange], done: Sequence[ObservedChange]) -> Iterator[None]:
     """Takes changes back, and others in, until the end of the block."""
     for change in undone:
         cluster.changed(change.new, change.old)

@@ -2,9 +2,8 @@
 
 import msgspec
 
-from api.ui.changes import NodeChange, before_and_after
-from api.ui.preemption_view import change_by_answer, change_by_record, preemption_view
-from api.ui.priorities import Priorities
+from api.ui.changes import NodeChange, before_and_after, change_by_answer, change_by_record, preemption_view
+from api.ui.resources import Priorities
 from api.ui.what_if_view import changed_nodes, moves, node_changes
 from extender.answers.cluster_map import PodOnNode
 from extender.answers.records.values import Victim

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from api.ui.node_drawing import node_drawing, pod_tip, strips
-from api.ui.priorities import Priorities
+from api.ui.resources import Priorities
 from tests.api.ui.samples import HIDDEN, node, standing
 
 WIDTH, HEIGHT = 100.0, 80.0

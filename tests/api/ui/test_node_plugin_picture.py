@@ -1,6 +1,6 @@
 """Nodes that every plugin answers alike are one row."""
 
-from api.ui.node_plugin_picture import MAX_NAMES, MAX_ROWS, picture, refused_first
+from api.ui.answer_drawings import MAX_NAMES, MAX_ROWS, picture, refused_first
 from extender.answers.types import NodePicture, PluginVerdict
 from tests.api.ui.samples import EXPLANATION
 

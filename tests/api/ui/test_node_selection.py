@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from api.ui.node_selection import MOST_GROUPS, NodeSelection, chosen, group_keys, groups_of
+from api.ui.node_table import MOST_GROUPS, NodeSelection, chosen, group_keys, groups_of
 from extender.answers.cluster_map import NodeOnMap
 from tests.api.ui.samples import node, standing
 

@@ -10,8 +10,8 @@ import pytest
 
 from api.ui import pages
 from api.ui.frame import Frame, frame
-from api.ui.history_filter import HistoryFilter
-from api.ui.node_selection import NodeSelection
+from api.ui.node_table import NodeSelection
+from api.ui.timeline import HistoryFilter
 from api.ui.what_if_view import changed_nodes
 from extender.answers.cluster_map import ClusterMap, NodeOnMap, cluster_map, node_on_map
 from extender.answers.past import AttemptsAlike, Count, Past

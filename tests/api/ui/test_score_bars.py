@@ -2,7 +2,7 @@
 
 import re
 
-from api.ui.score_bars import score_bars
+from api.ui.answer_drawings import score_bars
 from extender.answers.types import NodeScore
 from tests.api.ui.samples import plugin_score
 

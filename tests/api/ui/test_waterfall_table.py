@@ -2,7 +2,7 @@
 
 import re
 
-from api.ui.waterfall_table import waterfall_table
+from api.ui.answer_drawings import waterfall_table
 from extender.answers.types import WaterfallStep
 from tests.api.ui.samples import EXPLANATION
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.ui.priorities import STEPS, Priorities
+from api.ui.resources import STEPS, Priorities
 from api.ui.wording import (
     HIDDEN as SOMEBODY,
     ago,

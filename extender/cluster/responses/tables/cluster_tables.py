@@ -160,14 +160,14 @@ LAYOUTS: Final = {
     "ResourceClaimTemplate": Layout((NAME, AGE), _only_age),
     "Event": Layout(
         (
-            Column("Last Seen", "When it happened last."),
+            Column("Last Observed", "When it happened last."),
             Column("Type", "Normal or Warning."),
             Column("Reason", "In one word, what happened."),
             Column("Object", "What it happened to."),
             wide("Subobject", "Which part of the object it happened to."),
             wide("Source", "Who says so."),
             Column("Message", "What happened."),
-            wide("First Seen", "When it happened first."),
+            wide("First Observed", "When it happened first."),
             wide("Count", "How often it happened."),
             wide("Name", "The name of the event.", format="name"),
         ),

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from extender.answers.records.file import RecordsFile, RecordsFileError, kept_in
+from extender.answers.records.record_store import Limits
 from extender.answers.records.records import Records
-from extender.answers.records.shelf import Limits
 from extender.answers.records.values import AttemptRecord, CandidateRecord, PodName, PreemptionRecord, Victim
 from extender.engine.queue import QueuedPodInfo
 from extender.engine.reporter import VerbCall
 from extender.testing import make_node, make_pod, virtual_time
 from tests.extender.answers.records.memory_scheduler import NOON, Scheduling
-from tests.extender.answers.records.test_shelf import attempt, preemption
+from tests.extender.answers.records.test_record_store import attempt, preemption
 
 
 async def a_preemption(records: Records, victim: str = "low") -> None:

@@ -8,8 +8,8 @@ from typing import NoReturn
 import pytest
 
 from extender.answers.records.arrays import KeptAttempt
+from extender.answers.records.record_store import Limits
 from extender.answers.records.records import Records
-from extender.answers.records.shelf import Limits
 from extender.engine import framework as fwk
 from extender.engine.queue import QueuedPodInfo
 from extender.engine.reporter import Reporter

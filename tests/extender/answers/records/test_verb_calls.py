@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from extender.answers import history
+from extender.answers.records.record_store import Limits
 from extender.answers.records.records import BEST_OF_ASKED, MAX_MESSAGE, MAX_NAME, Records
-from extender.answers.records.shelf import Limits
 from extender.answers.types import NodeScore
 from extender.engine.framework import status as fwk_status
 from extender.engine.queue import QueuedPodInfo

@@ -515,7 +515,7 @@ def test_another_configuration_decides_instead() -> None:
     assert places(ask(about, written("api"), configuration=configuration)) == {"api": "busy"}
 
 
-# Loops, and the end of all steps.
+# ControllerLoops, and the end of all steps.
 
 
 class EvictsAnybody(fwk.PostFilterPlugin):

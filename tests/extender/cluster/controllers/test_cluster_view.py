@@ -10,7 +10,7 @@ import pytest
 
 from extender.cluster.api_resources import DEPLOYMENTS, NODES, POD_DISRUPTION_BUDGETS, PODS, REPLICA_SETS, Object
 from extender.cluster.controllers.cluster_view import ClusterView
-from extender.cluster.controllers.seen_objects import SeenPod
+from extender.cluster.controllers.observed_objects import ObservedPod
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.statuses import ApiStatus
 from tests.extender.cluster.controllers.running_cluster import (
@@ -93,7 +93,7 @@ def test_pods_with_equal_labels_share_them() -> None:
 
     first, second = cluster.pods.values()
 
-    assert isinstance(first, SeenPod)
+    assert isinstance(first, ObservedPod)
     assert first.labels is second.labels
 
 

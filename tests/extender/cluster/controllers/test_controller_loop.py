@@ -8,9 +8,9 @@ import pytest
 
 from extender.cluster.api_resources import DEPLOYMENTS, NAMESPACES, NODES, PODS, REPLICA_SETS, Object
 from extender.cluster.controllers.cluster_view import ClusterView
-from extender.cluster.controllers.controller_loop import Controller, ControllerContext, Loops, Steps
+from extender.cluster.controllers.controller_loop import Controller, ControllerContext, ControllerLoops, Steps
 from extender.cluster.controllers.controller_writes import Create
-from extender.cluster.controllers.seen_objects import Key, Seen, SeenPod
+from extender.cluster.controllers.observed_objects import Key, Observed, ObservedPod
 from extender.cluster.registry.object_registry import ObjectRegistry
 from tests.extender.cluster.controllers.running_cluster import (
     add_deployment,
@@ -35,13 +35,13 @@ class Labeller(Controller):
 
     name = "labeller"
 
-    def observe(self, old: Seen | None, new: Seen | None) -> None:
+    def observe(self, old: Observed | None, new: Observed | None) -> None:
         if new is not None and new.name == "senseless":
             raise KeyError("spec")
         if new is not None and new.resource is NAMESPACES:
             self.queue.add(new.key)
 
-    def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
+    def observe_pod(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
         pass
 
     def reconcile(self, key: Key) -> Steps:
@@ -51,9 +51,9 @@ class Labeller(Controller):
             yield Create(NODES, "", {"metadata": {"name": key[1]}})
 
 
-def labelling(registry: ObjectRegistry) -> Loops:
+def labelling(registry: ObjectRegistry) -> ControllerLoops:
     cluster = ClusterView()
-    return Loops(registry, cluster, [Labeller(ControllerContext(cluster, now, Random(1)))])
+    return ControllerLoops(registry, cluster, [Labeller(ControllerContext(cluster, now, Random(1)))])
 
 
 @story

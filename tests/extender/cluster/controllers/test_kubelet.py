@@ -3,7 +3,7 @@
 import pytest
 
 from extender.cluster.api_resources import NODES, PODS, Object
-from extender.cluster.controllers.seen_objects import RUNS_FOR
+from extender.cluster.controllers.observed_objects import RUNS_FOR
 from extender.cluster.statuses import ApiStatus
 from tests.extender.cluster.controllers.running_cluster import (
     add_node,

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import orjson
 import pytest
 
+from extender.cluster.controllers.observed_objects import ObservedPod, Reader
 from extender.cluster.controllers.replica_set_controller import pods_to_delete
-from extender.cluster.controllers.seen_objects import Reader, SeenPod
 from extender.values.workloads.availability import DELETION_COST
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -22,7 +22,7 @@ def pod(
     created: str = AN_HOUR_AGO,
     cost: str = "0",
     restarts: int = 0,
-) -> SeenPod:
+) -> ObservedPod:
     conditions = [{"type": "Ready", "status": "True", "lastTransitionTime": ready}] if ready else []
     metadata = {
         "name": name,
@@ -48,7 +48,7 @@ def pod(
         pytest.param(pod("x", created=A_MINUTE_AGO), pod("y"), id="one that is newer"),
     ],
 )
-def test_the_pod_that_is_missed_least_goes_first(first: SeenPod, other: SeenPod) -> None:
+def test_the_pod_that_is_missed_least_goes_first(first: ObservedPod, other: ObservedPod) -> None:
     for pods in ([first, other], [other, first]):
         assert [each.name for each in pods_to_delete(pods, {"a": 2}, 1, NOW)] == ["x"]
 

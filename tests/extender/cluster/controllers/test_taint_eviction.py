@@ -4,7 +4,7 @@ import pytest
 
 from extender.cluster.api_resources import NODES, PODS, Object
 from extender.cluster.controllers.node_lifecycle_controller import PatientToleration, patience
-from extender.cluster.controllers.seen_objects import NodeTaint
+from extender.cluster.controllers.observed_objects import NodeTaint
 from extender.cluster.registry.object_registry import ObjectRegistry
 from tests.extender.cluster.controllers.running_cluster import (
     add_node,

@@ -314,14 +314,14 @@ def printed(resource, obj, **more):
                 "count": 3,
             },
             {
-                "Last Seen": "60s",
+                "Last Observed": "60s",
                 "Type": "Warning",
                 "Reason": "FailedScheduling",
                 "Object": "pod/p",
                 "Subobject": "spec.containers{c}",
                 "Source": "s",
                 "Message": "no room",
-                "First Seen": "60m",
+                "First Observed": "60m",
                 "Count": 3,
                 "Name": "x",
             },
@@ -339,14 +339,14 @@ def printed(resource, obj, **more):
                 "eventTime": "2026-11-20T11:59:00.000000Z",
             },
             {
-                "Last Seen": "60s",
+                "Last Observed": "60s",
                 "Type": "Normal",
                 "Reason": "Scheduled",
                 "Object": "pod",
                 "Subobject": "",
                 "Source": "s, s-1",
                 "Message": "there",
-                "First Seen": "60s",
+                "First Observed": "60s",
                 "Count": 1,
                 "Name": "x",
             },
@@ -397,7 +397,7 @@ def test_an_event_that_goes_on_tells_when_it_was_seen_last():
 
     cells = printed(api_resources.NEW_EVENTS, series)
 
-    assert (cells["Last Seen"], cells["First Seen"], cells["Count"]) == ("10s", "60m", 4)
+    assert (cells["Last Observed"], cells["First Observed"], cells["Count"]) == ("10s", "60m", 4)
 
 
 def test_a_subresource_may_be_of_another_kind():

@@ -61,7 +61,7 @@ def test_preempted_waiting_pod_ends_with_an_error() -> None:
 )
 def test_the_first_whose_time_is_up_refuses_the_pod_in_gos_words(seconds: float, said: str) -> None:
     async def main() -> tuple[fwk.Status, float]:
-        waiting = HeldPod(POD, {"Patient": 10_000.0, "Hasty": seconds})
+        waiting = HeldPod(POD, {"ExaminedService": 10_000.0, "Hasty": seconds})
         return await waiting.wait(), asyncio.get_running_loop().time()
 
     status, time = run(main())
@@ -81,10 +81,10 @@ def test_timeout_of_a_waiting_pod_runs_before_it_is_awaited() -> None:
 
 def test_the_time_of_a_plugin_that_has_let_go_does_not_run() -> None:
     async def main() -> fwk.Status:
-        waiting = HeldPod(POD, {"Hasty": 2.0, "Patient": 10.0})
+        waiting = HeldPod(POD, {"Hasty": 2.0, "ExaminedService": 10.0})
         waiting.allow("Hasty")
         await asyncio.sleep(5)
-        waiting.allow("Patient")
+        waiting.allow("ExaminedService")
         return await waiting.wait()
 
     assert run(main()).is_success

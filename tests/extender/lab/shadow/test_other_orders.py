@@ -6,7 +6,7 @@ import random
 import pytest
 
 from extender.engine.cache.cluster import Cluster
-from extender.lab.shadow.changes import SeenChange
+from extender.lab.shadow.changes import ObservedChange
 from extender.lab.shadow.states import STATES, in_another_order
 from extender.testing import make_node, make_pod
 from extender.values.objects.decoding import replaced
@@ -14,10 +14,10 @@ from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
 
 
-def changes(chance: random.Random, count: int) -> list[SeenChange]:
+def changes(chance: random.Random, count: int) -> list[ObservedChange]:
     """What may happen to a few pods and nodes, each change of an object after the one before."""
     known: dict[str, HasMetadata] = {}
-    found: list[SeenChange] = []
+    found: list[ObservedChange] = []
     while len(found) < count:
         name = f"{chance.choice('pn')}{chance.randrange(4)}"
         old = known.pop(name, None)
@@ -25,7 +25,7 @@ def changes(chance: random.Random, count: int) -> list[SeenChange]:
         if new is not None:
             known[name] = new
         if old is not None or new is not None:
-            found.append(SeenChange(len(found) / 100, old, new))
+            found.append(ObservedChange(len(found) / 100, old, new))
     return found
 
 

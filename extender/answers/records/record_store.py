@@ -1,4 +1,4 @@
-"""Shelf: all that is kept of attempts and preemptions, within `Limits`, which say what is dropped first."""
+"""RecordStore: all that is kept of attempts and preemptions, within `Limits`, which say what is dropped first."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
@@ -30,7 +30,7 @@ class Limits:
 
 
 @final
-class Ration:
+class Quota:
     """A number of permits each second. State: how many are left of this second."""
 
     __slots__ = ("_a_second", "_left", "_now", "_second")
@@ -52,7 +52,7 @@ class Ration:
 
 
 @final
-class Shelf:
+class RecordStore:
     """Attempts, details and preemptions by the id of the attempt; ids rise with time. State: all of them."""
 
     def __init__(self, limits: Limits) -> None:

@@ -1,5 +1,5 @@
-"""Beside: decides a pod in the state that another scheduler saw, compares both decisions, and says which plugin makes
-the difference.
+"""DecisionComparer: decides a pod in the state that another scheduler saw, compares both decisions, and says which
+plugin makes the difference.
 """
 
 from collections.abc import Mapping
@@ -71,7 +71,7 @@ class _Outcome:
 
 
 @final
-class Beside:
+class DecisionComparer:
     """Decides with frameworks that only answer. State: the frameworks, and what they remember of the cluster."""
 
     def __init__(self, configuration: Configuration, cluster: Cluster) -> None:

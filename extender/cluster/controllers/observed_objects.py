@@ -34,7 +34,7 @@ class Labels:
         self.of: Final = of
 
 
-class SeenOwner(ApiObject, frozen=True):
+class ObservedOwner(ApiObject, frozen=True):
     """metav1.OwnerReference."""
 
     api_version: str = ""
@@ -45,7 +45,7 @@ class SeenOwner(ApiObject, frozen=True):
     block_owner_deletion: bool | None = None
 
 
-class Seen(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+class Observed(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """An object of any kind as it was when it last changed.
 
     Attributes:
@@ -57,7 +57,7 @@ class Seen(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     name: str
     uid: str
     labels: Labels
-    owners: tuple[SeenOwner, ...]
+    owners: tuple[ObservedOwner, ...]
     finalizers: tuple[str, ...]
     created: str
     deleted: str
@@ -68,7 +68,7 @@ class Seen(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         return self.namespace, self.name
 
     @property
-    def controller(self) -> SeenOwner | None:
+    def controller(self) -> ObservedOwner | None:
         """Returns the owner that controls the object. Upstream: apimachinery/pkg/apis/meta/v1/controller_ref.go,
         GetControllerOf.
         """
@@ -80,7 +80,7 @@ class Seen(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 @final
-class SeenPod(Seen, frozen=True, gc=False, kw_only=True):
+class ObservedPod(Observed, frozen=True, gc=False, kw_only=True):
     """A pod.
 
     Attributes:
@@ -124,7 +124,7 @@ class NodeTaint(ApiObject, frozen=True):
 
 
 @final
-class SeenNode(Seen, frozen=True, gc=False, kw_only=True):
+class ObservedNode(Observed, frozen=True, gc=False, kw_only=True):
     """A node.
 
     Attributes:
@@ -146,7 +146,7 @@ class Reader:
         self._labels: WeakValueDictionary[frozenset[tuple[str, str]], Labels] = WeakValueDictionary()
         self._no_labels = Labels({})
 
-    def read(self, resource: Resource, raw: bytes) -> Seen:
+    def read(self, resource: Resource, raw: bytes) -> Observed:
         """Returns the object that the bytes hold.
 
         Raises:
@@ -157,9 +157,9 @@ class Reader:
         if resource is NODES:
             return self._node(raw)
         meta = decoding.decode(_Any, raw).metadata
-        return Seen(**self._of_meta(resource, meta, raw))
+        return Observed(**self._of_meta(resource, meta, raw))
 
-    def pod(self, raw: bytes) -> SeenPod:
+    def pod(self, raw: bytes) -> ObservedPod:
         """Returns the pod that the bytes hold.
 
         Raises:
@@ -175,7 +175,7 @@ class Reader:
             claims = tuple(dict.fromkeys(name for name in names if name))
         if status.extended_resource_claim_status is not None:
             claims = (*claims, status.extended_resource_claim_status.resource_claim_name)
-        return SeenPod(
+        return ObservedPod(
             **self._of_meta(PODS, pod.metadata, raw),
             node=spec.node_name,
             phase=status.phase,
@@ -189,9 +189,9 @@ class Reader:
             group=spec.scheduling_group.pod_group_name if spec.scheduling_group is not None else "",
         )
 
-    def _node(self, raw: bytes) -> SeenNode:
+    def _node(self, raw: bytes) -> ObservedNode:
         node = decoding.decode(_Node, raw)
-        return SeenNode(
+        return ObservedNode(
             **self._of_meta(NODES, node.metadata, raw),
             unschedulable=node.spec.unschedulable,
             taints=tuple(node.spec.taints),
@@ -228,7 +228,7 @@ class _Meta(ApiObject, frozen=True):
     uid: str = ""
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
-    owner_references: list[SeenOwner] = []  # noqa: RUF012 - msgspec copies empty defaults
+    owner_references: list[ObservedOwner] = []  # noqa: RUF012 - msgspec copies empty defaults
     finalizers: list[str] = []  # noqa: RUF012
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None

@@ -55,7 +55,7 @@ class Reply:
 
 
 @final
-class Patient:
+class ExaminedService:
     """One extender, called as kube-scheduler would. State: its connections, what it answered so far, and since when it
     is examined.
     """

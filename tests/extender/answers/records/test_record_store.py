@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings, strategies as st
 
 from extender.answers.records.arrays import Details, KeptScores, KeptVerdicts, NodeNames, packed
-from extender.answers.records.shelf import Limits, Shelf
+from extender.answers.records.record_store import Limits, RecordStore
 from extender.answers.records.values import (
     AttemptRecord,
     CandidateRecord,
@@ -33,8 +33,8 @@ def preemption(number: int, *victims: str, by: str = "high") -> PreemptionRecord
     )
 
 
-def names(shelf: Shelf, count: int) -> NodeNames:
-    return shelf.naming.of({f"node-{number}": number for number in range(count)})
+def names(store: RecordStore, count: int) -> NodeNames:
+    return store.naming.of({f"node-{number}": number for number in range(count)})
 
 
 def scores(num_nodes: int) -> Details:
@@ -47,64 +47,64 @@ def verdicts(nodes: NodeNames) -> Details:
     return Details(KeptVerdicts(nodes, len(nodes.names), None, (("Fit", nothing),), (("no room", nothing),), nothing))
 
 
-def kept(shelf: Shelf, pod: str | None = None) -> list[int]:
-    return [each.record.id for each in shelf.attempts(pod, None, None)]
+def kept(store: RecordStore, pod: str | None = None) -> list[int]:
+    return [each.record.id for each in store.attempts(pod, None, None)]
 
 
 def test_the_oldest_attempt_goes_when_there_are_too_many() -> None:
-    shelf = Shelf(LIMITS)
-    shelf.put(attempt(number) for number in range(1, 9))
+    store = RecordStore(LIMITS)
+    store.put(attempt(number) for number in range(1, 9))
 
-    assert kept(shelf) == [8, 7, 6, 5, 4, 3]
-    assert shelf.oldest == 3
+    assert kept(store) == [8, 7, 6, 5, 4, 3]
+    assert store.oldest == 3
 
 
 def test_attempts_of_one_pod_displace_only_its_own() -> None:
-    shelf = Shelf(LIMITS)
-    shelf.put(attempt(number, "quiet") for number in (1, 2))
-    shelf.put(attempt(number, "hot") for number in range(3, 50))
+    store = RecordStore(LIMITS)
+    store.put(attempt(number, "quiet") for number in (1, 2))
+    store.put(attempt(number, "hot") for number in range(3, 50))
 
-    assert kept(shelf, "default/quiet") == [2, 1]
-    assert kept(shelf, "default/hot") == [49, 48]
+    assert kept(store, "default/quiet") == [2, 1]
+    assert kept(store, "default/hot") == [49, 48]
 
 
 def test_details_go_before_the_attempt() -> None:
-    shelf = Shelf(LIMITS)
+    store = RecordStore(LIMITS)
     for number in range(1, 5):
-        shelf.put_details(number, scores(100))
-        shelf.put([attempt(number)])
+        store.put_details(number, scores(100))
+        store.put([attempt(number)])
 
-    assert [(each.record.id, each.details is not None) for each in shelf.attempts(None, None, None)] == [
+    assert [(each.record.id, each.details is not None) for each in store.attempts(None, None, None)] == [
         (4, True), (3, False), (2, False), (1, False),
     ]  # fmt: skip
 
 
 def test_shared_names_count_once_while_any_details_use_them() -> None:
-    shelf = Shelf(Limits())
-    nodes = names(shelf, 100)
-    empty = shelf.size
-    shelf.put_details(1, verdicts(nodes))
-    with_one = shelf.size
-    shelf.put_details(2, verdicts(nodes))
+    store = RecordStore(Limits())
+    nodes = names(store, 100)
+    empty = store.size
+    store.put_details(1, verdicts(nodes))
+    with_one = store.size
+    store.put_details(2, verdicts(nodes))
 
     assert empty == 0
-    assert with_one - nodes.size == shelf.size - with_one == verdicts(nodes).size
-    shelf.put_details(1, Details())
-    shelf.put_details(2, Details())
-    assert shelf.size == 2 * Details().size
+    assert with_one - nodes.size == store.size - with_one == verdicts(nodes).size
+    store.put_details(1, Details())
+    store.put_details(2, Details())
+    assert store.size == 2 * Details().size
 
 
 def test_the_last_preemption_for_a_pod() -> None:
-    shelf = Shelf(LIMITS)
-    shelf.put_preemption(preemption(1, "a", by="high"))
-    shelf.put_preemption(preemption(2, "b", by="high"))
+    store = RecordStore(LIMITS)
+    store.put_preemption(preemption(1, "a", by="high"))
+    store.put_preemption(preemption(2, "b", by="high"))
 
-    found = shelf.last_preemption_for("high")
+    found = store.last_preemption_for("high")
     assert found is not None
     assert found.id == 2
     for number in range(3, 6):
-        shelf.put_preemption(preemption(number, "c", by="other"))
-    assert shelf.last_preemption_for("high") is None
+        store.put_preemption(preemption(number, "c", by="other"))
+    assert store.last_preemption_for("high") is None
 
 
 steps = st.one_of(
@@ -122,34 +122,34 @@ def test_any_sequence_of_records_stays_within_the_limits(taken: list[tuple[str, 
     """
     And is measured rightly: what is counted is what there is.
     """
-    shelf, number, indexes = Shelf(LIMITS), 1, dict[int, dict[str, int]]()
+    store, number, indexes = RecordStore(LIMITS), 1, dict[int, dict[str, int]]()
     for what, which, size in taken:
         match what:
             case "attempt":
-                shelf.put([attempt(number, f"pod-{which}", "x" * size)])
+                store.put([attempt(number, f"pod-{which}", "x" * size)])
                 number += 1
             case "scores" | "verdicts":
-                nodes = shelf.naming.of(indexes.setdefault(size, {f"n{place}": place for place in range(size)}))
-                shelf.put_details(number, scores(len(nodes.names)) if what == "scores" else verdicts(nodes))
+                nodes = store.naming.of(indexes.setdefault(size, {f"n{place}": place for place in range(size)}))
+                store.put_details(number, scores(len(nodes.names)) if what == "scores" else verdicts(nodes))
             case "preemption":
-                shelf.put_preemption(
+                store.put_preemption(
                     preemption(number - which, *(f"victim-{each}" for each in range(size)), by=f"pod-{which}")
                 )
             case "change":
-                known = list(shelf.attempts(None, None, None))
+                known = list(store.attempts(None, None, None))
                 if known:
                     made = known[which % len(known)].record
-                    shelf.change(attempt(made.id, made.pod.name, "y" * size))
-        _check(shelf)
+                    store.change(attempt(made.id, made.pod.name, "y" * size))
+        _check(store)
 
 
-def _check(shelf: Shelf) -> None:
-    attempts, preemptions = list(shelf.attempts(None, None, None)), list(shelf.preemptions(None, None))
+def _check(store: RecordStore) -> None:
+    attempts, preemptions = list(store.attempts(None, None, None)), list(store.preemptions(None, None))
     assert len(attempts) <= LIMITS.attempts
     assert len(preemptions) <= LIMITS.preemptions
-    assert shelf.size <= LIMITS.size
-    assert shelf.size >= sum(size_of_attempt(each.record) for each in attempts) + sum(
+    assert store.size <= LIMITS.size
+    assert store.size >= sum(size_of_attempt(each.record) for each in attempts) + sum(
         map(size_of_preemption, preemptions)
     )
     for each in {each.record.pod.key for each in attempts}:
-        assert len(kept(shelf, each)) <= LIMITS.attempts_of_a_pod
+        assert len(kept(store, each)) <= LIMITS.attempts_of_a_pod

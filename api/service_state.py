@@ -1,16 +1,19 @@
 """What the routes share: the service behind them, and how requests are decoded and answered."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar, final
 
+from prometheus_client.exposition import generate_latest
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector, CollectorRegistry
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from api.callers.access import Access, OpenAccess
 from api.callers.http_refusals import unreadable_refused
-from api.health_record import HealthRecord
 from api.kubernetes import KubernetesApp
 from api.verb_metrics import VerbMetrics
 from api.worker import QuestionWorker
@@ -19,13 +22,52 @@ from extender.lab.shadow import Shadow
 from extender.values.metrics.tracing import Tracer
 from extender.values.protocol.node_lists import DecodedNodes
 
+
+@final
+class HealthRecord(Collector):
+    """Keeps the last outcome of each check, and counts all outcomes."""
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[str, str], bool] = {}
+        self._said: Counter[tuple[str, str, str]] = Counter()
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(self)
+
+    def note(self, check: str, path: str, *, is_well: bool) -> None:
+        """Records the outcome of a check.
+
+        Arguments:
+            path: healthz, livez or readyz.
+        """
+        self._last[check, path] = is_well
+        self._said[check, "success" if is_well else "error", path] += 1
+
+    def text(self) -> bytes:
+        """Returns the metrics in Prometheus' text format."""
+        return generate_latest(self._registry)
+
+    def collect(self) -> Iterator[Metric]:
+        last = GaugeMetricFamily(
+            "kubernetes_healthcheck", "1 if the check was well when it was run last, else 0.", labels=("name", "type")
+        )
+        for labels, is_well in self._last.items():
+            last.add_metric(labels, is_well)
+        yield last
+        counted = CounterMetricFamily(
+            "kubernetes_healthchecks", "How often checks came out how.", labels=("name", "status", "type")
+        )
+        for named, times in self._said.items():
+            counted.add_metric(named, times)
+        yield counted
+
+
 B = TypeVar("B")
 T = TypeVar("T")
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Face:
+class ServiceState:
     """A service and the state of its routes."""
 
     backend: Backend
@@ -49,10 +91,10 @@ class Face:
     """Decides beside the scheduler of the cluster, and compares; None if nothing does."""
 
 
-def face_of(request: HTTPConnection) -> Face | None:
-    """Returns the application's face; None while it is starting."""
-    face: Face | None = getattr(request.app.state, "face", None)
-    return face
+def service_of(request: HTTPConnection) -> ServiceState | None:
+    """Returns the application's service; None while it is starting."""
+    service: ServiceState | None = getattr(request.app.state, "service", None)
+    return service
 
 
 def decoded(decode: Callable[[B], T], body: B) -> T:

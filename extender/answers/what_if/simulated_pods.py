@@ -1,15 +1,17 @@
-"""Pods that leave a simulated cluster: what they release, which of them are recreated, and which evict each other
-forever.
+"""Pods in a simulation: the node of each, the messages of those that fit nowhere, and those that leave: what they
+release, which of them are recreated, and which evict each other forever.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal, final
 
+from extender.answers.pods import requested
 from extender.answers.records.values import PodName, Victim
-from extender.answers.types import Eviction, EvictionLoop
+from extender.answers.types import Eviction, EvictionLoop, Placement, PreemptionAnswer
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
+from extender.engine.runtime.memory import signature_of
 from extender.values import limits
 from extender.values.objects.decoding import replaced
 from extender.values.objects.devices import ResourceClaim, ResourceClaimConsumerReference
@@ -24,7 +26,7 @@ Why = Literal["preempted", "drained", "node removed", "scaled down", "replaced"]
 
 @final
 @dataclass(slots=True)
-class Departure:
+class RemovedPod:
     """A pod that leaves its node. The fields are those of `Eviction`; its next node is filled in once it is known."""
 
     victim: Victim
@@ -38,7 +40,7 @@ class Departure:
     message: str = ""
 
     def as_answer(self) -> Eviction:
-        """Returns the departure as a part of an answer."""
+        """Returns the pod as a part of an answer."""
         return Eviction(
             victim=self.victim,
             node=self.node,
@@ -53,24 +55,24 @@ class Departure:
 
 
 @final
-class Departures:
-    """All departures in the order in which they happen. State: these, and which pod last preempted which from which
+class RemovedPods:
+    """All pods that left, in the order in which they did. State: these, and which pod last preempted which from which
     node.
     """
 
     def __init__(self) -> None:
-        self._all: list[Departure] = []
+        self._all: list[RemovedPod] = []
         self._last_time: dict[tuple[str, str, str], int] = {}
         """(UID of the preemptor, UID of the victim, node) -> place in `_all`."""
 
-    def add(self, departure: Departure) -> None:
-        if departure.by is not None:
-            self._last_time[departure.by.uid, departure.victim.pod.uid, departure.node] = len(self._all)
-        self._all.append(departure)
+    def add(self, removed: RemovedPod) -> None:
+        if removed.by is not None:
+            self._last_time[removed.by.uid, removed.victim.pod.uid, removed.node] = len(self._all)
+        self._all.append(removed)
 
     @property
-    def all(self) -> Sequence[Departure]:
-        """The departures, the first one first."""
+    def all(self) -> Sequence[RemovedPod]:
+        """The pods that left, the first one first."""
         return self._all
 
     def loop(self, pod: Pod, candidate: fwk.Candidate) -> EvictionLoop | None:
@@ -92,11 +94,11 @@ class Departures:
         return EvictionLoop(pods=tuple(_names(pod, since).values()), text=f"{', then '.join(steps)}, and so on forever")
 
 
-def _names(pod: Pod, departures: Sequence[Departure]) -> Mapping[str, PodName]:
+def _names(pod: Pod, removed_pods: Sequence[RemovedPod]) -> Mapping[str, PodName]:
     """UID -> each pod of the loop once; the preemptor first."""
     names = {pod.uid: PodName.of(pod)}
-    for departure in departures:
-        names.setdefault(departure.victim.pod.uid, departure.victim.pod)
+    for removed in removed_pods:
+        names.setdefault(removed.victim.pod.uid, removed.victim.pod)
     return names
 
 
@@ -202,3 +204,96 @@ def selects(budget: PodDisruptionBudget, pod: Pod) -> bool:
     """
     selector = budget.spec.parsed_selector
     return bool(pod.labels) and not selector.is_empty and selector.matches(pod.labels)
+
+
+Cause = Literal["created", "pending", "evicted"]
+
+
+@final
+@dataclass(slots=True)
+class SimulatedPod:
+    """A pod that needs a node in a simulation, and its state so far.
+
+    Attributes:
+        turn: its place among pods that are equal to the queue.
+        depth: how many evictions led to its being here.
+        removed: its last eviction.
+        waits_for: the PodDisruptionBudgets for which a drain waits before the pod leaves the node where it is.
+        failed_at: how many events had happened when it fitted nowhere; None while it waits or has a node.
+        is_final: whether it is not tried again, whatever happens.
+    """
+
+    pod: Pod
+    cause: Cause
+    turn: int
+    depth: int = 0
+    node: str = ""
+    message: str = ""
+    evicts: list[Victim] = field(default_factory=list)
+    preemption: PreemptionAnswer | None = None
+    removed: RemovedPod | None = None
+    waits_for: tuple[str, ...] = ()
+    failed_at: int | None = None
+    is_final: bool = False
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it is still to be tried."""
+        return not self.node and self.failed_at is None and not self.is_final
+
+    def as_answer(self) -> Placement:
+        """Returns the pod as a part of an answer."""
+        return Placement(
+            pod=PodName.of(self.pod),
+            cause=self.cause,
+            requests=requested(self.pod),
+            node=self.node,
+            message=self.message,
+            evicts=tuple(self.evicts),
+            preemption=self.preemption,
+            waits_for=self.waits_for,
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FailedAttempt:
+    """The outcome for a pod that fits nowhere."""
+
+    message: str
+    preemption: PreemptionAnswer | None
+
+
+@final
+class FailedAttempts:
+    """The outcomes for pods that fit nowhere. They hold for equal pods, too, until the next event.
+
+    State: by the signature of a pod its outcome, and how many events had happened then.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, tuple[int, FailedAttempt]] = {}
+
+    def of(self, pod: Pod, num_events: int) -> FailedAttempt | None:
+        """Returns the outcome for an equal pod, if nothing has happened since."""
+        known_at, failed = self._known.get(_signature(pod), (-1, None))
+        return failed if known_at == num_events else None
+
+    def add(self, pod: Pod, num_events: int, failed: FailedAttempt) -> None:
+        """Keeps the outcome for the pod."""
+        signature = _signature(pod)
+        if signature:
+            self._known[signature] = num_events, failed
+
+
+def _signature(pod: Pod) -> bytes:
+    """Returns a text that is equal for pods with equal outcomes; empty for pods whose outcome may differ from all
+    others.
+    """
+    if (
+        pod.spec.resource_claims
+        or pod.status.nominated_node_name
+        or any(volume.ephemeral is not None for volume in pod.spec.volumes)
+    ):
+        return b""
+    return signature_of(pod)

@@ -1,0 +1,281 @@
+"""What an answer says about nodes, drawn as tables: the waterfall (how many nodes each Filter plugin left over, as
+bars, each of which continues in the next), the scores of the best nodes, as bars stacked by plugin, and node x plugin,
+where nodes with equal verdicts share a row, so that thousands of nodes are a few rows.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+from markupsafe import Markup
+
+from api.ui.svg import element
+from extender.answers.types import NodePicture, NodeScore, PluginScore, ReasonCount, WaterfallStep
+
+WIDTH, HEIGHT = 1000, 100
+_TOP, _BOTTOM = 22, 78
+_THINNEST: Final = 4.0
+"""The width of the thinnest bar, so that a single node of thousands is visible."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class WaterfallRow:
+    """A plugin that refused nodes."""
+
+    plugin: str
+    before: int
+    left: int
+    refused: int
+    unresolvable: int
+    reasons: tuple[ReasonCount, ...]
+    bar: Markup
+    is_last: bool
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class WaterfallTable:
+    """The plugins that refused nodes, in the order in which they were asked, and those that refused none."""
+
+    total: int
+    start: Markup
+    rows: tuple[WaterfallRow, ...]
+    silent: tuple[str, ...]
+
+
+def waterfall_table(steps: Sequence[WaterfallStep], total: int) -> WaterfallTable:
+    """Returns the table of a waterfall that begins with so many nodes."""
+    refusing = [step for step in steps if step.refused]
+    rows, before = [], total
+    for place, step in enumerate(refusing):
+        is_last = place == len(refusing) - 1
+        bar = _bar(before, step.left, total, is_last)
+        rows.append(
+            WaterfallRow(step.plugin, before, step.left, step.refused, step.unresolvable, step.reasons, bar, is_last)
+        )
+        before = step.left
+    start = _framed(
+        element("rect", class_="stands", x=0, y=_TOP, width=WIDTH, height=_BOTTOM - _TOP), _flow(WIDTH, _BOTTOM, HEIGHT)
+    )
+    return WaterfallTable(total, start, tuple(rows), tuple(step.plugin for step in steps if not step.refused))
+
+
+def _bar(before: int, left: int, total: int, is_last: bool) -> Markup:
+    wide, kept = _width(before, total), _width(left, total)
+    parts = [
+        _flow(wide, 0, _TOP),
+        element("rect", class_="stands", x=0, y=_TOP, width=kept, height=_BOTTOM - _TOP),
+        element("rect", class_="refused", x=kept, y=_TOP, width=max(wide - kept, 0), height=_BOTTOM - _TOP),
+        element("rect", fill="url(#hatch)", x=kept, y=_TOP, width=max(wide - kept, 0), height=_BOTTOM - _TOP),
+    ]
+    if not is_last:
+        parts.append(_flow(kept, _BOTTOM, HEIGHT))
+    return _framed(*parts)
+
+
+def _flow(width: float, top: int, bottom: int) -> Markup:
+    return element("rect", class_="flows", x=0, y=top, width=width, height=bottom - top)
+
+
+def _framed(*parts: Markup) -> Markup:
+    """Returns the bar, stretched over its cell. It is hidden from screen readers, since the numbers beside it say the
+    same.
+    """
+    return element("svg", *parts, class_="bar", view_box=f"0 0 {WIDTH} {HEIGHT}", preserve="none", aria_hidden="true")
+
+
+def _width(nodes: int, total: int) -> float:
+    return max(_THINNEST, WIDTH * nodes / total) if nodes and total else 0.0
+
+
+SCORE_WIDTH, SCORE_HEIGHT = 1000, 24
+FIRST_NODES: Final = 4
+"""The number of nodes of which all figures are shown."""
+OTHERS: Final = "others"
+COLOURS: Final = 8
+"""The number of CSS classes, c0 to c7; further plugins use them again."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ScoreRow:
+    """The bar of one node."""
+
+    node: str
+    total: int
+    words: str
+    bar: Markup
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PluginRow:
+    """The scores of one plugin for the first nodes: None where it gave none."""
+
+    plugin: str
+    weight: int
+    parts: tuple[PluginScore | None, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ScoreBars:
+    """The nodes, best first, (plugin, CSS class) of the plugins that scored, and the figures of the first nodes."""
+
+    rows: tuple[ScoreRow, ...]
+    plugins: tuple[tuple[str, str], ...]
+    figures: tuple[PluginRow, ...] = ()
+    others: tuple[int, ...] = ()
+    """What others than plugins gave the first nodes; empty if nothing."""
+
+
+def score_bars(scores: Sequence[NodeScore]) -> ScoreBars:
+    """Returns the bars, all at one scale."""
+    parts = [_parts(score) for score in scores]
+    names = list(dict.fromkeys(name for each in parts for name, value in each.items() if value))
+    names.sort(key=lambda name: -max(each.get(name, 0) for each in parts))
+    css = {name: f"c{place % COLOURS}" for place, name in enumerate(names)}
+    best = max((score.total for score in scores), default=0)
+    first = scores[:FIRST_NODES]
+    weights = {name: part.weight for score in first for name, part in score.plugins.items()}
+    return ScoreBars(
+        tuple(_row(score, css, best) for score in scores),
+        tuple(css.items()),
+        tuple(
+            PluginRow(name, weight, tuple(score.plugins.get(name) for score in first))
+            for name, weight in weights.items()
+        ),
+        tuple(score.others for score in first) if weights and any(score.others for score in first) else (),
+    )
+
+
+def _row(score: NodeScore, css: dict[str, str], best: int) -> ScoreRow:
+    parts, x, values = [], 0.0, _parts(score)
+    for name, colour in css.items():
+        value = values.get(name, 0)
+        if value > 0 and best > 0:
+            wide = SCORE_WIDTH * value / best
+            parts.append(
+                element(
+                    "rect",
+                    class_=colour,
+                    x=x,
+                    y=0,
+                    width=wide,
+                    height=SCORE_HEIGHT,
+                    data_tip=f"{name}: {value} for {score.node}",
+                )
+            )
+            x += wide
+    words = ", ".join(f"{name} {value}" for name, value in values.items() if value)
+    bar = element(
+        "svg",
+        *parts,
+        class_="scores",
+        view_box=f"0 0 {SCORE_WIDTH} {SCORE_HEIGHT}",
+        preserve="none",
+        aria_hidden="true",
+    )
+    return ScoreRow(score.node, score.total, words, bar)
+
+
+def _parts(score: NodeScore) -> dict[str, int]:
+    of_plugins = {name: part.weighted for name, part in score.plugins.items()}
+    return {**of_plugins, OTHERS: score.others} if score.plugins and score.others else of_plugins
+
+
+MAX_ROWS: Final = 60
+MAX_NAMES: Final = 200
+"""The number of nodes of a row that are named."""
+
+_SIGNS: Final = {"Unschedulable": ("✕", "no"), "UnschedulableAndUnresolvable": ("■", "never"), "": ("·", "yes")}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PictureCell:
+    """The verdict of one plugin about the nodes of a row."""
+
+    sign: str
+    css: str
+    tip: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PictureRow:
+    """Nodes with equal verdicts."""
+
+    count: int
+    percent: float
+    """The share of the largest row."""
+    names: tuple[str, ...]
+    """The first of them."""
+    refusals: int
+    cells: tuple[PictureCell, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """The rows, most nodes first."""
+
+    plugins: tuple[str, ...]
+    """The plugins that refuse at least one node; `silent` are the others."""
+    silent: tuple[str, ...]
+    rows: tuple[PictureRow, ...]
+    others: int
+    """The number of nodes in rows that are left out."""
+
+
+def picture(answer: NodePicture, *, first_only: bool = False) -> Picture:
+    """Returns the rows of the picture: those of most nodes first, then those with fewest refusals.
+
+    Arguments:
+        first_only: a plugin was asked only about the nodes that those before it let pass.
+    """
+    passes = "passes, or was not asked" if first_only else "passes"
+    nodes: dict[tuple[int, ...], list[str]] = defaultdict(list)
+    for name, cells in zip(answer.nodes, answer.cells, strict=True):
+        nodes[cells].append(name)
+    refusing = [place for place in range(len(answer.plugins)) if any(cells[place] >= 0 for cells in nodes)]
+    ordered = sorted(nodes.items(), key=lambda row: (-len(row[1]), sum(cell >= 0 for cell in row[0]), row[1]))
+    most = len(ordered[0][1]) if ordered else 1
+    rows = tuple(
+        PictureRow(
+            count=len(names),
+            percent=100 * len(names) / most,
+            names=tuple(names[:MAX_NAMES]),
+            refusals=sum(cells[place] >= 0 for place in refusing),
+            cells=tuple(_cell(answer, place, cells[place], passes) for place in refusing),
+        )
+        for cells, names in ordered[:MAX_ROWS]
+    )
+    silent = tuple(name for place, name in enumerate(answer.plugins) if place not in refusing)
+    return Picture(
+        tuple(answer.plugins[place] for place in refusing),
+        silent,
+        rows,
+        sum(len(names) for _, names in ordered[MAX_ROWS:]),
+    )
+
+
+def refused_first(answer: NodePicture) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Returns each plugin with the nodes that it is the first to refuse, in the order in which plugins run."""
+    found: dict[int, list[str]] = defaultdict(list)
+    for name, cells in zip(answer.nodes, answer.cells, strict=True):
+        first = next((place for place, cell in enumerate(cells) if cell >= 0), None)
+        if first is not None:
+            found[first].append(name)
+    return tuple((answer.plugins[place], tuple(names)) for place, names in sorted(found.items()))
+
+
+def _cell(answer: NodePicture, column: int, place: int, passes: str) -> PictureCell:
+    plugin, verdict = answer.plugins[column], answer.verdicts[place] if place >= 0 else None
+    sign, css = _SIGNS.get(verdict.code if verdict is not None else "", ("!", "error"))
+    if verdict is None:
+        return PictureCell(sign, css, f"{plugin}: {passes}")
+    helps = {"no": "evicting pods may help", "never": "evicting pods does not help"}.get(css, verdict.code)
+    return PictureCell(sign, css, "\n".join([plugin, *verdict.reasons, helps]))
