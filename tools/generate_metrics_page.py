@@ -23,7 +23,7 @@ from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.client import Client
 from extender.client.lease.leader_election import LeaderElector
 from extender.cluster import own_cluster
-from extender.cluster.transport import EmbeddedTransport
+from extender.cluster.in_memory import EmbeddedTransport
 from extender.lab.shadow import Shadow
 from extender.values.config import Configuration
 from extender.values.targets.target import Target

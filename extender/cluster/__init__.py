@@ -3,7 +3,7 @@ scheduler in here.
 
 A request takes this way: `kube_api` asks `requests` what it says; `registry` reads, changes and removes objects by the
 rules of `schema`, `admission`, `validation` and `patches`, and keeps them in `store`; `responses` shows them.
-`controllers` act on the registry like anybody else. `dumps` reads and writes whole clusters, `transport` lets an httpx
+`controllers` act on the registry like anybody else. `dumps` reads and writes whole clusters, `in_memory` lets an httpx
 client reach the API without a socket.
 
 The names below are the door of this room: others import nothing else of it. A name is loaded when it is asked for, so

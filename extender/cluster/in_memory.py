@@ -1,15 +1,20 @@
-"""OwnCluster: a Kubernetes cluster in memory, with the controllers that change it."""
+"""OwnCluster: a Kubernetes cluster in memory, with the controllers that change it, and the transport by which an httpx
+client reaches it as it reaches real ones.
+"""
 
 import asyncio
 import logging
 import random
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, final
+from urllib.parse import parse_qs, unquote
+
+import httpx
 
 from extender.cluster import controllers
 from extender.cluster.api_resources import EVENTS, RESOURCE_CLAIM_TEMPLATES, RESOURCES, Object, Resource
@@ -18,15 +23,54 @@ from extender.cluster.dumps.seeding import SeedReport, seed
 from extender.cluster.dumps.state_file import save_state, saved_version
 from extender.cluster.kube_api import KubeApi
 from extender.cluster.registry.object_registry import ObjectRegistry
-from extender.cluster.store import versions
+from extender.cluster.requests.request_info import Request
+from extender.cluster.responses.response import StreamResponse
+from extender.cluster.store import stored_objects
 from extender.cluster.store.event_expiry import expire_events
 from extender.cluster.store.object_store import ObjectStore
-from extender.cluster.store.stored_object import Stored
-from extender.cluster.transport import EmbeddedTransport
+from extender.cluster.store.stored_objects import Stored
 from extender.cluster.trial_registry import TrialRegistry
 from extender.values.concurrency.replaced_file import remove_leftovers
 from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.values.objects.priority_classes import SYSTEM_CLASSES
+
+
+@final
+class EmbeddedTransport(httpx.AsyncBaseTransport):
+    """Hands requests to a KubeApi in the same event loop. A watch streams; closing its response ends it."""
+
+    def __init__(self, api: KubeApi) -> None:
+        self._api: Final = api
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        answer = self._api.handle(
+            Request(
+                request.method,
+                unquote(request.url.raw_path.partition(b"?")[0].decode("ascii"), errors="replace"),
+                parse_qs(request.url.query.decode("ascii"), keep_blank_values=True),
+                {name.lower(): value for name, value in request.headers.items()},
+                await request.aread(),
+            )
+        )
+        headers = dict(answer.headers)
+        if isinstance(answer, StreamResponse):
+            return httpx.Response(answer.status, headers=headers, stream=_Chunks(answer.chunks), request=request)
+        headers["Content-Length"] = str(len(answer.body))
+        return httpx.Response(answer.status, headers=headers, content=answer.body, request=request)
+
+
+@final
+class _Chunks(httpx.AsyncByteStream):
+    def __init__(self, chunks: AsyncGenerator[bytes, None]) -> None:
+        self._chunks = chunks
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._chunks:
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._chunks.aclose()
+
 
 _LOGGER: Final = logging.getLogger(__name__)
 
@@ -186,7 +230,7 @@ class _SavedState:
     def write(self, objects: list[tuple[Resource, Stored]], version: int) -> None:
         """Writes the objects. Calls are serialized, because a thread goes on after its task was cancelled."""
         with self._writing:
-            save_state(self._path, (versions.shown(resource, stored) for resource, stored in objects), version)
+            save_state(self._path, (stored_objects.shown(resource, stored) for resource, stored in objects), version)
 
 
 def _stored(registry: ObjectRegistry) -> list[tuple[Resource, Stored]]:

@@ -17,15 +17,22 @@ from extender.cluster.api_resources import BINDINGS, Object, Resource
 from extender.cluster.patches.patch_types import TYPES, Patch
 from extender.cluster.registry import pod_subresources
 from extender.cluster.registry.object_registry import ObjectRegistry
-from extender.cluster.requests import media_types, request_bodies, request_options
-from extender.cluster.requests.media_types import Form
-from extender.cluster.requests.request_info import Request, RequestInfo, request_info
+from extender.cluster.requests import request_bodies, request_options
+from extender.cluster.requests.request_info import (
+    JSON,
+    Form,
+    Request,
+    RequestInfo,
+    accepted_form,
+    body_media_type,
+    request_info,
+)
 from extender.cluster.requests.request_options import WriteOptions
 from extender.cluster.responses import discovery, openapi
 from extender.cluster.responses.response import Presenter, Response, StreamResponse
 from extender.cluster.schema import api_types
 from extender.cluster.statuses import ApiStatus
-from extender.cluster.store import list_pages, selections, versions, watch_streams
+from extender.cluster.store import list_pages, selections, stored_objects, watch_streams
 from extender.values import limits
 from extender.values.golang.schema import read_as, type_meta
 
@@ -91,7 +98,7 @@ class KubeApi:
         info = request_info(request, self.registry.features)
         if info is None:
             return self._document(request)
-        form = media_types.accepted(request.headers.get("accept", ""))
+        form = accepted_form(request.headers.get("accept", ""))
         return self._VERBS[info.verb](self, _Call(request, info, form))
 
     def _document(self, request: Request) -> Response:
@@ -125,7 +132,7 @@ class KubeApi:
         stored = store.get(*call.place)
         if stored is None:
             raise statuses.not_found(call.resource, call.info.name)
-        return Response(200, versions.body(call.resource, stored), {"Content-Type": media_types.JSON})
+        return Response(200, stored_objects.body(call.resource, stored), {"Content-Type": JSON})
 
     def _list(self, call: _Call) -> Response | StreamResponse:
         options = request_options.list_options(call.request.query, watch=call.info.is_watch)
@@ -138,7 +145,7 @@ class KubeApi:
         return self._listed(call, page)
 
     def _listed(self, call: _Call, page: list_pages.Page) -> Response:
-        return Response(200, self._presenter(call).listed(page), {"Content-Type": media_types.JSON})
+        return Response(200, self._presenter(call).listed(page), {"Content-Type": JSON})
 
     def _watch(
         self, call: _Call, options: request_options.ListOptions, selected: selections.ObjectSelection
@@ -159,8 +166,8 @@ class KubeApi:
         except ApiStatus as refusal:
             if refusal.code not in (410, 504):
                 raise
-            return StreamResponse(200, _once(watch_streams.error_event(refusal)), {"Content-Type": media_types.JSON})
-        return StreamResponse(200, watch.chunks(), {"Content-Type": media_types.JSON})
+            return StreamResponse(200, _once(watch_streams.error_event(refusal)), {"Content-Type": JSON})
+        return StreamResponse(200, watch.chunks(), {"Content-Type": JSON})
 
     # --- writing
 
@@ -192,7 +199,7 @@ class KubeApi:
         return self._shown(call, 201 if write.created else 200, obj, write)
 
     def _patch(self, call: _Call) -> Response:
-        media_type = media_types.of_body(call.request.headers.get("content-type", ""), TYPES)
+        media_type = body_media_type(call.request.headers.get("content-type", ""), TYPES)
         body = _limited(call.request)
         write = self._write_options(call, "PatchOptions", is_apply=media_type == TYPES[-1])
         try:
@@ -244,7 +251,7 @@ class KubeApi:
         return request_options.checked_delete_options(options)
 
     def _media_type(self, call: _Call) -> str:
-        return media_types.of_body(
+        return body_media_type(
             call.request.headers.get("content-type", ""), request_bodies.MEDIA_TYPES, request_bodies.JSON
         )
 
@@ -253,7 +260,7 @@ class KubeApi:
         return request_bodies.typed(body, media_type, resource.group, resource.version, resource.kind)
 
     def _shown(self, call: _Call, code: int, obj: Object, write: WriteOptions | None = None) -> Response:
-        headers = {"Content-Type": media_types.JSON}
+        headers = {"Content-Type": JSON}
         if write is not None and write.warnings:
             headers["Warning"] = ", ".join(map(_warning, dict.fromkeys(write.warnings)))
         return Response(code, self._presenter(call).one(obj), headers)
@@ -282,7 +289,7 @@ def _limited(request: Request) -> bytes:
 
 
 def _json(code: int, obj: Object, headers: Mapping[str, str] | None = None) -> Response:
-    return Response(code, orjson.dumps(obj), {"Content-Type": media_types.JSON, **(headers or {})})
+    return Response(code, orjson.dumps(obj), {"Content-Type": JSON, **(headers or {})})
 
 
 def _warning(text: str) -> str:

@@ -15,9 +15,14 @@ from extender.testing.builders import (
     make_snapshot as make_snapshot,
     name_term as name_term,
 )
-from extender.testing.frameworks import make_framework as make_framework, make_verbs as make_verbs
+from extender.testing.frameworks import (
+    filter_nodes as filter_nodes,
+    make_framework as make_framework,
+    make_verbs as make_verbs,
+    refusals as refusals,
+    score_nodes as score_nodes,
+)
 from extender.testing.laws import check_filter as check_filter
-from extender.testing.outcomes import filter_nodes as filter_nodes, refusals as refusals, score_nodes as score_nodes
 from extender.testing.random_clusters import (
     RandomCluster as RandomCluster,
     random_cluster as random_cluster,

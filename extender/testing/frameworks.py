@@ -1,4 +1,6 @@
-"""Frameworks of just the plugins that a test is about, and the verbs over a cluster."""
+"""Frameworks of just the plugins that a test is about, the verbs over a cluster, and what one plugin answers for every
+node.
+"""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -7,6 +9,16 @@ from typing import Any, TypeVar
 
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
+from extender.engine.framework import (
+    CycleState,
+    EachNodeFilterPlugin,
+    EachNodeScorePlugin,
+    FilterPlugin,
+    PreFilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+    Status,
+)
 from extender.engine.plugins import IN_TREE
 from extender.engine.plugins.priority_sort import PrioritySort
 from extender.engine.reporter import NO_REPORTER, Reporter
@@ -14,8 +26,10 @@ from extender.engine.runtime.each_node import EachNodeFilter, EachNodeScore
 from extender.engine.runtime.framework import Framework, PluginsByPoint
 from extender.engine.runtime.registry import Registry
 from extender.engine.runtime.scoring import WeightedScorer
+from extender.engine.snapshot import Rows, Snapshot
 from extender.values.config import Configuration, FeatureGates
 from extender.values.objects.cluster import ClusterState
+from extender.values.objects.pod import Pod
 from extender.verbs import Verbs
 
 P = TypeVar("P", bound=fwk.Plugin)
@@ -117,3 +131,41 @@ def make_verbs(
         configuration or Configuration(), random.Random(), dispatcher=dispatcher, live=known.cache
     )
     return Verbs(frameworks, known, dispatcher=dispatcher, reporter=reporter)
+
+
+def filter_nodes(plugin: FilterPlugin | EachNodeFilterPlugin, snapshot: Snapshot, pod: Pod) -> dict[str, Status]:
+    """Returns node -> the Filter's status, after its PreFilter. Where PreFilter skips or refuses, its status is that of
+    every node.
+    """
+    state = CycleState()
+    if isinstance(plugin, PreFilterPlugin):
+        status = plugin.pre_filter(state, pod, snapshot).status
+        if not status.is_success:
+            return dict.fromkeys(snapshot.nodes.index, status)
+    rows = Rows.of(snapshot)
+    on_rows = EachNodeFilter(plugin) if isinstance(plugin, EachNodeFilterPlugin) else plugin
+    verdicts = on_rows.filter(state, pod, rows)
+    return {name: verdicts.status_of(row) for row, name in enumerate(rows.names)}
+
+
+def refusals(plugin: FilterPlugin | EachNodeFilterPlugin, snapshot: Snapshot, pod: Pod) -> dict[str, str]:
+    """Returns node -> why the Filter refuses it; nodes that pass are left out."""
+    return {name: status.message for name, status in filter_nodes(plugin, snapshot, pod).items() if status.is_rejected}
+
+
+def score_nodes(plugin: ScorePlugin | EachNodeScorePlugin, snapshot: Snapshot, pod: Pod) -> dict[str, int]:
+    """Returns node -> its score from 0 to 100, not weighted; nothing when PreScore skips the pod.
+
+    Raises:
+        AssertionError: PreScore failed.
+    """
+    state, rows = CycleState(), Rows.of(snapshot)
+    if isinstance(plugin, PreScorePlugin):
+        status = plugin.pre_score(state, pod, rows)
+        if status.is_skip:
+            return {}
+        if not status.is_success:
+            raise AssertionError(f"PreScore of {plugin.name}: {status.code} [{status.message}]")
+    on_rows = EachNodeScore(plugin) if isinstance(plugin, EachNodeScorePlugin) else plugin
+    scores = on_rows.normalize_score(state, pod, on_rows.score(state, pod, rows))
+    return dict(zip(rows.names, scores.tolist(), strict=True))

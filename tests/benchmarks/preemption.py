@@ -11,7 +11,7 @@ from collections.abc import Callable
 from extender.engine import framework as fwk
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.cycle import Cycle
-from extender.engine.runtime.post_filter import run_post_filter_plugins
+from extender.engine.runtime.findings import run_post_filter_plugins
 from extender.engine.runtime.registry import Registry
 from extender.engine.snapshot import Rows
 from extender.values.config import Configuration

@@ -17,8 +17,8 @@ from extender.client.errors import Forbidden
 from extender.client.lease.leader_election import LeaderElector
 from extender.cluster import own_cluster
 from extender.cluster.api_resources import LEASES, NEW_EVENTS, PODS, Object
+from extender.cluster.in_memory import EmbeddedTransport
 from extender.cluster.registry.object_registry import ObjectRegistry
-from extender.cluster.transport import EmbeddedTransport
 from extender.testing import make_pod
 from extender.values.config import Configuration
 from extender.values.objects.kinds import PRIORITY_CLASSES

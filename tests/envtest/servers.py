@@ -12,10 +12,10 @@ from typing import Any, TypeVar, final
 
 from extender.client.client import Client
 from extender.client.paths import path
+from extender.cluster.in_memory import EmbeddedTransport
 from extender.cluster.kube_api import KubeApi
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.store.object_store import ObjectStore
-from extender.cluster.transport import EmbeddedTransport
 from extender.values.targets.target import Target
 from tests.kit.control_plane import ADMIN, ControlPlane
 

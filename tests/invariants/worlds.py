@@ -22,10 +22,10 @@ from extender.client.writes.dispatcher import ApiDispatcher
 from extender.cluster import controllers
 from extender.cluster.api_resources import EVENTS, NAMESPACES, NODES, PODS, PRIORITY_CLASSES, Object, Resource
 from extender.cluster.controllers.namespace_controller import SYSTEM_NAMESPACES
+from extender.cluster.in_memory import EmbeddedTransport
 from extender.cluster.kube_api import KubeApi
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.store.object_store import ObjectStore
-from extender.cluster.transport import EmbeddedTransport
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
 from extender.engine.runtime.registry import Registry as Plugins

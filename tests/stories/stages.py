@@ -15,11 +15,11 @@ from extender.client.client import Client
 from extender.cluster import own_cluster
 from extender.cluster.api_resources import NAMESPACES, PODS, Object
 from extender.cluster.dumps.seeding import seed
+from extender.cluster.in_memory import EmbeddedTransport
 from extender.cluster.kube_api import KubeApi
 from extender.cluster.registry import pod_subresources
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.store.object_store import ObjectStore
-from extender.cluster.transport import EmbeddedTransport
 from extender.testing import virtual_time
 from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.values.targets.target import Target

@@ -13,8 +13,8 @@ import httpx
 import pytest
 
 from extender.cluster.api_resources import POD_GROUPS, Object
+from extender.cluster.in_memory import EmbeddedTransport
 from extender.cluster.kube_api import KubeApi
-from extender.cluster.transport import EmbeddedTransport
 from extender.engine.preemption.minimal_victims import ANNOTATION as MINIMAL_VICTIMS
 from tests.stories import stages
 from tests.stories.objects import GROUP_GATES, ONLY_GANGS, members, node, pod, pod_group, priority

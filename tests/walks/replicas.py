@@ -11,7 +11,7 @@ from extender.client.client import Client
 from extender.client.lease.leader_election import LeaderElector
 from extender.cluster import OwnCluster, own_cluster
 from extender.cluster.api_resources import LEASES, Object
-from extender.cluster.transport import EmbeddedTransport
+from extender.cluster.in_memory import EmbeddedTransport
 from extender.values.config import Configuration
 from extender.values.targets.target import Target
 from tests.kit.faults import Fault, FaultyTransport

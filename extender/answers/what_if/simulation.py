@@ -32,10 +32,10 @@ from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
 from extender.engine.framework.preemption import STILL_TERMINATING
 from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.findings import run_post_filter_plugins
 from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.nominations import Nominations
 from extender.engine.runtime.plugin_calls import PluginError
-from extender.engine.runtime.post_filter import run_post_filter_plugins
 from extender.engine.runtime.reserve_to_bind import run_reserve_plugins, run_unreserve_plugins
 from extender.engine.scheduler.pod_group_cycle import decided
 from extender.engine.scheduler.pod_group_trial import GroupResult

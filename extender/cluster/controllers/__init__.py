@@ -12,12 +12,10 @@ from extender.cluster.controllers.cluster_view import ClusterView
 from extender.cluster.controllers.controller_loop import Controller, ControllerContext, ControllerLoops
 from extender.cluster.controllers.deployment_controller import Deployments
 from extender.cluster.controllers.disruption_controller import Disruption, StaleDisruptions
-from extender.cluster.controllers.garbage_collector import Garbage
+from extender.cluster.controllers.garbage_collector import Garbage, PodGarbage, PodGroupProtection
 from extender.cluster.controllers.kubelet import Kubelet
 from extender.cluster.controllers.namespace_controller import Namespaces
 from extender.cluster.controllers.node_lifecycle_controller import NodeTaints, TaintEviction
-from extender.cluster.controllers.pod_garbage_collector import PodGarbage
-from extender.cluster.controllers.pod_group_protection import PodGroupProtection
 from extender.cluster.controllers.replica_set_controller import ReplicaSets, ReplicationControllers
 from extender.cluster.controllers.resource_claim_controller import ClaimsForPods, ResourceClaims
 from extender.cluster.controllers.stateful_set_controller import StatefulSets

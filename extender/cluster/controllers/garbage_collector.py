@@ -4,19 +4,26 @@ An owner is gone when this cluster has held it and does not any more, or holds a
 was never here (a dump of nodes and pods names ReplicaSets that it does not contain) is taken to exist elsewhere;
 upstream would delete its dependents.
 
-Upstream: pkg/controller/garbagecollector/garbagecollector.go (v1.36.2).
+Also deleted are pods that no kubelet takes care of, on nodes that are gone, or deleted before they had a node; and a
+deleted pod group stays while pods that may still run are in it.
+
+Upstream: pkg/controller/garbagecollector/garbagecollector.go; podgc/gc_controller.go;
+scheduling/podgroupprotection/podgroup_protection_controller.go (v1.36.2).
 """
 
+import asyncio
 from collections.abc import Sequence
 from enum import Enum, auto
 from itertools import islice
 from typing import Final, final
 
-from extender.cluster.api_resources import RESOURCES
+from extender.cluster.admission.admission_plugins import GROUP_FINALIZER
+from extender.cluster.api_resources import POD_GROUPS, RESOURCES
 from extender.cluster.controllers.cluster_view import Ref, ref_of
-from extender.cluster.controllers.controller_loop import BURST, Controller, Steps
+from extender.cluster.controllers.controller_loop import BURST, Controller, ControllerContext, Steps
 from extender.cluster.controllers.controller_writes import Delete, RequeueAfter, Update, released
-from extender.cluster.controllers.observed_objects import Observed, ObservedOwner, ObservedPod
+from extender.cluster.controllers.observed_objects import Key, Observed, ObservedNode, ObservedOwner, ObservedPod
+from extender.cluster.registry.conditions import with_condition
 
 FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
@@ -125,3 +132,115 @@ def _without_finalizer(seen: Observed, finalizer: str) -> Update:
     kept: Sequence[str] = [each for each in content["metadata"].get("finalizers") or () if each != finalizer]
     content["metadata"]["finalizers"] = kept
     return Update(seen, content)
+
+
+QUARANTINE: Final = 40.0
+"""The seconds for which a node has to be missing before its pods are deleted: it may register again. Upstream:
+quarantineTime.
+"""
+
+
+@final
+class PodGarbage(Controller):
+    """Deletes lost pods. Keys are ("", node) for nodes that are missing, and those of pods."""
+
+    name = "pod garbage collector"
+
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        self._missing: dict[str, float] = {}
+        """When (time of the loop) nodes with pods were first missing."""
+
+    def observe(self, old: Observed | None, new: Observed | None) -> None:
+        if isinstance(new, ObservedNode):
+            self._missing.pop(new.name, None)
+        elif new is None and isinstance(old, ObservedNode):
+            self._miss(old.name)
+
+    def observe_pod(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
+        if new is None:
+            return
+        if not new.node:
+            if new.deleted and new.grace:
+                self.queue.add(new.key)
+        elif new.node not in self._missing and self.cluster.node(new.node) is None:
+            self._miss(new.node)
+
+    def _miss(self, node: str) -> None:
+        if self.cluster.pods_on(node):
+            self._missing.setdefault(node, asyncio.get_running_loop().time())
+            self.queue.add_after(("", node), QUARANTINE)
+
+    def reconcile(self, key: Key) -> Steps:
+        if key[0]:
+            pod = self.cluster.pods.get(key)
+            if pod is not None and pod.deleted and pod.grace and not pod.node:
+                yield Delete(pod, grace=0)
+            return
+        since = self._missing.get(key[1])
+        if since is None or self.cluster.node(key[1]) is not None:
+            return
+        left = since + QUARANTINE - asyncio.get_running_loop().time()
+        if left > 0:
+            yield RequeueAfter(left)
+            return
+        pods = [pod for pod in self.cluster.pods_on(key[1]).values() if not (pod.deleted and pod.grace == 0)]
+        if not pods:
+            del self._missing[key[1]]
+            return
+        yield from self._delete(pods[:BURST])
+        yield RequeueAfter(0)
+
+    def _delete(self, pods: Sequence[ObservedPod]) -> Steps:
+        for pod in pods:
+            if pod.is_finished or pod.is_victim:
+                yield Delete(pod, grace=0)
+                continue
+            content = pod.content()
+            status = dict(content.get("status") or {})
+            target = {
+                "type": "DisruptionTarget",
+                "status": "True",
+                "reason": "DeletionByPodGC",
+                "message": "PodGC: node no longer exists",
+            }
+            conditions = with_condition(status.get("conditions"), target, self.now())
+            yield Update(pod, content | {"status": {**status, "phase": "Failed", "conditions": conditions}}, "status")
+            yield Delete(pod, grace=0)
+
+
+@final
+class PodGroupProtection(Controller):
+    """Takes the finalizer from deleted groups. State: the unfinished pods of each group."""
+
+    name = "pod group protection"
+
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        self._members: dict[Key, set[Key]] = {}
+
+    def observe(self, old: Observed | None, new: Observed | None) -> None:
+        if new is not None and new.resource is POD_GROUPS and new.deleted:
+            self.queue.add(new.key)
+
+    def observe_pod(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
+        for pod in (old, new):
+            if pod is None or not pod.group:
+                continue
+            key = (pod.namespace, pod.group)
+            members = self._members.setdefault(key, set())
+            if pod is new and not pod.is_finished:
+                members.add(pod.key)
+            else:
+                members.discard(pod.key)
+            if not members:
+                del self._members[key]
+                self.queue.add(key)
+
+    def reconcile(self, key: Key) -> Steps:
+        seen = self.cluster.get(POD_GROUPS, *key)
+        if seen is None or not seen.deleted or GROUP_FINALIZER not in seen.finalizers or key in self._members:
+            return
+        group = seen.content()
+        finalizers = [each for each in group["metadata"].get("finalizers") or () if each != GROUP_FINALIZER]
+        yield Update(seen, {**group, "metadata": {**group["metadata"], "finalizers": finalizers}})

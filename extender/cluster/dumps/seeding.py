@@ -30,7 +30,7 @@ from extender.cluster.api_resources import (
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.schema import api_types
 from extender.cluster.statuses import ApiStatus
-from extender.cluster.store import versions
+from extender.cluster.store import stored_objects
 from extender.values.golang.json import JsonError
 from extender.values.golang.times import rfc3339
 from extender.values.objects import decoding
@@ -159,7 +159,7 @@ class _Seeding:
             metadata["uid"] = str(uuid.UUID(int=registry.rng.getrandbits(128), version=4))
         if not metadata.get("creationTimestamp"):
             metadata["creationTimestamp"] = rfc3339(registry.now())
-        registry.store.put(resource, namespace, name, versions.stored_form(resource, obj))
+        registry.store.put(resource, namespace, name, stored_objects.stored_form(resource, obj))
 
     def _admitted(self, resource: Resource, namespace: str, raw: Object) -> Object:
         """An object written by hand, completed and checked as a new one; what it says of itself counts."""

@@ -19,9 +19,9 @@ from extender.cluster.api_resources import (
     Object,
     Resource,
 )
-from extender.cluster.store import versions
+from extender.cluster.store import stored_objects
 from extender.cluster.store.object_store import ObjectStore
-from extender.cluster.store.stored_object import Stored
+from extender.cluster.store.stored_objects import Stored
 from extender.values.golang.times import rfc3339
 
 ORPHAN: Final = "orphan"
@@ -39,7 +39,7 @@ def delete(store: ObjectStore, resource: Resource, stored: Stored, options: Obje
     """
     admission_plugins.admit_delete(resource, stored.name)
     is_dry_run = bool(options.get("dryRun"))
-    obj = versions.shown(resource, stored)
+    obj = stored_objects.shown(resource, stored)
     metadata = obj["metadata"]
     if resource is NAMESPACES and (shown := _begin_to_terminate(store, obj, options, now)) is not None:
         return shown
@@ -74,8 +74,8 @@ def delete(store: ObjectStore, resource: Resource, stored: Stored, options: Obje
 
 
 def _written(store: ObjectStore, resource: Resource, stored: Stored, obj: Object, is_dry_run: bool) -> Object:
-    if not is_dry_run and versions.differs(resource, stored, obj):
-        store.put(resource, stored.namespace, stored.name, versions.stored_form(resource, obj))
+    if not is_dry_run and stored_objects.differs(resource, stored, obj):
+        store.put(resource, stored.namespace, stored.name, stored_objects.stored_form(resource, obj))
     return obj
 
 

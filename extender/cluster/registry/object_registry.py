@@ -26,9 +26,9 @@ from extender.cluster.registry import deletion, scale_subresource
 from extender.cluster.requests import request_bodies
 from extender.cluster.requests.request_options import WriteOptions
 from extender.cluster.schema import api_types
-from extender.cluster.store import versions
+from extender.cluster.store import stored_objects
 from extender.cluster.store.object_store import ObjectStore
-from extender.cluster.store.stored_object import Stored
+from extender.cluster.store.stored_objects import Stored
 from extender.cluster.validation.pod_group_rules import drop_group_fields
 from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.values.golang.field_errors import FieldError
@@ -69,12 +69,12 @@ class ObjectRegistry:
 
     def get(self, resource: Resource, namespace: str, name: str, subresource: str = "") -> Object:
         """Returns an object, or its Scale. Raises ApiStatus 404 if it does not exist."""
-        obj = versions.shown(resource, self._stored(resource, namespace, name))
+        obj = stored_objects.shown(resource, self._stored(resource, namespace, name))
         return scale_subresource.scale_of(resource, obj) if subresource == "scale" else obj
 
     def list(self, resource: Resource, namespace: str | None = None) -> "list[Object]":
         """Returns the objects of one namespace or of all."""
-        return [versions.shown(resource, stored) for stored in self.store.read(resource, namespace or "")]
+        return [stored_objects.shown(resource, stored) for stored in self.store.read(resource, namespace or "")]
 
     def create(self, resource: Resource, namespace: str, obj: Object, options: WriteOptions | None = None) -> Object:
         """Stores a new object; returns it as it was stored.
@@ -131,7 +131,7 @@ class ObjectRegistry:
             write.created = True
             self._own(resource, None, new, write)
             return self._create(resource, namespace, new, write)
-        old = versions.shown(resource, stored)
+        old = stored_objects.shown(resource, stored)
         if uid and uid != old["metadata"]["uid"]:
             raise statuses.wrong_uid(resource, stored.key, name, uid, old["metadata"]["uid"])
         self._own(resource, old, new, write, subresource)
@@ -161,7 +161,7 @@ class ObjectRegistry:
         stored = self.store.get(resource, namespace, name)
         if stored is None and (patch.type != APPLY or subresource):
             raise statuses.not_found(resource, name)
-        old = None if stored is None else versions.shown(resource, stored)
+        old = None if stored is None else stored_objects.shown(resource, stored)
         # Apply computes the owners itself, from what is applied; the other types from what they changed.
         if patch.type == APPLY:
             new = patch.applied(resource, old, write, subresource, self.now())
@@ -214,8 +214,8 @@ class ObjectRegistry:
         stored.
         """
         if not dry_run:
-            self.store.put(resource, stored.namespace, stored.name, versions.stored_form(resource, new))
-        return versions.typed(resource, new)
+            self.store.put(resource, stored.namespace, stored.name, stored_objects.stored_form(resource, new))
+        return stored_objects.typed(resource, new)
 
     def _stored(self, resource: Resource, namespace: str, name: str) -> Stored:
         stored = self.store.get(resource, namespace, name)
@@ -263,8 +263,8 @@ class ObjectRegistry:
                 refusal = statuses.ApiStatus(refusal.code, refusal.reason, message, refusal.details, refusal.headers)
             raise refusal
         if not write.dry_run:
-            self.store.put(resource, namespace, name, versions.stored_form(resource, obj))
-        return versions.typed(resource, obj)
+            self.store.put(resource, namespace, name, stored_objects.stored_form(resource, obj))
+        return stored_objects.typed(resource, obj)
 
     def _replace(
         self, resource: Resource, stored: Stored, old: Object, new: Object, write: WriteOptions, subresource: str
@@ -286,18 +286,18 @@ class ObjectRegistry:
         errors = validation.validate_update(resource, new, old, subresource)
         _refuse_invalid(resource, stored.name, [*errors, *validation.behind_gates(new, old, self.features)])
         if _is_same(old, new):
-            return versions.typed(resource, old)
+            return stored_objects.typed(resource, old)
         if _is_done(resource, old, new):
             if not write.dry_run:
                 self.store.remove(resource, stored.namespace, stored.name)
-            return versions.typed(resource, new)
+            return stored_objects.typed(resource, new)
         return self.replace(resource, stored, new, dry_run=write.dry_run)
 
     def _rescale(
         self, resource: Resource, namespace: str, name: str, changed: Callable[[Object], Any], write: WriteOptions
     ) -> Object:
         stored = self._stored(resource, namespace, name)
-        old = versions.shown(resource, stored)
+        old = stored_objects.shown(resource, stored)
         scale = scale_subresource.checked(resource, old, changed(scale_subresource.scale_of(resource, old)), write)
         new = copy.deepcopy(old)
         new["spec"]["replicas"] = scale["spec"].get("replicas", 0)

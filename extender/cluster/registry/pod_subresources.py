@@ -17,8 +17,8 @@ from extender.cluster.requests import request_bodies
 from extender.cluster.requests.request_options import WriteOptions, dry_run_errors, options_invalid
 from extender.cluster.schema import api_types
 from extender.cluster.statuses import ApiStatus
-from extender.cluster.store import versions
-from extender.cluster.store.stored_object import Stored
+from extender.cluster.store import stored_objects
+from extender.cluster.store.stored_objects import Stored
 from extender.values.golang.times import rfc3339
 from extender.values.workloads.templates import selector_in
 
@@ -47,7 +47,7 @@ def bind(
     stored = reg.store.get(PODS, namespace, name)
     if stored is None:
         raise statuses.not_found(PODS, name)
-    pod = versions.shown(PODS, stored)
+    pod = stored_objects.shown(PODS, stored)
     _check_identity(stored, pod, metadata.get("uid") or None, metadata.get("resourceVersion") or None)
     _check_assignable(pod)
     _assign(pod, node, metadata.get("annotations", {}), admission_plugins.topology_labels(reg.store, node), reg.now())
@@ -118,7 +118,7 @@ def evict(
     stored = reg.store.get(PODS, namespace, name)
     if stored is None:
         raise statuses.not_found(PODS, name)
-    pod = versions.shown(PODS, stored)
+    pod = stored_objects.shown(PODS, stored)
     if _is_beyond_budgets(pod):
         if _is_pending(pod):
             _pin(options, pod)
@@ -129,7 +129,7 @@ def evict(
         message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
         raise ApiStatus(500, "", message)
     for kept in budgets:
-        budget = versions.shown(POD_DISRUPTION_BUDGETS, kept)
+        budget = stored_objects.shown(POD_DISRUPTION_BUDGETS, kept)
         if _needs_no_budget(pod, budget):
             _pin(options, pod)
         else:
@@ -187,7 +187,7 @@ def _disrupted(reg: object_registry.ObjectRegistry, stored: Stored, pod: Object,
     }
     status = pod.setdefault("status", {})
     status["conditions"] = with_condition(status.get("conditions"), condition, reg.now())
-    if versions.differs(PODS, stored, pod):
+    if stored_objects.differs(PODS, stored, pod):
         reg.replace(PODS, stored, pod)
     return {**options, "preconditions": {**wanted, "resourceVersion": pod["metadata"]["resourceVersion"]}}
 
@@ -200,7 +200,7 @@ def _budgets_of(reg: object_registry.ObjectRegistry, namespace: str, pod: Stored
 
 def _selects(budget: Stored, labels: Mapping[str, str]) -> bool:
     """Returns whether the budget selects objects with these labels; an empty selector selects nothing here."""
-    selector = selector_in(versions.shown(POD_DISRUPTION_BUDGETS, budget))
+    selector = selector_in(stored_objects.shown(POD_DISRUPTION_BUDGETS, budget))
     return not selector.is_empty and selector.matches(labels)
 
 

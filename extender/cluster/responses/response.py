@@ -12,11 +12,11 @@ import orjson
 
 from extender.cluster import statuses
 from extender.cluster.api_resources import NEW_EVENTS, Object, Resource
-from extender.cluster.requests.media_types import Form
+from extender.cluster.requests.request_info import Form
 from extender.cluster.responses.tables import IncludeObject, table_of
-from extender.cluster.store import versions
+from extender.cluster.store import stored_objects
 from extender.cluster.store.list_pages import Page
-from extender.cluster.store.stored_object import Stored
+from extender.cluster.store.stored_objects import Stored
 
 _INCLUDED: Final = ("None", "Metadata", "Object")
 
@@ -78,9 +78,11 @@ class Presenter:
         """Returns a list. In its plain form it is the stored bytes, joined."""
         resource = self.resource
         if self.form.shape == "Table":
-            return orjson.dumps(self._table([versions.shown(resource, each) for each in page.objects], page.metadata))
+            return orjson.dumps(
+                self._table([stored_objects.shown(resource, each) for each in page.objects], page.metadata)
+            )
         if self.form.shape:
-            partial = [self._partial(versions.shown(resource, each)) for each in page.objects]
+            partial = [self._partial(stored_objects.shown(resource, each)) for each in page.objects]
             kind = {"kind": "PartialObjectMetadataList", "apiVersion": self.form.api_version}
             return orjson.dumps({**kind, "metadata": page.metadata, "items": partial})
         head = b'{"kind":"%sList","apiVersion":"%s","metadata":%s,"items":[' % (
@@ -88,7 +90,7 @@ class Presenter:
             resource.api_version.encode(),
             orjson.dumps(page.metadata),
         )
-        items = [versions.item(resource, each) for each in page.objects]
+        items = [stored_objects.item(resource, each) for each in page.objects]
         if not items:
             return head + b"]}"
         # Joined in one go: a long list is not copied a second time.
@@ -100,13 +102,13 @@ class Presenter:
         """Returns how a watch shows objects. Only the first table of a watch describes its columns."""
         resource = self.resource
         if not self.form.shape:
-            return lambda stored: versions.body(resource, stored)
+            return lambda stored: stored_objects.body(resource, stored)
         if self.form.shape != "Table":
-            return lambda stored: orjson.dumps(self._partial(versions.shown(resource, stored)))
+            return lambda stored: orjson.dumps(self._partial(stored_objects.shown(resource, stored)))
         headers = [True]
 
         def as_table(stored: Stored) -> bytes:
-            obj = versions.shown(resource, stored)
+            obj = stored_objects.shown(resource, stored)
             rows = self._table([obj], {"resourceVersion": obj["metadata"]["resourceVersion"]}, headers=headers[0])
             headers[0] = False
             return orjson.dumps(rows)

@@ -8,7 +8,7 @@ from typing import Final, NoReturn
 
 from extender.cluster.api_resources import EVENTS
 from extender.cluster.store.object_store import CompactedError, Cursor, ObjectStore
-from extender.cluster.store.stored_object import Stored
+from extender.cluster.store.stored_objects import Stored
 from extender.values import limits
 
 SECONDS_KEPT: Final = 3600.0

@@ -20,7 +20,7 @@ from extender.cluster.api_resources import Object, Resource
 from extender.cluster.requests.request_options import EXACT, ListOptions
 from extender.cluster.store.object_store import CompactedError, ObjectStore
 from extender.cluster.store.selections import ObjectSelection
-from extender.cluster.store.stored_object import Stored
+from extender.cluster.store.stored_objects import Stored
 from extender.values.golang.quoting import quoted
 
 EXPIRED: Final = "The resourceVersion for the provided list is too old."

@@ -16,7 +16,7 @@ from typing import Final, Literal, final
 
 from extender.cluster import statuses
 from extender.cluster.api_resources import RESOURCES, Object, Resource
-from extender.cluster.store.stored_object import Stored, at_version, stored_object
+from extender.cluster.store.stored_objects import Stored, at_version, stored_object
 from extender.values import limits
 
 HISTORY: Final = 20_000

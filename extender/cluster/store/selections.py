@@ -11,7 +11,7 @@ from typing import Any, Final, final
 from extender.cluster import statuses
 from extender.cluster.api_resources import Resource
 from extender.cluster.store.object_store import field_paths
-from extender.cluster.store.stored_object import Stored
+from extender.cluster.store.stored_objects import Stored
 from extender.values.golang.quoting import quoted
 from extender.values.objects.label_selectors import Selector, SelectorError
 from extender.values.objects.label_syntax import parse_selector

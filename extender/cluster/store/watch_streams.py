@@ -17,10 +17,10 @@ from extender.cluster import statuses
 from extender.cluster.api_resources import Object, Resource
 from extender.cluster.requests.request_options import ListOptions
 from extender.cluster.schema import api_types
-from extender.cluster.store import list_pages, versions
+from extender.cluster.store import list_pages, stored_objects
 from extender.cluster.store.object_store import ChangeType, CompactedError, Cursor, ObjectStore, StoredChange
 from extender.cluster.store.selections import ObjectSelection
-from extender.cluster.store.stored_object import Stored, at_version
+from extender.cluster.store.stored_objects import Stored, at_version
 
 BOOKMARK_SECONDS: Final = 60.0
 BEFORE_DEADLINE_SECONDS: Final = 2.0
@@ -120,7 +120,7 @@ class Watch:
         if is_end:
             metadata["annotations"] = {INITIAL_EVENTS_END: "true"}
         empty, _ = api_types.read(self.resource, {"metadata": metadata})
-        return _line(b"BOOKMARK", self.shown_bookmark(versions.typed(self.resource, empty)))
+        return _line(b"BOOKMARK", self.shown_bookmark(stored_objects.typed(self.resource, empty)))
 
 
 def _next_bookmark(now: float, deadline: float) -> float:

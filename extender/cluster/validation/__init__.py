@@ -14,7 +14,6 @@ from extender.cluster.validation import (
     placement_rules,
     pod_group_rules,
     pod_rules,
-    policy_rules,
     storage_rules,
     workload_rules,
 )
@@ -103,10 +102,10 @@ _RULES: Final[Mapping[tuple[str, str], _Rules]] = {
     ("apps", "StatefulSet"): _Rules(
         workload_rules.stateful_set, workload_rules.stateful_set_update, workload_rules.status_update
     ),
-    ("coordination.k8s.io", "Lease"): _Rules(policy_rules.lease, policy_rules.lease_update),
+    ("coordination.k8s.io", "Lease"): _Rules(core_rules.lease, core_rules.lease_update),
     ("events.k8s.io", "Event"): _Rules(core_rules.new_event, core_rules.new_event_update),
     ("policy", "PodDisruptionBudget"): _Rules(
-        policy_rules.budget, policy_rules.budget_update, policy_rules.budget_status_update
+        core_rules.budget, core_rules.budget_update, core_rules.budget_status_update
     ),
     ("resource.k8s.io", "DeviceClass"): _Rules(device_rules.device_class, device_rules.device_class_update),
     ("resource.k8s.io", "DeviceTaintRule"): _Rules(
@@ -120,7 +119,7 @@ _RULES: Final[Mapping[tuple[str, str], _Rules]] = {
     ),
     ("resource.k8s.io", "ResourceSlice"): _Rules(device_rules.resource_slice, device_rules.resource_slice_update),
     ("scheduling.k8s.io", "PodGroup"): _Rules(pod_group_rules.pod_group, pod_group_rules.pod_group_update),
-    ("scheduling.k8s.io", "PriorityClass"): _Rules(policy_rules.priority_class, policy_rules.priority_class_update),
+    ("scheduling.k8s.io", "PriorityClass"): _Rules(core_rules.priority_class, core_rules.priority_class_update),
     ("scheduling.k8s.io", "Workload"): _Rules(pod_group_rules.workload, pod_group_rules.workload_update),
     ("storage.k8s.io", "CSIDriver"): _Rules(storage_rules.csi_driver),
     ("storage.k8s.io", "CSINode"): _Rules(storage_rules.csi_node, storage_rules.csi_node_update),

@@ -12,9 +12,14 @@ import numpy as np
 
 from extender.engine import framework as fwk
 from extender.engine.runtime.cycle import Cycle, PreFilterOutcome
-from extender.engine.runtime.findings import diagnosis_of, find, refused_by_pre_filter, status_out_of_play
+from extender.engine.runtime.findings import (
+    diagnosis_of,
+    find,
+    refused_by_pre_filter,
+    run_post_filter_plugins,
+    status_out_of_play,
+)
 from extender.engine.runtime.plugin_calls import PluginError
-from extender.engine.runtime.post_filter import run_post_filter_plugins
 from extender.engine.runtime.scoring import Scores
 from extender.engine.snapshot import Rows, Snapshot
 

@@ -1,7 +1,7 @@
 """Cycle: one pod meets the plugins of its profile over one snapshot, and what each result means for it.
 
 A cycle is made for one decision or evaluation, used and dropped. Nothing of it stays in the framework, so that cycles
-of different pods cannot disturb each other. PostFilter is in `extender.engine.runtime.post_filter`, and the points
+of different pods cannot disturb each other. PostFilter is in `extender.engine.runtime.findings`, and the points
 after a node was chosen are in `extender.engine.runtime.reserve_to_bind`.
 
 Upstream: pkg/scheduler/framework/runtime/framework.go (v1.36.2).

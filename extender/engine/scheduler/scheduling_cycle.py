@@ -9,10 +9,10 @@ from typing import Final
 
 from extender.engine import framework as fwk
 from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.findings import run_post_filter_plugins
 from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.nominations import Nominations
 from extender.engine.runtime.plugin_calls import PluginError
-from extender.engine.runtime.post_filter import run_post_filter_plugins
 from extender.engine.runtime.reserve_to_bind import run_permit_plugins, run_reserve_plugins, run_unreserve_plugins
 from extender.engine.scheduler.extenders import schedule_pod_with_extenders
 from extender.engine.scheduler.schedule_pod import FitError, ScheduleResult, SchedulingAlgorithm

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 from extender.client.client import Client
 from extender.client.lease.leader_election import LeaderElector
 from extender.cluster.api_resources import LEASES, NAMESPACES, Object
+from extender.cluster.in_memory import EmbeddedTransport
 from extender.cluster.kube_api import KubeApi
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.store.object_store import ObjectStore
-from extender.cluster.transport import EmbeddedTransport
 from extender.testing import virtual_time
 from extender.values.config import LeaderElection
 from extender.values.targets.target import Target

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 from extender.client.client import Client
 from extender.client.writes.dispatcher import ApiDispatcher
 from extender.cluster.api_resources import NAMESPACES, RESOURCES, Object, Resource
+from extender.cluster.in_memory import EmbeddedTransport
 from extender.cluster.kube_api import KubeApi
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.store.object_store import ObjectStore
-from extender.cluster.transport import EmbeddedTransport
 from extender.testing import virtual_time
 from extender.values.objects.decoding import convert
 from extender.values.objects.pod import Pod

@@ -19,10 +19,10 @@ from extender.client.informers.keeping import keeper_of
 from extender.client.informers.reflector import Reflector
 from extender.client.informers.store import Change
 from extender.cluster import api_resources
+from extender.cluster.in_memory import EmbeddedTransport
 from extender.cluster.kube_api import KubeApi
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.store.object_store import ObjectStore
-from extender.cluster.transport import EmbeddedTransport
 from extender.engine.cache.cluster import Cluster
 from extender.engine.cache.dump import NodeDump
 from extender.testing import virtual_time

@@ -6,8 +6,8 @@ from typing import Any
 
 import httpx
 
+from extender.cluster.in_memory import EmbeddedTransport
 from extender.cluster.kube_api import KubeApi
-from extender.cluster.transport import EmbeddedTransport
 from extender.testing import virtual_time
 from tests.extender.cluster.api_calls import PODS_PATH, add_pod, make_api, pod
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import orjson
 
 from extender.cluster.api_resources import Resource, served
-from extender.cluster.requests import media_types
+from extender.cluster.requests.request_info import JSON, preferred_media_type
 from extender.cluster.responses.openapi import openapi_protobuf, operations, schemas
 from extender.cluster.schema.api_types import lookup
 from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
@@ -34,8 +34,8 @@ def answer(path: str, accept: str = "", features: FeatureGates = DEFAULT_FEATURE
         ApiStatus: 406 if the caller accepts none of the document's forms.
     """
     if path == _OLD:
-        form = media_types.preferred(accept, (media_types.JSON, *openapi_protobuf.MEDIA_TYPES))
-        if form == media_types.JSON:
+        form = preferred_media_type(accept, (JSON, *openapi_protobuf.MEDIA_TYPES))
+        if form == JSON:
             return form, _version_2(features)
         return openapi_protobuf.MEDIA_TYPES[-1], _version_2_in_protobuf(features)
     if path.rstrip("/") == _INDEX:
@@ -45,7 +45,7 @@ def answer(path: str, accept: str = "", features: FeatureGates = DEFAULT_FEATURE
         if group_version not in _group_versions(features):
             return None
         document = _version_3(group_version, features)
-    return media_types.preferred(accept, (media_types.JSON,)), document
+    return preferred_media_type(accept, (JSON,)), document
 
 
 @lru_cache(maxsize=1)

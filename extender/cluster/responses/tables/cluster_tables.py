@@ -20,7 +20,7 @@ from extender.cluster.responses.tables.layout import (
     status_of,
     wide,
 )
-from extender.cluster.store.versions import CORE_NAME_OF
+from extender.cluster.store.stored_objects import CORE_NAME_OF
 
 _ROLE_PREFIX: Final = "node-role.kubernetes.io/"
 _ROLE: Final = "kubernetes.io/role"

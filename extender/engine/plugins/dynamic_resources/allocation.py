@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
-from extender.engine.plugins.dynamic_resources import capacities
+from extender.engine.plugins.dynamic_resources import suitable_devices
 from extender.engine.plugins.dynamic_resources.allocated_state import AllocatedState
 from extender.engine.plugins.dynamic_resources.constraints import constraints_of
 from extender.engine.plugins.dynamic_resources.device_features import ALL_FEATURES, DeviceFeatures
@@ -137,6 +137,6 @@ class Allocator:
 
     def _has_capacity(self, alternative: DeviceRequestAlternative, offer: Offer) -> bool:
         taken = self.allocated.capacity.get(offer.id, {})
-        return capacities.has_capacity(
+        return suitable_devices.has_capacity(
             alternative.capacity, offer.device, taken, in_fractions=self._features.fractional_ranges
         )

@@ -22,15 +22,14 @@ from extender.engine.plugins.dynamic_resources.allocated_state import AllocatedD
 from extender.engine.plugins.dynamic_resources.allocation import Allocator
 from extender.engine.plugins.dynamic_resources.claim_binding import (
     ClaimBindingError,
+    delete_special_claim,
     drivers_to_wait_for,
     outcome_of_wait,
     wait_for_devices,
 )
-from extender.engine.plugins.dynamic_resources.cycle_claims import ClaimsOfCycle
 from extender.engine.plugins.dynamic_resources.device_counts import ClassDevices, DeviceCounts
 from extender.engine.plugins.dynamic_resources.device_features import DeviceFeatures
 from extender.engine.plugins.dynamic_resources.errors import AllocationError, OutOfStepsError
-from extender.engine.plugins.dynamic_resources.hints import ClaimHints
 from extender.engine.plugins.dynamic_resources.node_allocations import (
     LOOP_STEPS,
     RESUMED_STEPS,
@@ -47,6 +46,7 @@ from extender.engine.plugins.dynamic_resources.node_claims import (
 )
 from extender.engine.plugins.dynamic_resources.pod_claims import (
     ClaimError,
+    ClaimHints,
     ClaimTracker,
     claims_of,
     each_once,
@@ -55,11 +55,10 @@ from extender.engine.plugins.dynamic_resources.pod_claims import (
     is_held_by_others,
 )
 from extender.engine.plugins.dynamic_resources.pools import Slices, TaintedSlices
-from extender.engine.plugins.dynamic_resources.reservations import Reservations, random_uid
+from extender.engine.plugins.dynamic_resources.reservations import ClaimsOfCycle, Reservations, random_uid
 from extender.engine.plugins.dynamic_resources.results import lists_alternatives, score
 from extender.engine.plugins.dynamic_resources.selection import Allowance, Matches
 from extender.engine.plugins.dynamic_resources.special_claim import new_special_claim
-from extender.engine.plugins.dynamic_resources.special_claim_writes import delete_special_claim
 from extender.engine.snapshot.axes import Int64s, Mask
 from extender.engine.snapshot.matching import node_selector_mask
 from extender.values.config.args_validation import check_args

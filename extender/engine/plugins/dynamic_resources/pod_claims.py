@@ -1,7 +1,9 @@
-"""The resource claims of a pod, their readiness, and claims that were written but not yet observed.
+"""The resource claims of a pod, their readiness, claims that were written but not yet observed, and the events that may
+help a pod whose claims could not be allocated.
 
 Upstream: dynamic-resource-allocation/resourceclaim/resourceclaim.go;
-framework/plugins/dynamicresources/dynamicresources.go, foreachPodResourceClaim, isClaimReadyForBinding, isClaimTimeout;
+framework/plugins/dynamicresources/dynamicresources.go, foreachPodResourceClaim, isClaimReadyForBinding, isClaimTimeout,
+isSchedulableAfterClaimChange, isSchedulableAfterPodChange;
 framework/plugins/dynamicresources/dra_manager.go, claimTracker (v1.36.2).
 """
 
@@ -9,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final, final
 
+from extender.engine import framework as fwk
 from extender.values.golang.quoting import quoted
 from extender.values.golang.times import moment_of
 from extender.values.objects.cluster import Key
@@ -254,3 +257,51 @@ class ClaimTracker:
     def holders(self, table: Mapping[Key, ResourceClaim]) -> list[ResourceClaim]:
         """Returns all claims that may hold devices."""
         return [*self.latest(table).values(), *self._pending.values()]
+
+
+@final
+class ClaimHints:
+    """The queueing hints of DynamicResources."""
+
+    def __init__(self, claims: Callable[[], Mapping[Key, ResourceClaim]]) -> None:
+        """Makes the hints.
+
+        Arguments:
+            claims: returns the latest claims of the cluster.
+        """
+        self._claims = claims
+
+    def events(self) -> list[fwk.ClusterEventWithHint]:
+        """Returns the events that DynamicResources registers for."""
+        add, update = fwk.ActionType.ADD, fwk.ActionType.UPDATE
+        nodes = add | fwk.ActionType.UPDATE_NODE_LABEL | fwk.ActionType.UPDATE_NODE_ALLOCATABLE
+        return [
+            fwk.on(fwk.EventResource.NODE, nodes),
+            fwk.on(fwk.EventResource.RESOURCE_CLAIM, add | update, self.after_claim_change),
+            fwk.on(fwk.EventResource.POD, fwk.ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM, self.after_pod_update),
+            fwk.on(fwk.EventResource.DEVICE_CLASS, add | update),
+            fwk.on(fwk.EventResource.RESOURCE_SLICE, add | update),
+        ]
+
+    def after_claim_change(self, pod: fwk.Pod, old: ResourceClaim | None, new: ResourceClaim) -> fwk.QueueingHint:
+        """Queues the pod if all its claims exist, and this one was deallocated or is the pod's and its status
+        changed.
+        """
+        try:
+            claims = claims_of(pod, self._claims())
+        except ClaimError:
+            return fwk.QueueingHint.QUEUE_SKIP
+        if old is not None and old.status.allocation is not None and new.status.allocation is None:
+            return fwk.QueueingHint.QUEUE
+        is_ours = any(identity(claim) == identity(new) for claim in claims)
+        return fwk.queue_if(is_ours and (old is None or old.status != new.status))
+
+    def after_pod_update(self, pod: fwk.Pod, old: fwk.Pod, new: fwk.Pod) -> fwk.QueueingHint:
+        """Queues the pod once its status names its claims and all of them exist."""
+        if new.uid != pod.uid:
+            return fwk.QueueingHint.QUEUE_SKIP
+        try:
+            claims_of(new, self._claims())
+        except ClaimError:
+            return fwk.QueueingHint.QUEUE_SKIP
+        return fwk.QueueingHint.QUEUE

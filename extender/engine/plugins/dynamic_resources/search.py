@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, final
 
-from extender.engine.plugins.dynamic_resources import capacities
+from extender.engine.plugins.dynamic_resources import suitable_devices
 from extender.engine.plugins.dynamic_resources.allocated_state import AllocatedState, Amounts, DeviceId, add_amounts
 from extender.engine.plugins.dynamic_resources.constraints import AttributeConstraint
 from extender.engine.plugins.dynamic_resources.device_features import ALL_FEATURES, DeviceFeatures
@@ -324,7 +324,7 @@ class Search:
         if using is not None and using.shares:
             taken = dict(taken)
             add_amounts(taken, using.capacity)
-        return capacities.has_capacity(
+        return suitable_devices.has_capacity(
             alternative.capacity, offer.device, taken, in_fractions=self._features.fractional_ranges
         )
 
@@ -346,7 +346,7 @@ class Search:
         using = self._using.setdefault(offer.id, _Use())
         consumed: Amounts = {}
         if offer.device.allow_multiple_allocations:
-            consumed = capacities.consumed_by(
+            consumed = suitable_devices.consumed_by(
                 alternative.capacity, offer.device, in_fractions=self._features.fractional_ranges
             )
             add_amounts(using.capacity, consumed)

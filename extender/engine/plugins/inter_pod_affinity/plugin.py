@@ -1,16 +1,32 @@
-"""InterPodAffinity: the plugin."""
+"""InterPodAffinity: the plugin, its queueing hints and its suggestions.
 
-from collections.abc import Iterable, Sequence
+With several anti-affinity terms, upstream's hints look for a pod that matches all of them, although each of them alone
+keeps a pod away; and node events do not help a pod that only the anti-affinity of existing pods keeps away. Such pods
+are requeued after the longest time in the unschedulable queue.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, final
 
 from extender.engine import framework as fwk
-from extender.engine.plugins.inter_pod_affinity import advice, filtering, hints, scoring
+from extender.engine.plugins.inter_pod_affinity import filtering, scoring
 from extender.engine.plugins.inter_pod_affinity.existing_terms import ExistingTerms, Incoming, MatchingTerms
-from extender.engine.plugins.inter_pod_affinity.terms import NO_TERMS, PodTerms, SelectedNamespaces, terms_of
+from extender.engine.plugins.inter_pod_affinity.terms import (
+    NO_TERMS,
+    PodTerms,
+    SelectedNamespaces,
+    Term,
+    required_affinity_terms,
+    required_anti_affinity_terms,
+    terms_of,
+)
 from extender.engine.snapshot.axes import Int64s
 from extender.engine.snapshot.pod_attributes import affinity_class
 from extender.engine.snapshot.symbols import LabelPair
+from extender.values import limits
 from extender.values.config.plugin_args import InterPodAffinityArgs
+from extender.values.objects.decoding import replaced
+from extender.values.objects.pod import Affinity, PodAffinity
 
 _EXISTING: Final = fwk.StateKey[MatchingTerms]("PreFilterInterPodAffinity/existing")
 _REQUIRED: Final = fwk.StateKey[filtering.Required]("PreFilterInterPodAffinity")
@@ -43,8 +59,8 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         add = fwk.ActionType.ADD
         pods = add | fwk.ActionType.UPDATE_POD_LABEL | fwk.ActionType.DELETE
         return [
-            fwk.on(fwk.EventResource.POD, pods, hints.after_pod_change),
-            fwk.on(fwk.EventResource.NODE, add | fwk.ActionType.UPDATE_NODE_LABEL, hints.after_node_change),
+            fwk.on(fwk.EventResource.POD, pods, after_pod_change),
+            fwk.on(fwk.EventResource.NODE, add | fwk.ActionType.UPDATE_NODE_LABEL, after_node_change),
         ]
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
@@ -95,12 +111,12 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         return scoring.normalized(scores)
 
     def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterable[fwk.Suggestion]:
-        """Fewer required terms; see `advice.suggestions`."""
-        return advice.suggestions(pod)
+        """Fewer required terms; see `suggestions`."""
+        return suggestions(pod)
 
     def suggest_for_node(self, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Suggestion | None:
         """The pod without any required term."""
-        return advice.without_requirements(pod)
+        return without_requirements(pod)
 
     def _terms(self, state: fwk.CycleState, pod: fwk.Pod) -> PodTerms:
         return self._terms_of.of(state, lambda: _terms(pod))
@@ -132,3 +148,113 @@ def _has_preferred_terms(pod: fwk.Pod) -> bool:
     affinity = pod.spec.affinity
     stanzas = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ()
     return any(stanza is not None and stanza.preferred for stanza in stanzas)
+
+
+def after_pod_change(pod: fwk.Pod, old: fwk.Pod | None, new: fwk.Pod | None) -> fwk.QueueingHint:
+    """Queues the pod if it was updated, if a pod now matches its affinity, or if one no longer conflicts with
+    anti-affinity.
+
+    Raises:
+        SelectorError: a required term of the pod is invalid.
+    """
+    if old is not None and new is not None and new.uid == pod.uid:
+        return fwk.QueueingHint.QUEUE
+    if not _concerns_nodes(old, new):
+        return fwk.QueueingHint.QUEUE_SKIP
+    affinity, anti_affinity = _affinity(pod), _anti_affinity(pod)
+    if new is not None and _all_match(affinity, new) and not _all_match(affinity, old):
+        return fwk.QueueingHint.QUEUE
+    if new is not None:
+        return fwk.queue_if(_all_match(anti_affinity, old) and not _all_match(anti_affinity, new))
+    return fwk.queue_if(_all_match(anti_affinity, old) or (old is not None and _all_match(_anti_affinity(old), pod)))
+
+
+def after_node_change(pod: fwk.Pod, old: fwk.Node | None, new: fwk.Node) -> fwk.QueueingHint:
+    """Queues the pod if the node joined a domain of its affinity, or left one of its anti-affinity.
+
+    Raises:
+        SelectorError: a required term of the pod is invalid.
+    """
+    if any(_has_appeared(term.topology_key, old, new) for term in _affinity(pod)):
+        return fwk.QueueingHint.QUEUE
+    return fwk.queue_if(any(old is None or _has_been_left(term.topology_key, old, new) for term in _anti_affinity(pod)))
+
+
+def _affinity(pod: fwk.Pod) -> Sequence[Term]:
+    stanzas = affinity_class(pod)
+    return required_affinity_terms(stanzas) if stanzas is not None else ()
+
+
+def _anti_affinity(pod: fwk.Pod) -> Sequence[Term]:
+    stanzas = affinity_class(pod)
+    return required_anti_affinity_terms(stanzas) if stanzas is not None else ()
+
+
+def _concerns_nodes(old: fwk.Pod | None, new: fwk.Pod | None) -> bool:
+    """True if the pod is on a node or nominated to one, before and after."""
+    return all(pod is None or bool(pod.spec.node_name or pod.status.nominated_node_name) for pod in (old, new))
+
+
+def _all_match(terms: Sequence[Term], pod: fwk.Pod | None) -> bool:
+    """True if there are a pod and terms, and all terms match it. Namespace selectors are evaluated against no labels,
+    as upstream.
+
+    Upstream: filtering.go, podMatchesAllAffinityTerms.
+    """
+    return pod is not None and bool(terms) and all(term.matches(pod.namespace, pod.labels, {}) for term in terms)
+
+
+def _has_appeared(key: str, old: fwk.Node | None, new: fwk.Node) -> bool:
+    return key in new.labels and (old is None or old.labels.get(key) != new.labels[key])
+
+
+def _has_been_left(key: str, old: fwk.Node, new: fwk.Node) -> bool:
+    return key in old.labels and old.labels[key] != new.labels.get(key)
+
+
+def suggestions(pod: fwk.Pod) -> Iterator[fwk.Suggestion]:
+    """Yields the pod without each required term, then without all of them."""
+    near, apart = _stanzas(pod)
+    for at, term in enumerate(near.required[: limits.SUGGESTED_ONE_BY_ONE]):
+        yield fwk.Suggestion(
+            "affinity", f"drop the required pod affinity over {term.topology_key}", without_pod_affinity(pod, at)
+        )
+    for at, term in enumerate(apart.required[: limits.SUGGESTED_ONE_BY_ONE]):
+        text = f"drop the required pod anti-affinity over {term.topology_key}"
+        yield fwk.Suggestion("affinity", text, without_pod_anti_affinity(pod, at))
+    if len(near.required) + len(apart.required) > 1 and (all_of_them := without_requirements(pod)) is not None:
+        yield all_of_them
+
+
+def without_requirements(pod: fwk.Pod) -> fwk.Suggestion | None:
+    """Returns the pod without any required term; None if it has none."""
+    near, apart = _stanzas(pod)
+    named = [*(["pod affinity"] if near.required else []), *(["pod anti-affinity"] if apart.required else [])]
+    changed = without_pod_anti_affinity(without_pod_affinity(pod))
+    return fwk.Suggestion("affinity", f"drop the required {' and '.join(named)}", changed) if named else None
+
+
+def without_pod_affinity(pod: fwk.Pod, *places: int) -> fwk.Pod:
+    """Returns the pod without these of its required pod affinity terms; without places, without all of them."""
+    stanza = (pod.spec.affinity or Affinity()).pod_affinity
+    return pod if stanza is None else _with_affinity(pod, pod_affinity=_without_terms(stanza, places))
+
+
+def without_pod_anti_affinity(pod: fwk.Pod, *places: int) -> fwk.Pod:
+    """Returns the pod without these of its required pod anti-affinity terms; without places, without all of them."""
+    stanza = (pod.spec.affinity or Affinity()).pod_anti_affinity
+    return pod if stanza is None else _with_affinity(pod, pod_anti_affinity=_without_terms(stanza, places))
+
+
+def _stanzas(pod: fwk.Pod) -> tuple[PodAffinity, PodAffinity]:
+    affinity = pod.spec.affinity or Affinity()
+    return affinity.pod_affinity or PodAffinity(), affinity.pod_anti_affinity or PodAffinity()
+
+
+def _without_terms(stanza: PodAffinity, places: tuple[int, ...]) -> PodAffinity:
+    left = [term for place, term in enumerate(stanza.required) if places and place not in places]
+    return replaced(stanza, required=left)
+
+
+def _with_affinity(pod: fwk.Pod, **changes: Any) -> fwk.Pod:
+    return replaced(pod, spec=replaced(pod.spec, affinity=replaced(pod.spec.affinity or Affinity(), **changes)))

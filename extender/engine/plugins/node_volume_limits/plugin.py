@@ -1,16 +1,193 @@
-"""NodeVolumeLimits: the plugin."""
+"""NodeVolumeLimits: the plugin, its count of volumes against the limits of drivers, and its queueing hints."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, final
 
 import numpy as np
 
 from extender.engine import framework as fwk
-from extender.engine.plugins.node_volume_limits import hints
-from extender.engine.plugins.node_volume_limits.counting import VolumeCounter, volumes_named
-from extender.engine.plugins.node_volume_limits.csi_volumes import CountedVolumes
+from extender.engine.plugins.node_volume_limits.csi_volumes import (
+    CannotCountError,
+    CountedVolumes,
+    CsiVolume,
+    CsiVolumeFinder,
+    CsiVolumes,
+    Migration,
+)
 from extender.engine.plugins.volume_advice import VolumeAdvice
-from extender.engine.snapshot.axes import Mask
+from extender.engine.snapshot.axes import Int64s, Mask
+from extender.engine.snapshot.pod_attributes import PodSymbol, VolumeClass
+from extender.values.objects.claims import claim_name, uses_claim
+from extender.values.objects.cluster import ClusterObjects
+from extender.values.objects.csi_translation import TranslationError, in_tree_plugin, inline_handle
+from extender.values.objects.storage import (
+    AttachProfile,
+    CSINode,
+    PersistentVolumeClaim,
+    VolumeAttachment,
+    attach_profile,
+)
+
+_LIMITS_OTHER_DRIVERS: Final = 2**40
+"""The room on a node that only limits other drivers: enough for any pods that can be counted."""
+_MUST_BE_COUNTED: Final = 2**41
+"""The number of volumes of a pod for which counting may fail: more than the room, wherever there is a limit."""
+_NO_ROOM: Final = -1
+
+
+def volumes_named(pods: PodSymbol) -> int:
+    """Returns the number of volumes that each pod of a class names, an upper bound for those it has attached."""
+    if not isinstance(pods, VolumeClass):
+        return 0
+    if pods.ephemeral_claims or pods.encoded_disks or "" in pods.claims:
+        return _MUST_BE_COUNTED
+    return len(frozenset(pods.claims))
+
+
+@final
+class _Wanted(dict[Migration, CsiVolumes | fwk.Status]):
+    """The volumes of the pod by what nodes attach through CSI drivers, or why they cannot be counted; found when they
+    are first needed.
+    """
+
+    def __init__(self, finder: CsiVolumeFinder, pod: fwk.Pod, volumes: CountedVolumes) -> None:
+        super().__init__()
+        self._finder, self._pod, self._volumes = finder, pod, volumes
+
+    def __missing__(self, migration: Migration) -> CsiVolumes | fwk.Status:
+        try:
+            found: CsiVolumes | fwk.Status = self._finder.of_pod(self._pod, self._volumes, migration)
+        except CannotCountError as exc:
+            found = exc.status
+        self[migration] = found
+        return found
+
+
+@final
+class VolumeCounter:
+    """The volumes of the pod, and the room on the nodes, for one cycle. Claims, volumes and attachments must not change
+    meanwhile.
+
+    Arguments:
+        volumes: those of the pod.
+        needs_drivers: whether drivers may require that they are installed where their volumes are used: the gate
+            VolumeLimitScaling.
+    """
+
+    def __init__(
+        self, pod: fwk.Pod, volumes: CountedVolumes, snapshot: fwk.Snapshot, *, needs_drivers: bool = False
+    ) -> None:
+        self._objects = snapshot.objects
+        self._needs_drivers = needs_drivers
+        self._finder = CsiVolumeFinder(self._objects)
+        self._attachments: dict[str, CsiVolumes] = {}
+        self._wanted = _Wanted(self._finder, pod, volumes)
+        self.room: Int64s = self._room(snapshot)
+        """(N,) the number of volumes that the node's pods may name so that this pod's certainly fit; negative where
+        they may not.
+        """
+
+    def statuses_of(self, rows: fwk.Rows, chosen: Sequence[int]) -> list[fwk.Status]:
+        """Returns the statuses of these rows by looking at every volume there."""
+        symbols = rows.snapshot.tallies.symbols[fwk.Attribute.VOLUMES]
+        names = (rows.snapshot.nodes.objects[place].name for place in rows.node[chosen].tolist())
+        return [
+            self._status(name, [(code, symbols[code]) for code in codes])
+            for name, codes in zip(names, rows.codes_on(chosen, fwk.Attribute.VOLUMES), strict=True)
+        ]
+
+    def _status(self, name: str, classes: Sequence[tuple[int, PodSymbol]]) -> fwk.Status:
+        """Returns the status of a node with pods of these classes."""
+        node = self._objects.csi_nodes.get(name)
+        profile = None if node is None else attach_profile(node)
+        migration = Migration.on(profile)
+        wanted = self._wanted[migration]
+        if isinstance(wanted, fwk.Status):
+            return wanted
+        missing = self._missing_driver(wanted, profile)
+        if missing:
+            return fwk.unschedulable(f"{missing} CSI driver is not installed on the node")
+        limits = {} if profile is None else dict(profile.limits)
+        if not wanted or not limits:
+            return fwk.SUCCESS
+        try:
+            attached = self._attached_by(classes, migration)
+        except CannotCountError as exc:
+            return exc.status
+        fresh = Counter(volume.driver for volume in wanted - attached)
+        present = attached | self._attachments_to(name)
+        for driver, count in fresh.items():
+            limit = limits.get(driver)
+            if limit is not None and sum(volume.driver == driver for volume in present) + count > limit:
+                return fwk.unschedulable(REASON)
+        return fwk.SUCCESS
+
+    def _missing_driver(self, wanted: CsiVolumes, profile: AttachProfile | None) -> str:
+        """Returns a driver that the node lacks though its volumes must not be used without it; empty if there is
+        none.
+        """
+        if not self._needs_drivers:
+            return ""
+        absent = {volume.driver for volume in wanted} - (frozenset() if profile is None else profile.drivers)
+        return next((name for name in sorted(absent) if self._is_required(name)), "")
+
+    def _is_required(self, name: str) -> bool:
+        driver = self._objects.csi_drivers.get(name)
+        return driver is not None and bool(driver.spec.prevent_pod_scheduling_if_missing)
+
+    def _attached_by(self, classes: Sequence[tuple[int, PodSymbol]], migration: Migration) -> CsiVolumes:
+        """Returns the volumes that pods of these classes use, each once."""
+        found = [
+            self._finder.of_class(code, pods, migration) for code, pods in classes if isinstance(pods, VolumeClass)
+        ]
+        return frozenset().union(*found)
+
+    def _attachments_to(self, node: str) -> CsiVolumes:
+        """Returns the volumes that are attached to the node or being attached, whether a pod uses them or not."""
+        attachments = self._attachments.get(node)
+        if attachments is None:
+            attachments = self._attachments[node] = frozenset(_attachments(self._objects, node))
+        return attachments
+
+    def _room(self, snapshot: fwk.Snapshot) -> Int64s:
+        objects, places = snapshot.objects, snapshot.nodes.index
+        room = np.full(len(snapshot.nodes), self._room_with(None), np.int64)
+        for profile, nodes in objects.csi_nodes.groups().items():
+            room[[places[name] for name in nodes if name in places]] = self._room_with(profile)
+        attached = [
+            (places[name], len(there)) for name, there in objects.volume_attachments.groups().items() if name in places
+        ]
+        if attached:
+            at, counts = zip(*attached, strict=True)
+            room[list(at)] -= np.array(counts, np.int64)
+        return room
+
+    def _room_with(self, profile: AttachProfile | None) -> int:
+        """Returns the number of volumes that may be attached to a node of this profile so that the pod's fit, too."""
+        wanted = self._wanted[Migration.on(profile)]
+        if isinstance(wanted, fwk.Status) or self._missing_driver(wanted, profile):
+            return _NO_ROOM
+        if profile is None or not profile.limits or not wanted:
+            return _UNLIMITED
+        fresh = Counter(volume.driver for volume in wanted)
+        return min(
+            (limit - fresh[driver] for driver, limit in profile.limits if driver in fresh),
+            default=_LIMITS_OTHER_DRIVERS,
+        )
+
+
+def _attachments(objects: ClusterObjects, node: str) -> Iterator[CsiVolume]:
+    """Yields the volumes that are attached to the node or being attached, whether a pod uses them or not.
+
+    Upstream: csi.go, getNodeVolumeAttachmentInfo.
+    """
+    for attachment in objects.volume_attachments.group(node).values():
+        name = attachment.spec.source.persistent_volume_name
+        volume = objects.pvs.get(name) if name is not None else None
+        if attachment.spec.attacher and volume is not None and volume.spec.csi is not None:
+            yield CsiVolume(attachment.spec.attacher, volume.spec.csi.volume_handle)
+
 
 _COUNTING: Final = fwk.StateKey[VolumeCounter]("PreFilterNodeVolumeLimits")
 
@@ -32,10 +209,10 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
         add, delete = fwk.ActionType.ADD, fwk.ActionType.DELETE
         return [
             fwk.on(fwk.EventResource.CSI_NODE, add),
-            fwk.on(fwk.EventResource.CSI_NODE, fwk.ActionType.UPDATE, hints.after_csi_node_update),
-            fwk.on(fwk.EventResource.POD, delete, hints.after_pod_deletion),
-            fwk.on(fwk.EventResource.PERSISTENT_VOLUME_CLAIM, add, hints.after_claim_addition),
-            fwk.on(fwk.EventResource.VOLUME_ATTACHMENT, delete, hints.after_attachment_deletion),
+            fwk.on(fwk.EventResource.CSI_NODE, fwk.ActionType.UPDATE, after_csi_node_update),
+            fwk.on(fwk.EventResource.POD, delete, after_pod_deletion),
+            fwk.on(fwk.EventResource.PERSISTENT_VOLUME_CLAIM, add, after_claim_addition),
+            fwk.on(fwk.EventResource.VOLUME_ATTACHMENT, delete, after_attachment_deletion),
         ]
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
@@ -72,3 +249,58 @@ def _verdicts(statuses: dict[int, fwk.Status], num_rows: int) -> fwk.Verdicts:
         for reason in status.reasons:
             reasons.setdefault(reason, np.zeros(num_rows, np.bool_))[row] = True
     return fwk.Verdicts(codes, tuple(reasons.items()))
+
+
+def after_csi_node_update(pod: fwk.Pod, old: CSINode, new: CSINode) -> fwk.QueueingHint:
+    """Queues the pod if a driver can attach more volumes than before."""
+    had = _limits(old)
+    return fwk.queue_if(any(limit > had.get(driver, 0) for driver, limit in _limits(new).items()))
+
+
+def _limits(node: CSINode) -> dict[str, int]:
+    """Returns driver -> its limit; here a driver without a limit has 0."""
+    return {
+        driver.name: (driver.allocatable.count or 0) if driver.allocatable is not None else 0
+        for driver in node.spec.drivers
+    }
+
+
+def after_pod_deletion(pod: fwk.Pod, old: fwk.Pod, new: None) -> fwk.QueueingHint:
+    """Queues the pod if the deleted pod had a node or a nomination, and volumes that a CSI driver may have attached."""
+    if not old.spec.node_name and not old.status.nominated_node_name:
+        return fwk.QueueingHint.QUEUE_SKIP
+    return fwk.queue_if(
+        any(claim_name(old, volume) is not None or in_tree_plugin(volume) is not None for volume in old.spec.volumes)
+    )
+
+
+def after_claim_addition(pod: fwk.Pod, old: None, new: PersistentVolumeClaim) -> fwk.QueueingHint:
+    """Queues the pod if the claim is its own."""
+    return fwk.queue_if(uses_claim(pod, new))
+
+
+def after_attachment_deletion(pod: fwk.Pod, old: VolumeAttachment, new: None) -> fwk.QueueingHint:
+    """Queues the pod if it has claims, or an in-line disk of the driver that detached a volume.
+
+    Raises:
+        TranslationError: a disk of the pod has no CSI form.
+    """
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            return fwk.QueueingHint.QUEUE
+        plugin = in_tree_plugin(volume)
+        if plugin is None:
+            continue
+        try:
+            inline_handle(volume, plugin)
+        except TranslationError as exc:
+            raise TranslationError(f"converting volume({volume.name}) from inline to csi: {exc}") from exc
+        if plugin.driver == old.spec.attacher:
+            return fwk.QueueingHint.QUEUE
+    return fwk.QueueingHint.QUEUE_SKIP
+
+
+REASON: Final = "node(s) exceed max volume count"
+
+_UNLIMITED: Final = 2**62
+"""The room on a node where nothing needs to be counted."""

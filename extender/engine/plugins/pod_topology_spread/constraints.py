@@ -1,6 +1,7 @@
-"""Parsed spread constraints, and the pods and nodes that they count.
+"""Parsed spread constraints, the pods and nodes that they count, and the defaults for pods without constraints: they
+count the pods of the pod's services and of its owner.
 
-Upstream: framework/plugins/podtopologyspread/common.go (v1.36.2).
+Upstream: framework/plugins/podtopologyspread/common.go; framework/plugins/helper/spread.go (v1.36.2).
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,17 @@ from extender.engine.snapshot.columns import LabelColumn
 from extender.engine.snapshot.matching import required_node_affinity_mask
 from extender.engine.snapshot.pod_attributes import LabelClass, PodSymbol
 from extender.engine.snapshot.tallies import Tally, classes_relevant_to
-from extender.values.objects.label_selectors import Selector, selector_of, with_requirements
+from extender.values.objects.cluster import ClusterObjects
+from extender.values.objects.label_selectors import (
+    Selector,
+    SelectorError,
+    selector_from_labels,
+    selector_of,
+    selector_with,
+    with_requirements,
+)
+from extender.values.objects.meta import LabelSelector, OwnerReference
+from extender.values.objects.node import HOSTNAME_LABEL, ZONE_LABEL
 from extender.values.objects.pod import TopologySpreadConstraint
 from extender.values.objects.tolerations import find_untolerated_taint, tolerations_of
 
@@ -208,3 +219,60 @@ def with_all_keys(columns: Sequence[LabelColumn]) -> Mask:
     for column in columns[1:]:
         mask = mask & column.present
     return mask
+
+
+SYSTEM_DEFAULTS: Final = (
+    TopologySpreadConstraint(topology_key=HOSTNAME_LABEL, when_unsatisfiable=SCHEDULE_ANYWAY, max_skew=3),
+    TopologySpreadConstraint(topology_key=ZONE_LABEL, when_unsatisfiable=SCHEDULE_ANYWAY, max_skew=5),
+)
+"""Upstream: framework/plugins/podtopologyspread/plugin.go, systemDefaultConstraints."""
+
+
+def default_selector(pod: fwk.Pod, objects: ClusterObjects) -> Selector:
+    """Returns a selector for the pods of the pod's services and of its controller; empty if it has neither.
+
+    Upstream: spread.go, DefaultSelector.
+    """
+    labels = _selectors_of_services(pod, objects)
+    owner = next((owner for owner in pod.metadata.owner_references if owner.controller), None)
+    if owner is None:
+        return selector_from_labels(labels)
+    if (owner.api_version, owner.kind) == ("v1", "ReplicationController"):
+        controller = objects.replication_controllers.get((pod.namespace, owner.name))
+        if controller is not None:
+            labels |= controller.spec.selector or {}
+        return selector_from_labels(labels)
+    return _narrowed(selector_from_labels(labels), _selector_of_owner(owner, pod.namespace, objects))
+
+
+def _selectors_of_services(pod: fwk.Pod, objects: ClusterObjects) -> dict[str, str]:
+    """Returns the merged selectors of all services that select the pod. A service without a selector selects
+    nothing.
+    """
+    merged: dict[str, str] = {}
+    for service in objects.services.group(pod.namespace).values():
+        selector = service.spec.selector
+        if selector and selector.items() <= pod.labels.items():
+            merged |= selector
+    return merged
+
+
+def _selector_of_owner(owner: OwnerReference, namespace: str, objects: ClusterObjects) -> LabelSelector | None:
+    key = (namespace, owner.name)
+    match owner.api_version, owner.kind:
+        case "apps/v1", "ReplicaSet":
+            replica_set = objects.replica_sets.get(key)
+            return replica_set.spec.selector if replica_set is not None else None
+        case "apps/v1", "StatefulSet":
+            stateful_set = objects.stateful_sets.get(key)
+            return stateful_set.spec.selector if stateful_set is not None else None
+        case _:
+            return None
+
+
+def _narrowed(selector: Selector, by: LabelSelector | None) -> Selector:
+    try:
+        return selector_with((*selector.requirements, *selector_of(by).requirements))
+    except SelectorError:
+        # Like upstream, ignores an invalid selector, which the API server would not have accepted.
+        return selector

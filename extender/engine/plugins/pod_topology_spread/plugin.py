@@ -1,21 +1,27 @@
-"""PodTopologySpread: the plugin."""
+"""PodTopologySpread: the plugin, its queueing hints and its suggestions."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, final
 
+import numpy as np
+
 from extender.engine import framework as fwk
-from extender.engine.plugins.pod_topology_spread import advice, filtering, hints, scoring
+from extender.engine.plugins.pod_topology_spread import filtering, scoring
 from extender.engine.plugins.pod_topology_spread.constraints import (
     DO_NOT_SCHEDULE,
     SCHEDULE_ANYWAY,
+    SYSTEM_DEFAULTS,
     CompiledConstraint,
     compiled,
+    default_selector,
     with_selector,
 )
-from extender.engine.plugins.pod_topology_spread.default_constraints import SYSTEM_DEFAULTS, default_selector
+from extender.engine.plugins.pod_topology_spread.filtering import decisive, measure
 from extender.engine.snapshot.axes import Int64s, Mask
+from extender.values import limits
 from extender.values.config.plugin_args import SYSTEM_DEFAULTING, PodTopologySpreadArgs
 from extender.values.objects.cluster import ClusterObjects
+from extender.values.objects.decoding import replaced
 from extender.values.objects.label_selectors import SelectorError
 
 _MEASURED: Final = fwk.StateKey[Sequence[filtering.Domains]]("PreFilterPodTopologySpread")
@@ -55,13 +61,13 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
 
     def _after_pod_change(self, pod: fwk.Pod, old: fwk.Pod | None, new: fwk.Pod | None) -> fwk.QueueingHint:
         """Raises SelectorError if a constraint is invalid."""
-        if not hints.is_involved(pod, old, new):
+        if not is_involved(pod, old, new):
             return fwk.QueueingHint.QUEUE_SKIP
-        return hints.after_pod_change(pod, self._hard_constraints(pod), old, new)
+        return after_pod_change(pod, self._hard_constraints(pod), old, new)
 
     def _after_node_change(self, pod: fwk.Pod, old: fwk.Node | None, new: fwk.Node | None) -> fwk.QueueingHint:
         """Raises SelectorError if a constraint is invalid."""
-        return hints.after_node_change(self._hard_constraints(pod), old, new)
+        return after_node_change(self._hard_constraints(pod), old, new)
 
     def _hard_constraints(self, pod: fwk.Pod) -> tuple[CompiledConstraint, ...]:
         try:
@@ -110,12 +116,12 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
         return scoring.normalized(scores, state.find(_IGNORED))
 
     def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterable[fwk.Suggestion]:
-        """Looser constraints; see `advice.suggestions`."""
-        return advice.suggestions(pod, rows)
+        """Looser constraints; see `suggestions`."""
+        return suggestions(pod, rows)
 
     def suggest_for_node(self, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Suggestion | None:
         """All constraints as mere preferences."""
-        return advice.without_requirements(pod)
+        return without_requirements(pod)
 
     def _skip(self, pod: fwk.Pod, action: str) -> fwk.Status:
         """Returns Skip for a pod without constraints of this action. Which default constraints a pod has depends on
@@ -147,3 +153,110 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
             return ()
         defaults = compiled(self._defaults, labels, action, compares_tolerations=self._compares)
         return tuple(with_selector(constraint, selector) for constraint in defaults)
+
+
+def after_pod_change(
+    pod: fwk.Pod, constraints: Sequence[CompiledConstraint], old: fwk.Pod | None, new: fwk.Pod | None
+) -> fwk.QueueingHint:
+    """Queues the pod if a counted pod was added, deleted or relabelled, or if it tolerates more itself and taints
+    count.
+    """
+    if old is None or new is None:
+        moved = new if new is not None else old
+        counted = moved is not None and any(constraint.selector.matches(moved.labels) for constraint in constraints)
+        return fwk.queue_if(counted)
+    if (
+        new.uid == pod.uid
+        and old.spec.tolerations != new.spec.tolerations
+        and any(it.honors_taints for it in constraints)
+    ):
+        return fwk.QueueingHint.QUEUE
+    return fwk.queue_if(any(it.selector.matches(old.labels) != it.selector.matches(new.labels) for it in constraints))
+
+
+def is_involved(pod: fwk.Pod, old: fwk.Pod | None, new: fwk.Pod | None) -> bool:
+    """True if the event may concern the pod: it is about itself, or about a pod in its namespace that is on a node or
+    nominated to one.
+    """
+    return all(other is None or other.uid == pod.uid or _is_placed_beside(pod, other) for other in (old, new))
+
+
+def _is_placed_beside(pod: fwk.Pod, other: fwk.Pod) -> bool:
+    return bool(other.spec.node_name or other.status.nominated_node_name) and other.namespace == pod.namespace
+
+
+def after_node_change(
+    constraints: Sequence[CompiledConstraint], old: fwk.Node | None, new: fwk.Node | None
+) -> fwk.QueueingHint:
+    """Queues the pod if a node joined or left a domain, or its taints changed."""
+    was_in, is_in = _is_in_domains(constraints, old), _is_in_domains(constraints, new)
+    if was_in != is_in or old is None or new is None:
+        return fwk.queue_if(was_in or is_in)
+    moved = any(
+        old.labels.get(constraint.topology_key) != new.labels.get(constraint.topology_key) for constraint in constraints
+    )
+    return fwk.queue_if(is_in and (moved or old.spec.taints != new.spec.taints))
+
+
+def _is_in_domains(constraints: Sequence[CompiledConstraint], node: fwk.Node | None) -> bool:
+    return node is not None and all(constraint.topology_key in node.labels for constraint in constraints)
+
+
+def suggestions(pod: fwk.Pod, rows: fwk.Rows) -> Iterator[fwk.Suggestion]:
+    """Yields each constraint with the smallest maxSkew that admits one of the rows, and as a mere preference."""
+    required = [
+        (at, one)
+        for at, one in enumerate(pod.spec.topology_spread_constraints)
+        if one.when_unsatisfiable == DO_NOT_SCHEDULE
+    ]
+    for (at, constraint), needed in zip(
+        required[: limits.SUGGESTED_ONE_BY_ONE], _skews_needed(pod, rows), strict=False
+    ):
+        over = constraint.topology_key
+        if needed is not None and needed > constraint.max_skew:
+            text = f"allow a maxSkew of {needed} over {over} instead of {constraint.max_skew}"
+            yield fwk.Suggestion("spread", text, spreading(pod, at, max_skew=needed))
+        yield fwk.Suggestion("spread", f"only prefer to spread over {over} (ScheduleAnyway)", spreading(pod, at))
+
+
+def without_requirements(pod: fwk.Pod) -> fwk.Suggestion | None:
+    """Returns the pod with all constraints as mere preferences; None if it has no others."""
+    changed, keys = pod, []
+    for at, constraint in enumerate(pod.spec.topology_spread_constraints):
+        if constraint.when_unsatisfiable == DO_NOT_SCHEDULE:
+            changed = spreading(changed, at)
+            keys.append(constraint.topology_key)
+    return (
+        fwk.Suggestion("spread", f"only prefer to spread over {' and '.join(keys)} (ScheduleAnyway)", changed)
+        if keys
+        else None
+    )
+
+
+def spreading(pod: fwk.Pod, at: int, *, max_skew: int | None = None) -> fwk.Pod:
+    """Returns the pod with one of its spread constraints changed: to this maxSkew, or without one to a mere
+    preference.
+    """
+    constraints = list(pod.spec.topology_spread_constraints)
+    changed = {"when_unsatisfiable": "ScheduleAnyway"} if max_skew is None else {"max_skew": max_skew}
+    constraints[at] = replaced(constraints[at], **changed)
+    return replaced(pod, spec=replaced(pod.spec, topology_spread_constraints=constraints))
+
+
+def _skews_needed(pod: fwk.Pod, rows: fwk.Rows) -> list[int | None]:
+    """For each required constraint the smallest maxSkew that admits one of the rows; None if the constraint refuses
+    none of them.
+    """
+    constraints = compiled(pod.spec.topology_spread_constraints, pod.labels, DO_NOT_SCHEDULE)
+    if not len(rows) or not constraints or len(decisive(rows.snapshot, constraints)) < len(constraints):
+        # A pod without constraints of its own is held to those of the profile, which it cannot relax. And a topology
+        # key that no node has leaves no nodes to count.
+        return [None] * len(constraints)
+    needed: list[int | None] = []
+    for domains in measure(rows.snapshot, pod, constraints):
+        at = domains.column.codes[rows.node]
+        # The skew of a row is what its domain would have with the pod, less what the emptiest domain has.
+        skews = domains.counts[at[at >= 0]] + (domains.self_match - (0 if domains.is_too_few else domains.fewest))
+        beyond = skews[skews > domains.constraint.max_skew]
+        needed.append(int(np.min(beyond)) if len(beyond) else None)
+    return needed

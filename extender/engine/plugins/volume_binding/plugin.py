@@ -1,4 +1,4 @@
-"""VolumeBinding: every claim of a pod needs a volume that the pod's node can reach."""
+"""VolumeBinding: every claim of a pod needs a volume that the pod's node can reach; the plugin and its hints."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,6 @@ import numpy as np
 
 from extender.engine import framework as fwk
 from extender.engine.plugins.volume_advice import VolumeAdvice
-from extender.engine.plugins.volume_binding import hints
 from extender.engine.plugins.volume_binding.assume_cache import CLAIM_KIND, VOLUME_KIND, AssumeCache, AssumeError
 from extender.engine.plugins.volume_binding.binder import (
     AssumedVolumes,
@@ -30,10 +29,19 @@ from extender.engine.snapshot.axes import Int64s
 from extender.values.config.args_validation import check_args
 from extender.values.config.plugin_args import VolumeBindingArgs
 from extender.values.golang.quoting import quoted
-from extender.values.objects.claims import volumes_with_claims
+from extender.values.objects.claims import uses_claim, volumes_with_claims
 from extender.values.objects.cluster import Key
 from extender.values.objects.pod import Volume
-from extender.values.objects.storage import PersistentVolume, PersistentVolumeClaim
+from extender.values.objects.quantity import RawQuantity, value_of
+from extender.values.objects.storage import (
+    MIGRATED_PLUGINS_ANNOTATION,
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
 
 UNBOUND_IMMEDIATE: Final = "pod has unbound immediate PersistentVolumeClaims"
 
@@ -92,7 +100,7 @@ class VolumeBinding(
         self._assumed_volumes: AssumeCache[str, PersistentVolume] = AssumeCache(VOLUME_KIND)
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
-        return hints.events()
+        return events()
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Skips pods without claims; unresolvable if a claim is unusable, or should have been bound before."""
@@ -190,3 +198,57 @@ class VolumeBinding(
 
 def _nothing_reserved(node: str) -> fwk.Status:
     return fwk.error(f"no pod volumes found for node {quoted(node)}")
+
+
+def events() -> list[fwk.ClusterEventWithHint]:
+    """Returns the events that VolumeBinding registers for."""
+    add, update = fwk.ActionType.ADD, fwk.ActionType.UPDATE
+    return [
+        fwk.on(fwk.EventResource.STORAGE_CLASS, add | update, _after_class_change),
+        fwk.on(fwk.EventResource.PERSISTENT_VOLUME_CLAIM, add | update, _after_claim_change),
+        fwk.on(fwk.EventResource.PERSISTENT_VOLUME, add | update),
+        fwk.on(fwk.EventResource.NODE, add | fwk.ActionType.UPDATE_NODE_LABEL),
+        fwk.on(fwk.EventResource.CSI_NODE, add | update, _after_csi_node_change),
+        fwk.on(fwk.EventResource.CSI_DRIVER, update, _after_csi_driver_update),
+        fwk.on(fwk.EventResource.CSI_STORAGE_CAPACITY, add | update, _after_capacity_change),
+    ]
+
+
+def _after_class_change(pod: fwk.Pod, old: StorageClass | None, new: StorageClass) -> fwk.QueueingHint:
+    # The binding mode of a class never changes.
+    return fwk.queue_if(old is None or old.allowed_topologies != new.allowed_topologies)
+
+
+def _after_claim_change(
+    pod: fwk.Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim
+) -> fwk.QueueingHint:
+    return fwk.queue_if(uses_claim(pod, new))
+
+
+def _after_csi_node_change(pod: fwk.Pod, old: CSINode | None, new: CSINode) -> fwk.QueueingHint:
+    return fwk.queue_if(old is None or _migrated_plugins(old) != _migrated_plugins(new))
+
+
+def _migrated_plugins(node: CSINode) -> str:
+    return node.metadata.annotations.get(MIGRATED_PLUGINS_ANNOTATION, "")
+
+
+def _after_csi_driver_update(pod: fwk.Pod, old: CSIDriver, new: CSIDriver) -> fwk.QueueingHint:
+    """Queues the pod if a driver of its in-line volumes stops publishing capacity, so that capacity is no longer
+    checked.
+    """
+    is_used = any(volume.csi is not None and volume.csi.driver == new.metadata.name for volume in pod.spec.volumes)
+    return fwk.queue_if(is_used and bool(old.spec.storage_capacity) and not new.spec.storage_capacity)
+
+
+def _after_capacity_change(pod: fwk.Pod, old: CSIStorageCapacity | None, new: CSIStorageCapacity) -> fwk.QueueingHint:
+    """Queues the pod if the capacity grew. Raises QuantityError for an invalid amount."""
+    if old is None:
+        return fwk.QueueingHint.QUEUE
+    limit, old_limit = _volume_limit(new), _volume_limit(old)
+    return fwk.queue_if(limit is not None and (old_limit is None or value_of(limit) > value_of(old_limit)))
+
+
+def _volume_limit(capacity: CSIStorageCapacity) -> RawQuantity | None:
+    """Returns the largest size of a volume; None if it is unknown. Upstream: binder.go, volumeLimit."""
+    return capacity.maximum_volume_size if capacity.maximum_volume_size is not None else capacity.capacity

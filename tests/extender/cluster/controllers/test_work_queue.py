@@ -4,7 +4,7 @@ import asyncio
 import itertools
 from random import Random
 
-from extender.cluster.controllers.work_queue import FIRST_RETRY, LAST_RETRY, WorkQueue
+from extender.cluster.controllers.controller_loop import FIRST_RETRY, LAST_RETRY, WorkQueue
 from extender.testing import virtual_time
 
 

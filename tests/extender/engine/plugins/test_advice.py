@@ -4,7 +4,7 @@ import pytest
 
 from extender.engine.framework import Rows, Shortage
 from extender.engine.plugins.dynamic_resources.advice import without_resource_claims
-from extender.engine.plugins.inter_pod_affinity.advice import without_pod_affinity, without_pod_anti_affinity
+from extender.engine.plugins.inter_pod_affinity.plugin import without_pod_affinity, without_pod_anti_affinity
 from extender.engine.plugins.node_affinity import without_node_affinity, without_node_selector
 from extender.engine.plugins.node_ports import without_host_ports
 from extender.engine.plugins.node_resources.advice import with_smaller_requests

@@ -8,7 +8,7 @@ import pytest
 from extender.engine import framework as fwk
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.demands import demanded_bytes
-from extender.engine.runtime.post_filter import run_post_filter_plugins
+from extender.engine.runtime.findings import run_post_filter_plugins
 from extender.testing import make_framework, make_node, make_pod, make_snapshot
 from extender.values import limits
 from extender.values.objects.cluster import ClusterObjects

@@ -9,7 +9,7 @@ import pytest
 
 from extender.engine import framework as fwk
 from extender.engine.runtime.cycle import Cycle
-from extender.engine.runtime.post_filter import run_post_filter_plugins
+from extender.engine.runtime.findings import run_post_filter_plugins
 from extender.engine.runtime.queueing_hints import gating_plugin
 from extender.engine.runtime.reserve_to_bind import (
     run_bind_plugins,

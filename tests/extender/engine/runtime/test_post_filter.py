@@ -6,8 +6,8 @@ import pytest
 
 from extender.engine import framework as fwk
 from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.findings import run_post_filter_plugins
 from extender.engine.runtime.plugin_calls import PluginError
-from extender.engine.runtime.post_filter import run_post_filter_plugins
 from extender.testing import make_framework, make_pod, make_snapshot
 from tests.extender.plugins_by_table import Answers, Tries, raising
 

@@ -15,9 +15,9 @@ from extender.engine.cache.cluster import Cluster
 from extender.engine.framework.devices import LongWork
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.findings import run_post_filter_plugins
 from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.plugin_calls import PluginError
-from extender.engine.runtime.post_filter import run_post_filter_plugins
 from extender.engine.runtime.quarantine import MOST_FAILURES, QUARANTINES, Quarantines
 from extender.engine.runtime.registry import Registry
 from extender.engine.snapshot import Rows
