@@ -28,8 +28,8 @@ from api.worker import QuestionWorker
 from extender.answers.records.file import RecordsFile, RecordsFileError, kept_in
 from extender.answers.records.record_store import Limits
 from extender.answers.records.records import Records
+from extender.assembly.backend import Tap
 from extender.assembly.live_backend import LiveOptions, live_backend
-from extender.assembly.taps import Tap
 from extender.client.access_review import AccessReview
 from extender.client.client import Client, RateLimit
 from extender.client.http_extender import check_extenders

@@ -9,9 +9,9 @@ from urllib.parse import quote, urlencode
 from api.ui.resources import Priorities
 from api.ui.wording import ago, plural, pod_words, share
 from extender.answers.cluster_map import ClusterMap
-from extender.answers.finding import Found
 from extender.answers.pending import Pending, clauses, pending
 from extender.answers.records.values import PodName
+from extender.answers.search import Found
 from extender.answers.types import Queue, QueuePlace
 
 MAX_PENDING: Final = 150

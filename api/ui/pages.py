@@ -44,10 +44,10 @@ from api.ui.timeline import OUTCOMES, RANGES, HistoryFilter, past_timeline, time
 from api.ui.what_if_view import MAX_NODES, SAMPLE, evictions_alike, fix_href, moves, node_changes, placements_alike
 from extender import __version__
 from extender.answers.cluster_map import ClusterMap, NodeOnMap
-from extender.answers.finding import FoundNames
-from extender.answers.past import Past
+from extender.answers.history import Past
 from extender.answers.phrases import noun, why_no_room
 from extender.answers.pod_lists import PodList
+from extender.answers.search import FoundNames
 from extender.answers.types import Attempt, Explanation, Preemption, WhatIf
 from extender.client.pod_events import PodEvents
 from extender.lab.agreement import Agreement

@@ -1,10 +1,14 @@
-"""Answers about recorded attempts and preemptions. Their packed arrays are unpacked here."""
+"""What was decided, as answers: a kept attempt and a kept preemption; and what was decided in a time, filtered, counted
+over the time, and equal attempts as one.
+"""
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, Literal, final
 
+import msgspec
 import numpy as np
 
 from extender.answers.explain.node_choice import kept_scores
@@ -15,10 +19,13 @@ from extender.answers.records.values import (
     AttemptRecord,
     CandidateNode,
     CandidateRecord,
+    Outcome,
+    PodName,
     PreemptionRecord,
     gpu_hours_of,
 )
 from extender.answers.types import (
+    Answer,
     Attempt,
     NodePicture,
     NodeScore,
@@ -218,3 +225,181 @@ def _candidates(records: Sequence[CandidateRecord], chosen: str) -> tuple[Candid
 def _time(seconds: float) -> str:
     """Returns the time in RFC 3339 with milliseconds, since there may be thousands of attempts a second."""
     return rfc3339(datetime.fromtimestamp(seconds, UTC), "milliseconds")
+
+
+OutcomeWanted = Literal["", "scheduled", "unschedulable", "error", "preempted", "asked"]
+"""`preempted`: attempts that preempted. `asked`: calls by another scheduler. Empty for all."""
+
+BUCKETS: Final = 100
+"""The number of equal parts of the time for which attempts are counted."""
+MAX_ALIKE: Final = 60
+"""The number of different attempts on a page."""
+MAX_ATTEMPTS: Final = 3_000
+"""The number of attempts on a page, equal ones counted apart."""
+MAX_PREEMPTIONS: Final = 100
+LEAST_SECONDS: Final = 100.0
+"""The shortest time that is shown while none is chosen."""
+
+_PLACED: Final = frozenset(("Scheduled", "Filter", "Prioritize"))
+
+
+class PastQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """What is looked for. Empty texts, and times that are left out, mean everything."""
+
+    outcome: OutcomeWanted = ""
+    name: str = ""
+    """A part of the pod's namespace/name. The names of a workload's pods begin with its own."""
+    namespace: str = ""
+    node: str = ""
+    """A part of the name of the node."""
+    plugin: str = ""
+    """A plugin that refused a node, of attempts of which the verdicts are still kept."""
+    since: float = 0.0
+    until: float = math.inf
+    before: int | None = None
+    """List only attempts with a smaller id."""
+
+
+@final
+class AttemptsAlike(Answer, frozen=True, kw_only=True):
+    """Attempts for one pod that ended alike."""
+
+    attempt: Attempt
+    """The newest of the attempts."""
+    count: int
+    first: str
+    """The time of the oldest."""
+
+
+@final
+class Count(Answer, frozen=True, kw_only=True):
+    """How the attempts of one part of the time ended."""
+
+    placed: int = 0
+    refused: int = 0
+    failed: int = 0
+
+
+@final
+class Past(Answer, frozen=True, kw_only=True):
+    """What was decided in a time."""
+
+    alike: tuple[AttemptsAlike, ...]
+    """The attempts, those that ended alike together, with the newest first."""
+    preemptions: tuple[Preemption, ...]
+    counts: tuple[Count, ...]
+    """One for each part of the time."""
+    begin: float
+    end: float
+    """The end of the time, as `begin` in seconds since 1970."""
+    total: int
+    older: int = 0
+    """The id before which further attempts are found; 0 if there are none."""
+
+
+def past(
+    kept: Sequence[KeptAttempt], made: Iterable[PreemptionRecord], query: PastQuery, may_see: Container[str], now: float
+) -> Past:
+    """Returns what was decided, newest first. Names of pods that the caller may not see are still in it, but are not
+    found by.
+
+    Arguments:
+        kept: all attempts since the query's beginning, newest first.
+        made: preemptions, newest first.
+        may_see: the namespaces whose pods the caller may see.
+    """
+    found = [each for each in kept if _is_wanted(each, query, may_see)]
+    oldest = found[-1].record.time if found else now
+    begin = query.since or min(oldest, now - LEAST_SECONDS)
+    end = min(max(now, begin), query.until)
+    page, older = _page(found, query.before)
+    preemptions = [each for each in made if _is_preemption_wanted(each, query, may_see)][:MAX_PREEMPTIONS]
+    return Past(
+        alike=page,
+        preemptions=tuple(map(preemption, preemptions)),
+        counts=counts([each.record for each in found], begin, end),
+        begin=begin,
+        end=end,
+        total=len(found),
+        older=older,
+    )
+
+
+def counts(records: Iterable[AttemptRecord], begin: float, end: float) -> tuple[Count, ...]:
+    """Returns how attempts ended in each part of the time."""
+    tallies = [[0, 0, 0] for _ in range(BUCKETS)]
+    for record in records:
+        place = int((record.time - begin) / max(end - begin, 0.001) * BUCKETS)
+        tallies[max(0, min(BUCKETS - 1, place))][how_ended(record.outcome, record.evaluated, record.feasible)] += 1
+    return tuple(Count(placed=placed, refused=refused, failed=failed) for placed, refused, failed in tallies)
+
+
+def how_ended(outcome: Outcome, evaluated: int, feasible: int) -> int:
+    """Returns 0 for an attempt that found a node, 1 for one that did not, and 2 for one that failed."""
+    if outcome in _PLACED and not (outcome == "Filter" and evaluated and not feasible):
+        return 0
+    return 2 if outcome == "Error" else 1
+
+
+def _page(found: Sequence[KeptAttempt], before: int | None) -> tuple[tuple[AttemptsAlike, ...], int]:
+    """Returns a page of attempts, equal ones as one, and where the next page begins."""
+    alike: dict[tuple[str, ...], list[KeptAttempt]] = {}
+    last, number = 0, 0
+    for each in found:
+        record = each.record
+        if before is not None and record.id >= before:
+            continue
+        key = record.pod.uid or record.pod.key, record.outcome, record.node, record.message, record.caller
+        if number == MAX_ATTEMPTS or (key not in alike and len(alike) == MAX_ALIKE):
+            return _answers(alike.values()), last
+        alike.setdefault(key, []).append(each)
+        last, number = record.id, number + 1
+    return _answers(alike.values()), 0
+
+
+def _answers(alike: Iterable[Sequence[KeptAttempt]]) -> tuple[AttemptsAlike, ...]:
+    return tuple(
+        AttemptsAlike(attempt=attempt(each[0]), count=len(each), first=_time(each[-1].record.time)) for each in alike
+    )
+
+
+def _is_wanted(kept: KeptAttempt, query: PastQuery, may_see: Container[str]) -> bool:
+    record = kept.record
+    if not query.since <= record.time <= query.until or not _is_outcome(kept, query.outcome):
+        return False
+    if not _is_pod(record.pod, query, may_see) or query.node not in record.node:
+        return False
+    return not query.plugin or query.plugin in _refusing(kept)
+
+
+def _is_outcome(kept: KeptAttempt, wanted: OutcomeWanted) -> bool:
+    outcome = kept.record.outcome
+    match wanted:
+        case "":
+            return True
+        case "preempted":
+            return kept.preemption is not None
+        case "asked":
+            return outcome in ("Filter", "Prioritize", "Preempt")
+        case _:
+            return outcome.lower() == wanted
+
+
+def _is_pod(pod: PodName, query: PastQuery, may_see: Container[str]) -> bool:
+    if not query.name and not query.namespace:
+        return True
+    return pod.namespace in may_see and query.name in pod.key and query.namespace in ("", pod.namespace)
+
+
+def _is_preemption_wanted(made: PreemptionRecord, query: PastQuery, may_see: Container[str]) -> bool:
+    pods = (made.by, *(victim.pod for victim in made.victims))
+    is_of_time = query.since <= made.time <= query.until
+    return is_of_time and query.node in made.node and any(_is_pod(pod, query, may_see) for pod in pods)
+
+
+def _refusing(kept: KeptAttempt) -> set[str]:
+    verdicts = None if kept.details is None else kept.details.verdicts
+    if verdicts is None:
+        return set()
+    early = () if verdicts.pre_filter is None else (verdicts.pre_filter[0],)
+    return {*early, *verdicts.narrowed_by, *(plugin for plugin, _ in verdicts.refused_by)}

@@ -16,13 +16,11 @@ from typing import Any, Final, final
 import msgspec
 
 from extender.answers import history
-from extender.answers.cluster_map import ClusterMap, ClusterMaps, NodeOnMap, node_on_map
-from extender.answers.device_room import DeviceRoom
+from extender.answers.cluster_map import ClusterMap, ClusterMaps, DeviceRoom, NodeOnMap, node_on_map
 from extender.answers.explain import queue_places
 from extender.answers.explain.explanation import explain, settled, unreadable
 from extender.answers.explain.node_choice import as_decided, worked_out_again
 from extender.answers.explain.queue_places import Registered, WallClock
-from extender.answers.finding import Population, pods_of
 from extender.answers.pending import Pending, pending
 from extender.answers.plan.answer import PlanAnswer, PlanRequest
 from extender.answers.plan.plan import PlanError, plan
@@ -32,6 +30,7 @@ from extender.answers.profiles import SingleProfile, simulated_frameworks, stand
 from extender.answers.records.arrays import KeptAttempt
 from extender.answers.records.records import Records
 from extender.answers.records.values import PodName, PreemptionRecord
+from extender.answers.search import Population, pods_of
 from extender.answers.types import (
     Attempt,
     Capacity,
@@ -376,7 +375,7 @@ class Questions:
         return pods_of(self.population(), namespace, workload, "", limit, read_selector(selector))
 
     def population(self) -> Population:
-        """Returns the names of the nodes, and the pods, to look for some among them; see `extender.answers.finding`."""
+        """Returns the names of the nodes, and the pods, to look for some among them; see `extender.answers.search`."""
         return Population.of(self._cluster)
 
     def map(self) -> ClusterMap:

@@ -14,13 +14,11 @@ from typing import Any, Final, final
 from extender.answers.questions import Questions
 from extender.answers.records.records import Records
 from extender.answers.what_if.admission import Admits
-from extender.assembly.api_server import empty_api_server
-from extender.assembly.backend import Backend
+from extender.assembly.backend import Backend, Tap, empty_api_server
 from extender.assembly.debugger import CacheDebugger
 from extender.assembly.exposition import Exposition, ResourceExposition
 from extender.assembly.lifecycle import Lifecycle
 from extender.assembly.scheduling import Scheduling, assemble_scheduler
-from extender.assembly.taps import Tap
 from extender.client.client import Client
 from extender.client.http_extender import ExtenderCalls, Transports, no_transport
 from extender.client.informers.informers import Informers

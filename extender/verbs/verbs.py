@@ -6,6 +6,8 @@ from functools import partial
 from time import perf_counter
 from typing import Protocol, final
 
+import numpy as np
+
 from extender.engine import framework as fwk
 from extender.engine.cache import CacheError
 from extender.engine.cache.cluster import Cluster
@@ -17,16 +19,50 @@ from extender.engine.runtime.long_work import with_long_work
 from extender.engine.runtime.nominations import Nominations
 from extender.engine.runtime.plugin_calls import PluginError
 from extender.engine.snapshot import Snapshot
+from extender.engine.snapshot.axes import Int64s
 from extender.values.metrics.tracing import CURRENT
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
 from extender.values.objects.quantity import QuantityError
 from extender.values.objects.resource_amounts import validate_requests
-from extender.values.protocol.wire_types import MetaVictims
-from extender.verbs.filtering import FilterResult, filter_nodes, why_refused
+from extender.values.protocol.wire_types import MAX_EXTENDER_PRIORITY, MetaVictims
+from extender.verbs.filtering import FilterResult, filter_nodes, places_of, rows_at, why_refused
 from extender.verbs.preempting import candidates_of, choose_victims, without_policies
-from extender.verbs.prioritizing import prioritize_nodes
+
+
+def prioritize_nodes(cycle: Cycle, names: Sequence[str]) -> list[int]:
+    """Returns a score from 0 to 10 for each given node: the profile's weighted total, as a share of the best node's.
+
+    Unknown nodes get 0, and so do all nodes for a pod that demands too much.
+
+    Raises:
+        PluginError: a plugin failed; the message names it.
+    """
+    places, known = places_of(cycle.snapshot, names)
+    scores = np.zeros(len(names), np.int64)
+    if known.any() and cycle.framework.plugins.score:
+        # Score plugins may read what their PreFilter kept; its verdict does not matter here, because the caller has
+        # filtered.
+        cycle.run_pre_filter_plugins()
+        if cycle.demands_too_much:
+            return [0] * len(names)
+        rows, row_of = rows_at(cycle.snapshot, places[known])
+        cycle.run_pre_score_plugins(rows)
+        scores[known] = _on_extender_scale(cycle.run_score_plugins(rows).total)[row_of]
+    of_each: list[int] = scores.tolist()
+    return of_each
+
+
+def _on_extender_scale(total: Int64s) -> Int64s:
+    """Returns (R,) 10 for the best row, and for the others their rounded share of it, as kube-scheduler's normalising
+    does with 100.
+
+    Totals below 0, which a negative weight can cause, count as 0. Weights are int32, so that 20 times a total fits an
+    int64.
+    """
+    best = int(total.max(initial=0))
+    return (2 * MAX_EXTENDER_PRIORITY * np.maximum(total, 0) + best) // (2 * best) if best > 0 else np.zeros_like(total)
 
 
 class VerbError(Exception):

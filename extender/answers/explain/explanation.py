@@ -6,12 +6,11 @@
 from collections import Counter
 from typing import Literal
 
-from extender.answers.explain.advice import Advice
+from extender.answers.explain.advice import Advice, Refusals
 from extender.answers.explain.fixes import fixes
 from extender.answers.explain.nearest_nodes import nearest_nodes
 from extender.answers.explain.node_choice import best_scores
 from extender.answers.explain.preemption import preemption_answer
-from extender.answers.explain.refusals import Refusals
 from extender.answers.explain.verdict_tables import picture as picture_of, waterfall
 from extender.answers.phrases import why_no_room
 from extender.answers.pods import requested, workload_of

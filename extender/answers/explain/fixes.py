@@ -6,11 +6,9 @@ from typing import Final, Literal, final
 
 import numpy as np
 
-from extender.answers.explain.advice import Advice
+from extender.answers.explain.advice import Advice, Refusals
 from extender.answers.explain.fix_commands import command_of, objects_to_try, patch_of, uncordoning
-from extender.answers.explain.nearest_nodes import nearest_places
-from extender.answers.explain.new_nodes import node_to_add
-from extender.answers.explain.refusals import Refusals
+from extender.answers.explain.nearest_nodes import nearest_places, node_to_add
 from extender.answers.types import Fix
 from extender.engine.evaluation.evaluate import Evaluation
 from extender.engine.framework.advice import SuggestionKind

@@ -15,8 +15,18 @@ from typing import Final, final
 
 import msgspec
 
-from extender.answers.records.arrays import Details, KeptAttempt, KeptScores, KeptVerdicts, keep_scores, keep_verdicts
-from extender.answers.records.candidates import keep_candidates, keep_chosen, keep_other_choice, place_of
+from extender.answers.records.arrays import (
+    Details,
+    KeptAttempt,
+    KeptScores,
+    KeptVerdicts,
+    keep_candidates,
+    keep_chosen,
+    keep_other_choice,
+    keep_scores,
+    keep_verdicts,
+    place_of,
+)
 from extender.answers.records.record_store import Limits, Quota, Record, RecordStore, is_victim, took_room
 from extender.answers.records.values import (
     AttemptRecord,

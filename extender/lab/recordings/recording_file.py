@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, Final, final
 import msgspec
 
 from extender import __version__
-from extender.assembly.taps import Tap
+from extender.assembly.backend import Tap
 from extender.lab.recordings.entries import (
     FORMAT,
     Begins,

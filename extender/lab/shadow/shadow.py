@@ -20,7 +20,7 @@ from typing import Final, final
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from extender.answers.records.values import PodName
-from extender.assembly.taps import Tap
+from extender.assembly.backend import Tap
 from extender.engine.cache.cluster import Cluster
 from extender.engine.evaluation.decided import Decided
 from extender.lab.agreement import Agreement, Difference, ShadowCosts

@@ -8,7 +8,7 @@ import copy
 from collections.abc import Callable
 from typing import Any, Final, TypeVar, final
 
-from extender.assembly.api_server import empty_api_server
+from extender.assembly.backend import empty_api_server
 from extender.client.informers.keeping import keeper_of
 from extender.lab.simulation.workload import WorkloadError
 from extender.values.objects.decoding import DecodeError, convert, replaced

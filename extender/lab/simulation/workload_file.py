@@ -17,11 +17,10 @@ from typing import Any, final
 import msgspec
 
 from extender.answers.what_if.rules import NodeGroup, nodes_of
-from extender.lab.simulation.expectations import ExpectationError, ExpectedFigure
 from extender.lab.simulation.prototypes import Prototypes, named
 from extender.lab.simulation.scene import Scene
 from extender.lab.simulation.simulated_cluster import Lifetime
-from extender.lab.simulation.workload import Workload, WorkloadError, lines_of
+from extender.lab.simulation.workload import ExpectationError, ExpectedFigure, Workload, WorkloadError, lines_of
 from extender.values import limits
 from extender.values.golang.durations import Duration, DurationError
 from extender.values.golang.json import plain

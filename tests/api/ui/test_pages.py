@@ -14,7 +14,7 @@ from api.ui.node_table import NodeSelection
 from api.ui.timeline import HistoryFilter
 from api.ui.what_if_view import changed_nodes
 from extender.answers.cluster_map import ClusterMap, NodeOnMap, cluster_map, node_on_map
-from extender.answers.past import AttemptsAlike, Count, Past
+from extender.answers.history import AttemptsAlike, Count, Past
 from extender.answers.records.values import PodName
 from extender.answers.types import Attempt, Preemption, PreemptionAnswer, ReasonCount
 from tests.api.ui.samples import (

@@ -2,8 +2,7 @@
 
 import pytest
 
-from extender.answers.cluster_map import ClusterMaps, ResourceOnNode, node_on_map
-from extender.answers.device_room import CLASS_PREFIX, DeviceRoom
+from extender.answers.cluster_map import CLASS_PREFIX, ClusterMaps, DeviceRoom, ResourceOnNode, node_on_map
 from extender.engine.cache.cluster import Cluster
 from extender.testing import make_node
 from tests.kit.devices import allocation_of, make_claim, make_device, make_device_class, make_slice

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from extender.answers.past import MAX_ALIKE, MAX_ATTEMPTS, Past, PastQuery, past
+from extender.answers.history import MAX_ALIKE, MAX_ATTEMPTS, Past, PastQuery, past
 from extender.answers.records.records import Records
 from extender.engine import framework as fwk
 from extender.engine.queue.queued_pod_info import QueuedPodInfo

@@ -16,7 +16,7 @@ from extender.testing import NodeBuilder, PodBuilder, make_cache, make_framework
 from extender.values.protocol.wire_types import MetaVictims
 from extender.verbs.filtering import FilterResult, filter_nodes
 from extender.verbs.preempting import choose_victims
-from extender.verbs.prioritizing import prioritize_nodes
+from extender.verbs.verbs import prioritize_nodes
 from tests.extender.engine.preemption.test_budgets import budget
 from tests.extender.plugins_by_table import Answers, Holds, Looks, PreScores, Refuses, Scores, raising
 

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from extender.answers.explain.advice import Advice
+from extender.answers.explain.advice import Advice, Refusals
 from extender.answers.explain.fixes import fixes
 from extender.answers.explain.nearest_nodes import nearest_nodes
-from extender.answers.explain.refusals import Refusals
 from extender.answers.phrases import noun
 from extender.answers.types import Fix, Lack, NearNode
 from extender.engine import framework as fwk

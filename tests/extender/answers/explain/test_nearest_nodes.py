@@ -2,9 +2,8 @@
 
 import asyncio
 
-from extender.answers.explain.advice import Advice
+from extender.answers.explain.advice import Advice, Refusals
 from extender.answers.explain.nearest_nodes import nearest_nodes
-from extender.answers.explain.refusals import Refusals
 from extender.answers.types import Lack, NearNode
 from extender.engine import framework as fwk
 from extender.engine.cache import Cache

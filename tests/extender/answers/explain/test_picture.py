@@ -7,8 +7,8 @@ import pytest
 
 from extender.answers.explain.verdict_tables import picture
 from extender.answers.types import NodePicture, PluginVerdict
-from extender.engine.evaluation.as_json import answer
 from extender.engine.evaluation.evaluate import Evaluation, evaluate
+from extender.engine.evaluation.scenario import answer
 from extender.engine.plugins import IN_TREE
 from extender.engine.plugins.node_resources.fit import NodeResourcesFit
 from extender.engine.plugins.node_unschedulable import NodeUnschedulable

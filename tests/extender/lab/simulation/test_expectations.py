@@ -2,8 +2,8 @@
 
 import pytest
 
-from extender.lab.simulation.expectations import ExpectationError, ExpectedFigure
 from extender.lab.simulation.playing import play
+from extender.lab.simulation.workload import ExpectationError, ExpectedFigure
 from extender.values.config import Configuration
 from tests.extender.lab.simulation.test_playing import OBJECTS, URGENT, Given
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from extender.answers.finding import MOST_OF_A_KIND, Population, find, namespaces_with_pods, pods_of, seen
 from extender.answers.pod_lists import NamespacePods
+from extender.answers.search import MOST_OF_A_KIND, Population, find, namespaces_with_pods, pods_of, seen
 from extender.engine.cache.cluster import Cluster
 from extender.testing import make_node, make_pod
 from extender.values.objects.decoding import replaced
