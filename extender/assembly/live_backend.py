@@ -31,7 +31,7 @@ from extender.engine.cache.cluster import Cluster, ClusterFeed
 from extender.engine.evaluation.scenario import evaluate_scenario
 from extender.engine.plugins import IN_TREE
 from extender.engine.queue.scheduling_queue import DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS
-from extender.engine.reporter import Reporter, SeveralReporters
+from extender.engine.reporter import Reporters
 from extender.engine.runtime.quarantine import QUARANTINES, Quarantines
 from extender.engine.runtime.registry import Registry
 from extender.values.config import Configuration
@@ -150,7 +150,7 @@ def _assembled(
     """
     dispatcher = ApiDispatcher(client, rng=rng, instance=socket.gethostname(), fence=fence)
     informers, cluster = Informers(client, rng=rng), Cluster()
-    reporter = _told(records, *(tap.reporter for tap in options.taps if tap.reporter is not None))
+    reporter = Reporters(records, *(tap.reporter for tap in options.taps if tap.reporter is not None))
     scheduling: Scheduling | None = None
     if options.decides:
         tapped: fwk.Dispatcher = dispatcher
@@ -256,10 +256,6 @@ async def _resource_metrics(informers: Informers, fence: Callable[[], object]) -
         return b""
     # In a thread: of 50,000 pods the text takes more than a second.
     return await asyncio.to_thread(ResourceExposition(tuple(informers.pods())).text)
-
-
-def _told(*reporters: Reporter) -> Reporter:
-    return reporters[0] if len(reporters) == 1 else SeveralReporters(*reporters)
 
 
 def _through(taps: Sequence[Tap], config: Extender, calls: ExtenderCalls) -> ExtenderCalls:

@@ -13,7 +13,7 @@ from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
 from extender.engine.plugins import IN_TREE
 from extender.engine.queue.scheduling_queue import DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS, SchedulingQueue
-from extender.engine.reporter import NO_REPORTER, Guarded, Reporter
+from extender.engine.reporter import NO_REPORTER, Reporter, Reporters
 from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.queueing_hints import gating_plugin, queueing_hint_map, registrations
 from extender.engine.runtime.registry import Registry
@@ -113,7 +113,7 @@ def assemble_scheduler(
         extenders,
         fence,
         metrics,
-        Guarded(reporter),
+        Reporters(reporter),
     )
     nominates, tracks = enabled("NominatedNodeNameForExpectation"), enabled("PodObservedGenerationTracking")
     groups = enabled("GenericWorkload")

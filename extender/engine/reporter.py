@@ -4,7 +4,7 @@ decision.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, ParamSpec, final
+from typing import Final, final
 
 from extender.engine import framework as fwk
 from extender.engine.framework import Candidate, Candidates, PreemptionOutcome
@@ -13,8 +13,6 @@ from extender.engine.runtime.findings import Findings
 from extender.engine.runtime.scoring import Choice
 from extender.values.klog.logger import Logger
 from extender.values.objects.pod import Pod
-
-P = ParamSpec("P")
 
 _LOG: Final = Logger(__name__)
 
@@ -98,136 +96,65 @@ class Reporter:
 
 
 @final
-class Guarded(Reporter):
-    """Passes calls on to another reporter, and catches its exceptions. The first one is logged."""
-
-    def __init__(self, reporter: Reporter) -> None:
-        """Guards a reporter that may fail."""
-        self._reporter = reporter
-        self._has_failed = False
-
-    def _pass_on(self, method: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
-        try:
-            method(*args, **kwargs)
-        except Exception as exc:
-            self._log(exc)
-
-    def _log(self, exc: Exception) -> None:
-        if not self._has_failed:
-            _LOG.exception(exc, "What was decided could not be reported; this is logged once")
-        self._has_failed = True
-
-    # The first two are called at every decision, and so without the detour through `_pass_on`.
-
-    def scored(self, pod: Pod, choice: Choice) -> None:
-        try:
-            self._reporter.scored(pod, choice)
-        except Exception as exc:
-            self._log(exc)
-
-    def decided(
-        self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float
-    ) -> None:
-        try:
-            self._reporter.decided(info, profile, node, evaluated, feasible, seconds)
-        except Exception as exc:
-            self._log(exc)
-
-    def refused(self, pod: Pod, findings: Findings) -> None:
-        self._pass_on(self._reporter.refused, pod, findings)
-
-    def preemption_tried(self, pod: Pod, outcome: PreemptionOutcome) -> None:
-        self._pass_on(self._reporter.preemption_tried, pod, outcome)
-
-    def group_preempts(self, first: Pod, chosen: Candidate, without_policies: Candidate | None) -> None:
-        self._pass_on(self._reporter.group_preempts, first, chosen, without_policies)
-
-    def failed(self, info: QueuedPodInfo, profile: str, status: fwk.Status, seconds: float) -> None:
-        self._pass_on(self._reporter.failed, info, profile, status, seconds)
-
-    def binding_failed(self, pod: Pod, status: fwk.Status) -> None:
-        self._pass_on(self._reporter.binding_failed, pod, status)
-
-    def preemption_ended(self, preemptor: Pod, *, done: bool) -> None:
-        self._pass_on(self._reporter.preemption_ended, preemptor, done=done)
-
-    def filter_called(self, call: VerbCall, findings: Findings, num_kept: int) -> None:
-        self._pass_on(self._reporter.filter_called, call, findings, num_kept)
-
-    def prioritize_called(self, call: VerbCall, nodes: Sequence[str], scores: Sequence[int]) -> None:
-        self._pass_on(self._reporter.prioritize_called, call, nodes, scores)
-
-    def preempt_called(self, call: VerbCall, candidates: Candidates, without_policies: Candidate | None) -> None:
-        self._pass_on(self._reporter.preempt_called, call, candidates, without_policies)
-
-    def call_failed(self, call: VerbCall, message: str) -> None:
-        self._pass_on(self._reporter.call_failed, call, message)
-
-    def nominated(self, pod: Pod) -> None:
-        self._pass_on(self._reporter.nominated, pod)
-
-
-NO_REPORTER: Final = Guarded(Reporter())
-"""A reporter that does nothing."""
-
-
-@final
-class SeveralReporters(Reporter):
-    """Passes what a scheduler decides on to several reporters. None of them keeps a call from the others by failing."""
+class Reporters(Reporter):
+    """Passes what a scheduler decides on to any number of reporters. One that fails keeps nothing from the others, and
+    changes no decision; its first exception is logged.
+    """
 
     def __init__(self, *reporters: Reporter) -> None:
-        self._reporters = tuple(map(Guarded, reporters))
+        self._reporters: Final = reporters
+        self._failed: Final[set[Reporter]] = set()
+
+    def _tell(self, report: Callable[[Reporter], None]) -> None:
+        for each in self._reporters:
+            try:
+                report(each)
+            except Exception as exc:
+                if each not in self._failed:
+                    _LOG.exception(exc, "What was decided could not be reported; this is logged once")
+                self._failed.add(each)
 
     def scored(self, pod: Pod, choice: Choice) -> None:
-        for each in self._reporters:
-            each.scored(pod, choice)
+        self._tell(lambda each: each.scored(pod, choice))
 
     def refused(self, pod: Pod, findings: Findings) -> None:
-        for each in self._reporters:
-            each.refused(pod, findings)
+        self._tell(lambda each: each.refused(pod, findings))
 
     def preemption_tried(self, pod: Pod, outcome: PreemptionOutcome) -> None:
-        for each in self._reporters:
-            each.preemption_tried(pod, outcome)
+        self._tell(lambda each: each.preemption_tried(pod, outcome))
 
     def decided(
         self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float
     ) -> None:
-        for each in self._reporters:
-            each.decided(info, profile, node, evaluated, feasible, seconds)
+        self._tell(lambda each: each.decided(info, profile, node, evaluated, feasible, seconds))
 
     def failed(self, info: QueuedPodInfo, profile: str, status: fwk.Status, seconds: float) -> None:
-        for each in self._reporters:
-            each.failed(info, profile, status, seconds)
+        self._tell(lambda each: each.failed(info, profile, status, seconds))
 
-    def group_preempts(self, first: Pod, chosen: fwk.Candidate, without_policies: fwk.Candidate | None) -> None:
-        for each in self._reporters:
-            each.group_preempts(first, chosen, without_policies)
+    def group_preempts(self, first: Pod, chosen: Candidate, without_policies: Candidate | None) -> None:
+        self._tell(lambda each: each.group_preempts(first, chosen, without_policies))
 
     def binding_failed(self, pod: Pod, status: fwk.Status) -> None:
-        for each in self._reporters:
-            each.binding_failed(pod, status)
+        self._tell(lambda each: each.binding_failed(pod, status))
 
     def preemption_ended(self, preemptor: Pod, *, done: bool) -> None:
-        for each in self._reporters:
-            each.preemption_ended(preemptor, done=done)
+        self._tell(lambda each: each.preemption_ended(preemptor, done=done))
 
     def filter_called(self, call: VerbCall, findings: Findings, num_kept: int) -> None:
-        for each in self._reporters:
-            each.filter_called(call, findings, num_kept)
+        self._tell(lambda each: each.filter_called(call, findings, num_kept))
 
     def prioritize_called(self, call: VerbCall, nodes: Sequence[str], scores: Sequence[int]) -> None:
-        for each in self._reporters:
-            each.prioritize_called(call, nodes, scores)
+        self._tell(lambda each: each.prioritize_called(call, nodes, scores))
 
-    def preempt_called(self, call: VerbCall, candidates: Candidates, without_policies: fwk.Candidate | None) -> None:
-        for each in self._reporters:
-            each.preempt_called(call, candidates, without_policies)
+    def preempt_called(self, call: VerbCall, candidates: Candidates, without_policies: Candidate | None) -> None:
+        self._tell(lambda each: each.preempt_called(call, candidates, without_policies))
 
     def call_failed(self, call: VerbCall, message: str) -> None:
-        for each in self._reporters:
-            each.call_failed(call, message)
+        self._tell(lambda each: each.call_failed(call, message))
 
     def nominated(self, pod: Pod) -> None:
-        for each in self._reporters:
-            each.nominated(pod)
+        self._tell(lambda each: each.nominated(pod))
+
+
+NO_REPORTER: Final = Reporters()
+"""A reporter that does nothing."""

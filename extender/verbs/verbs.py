@@ -12,7 +12,7 @@ from extender.engine import framework as fwk
 from extender.engine.cache import CacheError
 from extender.engine.cache.cluster import Cluster
 from extender.engine.cache.overlay import Overlay
-from extender.engine.reporter import NO_REPORTER, Guarded, Reporter, VerbCall
+from extender.engine.reporter import NO_REPORTER, Reporter, Reporters, VerbCall
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.long_work import with_long_work
@@ -141,7 +141,7 @@ class Verbs:
         self._is_ready = is_ready
         self._dispatcher = dispatcher
         self._overlay: Overlay | None = None
-        self._reporter = Guarded(reporter)
+        self._reporter = Reporters(reporter)
 
     @property
     def is_ready(self) -> bool:

@@ -26,7 +26,7 @@ from extender.engine.framework import PreemptionOutcome, Status
 from extender.engine.plugins import IN_TREE
 from extender.engine.queue.queued_pod_info import QueuedPodInfo
 from extender.engine.queue.scheduling_queue import SchedulingQueue
-from extender.engine.reporter import NO_REPORTER, Guarded, Reporter
+from extender.engine.reporter import NO_REPORTER, Reporter, Reporters
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.findings import Findings
 from extender.engine.runtime.framework import Framework
@@ -116,7 +116,7 @@ def _decisions(cache: Cache, make: Callable[[int], Pod], num_blocks: int) -> tup
     """Seconds a decision (snapshot, filters, scores, select, assume), without and with."""
     framework = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(1))["default-scheduler"]
     algorithm = SchedulingAlgorithm()
-    took: dict[Guarded, list[float]] = {NO_REPORTER: [], Guarded(_full()): []}
+    took: dict[Reporters, list[float]] = {NO_REPORTER: [], Reporters(_full()): []}
     with _collected():
         for block in range(num_blocks):
             reporter = list(took)[_turn(block)]
@@ -141,10 +141,10 @@ async def _attempts(
     cache: Cache, make: Callable[[int], Pod], num_blocks: int, size: int
 ) -> tuple[list[float], list[float]]:
     """Seconds of a whole attempt of a scheduler that writes to nobody, without and with."""
-    cluster, switch, records = Cluster(cache), _Switch(), Guarded(_full())
+    cluster, switch, records = Cluster(cache), _Switch(), Reporters(_full())
     writes = RecordedWrites(cache)
     alone = assemble_scheduler(Configuration(), cluster, writes, random.Random(1), reporter=switch)
-    took: dict[Guarded, list[float]] = {NO_REPORTER: [], records: []}
+    took: dict[Reporters, list[float]] = {NO_REPORTER: [], records: []}
     with _collected():
         for block in range(num_blocks):
             switch.to = list(took)[_turn(block)]
@@ -196,7 +196,7 @@ async def _memory(cache: Cache, make: Callable[[int], Pod], count: int) -> tuple
     framework = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(1))["default-scheduler"]
     limits = Limits(size=2**40, details_a_second=2**30)
     algorithm, records, cluster = SchedulingAlgorithm(), Records(limits), Cluster(cache)
-    world = _world(cluster, Guarded(records))
+    world = _world(cluster, Reporters(records))
     infos = [_info(make(number)) for number in range(count + 1)]
     for info in infos:
         cluster.changed(None, info.pod)
@@ -225,7 +225,7 @@ async def _attempt(world: World, algorithm: SchedulingAlgorithm, framework: Fram
         world.reporter.failed(info, "default-scheduler", outcome.status, 0.001)
 
 
-def _world(cluster: Cluster, reporter: Guarded) -> World:
+def _world(cluster: Cluster, reporter: Reporters) -> World:
     queue = SchedulingQueue(
         lambda pod, queued: (), {}, lambda pod, last: "", now=lambda: 0.0, pod_lister=lambda key: None
     )

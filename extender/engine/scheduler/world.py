@@ -9,7 +9,7 @@ from typing import Final, final
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
 from extender.engine.queue.scheduling_queue import SchedulingQueue
-from extender.engine.reporter import NO_REPORTER, Guarded
+from extender.engine.reporter import NO_REPORTER, Reporters
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.waiting_pods import HeldPod, WaitingPodsMap
@@ -110,7 +110,7 @@ class World:
     dispatcher, which checks by itself.
     """
     metrics: Metrics = field(default_factory=Metrics)
-    reporter: Guarded = NO_REPORTER
+    reporter: Reporters = NO_REPORTER
     """Receives the decisions."""
     binds: BindsInFlight = field(default_factory=BindsInFlight)
     nominates_before_binding: bool = True
