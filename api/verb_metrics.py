@@ -14,13 +14,11 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector, CollectorRegistry
 
+from extender.values import answer_limits
 from extender.values.metrics.metrics import Histogram, exponential
 from extender.values.metrics.tracing import CURRENT
 
-MOST_REASONS: Final = 100
-"""Reasons that are counted by themselves; later ones count as `other`, because plugins may put names into them."""
 OTHER: Final = "other"
-_LONGEST_REASON: Final = 200
 
 
 @final
@@ -81,8 +79,8 @@ class VerbMetrics(Collector):
     def rejected(self, reasons: Iterable[str]) -> None:
         """Counts the nodes that filter did not keep, one reason each."""
         for reason, nodes in Counter(reasons).items():
-            short = reason[:_LONGEST_REASON]
-            known = short in self._rejected or len(self._rejected) < MOST_REASONS
+            short = reason[: answer_limits.METRIC_REASON_CHARACTERS]
+            known = short in self._rejected or len(self._rejected) < answer_limits.METRIC_REASONS
             self._rejected[short if known else OTHER] += nodes
 
     def text(self) -> bytes:
@@ -106,8 +104,8 @@ class VerbMetrics(Collector):
             yield histogram.collect()
         rejected = CounterMetricFamily(
             "reprieve_verb_rejected_nodes",
-            f"Nodes that filter did not keep, by the reason that it gave; after {MOST_REASONS} reasons, new ones count "
-            f"as `{OTHER}`.",
+            "Nodes that filter did not keep, by the reason that it gave; "
+            f"after {answer_limits.METRIC_REASONS} reasons, new ones count as `{OTHER}`.",
             labels=("reason",),
         )
         for reason, nodes in self._rejected.items():

@@ -9,6 +9,7 @@ from typing import Any, Final, final
 
 import msgspec
 
+from extender.values import answer_limits
 from extender.values.golang.json import JsonError, TooLargeError
 
 REASONS: Final = {
@@ -78,14 +79,13 @@ def not_there(kind: str, message: str) -> Refusal:
     return Refusal(404, message, details={"kind": kind})
 
 
-MAX_WORDS: Final = 4096
-"""Characters of a message that may repeat what was sent."""
-
-
 def cannot_be_done(why: Exception) -> Refusal:
-    """Returns a 422 with the text of the error, cut after `MAX_WORDS` characters."""
+    """Returns a 422 with the text of the error, cut after `answer_limits.REFUSAL_CHARACTERS` characters."""
     words = str(why)
-    return Refusal(422, words if len(words) <= MAX_WORDS else f"{words[:MAX_WORDS]}...")
+    return Refusal(
+        422,
+        words if len(words) <= answer_limits.REFUSAL_CHARACTERS else f"{words[: answer_limits.REFUSAL_CHARACTERS]}...",
+    )
 
 
 class FailureStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

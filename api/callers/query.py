@@ -1,15 +1,13 @@
 """What is wrong with the path or the query of a request. Of what was sent only names are repeated."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from fastapi import Request
 from fastapi.routing import APIRoute
 
 from api.callers.http_refusals import Refusal
-
-LONGEST_NAME: Final = 64
-"""Characters of a name that are repeated."""
+from extender.values import answer_limits
 
 
 async def only_known_parameters(request: Request) -> None:
@@ -28,7 +26,10 @@ async def only_known_parameters(request: Request) -> None:
     for name in request.query_params:
         if name not in known:
             takes = f"takes {', '.join(known)}" if known else "takes none"
-            raise Refusal(400, f"query: there is no parameter {name[:LONGEST_NAME]!r}; this path {takes}")
+            raise Refusal(
+                400,
+                f"query: there is no parameter {name[: answer_limits.REFUSED_NAME_CHARACTERS]!r}; this path {takes}",
+            )
 
 
 def what_is_wrong(request: Request, errors: Sequence[Any]) -> str:

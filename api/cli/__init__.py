@@ -85,7 +85,7 @@ help.
 """
 
 
-_LONG_TO_LOAD: Final = frozenset(
+_LOAD_THE_ENGINE: Final = frozenset(
     (
         "evaluate",
         "simulate",
@@ -121,7 +121,7 @@ class _Subcommand(TyperCommand):
         return typer.main.get_command(alone)
 
     def _waiting_line(self) -> AbstractContextManager[object]:
-        if self.name not in _LONG_TO_LOAD or _is_completing():
+        if self.name not in _LOAD_THE_ENGINE or _is_completing():
             return nullcontext()
         from api.cli.waiting import WaitingLine  # noqa: PLC0415 - other commands show it when they wait for an answer
 

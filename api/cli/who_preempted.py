@@ -30,12 +30,8 @@ from api.fatal_errors import MisuseError, StartUpError
 from extender.answers.phrases import loss
 from extender.answers.records.values import PodName
 from extender.answers.types import Preemption, Preemptions
+from extender.values import answer_limits
 from extender.values.golang.times import rfc3339
-
-MAX_SHOWN: Final = 20
-"""Preemptions of one pod that are told."""
-MAX_LOOKED_AT: Final = 1000
-"""The newest preemptions, among which those of several pods are looked for."""
 
 _SINCE: Final = re.compile(r"(\d{1,6})([smhd])")
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
@@ -111,11 +107,11 @@ def _after(since: str) -> str:
 async def _asked(service: Remembering, namespace: str | None, prefix: str, after: str) -> Preemptions:
     """Returns the preemptions whose victims are meant: the pod that is named in full, if there is one."""
     if namespace and prefix:
-        of_one = await service.preemptions(f"{namespace}/{prefix}", MAX_SHOWN)
+        of_one = await service.preemptions(f"{namespace}/{prefix}", answer_limits.PREEMPTIONS_TOLD)
         exact = _of_victims(of_one, lambda victim: victim.name == prefix, after)
         if exact.items:
             return exact
-    every = await service.preemptions(None, MAX_LOOKED_AT)
+    every = await service.preemptions(None, answer_limits.PREEMPTIONS_SEARCHED)
     return _of_victims(
         every, lambda victim: victim.name.startswith(prefix) and namespace in (None, victim.namespace), after
     )
@@ -146,8 +142,8 @@ def _as_a_list(console: Console, answer: Preemptions, wide: bool) -> None:
             names = name_of(victim.pod), str(victim.pod.priority), name_of(made.by), str(made.by.priority)
             lines.add_row(made.time, *names, made.node)
     console.print(lines)
-    if len(answer.items) == MAX_LOOKED_AT:
-        console.print(f"older ones than the last {MAX_LOOKED_AT} were not looked at")
+    if len(answer.items) == answer_limits.PREEMPTIONS_SEARCHED:
+        console.print(f"older ones than the last {answer_limits.PREEMPTIONS_SEARCHED} were not looked at")
 
 
 def _in_words(console: Console, answer: Preemptions, wide: bool) -> None:

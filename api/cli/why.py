@@ -30,11 +30,11 @@ from api.fatal_errors import MisuseError, StartUpError
 from extender.answers.phrases import alone_would_evict, loss, noun, why_no_room
 from extender.answers.pod_lists import PodList
 from extender.answers.types import Answer, Attempt, Explanation, GroupOutcome, Lack, PreemptionAnswer, QueuePlace
+from extender.values import answer_limits
 from extender.values.objects.resource_amounts import in_words
 
 SHOWN_MEMBERS: Final = 10
 """Pods of a group or of a workload that are listed without `-o wide`."""
-MAX_LISTED: Final = 500
 
 A = TypeVar("A", bound=msgspec.Struct)
 
@@ -120,7 +120,7 @@ async def _of_one(asked: Answers, namespace: str, name: str, *, picture: bool) -
 
 
 async def _of_several(asked: Answers, namespace: str, workload: str, selector: str, *, picture: bool) -> ExplainedPods:
-    found = await asked.pods(namespace, workload, selector, MAX_LISTED)
+    found = await asked.pods(namespace, workload, selector, answer_limits.PODS_LISTED)
     if not found.items:
         raise StartUpError(
             f"there is no pod of {workload} in the namespace {namespace}"
@@ -145,7 +145,9 @@ def _several_in_words(console: Console, answer: ExplainedPods, wide: bool) -> No
         lines.add_row(name_of(each.pod), each.node or Text("pending", style="red"), each.workload, each.since or "")
     console.print(lines)
     if len(shown) < answer.pods.total:
-        console.print(f"and {plural(answer.pods.total - len(shown), 'more pod')}; -o wide lists up to {MAX_LISTED}")
+        console.print(
+            f"and {plural(answer.pods.total - len(shown), 'more pod')}; -o wide lists up to {answer_limits.PODS_LISTED}"
+        )
     if answer.first is not None:
         console.print()
         _in_words(console, answer.first, wide)

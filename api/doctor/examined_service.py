@@ -12,10 +12,8 @@ import httpx
 
 from extender.client.http_extender.calling import ExtenderClient, open_transport, post_request, trust_of
 from extender.engine.framework import ExtenderError
+from extender.values import answer_limits
 from extender.values.config.configuration import Extender
-
-MAX_SECONDS: Final = 30.0
-"""The longest time to wait for an answer, whatever the configuration says."""
 
 PATIENCE: Final = 2
 """Calls in a row without an answer after which no more are made: each would only take its time. One is enough before
@@ -84,7 +82,7 @@ class ExaminedService:
     def seconds(self) -> float:
         """How long kube-scheduler waits for an answer."""
         seconds = self.extender.http_timeout.seconds or 5.0
-        return min(seconds, MAX_SECONDS) if seconds > 0 else MAX_SECONDS
+        return min(seconds, answer_limits.DOCTOR_SECONDS) if seconds > 0 else answer_limits.DOCTOR_SECONDS
 
     @property
     def verifies_certificate(self) -> bool:
@@ -105,7 +103,7 @@ class ExaminedService:
             return Reply(0, b"", 0.0, httpx.Headers(), f"not asked, as {self.given_up}")
         if self._transport is None:
             self._transport = open_transport(self._trust, self.extender.url_prefix)
-        seconds = min(2 * self.seconds, MAX_SECONDS)
+        seconds = min(2 * self.seconds, answer_limits.DOCTOR_SECONDS)
         headers = {
             "Content-Type": "application/json",
             "Accept-Encoding": "identity",

@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from api.ui.svg import element
 from extender.answers.types import NodePicture, NodeScore, PluginScore, ReasonCount, WaterfallStep
+from extender.values import answer_limits
 
 WIDTH, HEIGHT = 1000, 100
 _TOP, _BOTTOM = 22, 78
@@ -186,10 +187,6 @@ def _parts(score: NodeScore) -> dict[str, int]:
     return {**of_plugins, OTHERS: score.others} if score.plugins and score.others else of_plugins
 
 
-MAX_ROWS: Final = 60
-MAX_NAMES: Final = 200
-"""The number of nodes of a row that are named."""
-
 _SIGNS: Final = {"Unschedulable": ("✕", "no"), "UnschedulableAndUnresolvable": ("■", "never"), "": ("·", "yes")}
 
 
@@ -247,18 +244,18 @@ def picture(answer: NodePicture, *, first_only: bool = False) -> Picture:
         PictureRow(
             count=len(names),
             percent=100 * len(names) / most,
-            names=tuple(names[:MAX_NAMES]),
+            names=tuple(names[: answer_limits.PICTURE_NAMES]),
             refusals=sum(cells[place] >= 0 for place in refusing),
             cells=tuple(_cell(answer, place, cells[place], passes) for place in refusing),
         )
-        for cells, names in ordered[:MAX_ROWS]
+        for cells, names in ordered[: answer_limits.PICTURE_ROWS]
     )
     silent = tuple(name for place, name in enumerate(answer.plugins) if place not in refusing)
     return Picture(
         tuple(answer.plugins[place] for place in refusing),
         silent,
         rows,
-        sum(len(names) for _, names in ordered[MAX_ROWS:]),
+        sum(len(names) for _, names in ordered[answer_limits.PICTURE_ROWS :]),
     )
 
 

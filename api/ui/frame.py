@@ -13,9 +13,7 @@ from extender.answers.pending import Pending, clauses, pending
 from extender.answers.records.values import PodName
 from extender.answers.search import Found
 from extender.answers.types import Queue, QueuePlace
-
-MAX_PENDING: Final = 150
-"""The number of pods that are listed; all are in the groups of the first page."""
+from extender.values import answer_limits
 
 _QUEUES: Final[Mapping[str, tuple[str, str]]] = {
     "active": ("▶", "in the active queue"),
@@ -90,7 +88,7 @@ def frame(
     priorities = Priorities.of(
         [*shown.priorities, *(place.pod.priority for place in queue.items)], shown.priority_classes
     )
-    rows = tuple(_row(place, priorities, now, queue.deciding) for place in queue.items[:MAX_PENDING])
+    rows = tuple(_row(place, priorities, now, queue.deciding) for place in queue.items[: answer_limits.PAGE_PENDING])
     problems = pending(queue)
     figures, num_nodes = _figures(shown, problems.pods), len(shown.nodes)
     return Frame(

@@ -1,18 +1,15 @@
 """Kubernetes objects as YAML or JSON, one or several, as they are pasted into the page, and pods as it shows them."""
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 import yaml
 
-from extender.values import limits
+from extender.values import answer_limits, limits
 from extender.values.golang.json import plain
 from extender.values.golang.yaml import YamlError, read_yaml, split_documents
 from extender.values.objects.pod import Pod
-
-MAX_SHOWN: Final = 2**16
-"""Characters of a pod that are shown."""
 
 
 class ManifestTextError(ValueError):
@@ -71,4 +68,8 @@ def written(objects: Iterable[dict[str, Any]]) -> str:
 def manifest_of(pod: Pod) -> str:
     """Returns the pod as YAML, with the fields that the scheduler reads; the end of a very long one is left out."""
     text = written([{"apiVersion": "v1", "kind": "Pod", **msgspec.to_builtins(pod)}])
-    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
+    return (
+        text
+        if len(text) <= answer_limits.PAGE_MANIFEST_CHARACTERS
+        else f"{text[: answer_limits.PAGE_MANIFEST_CHARACTERS]}…"
+    )

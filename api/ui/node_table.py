@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from api.ui.resources import Resource, resource_words, resources_of, usage
 from api.ui.wording import share
 from extender.answers.cluster_map import NodeOnMap, natural
+from extender.values import answer_limits
 
 BY_ZONE: Final = "zone"
 SORTS: Final[Mapping[str, str]] = {"": "name", "fullest": "fullest first", "emptiest": "emptiest first"}
@@ -20,8 +21,6 @@ POOLS: Final = (
     "node.kubernetes.io/instance-type",
 )  # fmt: skip
 """The labels that name pools, as providers set them; they are offered first."""
-MOST_GROUPS: Final = 60
-"""Labels with more values than this group nothing."""
 
 
 @final
@@ -107,10 +106,11 @@ def group_keys(nodes: Iterable[NodeOnMap]) -> tuple[str, ...]:
     for node in nodes:
         for key, value in node.labels.items():
             seen = values.setdefault(key, set())
-            if len(seen) <= MOST_GROUPS:
+            if len(seen) <= answer_limits.NODE_GROUPS:
                 seen.add(value)
     labels = sorted(
-        (key for key, seen in values.items() if 1 < len(seen) <= MOST_GROUPS), key=lambda key: (key not in POOLS, key)
+        (key for key, seen in values.items() if 1 < len(seen) <= answer_limits.NODE_GROUPS),
+        key=lambda key: (key not in POOLS, key),
     )
     return (BY_ZONE, *labels)
 

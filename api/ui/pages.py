@@ -41,7 +41,7 @@ from api.ui.node_table import (
 )
 from api.ui.resources import ALWAYS, Priorities, Resource, most_lacking, quantity, resource_words, resources_of, usage
 from api.ui.timeline import OUTCOMES, RANGES, HistoryFilter, past_timeline, timeline
-from api.ui.what_if_view import MAX_NODES, SAMPLE, evictions_alike, fix_href, moves, node_changes, placements_alike
+from api.ui.what_if_view import SAMPLE, evictions_alike, fix_href, moves, node_changes, placements_alike
 from extender import __version__
 from extender.answers.cluster_map import ClusterMap, NodeOnMap
 from extender.answers.history import Past
@@ -51,19 +51,12 @@ from extender.answers.search import FoundNames
 from extender.answers.types import Attempt, Explanation, Preemption, WhatIf
 from extender.client.pod_events import PodEvents
 from extender.lab.agreement import Agreement
+from extender.values import answer_limits
 from extender.values.objects.pod import Pod
 from extender.values.objects.resource_amounts import in_words
 
-MAX_LISTED: Final = 100
-"""The number of nodes on a page of the table."""
-
-MAX_RECENT: Final = 5
-"""The number of preemptions on the first page."""
-
 MANY_NODES: Final = 40
 """The number of nodes above which the page of a pod has a map."""
-MAX_DRAWN: Final = 5
-"""The number of preemptions in the history that are drawn."""
 
 _SIZES: Final = ((16, 142, 180), (48, 128, 150), (10**9, 92, 110))
 """(up to so many nodes, width of each, height of each)."""
@@ -122,7 +115,7 @@ def cluster_page(
         drawn=drawn,
         grids=() if shown.has_pods else group_grids(groups, selection.by, names),
         conditions=_conditions(shown),
-        preemptions=preemptions[:MAX_RECENT],
+        preemptions=preemptions[: answer_limits.PAGE_RECENT_PREEMPTIONS],
         recent=timeline(attempts, preemptions, now) if attempts else None,
         now=now,
     )
@@ -178,10 +171,10 @@ def nodes_page(frame: Frame, shown: ClusterMap, words: str, sort: str, first: in
     return _render(
         "nodes.html",
         frame=frame,
-        nodes=in_order(found, by, columns)[first : first + MAX_LISTED],
+        nodes=in_order(found, by, columns)[first : first + answer_limits.PAGE_NODES],
         first=first,
-        steps=[("Previous", max(0, first - MAX_LISTED))] * (first > 0)
-        + [("Next", first + MAX_LISTED)] * (first + MAX_LISTED < len(found)),
+        steps=[("Previous", max(0, first - answer_limits.PAGE_NODES))] * (first > 0)
+        + [("Next", first + answer_limits.PAGE_NODES)] * (first + answer_limits.PAGE_NODES < len(found)),
         num_found=len(found),
         words=words,
         sort=by.written,
@@ -293,7 +286,7 @@ def history_page(frame: Frame, past: Past, asked: HistoryFilter, nodes: Mapping[
         nodes: the nodes of preemptions that are to be drawn, with their pods.
     """
     drawn: dict[int, BeforeAndAfter] = {}
-    for record in past.preemptions[:MAX_DRAWN]:
+    for record in past.preemptions[: answer_limits.PAGE_DRAWN_PREEMPTIONS]:
         change = change_by_record(nodes[record.node], record) if record.node in nodes else None
         if change is not None:
             (drawn[record.id],) = _drawn(
@@ -341,7 +334,7 @@ def what_if_part(
     """
     changes = node_changes(answer, nodes)
     priorities = changed_priorities(changes, shown)
-    drawn = [before_and_after(change, by, priorities) for change in changes[:MAX_NODES]]
+    drawn = [before_and_after(change, by, priorities) for change in changes[: answer_limits.PAGE_CHANGED_NODES]]
     return _render(
         "what_if_result.html",
         answer=answer,

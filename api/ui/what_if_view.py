@@ -21,9 +21,6 @@ from extender.answers.cluster_map import NodeOnMap, PodOnNode
 from extender.answers.records.values import PodName
 from extender.answers.types import Eviction, Fix, Placement, WhatIf, WhatIfRequest
 
-MAX_NODES: Final = 12
-"""The number of nodes that are drawn before and after."""
-
 T = TypeVar("T")
 _NOBODY: Final = PodName(namespace="", name="")
 _OWN_PART: Final = re.compile(r"-[a-z0-9]{1,5}$")

@@ -27,13 +27,10 @@ from extender.engine.plugins.dynamic_resources.pools import Slices
 from extender.engine.plugins.dynamic_resources.selection import Allowance, Matches
 from extender.engine.snapshot import Snapshot
 from extender.engine.snapshot.axes import CPU, MEMORY
+from extender.values import answer_limits
 from extender.values.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
 from extender.values.objects.node import BETA_ZONE_LABEL, ZONE_LABEL, Node
 from extender.values.objects.quantity import QuantityError, RawQuantity, value_of
-
-MAX_NODES_WITH_PODS: Final = 120
-MAX_PODS: Final = 4000
-"""The pods of a larger cluster are only in the answers about single nodes."""
 
 _ON_THEIR_OWN: Final = frozenset(("cpu", "memory", "pods"))
 
@@ -202,7 +199,10 @@ class ClusterMaps:
 
 
 def _has_pods(snapshot: Snapshot) -> bool:
-    return len(snapshot.nodes) <= MAX_NODES_WITH_PODS and int(snapshot.nodes.pod_count.sum()) <= MAX_PODS
+    return (
+        len(snapshot.nodes) <= answer_limits.MAP_NODES_WITH_PODS
+        and int(snapshot.nodes.pod_count.sum()) <= answer_limits.MAP_PODS
+    )
 
 
 def node_on_map(cluster: Cluster, name: str, devices: Devices = _NO_DEVICES) -> NodeOnMap | None:
@@ -304,8 +304,6 @@ def _zone(node: Node) -> str:
 
 CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 """Comes before the name of a class where pods request its devices as an extended resource."""
-MOST_SECONDS: Final = 1.0
-"""The time for one count. What is left is counted the next time, since it is kept which devices match."""
 
 
 @final
@@ -349,7 +347,7 @@ class DeviceRoom:
         of_slices = Slices(slices)
         self._matches.prune(of_slices.num_devices)
         devices, allocated = ClassDevices(of_slices, self._matches), allocated_state_of(claims)
-        allowance = Allowance(slice_seconds=MOST_SECONDS)
+        allowance = Allowance(slice_seconds=answer_limits.DEVICE_COUNT_SECONDS)
         found: dict[str, list[ResourceOnNode]] = defaultdict(list)
         try:
             for node in nodes:

@@ -39,6 +39,7 @@ from extender.engine.framework import Code
 from extender.engine.preemption.costs import Costs
 from extender.engine.runtime.findings import out_of_play_reason
 from extender.engine.snapshot.axes import Int64s, Mask
+from extender.values import answer_limits
 from extender.values.golang.times import rfc3339
 
 EXTENDERS: Final = "extenders"
@@ -232,11 +233,6 @@ OutcomeWanted = Literal["", "scheduled", "unschedulable", "error", "preempted", 
 
 BUCKETS: Final = 100
 """The number of equal parts of the time for which attempts are counted."""
-MAX_ALIKE: Final = 60
-"""The number of different attempts on a page."""
-MAX_ATTEMPTS: Final = 3_000
-"""The number of attempts on a page, equal ones counted apart."""
-MAX_PREEMPTIONS: Final = 100
 LEAST_SECONDS: Final = 100.0
 """The shortest time that is shown while none is chosen."""
 
@@ -313,7 +309,9 @@ def past(
     begin = query.since or min(oldest, now - LEAST_SECONDS)
     end = min(max(now, begin), query.until)
     page, older = _page(found, query.before)
-    preemptions = [each for each in made if _is_preemption_wanted(each, query, may_see)][:MAX_PREEMPTIONS]
+    preemptions = [each for each in made if _is_preemption_wanted(each, query, may_see)][
+        : answer_limits.HISTORY_PREEMPTIONS
+    ]
     return Past(
         alike=page,
         preemptions=tuple(map(preemption, preemptions)),
@@ -350,7 +348,7 @@ def _page(found: Sequence[KeptAttempt], before: int | None) -> tuple[tuple[Attem
         if before is not None and record.id >= before:
             continue
         key = record.pod.uid or record.pod.key, record.outcome, record.node, record.message, record.caller
-        if number == MAX_ATTEMPTS or (key not in alike and len(alike) == MAX_ALIKE):
+        if number == answer_limits.HISTORY_ATTEMPTS or (key not in alike and len(alike) == answer_limits.HISTORY_ALIKE):
             return _answers(alike.values()), last
         alike.setdefault(key, []).append(each)
         last, number = record.id, number + 1

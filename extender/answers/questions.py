@@ -57,6 +57,7 @@ from extender.engine.runtime.long_work import with_long_work
 from extender.engine.runtime.nominations import Nominations
 from extender.engine.runtime.queueing_hints import registrations
 from extender.engine.runtime.registry import Registry
+from extender.values import answer_limits
 from extender.values.config.configuration import Configuration
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.label_selectors import Selector, SelectorError
@@ -64,8 +65,6 @@ from extender.values.objects.label_syntax import parse_selector
 from extender.values.objects.pod import Pod
 from extender.values.objects.pod_groups import GroupKey
 
-MAX_RECORDED: Final = 20_000
-"""The number of attempts that are looked through for an answer about the past."""
 ATTEMPTS_EXPLAINED: Final = 10
 """The number of attempts in an explanation."""
 
@@ -353,7 +352,9 @@ class Questions:
         """Returns the attempts and the preemptions since a time, as they are kept; newest first. Of very many the
         newest.
         """
-        attempts = takewhile(lambda kept: kept.record.time >= since, islice(self._records.attempts(), MAX_RECORDED))
+        attempts = takewhile(
+            lambda kept: kept.record.time >= since, islice(self._records.attempts(), answer_limits.HISTORY_SEARCHED)
+        )
         return list(attempts), list(self._records.preemptions())
 
     def queue(self) -> Queue:

@@ -1,9 +1,9 @@
 """Finding by name: pods, nodes, workloads, namespaces and pod groups whose names contain what a person types; and the
 pods of one of them.
 
-Both go over all pods of the cluster, in a thread. Of each namespace no more than `MOST_OF_A_KIND` pods, workloads and
-groups are kept before it is known which namespaces the caller may see, so that the names of one cannot crowd out those
-of another.
+Both go over all pods of the cluster, in a thread. Of each namespace no more than `answer_limits.NAMES_FOUND` pods,
+workloads and groups are kept before it is known which namespaces the caller may see, so that the names of one cannot
+crowd out those of another.
 """
 
 from collections import Counter
@@ -16,10 +16,9 @@ from extender.answers.pods import workload_of
 from extender.answers.records.values import PodName
 from extender.answers.types import Answer
 from extender.engine.cache.cluster import Cluster
+from extender.values import answer_limits
 from extender.values.objects.label_selectors import EVERYTHING, Selector
 from extender.values.objects.pod import Pod
-
-MOST_OF_A_KIND: Final = 50
 
 Kind = Literal["namespace", "workload", "group", "node", "pod"]
 _KINDS: Final[tuple[Kind, ...]] = ("node", "workload", "namespace", "group", "pod")
@@ -78,7 +77,7 @@ def find(population: Population, query: str) -> FoundNames:
         if each in found:
             continue
         kept[each.namespace, each.kind] += 1
-        if kept[each.namespace, each.kind] > MOST_OF_A_KIND:
+        if kept[each.namespace, each.kind] > answer_limits.NAMES_FOUND:
             more = True
         else:
             found[each] = None

@@ -2,7 +2,7 @@
 
 Inputs are bounded at four doors: objects of the cluster, bodies of the verbs, questions, and configuration. Inside the
 doors code is plain: it bounds neither time nor memory again. The last two doors are what comes back from servers that
-we call, and what an answer shows or keeps.
+we call, and what an answer shows or keeps; `answer_limits` has further rows of that.
 
 A `Limit` is an int, so that code compares with it: `if len(body) > limits.QUESTION_BYTES`.
 """

@@ -11,9 +11,9 @@ from api.doctor.examined_service import ExaminedService, Reply
 from api.doctor.grades import Finding, bad, ok, warning
 from api.documents.extender_schema import extender_schema
 from api.settings.settings import Settings
+from extender.values import answer_limits
 
 VALID: Final = "is valid by the schema of the protocol"
-_LONGEST: Final = 200
 
 
 def is_valid(verb: str, result: str, reply: Reply) -> Finding:
@@ -32,7 +32,12 @@ def is_valid(verb: str, result: str, reply: Reply) -> Finding:
     where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.instance_path).lstrip(".")
     said = f"{where}: {error.message}" if where else error.message
     return warning(
-        verb, VALID, said if len(said) <= _LONGEST else f"{said[:_LONGEST]}...", f"see {result} at /schemas/extender/v1"
+        verb,
+        VALID,
+        said
+        if len(said) <= answer_limits.SCHEMA_ERROR_CHARACTERS
+        else f"{said[: answer_limits.SCHEMA_ERROR_CHARACTERS]}...",
+        f"see {result} at /schemas/extender/v1",
     )
 
 

@@ -9,15 +9,10 @@ from typing import Any, Final
 import msgspec
 
 from extender.answers.pods import workload_of
+from extender.values import answer_limits
 from extender.values.objects.decoding import replaced
 from extender.values.objects.pod import Pod
 from extender.values.objects.priority_classes import HIGHEST_USER_PRIORITY
-
-MAX_TRIED: Final = 16 * 2**10
-"""The number of bytes of objects to try, as JSON. Of a larger pod there are none: they are to fit into an address."""
-
-MAX_PATCH: Final = 2**16
-"""The number of bytes of a patch, as JSON. There is none that is larger: it is to fit into a command."""
 
 _KEYS: Final[Mapping[str, str]] = {
     "containers": "name",
@@ -40,7 +35,7 @@ _OF_A_PENDING_POD: Final = frozenset(("schedulingGates", "tolerations"))
 def patch_of(before: Pod, after: Pod) -> dict[str, Any]:
     """Returns the strategic merge patch that makes one spec the other; an empty one if it would be very large."""
     patch = _difference(msgspec.to_builtins(before.spec), msgspec.to_builtins(after.spec))
-    return patch if len(msgspec.json.encode(patch)) <= MAX_PATCH else {}
+    return patch if len(msgspec.json.encode(patch)) <= answer_limits.FIX_PATCH_BYTES else {}
 
 
 def command_of(pod: Pod, patch: Mapping[str, Any]) -> str:
@@ -90,7 +85,7 @@ def objects_to_try(pod: Pod) -> tuple[dict[str, Any], ...]:
     }
     written = {"apiVersion": "v1", "kind": "Pod", "metadata": {key: value for key, value in metadata.items() if value}}
     found = (*classes, {**written, "spec": msgspec.to_builtins(spec)})
-    return found if len(msgspec.json.encode(found)) <= MAX_TRIED else ()
+    return found if len(msgspec.json.encode(found)) <= answer_limits.FIX_OBJECT_BYTES else ()
 
 
 def _difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """The nodes that come closest to taking a pod, and whether the pod would fit on a new node that is like one of them."""
 
-from typing import Final
-
 import numpy as np
 
 from extender.answers.explain.advice import Advice, Refusals
@@ -11,14 +9,13 @@ from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.plugin_calls import PluginError
 from extender.engine.snapshot import PodChanges, Rows, Snapshot
 from extender.engine.snapshot.axes import Index
+from extender.values import answer_limits
 from extender.values.objects.node import HOSTNAME_LABEL
 from extender.values.objects.node_selectors import NAME_FIELD
 from extender.values.objects.pod import Affinity, Pod
 
-MAX_NEAREST: Final = 5
 
-
-def nearest_nodes(refusals: Refusals, advice: Advice, limit: int = MAX_NEAREST) -> tuple[NearNode, ...]:
+def nearest_nodes(refusals: Refusals, advice: Advice, limit: int = answer_limits.NEAREST_NODES) -> tuple[NearNode, ...]:
     """Returns the nearest nodes, in the order of `nearest_places`, with the reasons of each plugin that refuses
     them.
     """
@@ -43,10 +40,6 @@ def nearest_places(refusals: Refusals, advice: Advice) -> Index:
     return order[refusals.refused[order]]
 
 
-MAX_KINDS: Final = 16
-"""The number of kinds of nodes that are tried: those of the nearest nodes."""
-
-
 def node_to_add(framework: Framework, refusals: Refusals, advice: Advice, pod: Pod) -> str | None:
     """Returns the name of a node such that the pod would fit on a new node with its labels and taints, and with its
     DaemonSets' pods alone.
@@ -56,7 +49,7 @@ def node_to_add(framework: Framework, refusals: Refusals, advice: Advice, pod: P
     """
     snapshot = refusals.evaluation.snapshot
     cycle = Cycle(framework, snapshot, pod)  # pods are nominated to nodes that exist, so that they do not count here
-    places = _one_of_each_kind(snapshot, nearest_places(refusals, advice))[:MAX_KINDS]
+    places = _one_of_each_kind(snapshot, nearest_places(refusals, advice))[: answer_limits.NODE_KINDS_TRIED]
     try:
         outcome = cycle.run_pre_filter_plugins()
         if not outcome.status.is_success or outcome.node_names is not None or _requests_by_name(pod):

@@ -3,7 +3,6 @@ were kept, and are otherwise worked out again.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
 
 import msgspec
 import numpy as np
@@ -17,12 +16,11 @@ from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.nominations import Nominations
 from extender.engine.snapshot.axes import Int64s
+from extender.values import answer_limits
 from extender.values.objects.pod import Pod
 
-MAX_SCORES: Final = 10
 
-
-def best_scores(evaluation: Evaluation, limit: int = MAX_SCORES) -> tuple[NodeScore, ...]:
+def best_scores(evaluation: Evaluation, limit: int = answer_limits.SCORES) -> tuple[NodeScore, ...]:
     """Returns the nodes with the highest totals, best first; equal ones in visiting order."""
     scores = evaluation.scores
     if scores is None:

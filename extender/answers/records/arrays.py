@@ -18,13 +18,12 @@ from extender.engine.preemption.victim_policy import lost_gpu_hours
 from extender.engine.runtime.findings import Findings
 from extender.engine.runtime.scoring import Choice
 from extender.engine.snapshot.axes import CPU, MEMORY, Index, Int64s, Mask
+from extender.values import answer_limits
 from extender.values.objects.pod import Pod
 from extender.values.objects.resource_amounts import assigned_requests
 
 TEXT_OVERHEAD: Final = 49
 """Bytes of an empty string."""
-MAX_REASONS: Final = 32
-"""The number of reasons that are kept apart, those of the most nodes: a plugin may have one for each node."""
 OTHER_REASONS: Final = "other reasons"
 ARRAY_OVERHEAD: Final = 112
 """Bytes of an array without numbers."""
@@ -284,13 +283,13 @@ def _not_too_many(reasons: tuple[tuple[str, Mask], ...]) -> list[tuple[str, Mask
         for reason, mask in reasons:
             known = together.get(reason)
             together[reason] = mask if known is None else known | mask
-    if len(together) <= MAX_REASONS:
+    if len(together) <= answer_limits.REASONS_KEPT:
         return list(together.items())
     # Thousands of reasons share a few masks: one for each resource that a pod requests and no node offers.
     masks = _by_id(together.values())
     nodes = {each: np.count_nonzero(mask) for each, mask in masks.items()}
     of_reason = list(map(id, together.values()))
-    first = np.argsort([-nodes[each] for each in of_reason], kind="stable")[:MAX_REASONS].tolist()
+    first = np.argsort([-nodes[each] for each in of_reason], kind="stable")[: answer_limits.REASONS_KEPT].tolist()
     in_order = list(together.items())
     left = Counter(of_reason) - Counter(of_reason[place] for place in first)
     others = np.logical_or.reduce([masks[each] for each in left])
@@ -305,18 +304,12 @@ def _by_extenders(findings: Findings) -> tuple[tuple[str, int, int], ...]:
     counts: dict[str, tuple[int, int]] = {}
     for status in findings.by_extenders.values():
         is_for_good = status.code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE
-        reason = status.message if status.message in counts or len(counts) < MAX_REASONS else OTHER_REASONS
+        reason = (
+            status.message if status.message in counts or len(counts) < answer_limits.REASONS_KEPT else OTHER_REASONS
+        )
         nodes, for_good = counts.get(reason, (0, 0))
         counts[reason] = nodes + 1, for_good + is_for_good
     return tuple((reason, *numbers) for reason, numbers in counts.items())
-
-
-MAX_CANDIDATES: Final = 8
-"""The number of candidates kept of a preemption."""
-MAX_VICTIMS_OF_OTHERS: Final = 16
-"""The number of victims kept of a candidate that was not chosen."""
-MAX_VICTIMS: Final = 1000
-"""The number of victims kept of the chosen one; no kubelet runs more pods."""
 
 
 def keep_candidates(
@@ -331,12 +324,16 @@ def keep_candidates(
     """
     if not len(candidates):
         return ()
-    found = best(candidates, MAX_CANDIDATES, chosen)
+    found = best(candidates, answer_limits.CANDIDATES_KEPT, chosen)
     kept, snapshot = found.candidates, candidates.snapshot
     broken = broken_budgets(snapshot, kept.node[found.order], preemptor, candidates.rules)
     first: list[int] = kept.first.tolist()
     slots: list[int] = kept.slots.tolist()
-    limits = [MAX_VICTIMS, *[MAX_VICTIMS if chosen is None else MAX_VICTIMS_OF_OTHERS] * (MAX_CANDIDATES - 1)]
+    limits = [
+        answer_limits.VICTIMS_KEPT,
+        *[answer_limits.VICTIMS_KEPT if chosen is None else answer_limits.OTHER_VICTIMS_KEPT]
+        * (answer_limits.CANDIDATES_KEPT - 1),
+    ]
     slots_of_each = [
         slots[first[place] : first[place + 1]][:limit] for place, limit in zip(found.order, limits, strict=False)
     ]
@@ -358,7 +355,7 @@ def keep_chosen(candidates: Candidates, preemptor: Pod, now: float, place: int) 
     snapshot, first, last = candidates.snapshot, int(candidates.first[place]), int(candidates.first[place + 1])
     node = int(candidates.node[place])
     broken = broken_budgets(snapshot, np.array([node]), preemptor, candidates.rules)
-    slots: list[int] = candidates.slots[first : min(last, first + MAX_VICTIMS)].tolist()
+    slots: list[int] = candidates.slots[first : min(last, first + answer_limits.VICTIMS_KEPT)].tolist()
     held = snapshot.pods.requests[slots][:, [CPU, MEMORY]].tolist()
     victims = tuple(
         _victim(snapshot.pod_at(slot), broken, *of_pod, now=now) for slot, of_pod in zip(slots, held, strict=True)
@@ -369,7 +366,7 @@ def keep_chosen(candidates: Candidates, preemptor: Pod, now: float, place: int) 
 def keep_other_choice(chosen: Candidate, now: float) -> CandidateRecord:
     """Returns a candidate that is not one of those that are listed."""
     victims = []
-    for pod in chosen.victims[:MAX_VICTIMS]:
+    for pod in chosen.victims[: answer_limits.VICTIMS_KEPT]:
         held, _, _ = assigned_requests(pod)
         victims.append(Victim.of(pod, (), held.milli_cpu, held.memory, lost_gpu_hours(pod, now)))
     return CandidateRecord(chosen.node, tuple(victims), chosen.num_pdb_violations)

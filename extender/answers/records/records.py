@@ -43,6 +43,7 @@ from extender.engine.queue.queued_pod_info import QueuedPodInfo
 from extender.engine.reporter import Reporter, VerbCall
 from extender.engine.runtime.findings import Findings
 from extender.engine.runtime.scoring import Choice
+from extender.values import answer_limits
 from extender.values.objects.pod import Pod
 from extender.values.objects.priority_classes import NOT_HELPFUL
 from extender.values.protocol.wire_types import MAX_EXTENDER_PRIORITY
@@ -53,12 +54,6 @@ BEST_OF_ASKED: Final = 16
 """The number of nodes kept of the scores that another scheduler asked for."""
 LIMITS_OF_CALLS: Final = Limits(size=16 * 2**20)
 """How much is kept of what another scheduler asked."""
-MAX_TAKERS: Final = 8
-"""The number of pods kept that took the room of a preemption."""
-MAX_NAME: Final = 253
-"""The number of characters kept of each name in a call; no valid one is longer."""
-MAX_MESSAGE: Final = 1024
-"""The number of characters kept of a message about a call, which may repeat what the caller sent."""
 
 
 _CALLS: Final = ("Filter", "Prioritize", "Preempt")
@@ -336,7 +331,7 @@ class Records(Reporter):
         """
         made = None if taken_by is None else self._store.last_preemption_for(uid)
         if made is not None and taken_by is not None and not made.verdict:
-            names = tuple(PodName.of(each) for each in taken_by[:MAX_TAKERS])
+            names = tuple(PodName.of(each) for each in taken_by[: answer_limits.TAKERS_KEPT])
             self._changed(self._store, msgspec.structs.replace(made, verdict=verdict, room_taken_by=names))
 
     def preemption_ended(self, preemptor: Pod, *, done: bool) -> None:
@@ -453,10 +448,18 @@ class Records(Reporter):
     def _of_call(self, call: VerbCall, outcome: Outcome, *, feasible: int = 0, message: str = "") -> AttemptRecord:
         """A call as a record, with as much of its texts as valid ones can have: they are the caller's."""
         pod = PodName.of(call.pod)
-        name = PodName(pod.namespace[:MAX_NAME], pod.name[:MAX_NAME], pod.uid[:MAX_NAME], pod.priority)
-        profile, message = call.profile[:MAX_NAME], message[:MAX_MESSAGE]
+        name = PodName(
+            pod.namespace[: answer_limits.CALL_NAME_CHARACTERS],
+            pod.name[: answer_limits.CALL_NAME_CHARACTERS],
+            pod.uid[: answer_limits.CALL_NAME_CHARACTERS],
+            pod.priority,
+        )
+        profile, message = (
+            call.profile[: answer_limits.CALL_NAME_CHARACTERS],
+            message[: answer_limits.CALL_MESSAGE_CHARACTERS],
+        )
         made = self._made(name, profile, outcome, 0, message, call.num_nodes, feasible, call.seconds)
-        return msgspec.structs.replace(made, caller=call.caller[:MAX_NAME])
+        return msgspec.structs.replace(made, caller=call.caller[: answer_limits.CALL_NAME_CHARACTERS])
 
     def _put_preemption(
         self,
@@ -524,7 +527,7 @@ def _best_of(nodes: Sequence[str], scores: Sequence[int]) -> tuple[tuple[str, in
         while at >= 0:
             if len(best) == BEST_OF_ASKED:
                 return tuple(best)
-            best.append((nodes[at][:MAX_NAME], score))
+            best.append((nodes[at][: answer_limits.CALL_NAME_CHARACTERS], score))
             at = as_bytes.find(score, at + 1)
     return tuple(best)
 

@@ -3,13 +3,13 @@ added.
 """
 
 from collections.abc import Container, Mapping, Sequence
-from typing import Final
 
 import msgspec
 import numpy as np
 
 from extender.engine.cache.cluster import Cluster
 from extender.engine.snapshot import Rows
+from extender.values import answer_limits
 from extender.values.objects.decoding import convert, replaced
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Affinity, Pod, PodStatus
@@ -18,9 +18,6 @@ from extender.values.objects.resource_amounts import requested_amounts
 from extender.values.objects.resource_names import PODS
 from extender.values.objects.tolerations import tolerations_of
 from extender.values.workloads.daemon_sets import may_run_on, pinned_to
-
-_MAX_SENTENCES: Final = 20
-"""The number of pods that get a sentence each; the others are counted."""
 
 Key = tuple[str, str]
 """(namespace, name)."""
@@ -44,11 +41,11 @@ def run_on_named_nodes(cluster: Cluster, pods: Sequence[Pod]) -> tuple[str, ...]
     )
     sentences = [_run(cluster, pod, places) for pod in pods]
     more = (
-        [f"{len(sentences) - _MAX_SENTENCES} more pods name their nodes themselves"]
-        if len(sentences) > _MAX_SENTENCES
+        [f"{len(sentences) - answer_limits.PINNED_POD_SENTENCES} more pods name their nodes themselves"]
+        if len(sentences) > answer_limits.PINNED_POD_SENTENCES
         else []
     )
-    return (*sentences[:_MAX_SENTENCES], *more)
+    return (*sentences[: answer_limits.PINNED_POD_SENTENCES], *more)
 
 
 def _run(cluster: Cluster, pod: Pod, places: Mapping[str, int]) -> str:

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, final
 
 import msgspec
 
+from extender.values import answer_limits
 from extender.values.objects import decoding
 from extender.values.objects.meta import Object
 from extender.values.objects.pod import DEFAULT_SCHEDULER_NAME, Container, Pod, PodSpec, Volume
@@ -26,9 +27,6 @@ from extender.values.workloads.stateful_sets import (
     revision_name,
 )
 from extender.values.workloads.templates import HASH_LABEL
-
-_MAX_LISTED: Final = 4
-"""The number of differences that a note lists."""
 
 
 @final
@@ -213,8 +211,10 @@ def _name(workload: Object) -> str:
 
 def _listed(parts: Mapping[str, None]) -> str:
     names = list(parts)
-    return ", ".join(names[:_MAX_LISTED]) + (
-        f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
+    return ", ".join(names[: answer_limits.ROLLOUT_DIFFERENCES]) + (
+        f" and {len(names) - answer_limits.ROLLOUT_DIFFERENCES} more"
+        if len(names) > answer_limits.ROLLOUT_DIFFERENCES
+        else ""
     )
 
 

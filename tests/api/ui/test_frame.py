@@ -2,9 +2,10 @@
 
 import pytest
 
-from api.ui.frame import MAX_PENDING, frame, pod_href, short_reason
+from api.ui.frame import frame, pod_href, short_reason
 from extender.answers.cluster_map import cluster_map
 from extender.answers.types import Queue, QueuePlace
+from extender.values import answer_limits
 from tests.api.ui.samples import HIDDEN, NOW, pod_name, small_cluster, waiting
 
 SHOWN = cluster_map(small_cluster())
@@ -80,9 +81,9 @@ def test_a_hidden_pod_leads_nowhere() -> None:
 
 
 def test_first_of_many_pending_pods_are_listed_and_the_rest_counted() -> None:
-    found = frame(SHOWN, waiting(*(f"p{number}" for number in range(MAX_PENDING + 30))), NOW)
+    found = frame(SHOWN, waiting(*(f"p{number}" for number in range(answer_limits.PAGE_PENDING + 30))), NOW)
 
-    assert (len(found.pending), found.num_pending) == (MAX_PENDING, MAX_PENDING + 30)
+    assert (len(found.pending), found.num_pending) == (answer_limits.PAGE_PENDING, answer_limits.PAGE_PENDING + 30)
 
 
 def test_odd_names_make_a_path_all_the_same() -> None:
