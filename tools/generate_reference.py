@@ -95,7 +95,8 @@ _LIMITS: Final = """\
 # Limits
 
 `make docs` writes this page from the table of limits (`extender/values/limits.py`, and `answer_limits.py` beside it).
-Every input is bounded where it comes in; what is inside the bounds is worked on as it is. Limits that can be set are [flags](../flags.md), too.
+Every input is bounded where it comes in; what is inside the bounds is worked on as it is. Limits that can be set are
+[flags](../flags.md), too.
 """
 
 _METHODS: Final = ("get", "put", "post", "patch", "delete")

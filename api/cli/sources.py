@@ -232,7 +232,6 @@ class Source:
         return self._is_told or (not os.environ.get("REPRIEVE_SERVER") and _has_kubeconfig())
 
     def _cluster(self) -> str:
-        """Returns the URL of the cluster's API server."""
         from api.cli.reaching import target_of  # noqa: PLC0415
 
         return target_of(self.kubeconfig, self.context).server

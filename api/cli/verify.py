@@ -242,7 +242,6 @@ def _features(version: str) -> FeatureGates | None:
 
 
 def _verdicts(file: Path, decider: Decider) -> Iterator[Verdict]:
-    """Yields the verdict on each rule of a file."""
     version = decider.version
     try:
         documents = [plain(read_yaml(text).value) for text in split_documents(file.read_text())]

@@ -49,7 +49,6 @@ async def _until_given_up(service: ExaminedService) -> AsyncIterator[Finding]:
 
 
 async def _answers(service: ExaminedService) -> AsyncIterator[Finding]:
-    """Yields the findings about the answers of every verb."""
     extender = service.extender
     asked = samples.encoded(
         samples.asked_by_name([*(service.nodes or filter_verb.NAMES)])

@@ -152,7 +152,6 @@ class _AnswersAboutNodes(Protocol[T_co]):
 
 
 async def _answered(request: Request, asked: AskedNodes, verb: _AnswersAboutNodes[T_co]) -> T_co:
-    """Returns the answer of a verb about the nodes of a call."""
     names = None if asked.nodes is not None else asked.names
     return await verb(asked.pod, node_names=names, nodes=asked.nodes, caller=_caller(request))
 

@@ -87,7 +87,6 @@ _CODES: Final = {"healthz": 500, "livez": 500, "readyz": 503}
 
 
 def _checks(name: str, service: ServiceState | None) -> dict[str, Check]:
-    """Returns the checks of a path."""
     is_elected = service is not None and service.backend.leadership is not None
     return {check: ask for check, ask in CHECKS[name].items() if is_elected or check != ELECTION}
 

@@ -211,7 +211,6 @@ def _backend(
     elector: LeaderElector | None,
     records: Records,
 ) -> Backend:
-    """Returns the backend over the parts: its answers, metrics and health."""
     # A scheduler that calls extenders has a cluster of its own, which is the one to debug.
     informers, world = parts.informers, None if parts.scheduling is None else parts.scheduling.world
     queue = None if world is None else world.queue

@@ -74,6 +74,7 @@ def filter_nodes(cycle: Cycle, names: Sequence[str]) -> FilterResult:
                 reason = reasons[id(status)] = _shortened(status)
             resolvable = status.code is not fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE
             (result.failed if resolvable else result.failed_and_unresolvable)[name] = reason
+    # What is out of play was no Filter's to refuse: records count only the nodes that were asked about.
     if not in_play.all():
         rows, verdicts = rows.take(in_play), _only(verdicts, in_play)
     # Most often all nodes pass, which are not listed one by one.
@@ -88,6 +89,7 @@ def _shortened(status: fwk.Status) -> str:
     """
     if len(status.message) <= limits.NODE_REASON:
         return status.message
+    # As many reasons as fit, each with the comma and the blank that follow it.
     shown = sum(
         1 for _ in takewhile(limits.NODE_REASON.__ge__, accumulate(len(reason) + 2 for reason in status.reasons))
     )
@@ -146,6 +148,7 @@ def _only(verdicts: fwk.Verdicts, rows: Mask) -> fwk.Verdicts:
 
 
 def _not_in(invalid: Mapping[int, str], node: Index) -> Mask:
+    # Most often every node can be read, and nothing is looked up.
     if not invalid:
         return np.ones(len(node), np.bool_)
     return ~np.isin(node, list(invalid))

@@ -57,7 +57,9 @@ def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, 
     lower, lower_row = lower_priority_pods(snapshot, pod, nodes, rules)
     may_go = np.isin(named, lower)
     named, named_row = named[may_go], named_row[may_go]
+    # Where nobody is named, all of lower priority may go, even if the pod fits there by now.
     suffices = _fits_without(cycle, nodes, named, named_row) & (np.bincount(named_row, minlength=len(nodes)) > 0)
+    # A node has victims of one kind: the named ones where they suffice, all of lower priority elsewhere.
     slots = np.r_[named[suffices[named_row]], lower[~suffices[lower_row]]]
     row = np.r_[named_row[suffices[named_row]], lower_row[~suffices[lower_row]]]
 
@@ -80,6 +82,7 @@ def _by_node(
     """Returns the victims of each node, in the order of the rules."""
     order = rules.by_importance(snapshot, slots, row)
     slots, row = slots[order], row[order]
+    # By importance first: the pods that come first use a budget up, and those after them violate it.
     violates = violating(snapshot, slots, row, rules)
     order = rules.as_listed(snapshot, slots, row, violates)
     slots, violates = slots[order], violates[order]
@@ -136,6 +139,7 @@ def candidates_of(cycle: Cycle, chosen: Mapping[str, MetaVictims]) -> fwk.Candid
 
 def _candidates(cycle: Cycle, given: Mapping[str, MetaVictims], rules: fwk.PreemptionRules) -> fwk.Candidates:
     names, nodes, slots, row = _usable(cycle.snapshot, cycle.pod, given)
+    # The victims of the node at position i are slots[ends[i - 1] : ends[i]], since `slots` are node by node.
     ends = np.bincount(row, minlength=len(nodes)).cumsum()
     violations = np.array([given[name].num_pdb_violations for name in names], np.int64)
     return fwk.Candidates(cycle.snapshot, nodes, slots, np.r_[0, ends].astype(np.intp), violations, rules)
@@ -190,5 +194,6 @@ def _in_order_of_reprieve(
     """
     order = rules.by_importance(snapshot, slots, row)
     slots, row, is_named = slots[order], row[order], is_named[order]
+    # The last key of lexsort comes first; it is stable, so that importance decides what the keys leave open.
     order = np.lexsort((~violating(snapshot, slots, row, rules), is_named, row))
     return slots[order], row[order]

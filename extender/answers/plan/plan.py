@@ -196,7 +196,6 @@ def _answer(
 def _summary(
     pods: Sequence[Pod], nodes: Mapping[str, str], moves: Sequence[PlannedMove], result: SearchResult, max_moves: int
 ) -> str:
-    """Returns the answer in a sentence or two."""
     who = pods[0].key if len(pods) == 1 else f"All {len(pods)} pods"
     if result.plan is None:
         whom = pods[0].key if len(pods) == 1 else f"all {len(pods)} pods"

@@ -265,7 +265,6 @@ def _with_claims(cluster: Cluster, pod: Pod, copy: Pod) -> Pod:
 def _placed(
     cluster: Cluster, framework: Framework, algorithm: SchedulingAlgorithm, nominations: Nominations, pod: Pod
 ) -> str:
-    """Places the pod, and returns its node."""
     snapshot = cluster.cache.update_snapshot()
     cycle = Cycle(framework, snapshot, pod, nominations)
     node = algorithm.schedule_pod(cycle).suggested_host

@@ -336,7 +336,6 @@ class Simulation:
     # A pod group.
 
     async def _place_group(self, key: GroupKey) -> None:
-        """Places the waiting members of the group together, or lets them fail."""
         while self._steps > 0:
             members = [each for each in self._pods.values() if each.is_waiting and self._is_ready_in(each, key)]
             members.sort(key=lambda each: -each.pod.priority)

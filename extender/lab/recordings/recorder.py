@@ -1,4 +1,4 @@
-"""Recorder: takes note of what a scheduler sees, decides and is answered. It sits at the four doors through which that
+"""Recorder: takes note of what a scheduler sees, decides and is answered. It sits at the four places at which that
 comes in.
 
 It hears of changes as a subscriber and of decisions as a reporter; writes and chance pass through it. What it takes

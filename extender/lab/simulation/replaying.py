@@ -314,7 +314,6 @@ class _Replay:
         return None
 
     def _undo(self, assumed: AssumedPod) -> None:
-        """Gives back what was reserved for a pod."""
         world = self._scheduling.world
         world.waiting_pods.remove(assumed.pod.uid)
         run_unreserve_plugins(assumed.cycle, assumed.pod, assumed.node)
