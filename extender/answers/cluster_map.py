@@ -105,11 +105,6 @@ Devices = Mapping[str, tuple[ResourceOnNode, ...]]
 _NO_DEVICES: Final[Devices] = MappingProxyType({})
 
 
-def cluster_map(cluster: Cluster) -> ClusterMap:
-    """Returns the cluster as it is now."""
-    return ClusterMaps(cluster).now()
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class _Kept:

@@ -65,7 +65,6 @@ class RateLimit:
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
-JSON_PATCH = "application/json-patch+json"
 
 DEFAULT_MAX_RETRIES = 10
 """Upstream: client-go/rest/request.go, defaultMaxRetries."""

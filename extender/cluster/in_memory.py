@@ -234,6 +234,5 @@ class _SavedState:
 
 
 def _stored(registry: ObjectRegistry) -> list[tuple[Resource, Stored]]:
-    """Returns the stored objects that are worth saving, which are all but events."""
     kinds = {resource.stored_as: resource for resource in reversed(RESOURCES) if resource.stored_as != EVENTS.stored_as}
     return [(resource, stored) for resource in kinds.values() for stored in registry.store.read(resource)]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from extender.client import errors
-from extender.client.client import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from extender.client.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from extender.client.paths import path
 from tests.envtest.servers import Embedded, Object, Room, Server, pod
 
@@ -60,7 +60,8 @@ def test_creating_an_existing_object_is_refused(server: Server):
 def test_updating_an_older_version_is_a_conflict(server: Server):
     async def act(room: Room) -> None:
         old = await room.create_pod("web")
-        await room.patch(room.pod_path("web"), [{"op": "add", "path": "/metadata/labels/a", "value": "b"}], JSON_PATCH)  # type: ignore[arg-type]
+        added = [{"op": "add", "path": "/metadata/labels/a", "value": "b"}]
+        await room.patch(room.pod_path("web"), added, "application/json-patch+json")  # type: ignore[arg-type]
         with pytest.raises(
             errors.Conflict,
             match="the object has been modified; please apply your changes to the latest version and try again",

@@ -8,7 +8,7 @@ import orjson
 from api.doctor import samples
 from api.doctor.checks.every_verb import is_valid, reached
 from api.doctor.examined_service import ExaminedService, Reply
-from api.doctor.grades import Finding, bad, ok, skipped, warning
+from api.doctor.grades import Finding, bad, ok, warning
 from extender.engine.framework import ExtenderError
 from extender.values.protocol.verb_results import Filtered, read_filter_result
 
@@ -174,8 +174,3 @@ async def _many_nodes(service: ExaminedService, verb: str) -> Finding:
             "answer faster, raise httpTimeout, or be nodeCacheCapable",
         )
     return ok(verb, check, f"{size} in {reply.seconds:.2f} s")
-
-
-def not_configured(verb: str) -> Finding:
-    """A verb that kube-scheduler never asks."""
-    return skipped(verb, "is configured", "the verb is empty")

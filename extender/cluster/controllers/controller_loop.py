@@ -196,7 +196,6 @@ class ControllerLoops:
 
 
 def _next(steps: Steps, refusal: ApiStatus | None) -> Step | None:
-    """Returns the next step after the last one was done or refused; None if there is none."""
     try:
         return next(steps) if refusal is None else steps.throw(refusal)
     except StopIteration:

@@ -116,7 +116,6 @@ class Disruption(Controller):
             yield RequeueAfter(again)
 
     def _look_at_budgets(self, namespace: str) -> None:
-        """Queues the budgets of which pods have changed."""
         pods = self._pods[namespace]
         changed = pods.take_changed()
         for name, selector in self._selectors[namespace].items():

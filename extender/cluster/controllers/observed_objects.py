@@ -129,13 +129,11 @@ class ObservedNode(Observed, frozen=True, gc=False, kw_only=True):
 
     Attributes:
         conditions: the status of each condition.
-        has_info: True if a kubelet has said what it runs on.
     """
 
     unschedulable: bool
     taints: tuple[NodeTaint, ...]
     conditions: Mapping[str, str]
-    has_info: bool
 
 
 @final
@@ -196,7 +194,6 @@ class Reader:
             unschedulable=node.spec.unschedulable,
             taints=tuple(node.spec.taints),
             conditions={each.type: each.status for each in node.status.conditions},
-            has_info=bool(node.status.node_info.kubelet_version),
         )
 
     def _of_meta(self, resource: Resource, meta: "_Meta", raw: bytes) -> dict[str, Any]:
@@ -282,13 +279,8 @@ class _NodeSpec(ApiObject, frozen=True, gc=False):
     taints: list[NodeTaint] = []  # noqa: RUF012
 
 
-class _NodeInfo(ApiObject, frozen=True):
-    kubelet_version: str = ""
-
-
 class _NodeStatus(ApiObject, frozen=True):
     conditions: list[Condition] = []  # noqa: RUF012
-    node_info: _NodeInfo = _NodeInfo()
 
 
 class _Node(ApiObject, frozen=True, gc=False):

@@ -316,7 +316,6 @@ class ObjectRegistry:
 
 
 def _read(resource: Resource, obj: Any, write: WriteOptions) -> Object:
-    """Returns an object by its type, with its defaults."""
     new = request_bodies.read(api_types.type_of(resource), obj, write, resource.kind, resource.version)
     set_defaults(resource, new)
     return new

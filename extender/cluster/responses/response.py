@@ -11,7 +11,7 @@ from typing import Final, cast, final
 import orjson
 
 from extender.cluster import statuses
-from extender.cluster.api_resources import NEW_EVENTS, Object, Resource
+from extender.cluster.api_resources import Object, Resource
 from extender.cluster.requests.request_info import Form
 from extender.cluster.responses.tables import IncludeObject, table_of
 from extender.cluster.store import stored_objects
@@ -60,11 +60,6 @@ class Presenter:
     include_object: str
     now: Callable[[], datetime]
     kind: str = ""
-
-    @property
-    def shows_stored(self) -> bool:
-        """Returns whether objects are shown as they are stored, so that none is decoded for a list."""
-        return not self.form.shape and self.resource is not NEW_EVENTS
 
     def one(self, obj: Object) -> bytes:
         """Returns an object or a Status."""

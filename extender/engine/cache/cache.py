@@ -282,11 +282,6 @@ class Cache:
         """All pods that have a node, in order of arrival."""
         return list(self._pods.values())
 
-    def num_pods_on(self, name: str) -> int:
-        """Returns the number of pods on a node, assumed ones as well."""
-        entry = self._nodes.get(name)
-        return len(entry.slots) if entry is not None else 0
-
     def _put(self, pod: Pod, slot: int) -> None:
         entry = self._own(pod.spec.node_name)
         entry.slots.append(slot)

@@ -63,7 +63,6 @@ def _num_containers(pod: fwk.Pod) -> int:
 
 
 def _images(pod: fwk.Pod) -> list[str]:
-    """Returns the images of init containers, containers and image volumes, with repetitions."""
     spec = pod.spec
     containers = [container.image for container in (*spec.init_containers, *spec.containers)]
     return containers + [volume.image.reference for volume in spec.volumes if volume.image is not None]

@@ -173,7 +173,6 @@ def _required(pod: fwk.Pod) -> NodeSelector | None:
 
 
 def _preferred(pod: fwk.Pod) -> PreferredTerms | None:
-    """Returns the preferred terms; None if the list is missing."""
     affinity = pod.spec.affinity and pod.spec.affinity.node_affinity
     if not affinity or affinity.preferred is None:
         return None
@@ -216,7 +215,6 @@ def _without_demands(pod: fwk.Pod) -> fwk.Suggestion:
 
 
 def _requirements(pod: fwk.Pod) -> list[NodeSelectorRequirement]:
-    """The distinct requirements of all required terms."""
     required = _required(pod)
     terms = required.node_selector_terms if required is not None else ()
     every = (each for term in terms for each in (*term.match_expressions, *term.match_fields))

@@ -115,7 +115,6 @@ def volume_topologies(volume: PersistentVolume) -> list[Topology]:
 
 
 def _topologies(pod: fwk.Pod, volumes: Iterable[Volume], snapshot: fwk.Snapshot) -> list[Topology] | fwk.Status:
-    """Returns the topologies of all bound volumes of the pod, or the reason why they are unknown."""
     objects = snapshot.objects
     topologies: dict[Topology, None] = {}
     unbound: set[str] = set()

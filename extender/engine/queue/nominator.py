@@ -63,10 +63,6 @@ class Nominator:
         if not pods:
             del self._pods_on[node]
 
-    def pods_for_node(self, node: str) -> list[Pod]:
-        """Returns the pods nominated to the node, in order of nomination, as they were then."""
-        return [*self._pods_on.get(node, {}).values()]
-
     def by_node(self) -> dict[str, list[Pod]]:
         """Returns all nominations: node -> pods in order of nomination, as they were then."""
         return {node: [*pods.values()] for node, pods in self._pods_on.items()}

@@ -33,9 +33,9 @@ KEPT_VALUES = 2**20
 700.
 """
 
-MOST_SIGNATURES = 1024
+KEPT_SIGNATURES_AT_MOST = 1024
 
-LONGEST_SIGNATURE = 4096
+KEPT_SIGNATURE_BYTES = 4096
 """Longer ones are kept as a hash, so that pods with large specs take no more memory than others."""
 
 NEVER = -1
@@ -319,7 +319,7 @@ class Remembered:
 
 def kept_signatures(num_nodes: int) -> int:
     """Returns how many signatures are remembered in a cluster of this size."""
-    return min(max(KEPT_SIGNATURES, KEPT_VALUES // max(num_nodes, 1)), MOST_SIGNATURES)
+    return min(max(KEPT_SIGNATURES, KEPT_VALUES // max(num_nodes, 1)), KEPT_SIGNATURES_AT_MOST)
 
 
 @final
@@ -355,7 +355,7 @@ def signature_of(pod: Pod) -> bytes:
     """
     meta = pod.metadata
     encoded = _ENCODE((meta.namespace, meta.labels, meta.annotations, pod.spec))
-    return encoded if len(encoded) <= LONGEST_SIGNATURE else sha256(encoded).digest()
+    return encoded if len(encoded) <= KEPT_SIGNATURE_BYTES else sha256(encoded).digest()
 
 
 def remembered_fits(

@@ -3,12 +3,12 @@
 import pytest
 
 from api.ui.frame import frame, pod_href, short_reason
-from extender.answers.cluster_map import cluster_map
+from extender.answers.cluster_map import ClusterMaps
 from extender.answers.types import Queue, QueuePlace
 from extender.values import answer_limits
 from tests.api.ui.samples import HIDDEN, NOW, pod_name, small_cluster, waiting
 
-SHOWN = cluster_map(small_cluster())
+SHOWN = ClusterMaps(small_cluster()).now()
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from api.ui.frame import Frame, frame
 from api.ui.node_table import NodeSelection
 from api.ui.timeline import HistoryFilter
 from api.ui.what_if_view import changed_nodes
-from extender.answers.cluster_map import ClusterMap, NodeOnMap, cluster_map, node_on_map
+from extender.answers.cluster_map import ClusterMap, ClusterMaps, NodeOnMap, node_on_map
 from extender.answers.history import AttemptsAlike, Count, Past
 from extender.answers.records.values import PodName
 from extender.answers.types import Attempt, Preemption, PreemptionAnswer, ReasonCount
@@ -33,7 +33,7 @@ from tests.api.ui.samples import (
 
 HOSTILE = '"><script>alert(1)</script>'
 CLUSTER = small_cluster()
-SHOWN = cluster_map(CLUSTER)
+SHOWN = ClusterMaps(CLUSTER).now()
 AROUND = frame(SHOWN, waiting("pending", "other"), NOW)
 ATTEMPTS = (
     Attempt(

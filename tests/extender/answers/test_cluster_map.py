@@ -10,7 +10,6 @@ from extender.answers.cluster_map import (
     ClusterMap,
     ClusterMaps,
     ResourceOnNode,
-    cluster_map,
     hiding,
     natural,
     node_on_map,
@@ -36,7 +35,7 @@ def test_nodes_come_by_zone_and_then_as_people_count() -> None:
         *(make_node(name).label({ZONE: zone}) for name, zone in [("n10", "b"), ("n9", "b"), ("n1", "c"), ("n2", "a")])
     )
 
-    shown = cluster_map(cluster)
+    shown = ClusterMaps(cluster).now()
 
     assert [(node.zone, node.name) for node in shown.nodes] == [("a", "n2"), ("b", "n9"), ("b", "n10"), ("c", "n1")]
 
@@ -46,7 +45,7 @@ def test_a_node_says_what_it_has_and_what_its_pods_take() -> None:
     pods = [make_pod("low").req(cpu="500m", memory="1Gi").node("n"), high]
     cluster = make_cluster(make_node("n").capacity(cpu="4", memory="8Gi", pods="110").unschedulable(), pods=pods)
 
-    node = cluster_map(cluster).nodes[0]
+    node = ClusterMaps(cluster).now().nodes[0]
 
     assert (node.cpu, node.memory, node.max_pods, node.cordoned) == (4000, 8 * GIB, 110, True)
     assert (node.requested_cpu, node.requested_memory, node.num_pods) == (1500, 2 * GIB, 2)
@@ -59,14 +58,14 @@ def test_a_node_says_what_it_has_and_what_its_pods_take() -> None:
 def test_priorities_are_those_of_pods_that_have_a_node() -> None:
     pods = [make_pod(f"p{value}").priority(value).node("n") for value in (5, -1, 5 * 10**8)]
 
-    assert cluster_map(make_cluster(make_node("n"), pods=pods)).priorities == (-1, 5, 500_000_000)
+    assert ClusterMaps(make_cluster(make_node("n"), pods=pods)).now().priorities == (-1, 5, 500_000_000)
 
 
 def test_a_large_cluster_is_shown_without_pods_but_each_node_can_be_asked_for() -> None:
     nodes = [make_node(f"n{number}") for number in range(answer_limits.MAP_NODES_WITH_PODS + 1)]
     cluster = make_cluster(*nodes, pods=[make_pod("p").node("n3")])
 
-    shown, one = cluster_map(cluster), node_on_map(cluster, "n3")
+    shown, one = ClusterMaps(cluster).now(), node_on_map(cluster, "n3")
 
     assert not shown.has_pods
     assert (shown.num_pods, [node.pods for node in shown.nodes if node.pods]) == (1, [])

@@ -37,7 +37,6 @@ def _ready_of_wanted(obj: Object) -> str:
 
 
 def _template(obj: Object) -> list[str]:
-    """The names and the images of the containers of the template."""
     containers = ((spec_of(obj).get("template") or {}).get("spec") or {}).get("containers") or ()
     return [
         ",".join(each.get("name", "") for each in containers),

@@ -16,7 +16,7 @@ from extender.engine.plugins.dynamic_resources.pod_claims import each_once
 from extender.engine.plugins.dynamic_resources.pools import Offer, Pool, Slices
 from extender.engine.plugins.dynamic_resources.requests import DeviceRequestAlternative, alternatives_of
 from extender.engine.plugins.dynamic_resources.results import allocation_result
-from extender.engine.plugins.dynamic_resources.search import MOST_RESULTS, Demand, Search
+from extender.engine.plugins.dynamic_resources.search import CLAIM_RESULTS, Demand, Search
 from extender.engine.plugins.dynamic_resources.selection import Allowance, Matches, Selection
 from extender.engine.plugins.dynamic_resources.suitable_devices import SuitableDevices
 from extender.values.objects.devices import AllocationResult, DeviceClass, ResourceClaim
@@ -98,7 +98,6 @@ class Allocator:
         return Allocations(None, len(pools))
 
     def _demands(self, node: Node, pools: Sequence[Pool], selection: Selection) -> list[list[list[Demand]]]:
-        """Returns, per claim and request, its alternatives on the node."""
         if self._alternatives is None:
             of_each = {id(claim): alternatives_of(claim, self.classes) for claim in each_once(self.claims)}
             self._alternatives = [of_each[id(claim)] for claim in self.claims]
@@ -108,9 +107,9 @@ class Allocator:
         ]
         for claim, requests in zip(self.claims, demands, strict=True):
             least = sum(min(demand.count for demand in alternatives) for alternatives in requests)
-            if least > MOST_RESULTS:
+            if least > CLAIM_RESULTS:
                 raise AllocationError(
-                    f"claim {claim.key}: number of requested devices {least} exceeds the claim limit of {MOST_RESULTS}"
+                    f"claim {claim.key}: number of requested devices {least} exceeds the claim limit of {CLAIM_RESULTS}"
                 )
         return demands
 

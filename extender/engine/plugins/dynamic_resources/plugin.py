@@ -424,7 +424,6 @@ class DynamicResources(
         )
 
     def _searched(self, cycle: ClaimsOfCycle, node: fwk.Node, allocator: Allocator) -> NodeAllocation | None:
-        """Returns what a search finds on the node; None if it has to go on in a thread."""
         found = None
         if cycle.long_search is not None:
             found = cycle.long_search.allocation_on(node, allocator, cycle.in_use)

@@ -165,7 +165,6 @@ def _device_status(claim: ResourceClaim, result: DeviceRequestAllocationResult) 
 
 
 def _true(device: AllocatedDeviceStatus, kind: str) -> Condition | None:
-    """Returns the condition if it is true."""
     condition = next((condition for condition in device.conditions if condition.type == kind), None)
     return condition if condition is not None and condition.status == "True" else None
 

@@ -21,7 +21,7 @@ from extender.values.objects.node import Node
 from extender.values.objects.node_selectors import ParsedNodeSelector, strict_node_selector_of
 from extender.values.objects.quantity import nanos_of
 
-MOST_NODES: Final = 32_768
+KEPT_NODES: Final = 32_768
 """The most nodes whose pools are remembered."""
 
 
@@ -138,7 +138,7 @@ class Slices:
         pools = self._pools.get(key)
         if pools is None:
             pools = self._pools[key] = self._pools_of(relevant)
-        if len(self._of_node) >= MOST_NODES:
+        if len(self._of_node) >= KEPT_NODES:
             self._of_node.clear()
         self._of_node[node.name] = node, pools
         return pools

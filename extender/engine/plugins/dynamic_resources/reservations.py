@@ -147,7 +147,6 @@ class Reservations:
     async def _bind(
         self, claim: ResourceClaim, cycle: ClaimsOfCycle, pod: fwk.Pod, dispatcher: fwk.Dispatcher
     ) -> ResourceClaim:
-        """Returns the claim, allocated and reserved for the pod."""
         withdrawing = self._withdrawing.get((identity(claim), pod.uid))
         if withdrawing is not None:
             # An earlier attempt is still withdrawing its reservation: the state of the claim is only reliable after

@@ -77,7 +77,7 @@ def _is_about_all(
     )
 
 
-MOST_ALTERNATIVES: Final = 8
+REQUEST_ALTERNATIVES: Final = 8
 """Upstream: resourceapi.FirstAvailableDeviceRequestMaxSize."""
 NOT_SHARED_YET: Final = ""
 """The share id of a device that was found but not reserved."""
@@ -117,7 +117,7 @@ def score(claim: ResourceClaim, allocation: AllocationResult) -> int:
     """Returns a higher score for subrequests that come earlier in the lists of their requests."""
     found = {result.request for result in allocation.devices.results}
     return sum(
-        MOST_ALTERNATIVES - rank
+        REQUEST_ALTERNATIVES - rank
         for request in claim.spec.devices.requests
         if request.exactly is None
         for rank, alternative in enumerate(request.first_available)

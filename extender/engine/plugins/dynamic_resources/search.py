@@ -83,7 +83,7 @@ SKIPPED_PER_STEP: Final = 8
 """Blocks that are skipped in the time of a step."""
 IN_USE_PER_STEP: Final = 4
 """Devices in use that are skipped in the time of a step."""
-MOST_RESULTS: Final = 32
+CLAIM_RESULTS: Final = 32
 """The number of devices that a claim can hold. Upstream: resourceapi.AllocationResultsMaxSize."""
 
 
@@ -99,7 +99,7 @@ class Demand:
 
 
 class _TooManyDevicesError(Exception):
-    """The claim would hold more than MOST_RESULTS devices; only an alternative with fewer can help."""
+    """The claim would hold more than CLAIM_RESULTS devices; only an alternative with fewer can help."""
 
 
 @final
@@ -224,7 +224,7 @@ class Search:
             return False
         if found >= demand.count:
             return self._find_for_request(claim, request + 1)
-        if len(self.picks[claim]) + demand.count - found > MOST_RESULTS:
+        if len(self.picks[claim]) + demand.count - found > CLAIM_RESULTS:
             raise _TooManyDevicesError
         if demand.all_devices is not None:
             return self._find_with(claim, request, demand, demand.all_devices[found], found, BEGINNING)
@@ -246,7 +246,6 @@ class Search:
         return False
 
     def _line(self, claim: int, demand: Demand) -> Line:
-        """The devices that are tried for a demand."""
         request = demand.alternative.full_name
         line = self._lines.get((claim, request))
         if line is None:
@@ -287,7 +286,6 @@ class Search:
         return True
 
     def _find_with(self, claim: int, request: int, demand: Demand, offer: Offer, found: int, start: Place) -> bool:
-        """Tries to go on with this device."""
         if not self._take(claim, demand, offer):
             return False
         is_found = False

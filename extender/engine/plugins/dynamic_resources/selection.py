@@ -21,8 +21,8 @@ WORK_PER_STEP: Final = 200
 FIRST_EVALUATION_STEPS: Final = 400
 """The steps that are added when the expression may have to be compiled."""
 
-MOST_RESULTS: Final = 500_000
-MOST_EXPRESSIONS: Final = 2_000
+KEPT_RESULTS: Final = 500_000
+KEPT_EXPRESSIONS: Final = 2_000
 """The number of results, some hundred bytes each, and of expressions, up to 10 KiB each, that are kept."""
 
 
@@ -130,8 +130,8 @@ class Matches:
         """
         if (
             len(self._known) > 2 * num_devices
-            or self._num_results > MOST_RESULTS
-            or len(self._evaluated) > MOST_EXPRESSIONS
+            or self._num_results > KEPT_RESULTS
+            or len(self._evaluated) > KEPT_EXPRESSIONS
         ):
             self._known.clear()
             self._evaluated.clear()

@@ -17,7 +17,7 @@ from typing import Final, final
 
 from extender.engine.plugins.dynamic_resources.allocated_state import NANO
 from extender.engine.plugins.dynamic_resources.requests import EXACT_COUNT
-from extender.engine.plugins.dynamic_resources.search import MOST_RESULTS
+from extender.engine.plugins.dynamic_resources.search import CLAIM_RESULTS
 from extender.values.objects.decoding import replaced
 from extender.values.objects.devices import (
     DeviceClaim,
@@ -96,7 +96,7 @@ class _OfResource:
         later = [*accumulate((wanted[place] for place in reversed(starts)), initial=0)][::-1]
         most_missing = max((wanted[place] - later[bisect_left(starts, place)] for place in short_lived), default=0)
         total = later[0] + max(most_missing, 0)
-        if total > MOST_RESULTS:
+        if total > CLAIM_RESULTS:
             # So many devices cannot be allocated, and nobody will read who would use them.
             self.requests.append(self._request(next(iter(wanted)), total))
             return

@@ -249,7 +249,6 @@ class NodeResourcesFit(
         )
 
     def _backing(self, objects: ClusterObjects) -> DeviceClasses:
-        """Returns the device classes that back extended resources."""
         return objects.device_classes if self._leaves_devices else NO_DEVICE_CLASSES
 
     def _is_ignored(self, name: str) -> bool:

@@ -98,7 +98,6 @@ class VolumeCounter:
         ]
 
     def _status(self, name: str, classes: Sequence[tuple[int, PodSymbol]]) -> fwk.Status:
-        """Returns the status of a node with pods of these classes."""
         node = self._objects.csi_nodes.get(name)
         profile = None if node is None else attach_profile(node)
         migration = Migration.on(profile)
@@ -241,7 +240,6 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
 
 
 def _verdicts(statuses: dict[int, fwk.Status], num_rows: int) -> fwk.Verdicts:
-    """Returns verdicts with these statuses; other rows pass."""
     codes = np.zeros(num_rows, np.int8)
     reasons: dict[str, Mask] = {}
     for row, status in statuses.items():

@@ -23,7 +23,7 @@ def test_pods_are_listed_in_the_order_of_nomination() -> None:
         nominator.add(make_pod(name).obj(), "n1")
 
     assert names(nominator) == {"n1": ["b", "a"]}
-    assert [pod.name for pod in nominator.pods_for_node("n1")] == ["b", "a"]
+    assert [pod.name for pod in nominator.by_node()["n1"]] == ["b", "a"]
 
 
 def test_a_second_nomination_replaces_the_first() -> None:

@@ -14,7 +14,7 @@ from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.findings import diagnosis_of, find
 from extender.engine.runtime.framework import Framework
-from extender.engine.runtime.memory import KEPT_SIGNATURES, LONGEST_SIGNATURE, kept_signatures, signature_of
+from extender.engine.runtime.memory import KEPT_SIGNATURE_BYTES, KEPT_SIGNATURES, kept_signatures, signature_of
 from extender.engine.runtime.nominations import NO_NOMINATIONS, Nominations
 from extender.engine.runtime.plugin_calls import PluginError
 from extender.engine.runtime.ranking import select_host
@@ -398,10 +398,10 @@ def test_fewer_kinds_are_remembered_the_more_nodes_there_are(num_nodes: int, kep
 
 
 def test_a_large_pod_has_no_large_signature() -> None:
-    large = [signature_of(make_pod("p").annotation(text=LONGEST_SIGNATURE * letter).obj()) for letter in "aab"]
+    large = [signature_of(make_pod("p").annotation(text=KEPT_SIGNATURE_BYTES * letter).obj()) for letter in "aab"]
 
     assert large[0] == large[1] != large[2]
-    assert len(large[0]) < LONGEST_SIGNATURE
+    assert len(large[0]) < KEPT_SIGNATURE_BYTES
 
 
 # Pods that a plugin cannot tell apart share what it answered.
