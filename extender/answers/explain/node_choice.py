@@ -25,6 +25,7 @@ def best_scores(evaluation: Evaluation, limit: int = answer_limits.SCORES) -> tu
     scores = evaluation.scores
     if scores is None:
         return ()
+    # Stable, so that nodes with equal totals stay in the order in which the scheduler visits them.
     best = np.argsort(-scores.total, kind="stable")[:limit].tolist()
     return tuple(
         _at(row, evaluation.feasible[row], scores.total, scores.weights, scores.raw, scores.weighted) for row in best

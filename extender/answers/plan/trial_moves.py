@@ -174,6 +174,8 @@ class TrialMoves:
             ]
             if not leaving:
                 return []
+            # A row for each pod, in which its node is without it: one run of the Filters tells of all. A node may have
+            # several rows.
             going = PodChanges(
                 np.arange(len(leaving)),
                 _slots(cycle.snapshot, leaving),
@@ -219,13 +221,16 @@ class TrialMoves:
             leaving: node -> the pods that leave, in the order in which they are taken back.
         """
         snapshot, names = cycle.snapshot, list(leaving)
+        # (V,) of each pod that leaves: the row of its node, and its slot. -1 takes a pod away.
         row = np.repeat(np.arange(len(names)), [len(pods) for pods in leaving.values()])
         slots = np.concatenate([_slots(snapshot, pods) for pods in leaving.values()])
         places = np.array([snapshot.nodes.index[name] for name in names], np.intp)
         without = Rows.of(snapshot, places).changed(PodChanges(row, slots, np.full(len(slots), -1)))
         fits = cycle.run_filters_with_nominated_pods(without).ok
         kept = fits[row]
+        # The row of a node among those that fit is the number of those before it.
         back = (np.cumsum(fits) - 1)[row[kept]]
+        # Pods are taken back on all nodes at a time, so that the node with most of them says how many runs there are.
         self.take(int(np.bincount(back, minlength=1).max()) * (1 + len(names) // _ROWS_OF_A_TRIAL))
         stays = reprieve(cycle, without.take(fits), slots[kept], back)
         going = np.bincount(back[~stays], minlength=int(np.count_nonzero(fits))).tolist()
