@@ -54,6 +54,7 @@ def dry_run(state: fwk.CycleState, pod: Pod, nodes: Index, rules: fwk.Preemption
     if not len(slots) and not rules.takes_free_nodes:
         return DryRun(no_candidates(snapshot, rules), _of_one_kind(snapshot, nodes, fwk.unresolvable(NO_VICTIMS)), ())
     has_victims = np.full(len(nodes), rules.takes_free_nodes)
+    # `row` names a row once for each victim; assigning through it marks every row that has any.
     has_victims[row] = True
     statuses = _of_one_kind(snapshot, nodes[~has_victims], fwk.unresolvable(NO_VICTIMS))
 
@@ -71,6 +72,7 @@ def dry_run(state: fwk.CycleState, pod: Pod, nodes: Index, rules: fwk.Preemption
     fits = verdicts.ok
     nodes, rows = nodes[fits], without.take(fits)
     kept = fits[row]
+    # As above: the number of rows that fit up to and with this one, less one, is its place among them.
     slots, row = slots[kept], (np.cumsum(fits) - 1)[row[kept]]
     victims = _in_order_of_reprieve(snapshot, slots, row, rules)
     reprieved = reprieve(state, rows, victims.slots, victims.row)
@@ -102,6 +104,8 @@ def _in_order_of_reprieve(snapshot: Snapshot, slots: Index, row: Index, rules: f
     violates = violating(snapshot, slots, row, rules)
     if violates.any():
         # Violating pods come first: each one that is reprieved lowers the node's count of violations.
+        # The last key sorts first: by row, and within it False before True. lexsort is stable, so that the order by
+        # importance stays within both parts.
         order = np.lexsort((~violates, row))
         slots, row, violates = slots[order], row[order], violates[order]
     return _Victims(slots, row, violates)
@@ -118,6 +122,7 @@ def reprieve(state: fwk.CycleState, rows: Rows, slots: Index, row: Index) -> Mas
     """
     reprieved = np.zeros(len(slots), np.bool_)
     counts = np.bincount(row, minlength=len(rows))
+    # Where the victims of each row begin, which holds because they come row by row.
     first = np.cumsum(counts) - counts
     for turn in range(int(counts.max(initial=0))):
         tried = np.flatnonzero(counts > turn)
@@ -127,6 +132,7 @@ def reprieve(state: fwk.CycleState, rows: Rows, slots: Index, row: Index) -> Mas
         fits = state.run_filters_with_nominated_pods(_only(trial, tried), only_pods_changed=True).ok
         reprieved[at] = fits
         if fits.all():
+            # Every row keeps what was tried in it: what the trial made of the rows need not be made again.
             rows = trial
         elif fits.any():
             rows = rows.changed(
@@ -149,6 +155,7 @@ def _candidates(
     violations = np.bincount(row[violates], minlength=len(nodes))
     order = rules.as_listed(snapshot, slots, row, violates)
     has_victims = counts > 0
+    # The victims of candidate i are slots[first[i]:first[i + 1]]; hence one entry more than there are candidates.
     first = np.r_[0, np.cumsum(counts[has_victims])].astype(np.intp)
     candidates = fwk.Candidates(
         snapshot, nodes[has_victims], slots[order], first, violations[has_victims].astype(np.int64), rules

@@ -55,11 +55,15 @@ class Ranking:
         """(R,) the scores, as a new array."""
         if not self.is_over_nodes:
             return self.scores.astype(np.int64) + self.common
+        # Taken first, widened then: R may be much smaller than N. The one is what marks feasible nodes, see
+        # `RankedParts.ranking`.
         return self.scores.take(self.rows.node).astype(np.int64) + (self.common - 1)
 
     def best(self, rng: random.Random) -> int:
         """Returns the place on axis N of the row with the highest score; of a random one when several tie."""
         chosen = select_host(self.scores, rng)
+        # Nodes that are not feasible hold 0 and rows at least 1, so that the highest of all N is a row, and ties are
+        # among rows.
         return chosen if self.is_over_nodes else int(self.rows.node[chosen])
 
 
@@ -70,6 +74,8 @@ def select_host(total: Totals, rng: random.Random) -> int:
     num_best = int(np.count_nonzero(is_best))
     if num_best == 1:
         return highest
+    # One draw, however many tie, and of a rank instead of a place: nodes that are not feasible make no difference to
+    # it.
     nth = rng.randrange(num_best)
     # The halves without it are dropped, so that in a large cluster the places of all equals are never listed.
     first, end = 0, len(is_best)
@@ -86,6 +92,8 @@ def select_host(total: Totals, rng: random.Random) -> int:
 def values_among(rows: Rows, column: LabelColumn) -> Mask:
     """(V + 1,) the values of a label that the rows' nodes have; the last entry is for nodes without it."""
     found = column.in_use.copy()
+    # Code -1, no value, indexes the last entry; so a mask over values needs no case of its own for nodes without the
+    # label.
     found[-1] = not column.is_everywhere
     if rows.is_all:
         return found
@@ -100,5 +108,7 @@ def values_among(rows: Rows, column: LabelColumn) -> Mask:
 
 def _values_of(bins: npt.NDArray[np.intp], num_values: int) -> Mask:
     seen = np.zeros(num_values, np.bool_)
+    # Bins are codes plus one, as bincount wants them; less one, the bin 0 of nodes without the label becomes the last
+    # entry.
     seen[bins - 1] = True
     return seen

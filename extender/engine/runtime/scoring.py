@@ -91,10 +91,13 @@ class RankedParts:
     def add_common(self, scorer: WeightedScorer, raw: int, weighted: int) -> None:
         """Adds scores that are the same for all rows."""
         self._common += weighted
+        # The parts are asked for only when somebody wants the scores of single plugins, and then for few rows; hence
+        # functions instead of arrays.
         self.parts.append((scorer, lambda few, _: (np.full(len(few), raw), np.full(len(few), weighted))))
 
     def add(self, scorer: WeightedScorer, raw: Int64s, weighted: Int64s) -> None:
         """Adds one score for each row, (R,) before normalising and (R,) weighted."""
+        # The narrow type is wide enough: the totals, not only this part, were bounded when it was chosen.
         self._per_row.append(weighted.astype(self._kind))
         self.parts.append((scorer, lambda _, at: (raw[at], weighted[at])))
 
@@ -114,13 +117,18 @@ class RankedParts:
         Arguments:
             per_node: (N,) what the other scorers add, which is modified.
         """
+        # Scores of single rows are (R,), and so are the totals then.
         mask = None if self._per_row else rows.mask
         scores = per_node if mask is not None or rows.is_all else per_node.take(rows.node)
         for added in self._per_row:
             scores += added
         for column, by_value in self._by_label:
+            # Labels with few values have few different scores: they are looked up per value, and spread over the nodes
+            # only here.
             scores += column.at_nodes(by_value) if mask is not None else rows.of_values(column, by_value)
         if mask is not None:
+            # A feasible node with a total of 0 must still beat a node that is not feasible. `type_of_totals` leaves
+            # room for the one, and `Ranking.total` takes it away again.
             scores += 1
             scores *= mask
         return Ranking(rows, scores, mask is not None, self._common)
@@ -166,6 +174,7 @@ def scores_at(
     few = rows.take(at)
     of_few = [(scorer, *scores_of(few, at)) for scorer, scores_of in parts]
     for scorer in summed:
+        # A plugin that waits would have to be asked again, over its network, only to show a figure.
         if not scorer.plugin.blocking:
             scores = plugin_scores(scorer.plugin, cycle, pod, few)
             of_few.append((scorer, scores, scores * scorer.weight))

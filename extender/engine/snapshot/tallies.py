@@ -119,6 +119,7 @@ class Tally:
             if self._nonzero is None:
                 self._nonzero = np.array([*self._weights], np.intp), np.array([*self._weights.values()], np.int64)
             codes, weights = self._nonzero
+            # Kept sparse and spread here: of all classes of labels a question weighs a few.
             dense[codes] = weights
         return dense
 
@@ -141,9 +142,12 @@ class Tally:
         """Sums the weights of all pods; see `Tallies.of`."""
         sums = np.zeros(num_nodes, np.int64)
         if self._weights:
+            # Most pods have no weight. They are left out first, so that only the few others are gathered and added.
             counted = np.flatnonzero(self._is_weighed(codes))
             places, weights = node.take(counted), self.weights[codes.take(counted)]
             has_node = places >= 0
+            # Not sums[places] += weights: a node occurs once for each of its pods, and assignment would keep the last
+            # of them only.
             np.add.at(sums, places[has_node], weights[has_node])
         self._sums, self.moves_read = sums, moves_read
         self._by_value.clear()
@@ -160,6 +164,7 @@ class Tally:
             if weight is not None:
                 sums[node] += sign * weight
                 for bins, by_value, positive in self._by_value.values():
+                    # As in `sums_by_value`: the bin 0 of nodes without the label is the last entry.
                     value = bins[node] - 1
                     by_value[value] += sign * weight
                     positive[value] = by_value[value] > 0
@@ -287,6 +292,7 @@ class Tallies:
         """Counts a pod with these codes (one per attribute) that came to a node (+1) or left it (-1)."""
         self._journal.append((codes, node, sign))
         if len(self._journal) > 2 * JOURNAL_LENGTH:
+            # Half of it at a time, so that a move costs the same on average as appending it.
             del self._journal[:JOURNAL_LENGTH]
             self._journal_start += JOURNAL_LENGTH
 

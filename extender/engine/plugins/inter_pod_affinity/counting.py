@@ -70,6 +70,7 @@ class WeightOfTerms:
         if not isinstance(symbol, LabelClass):
             return 0
         weight = self.weights.of(symbol.namespace, symbol.labels_by_key())
+        # True is the weight 1.
         return weight if self._number is None else weight == self._number
 
 
@@ -77,6 +78,8 @@ def all_match(terms: Iterable[Term]) -> WeightOfTerms:
     """Returns whether all of these terms match a pod, as a weight. Of terms that match the same pods one is
     looked at.
     """
+    # Terms that differ only in their topology key match the same pods. Each counts 1, so that a pod matches all of them
+    # just when its sum is their number.
     unlike = {(term.selector, term.namespaces, term.namespace_selector): WeightedTerm(1, term) for term in terms}
     return WeightOfTerms(TermWeights([*unlike.values()]), len(unlike))
 
@@ -159,6 +162,8 @@ def numbers_of_classes(snapshot: Snapshot, classes: ClassNumbers) -> Question:
         return number_of.get(symbols.code_of(symbol), 0)
 
     def relevant(_: Tallies, first: int) -> Iterable[int]:
+        # Classes that came later are no part of the question: another one, with other numbers, is asked when there are
+        # any.
         return [code for code, _ in numbers if code >= first]
 
     return Question(Attribute.AFFINITY, (_PLUGIN, "classes", numbers), weight, relevant)

@@ -130,6 +130,8 @@ class ExistingTerms(SymbolIndex):
             required_weight: the weight of a required affinity term in the score (hardPodAffinityWeight).
             keys: the topology keys that matter; a set to which keys are only added.
         """
+        # Results leave out topology keys that no node had then. The set only grows, so that its length tells whether it
+        # is the same.
         if self._keys[0] is not keys or self._keys[1] != len(keys):
             self._keys = keys, len(keys)
             self._results.clear()
@@ -141,6 +143,8 @@ class ExistingTerms(SymbolIndex):
                 self._results.popitem(last=False)
         else:
             self._results.move_to_end(key)
+        # Classes never change and are only appended: what was found for the earlier ones stays true, and only the new
+        # ones are looked at.
         if result.size < self.size:
             found = _matching(incoming, self._candidates(incoming, result.size))
             result.extend(found, self.size, required_weight, keys)
@@ -153,6 +157,7 @@ class ExistingTerms(SymbolIndex):
         for key in ((namespace, label) for namespace in (incoming.namespace, None) for label in wanted):
             classes = self._terms.get(key)
             if classes is not None:
+                # Codes ascend, so that the classes that are new to the result are at the end.
                 candidates += classes[bisect_left(classes, first, key=itemgetter(0)) :]
         return candidates
 

@@ -105,6 +105,7 @@ def _counts(snapshot: fwk.Snapshot, topology_key: str, question: Question) -> To
     column = snapshot.nodes.label(topology_key)
     tally = snapshot.tally(*question)
     counts, occupied = tally.by_value(column), tally.positive_by_value(column)
+    # Nodes without the label are no domain: pods there are near nobody. The sums belong to the tally, hence the copies.
     if counts[-1]:
         counts, occupied = counts.copy(), occupied.copy()
         counts[-1], occupied[-1] = 0, False
@@ -126,6 +127,7 @@ def verdicts(rows: fwk.Rows, required: Required) -> fwk.Verdicts:
     for all_counts, reason in ((required.anti_affinity, ANTI_AFFINITY), (required.existing, EXISTING_ANTI_AFFINITY)):
         for by_value in all_counts:
             if is_hypothetical:
+                # Hypothetical rows of one node differ in their pods, so that a mask over values is not enough.
                 conflicts = _after(rows, by_value, _before(rows, by_value)) > 0
             elif by_value.are_empty:
                 continue
@@ -153,10 +155,14 @@ def _lacks_affinity(rows: fwk.Rows, required: Required) -> Mask:
         after = _after(rows, by_value, before)
         no_pods_near |= after <= 0
         if required.matches_itself:
+            # Upstream asks whether its map of (topology key, value) is empty. Its size is followed for each row: the
+            # values in the snapshot, one more if the changes bring the first pod to the value of the row, one less if
+            # they take the last.
             occupied += int(np.count_nonzero(by_value.counts))
             if after is not before:
                 occupied += (after != 0).astype(np.int64) - (before != 0)
     if required.matches_itself:
+        # The first pod of a group that wants to be together: with no such pod anywhere, it may begin in any domain.
         no_pods_near &= occupied != 0
     return without_key | no_pods_near
 
@@ -171,4 +177,6 @@ def _after(rows: fwk.Rows, by_value: TopologyCounts, before: Int64s) -> Int64s:
     moved = rows.tally_change(*by_value.question)
     if moved is None:
         return before
+    # A row moves pods on its own node only, which has one value: this domain alone changes. Nodes without the label are
+    # none, however many pods move there.
     return before + moved * (rows.codes_of_nodes(by_value.column.codes) >= 0)

@@ -57,6 +57,7 @@ def _scores(snapshot: fwk.Snapshot, topology_key: str, questions: Sequence[Quest
     by_value = np.zeros(len(column.values) + 1, np.int64)
     for question in questions:
         by_value += snapshot.tally(*question).by_value(column)
+    # A node without the topology key is in no domain, and scores nothing for it.
     by_value[-1] = 0
     return fwk.LabelScores(column, by_value)
 
@@ -78,6 +79,7 @@ def normalized(scores: Int64s) -> Int64s:
     least, most = int(scores[scores.argmin()]), int(scores[scores.argmax()])  # faster than min and max
     if least == most:
         return np.zeros_like(scores)
+    # From here on everything is >= 0, so that truncating is rounding down, and the differences can be indexes.
     above = scores - least
     if most - least < len(scores):  # then each different score is worked out once
         return _scaled(np.arange(most - least + 1), most - least).take(above)

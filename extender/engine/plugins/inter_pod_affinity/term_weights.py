@@ -85,6 +85,8 @@ class TermWeights:
                 self._wanting[label].append(place)
             return
         if term.namespace_selector.matches(_NO_LABELS):
+            # Such a term matches nearly every pod there is. All pods get its weight, and `of` takes it back from those
+            # with a label that it excludes.
             self._everywhere += weight
         else:
             self._in_namespace.update(dict.fromkeys(chain(term.namespaces, term.selected), weight))
@@ -101,6 +103,7 @@ class TermWeights:
                     if is_match(terms[place].term, namespace, labels):
                         total += terms[place].weight
                 excluding.update(self._excluding.get(label, ()))
+        # A set, because a pod may have several labels that one term excludes: its weight is taken back once.
         for place in excluding:
             term = terms[place].term
             is_counted = term.names(namespace) or term.namespace_selector.matches(_NO_LABELS)

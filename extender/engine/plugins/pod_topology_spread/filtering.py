@@ -75,6 +75,8 @@ def measure(snapshot: fwk.Snapshot, pod: fwk.Pod, constraints: Sequence[Compiled
     """Returns the domains of each constraint. Upstream: filtering.go, calPreFilterState."""
     columns = columns_of(snapshot, constraints)
     inclusion = Inclusion(snapshot, pod, with_all_keys(columns))
+    # With one key, the nodes with all keys are those with this one: the sums by value that the tally keeps serve all
+    # pods of a workload as they are.
     counts_all_nodes = len({column.key for column in columns}) == 1
     return [
         _measured(
@@ -113,9 +115,12 @@ def _measured(
         is_domain = np.zeros(len(column.values) + 1, np.bool_)
         is_domain[column.codes[included]] = True
         counts = sums_by_value(column, pods_counted(snapshot, pod.namespace, constraint.selector) * included)
+    # Values that only excluded nodes have are no domains, and must not be the minimum with their 0 pods.
     candidates = np.where(is_domain, counts, _NO_DOMAIN)
     fewest_at = int(candidates.argmin())
     fewest = int(candidates[fewest_at])
+    # Without the domain of the minimum, what is left is the minimum of the others. Upstream keeps the same pair as its
+    # criticalPaths.
     candidates[fewest_at] = _NO_DOMAIN
     return Domains(
         constraint=constraint,
@@ -159,6 +164,7 @@ def _exceeds_skew(domains: Domains) -> Mask:
     """(V + 1,) the values whose nodes cannot take one more pod, in the snapshot."""
     fewest = 0 if domains.is_too_few else domains.fewest
     ahead: Mask = domains.counts + (domains.self_match - fewest) > domains.constraint.max_skew
+    # Nodes without the key are refused for that, as unresolvable.
     ahead[-1] = False
     return ahead
 
@@ -170,9 +176,13 @@ def _would_exceed_skew(domains: Domains, rows: fwk.Rows, code: Codes, moved: Int
         code: (R,) their values of the topology key.
         moved: (R,) the change of the row's count.
     """
+    # Pods on a node that the policies exclude are not counted, whether they come or go. Code -1 reads the last entry,
+    # and `code >= 0` drops the result below.
     count = domains.counts[code] + moved * domains.included[rows.node]
     fewest: Int64s | int = 0
     if not domains.is_too_few:
+        # A row changes its own domain. If that held the minimum, the second lowest of the snapshot is what the others
+        # have; else it is the minimum itself.
         elsewhere = np.where(code == domains.fewest_at, domains.fewest_elsewhere, domains.fewest)
         # A node that does not count may have a value that no counting node has: such a value is no domain.
         fewest = np.where(domains.is_domain[code], np.minimum(elsewhere, count), domains.fewest)

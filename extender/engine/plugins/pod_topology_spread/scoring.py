@@ -61,12 +61,16 @@ def weigh(
         return TopologyScores(np.ones(len(snapshot.nodes), np.bool_), ())
     columns = columns_of(snapshot, constraints)
     with_keys = with_all_keys(columns) if all_keys_needed else None
+    # Domains are those of feasible nodes only, though pods are counted on all: upstream weighs a key by how many
+    # domains the pod could choose from.
     scored = rows.node if with_keys is None else rows.node[with_keys[rows.node]]
     inclusion = Inclusion(snapshot, pod, with_keys)
     of_constraints: list[ConstraintScore] = []
     for constraint, column in zip(constraints, columns, strict=True):
         counted = pods_counted(snapshot, pod.namespace, constraint.selector)
         if constraint.topology_key == HOSTNAME_LABEL:
+            # Each node is its own domain, so that the counts of nodes are those of domains. As upstream, the number of
+            # domains is that of feasible nodes, whatever their labels say.
             scores = _scores(constraint, counted, num_domains=len(scored))
             scores[column.codes < 0] = 0
             of_constraints.append(ConstraintScore(scores, None))
@@ -106,6 +110,8 @@ def raw_scores(rows: fwk.Rows, scores: TopologyScores) -> Int64s:
 
     Upstream: scoring.go, Score.
     """
+    # Summed in floats and in the order of constraints, as in Go: rounding each one, or another order, would give other
+    # integers.
     total: Floats = np.zeros(len(rows), np.float64)
     for each in scores.of_constraints:
         total += each.scores[rows.node if each.place is None else rows.codes_of_nodes(each.place)]
@@ -123,6 +129,8 @@ def normalized(scores: Int64s, ignored: Mask | None) -> Int64s:
     most = int(counted.max(initial=0))
     result = np.full_like(scores, fwk.MAX_NODE_SCORE)
     if most > 0:
+        # In integers and in this order, as upstream: 100 * (most + least - score) / most, cut off. The row with the
+        # fewest pods gets 100, and the one with the most 100 * least / most.
         result = result * (most + int(counted.min()) - scores) // most
     if ignored is not None:
         result[ignored] = 0
