@@ -89,14 +89,14 @@ def node(name: str, *, padding: bool = False) -> dict[str, Any]:
     }
 
 
-def asked_in_full(nodes: list[dict[str, Any]], asking: dict[str, Any] | None = None) -> dict[str, Any]:
+def asked_in_full(nodes: list[dict[str, Any]]) -> dict[str, Any]:
     """Returns ExtenderArgs for an extender that is not nodeCacheCapable."""
-    return {"Pod": asking or pod(), "Nodes": {"metadata": {}, "items": nodes}, "NodeNames": None}
+    return {"Pod": pod(), "Nodes": {"metadata": {}, "items": nodes}, "NodeNames": None}
 
 
-def asked_by_name(names: list[str], asking: dict[str, Any] | None = None) -> dict[str, Any]:
+def asked_by_name(names: list[str]) -> dict[str, Any]:
     """Returns ExtenderArgs for an extender that is nodeCacheCapable."""
-    return {"Pod": asking or pod(), "Nodes": None, "NodeNames": names}
+    return {"Pod": pod(), "Nodes": None, "NodeNames": names}
 
 
 def candidates_in_full(victims: dict[str, list[dict[str, Any]] | None]) -> dict[str, Any]:

@@ -313,14 +313,14 @@ def read_settings(environment: Mapping[str, str] = os.environ, **flags: object) 
     return settings.model_copy(update=less)
 
 
-def read_features(environment: Mapping[str, str] = os.environ) -> FeatureGates:
+def read_features() -> FeatureGates:
     """Returns the features that are on by the environment.
 
     Raises:
         StartUpError: as `read_settings`.
     """
     variables = {DECLARATIONS[name].variable for name in ("emulated_version", "feature_gates")}
-    return read_settings({name: text for name, text in environment.items() if name in variables}).features
+    return read_settings({name: text for name, text in os.environ.items() if name in variables}).features
 
 
 def _in_words(message: str) -> str:

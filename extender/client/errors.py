@@ -194,12 +194,12 @@ class _Status(msgspec.Struct):
 _read_status = msgspec.json.Decoder(_Status)
 
 
-def from_status(status: Mapping[str, Any], *, retry_after: float | None = None) -> ApiError:
+def from_status(status: Mapping[str, Any]) -> ApiError:
     """Returns the error for a Status object, such as the one in the ERROR event of a watch.
 
     The reason decides; the code is only used if the reason is unknown.
     """
-    return _from_status(msgspec.convert(status, _Status, strict=False), 0, retry_after)
+    return _from_status(msgspec.convert(status, _Status, strict=False), 0, None)
 
 
 def from_response(request: str, status: int, body: bytes, *, retry_after: float | None = None) -> ApiError:

@@ -20,13 +20,13 @@ from extender.values import answer_limits
 from extender.values.objects.pod import Pod
 
 
-def best_scores(evaluation: Evaluation, limit: int = answer_limits.SCORES) -> tuple[NodeScore, ...]:
+def best_scores(evaluation: Evaluation) -> tuple[NodeScore, ...]:
     """Returns the nodes with the highest totals, best first; equal ones in visiting order."""
     scores = evaluation.scores
     if scores is None:
         return ()
     # Stable, so that nodes with equal totals stay in the order in which the scheduler visits them.
-    best = np.argsort(-scores.total, kind="stable")[:limit].tolist()
+    best = np.argsort(-scores.total, kind="stable")[: answer_limits.SCORES].tolist()
     return tuple(
         _at(row, evaluation.feasible[row], scores.total, scores.weights, scores.raw, scores.weighted) for row in best
     )

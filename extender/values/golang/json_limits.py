@@ -74,10 +74,11 @@ def check_number_of_values(body: bytes, limit: int = limits.JSON_VALUES, what: s
         raise TooLargeError(f"{what} holds more than {limit} values")
 
 
-def is_too_deep(document: bytes, max_depth: int = limits.JSON_DEPTH) -> bool:
-    """Returns whether objects and arrays are nested more deeply than that, wherever in the document."""
+def is_too_deep(document: bytes) -> bool:
+    """Returns whether objects and arrays are nested more deeply than is allowed, wherever in the document."""
     return (
-        document.count(b"{") + document.count(b"[") > max_depth and _depths(_STRINGS.sub(b"", document))[0] > max_depth
+        document.count(b"{") + document.count(b"[") > limits.JSON_DEPTH
+        and _depths(_STRINGS.sub(b"", document))[0] > limits.JSON_DEPTH
     )
 
 
