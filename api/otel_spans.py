@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_ON, Decision
 from opentelemetry.trace import SpanKind, get_current_span, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from extender.values import answer_limits
+from extender.values import limits
 from extender.values.metrics.tracing import Trace, Tracer
 
 SLOW_PLUGIN: Final = 0.001
@@ -150,7 +150,7 @@ class _Spans(Trace):
         self._open = 1
 
     def timed(self, seconds: float, plugin: str, point: str, status: str) -> None:
-        if len(self.timed_parts) < answer_limits.TRACE_SPANS:
+        if len(self.timed_parts) < limits.TRACE_SPANS:
             now = perf_counter()
             self.timed_parts.append((now - seconds, now, plugin, point, status))
 

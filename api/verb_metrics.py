@@ -14,7 +14,7 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from extender.values import answer_limits
+from extender.values import limits
 from extender.values.metrics.metrics import Histogram, exponential
 from extender.values.metrics.tracing import CURRENT
 
@@ -79,8 +79,8 @@ class VerbMetrics(Collector):
     def rejected(self, reasons: Iterable[str]) -> None:
         """Counts the nodes that filter did not keep, one reason each."""
         for reason, nodes in Counter(reasons).items():
-            short = reason[: answer_limits.METRIC_REASON_CHARACTERS]
-            known = short in self._rejected or len(self._rejected) < answer_limits.METRIC_REASONS
+            short = reason[: limits.METRIC_REASON_CHARACTERS]
+            known = short in self._rejected or len(self._rejected) < limits.METRIC_REASONS
             self._rejected[short if known else OTHER] += nodes
 
     def text(self) -> bytes:
@@ -105,7 +105,7 @@ class VerbMetrics(Collector):
         rejected = CounterMetricFamily(
             "reprieve_verb_rejected_nodes",
             "Nodes that filter did not keep, by the reason that it gave; "
-            f"after {answer_limits.METRIC_REASONS} reasons, new ones count as `{OTHER}`.",
+            f"after {limits.METRIC_REASONS} reasons, new ones count as `{OTHER}`.",
             labels=("reason",),
         )
         for reason, nodes in self._rejected.items():

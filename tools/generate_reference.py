@@ -17,7 +17,7 @@ from api.cli import SUBCOMMANDS, app
 from api.fatal_errors import EXIT_CODES
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.registry import POINTS, implemented_points
-from extender.values import answer_limits, limits
+from extender.values import limits
 from extender.values.config import Configuration, PluginConfig, Profile, load, written
 from extender.values.config.configuration import enabled_names
 from extender.values.config.plugin_args import ARGS_OF
@@ -94,7 +94,7 @@ start ([Feature gates](../feature-gates.md)). The arguments of each are in
 _LIMITS: Final = """\
 # Limits
 
-`make docs` writes this page from the table of limits (`extender/values/limits.py`, and `answer_limits.py` beside it).
+`make docs` writes this page from the table of limits (`extender/values/limits.py`).
 Every input is bounded where it comes in; what is inside the bounds is worked on as it is. Limits that can be set are
 [flags](../flags.md), too.
 """
@@ -371,9 +371,7 @@ def plugins_page() -> str:
 
 def limits_page() -> str:
     """Returns docs/reference/limits.md."""
-    rows = [
-        each for table in (limits, answer_limits) for each in vars(table).values() if isinstance(each, limits.Limit)
-    ]
+    rows = [each for each in vars(limits).values() if isinstance(each, limits.Limit)]
     lines = [_LIMITS]
     for door in limits.Door:
         at_door = [each for each in rows if each.door is door]

@@ -9,7 +9,7 @@ from typing import Any, Final, final
 
 import msgspec
 
-from extender.values import answer_limits
+from extender.values import limits
 from extender.values.golang.json import JsonError, TooLargeError
 
 REASONS: Final = {
@@ -80,11 +80,11 @@ def not_there(kind: str, message: str) -> Refusal:
 
 
 def cannot_be_done(why: Exception) -> Refusal:
-    """Returns a 422 with the text of the error, cut after `answer_limits.REFUSAL_CHARACTERS` characters."""
+    """Returns a 422 with the text of the error, cut after `limits.REFUSAL_CHARACTERS` characters."""
     words = str(why)
     return Refusal(
         422,
-        words if len(words) <= answer_limits.REFUSAL_CHARACTERS else f"{words[: answer_limits.REFUSAL_CHARACTERS]}...",
+        words if len(words) <= limits.REFUSAL_CHARACTERS else f"{words[: limits.REFUSAL_CHARACTERS]}...",
     )
 
 

@@ -7,7 +7,7 @@ from fastapi import Request
 from fastapi.routing import APIRoute
 
 from api.callers.http_refusals import Refusal
-from extender.values import answer_limits
+from extender.values import limits
 
 
 async def only_known_parameters(request: Request) -> None:
@@ -28,7 +28,7 @@ async def only_known_parameters(request: Request) -> None:
             takes = f"takes {', '.join(known)}" if known else "takes none"
             raise Refusal(
                 400,
-                f"query: there is no parameter {name[: answer_limits.REFUSED_NAME_CHARACTERS]!r}; this path {takes}",
+                f"query: there is no parameter {name[: limits.REFUSED_NAME_CHARACTERS]!r}; this path {takes}",
             )
 
 

@@ -30,7 +30,7 @@ from api.fatal_errors import MisuseError, StartUpError
 from extender.answers.phrases import loss
 from extender.answers.records.values import PodName
 from extender.answers.types import Preemption, Preemptions
-from extender.values import answer_limits
+from extender.values import limits
 from extender.values.golang.times import rfc3339
 
 _SINCE: Final = re.compile(r"(\d{1,6})([smhd])")
@@ -107,11 +107,11 @@ def _after(since: str) -> str:
 async def _asked(service: Remembering, namespace: str | None, prefix: str, after: str) -> Preemptions:
     """Returns the preemptions whose victims are meant: the pod that is named in full, if there is one."""
     if namespace and prefix:
-        of_one = await service.preemptions(f"{namespace}/{prefix}", answer_limits.PREEMPTIONS_TOLD)
+        of_one = await service.preemptions(f"{namespace}/{prefix}", limits.PREEMPTIONS_TOLD)
         exact = _of_victims(of_one, lambda victim: victim.name == prefix, after)
         if exact.items:
             return exact
-    every = await service.preemptions(None, answer_limits.PREEMPTIONS_SEARCHED)
+    every = await service.preemptions(None, limits.PREEMPTIONS_SEARCHED)
     return _of_victims(
         every, lambda victim: victim.name.startswith(prefix) and namespace in (None, victim.namespace), after
     )
@@ -142,8 +142,8 @@ def _as_a_list(console: Console, answer: Preemptions, wide: bool) -> None:
             names = name_of(victim.pod), str(victim.pod.priority), name_of(made.by), str(made.by.priority)
             lines.add_row(made.time, *names, made.node)
     console.print(lines)
-    if len(answer.items) == answer_limits.PREEMPTIONS_SEARCHED:
-        console.print(f"older ones than the last {answer_limits.PREEMPTIONS_SEARCHED} were not looked at")
+    if len(answer.items) == limits.PREEMPTIONS_SEARCHED:
+        console.print(f"older ones than the last {limits.PREEMPTIONS_SEARCHED} were not looked at")
 
 
 def _in_words(console: Console, answer: Preemptions, wide: bool) -> None:

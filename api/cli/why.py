@@ -30,7 +30,7 @@ from api.fatal_errors import MisuseError, StartUpError
 from extender.answers.phrases import alone_would_evict, loss, noun, why_no_room
 from extender.answers.pod_lists import PodList
 from extender.answers.types import Answer, Attempt, Explanation, GroupOutcome, Lack, PreemptionAnswer, QueuePlace
-from extender.values import answer_limits
+from extender.values import limits
 from extender.values.objects.resource_amounts import in_words
 
 SHOWN_MEMBERS: Final = 10
@@ -120,7 +120,7 @@ async def _of_one(asked: Answers, namespace: str, name: str, *, picture: bool) -
 
 
 async def _of_several(asked: Answers, namespace: str, workload: str, selector: str, *, picture: bool) -> ExplainedPods:
-    found = await asked.pods(namespace, workload, selector, answer_limits.PODS_LISTED)
+    found = await asked.pods(namespace, workload, selector, limits.PODS_LISTED)
     if not found.items:
         raise StartUpError(
             f"there is no pod of {workload} in the namespace {namespace}"
@@ -146,7 +146,7 @@ def _several_in_words(console: Console, answer: ExplainedPods, wide: bool) -> No
     console.print(lines)
     if len(shown) < answer.pods.total:
         console.print(
-            f"and {plural(answer.pods.total - len(shown), 'more pod')}; -o wide lists up to {answer_limits.PODS_LISTED}"
+            f"and {plural(answer.pods.total - len(shown), 'more pod')}; -o wide lists up to {limits.PODS_LISTED}"
         )
     if answer.first is not None:
         console.print()

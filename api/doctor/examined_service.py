@@ -12,7 +12,7 @@ import httpx
 
 from extender.client.http_extender.calling import ExtenderClient, open_transport, post_request, trust_of
 from extender.engine.framework import ExtenderError
-from extender.values import answer_limits
+from extender.values import limits
 from extender.values.config.configuration import Extender
 
 PATIENCE: Final = 2
@@ -82,7 +82,7 @@ class ExaminedService:
     def seconds(self) -> float:
         """How long kube-scheduler waits for an answer."""
         seconds = self.extender.http_timeout.seconds or 5.0
-        return min(seconds, answer_limits.DOCTOR_SECONDS) if seconds > 0 else answer_limits.DOCTOR_SECONDS
+        return min(seconds, limits.DOCTOR_SECONDS) if seconds > 0 else limits.DOCTOR_SECONDS
 
     @property
     def verifies_certificate(self) -> bool:
@@ -103,7 +103,7 @@ class ExaminedService:
             return Reply(0, b"", 0.0, httpx.Headers(), f"not asked, as {self.given_up}")
         if self._transport is None:
             self._transport = open_transport(self._trust, self.extender.url_prefix)
-        seconds = min(2 * self.seconds, answer_limits.DOCTOR_SECONDS)
+        seconds = min(2 * self.seconds, limits.DOCTOR_SECONDS)
         headers = {
             "Content-Type": "application/json",
             "Accept-Encoding": "identity",

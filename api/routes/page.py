@@ -23,7 +23,7 @@ from api.ui.what_if_view import changed_nodes, command
 from extender.answers.cluster_map import ClusterMap
 from extender.answers.questions import QuestionError
 from extender.answers.types import NodesLike, WhatIfRequest
-from extender.values import answer_limits, limits
+from extender.values import limits
 from extender.values.config.configuration import ConfigErrors
 from extender.values.golang.json_bytes import read
 from extender.values.objects.decoding import DecodeError
@@ -82,8 +82,8 @@ async def cluster(request: Request, by: Name = "", group: Name = BY_ZONE, sort: 
     async def make(caller: Caller) -> str:
         shown = await caller.map()
         attempts, preemptions = (
-            await caller.decisions(answer_limits.PAGE_ATTEMPTS),
-            await caller.preemptions(answer_limits.PAGE_PREEMPTIONS),
+            await caller.decisions(limits.PAGE_ATTEMPTS),
+            await caller.preemptions(limits.PAGE_PREEMPTIONS),
         )
         around = await _around(caller, shown)
         return pages.cluster_page(around, shown, asked, attempts.items, preemptions.items, caller.now)
@@ -136,7 +136,7 @@ async def pods(request: Request, namespace: Name = "", workload: Name = "", grou
     """Shows the pods of a namespace, a workload or a pod group; without a namespace, the namespaces."""
 
     async def make(caller: Caller) -> str:
-        found = await caller.pods(namespace, workload, group, answer_limits.PAGE_PODS)
+        found = await caller.pods(namespace, workload, group, limits.PAGE_PODS)
         return pages.pods_page(
             await _around(caller),
             found,
@@ -153,7 +153,7 @@ async def find(request: Request, q: Name = "") -> Response:
     """Shows what has a name that contains the words, for a browser without scripts."""
 
     async def make(caller: Caller) -> str:
-        found = await caller.find(q, answer_limits.PAGE_FOUND)
+        found = await caller.find(q, limits.PAGE_FOUND)
         return pages.find_page(await _around(caller), found, q)
 
     return await _page(request, make)
@@ -163,7 +163,7 @@ async def find(request: Request, q: Name = "") -> Response:
 async def found(request: Request, q: Name = "") -> Response:
     """Sends what the palette shows while somebody types."""
     caller = await caller_of(request)
-    return HTMLResponse(pages.find_part(await caller.find(q, answer_limits.PAGE_SUGGESTED), q), headers=_HEADERS)
+    return HTMLResponse(pages.find_part(await caller.find(q, limits.PAGE_SUGGESTED), q), headers=_HEADERS)
 
 
 @router.get("/ui/pods/{namespace}/{name}")
@@ -221,7 +221,7 @@ async def history(
         except HistoryFilterError as exc:
             raise Refusal(400, str(exc)) from exc
         past = await caller.past(query)
-        names = list(dict.fromkeys(record.node for record in past.preemptions[: answer_limits.PAGE_DRAWN_PREEMPTIONS]))
+        names = list(dict.fromkeys(record.node for record in past.preemptions[: limits.PAGE_DRAWN_PREEMPTIONS]))
         nodes = {name: found for name in names if (found := await caller.node(name)) is not None}
         return pages.history_page(await _around(caller), past, asked, nodes, caller.now)
 
@@ -247,7 +247,7 @@ async def agreement(request: Request) -> Response:
     """Shows how far a shadow agrees with the scheduler of the cluster."""
 
     async def make(caller: Caller) -> str:
-        answer = await caller.agreement(answer_limits.PAGE_DIFFERENCES)
+        answer = await caller.agreement(limits.PAGE_DIFFERENCES)
         if answer is None:
             raise Refusal(404, "Nothing is compared: start the service with --shadow.")
         return pages.agreement_page(await _around(caller), answer, caller.now)
@@ -287,9 +287,7 @@ async def try_what_if(request: Request) -> Response:
         raise cannot_be_done(exc) from exc
     changed = changed_nodes(answer)
     drawn = {
-        name: found
-        for name in changed[: answer_limits.PAGE_CHANGED_NODES]
-        if (found := await caller.node(name)) is not None
+        name: found for name in changed[: limits.PAGE_CHANGED_NODES] if (found := await caller.node(name)) is not None
     }
     asked = command(question, form.manifest, form.configuration)
     text = pages.what_if_part(answer, await caller.map(), drawn, changed, form.by, asked)

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from api.ui.svg import element
 from extender.answers.types import NodePicture, NodeScore, PluginScore, ReasonCount, WaterfallStep
-from extender.values import answer_limits
+from extender.values import limits
 
 WIDTH, HEIGHT = 1000, 100
 _TOP, _BOTTOM = 22, 78
@@ -244,18 +244,18 @@ def picture(answer: NodePicture, *, first_only: bool = False) -> Picture:
         PictureRow(
             count=len(names),
             percent=100 * len(names) / most,
-            names=tuple(names[: answer_limits.PICTURE_NAMES]),
+            names=tuple(names[: limits.PICTURE_NAMES]),
             refusals=sum(cells[place] >= 0 for place in refusing),
             cells=tuple(_cell(answer, place, cells[place], passes) for place in refusing),
         )
-        for cells, names in ordered[: answer_limits.PICTURE_ROWS]
+        for cells, names in ordered[: limits.PICTURE_ROWS]
     )
     silent = tuple(name for place, name in enumerate(answer.plugins) if place not in refusing)
     return Picture(
         tuple(answer.plugins[place] for place in refusing),
         silent,
         rows,
-        sum(len(names) for _, names in ordered[answer_limits.PICTURE_ROWS :]),
+        sum(len(names) for _, names in ordered[limits.PICTURE_ROWS :]),
     )
 
 

@@ -13,7 +13,7 @@ from extender.answers.pending import Pending, clauses, pending
 from extender.answers.records.values import PodName
 from extender.answers.search import Found
 from extender.answers.types import Queue, QueuePlace
-from extender.values import answer_limits
+from extender.values import limits
 
 _QUEUES: Final[Mapping[str, tuple[str, str]]] = {
     "active": ("▶", "in the active queue"),
@@ -88,7 +88,7 @@ def frame(
     priorities = Priorities.of(
         [*shown.priorities, *(place.pod.priority for place in queue.items)], shown.priority_classes
     )
-    rows = tuple(_row(place, priorities, now, queue.deciding) for place in queue.items[: answer_limits.PAGE_PENDING])
+    rows = tuple(_row(place, priorities, now, queue.deciding) for place in queue.items[: limits.PAGE_PENDING])
     problems = pending(queue)
     figures, num_nodes = _figures(shown, problems.pods), len(shown.nodes)
     return Frame(

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from extender.values import answer_limits, limits
+from extender.values import limits
 from extender.values.golang.json import plain
 from extender.values.golang.yaml import YamlError, read_yaml, split_documents
 from extender.values.objects.pod import Pod
@@ -68,8 +68,4 @@ def written(objects: Iterable[dict[str, Any]]) -> str:
 def manifest_of(pod: Pod) -> str:
     """Returns the pod as YAML, with the fields that the scheduler reads; the end of a very long one is left out."""
     text = written([{"apiVersion": "v1", "kind": "Pod", **msgspec.to_builtins(pod)}])
-    return (
-        text
-        if len(text) <= answer_limits.PAGE_MANIFEST_CHARACTERS
-        else f"{text[: answer_limits.PAGE_MANIFEST_CHARACTERS]}…"
-    )
+    return text if len(text) <= limits.PAGE_MANIFEST_CHARACTERS else f"{text[: limits.PAGE_MANIFEST_CHARACTERS]}…"

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from api.ui.resources import Resource, resource_words, resources_of, usage
 from api.ui.wording import share
 from extender.answers.cluster_map import NodeOnMap, natural
-from extender.values import answer_limits
+from extender.values import limits
 
 BY_ZONE: Final = "zone"
 SORTS: Final[Mapping[str, str]] = {"": "name", "fullest": "fullest first", "emptiest": "emptiest first"}
@@ -106,10 +106,10 @@ def group_keys(nodes: Iterable[NodeOnMap]) -> tuple[str, ...]:
     for node in nodes:
         for key, value in node.labels.items():
             seen = values.setdefault(key, set())
-            if len(seen) <= answer_limits.NODE_GROUPS:
+            if len(seen) <= limits.NODE_GROUPS:
                 seen.add(value)
     labels = sorted(
-        (key for key, seen in values.items() if 1 < len(seen) <= answer_limits.NODE_GROUPS),
+        (key for key, seen in values.items() if 1 < len(seen) <= limits.NODE_GROUPS),
         key=lambda key: (key not in POOLS, key),
     )
     return (BY_ZONE, *labels)

@@ -51,7 +51,7 @@ from extender.answers.search import FoundNames
 from extender.answers.types import Attempt, Explanation, Preemption, WhatIf
 from extender.client.pod_events import PodEvents
 from extender.lab.agreement import Agreement
-from extender.values import answer_limits
+from extender.values import limits
 from extender.values.objects.pod import Pod
 from extender.values.objects.resource_amounts import in_words
 
@@ -115,7 +115,7 @@ def cluster_page(
         drawn=drawn,
         grids=() if shown.has_pods else group_grids(groups, selection.by, names),
         conditions=_conditions(shown),
-        preemptions=preemptions[: answer_limits.PAGE_RECENT_PREEMPTIONS],
+        preemptions=preemptions[: limits.PAGE_RECENT_PREEMPTIONS],
         recent=timeline(attempts, preemptions, now) if attempts else None,
         now=now,
     )
@@ -171,10 +171,10 @@ def nodes_page(frame: Frame, shown: ClusterMap, words: str, sort: str, first: in
     return _render(
         "nodes.html",
         frame=frame,
-        nodes=in_order(found, by, columns)[first : first + answer_limits.PAGE_NODES],
+        nodes=in_order(found, by, columns)[first : first + limits.PAGE_NODES],
         first=first,
-        steps=[("Previous", max(0, first - answer_limits.PAGE_NODES))] * (first > 0)
-        + [("Next", first + answer_limits.PAGE_NODES)] * (first + answer_limits.PAGE_NODES < len(found)),
+        steps=[("Previous", max(0, first - limits.PAGE_NODES))] * (first > 0)
+        + [("Next", first + limits.PAGE_NODES)] * (first + limits.PAGE_NODES < len(found)),
         num_found=len(found),
         words=words,
         sort=by.written,
@@ -286,7 +286,7 @@ def history_page(frame: Frame, past: Past, asked: HistoryFilter, nodes: Mapping[
         nodes: the nodes of preemptions that are to be drawn, with their pods.
     """
     drawn: dict[int, BeforeAndAfter] = {}
-    for record in past.preemptions[: answer_limits.PAGE_DRAWN_PREEMPTIONS]:
+    for record in past.preemptions[: limits.PAGE_DRAWN_PREEMPTIONS]:
         change = change_by_record(nodes[record.node], record) if record.node in nodes else None
         if change is not None:
             (drawn[record.id],) = _drawn(
@@ -334,7 +334,7 @@ def what_if_part(
     """
     changes = node_changes(answer, nodes)
     priorities = changed_priorities(changes, shown)
-    drawn = [before_and_after(change, by, priorities) for change in changes[: answer_limits.PAGE_CHANGED_NODES]]
+    drawn = [before_and_after(change, by, priorities) for change in changes[: limits.PAGE_CHANGED_NODES]]
     return _render(
         "what_if_result.html",
         answer=answer,

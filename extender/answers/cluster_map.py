@@ -27,7 +27,7 @@ from extender.engine.plugins.dynamic_resources.pools import Slices
 from extender.engine.plugins.dynamic_resources.selection import Allowance, Matches
 from extender.engine.snapshot import Snapshot
 from extender.engine.snapshot.axes import CPU, MEMORY
-from extender.values import answer_limits
+from extender.values import limits
 from extender.values.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
 from extender.values.objects.node import BETA_ZONE_LABEL, ZONE_LABEL, Node
 from extender.values.objects.quantity import QuantityError, RawQuantity, value_of
@@ -194,10 +194,7 @@ class ClusterMaps:
 
 
 def _has_pods(snapshot: Snapshot) -> bool:
-    return (
-        len(snapshot.nodes) <= answer_limits.MAP_NODES_WITH_PODS
-        and int(snapshot.nodes.pod_count.sum()) <= answer_limits.MAP_PODS
-    )
+    return len(snapshot.nodes) <= limits.MAP_NODES_WITH_PODS and int(snapshot.nodes.pod_count.sum()) <= limits.MAP_PODS
 
 
 def node_on_map(cluster: Cluster, name: str, devices: Devices = _NO_DEVICES) -> NodeOnMap | None:
@@ -342,7 +339,7 @@ class DeviceRoom:
         of_slices = Slices(slices)
         self._matches.prune(of_slices.num_devices)
         devices, allocated = ClassDevices(of_slices, self._matches), allocated_state_of(claims)
-        allowance = Allowance(slice_seconds=answer_limits.DEVICE_COUNT_SECONDS)
+        allowance = Allowance(slice_seconds=limits.DEVICE_COUNT_SECONDS)
         found: dict[str, list[ResourceOnNode]] = defaultdict(list)
         try:
             for node in nodes:

@@ -39,7 +39,7 @@ from extender.engine.framework import Code
 from extender.engine.preemption.costs import Costs
 from extender.engine.runtime.findings import out_of_play_reason
 from extender.engine.snapshot.axes import Int64s, Mask
-from extender.values import answer_limits
+from extender.values import limits
 from extender.values.golang.times import rfc3339
 
 EXTENDERS: Final = "extenders"
@@ -309,9 +309,7 @@ def past(
     begin = query.since or min(oldest, now - LEAST_SECONDS)
     end = min(max(now, begin), query.until)
     page, older = _page(found, query.before)
-    preemptions = [each for each in made if _is_preemption_wanted(each, query, may_see)][
-        : answer_limits.HISTORY_PREEMPTIONS
-    ]
+    preemptions = [each for each in made if _is_preemption_wanted(each, query, may_see)][: limits.HISTORY_PREEMPTIONS]
     return Past(
         alike=page,
         preemptions=tuple(map(preemption, preemptions)),
@@ -348,7 +346,7 @@ def _page(found: Sequence[KeptAttempt], before: int | None) -> tuple[tuple[Attem
         if before is not None and record.id >= before:
             continue
         key = record.pod.uid or record.pod.key, record.outcome, record.node, record.message, record.caller
-        if number == answer_limits.HISTORY_ATTEMPTS or (key not in alike and len(alike) == answer_limits.HISTORY_ALIKE):
+        if number == limits.HISTORY_ATTEMPTS or (key not in alike and len(alike) == limits.HISTORY_ALIKE):
             return _answers(alike.values()), last
         alike.setdefault(key, []).append(each)
         last, number = record.id, number + 1

@@ -57,7 +57,7 @@ from extender.engine.runtime.long_work import with_long_work
 from extender.engine.runtime.nominations import Nominations
 from extender.engine.runtime.queueing_hints import registrations
 from extender.engine.runtime.registry import Registry
-from extender.values import answer_limits
+from extender.values import limits
 from extender.values.config.configuration import Configuration
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.label_selectors import Selector, SelectorError
@@ -353,7 +353,7 @@ class Questions:
         newest.
         """
         attempts = takewhile(
-            lambda kept: kept.record.time >= since, islice(self._records.attempts(), answer_limits.HISTORY_SEARCHED)
+            lambda kept: kept.record.time >= since, islice(self._records.attempts(), limits.HISTORY_SEARCHED)
         )
         return list(attempts), list(self._records.preemptions())
 

@@ -1,7 +1,7 @@
 """Finding by name: pods, nodes, workloads, namespaces and pod groups whose names contain what a person types; and the
 pods of one of them.
 
-Both go over all pods of the cluster, in a thread. Of each namespace no more than `answer_limits.NAMES_FOUND` pods,
+Both go over all pods of the cluster, in a thread. Of each namespace no more than `limits.NAMES_FOUND` pods,
 workloads and groups are kept before it is known which namespaces the caller may see, so that the names of one cannot
 crowd out those of another.
 """
@@ -16,7 +16,7 @@ from extender.answers.pods import workload_of
 from extender.answers.records.values import PodName
 from extender.answers.types import Answer
 from extender.engine.cache.cluster import Cluster
-from extender.values import answer_limits
+from extender.values import limits
 from extender.values.objects.label_selectors import EVERYTHING, Selector
 from extender.values.objects.pod import Pod
 
@@ -77,7 +77,7 @@ def find(population: Population, query: str) -> FoundNames:
         if each in found:
             continue
         kept[each.namespace, each.kind] += 1
-        if kept[each.namespace, each.kind] > answer_limits.NAMES_FOUND:
+        if kept[each.namespace, each.kind] > limits.NAMES_FOUND:
             more = True
         else:
             found[each] = None

@@ -2,7 +2,7 @@
 
 Inputs are bounded at four doors: objects of the cluster, bodies of the verbs, questions, and configuration. Inside the
 doors code is plain: it bounds neither time nor memory again. The last two doors are what comes back from servers that
-we call, and what an answer shows or keeps; `answer_limits` has further rows of that.
+we call, and what an answer shows or keeps; `limits` has further rows of that.
 
 A `Limit` is an int, so that code compares with it: `if len(body) > limits.QUESTION_BYTES`.
 """
@@ -41,490 +41,380 @@ class Limit(int):
 
 # Objects of the cluster: informers and the API of the cluster of its own.
 
-DEMANDS: Final = Limit(
-    Door.OBJECTS,
-    64 * 2**10,
+# fmt: off
+DEMANDS: Final = Limit(Door.OBJECTS, 64 * 2**10,
     "bytes of what a waiting pod demands: the fields that plugins read, its claims included",
-    "the pod stays pending, with an event that says so",
-)
+    "the pod stays pending, with an event that says so")
 
-SECONDS_TO_SEARCH: Final = Limit(
-    Door.OBJECTS,
-    1,
+SECONDS_TO_SEARCH: Final = Limit(Door.OBJECTS, 1,
     "seconds for which a pod group may ask to have fewer victims sought",
-    "the search ends then, with the best that was found",
-)
-DURATION_CHARACTERS: Final = Limit(
-    Door.OBJECTS,
-    100,
+    "the search ends then, with the best that was found")
+DURATION_CHARACTERS: Final = Limit(Door.OBJECTS, 100,
     "characters of the annotation reprieve.dev/minimal-victims",
-    "the annotation is ignored, with an event that says so",
-)
-QUANTITY_CHARACTERS: Final = Limit(
-    Door.OBJECTS, 64, "characters of a quantity", "it is no quantity, which the error of its pod or node says"
-)
-QUANTITY_EXPONENT: Final = Limit(
-    Door.OBJECTS, 30, "power of ten after the `e` of a quantity, or of its reciprocal", "the same error"
-)
-RESOURCE_NAME: Final = Limit(
-    Door.OBJECTS, 320, "characters of the name of a resource; valid ones have fewer", "errors do not repeat it"
-)
-EXPRESSION_WORK: Final = Limit(
-    Door.OBJECTS,
-    10_000_000,
+    "the annotation is ignored, with an event that says so")
+QUANTITY_CHARACTERS: Final = Limit(Door.OBJECTS, 64,
+    "characters of a quantity", "it is no quantity, which the error of its pod or node says")
+QUANTITY_EXPONENT: Final = Limit(Door.OBJECTS, 30,
+    "power of ten after the `e` of a quantity, or of its reciprocal", "the same error")
+RESOURCE_NAME: Final = Limit(Door.OBJECTS, 320,
+    "characters of the name of a resource; valid ones have fewer", "errors do not repeat it")
+EXPRESSION_WORK: Final = Limit(Door.OBJECTS, 10_000_000,
     "work of an expression about devices; it takes some tenths of a second",
-    "actual cost limit exceeded, as upstream says it",
-)
-EXPRESSION_MILLISECONDS: Final = Limit(
-    Door.OBJECTS,
-    250,
+    "actual cost limit exceeded, as upstream says it")
+EXPRESSION_MILLISECONDS: Final = Limit(Door.OBJECTS, 250,
     "milliseconds of processor time of such an expression; upstream's limit stands for about 100",
-    "actual cost limit exceeded, as upstream says it",
-)
-EXPRESSION_MEMORY: Final = Limit(
-    Door.OBJECTS,
-    256 * 2**20,
+    "actual cost limit exceeded, as upstream says it")
+EXPRESSION_MEMORY: Final = Limit(Door.OBJECTS, 256 * 2**20,
     "bytes that such expressions take beyond what their process has at its start",
-    "actual cost limit exceeded, as upstream says it",
-)
-EXPRESSION_WAIT_SECONDS: Final = Limit(
-    Door.OBJECTS, 10, "seconds until the process of such expressions answers", "it is given up, and begun again"
-)
-EXPRESSION_POD_CHARACTERS: Final = Limit(
-    Door.OBJECTS,
-    8192,
+    "actual cost limit exceeded, as upstream says it")
+EXPRESSION_WAIT_SECONDS: Final = Limit(Door.OBJECTS, 10,
+    "seconds until the process of such expressions answers", "it is given up, and begun again")
+EXPRESSION_POD_CHARACTERS: Final = Limit(Door.OBJECTS, 8192,
     "characters of labels and annotations of a pod whose number an expression gives (the cost of its eviction)",
-    "the expression fails for the pod: labels and annotations of the pod are too long",
-)
-REGEX_MEMORY: Final = Limit(
-    Door.OBJECTS,
-    4 * 2**20,
+    "the expression fails for the pod: labels and annotations of the pod are too long")
+REGEX_MEMORY: Final = Limit(Door.OBJECTS, 4 * 2**20,
     "bytes of a compiled regular expression, with the states that it finds out while it searches",
-    "it is no valid expression; states are forgotten, and found out again",
-)
-DEVICE_SEARCHES: Final = Limit(
-    Door.OBJECTS,
-    64,
+    "it is no valid expression; states are forgotten, and found out again")
+DEVICE_SEARCHES: Final = Limit(Door.OBJECTS, 64,
     "pods for which devices are sought in a thread, by turns; what is found for a pod takes about a megabyte",
-    "further ones wait for their turn",
-)
-API_BODY_BYTES: Final = Limit(
-    Door.OBJECTS,
-    3 * 2**20,
+    "further ones wait for their turn")
+API_BODY_BYTES: Final = Limit(Door.OBJECTS, 3 * 2**20,
     "bytes of the body of a request to the API of the cluster of its own (upstream: MaxRequestBodyBytes)",
-    "413 with the figure",
-)
-API_BODY_DEPTH: Final = Limit(
-    Door.OBJECTS, 200, "levels to which JSON in such a body may be nested; upstream allows more", "400, as Go says it"
-)
-PROTOBUF_JSON_DEPTH: Final = Limit(
-    Door.OBJECTS, 100, "levels to which JSON within a protobuf body may be nested", "400: exceeded max depth"
-)
-PATCH_OPERATIONS: Final = Limit(
-    Door.OBJECTS, 10_000, "operations of a JSON patch (upstream: maxJSONPatchOperations)", "413 with the figures"
-)
-PATCH_COPIED_BYTES: Final = Limit(
-    Door.OBJECTS,
-    3 * 2**20,
-    "bytes that the copy operations of a JSON patch add (upstream: JSONPatchMaxCopyBytes)",
-    "422",
-)
-OBJECT_BYTES: Final = Limit(
-    Door.OBJECTS,
-    3 * 2**19,
+    "413 with the figure")
+API_BODY_DEPTH: Final = Limit(Door.OBJECTS, 200,
+    "levels to which JSON in such a body may be nested; upstream allows more", "400, as Go says it")
+PROTOBUF_JSON_DEPTH: Final = Limit(Door.OBJECTS, 100,
+    "levels to which JSON within a protobuf body may be nested", "400: exceeded max depth")
+PATCH_OPERATIONS: Final = Limit(Door.OBJECTS, 10_000,
+    "operations of a JSON patch (upstream: maxJSONPatchOperations)", "413 with the figures")
+PATCH_COPIED_BYTES: Final = Limit(Door.OBJECTS, 3 * 2**20,
+    "bytes that the copy operations of a JSON patch add (upstream: JSONPatchMaxCopyBytes)", "422")
+OBJECT_BYTES: Final = Limit(Door.OBJECTS, 3 * 2**19,
     "bytes of a stored object as JSON (upstream: etcd, DefaultMaxRequestBytes, as protobuf)",
-    "500: etcdserver: request is too large",
-)
-STORED_EVENTS: Final = Limit(
-    Door.OBJECTS, 30_000, "Events in the cluster of its own", "the oldest are removed before their hour is over"
-)
+    "500: etcdserver: request is too large")
+STORED_EVENTS: Final = Limit(Door.OBJECTS, 30_000,
+    "Events in the cluster of its own", "the oldest are removed before their hour is over")
 
 # Bodies of the verbs, and what is kept of them for the next call.
 
-NODES_KEPT: Final = Limit(
-    Door.VERBS,
-    20_000,
+NODES_KEPT: Final = Limit(Door.VERBS, 20_000,
     "nodes in full that are kept, to recognize them in the next call",
-    "those that were not sent for longest are decoded again",
-)
-NODES_KEPT_BYTES: Final = Limit(
-    Door.VERBS,
-    256 * 2**20,
-    "bytes of nodes in full that are kept",
-    "those that were not sent for longest are decoded again",
-)
-NODE_BYTES: Final = Limit(
-    Door.VERBS, 4 * 2**20, "bytes of a node in full; an API server accepts 3 MiB", "413 with the place of the node"
-)
+    "those that were not sent for longest are decoded again")
+NODES_KEPT_BYTES: Final = Limit(Door.VERBS, 256 * 2**20,
+    "bytes of nodes in full that are kept", "those that were not sent for longest are decoded again")
+NODE_BYTES: Final = Limit(Door.VERBS, 4 * 2**20,
+    "bytes of a node in full; an API server accepts 3 MiB", "413 with the place of the node")
 NODE_NAMES_KEPT: Final = Limit(Door.VERBS, 2**17, "names of nodes that were checked", "they are checked again")
-NAME_LISTS_KEPT: Final = Limit(
-    Door.VERBS, 4, "lists of names that are recognized by their bytes", "the next one is decoded"
-)
-NAME_LIST_BYTES: Final = Limit(
-    Door.VERBS, 2**19, "bytes of a list of names that is recognized by them", "it is decoded in each call"
-)
-VERB_BYTES: Final = Limit(
-    Door.VERBS, 8 * 2**20, "bytes of a body besides nodes in full: 15,000 names have 1 MB", "413 with the figure"
-)
+NAME_LISTS_KEPT: Final = Limit(Door.VERBS, 4,
+    "lists of names that are recognized by their bytes", "the next one is decoded")
+NAME_LIST_BYTES: Final = Limit(Door.VERBS, 2**19,
+    "bytes of a list of names that is recognized by them", "it is decoded in each call")
+VERB_BYTES: Final = Limit(Door.VERBS, 8 * 2**20,
+    "bytes of a body besides nodes in full: 15,000 names have 1 MB", "413 with the figure")
 BINDING_BYTES: Final = Limit(Door.VERBS, 64 * 2**10, "bytes of a binding", "413 with the figure")
 
 # Questions.
 
 QUESTION_BYTES: Final = Limit(Door.QUESTIONS, 16 * 2**20, "bytes of the body of a question", "413 with the figures")
-QUESTION_SECONDS: Final = Limit(
-    Door.QUESTIONS,
-    100,
+QUESTION_SECONDS: Final = Limit(Door.QUESTIONS, 100,
     "seconds for a what-if, a plan, a capacity or an evaluation; REPRIEVE_QUESTION_SECONDS",
-    "503 with the figure, sooner than the commands give the service up",
-)
-JSON_DEPTH: Final = Limit(
-    Door.VERBS, 64, "levels to which a body, and that of a question, is nested; API objects reach about 30", "400"
-)
+    "503 with the figure, sooner than the commands give the service up")
+JSON_DEPTH: Final = Limit(Door.VERBS, 64,
+    "levels to which a body, and that of a question, is nested; API objects reach about 30", "400")
 JSON_NUMBER: Final = Limit(Door.VERBS, 30, "characters of a number in such a body", "400")
 JSON_STRING_BYTES: Final = Limit(Door.VERBS, 2 * 2**20, "bytes of a string in such a body, as written", "400")
-JSON_VALUES: Final = Limit(
-    Door.VERBS,
-    4 * 2**20,
+JSON_VALUES: Final = Limit(Door.VERBS, 4 * 2**20,
     "members and items of such a body, roughly; a hundred megabytes of `1,1,1` would take gigabytes decoded",
-    "413 with the figure",
-)
-QUESTION_MEMORY: Final = Limit(
-    Door.QUESTIONS,
-    1024 * 2**20,
+    "413 with the figure")
+QUESTION_MEMORY: Final = Limit(Door.QUESTIONS, 1024 * 2**20,
     "bytes of memory that each of these takes beyond what the service has; REPRIEVE_QUESTION_MEMORY",
-    "413 with the figures",
-)
-QUESTIONS_AT_ONE_TIME: Final = Limit(
-    Door.QUESTIONS, 8, "of these that are worked on or wait for their turn", "503, retry in a second"
-)
+    "413 with the figures")
+QUESTIONS_AT_ONE_TIME: Final = Limit(Door.QUESTIONS, 8,
+    "of these that are worked on or wait for their turn", "503, retry in a second")
 WHAT_IF_FORM: Final = Limit(Door.QUESTIONS, 4 * 2**20, "bytes of the page's what-if form", "413 with the figure")
-MANIFEST_CHARACTERS: Final = Limit(
-    Door.QUESTIONS, 2**20, "characters of the manifests in that form, and of its configuration", "422 with the figure"
-)
-OBJECTS_CREATED: Final = Limit(
-    Door.QUESTIONS, 20_000, "objects of any kind that a question creates", "422 with the figure"
-)
+MANIFEST_CHARACTERS: Final = Limit(Door.QUESTIONS, 2**20,
+    "characters of the manifests in that form, and of its configuration", "422 with the figure")
+OBJECTS_CREATED: Final = Limit(Door.QUESTIONS, 20_000,
+    "objects of any kind that a question creates", "422 with the figure")
 PODS_CREATED: Final = Limit(Door.QUESTIONS, 5_000, "pods that a question creates", "422 with the figure")
-NODES_TRIED: Final = Limit(
-    Door.QUESTIONS, 1_000, "nodes like others that a what-if adds, and that it drains or removes", "422 with the figure"
-)
-PROFILES_TRIED: Final = Limit(
-    Door.QUESTIONS, 100, "profiles of the configuration that a what-if tries", "422 with the figure"
-)
-PENDING_TRIED: Final = Limit(
-    Door.QUESTIONS,
-    2_000,
-    "pending pods that are tried on new nodes without being asked about",
-    "it is not said how many of them would fit",
-)
-COPIES_COUNTED: Final = Limit(
-    Door.QUESTIONS, 100_000, "copies of a pod that are counted where no limit is given", "the answer says so"
-)
-COPIES_PLACED: Final = Limit(
-    Door.QUESTIONS, 20_000, "copies of a pod that have to be placed one by one", "the answer says so"
-)
+NODES_TRIED: Final = Limit(Door.QUESTIONS, 1_000,
+    "nodes like others that a what-if adds, and that it drains or removes", "422 with the figure")
+PROFILES_TRIED: Final = Limit(Door.QUESTIONS, 100,
+    "profiles of the configuration that a what-if tries", "422 with the figure")
+PENDING_TRIED: Final = Limit(Door.QUESTIONS, 2_000,
+    "pending pods that are tried on new nodes without being asked about", "it is not said how many of them would fit")
+COPIES_COUNTED: Final = Limit(Door.QUESTIONS, 100_000,
+    "copies of a pod that are counted where no limit is given", "the answer says so")
+COPIES_PLACED: Final = Limit(Door.QUESTIONS, 20_000,
+    "copies of a pod that have to be placed one by one", "the answer says so")
 PODS_PLANNED: Final = Limit(Door.QUESTIONS, 200, "pods for which a plan is made", "422 with the figure")
 
 # Configuration and files: clusters.
 
-STATE_FILE_BYTES: Final = Limit(
-    Door.CONFIGURATION,
-    2**30,
+STATE_FILE_BYTES: Final = Limit(Door.CONFIGURATION, 2**30,
     "bytes of a file with a cluster, and of what a compressed one holds: some hundred thousand pods",
-    "the command or the service ends with an error that names the file",
-)
-STATE_FILE_VALUES: Final = Limit(
-    Door.CONFIGURATION, 50_000_000, "values in such a file in JSON, roughly", "the same error"
-)
-STATE_FILE_YAML_VALUES: Final = Limit(
-    Door.CONFIGURATION,
-    5_000_000,
-    "values in a YAML document of such a file; aliases count as what they repeat",
-    "the same error",
-)
+    "the command or the service ends with an error that names the file")
+STATE_FILE_VALUES: Final = Limit(Door.CONFIGURATION, 50_000_000,
+    "values in such a file in JSON, roughly", "the same error")
+STATE_FILE_YAML_VALUES: Final = Limit(Door.CONFIGURATION, 5_000_000,
+    "values in a YAML document of such a file; aliases count as what they repeat", "the same error")
 
 # Configuration and files: workloads that are simulated, recordings.
 
-WORKLOAD_BYTES: Final = Limit(
-    Door.CONFIGURATION, 2**28, "bytes of a file of a workload, unpacked", "`simulate` ends with one line"
-)
-WORKLOAD_YAML_NODES: Final = Limit(
-    Door.CONFIGURATION, 1_000_000, "YAML nodes of a file of a workload", "`simulate` ends with one line"
-)
-WORKLOAD_TEMPLATE_BYTES: Final = Limit(
-    Door.CONFIGURATION, 2**20, "bytes of a template of scheduler_perf", "`simulate` ends with one line"
-)
+WORKLOAD_BYTES: Final = Limit(Door.CONFIGURATION, 2**28,
+    "bytes of a file of a workload, unpacked", "`simulate` ends with one line")
+WORKLOAD_YAML_NODES: Final = Limit(Door.CONFIGURATION, 1_000_000,
+    "YAML nodes of a file of a workload", "`simulate` ends with one line")
+WORKLOAD_TEMPLATE_BYTES: Final = Limit(Door.CONFIGURATION, 2**20,
+    "bytes of a template of scheduler_perf", "`simulate` ends with one line")
 WORKLOAD_NODES: Final = Limit(Door.CONFIGURATION, 200_000, "nodes of a workload", "`simulate` ends with one line")
-WORKLOAD_PODS: Final = Limit(
-    Door.CONFIGURATION, 2_000_000, "pods, or other objects, of a workload", "`simulate` ends with one line"
-)
-WORKLOAD_SECONDS: Final = Limit(
-    Door.CONFIGURATION, 31 * 24 * 3600, "seconds of virtual time that a workload names", "`simulate` ends with one line"
-)
-WORKLOAD_PLAYS: Final = Limit(
-    Door.CONFIGURATION, 10_000, "plays of one call: seeds x configurations", "`simulate` ends with one line"
-)
-RECORDING_LINE_BYTES: Final = Limit(
-    Door.CONFIGURATION, 2**24, "bytes of an entry of a recording", "the recording cannot be read further"
-)
+WORKLOAD_PODS: Final = Limit(Door.CONFIGURATION, 2_000_000,
+    "pods, or other objects, of a workload", "`simulate` ends with one line")
+WORKLOAD_SECONDS: Final = Limit(Door.CONFIGURATION, 31 * 24 * 3600,
+    "seconds of virtual time that a workload names", "`simulate` ends with one line")
+WORKLOAD_PLAYS: Final = Limit(Door.CONFIGURATION, 10_000,
+    "plays of one call: seeds x configurations", "`simulate` ends with one line")
+RECORDING_LINE_BYTES: Final = Limit(Door.CONFIGURATION, 2**24,
+    "bytes of an entry of a recording", "the recording cannot be read further")
 
-KUBECONFIG_BYTES: Final = Limit(
-    Door.CONFIGURATION, 4 * 2**20, "bytes of a kubeconfig", "the command ends, and names the file"
-)
-CONFIGURATION_DEPTH: Final = Limit(
-    Door.CONFIGURATION, 100, "levels to which a configuration or a file is nested", "exceeded max depth"
-)
-CONFIGURATION_YAML_NODES: Final = Limit(
-    Door.CONFIGURATION,
-    100_000,
+KUBECONFIG_BYTES: Final = Limit(Door.CONFIGURATION, 4 * 2**20,
+    "bytes of a kubeconfig", "the command ends, and names the file")
+CONFIGURATION_DEPTH: Final = Limit(Door.CONFIGURATION, 100,
+    "levels to which a configuration or a file is nested", "exceeded max depth")
+CONFIGURATION_YAML_NODES: Final = Limit(Door.CONFIGURATION, 100_000,
     "YAML nodes of a configuration, which has a few thousand; aliases count as what they repeat",
-    "the command or the service ends with an error",
-)
-TEMPLATE_DEPTH: Final = Limit(
-    Door.CONFIGURATION, 16, "levels to which an action of a template is nested", "the action is not supported"
-)
-EXTENDER_SECONDS: Final = Limit(
-    Door.CONFIGURATION,
-    30,
-    "seconds of an extender's httpTimeout; all scheduling waits for its answer",
-    "it counts, and is warned of",
-)
+    "the command or the service ends with an error")
+TEMPLATE_DEPTH: Final = Limit(Door.CONFIGURATION, 16,
+    "levels to which an action of a template is nested", "the action is not supported")
+EXTENDER_SECONDS: Final = Limit(Door.CONFIGURATION, 30,
+    "seconds of an extender's httpTimeout; all scheduling waits for its answer", "it counts, and is warned of")
 
 # Answers of servers that are called, and what is kept of them.
 
-READ_BYTES: Final = Limit(
-    Door.SERVERS,
-    512 * 2**20,
+READ_BYTES: Final = Limit(Door.SERVERS, 512 * 2**20,
     "bytes of an answer of the API server to a GET: 150,000 pods in one list have 400 MiB",
-    "the request fails, as one that gets no answer",
-)
-WRITE_BYTES: Final = Limit(
-    Door.SERVERS,
-    8 * 2**20,
+    "the request fails, as one that gets no answer")
+WRITE_BYTES: Final = Limit(Door.SERVERS, 8 * 2**20,
     "bytes of an answer of the API server to a write: an object has 3 MiB, and its managed fields",
-    "the request fails, as one that gets no answer",
-)
-ERROR_BYTES: Final = Limit(
-    Door.SERVERS, 2**20, "bytes of a refusal by the API server", "the status is told without its words"
-)
-RETRY_AFTER_SECONDS: Final = Limit(
-    Door.SERVERS,
-    60,
+    "the request fails, as one that gets no answer")
+ERROR_BYTES: Final = Limit(Door.SERVERS, 2**20,
+    "bytes of a refusal by the API server", "the status is told without its words")
+RETRY_AFTER_SECONDS: Final = Limit(Door.SERVERS, 60,
     "seconds for which the API server may ask to wait before a request is made again",
-    "the request fails with the refusal",
-)
-CONNECT_SECONDS: Final = Limit(
-    Door.SERVERS, 10, "seconds until a connection to the API server stands", "the request is made again, if it may be"
-)
-CONNECTIONS: Final = Limit(
-    Door.SERVERS,
-    200,
-    "connections to the API server; each watch holds one, which makes about twenty",
-    "further requests wait for one",
-)
-UNREAD_BYTES: Final = Limit(
-    Door.SERVERS, 2**20, "bytes of a body that wait for their reader", "reading from the server is paused"
-)
-WATCH_EVENT_BYTES: Final = Limit(
-    Door.SERVERS, 64 * 2**20, "bytes of an event of a watch, far more than an object may have", "the watch begins anew"
-)
-BINDS_IN_FLIGHT: Final = Limit(
-    Door.SERVERS, 1000, "bindings that are sent and not answered", "no further pod is taken from the queue"
-)
-REDIRECTS: Final = Limit(
-    Door.SERVERS, 10, "redirects of a call of an extender (as Go's net/http)", "the call fails, as Go says it"
-)
-REVIEWS_KEPT: Final = Limit(
-    Door.SERVERS,
-    4096,
+    "the request fails with the refusal")
+CONNECT_SECONDS: Final = Limit(Door.SERVERS, 10,
+    "seconds until a connection to the API server stands", "the request is made again, if it may be")
+CONNECTIONS: Final = Limit(Door.SERVERS, 200,
+    "connections to the API server; each watch holds one, which makes about twenty", "further requests wait for one")
+UNREAD_BYTES: Final = Limit(Door.SERVERS, 2**20,
+    "bytes of a body that wait for their reader", "reading from the server is paused")
+WATCH_EVENT_BYTES: Final = Limit(Door.SERVERS, 64 * 2**20,
+    "bytes of an event of a watch, far more than an object may have", "the watch begins anew")
+BINDS_IN_FLIGHT: Final = Limit(Door.SERVERS, 1000,
+    "bindings that are sent and not answered", "no further pod is taken from the queue")
+REDIRECTS: Final = Limit(Door.SERVERS, 10,
+    "redirects of a call of an extender (as Go's net/http)", "the call fails, as Go says it")
+REVIEWS_KEPT: Final = Limit(Door.SERVERS, 4096,
     "answers of the API server about who somebody is, and what they may do; each is kept for 10 seconds",
-    "the oldest is asked for again",
-)
-EXEC_SECONDS: Final = Limit(
-    Door.SERVERS,
-    60,
-    "seconds that a program for credentials may take; upstream waits forever",
-    "it is killed, and the log says so",
-)
+    "the oldest is asked for again")
+EXEC_SECONDS: Final = Limit(Door.SERVERS, 60,
+    "seconds that a program for credentials may take; upstream waits forever", "it is killed, and the log says so")
 EXEC_OUTPUT_BYTES: Final = Limit(Door.SERVERS, 2**20, "bytes that a program for credentials may print", "it has failed")
-EXTENDER_ANSWER_BYTES: Final = Limit(
-    Door.SERVERS,
-    256 * 2**20,
+EXTENDER_ANSWER_BYTES: Final = Limit(Door.SERVERS, 256 * 2**20,
     "bytes of an answer of an extender, unpacked: the full nodes of the largest clusters fit several times",
-    "the call fails, with the figure",
-)
-EVENT_LISTS_KEPT: Final = Limit(
-    Door.SERVERS,
-    64,
-    "pods whose Events are kept for some seconds",
-    "those that were asked for first are asked for again",
-)
-EVENTS_LISTED: Final = Limit(
-    Door.SERVERS, 500, "Events of a pod that the API server is asked for", "the answer says that some are left out"
-)
-EVENTS_BYTES: Final = Limit(
-    Door.SERVERS, 4 * 2**20, "bytes of the Events of a pod", "they cannot be read, which the answer says"
-)
-HEAD_BYTES: Final = Limit(
-    Door.SERVERS,
-    2**20,
+    "the call fails, with the figure")
+EVENT_LISTS_KEPT: Final = Limit(Door.SERVERS, 64,
+    "pods whose Events are kept for some seconds", "those that were asked for first are asked for again")
+EVENTS_LISTED: Final = Limit(Door.SERVERS, 500,
+    "Events of a pod that the API server is asked for", "the answer says that some are left out")
+EVENTS_BYTES: Final = Limit(Door.SERVERS, 4 * 2**20,
+    "bytes of the Events of a pod", "they cannot be read, which the answer says")
+HEAD_BYTES: Final = Limit(Door.SERVERS, 2**20,
     "bytes without a byte of a body among them: heads, trailers, extensions of chunks",
-    "the connection is closed, and the request has failed",
-)
-EVENTS_QUEUED: Final = Limit(
-    Door.SERVERS,
-    10_000,
+    "the connection is closed, and the request has failed")
+EVENTS_QUEUED: Final = Limit(Door.SERVERS, 10_000,
     "Events that wait to be written; upstream has 1000, but does not bind hundreds of pods a second",
-    "further ones are dropped, and counted",
-)
+    "further ones are dropped, and counted")
 LEASE_SECONDS: Final = Limit(Door.SERVERS, 3600, "seconds of a lease that are believed", "our own leaseDuration counts")
-SHARED_PARTS: Final = Limit(
-    Door.SERVERS,
-    2**16,
+SHARED_PARTS: Final = Limit(Door.SERVERS, 2**16,
     "parts of objects, of one field, that are kept once for all objects that have an equal one",
-    "the table begins anew",
-)
-EXTENDER_TEXT: Final = Limit(
-    Door.SERVERS,
-    1024,
-    "characters of an error or a reason that an extender gives; an Event has no room for more",
-    "it is cut",
-)
-DELETIONS_REMEMBERED: Final = Limit(
-    Door.SERVERS,
-    10_000,
+    "the table begins anew")
+EXTENDER_TEXT: Final = Limit(Door.SERVERS, 1024,
+    "characters of an error or a reason that an extender gives; an Event has no room for more", "it is cut")
+DELETIONS_REMEMBERED: Final = Limit(Door.SERVERS, 10_000,
     "deleted objects of a kind that are remembered, so that a late event does not bring them back",
-    "those that were deleted first are forgotten",
-)
-SHARED_PART_BYTES: Final = Limit(
-    Door.SERVERS,
-    16 * 2**10,
-    "bytes of a part of an object that is kept once for all objects that have an equal one",
-    "each object has its own",
-)
+    "those that were deleted first are forgotten")
+SHARED_PART_BYTES: Final = Limit(Door.SERVERS, 16 * 2**10,
+    "bytes of a part of an object that is kept once for all objects that have an equal one", "each object has its own")
 
 # What answers show, and what is kept: simulations, recordings, the shadow.
 
-REPORTED_SAMPLES: Final = Limit(
-    Door.ANSWERS, 240, "samples of a simulation", "every second one is dropped, and half as many are taken from then on"
-)
-REPORTED_REFUSALS: Final = Limit(
-    Door.ANSWERS, 20, "messages of refused pods in the report of a simulation", "rarer ones are left out"
-)
-REPLAY_DIFFERENCES: Final = Limit(
-    Door.ANSWERS, 10_000, "differences in the report of a replay", "further ones are counted"
-)
-RECORDED_ENTRIES: Final = Limit(
-    Door.ANSWERS,
-    100_000,
-    "entries of a recording that wait for the disk",
-    "the recording stops, and goes on in a new file; the log says so",
-)
-RECORDED_DRAWS: Final = Limit(
-    Door.ANSWERS, 64, "numbers drawn for an attempt that is recorded", "`replay` draws further ones itself"
-)
-RECORDED_ANSWER_BYTES: Final = Limit(
-    Door.ANSWERS,
-    2**20,
-    "bytes of an extender's answer in a recording",
-    "it is left out, and `replay` does not decide the pod",
-)
-RECORDED_ANSWERS_BYTES: Final = Limit(
-    Door.ANSWERS,
-    32 * 2**20,
+REPORTED_SAMPLES: Final = Limit(Door.ANSWERS, 240,
+    "samples of a simulation", "every second one is dropped, and half as many are taken from then on")
+REPORTED_REFUSALS: Final = Limit(Door.ANSWERS, 20,
+    "messages of refused pods in the report of a simulation", "rarer ones are left out")
+REPLAY_DIFFERENCES: Final = Limit(Door.ANSWERS, 10_000,
+    "differences in the report of a replay", "further ones are counted")
+RECORDED_ENTRIES: Final = Limit(Door.ANSWERS, 100_000,
+    "entries of a recording that wait for the disk", "the recording stops, and goes on in a new file; the log says so")
+RECORDED_DRAWS: Final = Limit(Door.ANSWERS, 64,
+    "numbers drawn for an attempt that is recorded", "`replay` draws further ones itself")
+RECORDED_ANSWER_BYTES: Final = Limit(Door.ANSWERS, 2**20,
+    "bytes of an extender's answer in a recording", "it is left out, and `replay` does not decide the pod")
+RECORDED_ANSWERS_BYTES: Final = Limit(Door.ANSWERS, 32 * 2**20,
     "bytes of extenders' answers that wait for the disk",
-    "further ones are left out, and `replay` does not decide their pods",
-)
-SHADOW_CHANGES: Final = Limit(
-    Door.ANSWERS,
-    100_000,
-    "changes of the cluster that wait for the shadow",
-    "it takes them in without deciding, and counts that",
-)
-SHADOW_DIFFERENCES: Final = Limit(
-    Door.ANSWERS, 1000, "differences between the shadow and the scheduler", "older ones are dropped; all are counted"
-)
-SHADOW_REASONS: Final = Limit(
-    Door.ANSWERS, 50, "reasons, and shapes of pods, that the shadow counts apart", "further ones are counted together"
-)
-BUDGETS_NAMED: Final = Limit(
-    Door.ANSWERS,
-    8,
-    "disruption budgets named that the eviction of a pod violates",
-    "those are named that allow the fewest evictions",
-)
-EVENTS_SHOWN: Final = Limit(
-    Door.ANSWERS, 50, "Events of a pod that are shown", "the answer says that some are left out"
-)
-NODE_REASON: Final = Limit(
-    Door.ANSWERS,
-    2_000,
+    "further ones are left out, and `replay` does not decide their pods")
+SHADOW_CHANGES: Final = Limit(Door.ANSWERS, 100_000,
+    "changes of the cluster that wait for the shadow", "it takes them in without deciding, and counts that")
+SHADOW_DIFFERENCES: Final = Limit(Door.ANSWERS, 1000,
+    "differences between the shadow and the scheduler", "older ones are dropped; all are counted")
+SHADOW_REASONS: Final = Limit(Door.ANSWERS, 50,
+    "reasons, and shapes of pods, that the shadow counts apart", "further ones are counted together")
+BUDGETS_NAMED: Final = Limit(Door.ANSWERS, 8,
+    "disruption budgets named that the eviction of a pod violates", "those are named that allow the fewest evictions")
+EVENTS_SHOWN: Final = Limit(Door.ANSWERS, 50,
+    "Events of a pod that are shown", "the answer says that some are left out")
+NODE_REASON: Final = Limit(Door.ANSWERS, 2_000,
     "characters of what filter says of a node; an Event has room for half of them",
-    "so many reasons are given, and the number of the others",
-)
-EVENT_NOTE_BYTES: Final = Limit(
-    Door.ANSWERS, 1024, "bytes of the note of an Event (upstream: NoteLengthLimit)", "it is cut, and ends with ` ...`"
-)
+    "so many reasons are given, and the number of the others")
+EVENT_NOTE_BYTES: Final = Limit(Door.ANSWERS, 1024,
+    "bytes of the note of an Event (upstream: NoteLengthLimit)", "it is cut, and ends with ` ...`")
 LOGGED_VALUE: Final = Limit(Door.ANSWERS, 4096, "characters of a value in a line of the log", "it is cut")
 LOGGED_MESSAGE: Final = Limit(Door.ANSWERS, 4096, "characters of a message of another library in the log", "it is cut")
-LOGGED_FIELD: Final = Limit(
-    Door.ANSWERS, 256, "characters of any other text from outside in a line of the log", "it is cut"
-)
-SUGGESTED_ONE_BY_ONE: Final = Limit(
-    Door.ANSWERS,
-    3,
-    "taints, labels, ports, terms or volumes that advice suggests to drop one by one",
-    "further ones are not suggested",
-)
-PREEMPTORS_KEPT: Final = Limit(
-    Door.ANSWERS, 10_000, "preemptors of which the loop guard knows", "the one that preempted longest ago is forgotten"
-)
-LOSSES_KEPT: Final = Limit(
-    Door.ANSWERS,
-    1024,
-    "losses of victims that are kept besides two for each pod of the cluster",
-    "all are computed again",
-)
-IGNORED_ANNOTATIONS: Final = Limit(
-    Door.ANSWERS,
-    1_000,
+LOGGED_FIELD: Final = Limit(Door.ANSWERS, 256,
+    "characters of any other text from outside in a line of the log", "it is cut")
+SUGGESTED_ONE_BY_ONE: Final = Limit(Door.ANSWERS, 3,
+    "taints, labels, ports, terms or volumes that advice suggests to drop one by one", "further ones are not suggested")
+PREEMPTORS_KEPT: Final = Limit(Door.ANSWERS, 10_000,
+    "preemptors of which the loop guard knows", "the one that preempted longest ago is forgotten")
+LOSSES_KEPT: Final = Limit(Door.ANSWERS, 1024,
+    "losses of victims that are kept besides two for each pod of the cluster", "all are computed again")
+IGNORED_ANNOTATIONS: Final = Limit(Door.ANSWERS, 1_000,
     "pod groups with an annotation that is ignored, each of which is told once",
-    "the one that was told longest ago is told again",
-)
+    "the one that was told longest ago is told again")
 
 # What answers show, and what is kept: the API of the cluster of its own.
 
-ERRORS_OF_OBJECT: Final = Limit(
-    Door.ANSWERS, 1000, "errors of an object that a refusal lists; upstream lists all", "the others are left out"
-)
-CLAIM_NAMES_IN_ERROR: Final = Limit(
-    Door.ANSWERS, 8, "names of resource claims that an error lists; upstream lists all", "none is listed"
-)
+ERRORS_OF_OBJECT: Final = Limit(Door.ANSWERS, 1000,
+    "errors of an object that a refusal lists; upstream lists all", "the others are left out")
+CLAIM_NAMES_IN_ERROR: Final = Limit(Door.ANSWERS, 8,
+    "names of resource claims that an error lists; upstream lists all", "none is listed")
 
 # Callers and their connections.
 
-HANDSHAKES: Final = Limit(
-    Door.CALLERS,
-    256,
+HANDSHAKES: Final = Limit(Door.CALLERS, 256,
     "TLS handshakes at one time; a caller who is still unknown costs 60 KB",
-    "the oldest gives way: callers that mean it need a few milliseconds",
-)
+    "the oldest gives way: callers that mean it need a few milliseconds")
 HANDSHAKE_SECONDS: Final = Limit(Door.CALLERS, 10, "seconds of a TLS handshake", "the connection is closed")
-REQUESTS_WAITING: Final = Limit(
-    Door.CALLERS, 32, "requests of one connection that wait behind another one", "429, and the connection is closed"
-)
-API_REQUESTS: Final = Limit(
-    Door.CALLERS, 400, "requests to the Kubernetes API at one time, watches not counted; as upstream", "429"
-)
+REQUESTS_WAITING: Final = Limit(Door.CALLERS, 32,
+    "requests of one connection that wait behind another one", "429, and the connection is closed")
+API_REQUESTS: Final = Limit(Door.CALLERS, 400,
+    "requests to the Kubernetes API at one time, watches not counted; as upstream", "429")
 API_WATCHES: Final = Limit(Door.CALLERS, 1_000, "watches of the Kubernetes API at one time", "429, retry in a second")
 STREAMS: Final = Limit(Door.CALLERS, 24, "pages that follow the cluster at one time", "503, retry in a second")
 TOKEN_CHARACTERS: Final = Limit(Door.CALLERS, 16 * 1024, "characters of a token", "401")
-REVIEWS_AT_ONE_TIME: Final = Limit(
-    Door.CALLERS,
-    64,
+REVIEWS_AT_ONE_TIME: Final = Limit(Door.CALLERS, 64,
     "callers of one kind that are reviewed at one time: of verbs or of questions, known or unknown",
-    "503, retry in a second",
+    "503, retry in a second")
+UNKNOWN_TOKENS: Final = Limit(Door.CALLERS, 20,
+    "unknown tokens from one address within two seconds that are reviewed", "429, retry in a second")
+# fmt: on
+
+
+# What answers show, and what is kept of what was decided.
+
+
+def _row(value: int, what: str, told: str = "the others are left out") -> Limit:
+    return Limit(Door.ANSWERS, value, what, told)
+
+
+# Refusals, metrics, traces.
+
+REFUSAL_CHARACTERS: Final = _row(4096, "characters of a refusal that may repeat what was sent", "it is cut")
+REFUSED_NAME_CHARACTERS: Final = _row(64, "characters of an unknown parameter that a refusal repeats", "it is cut")
+TRACE_SPANS: Final = _row(256, "extension points and plugins of a trace")
+METRIC_REASONS: Final = _row(
+    100, "reasons of filter that metrics count apart; plugins may put names into them", "later ones count as `other`"
 )
-UNKNOWN_TOKENS: Final = Limit(
-    Door.CALLERS, 20, "unknown tokens from one address within two seconds that are reviewed", "429, retry in a second"
+METRIC_REASON_CHARACTERS: Final = _row(200, "characters of such a reason", "it is cut")
+
+# Commands.
+
+PREEMPTIONS_TOLD: Final = _row(20, "preemptions of one pod that `who-preempted` tells")
+PREEMPTIONS_SEARCHED: Final = _row(1000, "newest preemptions in which it looks for those of several pods")
+PODS_LISTED: Final = _row(500, "pods of a workload that `why` lists", "the others are counted")
+SCHEMA_ERROR_CHARACTERS: Final = _row(
+    200, "characters of what is wrong by the schema that `doctor` repeats", "it is cut"
 )
+DOCTOR_SECONDS: Final = _row(
+    30, "seconds for which `doctor` waits for an answer, whatever the configuration says", "the call has failed"
+)
+
+# The page.
+
+PAGE_DIFFERENCES: Final = _row(200, "differences from a shadow")
+PAGE_ATTEMPTS: Final = _row(80, "attempts in the picture below the map")
+PAGE_PREEMPTIONS: Final = _row(100, "preemptions in that picture")
+PAGE_PODS: Final = _row(500, "pods of a namespace, workload or group", "the others are counted")
+PAGE_FOUND: Final = _row(100, "names that a search finds", "the page says that there are more")
+PAGE_SUGGESTED: Final = _row(12, "names in the palette")
+PAGE_PENDING: Final = _row(150, "pending pods in the list at the side", "all are in the groups of the first page")
+PAGE_MANIFEST_CHARACTERS: Final = _row(2**16, "characters of a pod as YAML", "it is cut")
+PICTURE_ROWS: Final = _row(60, "rows of nodes with equal verdicts", "the nodes of the others are counted")
+PICTURE_NAMES: Final = _row(200, "nodes of such a row that are named", "the others are counted")
+NODE_GROUPS: Final = _row(60, "values of a label by which nodes are grouped", "such a label groups nothing")
+PAGE_NODES: Final = _row(100, "nodes on a page of the table", "there is a next page")
+PAGE_RECENT_PREEMPTIONS: Final = _row(5, "preemptions on the first page")
+PAGE_DRAWN_PREEMPTIONS: Final = _row(5, "preemptions in the history that are drawn", "the others are listed")
+PAGE_CHANGED_NODES: Final = _row(12, "nodes that are drawn before and after a what-if")
+
+# Answers.
+
+MAP_NODES_WITH_PODS: Final = _row(
+    120, "nodes of a map that shows their pods", "only the answers about single nodes have them"
+)
+MAP_PODS: Final = _row(4000, "pods of a map that shows them", "only the answers about single nodes have them")
+DEVICE_COUNT_SECONDS: Final = _row(1, "seconds for one count of devices", "what is left is counted the next time")
+FIX_OBJECT_BYTES: Final = _row(
+    16 * 2**10, "bytes of objects to try, as JSON: they are to fit into an address", "there are none"
+)
+FIX_PATCH_BYTES: Final = _row(2**16, "bytes of a patch, as JSON: it is to fit into a command", "there is none")
+FIXES: Final = _row(6, "fixes in an explanation")
+FIXES_TRIED: Final = _row(20, "suggestions tried that each satisfy one plugin", "the others are not tried")
+FIXES_TRIED_TOGETHER: Final = _row(
+    4, "suggestions tried that satisfy several plugins, where none for one plugin helps", "the others are not tried"
+)
+PRIORITIES_TRIED: Final = _row(5, "priorities tried", "the others are not tried")
+NEAREST_NODES: Final = _row(5, "nodes that come closest to taking a pod")
+NODE_KINDS_TRIED: Final = _row(
+    16, "kinds of nodes of which a new one is tried: those of the nearest nodes", "the others are not tried"
+)
+SCORES: Final = _row(10, "nodes with their scores")
+CANDIDATES: Final = _row(20, "candidates of a preemption", "the others are counted")
+QUEUE_PLACES: Final = _row(5000, "pods of the queue", "the others are counted")
+HISTORY_ALIKE: Final = _row(60, "different attempts on a page of the history", "there is a next page")
+HISTORY_ATTEMPTS: Final = _row(3000, "attempts on such a page, equal ones counted apart", "there is a next page")
+HISTORY_PREEMPTIONS: Final = _row(100, "preemptions on such a page")
+HISTORY_SEARCHED: Final = _row(20_000, "attempts that are looked through for an answer about the past")
+NAMES_FOUND: Final = _row(
+    50, "names of one kind in one namespace that a search keeps", "the answer says that there are more"
+)
+GROUP_MEMBERS: Final = _row(
+    1000, "members of a group of which the explanation of one says what would become of all", "it is not said"
+)
+PINNED_POD_SENTENCES: Final = _row(20, "pods with a given node that get a sentence each", "the others are counted")
+ROLLOUT_DIFFERENCES: Final = _row(4, "differences that a note about a rollout lists")
+
+# Records.
+
+REASONS_KEPT: Final = _row(32, "reasons kept apart, those of the most nodes", "the others are kept together")
+CANDIDATES_KEPT: Final = _row(8, "candidates kept of a preemption", "the others are counted")
+OTHER_VICTIMS_KEPT: Final = _row(16, "victims kept of a candidate that was not chosen")
+VICTIMS_KEPT: Final = _row(1000, "victims kept of the chosen candidate; no kubelet runs more pods")
+RECORDS_FILE_BYTES: Final = _row(
+    64 * 2**20, "bytes of the file of records", "it is replaced by one of at most half that length"
+)
+RECORDS_WAITING: Final = _row(50_000, "records that wait while the disk takes none", "the oldest are dropped")
+TAKERS_KEPT: Final = _row(8, "pods kept that took the room of a preemption")
+CALL_NAME_CHARACTERS: Final = _row(253, "characters kept of each name in a call; no valid one is longer", "it is cut")
+CALL_MESSAGE_CHARACTERS: Final = _row(1024, "characters kept of a message about a call", "it is cut")

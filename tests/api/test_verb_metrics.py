@@ -5,7 +5,7 @@ from typing import Any
 from prometheus_client.parser import text_string_to_metric_families
 
 from api.verb_metrics import VerbMetrics
-from extender.values import answer_limits
+from extender.values import limits
 from tests.api.serving import Service, serving
 
 SMALL = {"metadata": {"name": "web", "namespace": "default", "uid": "1"}, "spec": {"containers": [{"name": "c"}]}}
@@ -68,11 +68,11 @@ def test_rejected_nodes_are_counted_by_reason() -> None:
 def test_reasons_take_a_bounded_number_of_series() -> None:
     metrics = VerbMetrics()
 
-    metrics.rejected(f"no licence on rack {number}" for number in range(5 * answer_limits.METRIC_REASONS))
+    metrics.rejected(f"no licence on rack {number}" for number in range(5 * limits.METRIC_REASONS))
 
     (family,) = (each for each in metrics.collect() if each.name == "reprieve_verb_rejected_nodes")
-    assert len(family.samples) == answer_limits.METRIC_REASONS + 1
-    assert sum(sample.value for sample in family.samples) == 5 * answer_limits.METRIC_REASONS
+    assert len(family.samples) == limits.METRIC_REASONS + 1
+    assert sum(sample.value for sample in family.samples) == 5 * limits.METRIC_REASONS
 
 
 def test_one_can_be_left_out() -> None:

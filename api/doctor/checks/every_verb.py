@@ -11,7 +11,7 @@ from api.doctor.examined_service import ExaminedService, Reply
 from api.doctor.grades import Finding, bad, ok, warning
 from api.documents.extender_schema import extender_schema
 from api.settings.settings import Settings
-from extender.values import answer_limits
+from extender.values import limits
 
 VALID: Final = "is valid by the schema of the protocol"
 
@@ -34,9 +34,7 @@ def is_valid(verb: str, result: str, reply: Reply) -> Finding:
     return warning(
         verb,
         VALID,
-        said
-        if len(said) <= answer_limits.SCHEMA_ERROR_CHARACTERS
-        else f"{said[: answer_limits.SCHEMA_ERROR_CHARACTERS]}...",
+        said if len(said) <= limits.SCHEMA_ERROR_CHARACTERS else f"{said[: limits.SCHEMA_ERROR_CHARACTERS]}...",
         f"see {result} at /schemas/extender/v1",
     )
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from extender.answers.pods import workload_of
-from extender.values import answer_limits
+from extender.values import limits
 from extender.values.objects.decoding import replaced
 from extender.values.objects.pod import Pod
 from extender.values.objects.priority_classes import HIGHEST_USER_PRIORITY
@@ -35,7 +35,7 @@ _OF_A_PENDING_POD: Final = frozenset(("schedulingGates", "tolerations"))
 def patch_of(before: Pod, after: Pod) -> dict[str, Any]:
     """Returns the strategic merge patch that makes one spec the other; an empty one if it would be very large."""
     patch = _difference(msgspec.to_builtins(before.spec), msgspec.to_builtins(after.spec))
-    return patch if len(msgspec.json.encode(patch)) <= answer_limits.FIX_PATCH_BYTES else {}
+    return patch if len(msgspec.json.encode(patch)) <= limits.FIX_PATCH_BYTES else {}
 
 
 def command_of(pod: Pod, patch: Mapping[str, Any]) -> str:
@@ -85,7 +85,7 @@ def objects_to_try(pod: Pod) -> tuple[dict[str, Any], ...]:
     }
     written = {"apiVersion": "v1", "kind": "Pod", "metadata": {key: value for key, value in metadata.items() if value}}
     found = (*classes, {**written, "spec": msgspec.to_builtins(spec)})
-    return found if len(msgspec.json.encode(found)) <= answer_limits.FIX_OBJECT_BYTES else ()
+    return found if len(msgspec.json.encode(found)) <= limits.FIX_OBJECT_BYTES else ()
 
 
 def _difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:

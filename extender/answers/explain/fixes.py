@@ -21,7 +21,7 @@ from extender.engine.runtime.nominations import Nominations
 from extender.engine.runtime.plugin_calls import PluginError
 from extender.engine.snapshot import PodChanges, Rows, Snapshot
 from extender.engine.snapshot.axes import Index
-from extender.values import answer_limits
+from extender.values import limits
 from extender.values.objects.decoding import replaced
 from extender.values.objects.pod import Pod
 from extender.values.objects.priority_classes import HIGHEST_USER_PRIORITY
@@ -61,19 +61,17 @@ def fixes(
     also = f", and remove {_gates(gates)}" if gates else ""
     found = _OpeningFixes(evaluation.snapshot, pod, also)
     nearest = np.zeros(0, np.intp) if refusals is None else nearest_places(refusals, advice)
-    for one in islice(
-        advice.for_one_plugin(_refusing(evaluation, refusals), refusals, nearest), answer_limits.FIXES_TRIED
-    ):
+    for one in islice(advice.for_one_plugin(_refusing(evaluation, refusals), refusals, nearest), limits.FIXES_TRIED):
         found.add(one.kind, one.text, trials.opened(one.pod), one.pod)
     _try_preemption(evaluation, pod, trials, found)
     if refusals is not None:
         if not found:
-            for several in islice(advice.for_all_plugins(refusals, nearest), answer_limits.FIXES_TRIED_TOGETHER):
+            for several in islice(advice.for_all_plugins(refusals, nearest), limits.FIXES_TRIED_TOGETHER):
                 found.add(several.kind, several.text, trials.opened(several.pod), several.pod)
         model = node_to_add(framework, refusals, advice, pod)
         if model is not None:
             found.add_node(model)
-    return found.best(answer_limits.FIXES)
+    return found.best(limits.FIXES)
 
 
 @final
@@ -211,7 +209,7 @@ def _try_preemption(evaluation: Evaluation, pod: Pod, trials: _Trials, found: _O
     # so open more nodes.
     low, high, best = 0, len(levels) - 1, None
     at = high
-    for _ in range(answer_limits.PRIORITIES_TRIED):
+    for _ in range(limits.PRIORITIES_TRIED):
         if low > high:
             break
         opened = trials.opened_by_eviction(replaced(pod, spec=replaced(pod.spec, priority=levels[at] + 1)), potential)

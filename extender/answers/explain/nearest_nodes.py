@@ -9,13 +9,13 @@ from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.plugin_calls import PluginError
 from extender.engine.snapshot import PodChanges, Rows, Snapshot
 from extender.engine.snapshot.axes import Index
-from extender.values import answer_limits
+from extender.values import limits
 from extender.values.objects.node import HOSTNAME_LABEL
 from extender.values.objects.node_selectors import NAME_FIELD
 from extender.values.objects.pod import Affinity, Pod
 
 
-def nearest_nodes(refusals: Refusals, advice: Advice, limit: int = answer_limits.NEAREST_NODES) -> tuple[NearNode, ...]:
+def nearest_nodes(refusals: Refusals, advice: Advice, limit: int = limits.NEAREST_NODES) -> tuple[NearNode, ...]:
     """Returns the nearest nodes, in the order of `nearest_places`, with the reasons of each plugin that refuses
     them.
     """
@@ -49,7 +49,7 @@ def node_to_add(framework: Framework, refusals: Refusals, advice: Advice, pod: P
     """
     snapshot = refusals.evaluation.snapshot
     cycle = Cycle(framework, snapshot, pod)  # pods are nominated to nodes that exist, so that they do not count here
-    places = _one_of_each_kind(snapshot, nearest_places(refusals, advice))[: answer_limits.NODE_KINDS_TRIED]
+    places = _one_of_each_kind(snapshot, nearest_places(refusals, advice))[: limits.NODE_KINDS_TRIED]
     try:
         outcome = cycle.run_pre_filter_plugins()
         if not outcome.status.is_success or outcome.node_names is not None or _requests_by_name(pod):

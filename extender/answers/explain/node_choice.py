@@ -16,7 +16,7 @@ from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.nominations import Nominations
 from extender.engine.snapshot.axes import Int64s
-from extender.values import answer_limits
+from extender.values import limits
 from extender.values.objects.pod import Pod
 
 
@@ -26,7 +26,7 @@ def best_scores(evaluation: Evaluation) -> tuple[NodeScore, ...]:
     if scores is None:
         return ()
     # Stable, so that nodes with equal totals stay in the order in which the scheduler visits them.
-    best = np.argsort(-scores.total, kind="stable")[: answer_limits.SCORES].tolist()
+    best = np.argsort(-scores.total, kind="stable")[: limits.SCORES].tolist()
     return tuple(
         _at(row, evaluation.feasible[row], scores.total, scores.weights, scores.raw, scores.weighted) for row in best
     )

@@ -16,7 +16,7 @@ from extender.engine.framework import Candidate, Candidates, PreemptionOutcome
 from extender.engine.preemption.budgets import broken_budgets
 from extender.engine.preemption.costs import Costs, costs_of, ranked
 from extender.engine.snapshot import Snapshot
-from extender.values import answer_limits
+from extender.values import limits
 from extender.values.golang.times import rfc3339
 from extender.values.objects.pod import STARTED_NOW, Pod
 from extender.values.objects.priority_classes import NOT_HELPFUL
@@ -25,7 +25,7 @@ _LATEST: Final = int(datetime.max.replace(tzinfo=UTC).timestamp())
 
 
 def preemption_answer(
-    outcome: PreemptionOutcome, snapshot: Snapshot, pod: Pod, now: float, limit: int = answer_limits.CANDIDATES
+    outcome: PreemptionOutcome, snapshot: Snapshot, pod: Pod, now: float, limit: int = limits.CANDIDATES
 ) -> PreemptionAnswer:
     """Returns the chosen node and its victims, the runners-up and why they lost, and why evictions on other nodes do
     not help.

@@ -11,7 +11,7 @@ from extender.answers.types import Queue, QueuePlace, WakesOn
 from extender.engine import framework as fwk
 from extender.engine.queue.queued_pod_info import QueuedPodInfo
 from extender.engine.queue.scheduling_queue import SchedulingQueue
-from extender.values import answer_limits
+from extender.values import limits
 from extender.values.golang.times import rfc3339
 from extender.values.objects.pod import Pod
 
@@ -38,18 +38,16 @@ def queue_view(queue: SchedulingQueue, registered: Mapping[str, Registered], clo
     Arguments:
         registered: by profile, what its plugins have registered for.
     """
-    places = [_in_flight(info, clock) for info in queue.in_flight_pods()[: answer_limits.QUEUE_PLACES]]
+    places = [_in_flight(info, clock) for info in queue.in_flight_pods()[: limits.QUEUE_PLACES]]
     for position, info in enumerate(queue.pods_in_active_q(), start=1):
-        if len(places) >= answer_limits.QUEUE_PLACES:
+        if len(places) >= limits.QUEUE_PLACES:
             break
         places.append(_place_of(info, "active", registered, clock, position))
     pausing = [*queue.pods_in_backoff_q(), *queue.pods_in_backoff_q(failed=True)]
-    places += [
-        _of_backoff(queue, info, registered, clock) for info in pausing[: answer_limits.QUEUE_PLACES - len(places)]
-    ]
+    places += [_of_backoff(queue, info, registered, clock) for info in pausing[: limits.QUEUE_PLACES - len(places)]]
     places += [
         _of_unschedulable(info, registered, clock)
-        for info in queue.unschedulable_pods()[: max(0, answer_limits.QUEUE_PLACES - len(places))]
+        for info in queue.unschedulable_pods()[: max(0, limits.QUEUE_PLACES - len(places))]
     ]
     counts = queue.pending_counts() | {"inFlight": len(queue.in_flight_pods())}
     return Queue(items=tuple(places), counts=counts)
@@ -83,7 +81,7 @@ def without_a_queue(pods: Iterable[Pod]) -> Queue:
             message=_last_message(pod),
             workload=workload_of(pod),
         )
-        for pod in pending[: answer_limits.QUEUE_PLACES]
+        for pod in pending[: limits.QUEUE_PLACES]
     )
     return Queue(items=places, counts={"pending": len(pending)}, deciding=False)
 

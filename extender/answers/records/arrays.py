@@ -18,7 +18,7 @@ from extender.engine.preemption.victim_policy import lost_gpu_hours
 from extender.engine.runtime.findings import Findings
 from extender.engine.runtime.scoring import Choice
 from extender.engine.snapshot.axes import CPU, MEMORY, Index, Int64s, Mask
-from extender.values import answer_limits
+from extender.values import limits
 from extender.values.objects.pod import Pod
 from extender.values.objects.resource_amounts import assigned_requests
 
@@ -283,13 +283,13 @@ def _not_too_many(reasons: tuple[tuple[str, Mask], ...]) -> list[tuple[str, Mask
         for reason, mask in reasons:
             known = together.get(reason)
             together[reason] = mask if known is None else known | mask
-    if len(together) <= answer_limits.REASONS_KEPT:
+    if len(together) <= limits.REASONS_KEPT:
         return list(together.items())
     # Thousands of reasons share a few masks: one for each resource that a pod requests and no node offers.
     masks = _by_id(together.values())
     nodes = {each: np.count_nonzero(mask) for each, mask in masks.items()}
     of_reason = list(map(id, together.values()))
-    first = np.argsort([-nodes[each] for each in of_reason], kind="stable")[: answer_limits.REASONS_KEPT].tolist()
+    first = np.argsort([-nodes[each] for each in of_reason], kind="stable")[: limits.REASONS_KEPT].tolist()
     in_order = list(together.items())
     left = Counter(of_reason) - Counter(of_reason[place] for place in first)
     others = np.logical_or.reduce([masks[each] for each in left])
@@ -304,9 +304,7 @@ def _by_extenders(findings: Findings) -> tuple[tuple[str, int, int], ...]:
     counts: dict[str, tuple[int, int]] = {}
     for status in findings.by_extenders.values():
         is_for_good = status.code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE
-        reason = (
-            status.message if status.message in counts or len(counts) < answer_limits.REASONS_KEPT else OTHER_REASONS
-        )
+        reason = status.message if status.message in counts or len(counts) < limits.REASONS_KEPT else OTHER_REASONS
         nodes, for_good = counts.get(reason, (0, 0))
         counts[reason] = nodes + 1, for_good + is_for_good
     return tuple((reason, *numbers) for reason, numbers in counts.items())
@@ -324,18 +322,17 @@ def keep_candidates(
     """
     if not len(candidates):
         return ()
-    found = best(candidates, answer_limits.CANDIDATES_KEPT, chosen)
+    found = best(candidates, limits.CANDIDATES_KEPT, chosen)
     kept, snapshot = found.candidates, candidates.snapshot
     broken = broken_budgets(snapshot, kept.node[found.order], preemptor, candidates.rules)
     first: list[int] = kept.first.tolist()
     slots: list[int] = kept.slots.tolist()
-    limits = [
-        answer_limits.VICTIMS_KEPT,
-        *[answer_limits.VICTIMS_KEPT if chosen is None else answer_limits.OTHER_VICTIMS_KEPT]
-        * (answer_limits.CANDIDATES_KEPT - 1),
+    kept_of_each = [
+        limits.VICTIMS_KEPT,
+        *[limits.VICTIMS_KEPT if chosen is None else limits.OTHER_VICTIMS_KEPT] * (limits.CANDIDATES_KEPT - 1),
     ]
     slots_of_each = [
-        slots[first[place] : first[place + 1]][:limit] for place, limit in zip(found.order, limits, strict=False)
+        slots[first[place] : first[place + 1]][:limit] for place, limit in zip(found.order, kept_of_each, strict=False)
     ]
     # One look-up in the columns for the victims of all candidates; each takes its own off the iterator.
     held = iter(snapshot.pods.requests[list(chain.from_iterable(slots_of_each))][:, [CPU, MEMORY]].tolist())
@@ -355,7 +352,7 @@ def keep_chosen(candidates: Candidates, preemptor: Pod, now: float, place: int) 
     snapshot, first, last = candidates.snapshot, int(candidates.first[place]), int(candidates.first[place + 1])
     node = int(candidates.node[place])
     broken = broken_budgets(snapshot, np.array([node]), preemptor, candidates.rules)
-    slots: list[int] = candidates.slots[first : min(last, first + answer_limits.VICTIMS_KEPT)].tolist()
+    slots: list[int] = candidates.slots[first : min(last, first + limits.VICTIMS_KEPT)].tolist()
     held = snapshot.pods.requests[slots][:, [CPU, MEMORY]].tolist()
     victims = tuple(
         _victim(snapshot.pod_at(slot), broken, *of_pod, now=now) for slot, of_pod in zip(slots, held, strict=True)
@@ -366,7 +363,7 @@ def keep_chosen(candidates: Candidates, preemptor: Pod, now: float, place: int) 
 def keep_other_choice(chosen: Candidate, now: float) -> CandidateRecord:
     """Returns a candidate that is not one of those that are listed."""
     victims = []
-    for pod in chosen.victims[: answer_limits.VICTIMS_KEPT]:
+    for pod in chosen.victims[: limits.VICTIMS_KEPT]:
         held, _, _ = assigned_requests(pod)
         victims.append(Victim.of(pod, (), held.milli_cpu, held.memory, lost_gpu_hours(pod, now)))
     return CandidateRecord(chosen.node, tuple(victims), chosen.num_pdb_violations)

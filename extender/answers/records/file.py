@@ -20,7 +20,7 @@ import msgspec
 from extender.answers.records.record_store import Limits, Record
 from extender.answers.records.records import Records
 from extender.answers.records.values import AttemptRecord, PreemptionRecord
-from extender.values import answer_limits
+from extender.values import limits
 from extender.values.concurrency.replaced_file import private, remove_leftovers, replaced_file
 from extender.values.klog.logger import Logger
 
@@ -40,7 +40,7 @@ async def kept_in(
     limits: Limits | None = None,
     *,
     now: Callable[[], float] = time.time,
-    max_file: int = answer_limits.RECORDS_FILE_BYTES,
+    max_file: int = limits.RECORDS_FILE_BYTES,
 ) -> AsyncIterator[Records]:
     """Yields records that begin with those in the file, and are kept there for as long as the block runs.
 
@@ -64,11 +64,11 @@ async def kept_in(
 class RecordsFile:
     """The file. State: the records that are still to be written, and whether the disk refused the last time."""
 
-    def __init__(self, path: Path, max_size: int = answer_limits.RECORDS_FILE_BYTES) -> None:
+    def __init__(self, path: Path, max_size: int = limits.RECORDS_FILE_BYTES) -> None:
         """Arguments: max_size: the length in bytes after which the file is replaced."""
         self._path = path
         self._max_size = max_size
-        self._waiting: deque[Record] = deque(maxlen=answer_limits.RECORDS_WAITING)
+        self._waiting: deque[Record] = deque(maxlen=limits.RECORDS_WAITING)
         self._encode = msgspec.json.Encoder().encode
         self._writing = threading.Lock()
         self._is_refused = False
@@ -100,7 +100,7 @@ class RecordsFile:
 
     def append(self, record: Record) -> None:
         """Has the record written with the next ones. Of calls, half of the number that may wait."""
-        if not record.caller or len(self._waiting) < answer_limits.RECORDS_WAITING // 2:
+        if not record.caller or len(self._waiting) < limits.RECORDS_WAITING // 2:
             self._waiting.append(record)
 
     async def run(self, everything: Callable[[], list[Record]]) -> None:
@@ -121,7 +121,7 @@ class RecordsFile:
                 if length > self._max_size:
                     await asyncio.to_thread(self._replace, everything())
             except OSError as exc:
-                self._waiting = deque([*batch, *self._waiting], answer_limits.RECORDS_WAITING)
+                self._waiting = deque([*batch, *self._waiting], limits.RECORDS_WAITING)
                 if not self._is_refused:
                     _LOG.error(exc, "Records cannot be written, and will be tried again", file=str(self._path))
                 self._is_refused = True

@@ -43,7 +43,7 @@ from extender.engine.queue.queued_pod_info import QueuedPodInfo
 from extender.engine.reporter import Reporter, VerbCall
 from extender.engine.runtime.findings import Findings
 from extender.engine.runtime.scoring import Choice
-from extender.values import answer_limits
+from extender.values import limits
 from extender.values.objects.pod import Pod
 from extender.values.objects.priority_classes import NOT_HELPFUL
 from extender.values.protocol.wire_types import MAX_EXTENDER_PRIORITY
@@ -331,7 +331,7 @@ class Records(Reporter):
         """
         made = None if taken_by is None else self._store.last_preemption_for(uid)
         if made is not None and taken_by is not None and not made.verdict:
-            names = tuple(PodName.of(each) for each in taken_by[: answer_limits.TAKERS_KEPT])
+            names = tuple(PodName.of(each) for each in taken_by[: limits.TAKERS_KEPT])
             self._changed(self._store, msgspec.structs.replace(made, verdict=verdict, room_taken_by=names))
 
     def preemption_ended(self, preemptor: Pod, *, done: bool) -> None:
@@ -449,17 +449,17 @@ class Records(Reporter):
         """A call as a record, with as much of its texts as valid ones can have: they are the caller's."""
         pod = PodName.of(call.pod)
         name = PodName(
-            pod.namespace[: answer_limits.CALL_NAME_CHARACTERS],
-            pod.name[: answer_limits.CALL_NAME_CHARACTERS],
-            pod.uid[: answer_limits.CALL_NAME_CHARACTERS],
+            pod.namespace[: limits.CALL_NAME_CHARACTERS],
+            pod.name[: limits.CALL_NAME_CHARACTERS],
+            pod.uid[: limits.CALL_NAME_CHARACTERS],
             pod.priority,
         )
         profile, message = (
-            call.profile[: answer_limits.CALL_NAME_CHARACTERS],
-            message[: answer_limits.CALL_MESSAGE_CHARACTERS],
+            call.profile[: limits.CALL_NAME_CHARACTERS],
+            message[: limits.CALL_MESSAGE_CHARACTERS],
         )
         made = self._made(name, profile, outcome, 0, message, call.num_nodes, feasible, call.seconds)
-        return msgspec.structs.replace(made, caller=call.caller[: answer_limits.CALL_NAME_CHARACTERS])
+        return msgspec.structs.replace(made, caller=call.caller[: limits.CALL_NAME_CHARACTERS])
 
     def _put_preemption(
         self,
@@ -527,7 +527,7 @@ def _best_of(nodes: Sequence[str], scores: Sequence[int]) -> tuple[tuple[str, in
         while at >= 0:
             if len(best) == BEST_OF_ASKED:
                 return tuple(best)
-            best.append((nodes[at][: answer_limits.CALL_NAME_CHARACTERS], score))
+            best.append((nodes[at][: limits.CALL_NAME_CHARACTERS], score))
             at = as_bytes.find(score, at + 1)
     return tuple(best)
 

@@ -23,7 +23,7 @@ from extender.engine.scheduler.pod_group_cycle import result_of, why_not_togethe
 from extender.engine.scheduler.pod_group_trial import GroupResult, MemberResult, PodGroupTrial
 from extender.engine.scheduler.schedule_pod import SchedulingAlgorithm
 from extender.engine.scheduler.world import PodsInPreBind, World
-from extender.values import answer_limits
+from extender.values import limits
 from extender.values.objects.pod import Pod
 from extender.values.objects.pod_groups import GroupKey, group_of
 
@@ -99,7 +99,7 @@ class GroupAttempts:
             for uid, pod in cache.group_members(key).items()
             if cache.pod(uid) is None and not pod.spec.scheduling_gates
         ]
-        if not 0 < len(pods) <= answer_limits.GROUP_MEMBERS:
+        if not 0 < len(pods) <= limits.GROUP_MEMBERS:
             return None
         result, victims = await self.result(key, sorted(pods, key=lambda pod: -pod.priority))
         now = self._frameworks[pods[0].scheduler_name].now().timestamp()

@@ -9,7 +9,7 @@ import numpy as np
 
 from extender.engine.cache.cluster import Cluster
 from extender.engine.snapshot import Rows
-from extender.values import answer_limits
+from extender.values import limits
 from extender.values.objects.decoding import convert, replaced
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Affinity, Pod, PodStatus
@@ -41,11 +41,11 @@ def run_on_named_nodes(cluster: Cluster, pods: Sequence[Pod]) -> tuple[str, ...]
     )
     sentences = [_run(cluster, pod, places) for pod in pods]
     more = (
-        [f"{len(sentences) - answer_limits.PINNED_POD_SENTENCES} more pods name their nodes themselves"]
-        if len(sentences) > answer_limits.PINNED_POD_SENTENCES
+        [f"{len(sentences) - limits.PINNED_POD_SENTENCES} more pods name their nodes themselves"]
+        if len(sentences) > limits.PINNED_POD_SENTENCES
         else []
     )
-    return (*sentences[: answer_limits.PINNED_POD_SENTENCES], *more)
+    return (*sentences[: limits.PINNED_POD_SENTENCES], *more)
 
 
 def _run(cluster: Cluster, pod: Pod, places: Mapping[str, int]) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, final
 
 import msgspec
 
-from extender.values import answer_limits
+from extender.values import limits
 from extender.values.objects import decoding
 from extender.values.objects.meta import Object
 from extender.values.objects.pod import DEFAULT_SCHEDULER_NAME, Container, Pod, PodSpec, Volume
@@ -211,10 +211,8 @@ def _name(workload: Object) -> str:
 
 def _listed(parts: Mapping[str, None]) -> str:
     names = list(parts)
-    return ", ".join(names[: answer_limits.ROLLOUT_DIFFERENCES]) + (
-        f" and {len(names) - answer_limits.ROLLOUT_DIFFERENCES} more"
-        if len(names) > answer_limits.ROLLOUT_DIFFERENCES
-        else ""
+    return ", ".join(names[: limits.ROLLOUT_DIFFERENCES]) + (
+        f" and {len(names) - limits.ROLLOUT_DIFFERENCES} more" if len(names) > limits.ROLLOUT_DIFFERENCES else ""
     )
 
 

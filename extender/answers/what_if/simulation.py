@@ -41,7 +41,7 @@ from extender.engine.scheduler.pod_group_cycle import decided
 from extender.engine.scheduler.pod_group_trial import GroupResult
 from extender.engine.scheduler.schedule_pod import FitError, ScheduleResult, SchedulingAlgorithm
 from extender.engine.scheduler.world import Failure, refused_on_one_node
-from extender.values import answer_limits
+from extender.values import limits
 from extender.values.klog.logger import Logger
 from extender.values.objects.decoding import replaced
 from extender.values.objects.pod import Pod
@@ -273,7 +273,7 @@ class Simulation:
         preemption = None
         if outcome is not None:
             self._num_preemptions += 1
-            limit = answer_limits.CANDIDATES if self._num_preemptions <= _WITH_RUNNERS_UP else 1
+            limit = limits.CANDIDATES if self._num_preemptions <= _WITH_RUNNERS_UP else 1
             preemption = preemption_answer(outcome, cycle.snapshot, simulated.pod, self._now, limit)
         candidate = found.candidate
         if outcome is not None and outcome.why_not_eligible == STILL_TERMINATING:

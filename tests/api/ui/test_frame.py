@@ -5,7 +5,7 @@ import pytest
 from api.ui.frame import frame, pod_href, short_reason
 from extender.answers.cluster_map import ClusterMaps
 from extender.answers.types import Queue, QueuePlace
-from extender.values import answer_limits
+from extender.values import limits
 from tests.api.ui.samples import HIDDEN, NOW, pod_name, small_cluster, waiting
 
 SHOWN = ClusterMaps(small_cluster()).now()
@@ -81,9 +81,9 @@ def test_a_hidden_pod_leads_nowhere() -> None:
 
 
 def test_first_of_many_pending_pods_are_listed_and_the_rest_counted() -> None:
-    found = frame(SHOWN, waiting(*(f"p{number}" for number in range(answer_limits.PAGE_PENDING + 30))), NOW)
+    found = frame(SHOWN, waiting(*(f"p{number}" for number in range(limits.PAGE_PENDING + 30))), NOW)
 
-    assert (len(found.pending), found.num_pending) == (answer_limits.PAGE_PENDING, answer_limits.PAGE_PENDING + 30)
+    assert (len(found.pending), found.num_pending) == (limits.PAGE_PENDING, limits.PAGE_PENDING + 30)
 
 
 def test_odd_names_make_a_path_all_the_same() -> None:

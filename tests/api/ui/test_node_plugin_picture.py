@@ -2,7 +2,7 @@
 
 from api.ui.answer_drawings import picture, refused_first
 from extender.answers.types import NodePicture, PluginVerdict
-from extender.values import answer_limits
+from extender.values import limits
 from tests.api.ui.samples import EXPLANATION
 
 NO_ROOM = PluginVerdict(plugin="Fit", code="Unschedulable", reasons=("Insufficient cpu",))
@@ -45,8 +45,8 @@ def test_five_thousand_nodes_are_a_few_rows_that_name_the_first_of_them() -> Non
     found = picture(shown)
 
     assert [(row.count, len(row.names), row.percent) for row in found.rows] == [
-        (4000, answer_limits.PICTURE_NAMES, 100),
-        (1000, answer_limits.PICTURE_NAMES, 25),
+        (4000, limits.PICTURE_NAMES, 100),
+        (1000, limits.PICTURE_NAMES, 25),
     ]
 
 
@@ -61,7 +61,7 @@ def test_a_node_belongs_to_the_first_plugin_that_refuses_it() -> None:
 def test_nodes_of_rows_that_are_left_out_are_counted() -> None:
     plugins = tuple(f"P{number}" for number in range(8))
     cells = tuple(
-        tuple(0 if number >> bit & 1 else -1 for bit in range(8)) for number in range(answer_limits.PICTURE_ROWS + 10)
+        tuple(0 if number >> bit & 1 else -1 for bit in range(8)) for number in range(limits.PICTURE_ROWS + 10)
     )
     shown = NodePicture(
         plugins=plugins, nodes=tuple(f"n{number}" for number in range(len(cells))), verdicts=(NO_ROOM,), cells=cells

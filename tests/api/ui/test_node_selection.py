@@ -5,7 +5,7 @@ import pytest
 
 from api.ui.node_table import NodeSelection, chosen, group_keys, groups_of
 from extender.answers.cluster_map import NodeOnMap
-from extender.values import answer_limits
+from extender.values import limits
 from tests.api.ui.samples import node, standing
 
 GPU = "nvidia.com/gpu=present:NoSchedule"
@@ -60,7 +60,7 @@ def test_nodes_of_a_group_are_sorted_by_how_full_they_are(sort: str, first: str)
 def test_labels_that_tell_nodes_apart_are_offered_and_pools_first() -> None:
     labels = [
         {"karpenter.sh/nodepool": pool, "a": "same", "hostname": f"h{number}"}
-        for number, pool in enumerate("xy" * answer_limits.NODE_GROUPS)
+        for number, pool in enumerate("xy" * limits.NODE_GROUPS)
     ]
 
     assert group_keys(NodeOnMap(name="n", labels=each) for each in labels) == ("zone", "karpenter.sh/nodepool")

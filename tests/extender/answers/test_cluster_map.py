@@ -17,7 +17,7 @@ from extender.answers.cluster_map import (
 from extender.answers.records.values import PodName
 from extender.engine.cache.cluster import Cluster
 from extender.testing.builders import NodeBuilder, PodBuilder, make_cache, make_node, make_pod
-from extender.values import answer_limits
+from extender.values import limits
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
@@ -62,7 +62,7 @@ def test_priorities_are_those_of_pods_that_have_a_node() -> None:
 
 
 def test_a_large_cluster_is_shown_without_pods_but_each_node_can_be_asked_for() -> None:
-    nodes = [make_node(f"n{number}") for number in range(answer_limits.MAP_NODES_WITH_PODS + 1)]
+    nodes = [make_node(f"n{number}") for number in range(limits.MAP_NODES_WITH_PODS + 1)]
     cluster = make_cluster(*nodes, pods=[make_pod("p").node("n3")])
 
     shown, one = ClusterMaps(cluster).now(), node_on_map(cluster, "n3")
@@ -93,7 +93,7 @@ def test_numbers_in_names_count_as_numbers() -> None:
     assert sorted(["n10", "n9", "a", "10", "n"], key=natural) == ["10", "a", "n", "n9", "n10"]
 
 
-@pytest.mark.parametrize("num_nodes", [3, answer_limits.MAP_NODES_WITH_PODS, 5 * answer_limits.MAP_NODES_WITH_PODS])
+@pytest.mark.parametrize("num_nodes", [3, limits.MAP_NODES_WITH_PODS, 5 * limits.MAP_NODES_WITH_PODS])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_map_that_is_kept_up_to_date_is_like_a_new_one(num_nodes: int, seed: int) -> None:
     """

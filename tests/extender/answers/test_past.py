@@ -16,7 +16,7 @@ from extender.engine.queue.queued_pod_info import QueuedPodInfo
 from extender.engine.runtime.findings import Findings
 from extender.engine.snapshot import Rows
 from extender.testing import make_node, make_pod, make_snapshot
-from extender.values import answer_limits
+from extender.values import limits
 from tests.extender.answers.records.memory_scheduler import Scheduling, story
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC).timestamp()
@@ -105,7 +105,7 @@ def test_all_pages_together_are_everything() -> None:
     before, seen, pages = None, 0, 0
     while before != 0:
         found = told.ask(before=before)
-        assert len(found.alike) <= answer_limits.HISTORY_ALIKE
+        assert len(found.alike) <= limits.HISTORY_ALIKE
         assert found.total == 900
         seen += sum(each.count for each in found.alike)
         before, pages = found.older, pages + 1
@@ -117,7 +117,7 @@ def test_all_pages_together_are_everything() -> None:
 def test_a_pod_that_is_tried_for_ever_does_not_make_a_page_without_end() -> None:
     told = Told(*[("shop/p", "")] * 20)
 
-    assert answer_limits.HISTORY_ATTEMPTS <= 3000
+    assert limits.HISTORY_ATTEMPTS <= 3000
     assert rows(told.ask()) == [("shop/p", 16)]  # as many as are kept of a pod
 
 

@@ -6,7 +6,7 @@ from extender.answers.pod_lists import NamespacePods
 from extender.answers.search import Population, find, namespaces_with_pods, pods_of, seen
 from extender.engine.cache.cluster import Cluster
 from extender.testing import make_node, make_pod
-from extender.values import answer_limits
+from extender.values import limits
 from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import OwnerReference
 from extender.values.objects.pod import Pod, PodSchedulingGroup
@@ -87,14 +87,14 @@ def test_objects_of_other_namespaces_are_not_found() -> None:
 
 
 def test_many_pods_of_one_namespace_do_not_hide_those_of_another() -> None:
-    many = [a_pod("crowd", f"web-{number:03}") for number in range(3 * answer_limits.NAMES_FOUND)]
+    many = [a_pod("crowd", f"web-{number:03}") for number in range(3 * limits.NAMES_FOUND)]
     crowded = Population([], [*many, a_pod("shop", "web-9")])
 
     found = find(crowded, "web")
 
     assert [each.name for each in seen(found, {"shop"}, 20).items] == ["web-9"]
     assert found.more
-    assert len(found.items) == answer_limits.NAMES_FOUND + 1
+    assert len(found.items) == limits.NAMES_FOUND + 1
 
 
 def test_no_more_than_the_limit_are_shown() -> None:

@@ -11,7 +11,7 @@ from extender.answers.explain.fix_commands import command_of, objects_to_try, pa
 from extender.cluster.patches.strategic_merge import merge
 from extender.cluster.schema import api_types
 from extender.testing import make_pod
-from extender.values import answer_limits
+from extender.values import limits
 from extender.values.objects.decoding import convert
 from extender.values.objects.pod import Pod
 
@@ -159,9 +159,7 @@ def test_tried_objects_have_a_name_and_a_priority_class_of_their_own() -> None:
 def test_a_very_large_pod_is_not_tried_by_an_address() -> None:
     assert (
         objects_to_try(
-            make_pod("web")
-            .label(**{f"l{number}": "x" * 60 for number in range(answer_limits.FIX_OBJECT_BYTES // 60)})
-            .obj()
+            make_pod("web").label(**{f"l{number}": "x" * 60 for number in range(limits.FIX_OBJECT_BYTES // 60)}).obj()
         )
         == ()
     )

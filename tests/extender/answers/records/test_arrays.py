@@ -18,7 +18,7 @@ from extender.engine.runtime.ranking import Ranking
 from extender.engine.runtime.scoring import Choice, Scores
 from extender.engine.snapshot import Rows, Snapshot
 from extender.testing import make_node, make_snapshot
-from extender.values import answer_limits
+from extender.values import limits
 
 
 def a_snapshot(num_nodes: int) -> tuple[Snapshot, NodeNames]:
@@ -67,7 +67,7 @@ def test_a_reason_a_node_is_too_much() -> None:
     reasons = tuple((f"reason {number}", (everywhere == number) | (everywhere == 99)) for number in range(99))
     kept = keep_verdicts(Findings(Rows.of(snapshot), fwk.Verdicts(np.full(100, 2, np.int8), reasons)), nodes)
 
-    assert len(kept.reasons) == answer_limits.REASONS_KEPT + 1
+    assert len(kept.reasons) == limits.REASONS_KEPT + 1
     assert kept.reasons[-1][0] == OTHER_REASONS
     assert np.logical_or.reduce([kept.mask(bits) for _, bits in kept.reasons]).all()
 

@@ -13,7 +13,7 @@ from extender.answers.types import NodeScore
 from extender.engine.framework import status as fwk_status
 from extender.engine.queue import QueuedPodInfo
 from extender.testing import PodBuilder, make_node, make_pod, make_verbs
-from extender.values import answer_limits
+from extender.values import limits
 from extender.values.objects.cluster import ClusterState
 from extender.values.protocol.wire_types import MetaVictims
 from extender.verbs import VerbError, Verbs
@@ -220,8 +220,8 @@ def test_calls_with_huge_names_take_no_more_memory_than_others() -> None:
 
     assert records.size <= 2**20
     kept = next(each.record for each in records.attempts() if each.record.outcome == "Filter")
-    assert {len(kept.pod.uid), len(kept.profile), len(kept.caller)} == {answer_limits.CALL_NAME_CHARACTERS}
-    assert len(kept.message) == answer_limits.CALL_MESSAGE_CHARACTERS
+    assert {len(kept.pod.uid), len(kept.profile), len(kept.caller)} == {limits.CALL_NAME_CHARACTERS}
+    assert len(kept.message) == limits.CALL_MESSAGE_CHARACTERS
 
 
 def test_a_failed_binding_is_noted_at_the_attempt_and_not_at_a_later_call() -> None:
