@@ -1,7 +1,7 @@
 """EndpointGuard: lets a request through to its endpoint if its caller may call that.
 
-A path is guarded unless it is named here or in --authorization-always-allow-paths, so that a new route is closed until
-somebody opens it.
+A path is guarded unless it is named here or in --authorization-always-allow-paths. Those below /v1 and /ui are named as
+a whole: a new route there has to ask who the caller is, and a test holds that all of them do.
 """
 
 import re

@@ -16,8 +16,8 @@ NO_REASON: Final = "no reason is known"
 
 _CLAUSES: Final = re.compile(r"(\d+) (.+?)(?=, \d+ |$)")
 _NAMED: Final = re.compile(r'"[^"]*"')
-_SHORT_OF: Final = "Insufficient "
-_OF_FEW_PODS: Final = "Too many pods"
+_INSUFFICIENT: Final = "Insufficient "
+_TOO_MANY_PODS: Final = "Too many pods"
 
 
 @final
@@ -136,7 +136,13 @@ def _without_names(text: str) -> str:
 
 def _resource_in(reason: str) -> str:
     """Returns the resource of which there is too little; empty if the reason is another one."""
-    return "pods" if reason == _OF_FEW_PODS else reason.removeprefix(_SHORT_OF) if reason.startswith(_SHORT_OF) else ""
+    return (
+        "pods"
+        if reason == _TOO_MANY_PODS
+        else reason.removeprefix(_INSUFFICIENT)
+        if reason.startswith(_INSUFFICIENT)
+        else ""
+    )
 
 
 def _group(nodes: Counter[str], places: Sequence[QueuePlace]) -> PendingReason:

@@ -1,4 +1,4 @@
-"""The order of possible victims, and which of them would violate a PodDisruptionBudget.
+"""The possible victims, their order, and which of them would violate a PodDisruptionBudget.
 
 Pods are ordered by priority, then by start time: the pod that started earlier is more important, and a pod without a
 start time counts as started now. Full ties keep the order of the node's pods.
@@ -202,7 +202,7 @@ def violated(snapshot: Snapshot, slots: Index, row: Index, wanted: Mask) -> Iter
     disrupted = _Disrupted(snapshot, slots)
     for some in protected(snapshot, slots, sorted(budgets, key=lambda budget: budget.status.disruptions_allowed)):
         # The API server has already subtracted the eviction of disrupted pods from the budget.
-        counted = disrupted.left_out(some)
+        counted = disrupted.counted(some)
         allowed = _allowed(some)
         yield PodsByBudget(some.budgets, some.pods, _beyond(counted, row[some.pods], allowed))
         if not (wanted & (number > allowed[-1])).any():
@@ -218,7 +218,7 @@ class _Disrupted:
         self._slots: Final = slots
         self._by_name: defaultdict[str, list[int]] | None = None
 
-    def left_out(self, some: PodsByBudget) -> Mask:
+    def counted(self, some: PodsByBudget) -> Mask:
         """Returns which pods the budgets select, without those whose eviction was granted."""
         granting = [
             (place, budget.status.disrupted_pods)
@@ -269,11 +269,11 @@ def _beyond(counted: Mask, row: Index, allowed: Int64s) -> Mask:
     lengths = np.diff(np.r_[first, len(row)])
     longest_first = np.argsort(-lengths, kind="stable")
     first, lengths = first[longest_first], lengths[longest_first]
-    counts, limits = np.zeros((len(first), len(allowed)), np.int32), np.maximum(allowed, 0).astype(np.int32)
+    counts, most = np.zeros((len(first), len(allowed)), np.int32), np.maximum(allowed, 0).astype(np.int32)
     for turn in range(int(lengths.max(initial=0))):
         # The rows that have so many pods come first.
         tried = first[: np.count_nonzero(lengths > turn)] + turn
         of_turn, so_far = counted[tried], counts[: len(tried)]
         so_far += of_turn
-        beyond[tried] = of_turn & (so_far > limits)
+        beyond[tried] = of_turn & (so_far > most)
     return beyond

@@ -192,4 +192,6 @@ IN_TREE_POINTS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
         "PodGroupPodsCount": frozenset({"placementScore"}),
     }
 )
-"""Every in-tree plugin with the extension points it implements."""
+"""Every in-tree plugin with the extension points it implements. They stand here once more, because the classes are in a
+room above; no profile can name a plugin that is missing here.
+"""
