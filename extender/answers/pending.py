@@ -14,7 +14,7 @@ FIRST_PODS: Final = 5
 NOT_TRIED: Final = "not tried yet"
 NO_REASON: Final = "no reason is known"
 
-_CLAUSES: Final = re.compile(r"(\d+) (.+?)(?=, \d+ |$)")
+_CLAUSES: Final = re.compile(r"(?:^|(?<=, ))(\d+) (.+?)(?=, \d+ |$)")
 _NAMED: Final = re.compile(r'"[^"]*"')
 _INSUFFICIENT: Final = "Insufficient "
 _TOO_MANY_PODS: Final = "Too many pods"

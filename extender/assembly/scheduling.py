@@ -15,7 +15,7 @@ from extender.engine.plugins import IN_TREE
 from extender.engine.queue.scheduling_queue import DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS, SchedulingQueue
 from extender.engine.reporter import NO_REPORTER, Reporter, Reporters
 from extender.engine.runtime.framework import Framework
-from extender.engine.runtime.queueing_hints import gating_plugin, queueing_hint_map, registrations
+from extender.engine.runtime.queueing_hints import gating_plugin, hints_of_profile
 from extender.engine.runtime.registry import Registry
 from extender.engine.scheduler.event_handlers import EventHandlers
 from extender.engine.scheduler.scheduler import Scheduler
@@ -148,7 +148,7 @@ def _scheduling_queue(
     return SchedulingQueue(
         first.plugins.queue_sort.sort_key,
         {
-            name: queueing_hint_map(registrations(framework.plugins, has_extenders=has_extenders))
+            name: hints_of_profile(framework.plugins, has_extenders=has_extenders)
             for name, framework in frameworks.items()
         },
         gated_by,

@@ -14,9 +14,7 @@ from extender.values.objects.cluster import ClusterObjects
 from extender.values.objects.pod import Pod
 
 DEMANDS: Final = "Demands"
-"""The name that stands for this check among the plugins that refused a pod. No event is registered for it: what a pod
-demands hardly ever becomes less, so that the pod is tried again when it has waited for long.
-"""
+"""The name that stands for this check among the plugins that refused a pod."""
 
 _ENCODE: Final = msgspec.json.Encoder().encode
 
@@ -30,12 +28,23 @@ def refusal_of_demands(pod: Pod, objects: ClusterObjects) -> fwk.Status | None:
     return fwk.unresolvable(why).by(DEMANDS)
 
 
+def _demands_less(pod: Pod, old: object, new: object) -> fwk.QueueingHint:
+    return fwk.queue_if(
+        isinstance(old, Pod) and isinstance(new, Pod) and new.uid == pod.uid and _bytes_of(new) < _bytes_of(old)
+    )
+
+
+REGISTRATIONS: Final = (fwk.on(fwk.EventResource.UNSCHEDULABLE_POD, fwk.ActionType.UPDATE, _demands_less),)
+"""What may undo a refusal. Specs of claims do not change: with others of the same names the pod is tried again when it
+has waited for long.
+"""
+
+
 def demanded_bytes(pod: Pod, objects: ClusterObjects) -> int:
     """Returns the bytes of what plugins read of a waiting pod: its labels and spec, and the specs of its claims, each
     once.
     """
-    spec = pod.spec
-    size = len(_ENCODE((pod.metadata.labels, spec)))
+    spec, size = pod.spec, _bytes_of(pod)
     if spec.volumes:
         for key in {(pod.namespace, name) for volume in spec.volumes if (name := claim_name(pod, volume))}:
             volume_claim = objects.pvcs.get(key)
@@ -45,6 +54,10 @@ def demanded_bytes(pod: Pod, objects: ClusterObjects) -> int:
             resource_claim = objects.resource_claims.get(key)
             size += 0 if resource_claim is None else len(_ENCODE(resource_claim.spec))
     return size
+
+
+def _bytes_of(pod: Pod) -> int:
+    return len(_ENCODE((pod.metadata.labels, pod.spec)))
 
 
 def _resource_claims(pod: Pod) -> Iterator[str]:

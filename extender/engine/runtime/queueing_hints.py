@@ -9,6 +9,7 @@ from typing import Final
 
 from extender.engine import framework as fwk
 from extender.engine.framework.events import QueueingHintFunction, QueueingHintMap, always_queue
+from extender.engine.runtime.demands import DEMANDS, REGISTRATIONS
 from extender.engine.runtime.framework import PluginsByPoint
 from extender.engine.runtime.plugin_calls import PluginError, call_plugin
 from extender.values.klog.logger import Logger
@@ -42,6 +43,11 @@ def registrations(
         if events is not fwk.ALL_EVENTS:
             registered[plugin.name] = events
     return registered | ({EXTENDER: fwk.ALL_EVENTS} if has_extenders else {})
+
+
+def hints_of_profile(plugins: PluginsByPoint, *, has_extenders: bool = False) -> QueueingHintMap:
+    """Returns event -> hints of whatever can refuse a pod: the plugins, extenders, and the check of what it demands."""
+    return queueing_hint_map({**registrations(plugins, has_extenders=has_extenders), DEMANDS: REGISTRATIONS})
 
 
 def queueing_hint_map(registered: Mapping[str, Sequence[fwk.ClusterEventWithHint]]) -> QueueingHintMap:

@@ -11,7 +11,7 @@ from extender.engine.plugins.scheduling_gates import SchedulingGates
 from extender.engine.queue.queued_pod_info import QueuedPodInfo
 from extender.engine.queue.scheduling_queue import SchedulingQueue
 from extender.engine.runtime.framework import Framework
-from extender.engine.runtime.queueing_hints import gating_plugin, queueing_hint_map, registrations
+from extender.engine.runtime.queueing_hints import gating_plugin, hints_of_profile
 from extender.engine.scheduler.event_handlers import EventHandlers
 from extender.engine.scheduler.world import PodsInPreBind, World
 from extender.testing import NodeBuilder, PodBuilder, make_framework
@@ -79,7 +79,7 @@ def a_stage(*plugins: fwk.Plugin) -> Stage:
     framework = make_framework(SchedulingGates, NodeResourcesFit, *plugins, dispatcher=writes, live=cluster.cache)
     queue = SchedulingQueue(
         PrioritySort().sort_key,
-        {PROFILE: queueing_hint_map(registrations(framework.plugins))},
+        {PROFILE: hints_of_profile(framework.plugins)},
         lambda pod, last: gating_plugin(framework.plugins.pre_enqueue, pod, last),
         now=lambda: now[0],
         pod_lister=pods.get,

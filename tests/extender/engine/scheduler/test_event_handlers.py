@@ -5,6 +5,7 @@ Upstream: pkg/scheduler/eventhandlers_test.go, TestAddPod, TestUpdatePod, TestDe
 
 import asyncio
 
+from extender.engine.runtime.demands import DEMANDS
 from extender.testing import PodBuilder, make_node, make_pod
 from extender.values.objects.decoding import replaced
 from extender.values.objects.pod import Pod
@@ -284,5 +285,21 @@ def test_nomination_is_kept_for_queued_pods() -> None:
         assert {node: [pod.name for pod in pods] for node, pods in stage.world.queue.nominated_pods().items()} == {
             "n": ["p"]
         }
+
+    told(tell)
+
+
+def test_pod_that_demanded_too_much_is_tried_again_when_it_demands_less() -> None:
+    def tell(stage: Stage) -> None:
+        much, less, more = (P.label(note="x" * size) for size in (80_000, 10, 90_000))
+        stage.refused(much, DEMANDS)
+
+        stage.told(much, changed(more, "2"))
+        stage.told(changed(more, "2"), changed(more, "3"))
+        was_tried = stage.is_tried(P)
+        stage.told(changed(more, "3"), changed(less, "4"))
+
+        assert not was_tried
+        assert stage.is_tried(P)
 
     told(tell)
