@@ -142,6 +142,8 @@ class Server(uvicorn.Server):
         """Handles signals until the process ends, so that its exit code and its last line say how it has ended."""
         # uvicorn would restore the previous handlers first, of which the default one kills.
         if threading.current_thread() is threading.main_thread():
+            # Ignored by whoever started the process, it would keep from us how children end.
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             for number in HANDLED_SIGNALS:
                 signal.signal(number, self.handle_exit)
                 # Python restores the default before the process has ended.

@@ -241,3 +241,23 @@ def test_serve_says_when_its_port_is_taken(tmp_path: Path) -> None:
     assert re.fullmatch(
         r"reprieve: cannot listen on 127.0.0.1:\d+: address already in use; choose another --host or --port\n", error
     )
+
+
+@pytest.mark.slow
+def test_service_started_by_one_who_ignores_how_children_end_answers_questions() -> None:
+    """
+    A process inherits that from its parent.
+    """
+    serve = [sys.executable, "-m", "api.cli", "serve", "--port", "0", "--kubernetes-port", "0"]
+    command = ["/bin/sh", "-c", "trap '' CHLD; exec \"$@\"", "sh", *serve]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, cwd=ROOT, text=True) as process:
+        assert process.stderr is not None
+        try:
+            address = re.search(r"on (http://\S+)/extender\n", process.stderr.readline())
+            assert address
+            answer = httpx.post(f"{address[1]}/v1/whatif", json={"drainNodes": ["node-a1"]}, trust_env=False)
+        finally:
+            process.kill()
+            process.communicate(timeout=DEADLINE)
+
+    assert answer.status_code == 200
