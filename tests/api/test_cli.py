@@ -248,8 +248,11 @@ def test_service_started_by_one_who_ignores_how_children_end_answers_questions()
     """
     A process inherits that from its parent.
     """
+    ignoring = (
+        "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
+    )
     serve = [sys.executable, "-m", "api.cli", "serve", "--port", "0", "--kubernetes-port", "0"]
-    command = ["/bin/sh", "-c", "trap '' CHLD; exec \"$@\"", "sh", *serve]
+    command = [sys.executable, "-c", ignoring, *serve]
     with subprocess.Popen(command, stderr=subprocess.PIPE, cwd=ROOT, text=True) as process:
         assert process.stderr is not None
         try:
