@@ -11,7 +11,9 @@ from extender.engine import framework as fwk
 from extender.values import limits
 from extender.values.objects.claims import claim_name
 from extender.values.objects.cluster import ClusterObjects
+from extender.values.objects.devices import ResourceClaim
 from extender.values.objects.pod import Pod
+from extender.values.objects.storage import PersistentVolumeClaim
 
 DEMANDS: Final = "Demands"
 """The name that stands for this check among the plugins that refused a pod."""
@@ -34,10 +36,18 @@ def _demands_less(pod: Pod, old: object, new: object) -> fwk.QueueingHint:
     )
 
 
-REGISTRATIONS: Final = (fwk.on(fwk.EventResource.UNSCHEDULABLE_POD, fwk.ActionType.UPDATE, _demands_less),)
-"""What may undo a refusal. Specs of claims do not change: with others of the same names the pod is tried again when it
-has waited for long.
-"""
+def _claims_it(pod: Pod, _: object, new: PersistentVolumeClaim | ResourceClaim) -> fwk.QueueingHint:
+    names = _volume_claims(pod) if isinstance(new, PersistentVolumeClaim) else _resource_claims(pod)
+    return fwk.queue_if(new.metadata.namespace == pod.namespace and new.metadata.name in names)
+
+
+REGISTRATIONS: Final = (
+    fwk.on(fwk.EventResource.UNSCHEDULABLE_POD, fwk.ActionType.UPDATE, _demands_less),
+    # The spec of a claim does not change, but another one may take its name.
+    fwk.on(fwk.EventResource.PERSISTENT_VOLUME_CLAIM, fwk.ActionType.ADD, _claims_it),
+    fwk.on(fwk.EventResource.RESOURCE_CLAIM, fwk.ActionType.ADD, _claims_it),
+)
+"""What may undo a refusal."""
 
 
 def demanded_bytes(pod: Pod, objects: ClusterObjects) -> int:
@@ -46,7 +56,7 @@ def demanded_bytes(pod: Pod, objects: ClusterObjects) -> int:
     """
     spec, size = pod.spec, _bytes_of(pod)
     if spec.volumes:
-        for key in {(pod.namespace, name) for volume in spec.volumes if (name := claim_name(pod, volume))}:
+        for key in {(pod.namespace, name) for name in _volume_claims(pod)}:
             volume_claim = objects.pvcs.get(key)
             size += 0 if volume_claim is None else len(_ENCODE(volume_claim.spec))
     if spec.resource_claims:
@@ -58,6 +68,10 @@ def demanded_bytes(pod: Pod, objects: ClusterObjects) -> int:
 
 def _bytes_of(pod: Pod) -> int:
     return len(_ENCODE((pod.metadata.labels, pod.spec)))
+
+
+def _volume_claims(pod: Pod) -> Iterator[str]:
+    return (name for volume in pod.spec.volumes if (name := claim_name(pod, volume)))
 
 
 def _resource_claims(pod: Pod) -> Iterator[str]:

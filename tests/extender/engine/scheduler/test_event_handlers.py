@@ -8,7 +8,9 @@ import asyncio
 from extender.engine.runtime.demands import DEMANDS
 from extender.testing import PodBuilder, make_node, make_pod
 from extender.values.objects.decoding import replaced
+from extender.values.objects.meta import ObjectMeta
 from extender.values.objects.pod import Pod
+from extender.values.objects.storage import PersistentVolumeClaim
 from tests.extender.engine.scheduler.stage import Stage, a_stage
 
 P = make_pod("p").req(cpu="1")
@@ -298,6 +300,20 @@ def test_pod_that_demanded_too_much_is_tried_again_when_it_demands_less() -> Non
         stage.told(changed(more, "2"), changed(more, "3"))
         was_tried = stage.is_tried(P)
         stage.told(changed(more, "3"), changed(less, "4"))
+
+        assert not was_tried
+        assert stage.is_tried(P)
+
+    told(tell)
+
+
+def test_pod_that_demanded_too_much_is_tried_again_when_another_claim_takes_the_name_of_its_own() -> None:
+    def tell(stage: Stage) -> None:
+        stage.refused(P.claim("data"), DEMANDS)
+
+        stage.handlers.changed(None, PersistentVolumeClaim(metadata=ObjectMeta(name="other", namespace="default")))
+        was_tried = stage.is_tried(P)
+        stage.handlers.changed(None, PersistentVolumeClaim(metadata=ObjectMeta(name="data", namespace="default")))
 
         assert not was_tried
         assert stage.is_tried(P)
