@@ -13,8 +13,7 @@ from api.cli.showing import name_of, plural
 from api.cli.sources import Answers
 from api.fatal_errors import StartUpError
 from extender.answers.pending import Pending
-from extender.answers.records.values import PodName
-from extender.answers.types import Explanation, Preemptions
+from extender.answers.types import Explanation, PodName, Preemptions
 
 SHOWN_PREEMPTIONS: Final = 5
 SHOWN_FIXES: Final = 3

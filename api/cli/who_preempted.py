@@ -28,8 +28,7 @@ from api.cli.signatures import Options
 from api.cli.sources import Remembering, Source
 from api.fatal_errors import MisuseError, StartUpError
 from extender.answers.phrases import loss
-from extender.answers.records.values import PodName
-from extender.answers.types import Preemption, Preemptions
+from extender.answers.types import PodName, Preemption, Preemptions
 from extender.values import limits
 from extender.values.golang.times import rfc3339
 

@@ -12,8 +12,7 @@ from markupsafe import Markup
 from api.ui.node_drawing import Mark, node_drawing
 from api.ui.resources import Priorities, Resource
 from extender.answers.cluster_map import ClusterMap, NodeOnMap, PodOnNode
-from extender.answers.records.values import CandidateNode, PodName
-from extender.answers.types import Preemption, PreemptionAnswer
+from extender.answers.types import CandidateNode, PodName, Preemption, PreemptionAnswer
 
 WIDTH, HEIGHT = 190, 210
 

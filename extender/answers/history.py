@@ -3,47 +3,28 @@ over the time, and equal attempts as one.
 """
 
 import math
-from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, final
 
 import msgspec
-import numpy as np
 
-from extender.answers.explain.node_choice import kept_scores
 from extender.answers.explain.preemption import what_comes_first, why_not
-from extender.answers.explain.verdict_tables import reason_counts
-from extender.answers.records.arrays import Details, KeptAttempt, KeptVerdicts
-from extender.answers.records.values import (
-    AttemptRecord,
-    CandidateNode,
-    CandidateRecord,
-    Outcome,
-    PodName,
-    PreemptionRecord,
-    gpu_hours_of,
-)
+from extender.answers.records.details import Details, KeptAttempt, picture_of
+from extender.answers.records.values import AttemptRecord, CandidateRecord, PreemptionRecord
 from extender.answers.types import (
     Answer,
     Attempt,
-    NodePicture,
-    NodeScore,
-    PluginVerdict,
+    CandidateNode,
+    Outcome,
+    PodName,
     Preemption,
     PreemptionAnswer,
-    ReasonCount,
-    WaterfallStep,
+    gpu_hours_of,
 )
-from extender.engine.framework import Code
 from extender.engine.preemption.costs import Costs
-from extender.engine.runtime.findings import out_of_play_reason
-from extender.engine.snapshot.axes import Int64s, Mask
 from extender.values import limits
 from extender.values.golang.times import rfc3339
-
-EXTENDERS: Final = "extenders"
-"""Stands for the configured extenders, in place of a plugin."""
 
 
 def attempt(kept: KeptAttempt, *, picture: bool = False) -> Attempt:
@@ -53,147 +34,47 @@ def attempt(kept: KeptAttempt, *, picture: bool = False) -> Attempt:
         picture: whether to add the plugin that refused each node.
     """
     record, details = kept.record, kept.details or Details()
-    of_calls = tuple(NodeScore(node=node, total=total, others=total) for node, total in details.best)
     return Attempt(
-        id=record.id,
-        time=_time(record.time),
-        pod=record.pod,
-        profile=record.profile,
-        number=record.number,
-        outcome=record.outcome,
-        node=record.node,
-        message=record.message,
-        evaluated=record.evaluated,
-        feasible=record.feasible,
-        seconds=round(record.seconds, 6),
-        woken_by=record.woken_by,
-        caller=record.caller,
-        waterfall=_waterfall(details.verdicts, refuses_all=record.feasible == 0)
-        if details.verdicts is not None
-        else (),
-        scores=kept_scores(details.scores) if details.scores is not None else of_calls,
-        preemption=_preemption(record, kept.preemption, details),
-        picture=_picture(details.verdicts)
-        if picture and details.verdicts is not None and details.verdicts.num_rows
-        else None,
+        **_alike(record, Attempt)
+        | {
+            "time": _time(record.time),
+            "seconds": round(record.seconds, 6),
+            "waterfall": details.waterfall,
+            "scores": details.scores,
+            "preemption": _preemption(record, kept.preemption, details),
+            "picture": picture_of(details) if picture else None,
+        }
     )
 
 
 def preemption(record: PreemptionRecord) -> Preemption:
     """Returns the preemption, with the best of the nodes that were not chosen."""
     return Preemption(
-        id=record.id,
-        time=_time(record.time),
-        by=record.by,
-        node=record.node,
-        victims=record.victims,
-        num_pdb_violations=record.num_pdb_violations,
-        candidates=_candidates(record.candidates, record.node),
-        num_candidates=record.num_candidates,
-        outcome=record.outcome,
-        verdict=record.verdict,
-        room_taken_by=record.room_taken_by,
-        **_lost(record),
-        caller=record.caller,
+        **_alike(record, Preemption)
+        | {"time": _time(record.time), "candidates": _candidates(record.candidates, record.node)}
+        | _lost(record)
     )
 
 
-# Verdicts.
-
-
-def _waterfall(verdicts: KeptVerdicts, *, refuses_all: bool) -> tuple[WaterfallStep, ...]:
-    """Returns a step for each plugin that refused nodes; the nodes that are left in the end passed.
-
-    Arguments:
-        refuses_all: whether extenders refused all nodes that the Filters let pass.
-    """
-    left = len(verdicts.nodes.names)
-    if verdicts.pre_filter is not None:
-        plugin, message, for_good = verdicts.pre_filter
-        who = plugin or ", ".join(verdicts.narrowed_by)
-        reasons = (ReasonCount(reason=message, nodes=left),) if message else ()
-        return (WaterfallStep(plugin=who, reasons=reasons, refused=left, unresolvable=left if for_good else 0, left=0),)
-    steps: list[WaterfallStep] = []
-    outside, left = left - verdicts.num_rows, verdicts.num_rows
-    if outside and verdicts.narrowed_by:  # other nodes outside were not in question
-        why = ReasonCount(reason=out_of_play_reason(verdicts.narrowed_by), nodes=outside)
-        who = ", ".join(verdicts.narrowed_by)
-        steps.append(WaterfallStep(plugin=who, reasons=(why,), refused=outside, unresolvable=outside, left=left))
-    masks = [(reason, verdicts.mask(bits)) for reason, bits in verdicts.reasons]
-    unresolvable = verdicts.mask(verdicts.unresolvable)
-    for plugin, refused in _refused_first(verdicts):
-        counts = Counter({reason: int((mask & refused).sum()) for reason, mask in masks})
-        left -= (here := int(refused.sum()))
-        hopeless = int((unresolvable & refused).sum())
-        steps.append(
-            WaterfallStep(plugin=plugin, reasons=reason_counts(+counts), refused=here, unresolvable=hopeless, left=left)
-        )
-    if refuses_all and left and verdicts.by_extenders:
-        counts = Counter({reason: nodes for reason, nodes, _ in verdicts.by_extenders})
-        hopeless = min(left, sum(number for _, _, number in verdicts.by_extenders))
-        steps.append(
-            WaterfallStep(plugin=EXTENDERS, reasons=reason_counts(counts), refused=left, unresolvable=hopeless, left=0)
-        )
-    return tuple(steps)
-
-
-def _picture(verdicts: KeptVerdicts) -> NodePicture:
-    """Returns every node with the first plugin that refused it; the others were not asked."""
-    nodes, asked = verdicts.nodes.names, verdicts.asked()
-    plugins = tuple(dict.fromkeys(plugin for plugin, _ in verdicts.refused_by))
-    distinct: list[PluginVerdict] = []
-    cells = np.full((len(nodes), len(plugins)), -1)
-    # (1 + K, B): the code and whether each of K reasons holds, of B nodes. Nodes with equal columns have one verdict.
-    reasons = [reason for reason, _ in verdicts.reasons]
-    held = np.array([_codes(verdicts), *(verdicts.mask(bits) for _, bits in verdicts.reasons)], np.int64)
-    for plugin, refused in _refused_first(verdicts):
-        rows = np.flatnonzero(refused)
-        _, first, which = np.unique(held[:, rows], axis=1, return_index=True, return_inverse=True)
-        cells[asked[rows], plugins.index(plugin)] = len(distinct) + which.reshape(-1)
-        for code, *holds in held[:, rows[first]].T.tolist():
-            texts = tuple(reason for reason, is_held in zip(reasons, holds, strict=True) if is_held)
-            distinct.append(PluginVerdict(plugin=plugin, code=str(Code(code)), reasons=texts))
-    return NodePicture(plugins=plugins, nodes=nodes, verdicts=tuple(distinct), cells=tuple(map(tuple, cells.tolist())))
-
-
-def _refused_first(verdicts: KeptVerdicts) -> Iterable[tuple[str, Mask]]:
-    """Returns (plugin, (B,) the nodes that it was the first to refuse); each plugin occurs once."""
-    together: dict[str, Mask] = {}
-    so_far = np.zeros(verdicts.num_rows, np.bool_)
-    for plugin, bits in verdicts.refused_by:
-        first = verdicts.mask(bits) & ~so_far
-        so_far |= first
-        together[plugin] = together[plugin] | first if plugin in together else first
-    return together.items()
-
-
-def _codes(verdicts: KeptVerdicts) -> Int64s:
-    """Returns (B,) the code of each node's refusal; codes of nodes that passed mean nothing."""
-    codes = np.full(verdicts.num_rows, Code.UNSCHEDULABLE, np.int64)
-    codes[verdicts.mask(verdicts.unresolvable)] = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
-    if verdicts.pending is not None:
-        codes[verdicts.mask(verdicts.pending)] = Code.PENDING
-    return codes
+def _alike(record: AttemptRecord | PreemptionRecord, answer: type[Answer]) -> dict[str, Any]:
+    """Returns the fields of the record that the answer has as well."""
+    return {name: getattr(record, name) for name in answer.__struct_fields__ if name in record.__struct_fields__}
 
 
 # Preemption.
 
 
 def _preemption(attempt: AttemptRecord, found: PreemptionRecord | None, details: Details) -> PreemptionAnswer | None:
-    not_helpful = tuple(ReasonCount(reason=reason, nodes=nodes) for reason, nodes in details.not_helpful)
     if found is None:
         if attempt.may_preempt and not attempt.no_preemption:
             return None
-        return PreemptionAnswer(eligible=attempt.may_preempt, message=attempt.no_preemption, not_helpful=not_helpful)
+        return PreemptionAnswer(
+            eligible=attempt.may_preempt, message=attempt.no_preemption, not_helpful=details.not_helpful
+        )
     return PreemptionAnswer(
+        **_alike(found, PreemptionAnswer) | {"candidates": _candidates(found.candidates, found.node)} | _lost(found),
         eligible=True,
-        node=found.node,
-        victims=found.victims,
-        num_pdb_violations=found.num_pdb_violations,
-        candidates=_candidates(found.candidates, found.node),
-        num_candidates=found.num_candidates,
-        **_lost(found),
-        not_helpful=not_helpful,
+        not_helpful=details.not_helpful,
     )
 
 
@@ -394,8 +275,5 @@ def _is_preemption_wanted(made: PreemptionRecord, query: PastQuery, may_see: Con
 
 
 def _refusing(kept: KeptAttempt) -> set[str]:
-    verdicts = None if kept.details is None else kept.details.verdicts
-    if verdicts is None:
-        return set()
-    early = () if verdicts.pre_filter is None else (verdicts.pre_filter[0],)
-    return {*early, *verdicts.narrowed_by, *(plugin for plugin, _ in verdicts.refused_by)}
+    steps = () if kept.details is None else kept.details.waterfall
+    return {plugin for step in steps for plugin in step.plugin.split(", ")}

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Final, final
 
-from extender.answers.records.values import PodName
-from extender.answers.types import Answer, Queue, QueuePlace, ReasonCount
+from extender.answers.types import Answer, PodName, Queue, QueuePlace, ReasonCount
 
 FIRST_PODS: Final = 5
 """The number of pods of a workload that are named."""

@@ -2,8 +2,7 @@
 
 from typing import final
 
-from extender.answers.records.values import PodName
-from extender.answers.types import Answer
+from extender.answers.types import Answer, PodName
 
 
 @final

@@ -27,9 +27,9 @@ from extender.answers.plan.plan import PlanError, plan
 from extender.answers.plugin_effects import PluginEffects, plugin_effects
 from extender.answers.pod_lists import PodList
 from extender.answers.profiles import SingleProfile, simulated_frameworks, stand_in_notes
-from extender.answers.records.arrays import KeptAttempt
+from extender.answers.records.details import KeptAttempt
 from extender.answers.records.records import Records
-from extender.answers.records.values import PodName, PreemptionRecord
+from extender.answers.records.values import PreemptionRecord
 from extender.answers.search import Population, pods_of
 from extender.answers.types import (
     Attempt,
@@ -37,6 +37,7 @@ from extender.answers.types import (
     Decisions,
     Explanation,
     GroupOutcome,
+    PodName,
     Preemption,
     Preemptions,
     Queue,

@@ -7,8 +7,17 @@ from typing import Any, Final, TypeVar, cast
 import msgspec
 
 from extender.answers.plan.answer import PlannedMove
-from extender.answers.records.values import PodName, Victim
-from extender.answers.types import Answer, Eviction, GroupOutcome, Placement, QueuePlace, ReasonCount, WakesOn
+from extender.answers.types import (
+    Answer,
+    Eviction,
+    GroupOutcome,
+    Placement,
+    PodName,
+    QueuePlace,
+    ReasonCount,
+    Victim,
+    WakesOn,
+)
 
 A = TypeVar("A", bound=Answer)
 

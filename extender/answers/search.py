@@ -13,8 +13,7 @@ from typing import Final, Literal, final
 
 from extender.answers.pod_lists import ListedPod, NamespacePods, PodList
 from extender.answers.pods import workload_of
-from extender.answers.records.values import PodName
-from extender.answers.types import Answer
+from extender.answers.types import Answer, PodName
 from extender.engine.cache.cluster import Cluster
 from extender.values import limits
 from extender.values.objects.label_selectors import EVERYTHING, Selector

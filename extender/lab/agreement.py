@@ -2,8 +2,7 @@
 
 from typing import Literal, final
 
-from extender.answers.records.values import PodName
-from extender.answers.types import Answer
+from extender.answers.types import Answer, PodName
 from extender.engine.evaluation.decided import Decided
 
 DifferenceKind = Literal[

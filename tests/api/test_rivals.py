@@ -4,8 +4,7 @@ import pytest
 from rich.console import Console
 
 from api.cli.who_preempted import _one
-from extender.answers.records.values import CandidateNode, PodName
-from extender.answers.types import Preemption
+from extender.answers.types import CandidateNode, PodName, Preemption
 
 
 def preempted_on(node: str, kept: list[str], num_candidates: int) -> str:

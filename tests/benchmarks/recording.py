@@ -209,7 +209,7 @@ async def _memory(cache: Cache, make: Callable[[int], Pod], count: int) -> tuple
         await _attempt(world, algorithm, framework, info)
     list(records.attempts())
     gc.collect()
-    snapshot = tracemalloc.take_snapshot().filter_traces([tracemalloc.Filter(True, "*/extender/records/*")])
+    snapshot = tracemalloc.take_snapshot().filter_traces([tracemalloc.Filter(True, "*/extender/answers/records/*")])
     tracemalloc.stop()
     traced = sum(each.size for each in snapshot.statistics("filename"))
     return (records.size - own) * 1000 / count, traced * 1000 / count

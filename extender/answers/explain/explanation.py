@@ -14,8 +14,7 @@ from extender.answers.explain.preemption import preemption_answer
 from extender.answers.explain.verdict_tables import picture as picture_of, waterfall
 from extender.answers.phrases import why_no_room
 from extender.answers.pods import requested, workload_of
-from extender.answers.records.values import PodName
-from extender.answers.types import Explanation, PreemptionAnswer, WaterfallStep
+from extender.answers.types import Explanation, PodName, PreemptionAnswer, WaterfallStep
 from extender.engine.evaluation.evaluate import Evaluation, evaluate
 from extender.engine.framework.preemption import STILL_TERMINATING
 from extender.engine.runtime.cycle import Cycle

@@ -8,7 +8,6 @@ import msgspec
 import numpy as np
 
 from extender.answers.profiles import stand_in_notes
-from extender.answers.records.arrays import KeptScores
 from extender.answers.types import Attempt, Explanation, NodeScore, PluginScore
 from extender.engine.cache.cluster import Cluster
 from extender.engine.evaluation.evaluate import Evaluation, evaluate
@@ -28,18 +27,12 @@ def best_scores(evaluation: Evaluation) -> tuple[NodeScore, ...]:
     # Stable, so that nodes with equal totals stay in the order in which the scheduler visits them.
     best = np.argsort(-scores.total, kind="stable")[: limits.SCORES].tolist()
     return tuple(
-        _at(row, evaluation.feasible[row], scores.total, scores.weights, scores.raw, scores.weighted) for row in best
+        node_score(row, evaluation.feasible[row], scores.total, scores.weights, scores.raw, scores.weighted)
+        for row in best
     )
 
 
-def kept_scores(kept: KeptScores) -> tuple[NodeScore, ...]:
-    """Returns what was kept of a decision."""
-    names = [name for name, _ in kept.plugins]
-    raw, weighted = dict(zip(names, kept.raw, strict=True)), dict(zip(names, kept.weighted, strict=True))
-    return tuple(_at(row, node, kept.total, dict(kept.plugins), raw, weighted) for row, node in enumerate(kept.nodes))
-
-
-def _at(
+def node_score(
     row: int,
     node: str,
     total: Int64s,
@@ -47,6 +40,7 @@ def _at(
     raw: Mapping[str, Int64s],
     weighted: Mapping[str, Int64s],
 ) -> NodeScore:
+    """Returns the score of the node in this row, plugin by plugin."""
     plugins = {
         name: PluginScore(
             raw=int(raw[name][row]),

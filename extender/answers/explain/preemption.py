@@ -10,8 +10,7 @@ import numpy as np
 
 from extender.answers.explain.verdict_tables import reason_counts
 from extender.answers.pods import victim
-from extender.answers.records.values import CandidateNode, gpu_hours_of
-from extender.answers.types import PreemptionAnswer, ReasonCount
+from extender.answers.types import CandidateNode, PreemptionAnswer, ReasonCount, gpu_hours_of
 from extender.engine.framework import Candidate, Candidates, PreemptionOutcome
 from extender.engine.preemption.budgets import broken_budgets
 from extender.engine.preemption.costs import Costs, costs_of, ranked
@@ -42,7 +41,7 @@ def preemption_answer(
     answer = PreemptionAnswer(
         eligible=True,
         message="" if outcome.status.is_success else outcome.status.message,
-        not_helpful=_not_helpful(outcome, len(snapshot.nodes)),
+        not_helpful=not_helpful(outcome, len(snapshot.nodes)),
         **_lost(outcome, 0.0, now),
     )
     if candidates is None or (not len(candidates) and chosen is None):
@@ -109,7 +108,8 @@ def _listed(
     )
 
 
-def _not_helpful(outcome: PreemptionOutcome, num_nodes: int) -> tuple[ReasonCount, ...]:
+def not_helpful(outcome: PreemptionOutcome, num_nodes: int) -> tuple[ReasonCount, ...]:
+    """Returns why evictions do not help, with the number of nodes."""
     counts: Counter[str] = Counter()
     for status, nodes in outcome.statuses.counts() if outcome.statuses is not None else ():
         for reason in status.reasons:

@@ -4,8 +4,7 @@ from typing import Annotated, Any, Final, final
 
 import msgspec
 
-from extender.answers.records.values import PodName
-from extender.answers.types import Answer, Eviction, Placement
+from extender.answers.types import Answer, Eviction, Placement, PodName
 
 MOST_MOVES: Final = 20
 """The highest limit of moves that a plan may be asked for with."""

@@ -3,12 +3,19 @@
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
-from extender.answers.records.arrays import Details, KeptAttempt, Naming
-from extender.answers.records.values import AttemptRecord, PreemptionRecord, size_of_attempt, size_of_preemption
+import msgspec
+
+from extender.answers.records.details import Details, KeptAttempt
+from extender.answers.records.values import AttemptRecord, PreemptionRecord
 
 Record = AttemptRecord | PreemptionRecord
+
+IN_MEMORY: Final = 3
+"""A record in memory takes about so many times what it takes encoded."""
+
+_encode: Final = msgspec.msgpack.Encoder().encode
 
 
 @final
@@ -56,20 +63,14 @@ class RecordStore:
     """Attempts, details and preemptions by the id of the attempt; ids rise with time. State: all of them."""
 
     def __init__(self, limits: Limits) -> None:
-        self.naming = Naming()
-        """Names of nodes for the details that are put here."""
         self._limits = limits
         self._attempts: OrderedDict[int, AttemptRecord] = OrderedDict()
         self._of_pod: dict[str, tuple[int, ...]] = {}
-        self._details: OrderedDict[int, tuple[Details, int]] = OrderedDict()  # with their size
+        self._details: OrderedDict[int, bytes] = OrderedDict()  # encoded
         self._preemptions: OrderedDict[int, PreemptionRecord] = OrderedDict()
         self._last_preemption: dict[str, int] = {}
-        self._size = 0
-
-    @property
-    def size(self) -> int:
+        self.size = 0
         """The approximate number of bytes."""
-        return self._size + self.naming.size
 
     @property
     def oldest(self) -> int:
@@ -89,8 +90,7 @@ class RecordStore:
         record = self._attempts.get(number)
         if record is None:
             return None
-        details, _ = self._details.get(number, (None, 0))
-        return KeptAttempt(record, details, self._preemptions.get(number))
+        return KeptAttempt(record, self._details.get(number, b""), self._preemptions.get(number))
 
     def preemptions(self, pod: str | None, before: int | None) -> Iterator[PreemptionRecord]:
         """Yields preemptions; see `Records.preemptions`."""
@@ -117,7 +117,7 @@ class RecordStore:
         for record in attempts:
             number, key = record.id, record.pod.key
             everything[number] = record
-            self._size += size_of_attempt(record)
+            self.size += _size_of(record)
             ids = of_pod.get(key)
             of_pod[key] = (number,) if ids is None else (*ids, number)
             if ids is not None and len(ids) >= most:
@@ -125,7 +125,7 @@ class RecordStore:
         self._keep_within_limits()
 
     def change(self, record: AttemptRecord) -> None:
-        self._size += size_of_attempt(record) - size_of_attempt(self._attempts[record.id])
+        self.size += _size_of(record) - _size_of(self._attempts[record.id])
         self._attempts[record.id] = record
         self._keep_within_limits()
 
@@ -133,17 +133,14 @@ class RecordStore:
         """Adds details of the newest attempt, or of one that will be put here."""
         if number in self._details:
             self._drop_details(number)
-        size = details.size
-        self._details[number] = details, size
-        self._size += size
-        if details.verdicts is not None:
-            self.naming.used(details.verdicts.nodes)
+        encoded = self._details[number] = _encode(details)
+        self.size += len(encoded)
         self._keep_within_limits()
 
     def put_preemption(self, record: PreemptionRecord) -> None:
         """Adds or replaces a preemption."""
         known = self._preemptions.get(record.id)
-        self._size += size_of_preemption(record) - (size_of_preemption(known) if known is not None else 0)
+        self.size += _size_of(record) - (_size_of(known) if known is not None else 0)
         self._preemptions[record.id] = record
         self._last_preemption[record.by.uid] = max(record.id, self._last_preemption.get(record.by.uid, 0))
         self._keep_within_limits()
@@ -158,7 +155,7 @@ class RecordStore:
             self._drop_details(next(iter(self._details)))
         while len(self._preemptions) > limits.preemptions:
             self._drop_preemption()
-        while self._size + self.naming.size > limits.size:
+        while self.size > limits.size:
             if self._details:
                 self._drop_details(next(iter(self._details)))
             elif self._attempts:
@@ -170,7 +167,7 @@ class RecordStore:
 
     def _drop(self, number: int) -> None:
         record = self._attempts.pop(number)
-        self._size -= size_of_attempt(record)
+        self.size -= _size_of(record)
         key = record.pod.key
         ids = self._of_pod[key]
         if len(ids) > 1:
@@ -181,14 +178,11 @@ class RecordStore:
             self._drop_details(number)
 
     def _drop_details(self, number: int) -> None:
-        details, size = self._details.pop(number)
-        self._size -= size
-        if details.verdicts is not None:
-            self.naming.unused(details.verdicts.nodes)
+        self.size -= len(self._details.pop(number))
 
     def _drop_preemption(self) -> None:
         number, record = self._preemptions.popitem(last=False)
-        self._size -= size_of_preemption(record)
+        self.size -= _size_of(record)
         if self._last_preemption.get(record.by.uid) == number:
             del self._last_preemption[record.by.uid]
 
@@ -201,3 +195,7 @@ def took_room(pod: str, record: PreemptionRecord) -> bool:
 def is_victim(pod: str, record: PreemptionRecord) -> bool:
     """Returns whether namespace/name was a victim."""
     return any(victim.pod.key == pod for victim in record.victims)
+
+
+def _size_of(record: Record) -> int:
+    return IN_MEMORY * len(_encode(record))

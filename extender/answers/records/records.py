@@ -7,36 +7,27 @@ push it out.
 
 import asyncio
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import merge
 from typing import Final, final
 
 import msgspec
+import numpy as np
 
-from extender.answers.records.arrays import (
+from extender.answers.explain.preemption import not_helpful
+from extender.answers.records.details import (
     Details,
     KeptAttempt,
-    KeptScores,
-    KeptVerdicts,
+    best_scores,
+    keep_candidate,
     keep_candidates,
-    keep_chosen,
-    keep_other_choice,
-    keep_scores,
-    keep_verdicts,
-    place_of,
+    verdict_details,
 )
 from extender.answers.records.record_store import Limits, Quota, Record, RecordStore, is_victim, took_room
-from extender.answers.records.values import (
-    AttemptRecord,
-    CandidateRecord,
-    Outcome,
-    PodName,
-    PreemptionRecord,
-    Verdict,
-    size_of_attempt,
-)
+from extender.answers.records.values import AttemptRecord, CandidateRecord, PreemptionRecord
+from extender.answers.types import NodeScore, Outcome, PodName, Verdict
 from extender.engine import framework as fwk
 from extender.engine.framework import Candidate, Candidates, PreemptionOutcome
 from extender.engine.queue.queued_pod_info import QueuedPodInfo
@@ -45,11 +36,7 @@ from extender.engine.runtime.findings import Findings
 from extender.engine.runtime.scoring import Choice
 from extender.values import limits
 from extender.values.objects.pod import Pod
-from extender.values.objects.priority_classes import NOT_HELPFUL
-from extender.values.protocol.wire_types import MAX_EXTENDER_PRIORITY
 
-NEW_SIZE: Final = 1024
-"""The approximate limit in bytes for an attempt that is not in the store yet."""
 BEST_OF_ASKED: Final = 16
 """The number of nodes kept of the scores that another scheduler asked for."""
 LIMITS_OF_CALLS: Final = Limits(size=16 * 2**20)
@@ -59,7 +46,7 @@ LIMITS_OF_CALLS: Final = Limits(size=16 * 2**20)
 _CALLS: Final = ("Filter", "Prioritize", "Preempt")
 """Outcomes of calls, which earlier versions recorded without their callers."""
 
-_Choice = tuple[Pod, KeptScores]
+_Choice = tuple[Pod, tuple[NodeScore, ...]]
 
 
 @final
@@ -68,7 +55,8 @@ class _UnderWay:
     """What is known of the attempt of a pod before its end."""
 
     uid: str = ""
-    verdicts: KeptVerdicts | None = None
+    details: Details | None = None
+    num_nodes: int = 0
     evaluated: int = 0
     candidates: tuple[CandidateRecord, ...] = ()
     num_candidates: int = 0
@@ -76,14 +64,12 @@ class _UnderWay:
     without_policies: CandidateRecord | None = None
     no_preemption: str = ""
     may_preempt: bool = True
-    not_helpful: tuple[tuple[str, int], ...] = ()
 
 
 @final
 class Records(Reporter):
-    """Keeps what is decided.
-
-    Recording costs a cycle microseconds: arrays that exist anyway are packed, and texts are made when a record is read.
+    """Keeps what is decided. Recording costs a cycle microseconds: more than the outcome is kept of a few attempts a
+    second only.
     """
 
     def __init__(
@@ -108,13 +94,13 @@ class Records(Reporter):
         """A number that rises with every record; see `news`."""
         limits = limits or Limits()
         of_calls = limits_of_calls or replace(LIMITS_OF_CALLS, size=limits.size // 4)
-        num_new = max(1, min(limits.attempts, limits.size // 2 // NEW_SIZE))
-        self._store = RecordStore(replace(limits, size=limits.size - num_new * NEW_SIZE))
+        self._store = RecordStore(limits)
         self._calls = RecordStore(of_calls)
-        # The newest attempts. They are put in the store when attempts are read; most are dropped before. Preemptions
-        # are there at once.
-        self._new: deque[AttemptRecord] = deque(maxlen=num_new)
+        # The newest attempts that found a node. They are put in the store when attempts are read; most are dropped
+        # before. Preemptions are there at once. More of these, of about a KiB each, would not fit into the store.
+        self._new: deque[AttemptRecord] = deque(maxlen=max(1, min(limits.attempts, limits.size // 1024)))
         self._scores, self._verdicts, self._preemptions = (Quota(limits.details_a_second, now) for _ in range(3))
+        self._verdicts_of_calls = Quota(of_calls.details_a_second, now)
         self._now = now
         self._write = write
         self._next_id = 1
@@ -211,14 +197,14 @@ class Records(Reporter):
         second.
         """
         if self._scores.take():
-            self._choice = pod, keep_scores(choice)
+            self._choice = pod, best_scores(choice)
 
     def refused(self, pod: Pod, findings: Findings) -> None:
         """Keeps the verdicts until the attempt ends, unless many have been kept in this second."""
         under_way = self._of(pod)
         if self._verdicts.take():
-            under_way.verdicts = keep_verdicts(findings, self._store.naming.of(findings.rows.snapshot.nodes.index))
-        under_way.evaluated = len(findings.rows)
+            under_way.details = verdict_details(findings, refuses_all=True)
+        under_way.evaluated, under_way.num_nodes = len(findings.rows), len(findings.rows.snapshot.nodes)
 
     def preemption_tried(self, pod: Pod, outcome: PreemptionOutcome) -> None:
         """Keeps the chosen candidate until the attempt ends, and the best of the others, unless there have been many in
@@ -227,32 +213,31 @@ class Records(Reporter):
         under_way, candidates, chosen = self._of(pod), outcome.candidates, outcome.chosen
         under_way.may_preempt = outcome.why_not_eligible is None
         under_way.no_preemption = "" if outcome.status.is_success else outcome.status.message
-        if under_way.verdicts is not None:
-            under_way.not_helpful = _not_helpful(outcome, under_way.verdicts)
+        if under_way.details is not None and under_way.may_preempt:
+            reasons = not_helpful(outcome, under_way.num_nodes)
+            under_way.details = msgspec.structs.replace(under_way.details, not_helpful=reasons)
         self._judge(pod.uid, "wasted", outcome.last_room_taken_by)
         if chosen is None:
             return
         now, alone = self._now(), outcome.without_policies
-        under_way.without_policies = None if alone is None else keep_other_choice(alone, now)
-        place = place_of(candidates, chosen.node) if candidates is not None else None
-        if candidates is not None and place is not None:
-            under_way.num_candidates = len(candidates)
-            under_way.candidates = (
-                keep_candidates(candidates, pod, now, place)
-                if self._preemptions.take()
-                else (keep_chosen(candidates, pod, now, place),)
-            )
-            under_way.chosen = under_way.candidates[0]
-        else:
-            under_way.chosen = keep_other_choice(chosen, now)
+        under_way.without_policies = None if alone is None else keep_candidate(alone, now)
+        place = candidates.snapshot.nodes.index.get(chosen.node, -1) if candidates is not None else -1
+        if candidates is None or place not in candidates.node:
+            under_way.chosen = keep_candidate(chosen, now)
+            return
+        under_way.num_candidates = len(candidates)
+        if not self._preemptions.take():
+            candidates = candidates.take(np.flatnonzero(candidates.node == place))
+        under_way.candidates = keep_candidates(candidates, pod, now, chosen.node)
+        under_way.chosen = under_way.candidates[0]
 
     def group_preempts(self, first: Pod, chosen: Candidate, without_policies: Candidate | None) -> None:
         """Keeps the victims under the first member, without a node: they are on any number of nodes."""
         under_way, now = self._of(first), self._now()
         under_way.may_preempt, under_way.no_preemption = True, ""
-        under_way.chosen = keep_other_choice(replace(chosen, node=""), now)
+        under_way.chosen = keep_candidate(replace(chosen, node=""), now)
         alone = without_policies
-        under_way.without_policies = None if alone is None else keep_other_choice(replace(alone, node=""), now)
+        under_way.without_policies = None if alone is None else keep_candidate(replace(alone, node=""), now)
 
     def decided(
         self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float
@@ -279,7 +264,7 @@ class Records(Reporter):
         self.version += 1
         if self._choice is not None:
             scores = self._take_scores(pod)
-            if scores is not None:
+            if scores:
                 self._store.put_details(number, Details(scores=scores))
         if self._write is not None:
             self._write(record)
@@ -304,8 +289,9 @@ class Records(Reporter):
         if found.no_preemption or not found.may_preempt:
             made = msgspec.structs.replace(made, no_preemption=found.no_preemption, may_preempt=found.may_preempt)
         scores = self._take_scores(info.pod)
-        if found.verdicts is not None or scores is not None:
-            self._store.put_details(made.id, Details(found.verdicts, scores, not_helpful=found.not_helpful))
+        if found.details is not None or scores:
+            details = found.details or Details()
+            self._store.put_details(made.id, msgspec.structs.replace(details, scores=scores) if scores else details)
         if found.chosen is not None:
             self._put_preemption(
                 self._store, made, found.candidates, found.num_candidates, found.chosen, found.without_policies
@@ -344,15 +330,14 @@ class Records(Reporter):
 
     def filter_called(self, call: VerbCall, findings: Findings, num_kept: int) -> None:
         made = self._of_call(call, "Filter", feasible=num_kept, message=findings.pre_filter.message)
-        self._calls.put_details(
-            made.id, Details(keep_verdicts(findings, self._calls.naming.of(findings.rows.snapshot.nodes.index)))
-        )
+        if self._verdicts_of_calls.take():
+            self._calls.put_details(made.id, verdict_details(findings, refuses_all=not num_kept))
         self._keep_call(made)
 
     def prioritize_called(self, call: VerbCall, nodes: Sequence[str], scores: Sequence[int]) -> None:
         """Keeps the best nodes."""
         made = self._of_call(call, "Prioritize", feasible=len(nodes))
-        self._calls.put_details(made.id, Details(best=_best_of(nodes, scores)))
+        self._calls.put_details(made.id, Details(scores=_best_of(nodes, scores)))
         self._keep_call(made)
 
     def preempt_called(self, call: VerbCall, candidates: Candidates, without_policies: Candidate | None) -> None:
@@ -360,7 +345,7 @@ class Records(Reporter):
         made = self._of_call(call, "Preempt", feasible=len(candidates))
         now = self._now()
         kept = keep_candidates(candidates, call.pod, now)
-        alone = None if without_policies is None else keep_other_choice(without_policies, now)
+        alone = None if without_policies is None else keep_candidate(without_policies, now)
         if kept:
             self._put_preemption(self._calls, made, kept, len(candidates), None, alone)
         self._keep_call(made)
@@ -403,10 +388,10 @@ class Records(Reporter):
         self._under_way = _UnderWay()
         return found
 
-    def _take_scores(self, pod: Pod) -> KeptScores | None:
+    def _take_scores(self, pod: Pod) -> tuple[NodeScore, ...]:
         """The scores of the pod's choice, if it had one. Those of an attempt that was never ended are dropped."""
         choice, self._choice = self._choice, None
-        return choice[1] if choice is not None and choice[0] is pod else None
+        return choice[1] if choice is not None and choice[0] is pod else ()
 
     @property
     def _with_newest(self) -> RecordStore:
@@ -489,10 +474,7 @@ class Records(Reporter):
         self._written(preemption)
 
     def _keep(self, made: AttemptRecord) -> None:
-        if size_of_attempt(made) <= NEW_SIZE:
-            self._new.append(made)
-        else:
-            self._with_newest.put([made])
+        self._with_newest.put([made])
         self._written(made)
         self._is_news()
 
@@ -516,31 +498,10 @@ class Records(Reporter):
             self._something_came.set()
 
 
-def _best_of(nodes: Sequence[str], scores: Sequence[int]) -> tuple[tuple[str, int], ...]:
-    """The nodes with the highest scores; equal ones in their order. Scores are from 0 to 10, so that bytes can be
-    searched for each.
-    """
-    as_bytes = bytes(scores)
-    best: list[tuple[str, int]] = []
-    for score in range(MAX_EXTENDER_PRIORITY, -1, -1):
-        at = as_bytes.find(score)
-        while at >= 0:
-            if len(best) == BEST_OF_ASKED:
-                return tuple(best)
-            best.append((nodes[at][: limits.CALL_NAME_CHARACTERS], score))
-            at = as_bytes.find(score, at + 1)
-    return tuple(best)
-
-
-def _not_helpful(outcome: PreemptionOutcome, verdicts: KeptVerdicts) -> tuple[tuple[str, int], ...]:
-    """(reason, nodes) where evictions do not help, of the most nodes first."""
-    if outcome.why_not_eligible is not None:
-        return ()
-    counts: Counter[str] = Counter()
-    for status, nodes in outcome.statuses.counts() if outcome.statuses is not None else ():
-        for reason in status.reasons:
-            counts[reason] += nodes
-    counts[NOT_HELPFUL] += len(verdicts.nodes.names) - outcome.num_potential
+def _best_of(nodes: Sequence[str], scores: Sequence[int]) -> tuple[NodeScore, ...]:
+    """The nodes with the highest scores; equal ones in their order."""
+    best = np.argsort(-np.array(scores, np.int64), kind="stable")[:BEST_OF_ASKED].tolist()
     return tuple(
-        sorted(((reason, nodes) for reason, nodes in counts.items() if nodes), key=lambda item: (-item[1], item[0]))
+        NodeScore(node=nodes[place][: limits.CALL_NAME_CHARACTERS], total=scores[place], others=scores[place])
+        for place in best
     )

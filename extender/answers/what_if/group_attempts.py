@@ -11,8 +11,7 @@ import msgspec
 
 from extender.answers.phrases import alone_would_evict
 from extender.answers.pods import victim
-from extender.answers.records.values import PodName, Victim
-from extender.answers.types import Capacity, GroupOutcome, MemberOutcome
+from extender.answers.types import Capacity, GroupOutcome, MemberOutcome, PodName, Victim
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
 from extender.engine.preemption.minimal_victims import why_ignored

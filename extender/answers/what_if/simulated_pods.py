@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, final
 
 from extender.answers.pods import requested
-from extender.answers.records.values import PodName, Victim
-from extender.answers.types import Eviction, EvictionLoop, Placement, PreemptionAnswer
+from extender.answers.types import Eviction, EvictionLoop, Placement, PodName, PreemptionAnswer, Victim
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
 from extender.engine.runtime.memory import signature_of

@@ -12,8 +12,7 @@ from typing import Final, Literal, final
 
 from extender.answers.explain.preemption import preemption_answer
 from extender.answers.pods import victim
-from extender.answers.records.values import PodName, Victim
-from extender.answers.types import Eviction, EvictionLoop, GroupOutcome, Placement, PreemptionAnswer
+from extender.answers.types import Eviction, EvictionLoop, GroupOutcome, Placement, PodName, PreemptionAnswer, Victim
 from extender.answers.what_if.group_attempts import GroupAttempts, group_key
 from extender.answers.what_if.simulated_pods import (
     FailedAttempt,

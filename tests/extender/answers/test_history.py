@@ -1,14 +1,15 @@
 """What was recorded reads as kube-scheduler and the live answers put it."""
 
+import msgspec
 import numpy as np
 import pytest
 
 from extender.answers import history
 from extender.answers.explain.verdict_tables import waterfall
-from extender.answers.records.arrays import Details, KeptAttempt, Naming, keep_verdicts
+from extender.answers.records.details import KeptAttempt, verdict_details
 from extender.answers.records.records import Records
-from extender.answers.records.values import AttemptRecord, PodName
-from extender.answers.types import Attempt, ReasonCount, WaterfallStep
+from extender.answers.records.values import AttemptRecord
+from extender.answers.types import Attempt, PodName, ReasonCount, WaterfallStep
 from extender.engine import framework as fwk
 from extender.engine.evaluation.evaluate import evaluate
 from extender.engine.runtime.cycle import Cycle
@@ -25,9 +26,9 @@ SNAPSHOT = make_snapshot(*(make_node(name) for name in "abcd"))
 
 
 def attempt_with(findings: Findings) -> Attempt:
-    verdicts = keep_verdicts(findings, Naming().of(findings.rows.snapshot.nodes.index))
+    details = msgspec.msgpack.encode(verdict_details(findings, refuses_all=True))
     made = AttemptRecord(1, 0.0, PodName("default", "p"), "default-scheduler", "Unschedulable")
-    return history.attempt(KeptAttempt(made, Details(verdicts)), picture=True)
+    return history.attempt(KeptAttempt(made, details), picture=True)
 
 
 def refused_by(*plugins: fwk.Plugin) -> Findings:

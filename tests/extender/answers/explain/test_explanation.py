@@ -6,8 +6,7 @@ import random
 import pytest
 
 from extender.answers.explain.explanation import explain, settled, unreadable
-from extender.answers.records.values import PodName
-from extender.answers.types import Explanation, NodeScore
+from extender.answers.types import Explanation, NodeScore, PodName
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.nominations import NO_NOMINATIONS
 from extender.engine.runtime.registry import Registry

@@ -4,9 +4,7 @@ import asyncio
 
 import pytest
 
-from extender.answers import history
-from extender.answers.records.arrays import Details, KeptAttempt, Naming, keep_verdicts
-from extender.answers.records.values import AttemptRecord, PodName
+from extender.answers.records.details import verdict_details
 from extender.answers.types import ReasonCount
 from extender.engine import framework as fwk
 from extender.engine.runtime.cycle import Cycle
@@ -27,9 +25,7 @@ def test_the_filters_come_first_and_the_extenders_last() -> None:
     with pytest.raises(FitError) as caught:
         asyncio.run(schedule_pod_with_extenders(SchedulingAlgorithm(), (extender,), cycle, 0))
 
-    verdicts = keep_verdicts(caught.value.findings, Naming().of(snapshot.nodes.index))
-    made = AttemptRecord(1, 0.0, PodName("default", "p"), "default-scheduler", "Unschedulable")
-    by_filter, by_extenders = history.attempt(KeptAttempt(made, Details(verdicts))).waterfall
+    by_filter, by_extenders = verdict_details(caught.value.findings, refuses_all=True).waterfall
     assert (by_filter.plugin, by_filter.refused, by_filter.left) == ("Filter", 1, 2)
     assert (by_extenders.plugin, by_extenders.refused, by_extenders.unresolvable, by_extenders.left) == (
         "extenders",

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import pytest
 
-from extender.answers.records.arrays import KeptAttempt
+from extender.answers.records.details import KeptAttempt, picture_of
 from extender.answers.records.record_store import Limits
 from extender.answers.records.records import Records
 from extender.engine import framework as fwk
@@ -50,10 +50,9 @@ def test_an_attempt_that_found_a_node() -> None:
         assert (made.number, made.evaluated, made.feasible, made.woken_by) == (1, 2, 2, "UnschedulablePodAdd")
         assert made.time == NOON.timestamp()
         assert attempt.details is not None
-        assert attempt.details.scores is not None
-        assert attempt.details.scores.nodes == ("b", "a")
-        highest, lower = attempt.details.scores.total.tolist()
-        assert highest > lower
+        highest, lower = attempt.details.scores
+        assert (highest.node, lower.node) == ("b", "a")
+        assert highest.total > lower.total
 
     story(tell)
 
@@ -126,11 +125,11 @@ def test_an_attempt_that_was_refused_keeps_every_nodes_verdict() -> None:
         (event,) = [call for call in scheduling.writes.calls if isinstance(call, fwk.RecordEvent)]
         assert made.message == event.note
         assert details is not None
-        verdicts = details.verdicts
-        assert verdicts is not None
-        assert verdicts.nodes.names == ("full", "tainted")
-        refused = {plugin: verdicts.mask(bits).tolist() for plugin, bits in verdicts.refused_by}
-        assert refused == {"TaintToleration": [False, True], "NodeResourcesFit": [True, False]}
+        picture = picture_of(details)
+        assert picture is not None
+        assert picture.nodes == ("full", "tainted")
+        refused = [[picture.verdicts[cell].plugin for cell in cells if cell >= 0] for cells in picture.cells]
+        assert refused == [["NodeResourcesFit"], ["TaintToleration"]]
 
     story(tell)
 

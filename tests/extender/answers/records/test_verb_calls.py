@@ -47,10 +47,9 @@ def test_a_filter_is_kept_with_every_nodes_verdict() -> None:
     (step,) = answer.waterfall
     assert (step.plugin, step.refused, step.left) == ("NodeResourcesFit", 1, 1)
     (attempt,) = records.attempts()
-    assert attempt.details is not None
-    assert attempt.details.verdicts is not None
-    ((_, bits),) = attempt.details.verdicts.refused_by
-    assert attempt.details.verdicts.mask(bits).tolist() == [False, True]
+    picture = history.attempt(attempt, picture=True).picture
+    assert picture is not None
+    assert dict(zip(picture.nodes, picture.cells, strict=True)) == {"a": (-1,), "b": (0,)}
 
 
 def test_a_filter_that_was_answered_before_any_node_was_looked_at() -> None:
