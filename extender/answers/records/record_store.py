@@ -31,8 +31,8 @@ class Limits:
     """The approximate number of bytes of everything together."""
     details_a_second: int = 10
     """The number of choices with scores, of refusals with verdicts, and of preemptions with other candidates that are
-    kept each second. Of further ones only the outcome is kept: the details of a burst of pods would cost more than
-    everything else.
+    kept each second; of another scheduler's calls, those of Filter and of Prioritize. Of further ones only the outcome
+    is kept: the details of a burst of pods would cost more than everything else.
     """
 
 

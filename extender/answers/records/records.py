@@ -100,7 +100,7 @@ class Records(Reporter):
         # before. Preemptions are there at once. More of these, of about a KiB each, would not fit into the store.
         self._new: deque[AttemptRecord] = deque(maxlen=max(1, min(limits.attempts, limits.size // 1024)))
         self._scores, self._verdicts, self._preemptions = (Quota(limits.details_a_second, now) for _ in range(3))
-        self._verdicts_of_calls = Quota(of_calls.details_a_second, now)
+        self._filters, self._prioritizes = (Quota(of_calls.details_a_second, now) for _ in range(2))
         self._now = now
         self._write = write
         self._next_id = 1
@@ -329,15 +329,17 @@ class Records(Reporter):
     # Recording the calls of another scheduler.
 
     def filter_called(self, call: VerbCall, findings: Findings, num_kept: int) -> None:
+        """Keeps the verdicts, unless those of many calls have been kept in this second."""
         made = self._of_call(call, "Filter", feasible=num_kept, message=findings.pre_filter.message)
-        if self._verdicts_of_calls.take():
+        if self._filters.take():
             self._calls.put_details(made.id, verdict_details(findings, refuses_all=not num_kept))
         self._keep_call(made)
 
     def prioritize_called(self, call: VerbCall, nodes: Sequence[str], scores: Sequence[int]) -> None:
-        """Keeps the best nodes."""
+        """Keeps the best nodes, unless those of many calls have been kept in this second."""
         made = self._of_call(call, "Prioritize", feasible=len(nodes))
-        self._calls.put_details(made.id, Details(scores=_best_of(nodes, scores)))
+        if self._prioritizes.take():
+            self._calls.put_details(made.id, Details(scores=_best_of(nodes, scores)))
         self._keep_call(made)
 
     def preempt_called(self, call: VerbCall, candidates: Candidates, without_policies: Candidate | None) -> None:

@@ -4,8 +4,7 @@ Upstream: pkg/scheduler/framework/preemption/preemption.go, pickOneNodeForPreemp
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, NamedTuple, final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -92,12 +91,6 @@ def better_on_each_node(candidates: Candidates) -> Candidates:
     )
 
 
-PRIORITY_RANGE: Final = 2**32
-"""Larger than the difference of any two priorities."""
-WORTH_SORTING: Final = 4
-"""Candidates are sorted once they are at most this many times the limit; more are narrowed down by further criteria."""
-
-
 class Costs(NamedTuple):
     """The costs of choosing a candidate, one per criterion, in their order. Less is better, except for the start time.
 
@@ -116,67 +109,15 @@ class Costs(NamedTuple):
     """
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Best:
-    """Some candidates with their costs, in order."""
-
-    candidates: Candidates
-    order: list[int]
-    """Places in `candidates`, best first."""
-    costs: list[Costs]
-    """The costs of the candidates in `order`."""
-
-
 def costs_of(candidates: Candidates) -> list[Costs]:
     """Returns the costs of each candidate."""
-    return _spelled_out(_scores(candidates))
+    scores = _scores(candidates).T.tolist()
+    return [Costs(-one, -two, -three, -four, *(five or (0,))) for one, two, three, four, *five in scores]
 
 
 def ranked(candidates: Candidates) -> Index:
     """Returns (M,) places in `candidates`, best first. Candidates that tie in all criteria keep their order."""
-    return _in_order(_scores(candidates))
-
-
-def best(candidates: Candidates, limit: int, chosen: int | None = None) -> Best:
-    """Returns the first candidates of `ranked`, at most as many as the limit. Those that cannot be among them are not
-    sorted.
-
-    Arguments:
-        chosen: a place in `candidates`, which comes first whatever it costs.
-    """
-    near = _near_best(candidates, limit)
-    if chosen is not None:
-        near = np.concatenate(([chosen], near[near != chosen]))
-    kept = candidates.take(near)
-    scores = _scores(kept)
-    order: list[int] = _in_order(scores)[:limit].tolist()
-    if chosen is not None and order[0] != 0:
-        order = [0, *(place for place in order if place)][:limit]
-    return Best(kept, order, _spelled_out(scores[:, order]))
-
-
-def _near_best(candidates: Candidates, limit: int) -> Index:
-    """Returns the places of the first `limit` of `ranked`, and perhaps of a few others, in the order of the
-    candidates.
-    """
-    violations, first_priority, *others = _criteria(candidates)
-    places: Index = np.arange(len(candidates))
-    if len(places) <= limit:
-        return places
-    scores = violations(candidates) * PRIORITY_RANGE + first_priority(candidates)
-    while True:
-        # The worst score that can still be within the limit: no candidate with a better one is dropped.
-        worst = np.partition(scores, len(scores) - limit)[len(scores) - limit]
-        near = scores >= worst
-        places = places[near]
-        if len(places) <= WORTH_SORTING * limit:
-            return places
-        if (scores > worst).any():
-            return places  # later criteria only decide between candidates that tie in this one
-        if not others:
-            return places[:limit]
-        scores = others.pop(0)(candidates)[places]
+    return np.lexsort(-_scores(candidates)[::-1])
 
 
 def _scores(candidates: Candidates) -> Int64s:
@@ -188,11 +129,3 @@ def _criteria(candidates: Candidates) -> Sequence[ScoreFunction]:
     """Returns the criteria that have costs: those of the rules, or all of upstream's where a plugin has its own."""
     own = candidates.rules.criteria
     return own if own == ORDERED_SCORE_FUNCTIONS[:-1] else ORDERED_SCORE_FUNCTIONS
-
-
-def _in_order(scores: Int64s) -> Index:
-    return np.lexsort(-scores[::-1])
-
-
-def _spelled_out(scores: Int64s) -> list[Costs]:
-    return [Costs(-one, -two, -three, -four, *(five or (0,))) for one, two, three, four, *five in scores.T.tolist()]
