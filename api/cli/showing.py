@@ -16,7 +16,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from extender.answers.types import PodName, Victim
+from extender.answers.parts import PodName, Victim
 
 A = TypeVar("A", bound=msgspec.Struct)
 

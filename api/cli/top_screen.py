@@ -12,8 +12,9 @@ from api.cli.service_answers import ServiceAnswers
 from api.cli.showing import name_of, plural
 from api.cli.sources import Answers
 from api.fatal_errors import StartUpError
+from extender.answers.parts import PodName
 from extender.answers.pending import Pending
-from extender.answers.types import Explanation, PodName, Preemptions
+from extender.answers.types import Explanation, Preemptions
 
 SHOWN_PREEMPTIONS: Final = 5
 SHOWN_FIXES: Final = 3

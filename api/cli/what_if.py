@@ -24,8 +24,9 @@ from api.cli.showing import (
 )
 from api.cli.sources import Source, SourceOptions
 from api.fatal_errors import MisuseError
+from extender.answers.parts import Victim
 from extender.answers.phrases import loss, why_no_room
-from extender.answers.types import Eviction, NodesLike, Placement, PreemptionAnswer, Victim, WhatIf, WhatIfRequest
+from extender.answers.types import Eviction, NodesLike, Placement, PreemptionAnswer, WhatIf, WhatIfRequest
 from extender.values.golang.json import plain
 from extender.values.golang.yaml import YamlError, read_yaml
 

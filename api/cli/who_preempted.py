@@ -27,8 +27,9 @@ from api.cli.showing import (
 from api.cli.signatures import Options
 from api.cli.sources import Remembering, Source
 from api.fatal_errors import MisuseError, StartUpError
+from extender.answers.parts import PodName
 from extender.answers.phrases import loss
-from extender.answers.types import PodName, Preemption, Preemptions
+from extender.answers.types import Preemption, Preemptions
 from extender.values import limits
 from extender.values.golang.times import rfc3339
 

@@ -12,7 +12,8 @@ from markupsafe import Markup
 from api.ui.node_drawing import Mark, node_drawing
 from api.ui.resources import Priorities, Resource
 from extender.answers.cluster_map import ClusterMap, NodeOnMap, PodOnNode
-from extender.answers.types import CandidateNode, PodName, Preemption, PreemptionAnswer
+from extender.answers.parts import CandidateNode, PodName
+from extender.answers.types import Preemption, PreemptionAnswer
 
 WIDTH, HEIGHT = 190, 210
 

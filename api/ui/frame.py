@@ -9,9 +9,10 @@ from urllib.parse import quote, urlencode
 from api.ui.resources import Priorities
 from api.ui.wording import ago, plural, pod_words, share
 from extender.answers.cluster_map import ClusterMap
+from extender.answers.parts import PodName
 from extender.answers.pending import Pending, clauses, pending
 from extender.answers.search import Found
-from extender.answers.types import PodName, Queue, QueuePlace
+from extender.answers.types import Queue, QueuePlace
 from extender.values import limits
 
 _QUEUES: Final[Mapping[str, tuple[str, str]]] = {

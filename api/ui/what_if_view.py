@@ -18,7 +18,8 @@ from api.ui.changes import NodeChange
 from api.ui.manifest_text import written
 from api.ui.wording import requested
 from extender.answers.cluster_map import NodeOnMap, PodOnNode
-from extender.answers.types import Eviction, Fix, Placement, PodName, WhatIf, WhatIfRequest
+from extender.answers.parts import PodName
+from extender.answers.types import Eviction, Fix, Placement, WhatIf, WhatIfRequest
 
 T = TypeVar("T")
 _NOBODY: Final = PodName(namespace="", name="")

@@ -6,7 +6,8 @@ from typing import Final
 
 from markupsafe import Markup, escape
 
-from extender.answers.types import PodName, Preemption
+from extender.answers.parts import PodName
+from extender.answers.types import Preemption
 from extender.values.golang.times import moment_of
 from extender.values.objects.priority_classes import SYSTEM_CRITICAL
 from extender.values.objects.quantity import QuantityError, milli_value_of, value_of

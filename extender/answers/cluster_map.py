@@ -17,7 +17,8 @@ from typing import Final, final
 import msgspec
 import numpy as np
 
-from extender.answers.types import Answer, PodName
+from extender.answers.parts import PodName
+from extender.answers.types import Answer
 from extender.engine.cache.cluster import Cluster
 from extender.engine.plugins.dynamic_resources.allocated_state import AllocatedState, allocated_state_of
 from extender.engine.plugins.dynamic_resources.device_counts import ClassDevices

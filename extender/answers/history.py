@@ -10,18 +10,10 @@ from typing import Any, Final, Literal, final
 import msgspec
 
 from extender.answers.explain.preemption import what_comes_first, why_not
+from extender.answers.parts import CandidateNode, Outcome, PodName, gpu_hours_of
 from extender.answers.records.details import Details, KeptAttempt, picture_of
 from extender.answers.records.values import AttemptRecord, CandidateRecord, PreemptionRecord
-from extender.answers.types import (
-    Answer,
-    Attempt,
-    CandidateNode,
-    Outcome,
-    PodName,
-    Preemption,
-    PreemptionAnswer,
-    gpu_hours_of,
-)
+from extender.answers.types import Answer, Attempt, Preemption, PreemptionAnswer
 from extender.engine.preemption.costs import Costs
 from extender.values import limits
 from extender.values.golang.times import rfc3339

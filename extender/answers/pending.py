@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Final, final
 
-from extender.answers.types import Answer, PodName, Queue, QueuePlace, ReasonCount
+from extender.answers.parts import PodName
+from extender.answers.types import Answer, Queue, QueuePlace, ReasonCount
 
 FIRST_PODS: Final = 5
 """The number of pods of a workload that are named."""

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
-from extender.answers.types import GroupOutcome, Lack, Preemption, PreemptionAnswer, Victim
+from extender.answers.parts import Victim
+from extender.answers.types import GroupOutcome, Lack, Preemption, PreemptionAnswer
 from extender.values.objects.priority_classes import NO_VICTIMS, NOT_HELPFUL
 from extender.values.objects.resource_names import PODS
 

@@ -13,8 +13,9 @@ from typing import final
 
 import numpy as np
 
+from extender.answers.parts import PodName
 from extender.answers.profiles import SingleProfile
-from extender.answers.types import Answer, PodName, ReasonCount
+from extender.answers.types import Answer, ReasonCount
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
 from extender.engine.evaluation.evaluate import Evaluation, evaluate

@@ -2,7 +2,8 @@
 
 from typing import final
 
-from extender.answers.types import Answer, PodName
+from extender.answers.parts import PodName
+from extender.answers.types import Answer
 
 
 @final

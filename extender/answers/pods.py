@@ -1,6 +1,6 @@
 """What answers show of a pod: its requests, what makes it, and the pod as a victim."""
 
-from extender.answers.types import Victim
+from extender.answers.parts import Victim
 from extender.engine.preemption.victim_policy import lost_gpu_hours
 from extender.values.objects.pod import Pod
 from extender.values.objects.quantity import QuantityError

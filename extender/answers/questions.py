@@ -21,6 +21,7 @@ from extender.answers.explain import queue_places
 from extender.answers.explain.explanation import explain, settled, unreadable
 from extender.answers.explain.node_choice import as_decided, worked_out_again
 from extender.answers.explain.queue_places import Registered, WallClock
+from extender.answers.parts import PodName
 from extender.answers.pending import Pending, pending
 from extender.answers.plan.answer import PlanAnswer, PlanRequest
 from extender.answers.plan.plan import PlanError, plan
@@ -37,7 +38,6 @@ from extender.answers.types import (
     Decisions,
     Explanation,
     GroupOutcome,
-    PodName,
     Preemption,
     Preemptions,
     Queue,

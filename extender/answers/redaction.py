@@ -6,18 +6,9 @@ from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
+from extender.answers.parts import PodName, Victim
 from extender.answers.plan.answer import PlannedMove
-from extender.answers.types import (
-    Answer,
-    Eviction,
-    GroupOutcome,
-    Placement,
-    PodName,
-    QueuePlace,
-    ReasonCount,
-    Victim,
-    WakesOn,
-)
+from extender.answers.types import Answer, Eviction, GroupOutcome, Placement, QueuePlace, ReasonCount, WakesOn
 
 A = TypeVar("A", bound=Answer)
 

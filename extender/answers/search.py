@@ -11,9 +11,10 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, final
 
+from extender.answers.parts import PodName
 from extender.answers.pod_lists import ListedPod, NamespacePods, PodList
 from extender.answers.pods import workload_of
-from extender.answers.types import Answer, PodName
+from extender.answers.types import Answer
 from extender.engine.cache.cluster import Cluster
 from extender.values import limits
 from extender.values.objects.label_selectors import EVERYTHING, Selector

@@ -1,104 +1,14 @@
 """Answers as values: what /v1 sends, commands print and the page shows. Names are camelCase on the wire; times are RFC
 3339 in UTC.
+
+Pods, victims and candidates are in `parts`, since they are recorded in the same form.
 """
 
-from collections.abc import Iterable
-from typing import Annotated, Any, Final, Literal, final
+from typing import Annotated, Any, Literal, final
 
 import msgspec
 
-from extender.values.objects.pod import Pod
-
-# Pods, victims and candidates: written in the same form to the records file and into answers.
-
-_DIGITS: Final = 3
-"""GPU-hours are rounded to as many digits."""
-
-Outcome = Literal["Scheduled", "Unschedulable", "Error", "Filter", "Prioritize", "Preempt"]
-"""How an attempt ended. The last three are calls of the extender by another scheduler."""
-
-PreemptionState = Literal["deciding", "told", "failed"]
-"""Whether the victims of a preemption were evicted: `told` if they were. The word stays, since it is in files and
-answers.
-"""
-
-Verdict = Literal["", "used", "wasted"]
-"""What a preemption was good for: its preemptor got a node, or did not although the victims were gone. Empty while
-nobody knows.
-"""
-
-
-class Value(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """The base of all values in here. They form no cycles, so that the garbage collector does not track them."""
-
-
-@final
-class PodName(Value, frozen=True, gc=False):
-    """A pod. Callers who may not see its namespace are shown its priority alone."""
-
-    namespace: str
-    name: str
-    uid: str = ""
-    priority: int = 0
-    hidden: bool = False
-    """The caller may not list pods in its namespace; the names are empty then."""
-
-    @staticmethod
-    def of(pod: Pod) -> "PodName":
-        """Returns the pod by its names. This is called at every decision, and so without the properties of `Pod`."""
-        meta = pod.metadata
-        return PodName(meta.namespace or "default", meta.name, meta.uid, pod.spec.priority or 0)
-
-    @property
-    def key(self) -> str:
-        return f"{self.namespace}/{self.name}"
-
-
-@final
-class Victim(Value, frozen=True, gc=False):
-    """A pod that is evicted for another one."""
-
-    pod: PodName
-    started: str | None = None
-    """status.startTime, as it was written."""
-    owner: str = ""
-    """Kind/name of its controller."""
-    violates: tuple[str, ...] = ()
-    """Names of the PodDisruptionBudgets that its eviction violates; of many, those that allow the fewest evictions."""
-    cpu: int = 0
-    """Millicores that it holds, or held."""
-    memory: int = 0
-    """Bytes that it holds, or held."""
-    gpu_hours: float = 0.0
-    """The GPU time that its eviction loses: its GPUs times the hours since its last checkpoint, or else since its
-    start.
-    """
-
-    @staticmethod
-    def of(pod: Pod, violates: tuple[str, ...], cpu: int, memory: int, gpu_hours: float) -> "Victim":
-        """Returns the pod as a victim."""
-        owner = ""
-        for each in pod.metadata.owner_references:
-            if each.controller:
-                owner = f"{each.kind}/{each.name}"
-                break
-        return Victim(PodName.of(pod), pod.status.start_time, owner, violates, cpu, memory, gpu_hours)
-
-
-def gpu_hours_of(victims: Iterable[Victim]) -> float:
-    """Returns the GPU time that the evictions lose together."""
-    return round(sum(victim.gpu_hours for victim in victims), _DIGITS)
-
-
-class CandidateNode(Value, frozen=True, gc=False):
-    """A node on which the preemptor would fit once the victims have gone."""
-
-    node: str
-    victims: tuple[Victim, ...]
-    num_pdb_violations: int
-    """The number of victims whose eviction violates a PodDisruptionBudget."""
-    why_not: str = ""
-    """Why it lost against the chosen one; empty for the chosen one."""
+from extender.answers.parts import CandidateNode, Outcome, PodName, PreemptionState, Verdict, Victim
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -331,7 +241,7 @@ class Preemption(Answer, frozen=True, kw_only=True):
     room_taken_by: tuple[PodName, ...] = ()
     """The pods that took the room of a wasted one."""
     outcome: PreemptionState = "deciding"
-    """Whether the victims were evicted: `told` if they were. See `PreemptionState`."""
+    """Whether the victims were evicted: `told` if they were. See `parts.PreemptionState`."""
     caller: str = ""
     """As that of the attempt."""
 

@@ -2,7 +2,8 @@
 
 from typing import Literal, final
 
-from extender.answers.types import Answer, PodName
+from extender.answers.parts import PodName
+from extender.answers.types import Answer
 from extender.engine.evaluation.decided import Decided
 
 DifferenceKind = Literal[

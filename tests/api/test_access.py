@@ -12,7 +12,8 @@ from starlette.requests import HTTPConnection
 from api.callers.access import UNKNOWN_SECONDS, OpenAccess, ReviewedAccess, as_seen_by
 from api.callers.authentication import CERTIFIED, TOKEN_COOKIE
 from api.callers.http_refusals import Refusal
-from extender.answers.types import PodName, Queue, QueuePlace
+from extender.answers.parts import PodName
+from extender.answers.types import Queue, QueuePlace
 from extender.client.access_review import AccessReview, User
 from extender.client.client import Client
 from extender.testing import virtual_time

@@ -4,7 +4,8 @@ import pytest
 from rich.console import Console
 
 from api.cli.who_preempted import _one
-from extender.answers.types import CandidateNode, PodName, Preemption
+from extender.answers.parts import CandidateNode, PodName
+from extender.answers.types import Preemption
 
 
 def preempted_on(node: str, kept: list[str], num_candidates: int) -> str:

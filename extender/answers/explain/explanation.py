@@ -12,9 +12,10 @@ from extender.answers.explain.nearest_nodes import nearest_nodes
 from extender.answers.explain.node_choice import best_scores
 from extender.answers.explain.preemption import preemption_answer
 from extender.answers.explain.verdict_tables import picture as picture_of, waterfall
+from extender.answers.parts import PodName
 from extender.answers.phrases import why_no_room
 from extender.answers.pods import requested, workload_of
-from extender.answers.types import Explanation, PodName, PreemptionAnswer, WaterfallStep
+from extender.answers.types import Explanation, PreemptionAnswer, WaterfallStep
 from extender.engine.evaluation.evaluate import Evaluation, evaluate
 from extender.engine.framework.preemption import STILL_TERMINATING
 from extender.engine.runtime.cycle import Cycle

@@ -9,8 +9,9 @@ import msgspec
 import numpy as np
 
 from extender.answers.explain.verdict_tables import reason_counts
+from extender.answers.parts import CandidateNode, gpu_hours_of
 from extender.answers.pods import victim
-from extender.answers.types import CandidateNode, PreemptionAnswer, ReasonCount, gpu_hours_of
+from extender.answers.types import PreemptionAnswer, ReasonCount
 from extender.engine.framework import Candidate, Candidates, PreemptionOutcome
 from extender.engine.preemption.budgets import broken_budgets
 from extender.engine.preemption.costs import Costs, costs_of, ranked

@@ -5,8 +5,9 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import final
 
+from extender.answers.parts import PodName
 from extender.answers.pods import workload_of
-from extender.answers.types import PodName, Queue, QueuePlace, WakesOn
+from extender.answers.types import Queue, QueuePlace, WakesOn
 from extender.engine import framework as fwk
 from extender.engine.queue.queued_pod_info import QueuedPodInfo
 from extender.engine.queue.scheduling_queue import SchedulingQueue

@@ -4,7 +4,8 @@ from typing import Annotated, Any, Final, final
 
 import msgspec
 
-from extender.answers.types import Answer, Eviction, Placement, PodName
+from extender.answers.parts import PodName
+from extender.answers.types import Answer, Eviction, Placement
 
 MOST_MOVES: Final = 20
 """The highest limit of moves that a plan may be asked for with."""

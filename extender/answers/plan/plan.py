@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from datetime import datetime
 from typing import Final, final
 
+from extender.answers.parts import PodName
 from extender.answers.plan.answer import PlanAnswer, PlannedMove, PlanRequest, StayingPods
 from extender.answers.plan.movable_pods import MovablePod, MovablePods, movable_pods
 from extender.answers.plan.search import TRIALS, PlanSearch, SearchResult
@@ -12,7 +13,7 @@ from extender.answers.plan.trial_moves import BoundReachedError, TrialMoves
 from extender.answers.plan.wanted_pods import FoundPlan, WantedPods
 from extender.answers.pods import requested, victim
 from extender.answers.profiles import simulated_frameworks, stand_in_notes
-from extender.answers.types import Placement, PodName, WhatIf, WhatIfRequest
+from extender.answers.types import Placement, WhatIf, WhatIfRequest
 from extender.answers.what_if.admission import Admits
 from extender.answers.what_if.group_attempts import group_key
 from extender.answers.what_if.manifests import Applied, ManifestError, apply_manifests

@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 
 from extender.answers.explain.preemption import not_helpful
+from extender.answers.parts import Outcome, PodName, Verdict
 from extender.answers.records.details import (
     Details,
     KeptAttempt,
@@ -27,7 +28,7 @@ from extender.answers.records.details import (
 )
 from extender.answers.records.record_store import Limits, Quota, Record, RecordStore, is_victim, took_room
 from extender.answers.records.values import AttemptRecord, CandidateRecord, PreemptionRecord
-from extender.answers.types import NodeScore, Outcome, PodName, Verdict
+from extender.answers.types import NodeScore
 from extender.engine import framework as fwk
 from extender.engine.framework import Candidate, Candidates, PreemptionOutcome
 from extender.engine.queue.queued_pod_info import QueuedPodInfo

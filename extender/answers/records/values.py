@@ -4,7 +4,7 @@ records file in this form.
 
 from typing import final
 
-from extender.answers.types import CandidateNode, Outcome, PodName, PreemptionState, Value, Verdict, Victim
+from extender.answers.parts import CandidateNode, Outcome, PodName, PreemptionState, Value, Verdict, Victim
 
 
 @final

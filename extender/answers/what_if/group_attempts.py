@@ -9,9 +9,10 @@ from typing import TypeVar, final
 
 import msgspec
 
+from extender.answers.parts import PodName, Victim
 from extender.answers.phrases import alone_would_evict
 from extender.answers.pods import victim
-from extender.answers.types import Capacity, GroupOutcome, MemberOutcome, PodName, Victim
+from extender.answers.types import Capacity, GroupOutcome, MemberOutcome
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
 from extender.engine.preemption.minimal_victims import why_ignored

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, final
 
+from extender.answers.parts import PodName, Victim
 from extender.answers.pods import requested
-from extender.answers.types import Eviction, EvictionLoop, Placement, PodName, PreemptionAnswer, Victim
+from extender.answers.types import Eviction, EvictionLoop, Placement, PreemptionAnswer
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
 from extender.engine.runtime.memory import signature_of

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from typing import Final, Literal, final
 
 from extender.answers.explain.preemption import preemption_answer
+from extender.answers.parts import PodName, Victim
 from extender.answers.pods import victim
-from extender.answers.types import Eviction, EvictionLoop, GroupOutcome, Placement, PodName, PreemptionAnswer, Victim
+from extender.answers.types import Eviction, EvictionLoop, GroupOutcome, Placement, PreemptionAnswer
 from extender.answers.what_if.group_attempts import GroupAttempts, group_key
 from extender.answers.what_if.simulated_pods import (
     FailedAttempt,

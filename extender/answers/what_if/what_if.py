@@ -10,17 +10,9 @@ from typing import Any, Final, final
 
 import msgspec
 
+from extender.answers.parts import PodName, gpu_hours_of
 from extender.answers.profiles import simulated_frameworks, stand_in_notes
-from extender.answers.types import (
-    Eviction,
-    EvictionLoop,
-    NodesLike,
-    Placement,
-    PodName,
-    WhatIf,
-    WhatIfRequest,
-    gpu_hours_of,
-)
+from extender.answers.types import Eviction, EvictionLoop, NodesLike, Placement, WhatIf, WhatIfRequest
 from extender.answers.what_if.admission import Admits
 from extender.answers.what_if.manifests import ManifestError, apply_manifests
 from extender.answers.what_if.pinned_pods import run_on_named_nodes

@@ -19,7 +19,7 @@ from typing import Final, final
 
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from extender.answers.types import PodName
+from extender.answers.parts import PodName
 from extender.assembly.backend import Tap
 from extender.engine.cache.cluster import Cluster
 from extender.engine.evaluation.decided import Decided

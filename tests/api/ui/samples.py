@@ -3,9 +3,9 @@
 from datetime import UTC, datetime, timedelta
 
 from extender.answers.cluster_map import NodeOnMap, PodOnNode
+from extender.answers.parts import CandidateNode, PodName, Victim
 from extender.answers.types import (
     Attempt,
-    CandidateNode,
     Eviction,
     Explanation,
     Fix,
@@ -16,13 +16,11 @@ from extender.answers.types import (
     Placement,
     PluginScore,
     PluginVerdict,
-    PodName,
     Preemption,
     PreemptionAnswer,
     Queue,
     QueuePlace,
     ReasonCount,
-    Victim,
     WakesOn,
     WaterfallStep,
     WhatIf,

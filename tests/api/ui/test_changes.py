@@ -6,7 +6,8 @@ from api.ui.changes import NodeChange, before_and_after, change_by_answer, chang
 from api.ui.resources import Priorities
 from api.ui.what_if_view import changed_nodes, moves, node_changes
 from extender.answers.cluster_map import PodOnNode
-from extender.answers.types import Eviction, PreemptionAnswer, Victim, WhatIf
+from extender.answers.parts import Victim
+from extender.answers.types import Eviction, PreemptionAnswer, WhatIf
 from tests.api.ui.samples import HIDDEN, PREEMPTION, RECORD, VICTIMS, WHAT_IF, node, pod_name, standing
 
 

@@ -15,7 +15,8 @@ from api.ui.timeline import HistoryFilter
 from api.ui.what_if_view import changed_nodes
 from extender.answers.cluster_map import ClusterMap, ClusterMaps, NodeOnMap, node_on_map
 from extender.answers.history import AttemptsAlike, Count, Past
-from extender.answers.types import Attempt, PodName, Preemption, PreemptionAnswer, ReasonCount
+from extender.answers.parts import PodName
+from extender.answers.types import Attempt, Preemption, PreemptionAnswer, ReasonCount
 from tests.api.ui.samples import (
     EXPLANATION,
     HIDDEN,

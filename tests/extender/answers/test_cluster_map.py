@@ -14,7 +14,7 @@ from extender.answers.cluster_map import (
     natural,
     node_on_map,
 )
-from extender.answers.types import PodName
+from extender.answers.parts import PodName
 from extender.engine.cache.cluster import Cluster
 from extender.testing.builders import NodeBuilder, PodBuilder, make_cache, make_node, make_pod
 from extender.values import limits

@@ -6,10 +6,11 @@ import pytest
 
 from extender.answers import history
 from extender.answers.explain.verdict_tables import waterfall
+from extender.answers.parts import PodName
 from extender.answers.records.details import KeptAttempt, verdict_details
 from extender.answers.records.records import Records
 from extender.answers.records.values import AttemptRecord
-from extender.answers.types import Attempt, PodName, ReasonCount, WaterfallStep
+from extender.answers.types import Attempt, ReasonCount, WaterfallStep
 from extender.engine import framework as fwk
 from extender.engine.evaluation.evaluate import evaluate
 from extender.engine.runtime.cycle import Cycle

@@ -1,8 +1,9 @@
 """Why pods wait, in groups: one question for a cluster in which hundreds do."""
 
+from extender.answers.parts import PodName
 from extender.answers.pending import PendingResource, pending
 from extender.answers.redaction import redacted
-from extender.answers.types import PodName, Queue, QueuePlace, ReasonCount
+from extender.answers.types import Queue, QueuePlace, ReasonCount
 
 CPU = (
     "0/9 nodes are available: {} Insufficient cpu, {} node(s) had untolerated taint(s). preemption: 0/9 nodes are "

@@ -2,8 +2,9 @@
 
 import msgspec
 
+from extender.answers.parts import PodName, Victim
 from extender.answers.redaction import HIDDEN_BUDGET, HIDDEN_POD, namespaces_in, redacted
-from extender.answers.types import Eviction, Placement, PodName, Preemption, Preemptions, Victim, WhatIf
+from extender.answers.types import Eviction, Placement, Preemption, Preemptions, WhatIf
 
 OURS = PodName(namespace="shop", name="web-1", uid="u1", priority=1000)
 THEIRS = PodName(namespace="bank", name="vault-0", uid="u2", priority=10)

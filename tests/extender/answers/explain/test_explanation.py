@@ -6,7 +6,8 @@ import random
 import pytest
 
 from extender.answers.explain.explanation import explain, settled, unreadable
-from extender.answers.types import Explanation, NodeScore, PodName
+from extender.answers.parts import PodName
+from extender.answers.types import Explanation, NodeScore
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.nominations import NO_NOMINATIONS
 from extender.engine.runtime.registry import Registry

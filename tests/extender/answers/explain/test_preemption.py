@@ -6,7 +6,8 @@ import dataclasses
 import pytest
 
 from extender.answers.explain.preemption import preemption_answer
-from extender.answers.types import PodName, PreemptionAnswer, ReasonCount, Victim
+from extender.answers.parts import PodName, Victim
+from extender.answers.types import PreemptionAnswer, ReasonCount
 from extender.engine import framework as fwk
 from extender.engine.evaluation.evaluate import evaluate
 from extender.engine.framework import PreemptionOutcome

@@ -7,7 +7,8 @@ import pytest
 
 from extender.answers.explain import queue_places as waiting
 from extender.answers.explain.queue_places import WallClock
-from extender.answers.types import PodName, Queue, QueuePlace, WakesOn
+from extender.answers.parts import PodName
+from extender.answers.types import Queue, QueuePlace, WakesOn
 from extender.engine.framework import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from extender.testing import PodBuilder, make_pod
 from extender.values.objects.decoding import replaced

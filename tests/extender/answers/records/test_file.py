@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from extender.answers.parts import PodName, Victim
 from extender.answers.records.file import RecordsFile, RecordsFileError, kept_in
 from extender.answers.records.record_store import Limits
 from extender.answers.records.records import Records
 from extender.answers.records.values import AttemptRecord, CandidateRecord, PreemptionRecord
-from extender.answers.types import PodName, Victim
 from extender.engine.queue import QueuedPodInfo
 from extender.engine.reporter import VerbCall
 from extender.testing import make_node, make_pod, virtual_time

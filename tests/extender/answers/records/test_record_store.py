@@ -4,10 +4,11 @@ belong to.
 
 from hypothesis import given, settings, strategies as st
 
+from extender.answers.parts import PodName, Victim
 from extender.answers.records.details import Details
 from extender.answers.records.record_store import Limits, RecordStore
 from extender.answers.records.values import AttemptRecord, CandidateRecord, PreemptionRecord
-from extender.answers.types import NodeScore, PodName, Victim
+from extender.answers.types import NodeScore
 from tests.kit.examples import examples
 
 LIMITS = Limits(attempts=6, preemptions=3, attempts_of_a_pod=2, size=20_000)
