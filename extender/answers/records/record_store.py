@@ -133,7 +133,8 @@ class RecordStore:
         """Adds details of the newest attempt, or of one that will be put here."""
         if number in self._details:
             self._drop_details(number)
-        encoded = self._details[number] = _encode(details)
+        # A copy: what the encoder returns is the beginning of a longer buffer.
+        encoded = self._details[number] = bytes(memoryview(_encode(details)))
         self.size += len(encoded)
         self._keep_within_limits()
 
