@@ -31,6 +31,7 @@ from extender.answers.records.values import AttemptRecord, CandidateRecord, Pree
 from extender.answers.types import NodeScore
 from extender.engine import framework as fwk
 from extender.engine.framework import Candidate, Candidates, PreemptionOutcome
+from extender.engine.preemption.budgets import broken_budgets
 from extender.engine.queue.queued_pod_info import QueuedPodInfo
 from extender.engine.reporter import Reporter, VerbCall
 from extender.engine.runtime.findings import Findings
@@ -227,9 +228,11 @@ class Records(Reporter):
             under_way.chosen = keep_candidate(chosen, now)
             return
         under_way.num_candidates = len(candidates)
-        if not self._preemptions.take():
-            candidates = candidates.take(np.flatnonzero(candidates.node == place))
-        under_way.candidates = keep_candidates(candidates, pod, now, chosen.node)
+        if self._preemptions.take():
+            under_way.candidates = keep_candidates(candidates, pod, now, chosen.node)
+        else:
+            violates = broken_budgets(candidates.snapshot, np.array([place]), pod, candidates.rules)
+            under_way.candidates = (keep_candidate(chosen, now, violates),)
         under_way.chosen = under_way.candidates[0]
 
     def group_preempts(self, first: Pod, chosen: Candidate, without_policies: Candidate | None) -> None:
