@@ -32,6 +32,9 @@ ROOT: Final = Path(__file__).parents[1]
 SINCE: Final = "54ba3d6"
 
 GONE: Final = {
+    "answers: Details.*": "what a record keeps in memory; no answer and no file has it",
+    "answers: KeptAttempt.*": "what a record keeps in memory; no answer and no file has it",
+    "answers: KeptScores.*": "what a record keeps in memory; no answer and no file has it",
     "framework: extender.framework.LongWork": "a plugin that waits or computes for long declares `blocking = True`",
 }
 """`kind: name` of what went on purpose -> why. A name may end with `*`."""
