@@ -71,7 +71,7 @@ async def filter_nodes(request: Request) -> Response:
 
 @router.post("/prioritize", **PRIORITIZE)
 async def prioritize_nodes(request: Request) -> Response:
-    """Scores each of the nodes from 0 to 10."""
+    """Scores each of the nodes from 0 to 10: from the worst to the best, or a tenth where only your plugins score."""
     service = _ready_service(request)
     asked = await _asked_nodes(request, service)
     if asked.names is None:

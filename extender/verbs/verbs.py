@@ -12,12 +12,14 @@ from extender.engine import framework as fwk
 from extender.engine.cache import CacheError
 from extender.engine.cache.cluster import Cluster
 from extender.engine.cache.overlay import Overlay
+from extender.engine.plugins import IN_TREE
 from extender.engine.reporter import NO_REPORTER, Reporter, Reporters, VerbCall
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.long_work import with_long_work
 from extender.engine.runtime.nominations import Nominations
 from extender.engine.runtime.plugin_calls import PluginError
+from extender.engine.runtime.scoring import Scores
 from extender.engine.snapshot import Snapshot
 from extender.engine.snapshot.axes import Int64s
 from extender.values.metrics.tracing import CURRENT
@@ -32,9 +34,7 @@ from extender.verbs.preempting import candidates_of, choose_victims, without_pol
 
 
 def prioritize_nodes(cycle: Cycle, names: Sequence[str]) -> list[int]:
-    """Returns a score from 0 to 10 for each given node: the profile's weighted total, as a share of the best node's.
-
-    Unknown nodes get 0, and so do all nodes for a pod that demands too much.
+    """Returns a score from 0 to 10 for each given node; 0 for unknown ones, and for all if the pod demands too much.
 
     Raises:
         PluginError: a plugin failed; the message names it.
@@ -49,20 +49,24 @@ def prioritize_nodes(cycle: Cycle, names: Sequence[str]) -> list[int]:
             return [0] * len(names)
         rows, row_of = rows_at(cycle.snapshot, places[known])
         cycle.run_pre_score_plugins(rows)
-        scores[known] = _on_extender_scale(cycle.run_score_plugins(rows).total)[row_of]
+        scores[known] = _on_extender_scale(cycle.run_score_plugins(rows))[row_of]
     of_each: list[int] = scores.tolist()
     return of_each
 
 
-def _on_extender_scale(total: Int64s) -> Int64s:
-    """Returns (R,) 10 for the best row, and for the others their rounded share of it, as kube-scheduler's normalising
-    does with 100.
+def _on_extender_scale(scores: Scores) -> Int64s:
+    """Returns (R,) scores from 0 to 10, rounded half up.
 
-    Totals below 0, which a negative weight can cause, count as 0. Weights are int32, so that 20 times a total fits an
-    int64.
+    Plugins in the tree tell nodes apart by a few points of some hundreds: where one of them scores, the totals are
+    spread from the worst row to the best; equal ones are all best. Where only plugins of the user score, a row gets a
+    tenth of their mean by weight, so that a score means the same in every call, and nothing below 0.
     """
-    best = int(total.max(initial=0))
-    return (2 * MAX_EXTENDER_PRIORITY * np.maximum(total, 0) + best) // (2 * best) if best > 0 else np.zeros_like(total)
+    total, highest = scores.total, fwk.MAX_NODE_SCORE * sum(map(abs, scores.weights.values()))
+    if not IN_TREE.keys().isdisjoint(scores.weights):
+        worst, best = int(total.min()), int(total.max())
+        total, highest = (total - worst, best - worst) if worst < best else (np.ones_like(total), 1)
+    # Weights are int32, so that 20 times a total fits an int64.
+    return (2 * MAX_EXTENDER_PRIORITY * np.maximum(total, 0) + highest) // max(2 * highest, 1)
 
 
 class VerbError(Exception):

@@ -99,7 +99,7 @@ def test_reason_of_thousands_of_resources_is_shortened() -> None:
 def test_the_emptier_node_is_the_better_one() -> None:
     full, empty, unknown = scored(engine(A, make_node("b").capacity(cpu=4)), ASKED.obj(), node_names=["a", "b", "c"])
 
-    assert 0 < full < empty == 10
+    assert (full, empty) == (0, 10)
     assert unknown == 0
 
 
@@ -475,7 +475,7 @@ def test_scores_are_given_to_nodes_in_full() -> None:
 
     full, empty = scored(engine(A), ASKED.obj(), nodes=nodes)
 
-    assert 0 < full < empty == 10
+    assert (full, empty) == (0, 10)
 
 
 def test_a_resource_that_only_the_callers_node_has() -> None:

@@ -1,18 +1,22 @@
 """What kube-scheduler is answered: filter, prioritize and preempt as functions over a snapshot."""
 
+import random
 from collections.abc import Mapping, Sequence
 
 import pytest
 
 from extender.engine import framework as fwk
+from extender.engine.plugins import IN_TREE
 from extender.engine.plugins.default_preemption import DefaultPreemption
 from extender.engine.plugins.node_resources.fit import NodeResourcesFit
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.nominations import NO_NOMINATIONS, Nominations
 from extender.engine.runtime.plugin_calls import PluginError
+from extender.engine.runtime.registry import Registry
 from extender.engine.snapshot import Snapshot
 from extender.testing import NodeBuilder, PodBuilder, make_cache, make_framework, make_node, make_pod, make_snapshot
+from extender.values.config.configuration import Configuration
 from extender.values.protocol.wire_types import MetaVictims
 from extender.verbs.filtering import FilterResult, filter_nodes
 from extender.verbs.preempting import choose_victims
@@ -137,15 +141,52 @@ def prioritized(framework: Framework, snapshot: Snapshot, *asked: str) -> list[i
 @pytest.mark.parametrize(
     ("by_node", "scores"),
     [
-        pytest.param({"a": 100, "b": 50, "c": 0}, [10, 5, 0], id="the best gets 10, the others their share of it"),
-        pytest.param({"a": 2, "b": 1}, [10, 5, 0], id="however little that is"),
-        pytest.param({"a": 100, "b": 95, "c": 94}, [10, 10, 9], id="rounded"),
+        pytest.param({"a": 100, "b": 50, "c": 0}, [10, 5, 0], id="the whole scale"),
+        pytest.param({"a": 60, "b": 52}, [6, 5, 0], id="the best is not lifted"),
+        pytest.param({"a": 100, "b": 95, "c": 94}, [10, 10, 9], id="rounded half up"),
+        pytest.param({"a": 4, "b": 5}, [0, 1, 0], id="rounded near nothing"),
         pytest.param({}, [0, 0, 0], id="all nothing"),
-        pytest.param({"a": 7, "b": 7, "c": 7}, [10, 10, 10], id="all equal"),
+        pytest.param({"a": 70, "b": 70, "c": 70}, [7, 7, 7], id="all equal"),
     ],
 )
-def test_scores_go_from_0_to_10(by_node: dict[str, int], scores: list[int]) -> None:
+def test_plugins_of_the_user_alone_give_a_tenth_of_their_score(by_node: dict[str, int], scores: list[int]) -> None:
     assert prioritized(make_framework(Scores("Score", by_node)), nodes("a", "b", "c"), "a", "b", "c") == scores
+
+
+@pytest.mark.parametrize(
+    ("by_node", "scores"),
+    [
+        pytest.param({"a": 91, "b": 90, "c": 89}, [10, 5, 0], id="however close they are"),
+        pytest.param({"a": 100, "c": 7}, [10, 0, 1], id="from the worst to the best"),
+        pytest.param({"a": 50, "b": 48, "c": 10}, [10, 10, 0], id="rounded"),
+        pytest.param({"a": 7, "b": 7, "c": 7}, [10, 10, 10], id="all equal"),
+        pytest.param({}, [10, 10, 10], id="all nothing"),
+    ],
+)
+@pytest.mark.parametrize("also", [(), (Scores("Score", {"a": 30, "b": 30, "c": 30}),)], ids=["alone", "and a user's"])
+def test_where_a_plugin_of_the_tree_scores_the_nodes_are_spread_over_the_scale(
+    by_node: dict[str, int], scores: list[int], also: tuple[fwk.Plugin, ...]
+) -> None:
+    framework = make_framework(Scores("NodeAffinity", by_node), *also)
+
+    assert prioritized(framework, nodes("a", "b", "c"), "a", "b", "c") == scores
+
+
+def test_a_plugin_of_the_tree_that_skips_the_pod_spreads_nothing() -> None:
+    framework = make_framework(PreScores("NodeAffinity", fwk.SKIP), Scores("Score", {"a": 30, "b": 20}))
+
+    assert prioritized(framework, nodes("a", "b"), "a", "b") == [3, 2]
+
+
+def test_nodes_of_the_default_profile_get_different_scores() -> None:
+    """
+    Their totals differ by some points of about 200.
+    """
+    framework = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(0))["default-scheduler"]
+    running = [make_pod(f"on-{node}").node(node).req(cpu=cpu) for node, cpu in (("a", "4"), ("b", "3"), ("c", "2"))]
+    cache = make_cache(*(make_node(name).capacity(cpu="50", memory="64Gi") for name in "abc"), pods=running)
+
+    assert prioritized(framework, cache.update_snapshot(), "a", "b", "c", "unknown") == [0, 5, 10, 0]
 
 
 def test_scores_come_in_the_order_asked_and_unknown_nodes_get_none() -> None:
@@ -159,24 +200,26 @@ def test_scores_come_in_the_order_asked_and_unknown_nodes_get_none() -> None:
 def test_the_weights_of_the_profile_count() -> None:
     framework = make_framework(Scores("A", {"a": 100}), Scores("B", {"b": 100}), weights={"A": 1, "B": 4})
 
-    assert prioritized(framework, nodes("a", "b"), "a", "b") == [3, 10]
+    assert prioritized(framework, nodes("a", "b"), "a", "b") == [2, 8]
 
 
-def test_the_largest_weight_does_not_overflow() -> None:
+@pytest.mark.parametrize("name", ["A", "NodeAffinity"])
+def test_the_largest_weight_does_not_overflow(name: str) -> None:
     """
     A weight is an int32.
     """
     framework = make_framework(
-        *(Scores(name, {"a": 100, "b": 50}) for name in "ABC"), weights=dict.fromkeys("ABC", 2**31 - 1)
+        *(Scores(name, {"a": 100, "b": 50}) for name in (name, "B", "C")),
+        weights=dict.fromkeys((name, "B", "C"), 2**31 - 1),
     )
 
-    assert prioritized(framework, nodes("a", "b"), "a", "b") == [10, 5]
+    assert prioritized(framework, nodes("a", "b", "c"), "a", "b", "c") == [10, 5, 0]
 
 
 def test_a_negative_weight_makes_no_negative_score() -> None:
     framework = make_framework(Scores("A", {"a": 100}), Scores("B", {"b": 100}), weights={"A": 1, "B": -1})
 
-    assert prioritized(framework, nodes("a", "b", "c"), "a", "b", "c") == [10, 0, 0]
+    assert prioritized(framework, nodes("a", "b", "c"), "a", "b", "c") == [5, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -194,7 +237,7 @@ def test_whether_the_pod_fits_is_not_asked_again() -> None:
     """
     The caller has filtered; its other extenders may have had their say since.
     """
-    framework = make_framework(Looks("A", NEVER), Refuses("Filter", {"a": NO}), Scores("Score", {"a": 10}))
+    framework = make_framework(Looks("A", NEVER), Refuses("Filter", {"a": NO}), Scores("Score", {"a": 100}))
 
     assert prioritized(framework, nodes("a"), "a") == [10]
 
