@@ -14,9 +14,9 @@ import msgspec
 
 from api.callers.http_refusals import FailureStatus
 from api.fatal_errors import MisuseError, SourceAwayError, StartUpError
+from extender.answers.overviews import PodList
 from extender.answers.pending import Pending
 from extender.answers.plan.answer import PlanAnswer, PlanRequest
-from extender.answers.pod_lists import PodList
 from extender.answers.types import AboutService, Answer, Capacity, Explanation, Preemptions, WhatIf, WhatIfRequest
 from extender.lab.agreement import Agreement
 

@@ -19,9 +19,9 @@ import typer
 from api.cli.signatures import Options
 from api.cli.waiting import WaitingLine
 from api.fatal_errors import MisuseError, SourceAwayError
+from extender.answers.overviews import PodList
 from extender.answers.pending import Pending
 from extender.answers.plan.answer import PlanAnswer, PlanRequest
-from extender.answers.pod_lists import PodList
 from extender.answers.types import Capacity, Explanation, Preemptions, WhatIf, WhatIfRequest
 from extender.lab.agreement import Agreement
 from extender.values.concurrency.collector import collector_paused

@@ -27,8 +27,8 @@ from api.cli.showing import (
 )
 from api.cli.sources import Answers, Source, SourceOptions
 from api.fatal_errors import MisuseError, StartUpError
+from extender.answers.overviews import PodList
 from extender.answers.phrases import alone_would_evict, loss, noun, why_no_room
-from extender.answers.pod_lists import PodList
 from extender.answers.types import Answer, Attempt, Explanation, GroupOutcome, Lack, PreemptionAnswer, QueuePlace
 from extender.values import limits
 from extender.values.objects.resource_amounts import in_words

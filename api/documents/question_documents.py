@@ -3,12 +3,9 @@
 from typing import Any, Final
 
 from extender.answers import types
-from extender.answers.cluster_map import ClusterMap, NodeOnMap
-from extender.answers.history import Past
+from extender.answers.overviews import ClusterMap, FoundNames, NodeOnMap, Past, PodList
 from extender.answers.pending import Pending
 from extender.answers.plan.answer import PlanAnswer, PlanRequest
-from extender.answers.pod_lists import PodList
-from extender.answers.search import FoundNames
 from extender.lab.agreement import Agreement
 
 TYPES: Final = (

@@ -13,13 +13,13 @@ from api.callers.access import Visibility, as_seen_by
 from api.callers.http_refusals import RETRY_SOON, Refusal, unreadable_refused
 from api.callers.streaming import until_hang_up
 from api.service_state import ServiceState, service_of
-from extender.answers.cluster_map import ClusterMap, NodeOnMap, hiding
-from extender.answers.history import Past, PastQuery, past
+from extender.answers.cluster_map import hiding
+from extender.answers.history import PastQuery, past
+from extender.answers.overviews import ClusterMap, FoundNames, NodeOnMap, Past, PodList
 from extender.answers.pending import Pending, pending
 from extender.answers.plan.answer import PlanAnswer, PlanRequest
-from extender.answers.pod_lists import PodList
 from extender.answers.questions import Questions
-from extender.answers.search import FoundNames, find, namespaces_with_pods, pods_of, seen
+from extender.answers.search import find, namespaces_with_pods, pods_of, seen
 from extender.answers.types import (
     Answer,
     Attempt,

@@ -20,7 +20,7 @@ from api.ui.manifest_text import ManifestTextError, configuration_in, objects_in
 from api.ui.node_table import BY_ZONE, NodeSelection, OrderError
 from api.ui.timeline import HistoryFilter, HistoryFilterError
 from api.ui.what_if_view import changed_nodes, command
-from extender.answers.cluster_map import ClusterMap
+from extender.answers.overviews import ClusterMap
 from extender.answers.questions import QuestionError
 from extender.answers.types import NodesLike, WhatIfRequest
 from extender.values import limits

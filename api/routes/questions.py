@@ -20,7 +20,7 @@ from api.service_state import json_response, service_of
 from api.ui.streams import Streams
 from api.ui.timeline import HistoryFilter, HistoryFilterError
 from extender import __version__
-from extender.answers.history import OutcomeWanted
+from extender.answers.overviews import OutcomeWanted
 from extender.answers.plan.answer import PlanRequest
 from extender.answers.questions import QuestionError, read_selector
 from extender.answers.types import AboutService, Answer, WhatIfRequest

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from api.ui.node_drawing import Mark, node_drawing
 from api.ui.resources import Priorities, Resource
-from extender.answers.cluster_map import ClusterMap, NodeOnMap, PodOnNode
+from extender.answers.overviews import ClusterMap, NodeOnMap, PodOnNode
 from extender.answers.parts import CandidateNode, PodName
 from extender.answers.types import Preemption, PreemptionAnswer
 

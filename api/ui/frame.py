@@ -8,10 +8,9 @@ from urllib.parse import quote, urlencode
 
 from api.ui.resources import Priorities
 from api.ui.wording import ago, plural, pod_words, share
-from extender.answers.cluster_map import ClusterMap
+from extender.answers.overviews import ClusterMap, Found
 from extender.answers.parts import PodName
 from extender.answers.pending import Pending, clauses, pending
-from extender.answers.search import Found
 from extender.answers.types import Queue, QueuePlace
 from extender.values import limits
 

@@ -14,7 +14,7 @@ from api.ui.frame import node_href, pod_href
 from api.ui.resources import Priorities, Resource, amount, quantity, resource_words, usage
 from api.ui.svg import drawing, element
 from api.ui.wording import cores, plural, pod_words, share, size
-from extender.answers.cluster_map import NodeOnMap, PodOnNode
+from extender.answers.overviews import NodeOnMap, PodOnNode
 
 Mark = Literal["leaves", "arrives", "stays"]
 

@@ -13,7 +13,7 @@ from api.ui.node_table import GroupOfNodes, NodeSelection, groups_of
 from api.ui.resources import Resource, resource_words, usage
 from api.ui.svg import boxes, drawing, element
 from api.ui.wording import plural, share
-from extender.answers.cluster_map import NodeOnMap
+from extender.answers.overviews import NodeOnMap
 
 WIDTH: Final = 1000
 LEVELS: Final = 10

@@ -10,7 +10,8 @@ from urllib.parse import urlencode
 
 from api.ui.resources import Resource, resource_words, resources_of, usage
 from api.ui.wording import share
-from extender.answers.cluster_map import NodeOnMap, natural
+from extender.answers.cluster_map import natural
+from extender.answers.overviews import NodeOnMap
 from extender.values import limits
 
 BY_ZONE: Final = "zone"

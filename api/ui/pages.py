@@ -43,11 +43,8 @@ from api.ui.resources import ALWAYS, Priorities, Resource, most_lacking, quantit
 from api.ui.timeline import OUTCOMES, RANGES, HistoryFilter, past_timeline, timeline
 from api.ui.what_if_view import SAMPLE, evictions_alike, fix_href, moves, node_changes, placements_alike
 from extender import __version__
-from extender.answers.cluster_map import ClusterMap, NodeOnMap
-from extender.answers.history import Past
+from extender.answers.overviews import ClusterMap, FoundNames, NodeOnMap, Past, PodList
 from extender.answers.phrases import noun, why_no_room
-from extender.answers.pod_lists import PodList
-from extender.answers.search import FoundNames
 from extender.answers.types import Attempt, Explanation, Preemption, WhatIf
 from extender.client.pod_events import PodEvents
 from extender.lab.agreement import Agreement

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final, final
 
 from api.ui.wording import cores, priority_words, size
-from extender.answers.cluster_map import NodeOnMap, PodOnNode
+from extender.answers.overviews import NodeOnMap, PodOnNode
 from extender.answers.pending import PendingResource
 
 Resource = str

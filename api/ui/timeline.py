@@ -13,7 +13,8 @@ from markupsafe import Markup
 
 from api.ui.svg import drawing, element
 from api.ui.wording import plural, preemption_words
-from extender.answers.history import BUCKETS, Count, OutcomeWanted, Past, PastQuery, how_ended
+from extender.answers.history import BUCKETS, PastQuery, how_ended
+from extender.answers.overviews import Count, OutcomeWanted, Past
 from extender.answers.types import Attempt, Preemption
 from extender.values.golang.times import moment_of, rfc3339
 

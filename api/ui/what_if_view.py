@@ -17,7 +17,7 @@ import msgspec
 from api.ui.changes import NodeChange
 from api.ui.manifest_text import written
 from api.ui.wording import requested
-from extender.answers.cluster_map import NodeOnMap, PodOnNode
+from extender.answers.overviews import NodeOnMap, PodOnNode
 from extender.answers.parts import PodName
 from extender.answers.types import Eviction, Fix, Placement, WhatIf, WhatIfRequest
 

@@ -17,8 +17,8 @@ from typing import Final, final
 import msgspec
 import numpy as np
 
+from extender.answers.overviews import ClusterMap, NodeOnMap, PodOnNode, ResourceOnNode
 from extender.answers.parts import PodName
-from extender.answers.types import Answer
 from extender.engine.cache.cluster import Cluster
 from extender.engine.plugins.dynamic_resources.allocated_state import AllocatedState, allocated_state_of
 from extender.engine.plugins.dynamic_resources.device_counts import ClassDevices
@@ -33,71 +33,6 @@ from extender.values.objects.node import BETA_ZONE_LABEL, ZONE_LABEL, Node
 from extender.values.objects.quantity import QuantityError, RawQuantity, value_of
 
 _ON_THEIR_OWN: Final = frozenset(("cpu", "memory", "pods"))
-
-
-@final
-class PodOnNode(Answer, frozen=True, kw_only=True):
-    """A pod and its requests."""
-
-    pod: PodName
-    cpu: int = 0
-    """Millicores."""
-    memory: int = 0
-    """Bytes."""
-    requests: dict[str, int] = msgspec.field(default_factory=dict)
-    """What it requests of other resources, such as GPUs."""
-    terminating: bool = False
-
-
-@final
-class ResourceOnNode(Answer, frozen=True, kw_only=True):
-    """A resource other than cpu, memory and pods: an extended resource, or the devices of a class."""
-
-    name: str
-    """Of a device class: deviceclass.resource.kubernetes.io/ and its name, under which pods may request it."""
-    allocatable: int
-    requested: int
-
-
-@final
-class NodeOnMap(Answer, frozen=True, kw_only=True):
-    """A node. Cpu in millicores, memory in bytes."""
-
-    name: str
-    zone: str = ""
-    cordoned: bool = False
-    taints: tuple[str, ...] = ()
-    """key=value:effect."""
-    cpu: int = 0
-    """The allocatable amount, as `memory` is."""
-    memory: int = 0
-    requested_cpu: int = 0
-    requested_memory: int = 0
-    max_pods: int = 0
-    num_pods: int = 0
-    resources: tuple[ResourceOnNode, ...] = ()
-    """The extended resources and device classes of the node, by name."""
-    conditions: tuple[str, ...] = ()
-    """What is wrong with it: NotReady, and the other conditions that hold, such as DiskPressure."""
-    labels: dict[str, str] = msgspec.field(default_factory=dict)
-    pods: tuple[PodOnNode, ...] = ()
-    """Highest priority first, the largest of equal ones first; see `ClusterMap.has_pods`."""
-
-
-@final
-class ClusterMap(Answer, frozen=True, kw_only=True):
-    """GET /v1/cluster: nodes by zone and name."""
-
-    generation: int
-    """A number that changes whenever the nodes or pods change."""
-    nodes: tuple[NodeOnMap, ...]
-    num_pods: int = 0
-    priorities: tuple[int, ...] = ()
-    """The distinct priorities of pods that have a node, lowest first."""
-    priority_classes: dict[str, int] = msgspec.field(default_factory=dict)
-    """PriorityClass -> its value, for those that are known."""
-    has_pods: bool = True
-    """Whether the nodes list their pods; GET /v1/cluster/{node} lists those of one node in any case."""
 
 
 Devices = Mapping[str, tuple[ResourceOnNode, ...]]

@@ -5,11 +5,12 @@ over the time, and equal attempts as one.
 import math
 from collections.abc import Container, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, Literal, final
+from typing import Any, Final
 
 import msgspec
 
 from extender.answers.explain.preemption import what_comes_first, why_not
+from extender.answers.overviews import AttemptsAlike, Count, OutcomeWanted, Past
 from extender.answers.parts import CandidateNode, Outcome, PodName, gpu_hours_of
 from extender.answers.records.details import Details, KeptAttempt, picture_of
 from extender.answers.records.values import AttemptRecord, CandidateRecord, PreemptionRecord
@@ -101,9 +102,6 @@ def _time(seconds: float) -> str:
     return rfc3339(datetime.fromtimestamp(seconds, UTC), "milliseconds")
 
 
-OutcomeWanted = Literal["", "scheduled", "unschedulable", "error", "preempted", "asked"]
-"""`preempted`: attempts that preempted. `asked`: calls by another scheduler. Empty for all."""
-
 BUCKETS: Final = 100
 """The number of equal parts of the time for which attempts are counted."""
 LEAST_SECONDS: Final = 100.0
@@ -127,43 +125,6 @@ class PastQuery(msgspec.Struct, frozen=True, kw_only=True):
     until: float = math.inf
     before: int | None = None
     """List only attempts with a smaller id."""
-
-
-@final
-class AttemptsAlike(Answer, frozen=True, kw_only=True):
-    """Attempts for one pod that ended alike."""
-
-    attempt: Attempt
-    """The newest of the attempts."""
-    count: int
-    first: str
-    """The time of the oldest."""
-
-
-@final
-class Count(Answer, frozen=True, kw_only=True):
-    """How the attempts of one part of the time ended."""
-
-    placed: int = 0
-    refused: int = 0
-    failed: int = 0
-
-
-@final
-class Past(Answer, frozen=True, kw_only=True):
-    """What was decided in a time."""
-
-    alike: tuple[AttemptsAlike, ...]
-    """The attempts, those that ended alike together, with the newest first."""
-    preemptions: tuple[Preemption, ...]
-    counts: tuple[Count, ...]
-    """One for each part of the time."""
-    begin: float
-    end: float
-    """The end of the time, as `begin` in seconds since 1970."""
-    total: int
-    older: int = 0
-    """The id before which further attempts are found; 0 if there are none."""
 
 
 def past(

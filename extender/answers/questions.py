@@ -16,17 +16,17 @@ from typing import Any, Final, final
 import msgspec
 
 from extender.answers import history
-from extender.answers.cluster_map import ClusterMap, ClusterMaps, DeviceRoom, NodeOnMap, node_on_map
+from extender.answers.cluster_map import ClusterMaps, DeviceRoom, node_on_map
 from extender.answers.explain import queue_places
 from extender.answers.explain.explanation import explain, settled, unreadable
 from extender.answers.explain.node_choice import as_decided, worked_out_again
 from extender.answers.explain.queue_places import Registered, WallClock
+from extender.answers.overviews import ClusterMap, NodeOnMap, PodList
 from extender.answers.parts import PodName
 from extender.answers.pending import Pending, pending
 from extender.answers.plan.answer import PlanAnswer, PlanRequest
 from extender.answers.plan.plan import PlanError, plan
 from extender.answers.plugin_effects import PluginEffects, plugin_effects
-from extender.answers.pod_lists import PodList
 from extender.answers.profiles import SingleProfile, simulated_frameworks, stand_in_notes
 from extender.answers.records.details import KeptAttempt
 from extender.answers.records.records import Records

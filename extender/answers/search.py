@@ -9,42 +9,18 @@ crowd out those of another.
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, final
+from typing import Final, final
 
+from extender.answers.overviews import Found, FoundNames, ListedPod, NamespacePods, PodList
 from extender.answers.parts import PodName
-from extender.answers.pod_lists import ListedPod, NamespacePods, PodList
 from extender.answers.pods import workload_of
-from extender.answers.types import Answer
 from extender.engine.cache.cluster import Cluster
 from extender.values import limits
 from extender.values.objects.label_selectors import EVERYTHING, Selector
 from extender.values.objects.pod import Pod
 
-Kind = Literal["namespace", "workload", "group", "node", "pod"]
-_KINDS: Final[tuple[Kind, ...]] = ("node", "workload", "namespace", "group", "pod")
+_KINDS: Final = ("node", "workload", "namespace", "group", "pod")
 """In the order in which equally good ones are shown."""
-
-
-@final
-class Found(Answer, frozen=True, kw_only=True):
-    """Something whose name contains what was asked for."""
-
-    kind: Kind
-    name: str
-    """The name; of a workload it is Kind/name."""
-    namespace: str = ""
-    """Empty for a node; of a namespace its own name."""
-    node: str = ""
-    """Of a pod, the node on which it is; empty for a pod that waits."""
-
-
-@final
-class FoundNames(Answer, frozen=True, kw_only=True):
-    """GET /v1/find: exact names first, then those that begin with the first word, then the others."""
-
-    items: tuple[Found, ...]
-    more: bool = False
-    """Whether there are others that are left out."""
 
 
 @final

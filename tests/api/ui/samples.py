@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from extender.answers.cluster_map import NodeOnMap, PodOnNode
+from extender.answers.overviews import NodeOnMap, PodOnNode
 from extender.answers.parts import CandidateNode, PodName, Victim
 from extender.answers.types import (
     Attempt,

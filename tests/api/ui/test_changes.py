@@ -5,7 +5,7 @@ import msgspec
 from api.ui.changes import NodeChange, before_and_after, change_by_answer, change_by_record, preemption_view
 from api.ui.resources import Priorities
 from api.ui.what_if_view import changed_nodes, moves, node_changes
-from extender.answers.cluster_map import PodOnNode
+from extender.answers.overviews import PodOnNode
 from extender.answers.parts import Victim
 from extender.answers.types import Eviction, PreemptionAnswer, WhatIf
 from tests.api.ui.samples import HIDDEN, PREEMPTION, RECORD, VICTIMS, WHAT_IF, node, pod_name, standing

@@ -3,7 +3,7 @@
 import re
 
 from api.ui.node_grid import level, pitch_for, reason_grids, zone_grids
-from extender.answers.cluster_map import NodeOnMap
+from extender.answers.overviews import NodeOnMap
 
 
 def nodes(count: int, zones: int = 1, promised: int = 50) -> list[NodeOnMap]:

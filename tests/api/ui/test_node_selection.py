@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from api.ui.node_table import NodeSelection, chosen, group_keys, groups_of
-from extender.answers.cluster_map import NodeOnMap
+from extender.answers.overviews import NodeOnMap
 from extender.values import limits
 from tests.api.ui.samples import node, standing
 

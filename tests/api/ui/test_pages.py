@@ -13,8 +13,8 @@ from api.ui.frame import Frame, frame
 from api.ui.node_table import NodeSelection
 from api.ui.timeline import HistoryFilter
 from api.ui.what_if_view import changed_nodes
-from extender.answers.cluster_map import ClusterMap, ClusterMaps, NodeOnMap, node_on_map
-from extender.answers.history import AttemptsAlike, Count, Past
+from extender.answers.cluster_map import ClusterMaps, node_on_map
+from extender.answers.overviews import AttemptsAlike, ClusterMap, Count, NodeOnMap, Past
 from extender.answers.parts import PodName
 from extender.answers.types import Attempt, Preemption, PreemptionAnswer, ReasonCount
 from tests.api.ui.samples import (

@@ -3,7 +3,7 @@
 import msgspec
 
 from api.ui.resources import amount, most_lacking, quantity, resource_words, resources_of, usage
-from extender.answers.cluster_map import ResourceOnNode
+from extender.answers.overviews import ResourceOnNode
 from extender.answers.pending import PendingResource
 from tests.api.ui.samples import node, standing
 

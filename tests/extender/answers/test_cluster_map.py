@@ -6,14 +6,8 @@ from collections.abc import Iterable
 import msgspec
 import pytest
 
-from extender.answers.cluster_map import (
-    ClusterMap,
-    ClusterMaps,
-    ResourceOnNode,
-    hiding,
-    natural,
-    node_on_map,
-)
+from extender.answers.cluster_map import ClusterMaps, hiding, natural, node_on_map
+from extender.answers.overviews import ClusterMap, ResourceOnNode
 from extender.answers.parts import PodName
 from extender.engine.cache.cluster import Cluster
 from extender.testing.builders import NodeBuilder, PodBuilder, make_cache, make_node, make_pod

@@ -2,7 +2,8 @@
 
 import pytest
 
-from extender.answers.cluster_map import CLASS_PREFIX, ClusterMaps, DeviceRoom, ResourceOnNode, node_on_map
+from extender.answers.cluster_map import CLASS_PREFIX, ClusterMaps, DeviceRoom, node_on_map
+from extender.answers.overviews import ResourceOnNode
 from extender.engine.cache.cluster import Cluster
 from extender.testing import make_node
 from tests.kit.devices import allocation_of, make_claim, make_device, make_device_class, make_slice

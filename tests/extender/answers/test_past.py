@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from extender.answers.history import Past, PastQuery, past
+from extender.answers.history import PastQuery, past
+from extender.answers.overviews import Past
 from extender.answers.records.records import Records
 from extender.engine import framework as fwk
 from extender.engine.queue.queued_pod_info import QueuedPodInfo

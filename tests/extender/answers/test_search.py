@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.answers.pod_lists import NamespacePods
+from extender.answers.overviews import NamespacePods
 from extender.answers.search import Population, find, namespaces_with_pods, pods_of, seen
 from extender.engine.cache.cluster import Cluster
 from extender.testing import make_node, make_pod
