@@ -68,9 +68,8 @@ def _check_different(names: Sequence[str]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """
-    Keeps Python's collector from walking through all that was collected, again and again. The services that tests start
-    in this process would end that when they end, and would keep what they leave behind.
+    """Keeps Python's collector from walking through all that was collected, again and again. The services that tests
+    start in this process would end that when they end, and would keep what they leave behind.
     """
     gc.collect()
     gc.freeze()

@@ -18,8 +18,7 @@ CASES = "cases"
 def each_case(
     cases: Callable[..., Iterable[Any]], named: Callable[[Any], str] = lambda case: case["id"]
 ) -> Callable[..., Any]:
-    """
-    Makes one test of a function that takes a `case`, and fixtures.
+    """Makes one test of a function that takes a `case`, and fixtures.
 
     Arguments:
         cases: returns the cases, when the test runs; may take fixtures, too. The test is skipped where there are none.

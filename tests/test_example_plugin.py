@@ -36,9 +36,8 @@ profiles:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """
-    A directory of libraries with the plugin in it. A wheel without compiled parts is installed by unpacking it, which
-    needs no network.
+    """A directory of libraries with the plugin in it. A wheel without compiled parts is installed by unpacking it,
+    which needs no network.
     """
     built, site = tmp_path_factory.mktemp("dist"), tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(built)]
@@ -78,9 +77,7 @@ def scenario(minimum: str | None) -> dict[str, Any]:
 
 
 def test_an_installed_plugin_is_found_and_decides(installed: Path, tmp_path: Path) -> None:
-    """
-    Nothing but its entry point and a line in a profile made it part of the scheduler.
-    """
+    """Nothing but its entry point and a line in a profile made it part of the scheduler."""
     run = evaluate(tmp_path, installed, scenario("5"))
 
     assert (run.returncode, run.stderr) == (0, "")
@@ -105,9 +102,7 @@ def test_an_installed_plugin_is_found_and_decides(installed: Path, tmp_path: Pat
 
 @pytest.mark.slow
 def test_suggestion_of_an_installed_plugin_is_tried_and_shown(installed: Path, tmp_path: Path) -> None:
-    """
-    The nodes that only this plugin refuses would take the pod if it wanted less.
-    """
+    """The nodes that only this plugin refuses would take the pod if it wanted less."""
     pod = {
         "kind": "Pod",
         "metadata": {"name": "p", "namespace": "default", "annotations": {MINIMUM: "10"}},
@@ -143,9 +138,7 @@ def test_a_plugin_that_is_not_installed_is_refused_at_start(tmp_path: Path) -> N
 
 
 def test_a_plugin_that_raises_fails_that_pod_and_no_other(installed: Path, tmp_path: Path) -> None:
-    """
-    The next pod does not notice.
-    """
+    """The next pod does not notice."""
     run = evaluate(tmp_path, installed, scenario("newest"), scenario("8"))
 
     failed, fine = map(json.loads, run.stdout.splitlines())
@@ -175,9 +168,7 @@ def test_a_plugin_that_raises_fails_that_pod_and_no_other(installed: Path, tmp_p
     ids=["import error", "no plugin", "unfinished"],
 )
 def test_a_broken_plugin_is_refused_at_start_by_name(installed: Path, tmp_path: Path, source: str, reason: str) -> None:
-    """
-    Installing it is enough: nobody must find out by a profile that enables it.
-    """
+    """Installing it is enough: nobody must find out by a profile that enables it."""
     (tmp_path / "broken.py").write_text(source)
     metadata = tmp_path / "broken-1.0.dist-info"
     metadata.mkdir()
@@ -208,9 +199,7 @@ def gpu_generation() -> fwk.FilterPlugin:
 @settings(deadline=None, max_examples=examples(40))
 @given(st.randoms(use_true_random=False))
 def test_plugin_keeps_the_laws_of_filters(chance: random.Random) -> None:
-    """
-    So its author may check with `extender.testing`.
-    """
+    """So its author may check with `extender.testing`."""
     cluster = random_cluster(chance)
     nodes = [
         replaced(

@@ -23,9 +23,7 @@ BIN = Path(sys.executable).parent
 
 
 def commands() -> list[str]:
-    """
-    Every command that the README and the tour show after a `$`, continued lines included.
-    """
+    """Every command that the README and the tour show after a `$`, continued lines included."""
     text = (ROOT / "README.md").read_text() + (ROOT / "docs" / "tour.md").read_text()
     blocks = re.findall(r"```console\n(.*?)```", text, re.DOTALL)
     return [
@@ -38,9 +36,7 @@ def commands() -> list[str]:
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
-    """
-    A server as `make run` starts it, on a free port.
-    """
+    """A server as `make run` starts it, on a free port."""
     free = free_port()
     command = [str(BIN / "reprieve"), "serve", "--port", str(free), "--kubernetes-port", "0"]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as server:
@@ -69,9 +65,7 @@ def run(command: str) -> str:
 
 
 def test_filter_call_keeps_both_nodes(port: int) -> None:
-    """
-    The curl line gets an answer of kube-scheduler's form.
-    """
+    """The curl line gets an answer of kube-scheduler's form."""
     (curl,) = [command for command in commands() if command.startswith("curl")]
 
     answer = json.loads(run(curl.replace("127.0.0.1:8888", f"127.0.0.1:{port}")))
@@ -84,9 +78,7 @@ def test_filter_call_keeps_both_nodes(port: int) -> None:
 
 
 def test_the_scenario_is_answered() -> None:
-    """
-    The evaluate line says why the pod does not fit.
-    """
+    """The evaluate line says why the pod does not fit."""
     (echo,) = [command for command in commands() if command.startswith("echo")]
 
     answer = json.loads(run(echo))
@@ -118,9 +110,7 @@ def test_make_run_says_where_to_click() -> None:
 
 
 def test_every_make_target_that_is_named_exists() -> None:
-    """
-    `make run`, `make test` and so on are in the Makefile.
-    """
+    """`make run`, `make test` and so on are in the Makefile."""
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
     named = {word for command in commands() if command.startswith("make ") for word in command.split()[1:2]}
@@ -129,9 +119,7 @@ def test_every_make_target_that_is_named_exists() -> None:
 
 
 def test_every_file_that_is_linked_exists() -> None:
-    """
-    No link leads nowhere, here and in the other papers.
-    """
+    """No link leads nowhere, here and in the other papers."""
     papers = [*ROOT.glob("*.md"), *ROOT.glob("changelog.d/*.md")]
     papers += sorted((ROOT / "docs").rglob("*.md"))
     links = {
@@ -143,9 +131,7 @@ def test_every_file_that_is_linked_exists() -> None:
 
 @pytest.mark.parametrize("path", sorted((ROOT / "deploy").glob("*.yaml")), ids=lambda path: path.name)
 def test_every_configuration_that_ships_makes_an_engine(path: Path) -> None:
-    """
-    As it is, without a change.
-    """
+    """As it is, without a change."""
     frameworks = Registry(IN_TREE).make_frameworks(load_file(path), random.Random())
 
     assert frameworks

@@ -71,9 +71,7 @@ class GateEngine(FailingEngine):
             engine.open()
 
     def wait_for_callers(self, count: int) -> None:
-        """
-        So many more than before.
-        """
+        """So many more than before."""
         self._waited_for += count
         self._gate.wait_for(self._waited_for)
 

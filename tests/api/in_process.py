@@ -29,8 +29,7 @@ class Done:
 
 
 def reprieve(*arguments: str, given: bytes = b"", **environment: str) -> Done:
-    """
-    The command, run in the repository's root to its end.
+    """The command, run in the repository's root to its end.
 
     Arguments:
         given: standard input.

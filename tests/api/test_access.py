@@ -292,9 +292,8 @@ def test_a_token_with_an_allowed_name_is_not_a_certificate() -> None:
 
 
 def test_strangers_without_end_keep_no_scheduler_waiting() -> None:
-    """
-    The API server does not answer; only so many callers wait for it, and one with an allowed certificate does not have
-    to.
+    """The API server does not answer; only so many callers wait for it, and one with an allowed certificate does not
+    have to.
     """
 
     async def hang(request: httpx.Request) -> httpx.Response:
@@ -321,9 +320,7 @@ def test_strangers_without_end_keep_no_scheduler_waiting() -> None:
 
 
 def test_a_scheduler_that_is_known_by_its_token_does_not_wait_behind_strangers() -> None:
-    """
-    The API server does not answer about their tokens. Its own was reviewed some time ago, and is reviewed again.
-    """
+    """The API server does not answer about their tokens. Its own was reviewed some time ago, and is reviewed again."""
     known = reviewer(scheduler=set())
 
     async def review(request: httpx.Request) -> httpx.Response:
@@ -357,9 +354,7 @@ def test_a_scheduler_that_is_known_by_its_token_does_not_wait_behind_strangers()
 
 
 def test_the_api_server_is_asked_about_so_many_unknown_tokens_of_an_address() -> None:
-    """
-    Others are asked about, and tokens that are known, too; later the address has its turn again.
-    """
+    """Others are asked about, and tokens that are known, too; later the address has its turn again."""
     server = reviewer(anna=set())
 
     async def story(access: ReviewedAccess) -> tuple[list[int], int, list[int]]:

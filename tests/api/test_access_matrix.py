@@ -252,9 +252,7 @@ def test_the_api_server_is_asked_about_path_and_method_for_the_user_and_groups_o
 
 
 def test_a_certificate_goes_before_a_token(services: dict[str, Service], certificates: Certificates) -> None:
-    """
-    Both may be sent; as in kube-scheduler, the first that tells who calls counts.
-    """
+    """Both may be sent; as in kube-scheduler, the first that tells who calls counts."""
     with http(services["reviewed"], certificates, CallerKind.ALLOWED_CERTIFICATE) as asking:
         filtered = asking.post("/extender/filter", json={}, headers={"Authorization": "Bearer stolen"})
         metrics = asking.get("/metrics", headers={"Authorization": "Bearer admins-token"})
@@ -282,9 +280,7 @@ def test_a_certificate_of_another_authority_gets_no_connection(
 def test_only_exact_health_paths_are_answered_without_a_token(
     services: dict[str, Service], certificates: Certificates
 ) -> None:
-    """
-    What a single check says may name objects; kube-scheduler guards it, too.
-    """
+    """What a single check says may name objects; kube-scheduler guards it, too."""
     paths = ["/healthz", "/livez", "/readyz", "/readyz/informer-sync?verbose", "/healthz/ping", "/metrics/slis"]
 
     statuses = [ask(services["reviewed"], certificates, CallerKind.NOBODY, "GET", path)[0] for path in paths]

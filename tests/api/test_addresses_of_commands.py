@@ -223,9 +223,7 @@ def test_why_says_that_another_scheduler_decides(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["why", "who-preempted"])
 @pytest.mark.parametrize("server", ["http://192.0.2.1:8888", "192.0.2.1:8888", "http://reprieve.kube-system.svc"])
 def test_a_token_does_not_cross_the_network_in_clear_text(command: str, server: str) -> None:
-    """
-    As kubectl does not send it to an API server of plain http. It is refused before anything is sent.
-    """
+    """As kubectl does not send it to an API server of plain http. It is refused before anything is sent."""
     assert "the token is for https only" in refused(command, "shop/web-0", "--server", server, "--token", "canary")
 
 
@@ -241,9 +239,7 @@ def test_a_token_may_go_to_this_machine(running: Service, host: str) -> None:
 
 @pytest.fixture
 def nobody_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """
-    A shell in which nothing names a cluster or a service; its home.
-    """
+    """A shell in which nothing names a cluster or a service; its home."""
     for name in ("KUBECONFIG", "REPRIEVE_SERVER", "REPRIEVE_TOKEN", "KUBERNETES_SERVICE_HOST"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -252,9 +248,7 @@ def nobody_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def here(running: Service, monkeypatch: pytest.MonkeyPatch) -> str:
-    """
-    The address of a service on this machine, at the usual port.
-    """
+    """The address of a service on this machine, at the usual port."""
     address = f"http://127.0.0.1:{running.port}"
     monkeypatch.setattr(sources, "DEFAULT_SERVER", address)
     return address
@@ -262,17 +256,13 @@ def here(running: Service, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.fixture(scope="module")
 def elsewhere() -> Iterator[Service]:
-    """
-    Another cluster, without any of the pods.
-    """
+    """Another cluster, without any of the pods."""
     with serving(schedule=False) as service:
         yield service
 
 
 def asked(*arguments: str) -> tuple[str, str]:
-    """
-    What `why` prints, and what it says on standard error.
-    """
+    """What `why` prints, and what it says on standard error."""
     result = CliRunner().invoke(app, ["why", "shop/too-large", *arguments], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.stdout, result.stderr

@@ -143,9 +143,8 @@ def test_a_job_set_and_a_list_of_jobs_are_groups_as_well(nodes: Path) -> None:
 
 
 def room_by_one_victim_or_two() -> tuple[list[dict[str, Any]], dict[str, Any], list[dict[str, Any]]]:
-    """
-    Running pods, two small ones of the lowest priority on one node and a large one on the other; a group that asks for
-    the fewest victims, and its pods.
+    """Running pods, two small ones of the lowest priority on one node and a large one on the other; a group that asks
+    for the fewest victims, and its pods.
     """
     low = [
         member(number, nodeName="b" if number == 2 else "a", priority=number - 3, schedulingGroup=None)
@@ -187,9 +186,7 @@ def test_malformed_annotation_for_minimal_victims_is_reported_as_ignored(tmp_pat
 
 
 def test_victims_of_a_group_are_recorded_once_under_its_first_member(tmp_path: Path) -> None:
-    """
-    Under its first member, with whom kube-scheduler would have evicted.
-    """
+    """Under its first member, with whom kube-scheduler would have evicted."""
     low, group, pods = room_by_one_victim_or_two()
     with serving(state=dump(tmp_path, *low, group, *pods), feature_gates=GATES) as service:
         until(

@@ -101,9 +101,7 @@ CLASSES = """
 def test_a_pod_gets_its_priority_from_the_classes_of_the_cluster_wherever_it_is_read(
     source: str, name: str, priority: int, tmp_path: Path
 ) -> None:
-    """
-    The default class, one that no pod has, and one of every cluster.
-    """
+    """The default class, one that no pod has, and one of every cluster."""
     state = tmp_path / "cluster.yaml"
     state.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": yaml.safe_load(CLASSES)}))
     container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": "2"}}}
@@ -126,9 +124,7 @@ def test_a_pod_gets_its_priority_from_the_classes_of_the_cluster_wherever_it_is_
 
 
 def test_message_about_preemption_is_printed_once(dump: Path) -> None:
-    """
-    By `victims` and by `why`: then it is said in plain words.
-    """
+    """By `victims` and by `why`: then it is said in plain words."""
     unimportant = yaml.safe_dump(pod("lowly", "3"))
 
     victims = reprieve("victims", "-f", "-", "--dump", str(dump), text=unimportant).stdout
@@ -219,9 +215,7 @@ def test_who_preempted_command_prints_the_preemptor_and_other_candidates(running
 
 
 def test_a_cluster_is_asked_through_its_api_server(running: Service, tmp_path: Path) -> None:
-    """
-    Nothing of ours has to run there: the objects are listed, and the question is answered here.
-    """
+    """Nothing of ours has to run there: the objects are listed, and the question is answered here."""
     file = kubeconfig_for(running.port, tmp_path)
 
     told = json.loads(reprieve("why", "shop/too-large", "--kubeconfig", str(file), "-o", "json").stdout)

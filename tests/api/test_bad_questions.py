@@ -280,9 +280,7 @@ def test_pods_that_own_each_other_and_have_to_move_come_to_rest(service: Service
 
 
 def test_copies_of_one_pod_are_several(service: Service) -> None:
-    """
-    With the UID of another pod of the question, or of one that runs: who copies a manifest copies that, too.
-    """
+    """With the UID of another pod of the question, or of one that runs: who copies a manifest copies that, too."""
     running = service.client.get("/v1/cluster/node-0").json()["pods"][0]["pod"]
     create = [named(pod(name, "100m"), uid=running["uid"]) for name in ("a", "b")]
 

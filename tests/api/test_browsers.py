@@ -142,9 +142,7 @@ def test_our_own_page_and_other_callers_may(service: Service, caused_by: list[st
 @pytest.mark.parametrize("path", WRITTEN)
 @pytest.mark.parametrize("length", [f"Content-Length: {len(POD)}", "Transfer-Encoding: chunked"])
 def test_a_body_has_a_type(service: Service, path: str, length: str) -> None:
-    """
-    A script may send a body without a type to any site, without the browser's asking that site first.
-    """
+    """A script may send a body without a type to any site, without the browser's asking that site first."""
     before = names(service)
     body = POD if "chunked" not in length else b"%x\r\n%s\r\n0\r\n\r\n" % (len(POD), POD)
 
@@ -153,9 +151,7 @@ def test_a_body_has_a_type(service: Service, path: str, length: str) -> None:
 
 
 def test_kubectl_may_send_one_without(service: Service) -> None:
-    """
-    `kubectl create --raw` does. A page cannot send this header to another site unasked.
-    """
+    """`kubectl create --raw` does. A page cannot send this header to another site unasked."""
     lines = [
         f"POST {PODS} HTTP/1.1",
         "Host: 127.0.0.1",

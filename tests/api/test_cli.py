@@ -28,9 +28,7 @@ def lines_of(*scenarios: object) -> bytes:
 
 
 def test_version() -> None:
-    """
-    Of the module run as a program.
-    """
+    """Of the module run as a program."""
     done = subprocess.run(
         [sys.executable, "-m", "api.cli", "--version"],
         check=False,
@@ -63,9 +61,7 @@ def test_print_config_of_a_file(tmp_path: Path) -> None:
 
 
 def test_print_config_shows_preemption_rules_that_were_chosen() -> None:
-    """
-    Without them there is nothing that kube-scheduler would refuse.
-    """
+    """Without them there is nothing that kube-scheduler would refuse."""
     chosen = yaml.safe_load(reprieve("print-config", "--config", "examples/clusters/four-releases-config.yaml").stdout)
     default = yaml.safe_load(reprieve("print-config").stdout)
 
@@ -147,9 +143,7 @@ def test_evaluate_reads_scenarios_from_files(tmp_path: Path, wrapped: bool, pack
 
 
 def test_evaluate_refuses_a_line_without_an_end(tmp_path: Path) -> None:
-    """
-    A gzipped file of a megabyte may hold a line of a gigabyte.
-    """
+    """A gzipped file of a megabyte may hold a line of a gigabyte."""
     path = tmp_path / "scenarios.jsonl.gz"
     path.write_bytes(gzip.compress(b"[" * 2**28, 1) * 2)
     result = reprieve("evaluate", str(path))
@@ -245,9 +239,7 @@ def test_serve_says_when_its_port_is_taken(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_service_started_by_one_who_ignores_how_children_end_answers_questions() -> None:
-    """
-    A process inherits that from its parent.
-    """
+    """A process inherits that from its parent."""
     ignoring = (
         "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
     )

@@ -277,9 +277,7 @@ def test_names_without_an_authority_are_refused() -> None:
 def test_the_embedded_cluster_is_closed_off_this_machine_unless_it_is_opened(
     settings: dict[str, str], where: str
 ) -> None:
-    """
-    There is no API server that knows callers, so that somebody has to say whom to let in.
-    """
+    """There is no API server that knows callers, so that somebody has to say whom to let in."""
     with pytest.raises(StartUpError) as refused:
         prepare(Settings.model_validate(settings))
 
@@ -292,9 +290,7 @@ def test_the_embedded_cluster_is_closed_off_this_machine_unless_it_is_opened(
 
 
 def test_a_service_that_listens_elsewhere_than_its_settings_say_is_guarded_there() -> None:
-    """
-    As with `uvicorn api.main:app --host 0.0.0.0`: only callers over loopback are let in without a question.
-    """
+    """As with `uvicorn api.main:app --host 0.0.0.0`: only callers over loopback are let in without a question."""
     everywhere, believed = Settings(host="0.0.0.0", port=0, schedule=False), Settings(port=0, schedule=False)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect(("192.0.2.1", 9))  # sends nothing: tells by which address this machine would

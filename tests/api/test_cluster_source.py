@@ -44,9 +44,7 @@ def test_without_anything_it_is_the_example_cluster() -> None:
 
 
 def test_kubeconfig_of_the_user_is_not_used_unasked(tmp_path: Path) -> None:
-    """
-    Who only wants to try this out does not want it on the cluster that kubectl happens to point to.
-    """
+    """Who only wants to try this out does not want it on the cluster that kubectl happens to point to."""
     settings = read_settings({})
 
     assert isinstance(choose_cluster(settings, Configuration(), {"KUBECONFIG": str(kubeconfig(tmp_path))}), Own)
@@ -63,9 +61,7 @@ def test_the_kubeconfig_that_is_asked_for(tmp_path: Path) -> None:
 
 
 def test_the_kubeconfig_of_the_configuration(tmp_path: Path) -> None:
-    """
-    As kube-scheduler finds its API server.
-    """
+    """As kube-scheduler finds its API server."""
     found = chosen(configuration_naming(kubeconfig(tmp_path)))
 
     assert isinstance(found, Followed)
@@ -73,9 +69,7 @@ def test_the_kubeconfig_of_the_configuration(tmp_path: Path) -> None:
 
 
 def test_the_master_is_over_the_kubeconfigs_server_and_needs_none(tmp_path: Path) -> None:
-    """
-    As kube-scheduler's --master.
-    """
+    """As kube-scheduler's --master."""
     with_users, alone = (
         chosen(kubeconfig=kubeconfig(tmp_path), master="https://proxy:8443/"),
         chosen(master="http://localhost:8001"),
@@ -102,9 +96,7 @@ IN_A_POD = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "4
 
 
 def test_in_a_pod_it_is_the_cluster_of_the_pod(tmp_path: Path) -> None:
-    """
-    Also where a kubeconfig lies about; but not where a cluster of its own was asked for.
-    """
+    """Also where a kubeconfig lies about; but not where a cluster of its own was asked for."""
     (tmp_path / "token").write_text("secret")
     environment = IN_A_POD | {"KUBECONFIG": str(kubeconfig(tmp_path))}
 

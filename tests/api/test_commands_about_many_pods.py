@@ -20,9 +20,7 @@ OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-7d", "uid":
 
 
 def of_web(number: int, cpu: str, node: str = "") -> dict[str, Any]:
-    """
-    A pod of the Deployment web.
-    """
+    """A pod of the Deployment web."""
     made = pod(f"web-7d-{number}", cpu, node=node)
     made["metadata"] |= {"labels": {"app": "web", "pod-template-hash": "7d"}, "ownerReferences": [OWNER]}
     return made
@@ -36,9 +34,7 @@ def node(name: str, cpu: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """
-    Two nodes that are almost full; of the Deployment web one pod runs, and two wait. Another pod waits, too.
-    """
+    """Two nodes that are almost full; of the Deployment web one pod runs, and two wait. Another pod waits, too."""
     folder = tmp_path_factory.mktemp("many")
     items = [
         node("n1", "4"), node("n2", "4"), of_web(0, "3", "n1"), of_web(1, "3"), of_web(2, "3"),
@@ -263,9 +259,7 @@ def test_unchanged_answer_is_printed_once_by_watch(
 
 
 def test_watching_prints_an_answer_again_when_it_has_changed(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    Until Ctrl-C, which comes here with the third question.
-    """
+    """Until Ctrl-C, which comes here with the third question."""
     asked = []
 
     async def next_question(seconds: float) -> None:

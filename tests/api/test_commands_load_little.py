@@ -38,8 +38,7 @@ sys.stderr = Terminal(open(os.devnull, "wb"))
 
 
 def loaded_by_each(*commands: list[str], until: str = AT_THE_END) -> list[list[str]]:
-    """
-    For each command the heavy modules that it has imported by its end, or until it tells a terminal something. Each
+    """For each command the heavy modules that it has imported by its end, or until it tells a terminal something. Each
     runs in a fork of a process that has imported what all have in common.
     """
     code = (
@@ -74,9 +73,8 @@ def test_asking_a_service_takes_an_http_client_and_no_engine(example: Service) -
 
 
 def test_a_terminal_shows_what_is_done_before_anything_heavy_is_loaded(example: Service, tmp_path: Path) -> None:
-    """
-    So that the first line comes at once. Reading manifests takes the kinds of objects, and reading a kubeconfig some of
-    the API client.
+    """So that the first line comes at once. Reading manifests takes the kinds of objects, and reading a kubeconfig some
+    of the API client.
     """
     dump = tmp_path / "cluster.yaml"
     shutil.copy(ROOT / "api" / "examples" / "cluster.yaml", dump)
@@ -120,9 +118,7 @@ gc.callbacks.append(told)
 
 
 def test_the_engine_is_loaded_without_searching_for_garbage_meanwhile() -> None:
-    """
-    There is none yet, and the collector would look at all modules again and again.
-    """
+    """There is none yet, and the collector would look at all modules again and again."""
     said = loaded_by_each(["pending", "--dump", "api/examples/cluster.yaml"], until=WHILE_LOADING)
 
     assert ["collected", "while", "loading"] not in said

@@ -42,9 +42,7 @@ def test_invalid_extenders_are_refused_in_one_line_before_the_start(tmp_path: Pa
 
 
 def test_a_service_that_does_not_schedule_does_not_mind(tmp_path: Path) -> None:
-    """
-    The configuration is kube-scheduler's then, which calls its extenders itself.
-    """
+    """The configuration is kube-scheduler's then, which calls its extenders itself."""
     cluster, _ = prepare(settings(tmp_path, BAD, schedule=False))
 
     assert cluster.words == str(tmp_path / "state.yaml")

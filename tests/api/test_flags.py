@@ -80,18 +80,14 @@ def test_a_flag_of_kube_scheduler_has_an_effect_or_none() -> None:
 
 
 def test_every_setting_but_the_limits_on_callers_has_a_flag() -> None:
-    """
-    Under its own name, which the environment and `read_settings` know it by.
-    """
+    """Under its own name, which the environment and `read_settings` know it by."""
     limits = {name for name, setting in DECLARATIONS.items() if setting.option.group is Group.ENVIRONMENT}
 
     assert {parameter.name for parameter in FLAG_OPTIONS.parameters} == Settings.model_fields.keys() - limits
 
 
 def test_every_setting_is_read_from_the_environment() -> None:
-    """
-    As docs/flags.md says, a value that is not understood is refused under the variable's name.
-    """
+    """As docs/flags.md says, a value that is not understood is refused under the variable's name."""
     for setting in DECLARATIONS.values():
         if setting.type not in (str, Path):
             with pytest.raises(StartUpError, match=f"^{setting.variable}: "):
@@ -168,9 +164,7 @@ def test_emulated_version_has_two_spellings_and_a_gate_without_effect_is_explain
 
 
 def test_feature_gates_are_shown_in_configz_flagz_statusz_and_metrics() -> None:
-    """
-    In /configz, /flagz, /statusz and the metric kubernetes_feature_enabled.
-    """
+    """In /configz, /flagz, /statusz and the metric kubernetes_feature_enabled."""
     with serving(schedule=False, feature_gates="OpportunisticBatching=false", emulated_version="1.37") as service:
         shown = {
             path: httpx.get(f"http://127.0.0.1:{service.port}{path}", trust_env=False).text
@@ -308,9 +302,7 @@ def running(log: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
 
 @pytest.mark.slow
 def test_a_manifest_of_kube_scheduler_starts_it_and_sigusr2_has_it_write_down_what_it_believes(tmp_path: Path) -> None:
-    """
-    The flags that kubeadm gives, a log in JSON, and a signal.
-    """
+    """The flags that kubeadm gives, a log in JSON, and a signal."""
     log, port = tmp_path / "log", free_port()
     manifest = [
         "--authentication-kubeconfig=/x",

@@ -104,9 +104,7 @@ def test_pods_are_bound_through_the_api_server(follower: Service, twelve_nodes: 
 
 @pytest.mark.slow
 def test_a_cluster_that_goes_away_and_comes_back_is_never_answered_for_wrongly(tmp_path: Path) -> None:
-    """
-    Its history is lost, and when it is back it has other nodes.
-    """
+    """Its history is lost, and when it is back it has other nodes."""
     port = free_port()
     asked = {
         "Pod": {"metadata": {"name": "new", "namespace": "default", "uid": "1"}, "spec": {"containers": []}},

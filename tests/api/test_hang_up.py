@@ -90,9 +90,7 @@ def service(state: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
 
 @pytest.fixture(autouse=True)
 def nothing_is_complained_about(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """
-    Neither in the log, nor by what is thrown away.
-    """
+    """Neither in the log, nor by what is thrown away."""
     yield
     gc.collect()
     records = [*caplog.get_records("call"), *caplog.records]
@@ -109,16 +107,12 @@ def is_at_rest(service: Service) -> bool:
 
 
 def is_left_alone(service: Service) -> bool:
-    """
-    Nobody is connected but the client of the tests, which has asked before.
-    """
+    """Nobody is connected but the client of the tests, which has asked before."""
     return service.connections() == 1
 
 
 def threads_that_answer() -> list[str]:
-    """
-    Where those threads are that work on what people have asked.
-    """
+    """Where those threads are that work on what people have asked."""
     stacks = (traceback.extract_stack(frame) for frame in sys._current_frames().values())
     return [str(stack) for stack in stacks if any("/extender/answers/" in entry.filename for entry in stack)]
 
@@ -158,9 +152,7 @@ def test_a_question_that_was_given_up_makes_room_for_the_next(
 
 
 def unread_answers(service: Service) -> None:
-    """
-    Callers who send as many requests as may wait, read no answer, and reset the connection.
-    """
+    """Callers who send as many requests as may wait, read no answer, and reset the connection."""
     with ExitStack() as callers:
         for _ in range(10):
             caller = callers.enter_context(socket.socket())
@@ -246,9 +238,7 @@ def test_hang_up_with_a_second_request_queued_is_noticed_after_the_first_answer(
 
 
 class SlowBinder(FailingEngine):
-    """
-    Its bindings wait until the gate opens.
-    """
+    """Its bindings wait until the gate opens."""
 
     def __init__(self) -> None:
         super().__init__(VerbError("nothing"))
@@ -267,9 +257,7 @@ class SlowBinder(FailingEngine):
 
 
 def test_requests_of_callers_who_left_before_their_turn_are_not_served() -> None:
-    """
-    They ask and go while the event loop is busy.
-    """
+    """They ask and go while the event loop is busy."""
     busy, release, end = threading.Event(), threading.Event(), threading.Event()
     served: list[str] = []
 

@@ -229,9 +229,7 @@ def test_answers_that_are_not_read_are_bounded(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_watches_end_when_the_server_is_about_to_stop() -> None:
-    """
-    Otherwise it would wait for them, and they never end.
-    """
+    """Otherwise it would wait for them, and they never end."""
 
     async def tell() -> list[str]:
         app = KubernetesApp(KubeApi(make_registry()))

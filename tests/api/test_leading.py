@@ -87,8 +87,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 @pytest.mark.slow
 def test_replicas_take_turns(cluster: Service, tmp_path: Path) -> None:
-    """
-    The leader is frozen, the other takes over, and the first ends when it thaws. The other is told to end,
+    """The leader is frozen, the other takes over, and the first ends when it thaws. The other is told to end,
     and does in order.
     """
     with two_replicas(cluster, tmp_path) as (first, second):
@@ -124,9 +123,7 @@ def test_replicas_take_turns(cluster: Service, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_second_sigterm_ends_the_process_at_once(tmp_path: Path) -> None:
-    """
-    A request whose body does not come is what it waits for.
-    """
+    """A request whose body does not come is what it waits for."""
     port, log = free_port(), tmp_path / "log"
     command = [sys.executable, "-m", "api.cli", "serve", "--port", str(port), "--kubernetes-port", "0"]
     with log.open("wb") as output, subprocess.Popen(command, stderr=output, cwd=ROOT) as process:

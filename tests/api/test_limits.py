@@ -156,9 +156,7 @@ def test_questions_beyond_the_limit_are_refused_at_once_while_verbs_and_health_a
     "path", [FILTER, *(pytest.param(path, marks=pytest.mark.slow) for path in ("/v1/evaluate", PODS))]
 )
 def test_slow_bodies_cost_their_senders_only(path: str) -> None:
-    """
-    Many more callers than there are places send a byte, and nothing more.
-    """
+    """Many more callers than there are places send a byte, and nothing more."""
     with serving(schedule=False, max_in_flight=2, body_seconds=2) as service, ExitStack() as connections:
         slow = [connections.enter_context(connected(service.port)) for _ in range(40)]
         for connection in slow:
@@ -190,9 +188,7 @@ def test_a_question_is_not_as_large_as_a_call_with_full_nodes(example: Service) 
 
 
 def test_watches_at_one_time_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    A place is free again once a watch has ended; requests that are not watches are answered meanwhile.
-    """
+    """A place is free again once a watch has ended; requests that are not watches are answered meanwhile."""
     monkeypatch.setattr("extender.values.limits.API_WATCHES", 2)
     watch = {"watch": "1", "timeoutSeconds": "1"}
     with serving(schedule=False) as service:

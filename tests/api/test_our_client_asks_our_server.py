@@ -70,9 +70,7 @@ def test_prioritize(twelve_nodes: Service, by_name: bool) -> None:
 
 @both_modes
 def test_preempt(twelve_nodes: Service, by_name: bool) -> None:
-    """
-    Whoever needs no room is spared; what is left are victims that are there.
-    """
+    """Whoever needs no room is spared; what is left are victims that are there."""
     snapshot = make_cache(*NODES, pods=PODS).update_snapshot()
     on = {node.name: tuple(pod for pod in PODS if pod.spec.node_name == node.name) for node in NODES}
     victims = [Candidate(node, pods, 0) for node, pods in on.items() if pods]

@@ -188,9 +188,7 @@ def test_a_what_if_that_cannot_be_tried_is_refused_in_words(
 
 
 def test_a_form_of_another_site_is_refused(example: Service) -> None:
-    """
-    Browsers send application/json to another site only after asking it, and nobody answers that.
-    """
+    """Browsers send application/json to another site only after asking it, and nobody answers that."""
     answer = example.client.post("/ui/what-if", data={"manifest": "kind: Pod"})
 
     assert answer.status_code == 415
@@ -249,9 +247,7 @@ def test_another_site_cannot_sign_a_user_out(guarded: Service, site: str) -> Non
 
 
 def test_signing_out_without_a_known_site_keeps_the_cookie(guarded: Service) -> None:
-    """
-    It keeps the cookie to itself, and then there is nothing to drop.
-    """
+    """It keeps the cookie to itself, and then there is nothing to drop."""
     answer = signing_out(guarded)
 
     assert answer.status_code == 303
@@ -264,9 +260,7 @@ def test_every_page_offers_signing_out_to_a_caller_known_by_cookie(guarded: Serv
 
 
 def test_no_page_offers_signing_out_to_a_caller_without_the_cookie(guarded: Service, example: Service) -> None:
-    """
-    Neither a stranger, nor who sends the token himself, nor anybody where no token is asked for.
-    """
+    """Neither a stranger, nor who sends the token himself, nor anybody where no token is asked for."""
     by_header = httpx.get(
         f"http://127.0.0.1:{guarded.port}/",
         headers={"Authorization": "Bearer x"},
@@ -280,9 +274,7 @@ def test_no_page_offers_signing_out_to_a_caller_without_the_cookie(guarded: Serv
 
 
 def test_a_token_never_becomes_part_of_an_address(guarded: Service) -> None:
-    """
-    The form of a browser without scripts is refused, and not sent as a query.
-    """
+    """The form of a browser without scripts is refused, and not sent as a query."""
     form = re.search(r'<form id="sign-in"[^>]*>', guarded.client.get("/").text)
 
     assert form is not None
@@ -354,9 +346,7 @@ def test_callers_without_token_get_no_stream(guarded: Service) -> None:
 
 
 def test_pages_that_follow_leave_room_for_the_verbs(example: Service) -> None:
-    """
-    Whoever comes too late is told to try again; everybody else is answered.
-    """
+    """Whoever comes too late is told to try again; everybody else is answered."""
     with ExitStack() as opened:
         client = opened.enter_context(
             httpx.Client(base_url=f"http://127.0.0.1:{example.port}", trust_env=False, timeout=DEADLINE)

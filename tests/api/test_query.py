@@ -56,9 +56,7 @@ def test_questions_with_a_body_are_looked_at_as_well(example: Service, path: str
 
 
 def test_kube_scheduler_may_add_what_it_likes(example: Service) -> None:
-    """
-    Its verbs answer as before whatever stands behind the question mark, as a server in Go would.
-    """
+    """Its verbs answer as before whatever stands behind the question mark, as a server in Go would."""
     body = b'{"Pod": {"metadata": {"name": "p"}}, "NodeNames": ["node-a1"]}'
 
     assert example.post("/extender/filter?timeout=5s", body).status_code == 200

@@ -32,9 +32,7 @@ def test_preemptions_outlive_the_service(state: Path, tmp_path: Path) -> None:
 
 
 def test_calls_of_others_are_marked_and_displace_no_decision(state: Path) -> None:
-    """
-    Anyone who reaches an open service may ask about any pod, under any name and UID.
-    """
+    """Anyone who reaches an open service may ask about any pod, under any name and UID."""
     with serving(state=state) as service:
         until(lambda: service.client.get("/v1/preemptions").json().get("items"))
         before = [item["id"] for item in get(service, "/v1/decisions")["items"]]

@@ -143,9 +143,7 @@ def test_but_those_of_his_own_and_what_the_others_leave_of_room(follower: Servic
 
 
 def test_a_pod_of_another_namespace_is_neither_there_nor_not_there(follower: Service) -> None:
-    """
-    Whether it exists is not told, either.
-    """
+    """Whether it exists is not told, either."""
     there, not_there = (ask(follower, f"/v1/explain/bank/{name}", "annas-token") for name in ("batch-0", "nobody"))
 
     assert_is_refusal(there, 403)

@@ -15,9 +15,7 @@ from tests.kit.waiting import DEADLINE
 
 
 def test_failing_service_ends_with_the_reason() -> None:
-    """
-    As when a task of the service raises: the process that runs it has to know.
-    """
+    """As when a task of the service raises: the process that runs it has to know."""
     fails = threading.Event()
 
     @asynccontextmanager

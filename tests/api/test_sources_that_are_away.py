@@ -99,9 +99,7 @@ def answering(answer: Callable[[socket.socket], None], context: ssl.SSLContext |
 
 
 def hurry(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    Shortens the limits that are about to be reached.
-    """
+    """Shortens the limits that are about to be reached."""
     for module, name in (
         (service_answers, "REACH_SECONDS"),
         (reaching, "REACH_SECONDS"),

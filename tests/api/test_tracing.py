@@ -220,9 +220,7 @@ def test_without_a_receiver_nothing_is_traced(variables: dict[str, str]) -> None
 
 
 def test_without_a_receiver_an_attempt_and_a_call_do_nothing_for_traces() -> None:
-    """
-    No span is made, and no function of a trace is called: a check for None is all there is.
-    """
+    """No span is made, and no function of a trace is called: a check for None is all there is."""
     called: Counter[str] = Counter()
 
     def count(frame: FrameType, event: str, argument: object) -> None:

@@ -41,9 +41,7 @@ def lines(result: Result) -> list[str]:
 
 @pytest.fixture
 def rules(tmp_path: Path) -> Path:
-    """
-    A folder with a manifest, for rules to come.
-    """
+    """A folder with a manifest, for rules to come."""
     (tmp_path / "web.yaml").write_text(WEB)
     return tmp_path
 
@@ -180,9 +178,7 @@ def test_several_versions_decide_in_turn(rules: Path) -> None:
 
 
 def test_a_version_has_its_own_features(rules: Path) -> None:
-    """
-    A DeviceTaintRule keeps pods off devices where the gate DRADeviceTaintRules is on: from 1.37 on.
-    """
+    """A DeviceTaintRule keeps pods off devices where the gate DRADeviceTaintRules is on: from 1.37 on."""
     there = [device_class(), devices("node", "gpu-1"), rule({})]
     given = {"nodes": {}, "objects": there}
     asked = {

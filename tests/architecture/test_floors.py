@@ -28,9 +28,7 @@ def named(path: Path) -> str:
 
 
 def test_importing_the_contract_loads_no_engine_and_no_web_library() -> None:
-    """
-    A plugin can be written, typed and tested without what runs it.
-    """
+    """A plugin can be written, typed and tested without what runs it."""
     code = "import sys, extender.engine.framework; print(*sys.modules)"
 
     run = subprocess.run(
@@ -73,9 +71,7 @@ def test_a_file_means_one_thing(case: Path) -> None:
 
 
 def test_a_class_name_stands_for_one_thing() -> None:
-    """
-    An API type and the plugin that enforces it may share upstream's name for both.
-    """
+    """An API type and the plugin that enforces it may share upstream's name for both."""
     found: dict[str, list[str]] = {}
     for path in sources():
         for name in parsed(path).classes:
@@ -88,9 +84,7 @@ def test_a_class_name_stands_for_one_thing() -> None:
 
 @pytest.mark.parametrize("name", IN_TREE)
 def test_every_plugin_has_a_specification(name: str) -> None:
-    """
-    A test file under tests/extender/engine/plugins that imports the plugin.
-    """
+    """A test file under tests/extender/engine/plugins that imports the plugin."""
     module = IN_TREE[name].__module__
     specifications = (ROOT / "tests" / "extender" / "engine" / "plugins").rglob("test_*.py")
 
@@ -108,16 +102,12 @@ def test_every_plugin_goes_by_its_classes_name_and_is_finished(name: str) -> Non
 
 @pytest.mark.parametrize("name", IN_TREE)
 def test_every_plugin_is_listed_with_the_points_that_it_implements(name: str) -> None:
-    """
-    A point that is missing in the list would be left out of every profile.
-    """
+    """A point that is missing in the list would be left out of every profile."""
     assert IN_TREE_POINTS[name] == frozenset(implemented_points(IN_TREE[name]))
 
 
 def test_the_tests_mirror_the_engine() -> None:
-    """
-    tests/extender/engine/cache holds the tests of extender/engine/cache.
-    """
+    """tests/extender/engine/cache holds the tests of extender/engine/cache."""
     folders = [path for path in (ROOT / "tests" / "extender").rglob("*") if list(path.glob("test_*.py"))]
 
     assert folders

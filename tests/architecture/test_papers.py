@@ -13,9 +13,7 @@ CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["import
 
 
 def section(heading: str) -> str:
-    """
-    The text of ARCHITECTURE.md below a heading, up to the next one.
-    """
+    """The text of ARCHITECTURE.md below a heading, up to the next one."""
     return PAPER.split(f"## {heading}\n")[1].split("\n## ")[0]
 
 
@@ -24,17 +22,13 @@ def classes() -> set[str]:
 
 
 def drawn(text: str) -> list[tuple[list[str], str]]:
-    """
-    The rooms of a drawing, from the top: packages with ` | ` between them, then what they contain.
-    """
+    """The rooms of a drawing, from the top: packages with ` | ` between them, then what they contain."""
     floors = re.findall(r"^ *(\w+(?: \| \w+)*) {2,}(\S.*)$", text, re.MULTILINE)
     return [(names.split(" | "), contents) for names, contents in floors]
 
 
 def contracted() -> list[list[str]]:
-    """
-    The rooms that import-linter holds.
-    """
+    """The rooms that import-linter holds."""
     [floors] = [contract["layers"] for contract in CONTRACTS if contract["name"].startswith("Rooms")]
     return [[name.removeprefix("extender.") for name in floor.split(" | ")] for floor in floors]
 
@@ -44,9 +38,7 @@ def packages() -> set[str]:
 
 
 def test_the_rooms_are_drawn_as_they_are_held() -> None:
-    """
-    In ARCHITECTURE.md, and, but for the topmost, in the engine's docstring.
-    """
+    """In ARCHITECTURE.md, and, but for the topmost, in the engine's docstring."""
     floors = drawn(section("Rooms"))
 
     assert [names for names, _ in floors] == contracted()
@@ -94,9 +86,7 @@ def test_every_class_among_the_words_exists() -> None:
 
 
 def test_every_change_of_the_guide_names_its_files_and_tests() -> None:
-    """
-    In docs/maintain/change-x.md.
-    """
+    """In docs/maintain/change-x.md."""
     guide = (ROOT / "docs/maintain/change-x.md").read_text()
     rows = [
         row for row in re.findall(r"^\| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", guide, re.MULTILINE) if row[1] != "open"
@@ -111,9 +101,7 @@ def test_every_change_of_the_guide_names_its_files_and_tests() -> None:
 
 
 def test_every_known_difference_names_a_test_that_exists() -> None:
-    """
-    A difference without a test would be an excuse.
-    """
+    """A difference without a test would be an excuse."""
     table = (ROOT / "docs/reference/differences.md").read_text()
 
     named = re.findall(r"`(tests/[\w/]+\.py)`", table)

@@ -24,15 +24,7 @@ from pathlib import Path
 from tests.api.test_questions import pod
 from tests.benchmarks.verbs import served, serving
 from tests.benchmarks.watched_service import longest_step
-from tests.hostile.attacks import (
-    BUDGETS,
-    CLAIMS,
-    PODS,
-    Object,
-    cluster_of_budgets,
-    cluster_of_claims,
-    cluster_of_pods,
-)
+from tests.hostile.attacks import BUDGETS, CLAIMS, PODS, Object, cluster_of_budgets, cluster_of_claims, cluster_of_pods
 
 AIMS = {"livez": 2000, "filter": 2000, "step": 1000}
 """Milliseconds on two cores: of answers at the 99th percentile, of steps of the event loop the longest."""

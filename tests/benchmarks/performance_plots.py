@@ -56,15 +56,7 @@ def lines(decisions: Mapping[tuple[int, str], Figures]) -> str:
         points = [at(nodes, decisions[nodes, shape].per_second) for nodes in sizes]
         parts.append(element("path", class_=f"line c{number}", d="M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)))
         below = max(at(sizes[-1], value)[1], below + 15)
-        parts.append(
-            element(
-                "text",
-                shape,
-                class_=f"c{number}",
-                x=LEFT + wide + 8,
-                y=below + 4,
-            )
-        )
+        parts.append(element("text", shape, class_=f"c{number}", x=LEFT + wide + 8, y=below + 4))
     return _standing(
         drawing(WIDTH, HEIGHT, *parts, label="Decisions a second and core by number of nodes, for five kinds of pods")
     )

@@ -67,9 +67,7 @@ def lightness(page: Page, name: str) -> float:
 def test_priorities_are_distinguishable_in_grey(
     still: Running, open_page: OpenPage, light: Literal["light", "dark"]
 ) -> None:
-    """
-    Each step is darker than the one below it, or each is lighter: their order is seen without colour.
-    """
+    """Each step is darker than the one below it, or each is lighter: their order is seen without colour."""
     page = open_page(still.url, dark=light == "dark")
 
     scale = [lightness(page, f"p{step}") for step in range(7)]
@@ -130,7 +128,5 @@ def test_layout_does_not_shift_while_a_page_is_drawn(still: Running, open_page: 
 
 
 def test_scripts_and_styles_are_few(still: Running, open_page: OpenPage) -> None:
-    """
-    All that a browser loads for the page, before it is packed.
-    """
+    """All that a browser loads for the page, before it is packed."""
     assert sum(len(each.content) for each in assets().files.values()) < 100_000

@@ -110,9 +110,7 @@ def test_a_chart_has_a_scale_and_the_clock_of_the_reader(happened: Running, open
 
 @pytest.mark.slow
 def test_equal_attempts_share_a_row(happened: Running, open_page: OpenPage) -> None:
-    """
-    A node that comes and does not help has the pod tried again.
-    """
+    """A node that comes and does not help has the pod tried again."""
     page = history(happened, open_page)
     node = {
         "apiVersion": "v1",

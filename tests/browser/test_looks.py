@@ -56,9 +56,7 @@ def test_the_nodes_of_a_large_cluster_are_walked_with_the_arrow_keys(large: Runn
 
 @pytest.mark.slow
 def test_a_pod_that_thousands_of_nodes_refuse_has_few_rows_and_one_map(large: Running, open_page: OpenPage) -> None:
-    """
-    Nodes that all plugins answer alike share a row; the map tells in which zone which plugin refuses.
-    """
+    """Nodes that all plugins answer alike share a row; the map tells in which zone which plugin refuses."""
     page = open_page(f"{large.url}/ui/pods/default/too-large")
 
     expect(page.locator("#waterfall h2")).to_have_text("From 5,000 nodes to none")
@@ -97,9 +95,7 @@ def test_the_switch_overrules_the_system_and_is_remembered(still: Running, open_
 
 @pytest.mark.slow
 def test_everything_can_be_reached_with_the_keyboard(still: Running, open_page: OpenPage) -> None:
-    """
-    Skip to content; find a pod by name; open it; leave it again with another name.
-    """
+    """Skip to content; find a pod by name; open it; leave it again with another name."""
     page = open_page(still.url)
 
     page.keyboard.press("Tab")
@@ -127,9 +123,7 @@ def test_nodes_are_walked_with_the_arrow_keys(still: Running, open_page: OpenPag
 @pytest.mark.slow
 @pytest.mark.parametrize("view", VIEWS)
 def test_controls_have_names_and_tables_have_heads(still: Running, open_page: OpenPage, view: str) -> None:
-    """
-    Links, buttons, fields and pictures have names, there is one heading of the first rank, and tables have heads.
-    """
+    """Links, buttons, fields and pictures have names, there is one heading of the first rank, and tables have heads."""
     page = open_page(f"{still.url}{view}")
 
     nameless = page.evaluate(
@@ -157,9 +151,7 @@ def test_no_screen_is_too_narrow(still: Running, open_page: OpenPage, view: str)
 
 
 def test_the_policy_is_in_force(still: Running, open_page: OpenPage) -> None:
-    """
-    A script that somebody smuggles in is not run, and its style not applied.
-    """
+    """A script that somebody smuggles in is not run, and its style not applied."""
     page = open_page(still.url)
     policy = page.request.get(still.url).headers["content-security-policy"]
 

@@ -43,9 +43,7 @@ def test_a_change_that_would_help_is_tried_without_typing(still: Running, open_p
 
 @pytest.mark.slow
 def test_scores_by_plugin_explain_why_a_pod_is_on_its_node(deciding: Running, open_page: OpenPage) -> None:
-    """
-    The decision's own scores: raw, normalised and weighted; and which plugin made the difference.
-    """
+    """The decision's own scores: raw, normalised and weighted; and which plugin made the difference."""
     deciding.create("/api/v1/namespaces/default/pods", pod("chosen", {"cpu": "10m"}, priority="default"))
     page = open_page(f"{deciding.url}/ui/pods/default/chosen")
     expect(page.locator("h1 + .state")).to_have_text("Scheduled")

@@ -10,9 +10,7 @@ from tests.browser.services import Running, pod
 
 
 def test_a_click_leads_from_a_pending_pod_to_its_reason(still: Running, open_page: OpenPage) -> None:
-    """
-    The list names it beside most pages; its page tells the plugins, from all nodes to none.
-    """
+    """The list names it beside most pages; its page tells the plugins, from all nodes to none."""
     page = open_page(f"{still.url}/ui/history")
     expect(page.locator("#pending a.row")).to_have_count(2)
 
@@ -100,9 +98,7 @@ def test_malformed_manifest_is_reported_in_words(still: Running, open_page: Open
 def test_an_open_page_follows_the_cluster_and_keeps_the_story_of_a_preemption(
     deciding: Running, open_page: OpenPage
 ) -> None:
-    """
-    Nobody reloads: the news of it comes by itself.
-    """
+    """Nobody reloads: the news of it comes by itself."""
     page = open_page(f"{deciding.url}/ui/history")
     expect(page.locator("#live")).to_have_text("live")
 
@@ -122,9 +118,7 @@ def test_an_open_page_follows_the_cluster_and_keeps_the_story_of_a_preemption(
 
 @pytest.mark.slow
 def test_an_old_attempt_is_shown_as_it_was(deciding: Running, open_page: OpenPage) -> None:
-    """
-    From the attempts of a pod and from the history: the way to no node, and who refused each node first.
-    """
+    """From the attempts of a pod and from the history: the way to no node, and who refused each node first."""
     page = open_page(f"{deciding.url}/ui/history")
     page.locator("#decisions tbody tr", has_text="Unschedulable").last.locator(".when a").click()
     expect(page.locator("#then")).to_contain_text("As recorded at")

@@ -103,9 +103,7 @@ def test_more_nodes_like_one_say_by_themselves_whether_pending_pods_would_fit(
 
 @pytest.mark.slow
 def test_another_configuration_is_tried(still: Running, open_page: OpenPage) -> None:
-    """
-    Without the plugin that looks at resources the pod fits that fits nowhere.
-    """
+    """Without the plugin that looks at resources the pod fits that fits nowhere."""
     page = open_page(f"{still.url}/ui/what-if")
     page.get_by_label("Objects to create").fill("")
     page.get_by_label("Schedule the pending pods").check()

@@ -83,9 +83,7 @@ def refusal(*values: str, namespace: str = "kube-system") -> str:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_the_manifests_are_what_the_chart_renders(variant: str) -> None:
-    """
-    `make manifests` writes them.
-    """
+    """`make manifests` writes them."""
     assert (FOLDER / variant / "reprieve.yaml").read_text() == manifest(variant)
     assert (FOLDER / variant / "kustomization.yaml").read_text() == kustomization()
 
@@ -139,9 +137,7 @@ def test_helm_finds_nothing_wrong_with_the_chart() -> None:
 
 @each_case
 def test_rendered_objects_are_valid(case: str) -> None:
-    """
-    By the published OpenAPI documents, in which unknown fields are errors.
-    """
+    """By the published OpenAPI documents, in which unknown fields are errors."""
     for obj in objects(case):
         if obj["apiVersion"] not in CUSTOM:
             kubernetes_validate.validate(obj, "1.36", strict=True)
@@ -155,9 +151,7 @@ def api() -> Iterator[Service]:
 
 @each_case
 def test_the_api_server_accepts_what_is_rendered(case: str, api: Service) -> None:
-    """
-    With field validation, of the kinds that the embedded cluster serves; the pod of the Deployment is tried, too.
-    """
+    """With field validation, of the kinds that the embedded cluster serves; the pod of the Deployment is tried, too."""
     template = one("Deployment", objects(case))["spec"]["template"]
     pod = {
         "apiVersion": "v1",
@@ -184,8 +178,7 @@ def test_the_api_server_accepts_what_is_rendered(case: str, api: Service) -> Non
 
 @each_case
 def test_the_rights_are_exactly_the_generated_role(case: str) -> None:
-    """
-    The lease is one by name; a kube-scheduler in the pod has the roles that every cluster has for it, and nothing of
+    """The lease is one by name; a kube-scheduler in the pod has the roles that every cluster has for it, and nothing of
     ours.
     """
     mode, values = CASES[case]
@@ -257,10 +250,7 @@ def test_two_releases_do_not_meet() -> None:
     assert [
         one("Deployment", each)["spec"]["selector"]["matchLabels"]["app.kubernetes.io/instance"]
         for each in (first, second)
-    ] == [
-        "one",
-        "two",
-    ]
+    ] == ["one", "two"]
 
 
 @pytest.mark.parametrize(

@@ -168,9 +168,7 @@ def test_image_adds_little_to_its_base(image: Stage) -> None:
 
 
 def test_image_serves_from_a_read_only_file_system(image: Stage, tmp_path: Path) -> None:
-    """
-    Without any capability, as the manifests start it.
-    """
+    """Without any capability, as the manifests start it."""
     if (
         shutil.which("unshare") is None
         or subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode != 0

@@ -55,9 +55,8 @@ def test_the_parts_find_each_other(variant: str) -> None:
 
 @each_variant
 def test_a_container_may_do_nothing_but_serve(variant: str) -> None:
-    """
-    As the Pod Security Standard "restricted" asks but for the scheduler's host network, and the root file system cannot
-    be written.
+    """As the Pod Security Standard "restricted" asks but for the scheduler's host network, and the root file system
+    cannot be written.
     """
     assert pod_spec(shipped(variant))["securityContext"] == {
         "runAsNonRoot": True,
@@ -98,9 +97,7 @@ def test_service_on_the_network_uses_tls(variant: str) -> None:
 
 @each_variant
 def test_the_profiles_are_those_that_the_readme_advises(variant: str) -> None:
-    """
-    Beside kube-scheduler's own, only one's own plugins run; a scheduler runs all of them.
-    """
+    """Beside kube-scheduler's own, only one's own plugins run; a scheduler runs all of them."""
     configuration = yaml.safe_load(one("ConfigMap", shipped(variant))["data"]["config.yaml"])
     (profile,) = configuration["profiles"]
     runs_alone = "--schedule" in container(shipped(variant))["args"]
@@ -119,8 +116,7 @@ def test_the_profiles_are_those_that_the_readme_advises(variant: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", [name for name in VARIANTS if not name.startswith("service")])
 def test_on_loopback_the_service_is_for_its_pod_alone(variant: str, tmp_path: Path) -> None:
-    """
-    A process with the arguments of the manifest, which finds in some folder what is mounted in a pod; its probes are
+    """A process with the arguments of the manifest, which finds in some folder what is mounted in a pod; its probes are
     performed as given.
     """
     objects = shipped(variant)

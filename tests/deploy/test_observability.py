@@ -253,9 +253,7 @@ def _is_ready(client: httpx.Client) -> bool:
 
 @pytest.mark.slow
 def test_every_expression_has_data(prometheus_with_everything: tuple[Prometheus, Traffic]) -> None:
-    """
-    Rounds go on until each has had some.
-    """
+    """Rounds go on until each has had some."""
     prometheus, traffic = prometheus_with_everything
     left = all_expressions()
     for _ in range(MOST_ROUNDS):
@@ -269,9 +267,7 @@ def test_every_expression_has_data(prometheus_with_everything: tuple[Prometheus,
 
 @pytest.mark.parametrize("name", DASHBOARDS)
 def test_the_dashboards_are_what_the_code_generates(name: str) -> None:
-    """
-    `make docs` writes them.
-    """
+    """`make docs` writes them."""
     assert (FOLDER / f"{name}.json").read_text() == page(name)
 
 

@@ -71,9 +71,7 @@ def test_the_values_of_a_new_plugin_render() -> None:
 
 @pytest.mark.parametrize("name", PODS)
 def test_the_static_pods_are_what_the_chart_renders(name: str) -> None:
-    """
-    `make manifests` writes them.
-    """
+    """`make manifests` writes them."""
     try:
         expected = files(name)
     except NoProgramError as exc:
@@ -84,9 +82,7 @@ def test_the_static_pods_are_what_the_chart_renders(name: str) -> None:
 
 @pytest.mark.parametrize("name", PODS)
 def test_a_static_pod_needs_nothing_of_the_api(name: str) -> None:
-    """
-    A kubelet refuses static pods that refer to other objects.
-    """
+    """A kubelet refuses static pods that refer to other objects."""
     pod = pod_of(name)
 
     kubernetes_validate.validate(pod, "1.36", strict=True)

@@ -45,9 +45,7 @@ def test_one_action_has_one_version() -> None:
 
 @each_workflow
 def test_a_workflow_may_do_little_and_keeps_no_credentials(path: Path) -> None:
-    """
-    Only jobs that publish may write, and no secret is read but the token of the run.
-    """
+    """Only jobs that publish may write, and no secret is read but the token of the run."""
     workflow, text = read(path), path.read_text()
 
     assert workflow["permissions"] in ({}, {"contents": "read"})

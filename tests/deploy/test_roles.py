@@ -87,9 +87,7 @@ def test_a_scheduler_has_the_rights_of_a_second_scheduler() -> None:
 
 
 def test_the_rules_of_the_chart_are_what_the_code_generates() -> None:
-    """
-    `make docs` writes them.
-    """
+    """`make docs` writes them."""
     assert FILE.read_text() == page()
 
 

@@ -112,8 +112,7 @@ def test_every_recorded_call_of_a_kube_scheduler_is_answered(values: tuple[str, 
 
 
 def test_a_scheduler_with_the_configuration_of_the_pods_kube_scheduler_binds_pods(tmp_path: Path) -> None:
-    """
-    Our own scheduler stands in for the container of kube-scheduler: it reads the same file, and asks the extender in
+    """Our own scheduler stands in for the container of kube-scheduler: it reads the same file, and asks the extender in
     it.
     """
     objects = shipped("sidecar")

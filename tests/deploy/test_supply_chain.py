@@ -74,9 +74,7 @@ def test_licences_are_listed_and_allow_redistribution() -> None:
 
 @pytest.mark.slow
 def test_the_bill_of_materials_has_every_locked_package_with_its_hashes(tmp_path: Path) -> None:
-    """
-    `make sbom` writes it; the tool checks it against the schema of CycloneDX.
-    """
+    """`make sbom` writes it; the tool checks it against the schema of CycloneDX."""
     bill = tmp_path / "sbom.cdx.json"
     command = [
         "-m",

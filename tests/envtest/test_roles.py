@@ -195,9 +195,7 @@ def test_the_lease_of_another_component_is_out_of_reach(server: Server) -> None:
 
 @pytest.mark.parametrize("lost", [None, BIND_CLAIM], ids=["with the role", "without resourceclaims/binding"])
 def test_allocating_devices_needs_the_right_to_bind_claims(server: Server, lost: Right | None) -> None:
-    """
-    Since 1.36 the right to patch a claim's status is not enough.
-    """
+    """Since 1.36 the right to patch a claim's status is not enough."""
 
     async def give(admin: Client, make: Callable[[], Client]) -> str:
         claim = await _new_claim(admin)

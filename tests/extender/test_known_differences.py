@@ -19,9 +19,7 @@ from extender.values.objects.node import Node
     ],
 )
 def test_unsupported_macro_in_a_selector_does_not_compile(expression: str) -> None:
-    """
-    A selector that uses one is an error in words, never a silent mismatch.
-    """
+    """A selector that uses one is an error in words, never a silent mismatch."""
     with pytest.raises(CelError):
         compiled(expression)
 
@@ -36,9 +34,7 @@ def test_unsupported_macro_in_a_selector_does_not_compile(expression: str) -> No
     ],
 )
 def test_some_mistakes_in_selectors_are_found_only_when_they_run(expression: str) -> None:
-    """
-    Upstream finds them when the claim or the class is written.
-    """
+    """Upstream finds them when the claim or the class is written."""
     selector = compiled(expression)
 
     assert _is_wrong(selector)
@@ -52,8 +48,6 @@ def _is_wrong(selector: CelSelector) -> bool:
 
 
 def test_an_integer_beyond_its_go_type_is_refused_where_it_is_decoded() -> None:
-    """
-    It would overflow where amounts are added up.
-    """
+    """It would overflow where amounts are added up."""
     with pytest.raises(DecodeError):
         decode(Node, b'{"status": {"images": [{"names": ["a"], "sizeBytes": 1000000000000000000000}]}}')

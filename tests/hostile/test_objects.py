@@ -64,9 +64,7 @@ def each(attacks: Iterable[str], *slow: str) -> list[Any]:
 
 @pytest.mark.parametrize("attack", each(PODS, "anti-affinity", "preferred affinity", "containers", "node affinity"))
 def test_pods_that_demand_too_much_stay_pending_while_others_are_bound(attack: str, tmp_path: Path) -> None:
-    """
-    One of them runs already, and counts in full; another one comes with its node.
-    """
+    """One of them runs already, and counts in full; another one comes with its node."""
     make = PODS[attack]
     late = hostile_pod("late", {**make(BEYOND), "nodeName": "node-1"})
     del late["spec"]["priority"]

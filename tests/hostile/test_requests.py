@@ -57,9 +57,7 @@ def test_a_preemption_with_victims_on_every_node_is_answered(in_full: bool, larg
 
 
 def test_calls_with_unknown_nodes_in_full_are_answered(large: Service) -> None:
-    """
-    Every call has other nodes.
-    """
+    """Every call has other nodes."""
     calls = [[each | {"metadata": {"name": f"{turn}-{at}"}} for at, each in enumerate(nodes(3000))] for turn in (0, 1)]
 
     kept = [large.call("filter", {"Pod": ASKED, "Nodes": {"items": unknown}}).json()["Nodes"] for unknown in calls]
@@ -99,9 +97,7 @@ def test_a_question_that_asks_too_much_is_refused_or_answered(
 
 
 def test_other_requests_are_answered_while_questions_run(large: Service) -> None:
-    """
-    More of them than may wait. Their callers hang up in the end.
-    """
+    """More of them than may wait. Their callers hang up in the end."""
     body = json.dumps({"create": [replicas(5000)]}).encode()
     question = head("/v1/whatif", Content_Length=len(body)) + body
 

@@ -32,9 +32,7 @@ class Environment:
         return self.root.parent / "elsewhere"
 
     def variables(self, **also: str) -> dict[str, str]:
-        """
-        What a shell has after `activate`; nothing else of this process.
-        """
+        """What a shell has after `activate`; nothing else of this process."""
         return {
             "PATH": f"{self.bin}{os.pathsep}/usr/bin{os.pathsep}/bin",
             "HOME": str(self.elsewhere),
@@ -43,9 +41,7 @@ class Environment:
         }
 
     def run(self, command: str, *, cwd: Path | None = None, **also: str) -> subprocess.CompletedProcess[str]:
-        """
-        A line, as it is typed into a shell.
-        """
+        """A line, as it is typed into a shell."""
         return subprocess.run(
             ["bash", "-c", command],
             cwd=cwd or self.elsewhere,
@@ -58,9 +54,7 @@ class Environment:
 
 
 def build(kind: str, folder: Path, source: Path = ROOT) -> Path:
-    """
-    The wheel or the source distribution of a project.
-    """
+    """The wheel or the source distribution of a project."""
     command = [sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", str(folder)]
     subprocess.run(command, check=True, cwd=source, capture_output=True, timeout=120)
     [file] = folder.iterdir()
@@ -68,9 +62,7 @@ def build(kind: str, folder: Path, source: Path = ROOT) -> Path:
 
 
 def installed_into(root: Path) -> Environment:
-    """
-    The environment in this folder, which the first of several processes makes.
-    """
+    """The environment in this folder, which the first of several processes makes."""
     environment = Environment(root / "environment")
     root.mkdir(parents=True, exist_ok=True)
     with (root / "lock").open("w") as lock:
@@ -99,9 +91,7 @@ def _make(environment: Environment, wheel: Path) -> None:
 
 
 def link_distribution(name: str, libraries: Path) -> None:
-    """
-    Installs a package of this process's environment into another one.
-    """
+    """Installs a package of this process's environment into another one."""
     try:
         files = distribution(name).files or []
     except PackageNotFoundError:
@@ -114,9 +104,7 @@ def link_distribution(name: str, libraries: Path) -> None:
 
 
 def link_with_requirements(name: str, libraries: Path) -> None:
-    """
-    Installs a package of this process's environment with all that it requires.
-    """
+    """Installs a package of this process's environment with all that it requires."""
     missing, done = [name], set[str]()
     while missing:
         package = re.split(r"[^A-Za-z0-9._-]", missing.pop())[0].lower().replace("_", "-")

@@ -52,9 +52,7 @@ class Frame:
 
 
 def session(environment: Environment, folder: Path, commands: Sequence[str]) -> list[Frame]:
-    """
-    The frames of a session in which the commands are typed, each after the one before has ended.
-    """
+    """The frames of a session in which the commands are typed, each after the one before has ended."""
     screen = pyte.Screen(COLUMNS, LINES)
     stream = pyte.ByteStream(screen)
     child, terminal = pty.fork()
@@ -108,16 +106,12 @@ def _frame(screen: pyte.Screen, seconds: float) -> Frame:
 
 
 def told(frames: Sequence[Frame]) -> list[str]:
-    """
-    What the screen shows after each command, without what differs each time.
-    """
+    """What the screen shows after each command, without what differs each time."""
     return [_VARYING.sub("N ms", frame.text) for frame in frames if frame.seconds == PAUSE]
 
 
 def picture(frames: Sequence[Frame], title: str) -> str:
-    """
-    An SVG that plays the frames over and over, without any script. With reduced motion it shows the last one.
-    """
+    """An SVG that plays the frames over and over, without any script. With reduced motion it shows the last one."""
     total = sum(frame.seconds for frame in frames)
     width, height = 2 * _LEFT + COLUMNS * _WIDTH, _TOP + LINES * _HEIGHT + 12
     parts, began = [], 0.0
@@ -166,8 +160,6 @@ def _line(row: int, runs: tuple[tuple[str, str, bool], ...]) -> str:
 
 
 def screens_in(svg: str) -> list[str]:
-    """
-    The description of what each command printed, as the picture holds it for those who do not see it.
-    """
+    """The description of what each command printed, as the picture holds it for those who do not see it."""
     found = re.search(r"<desc>(.*?)</desc>", svg, re.DOTALL)
     return html.unescape(found[1]).split(_BETWEEN) if found else []

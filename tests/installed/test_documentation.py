@@ -61,16 +61,12 @@ LIMIT = 8
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    """
-    The blocks of a language in a page.
-    """
+    """The blocks of a language in a page."""
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
 
 
 def typed(page: Path) -> list[tuple[str, list[str]]]:
-    """
-    Each command of a page, with the lines that it is said to print.
-    """
+    """Each command of a page, with the lines that it is said to print."""
     parts = [part for block in blocks(page, "console") for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]]
     return [(lines[0].split("  #")[0].strip(), lines[1:]) for part in parts if (lines := part.rstrip("\n").split("\n"))]
 
@@ -80,9 +76,7 @@ def typed(page: Path) -> list[tuple[str, list[str]]]:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """
-    The site, built as `make site` builds it: a warning ends it.
-    """
+    """The site, built as `make site` builds it: a warning ends it."""
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", str(DOCS), str(folder)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
@@ -129,9 +123,7 @@ def test_no_link_of_the_site_leads_nowhere(site: Path) -> None:
 
 @pytest.mark.slow
 def test_links_to_the_web_can_be_looked_up(site: Path) -> None:
-    """
-    `make linkcheck` does, with the web; here each is an address that it can look up.
-    """
+    """`make linkcheck` does, with the web; here each is an address that it can look up."""
     links = {link for path in site.rglob("*.html") for link in Links(path.read_text()).links if urlsplit(link).netloc}
     wrong = [link for link in links if not re.fullmatch(r"https://([a-z0-9-]+\.)+[a-z]{2,}(/[\w./#~%+-]*)?", link)]
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "links.yml").read_text())
@@ -182,9 +174,7 @@ def test_every_page_with_commands_is_run_somewhere() -> None:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """
-    An environment in which plugins may be built and installed, with the extra `mcp`.
-    """
+    """An environment in which plugins may be built and installed, with the extra `mcp`."""
     environment = installed_into(tmp_path_factory.mktemp("reader"))
     for name in ("hatchling", "pathspec", "trove-classifiers", "packaging", "pluggy"):
         link_distribution(name, environment.libraries)
@@ -223,9 +213,7 @@ def test_the_commands_of_a_page_do_what_it_says(place: Environment, tmp_path: Pa
 
 
 def node_of_a_new_pod(kube: str, number: int) -> str:
-    """
-    The node on which the embedded cluster's scheduler puts a pod of the front tier.
-    """
+    """The node on which the embedded cluster's scheduler puts a pod of the front tier."""
     pods = f"http://127.0.0.1:{kube}/api/v1/namespaces/default/pods"
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "10m"}}}
     pod = {"metadata": {"name": f"front-{number}", "labels": {"tier": "front"}}, "spec": {"containers": [container]}}
@@ -247,8 +235,7 @@ def with_ports(text: str, ports: dict[str, str]) -> str:
 
 
 def is_as_said(said: list[str], printed: str) -> bool:
-    """
-    Whether the lines are those that were said, any number of them where `...` stands, and whatever where nothing is
+    """Whether the lines are those that were said, any number of them where `...` stands, and whatever where nothing is
     said.
     """
     pattern = "".join(
@@ -259,9 +246,7 @@ def is_as_said(said: list[str], printed: str) -> bool:
 
 
 def test_a_plugin_decides_after_eight_commands() -> None:
-    """
-    From the tutorial, to which the README leads, up to the pod that the plugin refuses.
-    """
+    """From the tutorial, to which the README leads, up to the pod that the plugin refuses."""
     commands = [command for command, _ in typed(DOCS / "tutorial.md")]
 
     assert "(docs/tutorial.md)" in (ROOT / "README.md").read_text()
@@ -270,9 +255,7 @@ def test_a_plugin_decides_after_eight_commands() -> None:
 
 
 def test_commands_that_need_a_cluster_are_ones_that_there_are() -> None:
-    """
-    Each is a command with options that it has; another program's only has to be readable for a shell.
-    """
+    """Each is a command with options that it has; another program's only has to be readable for a shell."""
     group: Any = typer.main.get_command(app)
     lines = [line for page in EVERY_PAGE for block in blocks(page, "sh") for line in block.splitlines() if line.strip()]
     strange = []

@@ -83,9 +83,7 @@ def training(name: str, node: str, *, started: str, checkpoint: str = "", **labe
 
 
 def test_an_administrator_spares_training_far_from_its_checkpoint(shell: Journey) -> None:
-    """
-    kube-scheduler evicts the pod that started last. With the policy the one goes that has just saved its work.
-    """
+    """kube-scheduler evicts the pod that started last. With the policy the one goes that has just saved its work."""
     write(
         shell.folder / "cluster.yaml",
         *(node(f"gpu-{number}", **{"nvidia.com/gpu": "8"}) for number in range(4)),

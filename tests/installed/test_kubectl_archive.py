@@ -33,9 +33,7 @@ def unpacked(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(unpacked: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """
-    The command, with no environment at all.
-    """
+    """The command, with no environment at all."""
     command = [str(unpacked / "kubectl-reprieve"), *arguments]
     return subprocess.run(
         command, cwd="/", env={}, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=120
@@ -63,18 +61,15 @@ def test_archive_creates_a_plugin_project(unpacked: Path, tmp_path: Path) -> Non
 
 
 def test_costly_device_selectors_get_their_process(unpacked: Path) -> None:
-    """
-    It is this program again, started as Python would be; it ends with its standard input.
-    """
+    """It is this program again, started as Python would be; it ends with its standard input."""
     done = run(unpacked, "-m", "extender.values.cel.worker")
 
     assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_krew_can_read_the_manifest(archive: Path) -> None:
-    """
-    After krew's validation: names, the version, and for each platform a selector, an address, a checksum, files and the
-    binary.
+    """After krew's validation: names, the version, and for each platform a selector, an address, a checksum, files and
+    the binary.
     """
     said = yaml.safe_load(yaml.safe_dump(manifest(archive.parent, URL)))
 

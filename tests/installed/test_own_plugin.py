@@ -80,9 +80,7 @@ def test_web_is_refused_where_licences_are_down():
 
 
 def recorded(verb: str, tier: str, *, by_name: bool) -> dict[str, Any]:
-    """
-    The first request that a real kube-scheduler sent about a pod of the tier and more than six nodes.
-    """
+    """The first request that a real kube-scheduler sent about a pod of the tier and more than six nodes."""
     for line in gzip.decompress((DATA / "kube-scheduler-1.36.jsonl.gz").read_bytes()).splitlines():
         call = json.loads(line)
         body: dict[str, Any] = call["body"]
@@ -109,9 +107,8 @@ def in_zone_b() -> set[str]:
 
 @pytest.fixture(scope="module")
 def journey(tmp_path_factory: pytest.TempPathFactory) -> Journey:
-    """
-    In an environment of its own, since a plugin is installed there. What builds the plugin and runs its tests is there,
-    too.
+    """In an environment of its own, since a plugin is installed there. What builds the plugin and runs its tests is
+    there, too.
     """
     environment = installed_into(tmp_path_factory.mktemp("own"))
     for name in ("hatchling", "pytest", "iniconfig", "pluggy", "pathspec", "trove-classifiers", "packaging"):
@@ -258,9 +255,7 @@ def write_kubeconfig(path: Path, port: int) -> Path:
 
 
 def resource_versions(port: int) -> dict[str, str]:
-    """
-    Of all pods and nodes: nothing was written if they stay.
-    """
+    """Of all pods and nodes: nothing was written if they stay."""
     found = {}
     for kind in ("pods", "nodes"):
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/{kind}", timeout=DEADLINE) as answer:

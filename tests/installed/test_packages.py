@@ -26,8 +26,7 @@ def names_in(wheel: zipfile.Path) -> set[str]:
 
 
 def test_every_file_of_both_packages_is_in_the_wheel(wheel: zipfile.Path) -> None:
-    """
-    Templates, tables and the example cluster as well as modules; `py.typed`, so that plugins are checked against our
+    """Templates, tables and the example cluster as well as modules; `py.typed`, so that plugins are checked against our
     types.
     """
     files = {
@@ -77,9 +76,7 @@ def test_the_installed_command_says_its_version(environment: Environment, comman
 
 @pytest.mark.slow
 def test_the_installed_command_answers_about_a_dump(environment: Environment) -> None:
-    """
-    With nothing but what the wheel requires.
-    """
+    """With nothing but what the wheel requires."""
     done = environment.run(f"reprieve why shop/web-6 --dump {EXAMPLE}")
 
     assert (done.returncode, done.stderr) == (0, "")
@@ -126,9 +123,7 @@ def test_a_foreign_package_that_comes_first_is_named(environment: Environment, t
 def test_a_package_of_ours_that_another_distribution_took_along_is_named(
     environment: Environment, tmp_path: Path
 ) -> None:
-    """
-    Uninstalling a distribution with a package `api` removes the files that both have.
-    """
+    """Uninstalling a distribution with a package `api` removes the files that both have."""
     damaged = tmp_path / "libraries"
     shutil.copytree(environment.libraries, damaged, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     (damaged / "api" / "__init__.py").unlink()
@@ -145,9 +140,7 @@ def test_a_package_of_ours_that_another_distribution_took_along_is_named(
 
 
 def completed(environment: Environment, shell: str, line: str) -> list[str]:
-    """
-    What the shell itself offers after this line.
-    """
+    """What the shell itself offers after this line."""
     scripts = {
         "bash": (
             f"source <(reprieve completion bash); COMP_WORDS=({line}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); "
@@ -175,9 +168,7 @@ def test_a_shell_completes_commands_options_and_values(environment: Environment,
 
 
 def test_zsh_gets_the_same_candidates(environment: Environment) -> None:
-    """
-    Asked as its script asks: a line editor cannot be driven without a terminal.
-    """
+    """Asked as its script asks: a line editor cannot be driven without a terminal."""
     done = environment.run('_REPRIEVE_COMPLETE=complete_zsh _TYPER_COMPLETE_ARGS="reprieve wh" reprieve')
 
     assert [word for word in ("why", "whatif", "who-preempted", "verify") if f'"{word}"' in done.stdout] == [
@@ -198,9 +189,7 @@ def test_zsh_reads_its_script(environment: Environment) -> None:
 
 
 def test_kubectl_completes_the_plugin(environment: Environment) -> None:
-    """
-    kubectl runs this command with the words so far, and wants a line each with its help, and what else to offer.
-    """
+    """kubectl runs this command with the words so far, and wants a line each with its help, and what else to offer."""
     lines = environment.run("kubectl_complete-reprieve ''").stdout.splitlines()
 
     assert [line.partition("\t")[0] for line in lines] == [*SUBCOMMANDS, ":0"]

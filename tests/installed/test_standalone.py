@@ -24,9 +24,7 @@ NODES, RUNNING, PENDING = 50, 480, 20
 
 
 def cluster() -> dict[str, Any]:
-    """
-    Fifty nodes, nearly five hundred pods on them, and twenty that nobody has scheduled.
-    """
+    """Fifty nodes, nearly five hundred pods on them, and twenty that nobody has scheduled."""
 
     def pod(number: int, node: str | None) -> dict[str, Any]:
         spec = {
@@ -124,9 +122,7 @@ def is_ready(port: int) -> bool:
 
 
 def create(kube: int, name: str) -> None:
-    """
-    A pod that nobody has scheduled.
-    """
+    """A pod that nobody has scheduled."""
     pod = {**cluster()["items"][-1], "metadata": {"name": name}}
     url = f"http://127.0.0.1:{kube}/api/v1/namespaces/default/pods"
     urllib.request.urlopen(

@@ -17,9 +17,7 @@ VICTIM_GOES: dict[str, Any] = {"verb": "delete", "resource": "pods"}
 
 
 async def a_full_node(world: World, *victims: str, cpu: str = "1", **spec: Any) -> None:
-    """
-    Node n is full of pods of low priority.
-    """
+    """Node n is full of pods of low priority."""
     world.node("n")
     for name in victims:
         world.pod(name, cpu, priority="low", labels={"app": name}, **spec)
@@ -28,17 +26,13 @@ async def a_full_node(world: World, *victims: str, cpu: str = "1", **spec: Any) 
 
 
 def told_to_go(world: World) -> list[str]:
-    """
-    Names of pods, in the order in which the server took their deletions.
-    """
+    """Names of pods, in the order in which the server took their deletions."""
     return [write.name for write in world.monitor.done(verb="delete")]
 
 
 @pytest.mark.parametrize("code", [403, 500])
 def test_a_victim_that_may_not_be_deleted_stops_the_others_and_is_tried_again_with_pauses(code: int) -> None:
-    """
-    Nothing spins; once it may be deleted, room is made.
-    """
+    """Nothing spins; once it may be deleted, room is made."""
 
     async def tell() -> None:
         async with a_world() as world:
@@ -59,8 +53,7 @@ def test_a_victim_that_may_not_be_deleted_stops_the_others_and_is_tried_again_wi
 
 @pytest.mark.parametrize("code", [403, 500])
 def test_a_failure_among_the_victims_leaves_the_last_one_where_it_is(code: int) -> None:
-    """
-    Of four, one may not be deleted. The last one is not told before that one has gone, so that nobody
+    """Of four, one may not be deleted. The last one is not told before that one has gone, so that nobody
     goes for nothing.
     """
 
@@ -82,9 +75,7 @@ def test_a_failure_among_the_victims_leaves_the_last_one_where_it_is(code: int) 
 
 @pytest.mark.parametrize("which", [0, 1, 2])
 def test_a_victim_that_has_gone_by_itself_counts_as_told(which: int) -> None:
-    """
-    404 for the first, the second or the last of three; the pod does not wait for anything else.
-    """
+    """404 for the first, the second or the last of three; the pod does not wait for anything else."""
 
     async def tell() -> None:
         async with a_world() as world:
@@ -104,9 +95,7 @@ def test_a_victim_that_has_gone_by_itself_counts_as_told(which: int) -> None:
 
 
 def gone_by_itself(world: World) -> Action:
-    """
-    Somebody else was quicker.
-    """
+    """Somebody else was quicker."""
 
     async def act(call: Call, forward: Forward) -> httpx.Response:
         world.delete(call.name, at_once=True)
@@ -116,9 +105,7 @@ def gone_by_itself(world: World) -> Action:
 
 
 def test_a_victim_that_is_another_pod_by_now_is_left_alone() -> None:
-    """
-    The deletion names the UID, so that 409 protects who came after.
-    """
+    """The deletion names the UID, so that 409 protects who came after."""
 
     async def tell() -> None:
         async with a_world() as world:
@@ -137,9 +124,7 @@ def test_a_victim_that_is_another_pod_by_now_is_left_alone() -> None:
 
 
 def test_no_victim_is_evicted_while_the_nomination_cannot_be_written() -> None:
-    """
-    Nothing spins meanwhile.
-    """
+    """Nothing spins meanwhile."""
 
     async def tell() -> None:
         async with a_world() as world:
@@ -158,9 +143,7 @@ def test_no_victim_is_evicted_while_the_nomination_cannot_be_written() -> None:
 
 
 def test_room_that_is_freed_for_a_pod_that_has_gone_is_for_others() -> None:
-    """
-    The promise ends with the pod, and no more victims go.
-    """
+    """The promise ends with the pod, and no more victims go."""
 
     async def tell() -> None:
         async with a_world() as world:
@@ -196,9 +179,7 @@ def test_victim_evicted_for_a_pod_that_is_long_gone_is_reported() -> None:
 
 
 def test_a_pod_waits_for_a_victim_that_takes_its_time() -> None:
-    """
-    Ten minutes; nobody else has to go, and nobody less important takes the room.
-    """
+    """Ten minutes; nobody else has to go, and nobody less important takes the room."""
 
     async def tell() -> None:
         async with a_world() as world:
@@ -223,9 +204,7 @@ def test_a_pod_waits_for_a_victim_that_takes_its_time() -> None:
 
 
 def test_pod_that_its_budget_protects_is_not_chosen_as_victim() -> None:
-    """
-    Of two pods that would do, the one without a spent budget goes.
-    """
+    """Of two pods that would do, the one without a spent budget goes."""
 
     async def tell() -> None:
         async with a_world() as world:
@@ -246,8 +225,7 @@ def test_pod_that_its_budget_protects_is_not_chosen_as_victim() -> None:
 
 @pytest.mark.parametrize("evicted", ["a", "b"])
 def test_recently_evicted_pod_is_not_counted_twice_against_its_budget(evicted: str) -> None:
-    """
-    Its budget lets one of two go, and says itself that this one is gone already; the other one is counted
+    """Its budget lets one of two go, and says itself that this one is gone already; the other one is counted
     against it.
     """
 
@@ -277,9 +255,7 @@ def test_recently_evicted_pod_is_not_counted_twice_against_its_budget(evicted: s
 
 @pytest.mark.slow
 def test_attempts_are_bounded_while_nodes_flap() -> None:
-    """
-    Forty nodes come and go each second, and are cordoned in between.
-    """
+    """Forty nodes come and go each second, and are cordoned in between."""
 
     async def tell() -> None:
         async with a_world() as world:
@@ -305,9 +281,7 @@ def test_attempts_are_bounded_while_nodes_flap() -> None:
 
 
 def test_no_pod_is_lost_while_all_nodes_flap() -> None:
-    """
-    Each second each of ten nodes goes, is cordoned, is tainted, or is as it was.
-    """
+    """Each second each of ten nodes goes, is cordoned, is tainted, or is as it was."""
     pods, seconds, taint = 20, 12, {"key": "flaps", "effect": "NoSchedule"}
 
     def flap(world: World, name: str, turn: int, is_there: bool) -> None:

@@ -14,15 +14,12 @@ BINDING: dict[str, Any] = {"verb": "create", "resource": "pods", "subresource": 
 
 
 def bound(world: World) -> list[str]:
-    """
-    Names of pods, in the order in which the server bound them.
-    """
+    """Names of pods, in the order in which the server bound them."""
     return [write.name for write in world.monitor.done("binding")]
 
 
 def test_recreated_pod_is_bound_and_the_old_uid_is_refused() -> None:
-    """
-    The old UID's Binding is refused, and no more than now and then tried again until the watch tells; the
+    """The old UID's Binding is refused, and no more than now and then tried again until the watch tells; the
     new one is bound.
     """
 
@@ -52,9 +49,7 @@ def test_recreated_pod_is_bound_and_the_old_uid_is_refused() -> None:
 
 
 def test_assumption_ends_when_another_scheduler_binds_the_pod() -> None:
-    """
-    Its assumption ends, and its room is free.
-    """
+    """Its assumption ends, and its room is free."""
 
     async def tell() -> None:
         async with a_world() as world:
@@ -75,9 +70,7 @@ def test_assumption_ends_when_another_scheduler_binds_the_pod() -> None:
 
 @pytest.mark.parametrize("how", ["is gone", "is going"])
 def test_a_pod_that_goes_while_it_is_bound_leaves_nothing_behind(how: str) -> None:
-    """
-    404, and 409 for a pod that is being deleted.
-    """
+    """404, and 409 for a pod that is being deleted."""
 
     async def tell() -> None:
         async with a_world() as world:
@@ -101,9 +94,7 @@ def test_a_pod_that_goes_while_it_is_bound_leaves_nothing_behind(how: str) -> No
 
 
 def test_a_pod_that_is_refused_as_gated_waits_for_its_gate() -> None:
-    """
-    What the server says of it is an error like others; the pod comes back.
-    """
+    """What the server says of it is an error like others; the pod comes back."""
 
     async def tell() -> None:
         async with a_world() as world:
@@ -129,8 +120,7 @@ def test_a_pod_that_is_refused_as_gated_waits_for_its_gate() -> None:
     ],
 )
 def test_a_binding_whose_answer_is_lost_has_happened_once(lost: Action) -> None:
-    """
-    It is asked for again, for the same pod and node, and what it says then is success; one event says
+    """It is asked for again, for the same pod and node, and what it says then is success; one event says
     so.
     """
 
@@ -153,9 +143,7 @@ def test_a_binding_whose_answer_is_lost_has_happened_once(lost: Action) -> None:
 
 
 def test_unconfirmed_binding_keeps_its_room_while_the_server_is_away() -> None:
-    """
-    After the outage the pod is bound once, and nobody has got its room meanwhile.
-    """
+    """After the outage the pod is bound once, and nobody has got its room meanwhile."""
 
     async def tell() -> None:
         async with a_world() as world:
@@ -180,9 +168,7 @@ def test_unconfirmed_binding_keeps_its_room_while_the_server_is_away() -> None:
 
 @pytest.mark.slow
 def test_a_crowd_that_comes_while_the_server_is_away_is_bound_when_it_is_back() -> None:
-    """
-    Ten seconds in the middle of it; no pod stays pending, and no room is taken by nobody.
-    """
+    """Ten seconds in the middle of it; no pod stays pending, and no room is taken by nobody."""
 
     async def tell() -> None:
         async with a_world() as world:
@@ -204,9 +190,7 @@ def test_a_crowd_that_comes_while_the_server_is_away_is_bound_when_it_is_back() 
 
 
 def test_a_binding_that_is_done_late_does_not_over_commit_the_node() -> None:
-    """
-    Somebody who came in the meantime did not get the room.
-    """
+    """Somebody who came in the meantime did not get the room."""
 
     async def tell() -> None:
         async with a_world() as world:
@@ -226,9 +210,7 @@ def test_a_binding_that_is_done_late_does_not_over_commit_the_node() -> None:
 
 
 def test_an_assumption_has_no_end_of_its_own() -> None:
-    """
-    The watch lags by half a minute, and the room is taken all the time.
-    """
+    """The watch lags by half a minute, and the room is taken all the time."""
 
     async def tell() -> None:
         async with a_world(relist=1800.0) as world:
@@ -251,9 +233,7 @@ def test_an_assumption_has_no_end_of_its_own() -> None:
 
 
 def test_the_status_of_an_answer_decides_whatever_its_body_is() -> None:
-    """
-    201 with garbage is success.
-    """
+    """201 with garbage is success."""
 
     async def tell() -> None:
         async with a_world() as world:
@@ -287,17 +267,13 @@ def test_a_pod_whose_status_cannot_be_written_is_tried_again_and_not_too_often()
 
 
 def condition(world: World, name: str) -> tuple[str, str]:
-    """
-    Status and message of PodScheduled.
-    """
+    """Status and message of PodScheduled."""
     (found,) = [each for each in world.get(name)["status"]["conditions"] if each["type"] == "PodScheduled"]
     return found["status"], found.get("message", "")
 
 
 def test_a_condition_that_is_written_late_does_not_replace_a_newer_one() -> None:
-    """
-    The first patch is given up after ten seconds, and done after forty.
-    """
+    """The first patch is given up after ten seconds, and done after forty."""
 
     async def tell() -> None:
         async with a_world() as world:
@@ -334,9 +310,7 @@ def test_late_condition_write_does_not_overwrite_that_of_a_bound_pod() -> None:
 
 
 def test_pod_whose_binding_was_lost_by_the_server_is_bound_again() -> None:
-    """
-    Etcd was restored to before the binding, of which no watch has told.
-    """
+    """Etcd was restored to before the binding, of which no watch has told."""
 
     async def tell() -> None:
         async with a_world() as world:
@@ -353,9 +327,7 @@ def test_pod_whose_binding_was_lost_by_the_server_is_bound_again() -> None:
 
 
 def test_the_room_of_a_pod_that_the_server_says_is_nowhere_is_for_others() -> None:
-    """
-    A binding that all had seen is forgotten; who waits for the room hears of it at once.
-    """
+    """A binding that all had seen is forgotten; who waits for the room hears of it at once."""
 
     async def tell() -> None:
         async with a_world(kubelet=False) as world:

@@ -23,9 +23,7 @@ AFTER_RESERVE = ("reserve", "permit", "permit-wrong", "preBind", "bind")
     "point", ["preFilter", "filter", "filter-wrong", "preScore", "score", "score-nan", "score-101", *AFTER_RESERVE]
 )
 def test_a_plugin_that_goes_wrong_costs_its_pod_a_pause_and_others_nothing(point: str) -> None:
-    """
-    The pod fails and comes back; what was kept for it is given back.
-    """
+    """The pod fails and comes back; what was kept for it is given back."""
 
     async def tell() -> None:
         async with a_world(**with_odd_plugin()) as world:
@@ -46,9 +44,7 @@ def test_a_plugin_that_goes_wrong_costs_its_pod_a_pause_and_others_nothing(point
 
 
 def test_failing_post_bind_does_not_undo_the_binding() -> None:
-    """
-    PostBind is told; it is not asked.
-    """
+    """PostBind is told; it is not asked."""
 
     async def tell() -> None:
         async with a_world(**with_odd_plugin()) as world:
@@ -62,9 +58,7 @@ def test_failing_post_bind_does_not_undo_the_binding() -> None:
 
 
 def test_unprintable_answer_of_a_plugin_delays_its_own_pod_only() -> None:
-    """
-    What is to be done about the failure goes wrong itself.
-    """
+    """What is to be done about the failure goes wrong itself."""
 
     async def tell() -> None:
         async with a_world(**with_odd_plugin()) as world:
@@ -82,9 +76,7 @@ def test_unprintable_answer_of_a_plugin_delays_its_own_pod_only() -> None:
 
 
 def raising(which: Callable[[fwk.ApiCall[Any]], bool]) -> Bugs:
-    """
-    Writes of whose request the dispatcher itself chokes, the first three times.
-    """
+    """Writes of whose request the dispatcher itself chokes, the first three times."""
 
     times = iter(range(3))
 
@@ -100,8 +92,7 @@ def raising(which: Callable[[fwk.ApiCall[Any]], bool]) -> Bugs:
     "how", ["when it is refused", "when it is not bound", "when it is bound", "when it makes room"]
 )
 def test_unreportable_failure_affects_its_own_pod_only(how: str) -> None:
-    """
-    Whatever is to be done after an attempt goes wrong itself. The pod comes back, and the scheduler goes
+    """Whatever is to be done after an attempt goes wrong itself. The pod comes back, and the scheduler goes
     on.
     """
     room, priority = (how == "when it makes room"), "high" if how == "when it makes room" else ""
@@ -147,9 +138,7 @@ def test_nonsense_among_the_pods_to_activate_does_not_prevent_the_binding() -> N
 
 @pytest.mark.parametrize("when", ["order", "order-later", "order-nothing"])
 def test_pods_that_cannot_be_put_into_an_order_are_tried_all_the_same(when: str) -> None:
-    """
-    QueueSort.
-    """
+    """QueueSort."""
 
     async def tell() -> None:
         async with a_world(**with_odd_plugin("OddOrder")) as world:
@@ -167,9 +156,7 @@ def test_pods_that_cannot_be_put_into_an_order_are_tried_all_the_same(when: str)
 
 
 def test_a_gate_that_goes_wrong_keeps_its_pod_and_no_other() -> None:
-    """
-    PreEnqueue.
-    """
+    """PreEnqueue."""
 
     async def tell() -> None:
         async with a_world(**with_odd_plugin()) as world:
@@ -185,9 +172,7 @@ def test_a_gate_that_goes_wrong_keeps_its_pod_and_no_other() -> None:
 
 
 def test_hanging_pre_bind_delays_no_other_pod() -> None:
-    """
-    PreBind is waited for beside everything else.
-    """
+    """PreBind is waited for beside everything else."""
 
     async def tell() -> None:
         async with a_world(**with_odd_plugin()) as world:
@@ -204,9 +189,7 @@ def test_hanging_pre_bind_delays_no_other_pod() -> None:
 
 
 def test_an_object_that_cannot_be_taken_in_keeps_no_other_from_it() -> None:
-    """
-    Whoever was told of it has raised; what came with it and after it is known.
-    """
+    """Whoever was told of it has raised; what came with it and after it is known."""
 
     def choking(take: Take) -> Take:
         def choosy(old: HasMetadata | None, new: HasMetadata | None) -> None:
@@ -230,9 +213,7 @@ def test_an_object_that_cannot_be_taken_in_keeps_no_other_from_it() -> None:
 
 
 def test_pods_deleted_while_they_wait_leave_nothing_behind() -> None:
-    """
-    A namespace's worth of them, at once.
-    """
+    """A namespace's worth of them, at once."""
 
     async def tell() -> None:
         async with a_world() as world:
@@ -261,9 +242,7 @@ def test_pods_deleted_while_they_wait_leave_nothing_behind() -> None:
     ],
 )
 def test_bindings_do_not_wait_for_events_to_be_written(sink: Action) -> None:
-    """
-    The pods are bound as soon as without the fault.
-    """
+    """The pods are bound as soon as without the fault."""
 
     async def tell() -> None:
         async with a_world() as world:
@@ -281,9 +260,7 @@ def test_bindings_do_not_wait_for_events_to_be_written(sink: Action) -> None:
 
 
 def test_unreadable_pod_is_reported_and_delays_no_other() -> None:
-    """
-    A quantity that is none, behind the API server's back.
-    """
+    """A quantity that is none, behind the API server's back."""
 
     async def tell() -> None:
         async with a_world() as world:
@@ -308,9 +285,7 @@ def test_unreadable_pod_is_reported_and_delays_no_other() -> None:
 
 
 def test_pods_that_fit_nowhere_do_not_starve_a_less_important_one_that_does() -> None:
-    """
-    An endless stream of them.
-    """
+    """An endless stream of them."""
 
     async def tell() -> None:
         async with a_world() as world:
@@ -331,9 +306,7 @@ def test_pods_that_fit_nowhere_do_not_starve_a_less_important_one_that_does() ->
 
 @pytest.mark.slow
 def test_crowd_of_pending_pods_fills_new_room_and_the_rest_backs_off() -> None:
-    """
-    One node for three hundred pods.
-    """
+    """One node for three hundred pods."""
 
     async def tell() -> None:
         async with a_world() as world:

@@ -51,9 +51,7 @@ def is_nomination(call: Call) -> bool:
 def test_the_next_process_carries_on_where_one_was_killed(
     where: Where, which: Callable[[Call], bool] | None, skip: int, after_commit: bool
 ) -> None:
-    """
-    It converges, and nobody has to go besides those who had to.
-    """
+    """It converges, and nobody has to go besides those who had to."""
 
     async def tell() -> None:
         async with a_world() as world:
@@ -94,9 +92,7 @@ def test_the_next_process_carries_on_where_one_was_killed(
 
 @pytest.mark.parametrize("how", [answers.delay(3), answers.commit_late(2)], ids=["slow", "late"])
 def test_stopped_scheduler_finishes_its_binding_and_writes_nothing_afterwards(how: Action) -> None:
-    """
-    A binding that is under way is waited for, and nothing is written afterwards.
-    """
+    """A binding that is under way is waited for, and nothing is written afterwards."""
 
     async def tell() -> None:
         async with a_world() as world:
@@ -123,9 +119,7 @@ def test_stopped_scheduler_finishes_its_binding_and_writes_nothing_afterwards(ho
 
 
 def test_stopped_scheduler_ends_while_the_server_is_away() -> None:
-    """
-    Within the seconds that there are for it.
-    """
+    """Within the seconds that there are for it."""
 
     async def tell() -> None:
         async with a_world() as world:

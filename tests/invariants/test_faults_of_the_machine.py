@@ -109,8 +109,7 @@ def is_ready(running: Running) -> bool:
 
 @pytest.mark.slow
 def test_pods_are_bound_while_the_log_is_unread_and_the_disk_full(tmp_path: Path) -> None:
-    """
-    A pipe of a page, and files of two pages at most. What was lost of the log is counted, and told to whoever
+    """A pipe of a page, and files of two pages at most. What was lost of the log is counted, and told to whoever
     reads on.
     """
     records, saved = tmp_path / "records.jsonl", tmp_path / "cluster.json"
@@ -141,9 +140,7 @@ def test_pods_are_bound_while_the_log_is_unread_and_the_disk_full(tmp_path: Path
 def test_an_exit_code_does_not_depend_on_whether_the_last_line_can_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    The cluster cannot be saved, for the disk is full, and the log is on the same disk.
-    """
+    """The cluster cannot be saved, for the disk is full, and the log is on the same disk."""
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     full = [(resource.RLIMIT_FSIZE, 1)]
 
@@ -156,9 +153,7 @@ def test_an_exit_code_does_not_depend_on_whether_the_last_line_can_be_written(
 
 @pytest.mark.slow
 def test_closed_stderr_is_replaced_by_dev_null() -> None:
-    """
-    Whatever is opened first would be stderr.
-    """
+    """Whatever is opened first would be stderr."""
     with a_scheduler("-v", "5", closed=True) as running:
         standard = [Path(f"/proc/{running.process.pid}/fd/{number}").readlink() for number in range(3)]
         running.pods_get_bound(3)
@@ -169,9 +164,7 @@ def test_closed_stderr_is_replaced_by_dev_null() -> None:
 
 @pytest.mark.slow
 def test_more_connections_and_larger_bodies_than_there_is_room_for_are_sent_away_in_words() -> None:
-    """
-    64 descriptors, 512 MiB, one processor.
-    """
+    """64 descriptors, 512 MiB, one processor."""
     with (
         a_scheduler(limits=[(resource.RLIMIT_NOFILE, 64), (resource.RLIMIT_AS, 512 * MIB)]) as running,
         ExitStack() as open_ones,
@@ -237,9 +230,7 @@ def send_slowly(port: int, size: int) -> bytes:
 def test_invalid_configuration_ends_the_start_in_one_line_without_asking_the_server(
     tmp_path: Path, text: str, cause: str
 ) -> None:
-    """
-    Exit code 1, before anything is known of the lease.
-    """
+    """Exit code 1, before anything is known of the lease."""
     configuration, kubeconfig = tmp_path / "config.yaml", tmp_path / "kubeconfig"
     configuration.write_text(f"apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n{text}\n")
     with socket.create_server(("127.0.0.1", 0)) as api_server:

@@ -20,9 +20,7 @@ def containers(count: int, **container: Any) -> list[Object]:
 
 
 def affinity(terms: int, kind: str) -> Object:
-    """
-    Nobody has what they ask for; the pod has a node label each besides.
-    """
+    """Nobody has what they ask for; the pod has a node label each besides."""
     expressions = [
         {"matchExpressions": [{"key": f"k{number}", "operator": "In", "values": ["v", "w"]}]} for number in range(terms)
     ]
@@ -50,9 +48,7 @@ HUGE: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("what", HUGE)
 def test_a_huge_pod_is_bound_like_any_other_and_others_go_on_between(what: str) -> None:
-    """
-    No more attempts than for a small pod, and others that come at the same time are bound at the same time.
-    """
+    """No more attempts than for a small pod, and others that come at the same time are bound at the same time."""
 
     async def tell() -> None:
         async with a_world() as world:
@@ -71,8 +67,7 @@ def test_a_huge_pod_is_bound_like_any_other_and_others_go_on_between(what: str) 
 
 
 @pytest.mark.parametrize(
-    "what",
-    ["four thousand labels", "six hundred terms of node affinity", "six hundred containers with as many ports"],
+    "what", ["four thousand labels", "six hundred terms of node affinity", "six hundred containers with as many ports"]
 )
 def test_a_huge_pod_that_fits_nowhere_is_not_tried_more_often_than_others(what: str) -> None:
     async def tell() -> None:
@@ -115,9 +110,7 @@ def node(world: World, labels: dict[str, str], taints: list[Object], status: Obj
 
 
 def put(world: World, name: str, labels: dict[str, str] | None = None, **spec: Any) -> None:
-    """
-    The pod is there although an API server might have said that it is too large.
-    """
+    """The pod is there although an API server might have said that it is too large."""
     metadata = {"labels": labels or {}, **spec.pop("metadata", {})}
     made = world.pod(name, "100m", schedulingGates=[{"name": "wait"}])
     made["metadata"] |= metadata

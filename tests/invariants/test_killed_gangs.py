@@ -117,9 +117,7 @@ async def converges(stage: Stage, *, makes_room: bool, says_so: bool = True) -> 
 def test_the_next_process_carries_on_where_one_was_killed(
     moment: Moment, fork_server: ForkServer, tmp_path: Path
 ) -> None:
-    """
-    kill -9 between any two steps of a gang.
-    """
+    """kill -9 between any two steps of a gang."""
 
     async def tell(stage: Stage) -> None:
         hold = stage.hold(moment)
@@ -139,8 +137,7 @@ def test_the_next_process_carries_on_where_one_was_killed(
 
 @pytest.mark.parametrize("makes_room", [False, True])
 def test_each_process_is_killed_at_its_next_write(makes_room: bool, fork_server: ForkServer, tmp_path: Path) -> None:
-    """
-    The first at its first write, the second at its second, and so on, before or after the server has
+    """The first at its first write, the second at its second, and so on, before or after the server has
     done it.
     """
 
@@ -163,9 +160,7 @@ def test_each_process_is_killed_at_its_next_write(makes_room: bool, fork_server:
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
 def test_one_write_of_each_kind_fails(fault: Action, fork_server: ForkServer, tmp_path: Path) -> None:
-    """
-    The process goes on, and the gang that fits runs whole.
-    """
+    """The process goes on, and the gang that fits runs whole."""
 
     async def tell(stage: Stage, write: Moment) -> None:
         trouble = Fault(fault, **write.where, where=write.which, skip=write.skip)

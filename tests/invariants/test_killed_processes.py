@@ -111,9 +111,7 @@ async def is_idle(stage: Stage, client: httpx.AsyncClient) -> bool:
 def test_the_next_process_carries_on_where_one_was_killed(
     moment: Moment, fork_server: ForkServer, tmp_path: Path
 ) -> None:
-    """
-    Kill -9. Nobody is bound twice, no more victims go than had to, and everybody runs in the end.
-    """
+    """Kill -9. Nobody is bound twice, no more victims go than had to, and everybody runs in the end."""
 
     async def tell(stage: Stage) -> None:
         hold = hold_at(stage, moment)
@@ -138,9 +136,7 @@ def test_the_next_process_carries_on_where_one_was_killed(
 def test_terminated_scheduler_finishes_what_it_decided_and_ends_in_order(
     name: str, fork_server: ForkServer, tmp_path: Path
 ) -> None:
-    """
-    SIGTERM. It ends by itself and in order: nothing that it could still do is left when the lease is given back.
-    """
+    """SIGTERM. It ends by itself and in order: nothing that it could still do is left when the lease is given back."""
     moment, elects = MOMENTS[name], name in ("its binding was sent", "its second victim is told")
 
     async def tell(stage: Stage) -> None:
@@ -171,9 +167,7 @@ def test_terminated_scheduler_finishes_what_it_decided_and_ends_in_order(
     "name", ["it is prepared", "its binding was sent", "its binding is done", "its second victim is told"]
 )
 def test_second_sigterm_ends_the_process_at_once(name: str, fork_server: ForkServer, tmp_path: Path) -> None:
-    """
-    What is under way is left to the next one, as if it had been killed; the exit code and the last line say so.
-    """
+    """What is under way is left to the next one, as if it had been killed; the exit code and the last line say so."""
 
     async def tell(stage: Stage) -> None:
         hold = hold_at(stage, MOMENTS[name])
@@ -196,9 +190,7 @@ def test_second_sigterm_ends_the_process_at_once(name: str, fork_server: ForkSer
 def test_second_sigterm_after_the_server_has_ended_does_not_kill_the_process(
     fork_server: ForkServer, tmp_path: Path
 ) -> None:
-    """
-    Or says that it was told a second time; but the signal does not kill it.
-    """
+    """Or says that it was told a second time; but the signal does not kill it."""
 
     async def tell(stage: Stage) -> None:
         async with stage.a_scheduler() as first:

@@ -215,9 +215,7 @@ async def what_is_found(seed: int, bugs: Bugs) -> set[str]:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_invariants_hold_after_random_changes_and_faults(seed: int) -> None:
-    """
-    The monitor looks at each write, the oracle whenever it is quiet.
-    """
+    """The monitor looks at each write, the oracle whenever it is quiet."""
     world = virtual_time.run(a_run(seed))
 
     assert len(world.monitor.done("binding")) > 10
@@ -225,9 +223,7 @@ def test_invariants_hold_after_random_changes_and_faults(seed: int) -> None:
 
 @pytest.mark.slow
 def test_a_run_can_be_repeated() -> None:
-    """
-    The same seed, the same writes at the same time.
-    """
+    """The same seed, the same writes at the same time."""
     first, second = (virtual_time.run(a_run(7)).monitor.writes for _ in range(2))
 
     assert first == second

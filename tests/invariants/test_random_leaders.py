@@ -231,9 +231,7 @@ async def a_run(seed: int) -> Company:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_only_the_leader_writes(seed: int) -> None:
-    """
-    And the monitor has nothing to say, whoever has decided.
-    """
+    """And the monitor has nothing to say, whoever has decided."""
     company = virtual_time.run(a_run(seed))
 
     assert company.complaints == []
@@ -241,9 +239,7 @@ def test_only_the_leader_writes(seed: int) -> None:
 
 
 def test_write_after_the_lease_was_taken_is_reported() -> None:
-    """
-    Somebody takes the lease away, which its holder can only learn when it renews it.
-    """
+    """Somebody takes the lease away, which its holder can only learn when it renews it."""
 
     async def tell() -> list[str]:
         async with a_world() as world:

@@ -363,9 +363,7 @@ QUICK: Final = settings(
 
 @pytest.mark.slow
 def test_invariants_hold_in_any_order_of_changes_and_faults() -> None:
-    """
-    Some invariants are looked at after each step, all at rest.
-    """
+    """Some invariants are looked at after each step, all at rest."""
     chosen = settings(QUICK, max_examples=EXAMPLES, derandomize=False, stateful_step_count=60) if EXAMPLES else QUICK
 
     run_state_machine_as_test(Cluster, settings=chosen)

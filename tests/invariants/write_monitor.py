@@ -107,8 +107,7 @@ class WriteMonitor(httpx.AsyncBaseTransport):
             self._complain("room", f"{call.name} was bound to {node}, which has too little {what}")
 
     def _look_at_deletion(self, call: Call, body: Object) -> None:
-        """
-        The victim is meant by its UID, and somebody more important has been promised its room.
+        """The victim is meant by its UID, and somebody more important has been promised its room.
 
         A victim without a node at the server was assumed when it was chosen, and its binding failed on the way to the
         server. Such a pod is deleted by kube-scheduler, too: only pods that wait in Permit or are in PreBind are

@@ -44,9 +44,8 @@ def test_replicas_that_ask_for_no_lease_are_found_out(command: ForkServer, tmp_p
 @pytest.mark.slow
 @pytest.mark.skipif(not can_make_certificates(), reason="needs the openssl command")
 def test_short_run_against_a_kube_apiserver_has_no_violations(command: ForkServer, tmp_path: Path) -> None:
-    """
-    Where KUBEBUILDER_ASSETS is set it is one; elsewhere a stand-in takes the same flags and serves an embedded cluster
-    over TLS.
+    """Where KUBEBUILDER_ASSETS is set it is one; elsewhere a stand-in takes the same flags and serves an embedded
+    cluster over TLS.
     """
     assets = Path(os.environ.get("KUBEBUILDER_ASSETS") or stand_ins(tmp_path))
     history = run(24, command, tmp_path, faulty_seconds=SECONDS, assets=assets)

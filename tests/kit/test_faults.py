@@ -67,9 +67,7 @@ def test_faults_know_requests_as_rbac_does() -> None:
 
 
 def watched(action: Action, *chunks: bytes) -> list[str]:
-    """
-    Types and names of the events of a watch to which something happens; then the error that ended it.
-    """
+    """Types and names of the events of a watch to which something happens; then the error that ended it."""
 
     async def story() -> list[str]:
         client = Client(SERVER, transport=FaultyTransport(Scripted(stream(*chunks)), Fault(action, verb="watch")))
@@ -156,9 +154,7 @@ def test_a_request_goes_wrong(action: Action, error: type[ApiError]) -> None:
     ],
 )
 def test_fault_decides_whether_the_server_acts(action: Action, is_done: list[bool]) -> None:
-    """
-    As the client sees it fail, and half a minute later.
-    """
+    """As the client sees it fail, and half a minute later."""
 
     async def story() -> list[bool]:
         server = Scripted()

@@ -329,9 +329,7 @@ def test_server_side_apply(kubectl: Kubectl) -> None:
 
 
 def test_output_of_get_can_be_applied_again(kubectl: Kubectl) -> None:
-    """
-    It is a List: kubectl itself looks through its items.
-    """
+    """It is a List: kubectl itself looks through its items."""
     read = kubectl("get", "namespaces,priorityclasses", "-o", "yaml")
 
     assert "kind: List" in read

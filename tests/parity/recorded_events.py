@@ -38,9 +38,7 @@ KINDS: dict[EventResource, type[HasMetadata]] = {
 
 
 def event_of(written: dict[str, Any]) -> ClusterEvent:
-    """
-    The event; a label that does not follow from what happened to what is one of its own.
-    """
+    """The event; a label that does not follow from what happened to what is one of its own."""
     action = ActionType(0)
     for name in written["actions"]:
         action |= next(bit for bit in ActionType.__members__.values() if str(bit) == name)
@@ -49,9 +47,7 @@ def event_of(written: dict[str, Any]) -> ClusterEvent:
 
 
 def shown(event: ClusterEvent) -> dict[str, Any]:
-    """
-    The event in the form of the corpora.
-    """
+    """The event in the form of the corpora."""
     return {"resource": event.resource.value, "actions": sorted(map(str, _named(event.action))), "label": event.label}
 
 
@@ -64,7 +60,5 @@ def _named(action: ActionType) -> list[ActionType]:
 
 
 def object_of(event: ClusterEvent, written: object) -> HasMetadata | None:
-    """
-    The object that changed, None where there is none.
-    """
+    """The object that changed, None where there is none."""
     return None if written is None else convert(KINDS[event.resource], written)

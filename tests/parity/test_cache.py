@@ -15,9 +15,7 @@ from tests.parity.cases import component_cases
 
 @each_case(lambda: component_cases("cache"))
 def test_cache_holds_what_upstreams_cache_holds(case: dict[str, Any]) -> None:
-    """
-    The same operations leave the same cache, and snapshots in between show the same nodes.
-    """
+    """The same operations leave the same cache, and snapshots in between show the same nodes."""
     cache = Cache()
 
     for place, (operation, expected) in enumerate(zip(case["input"]["ops"], case["expect"], strict=True)):
@@ -43,9 +41,7 @@ def test_cache_holds_what_upstreams_cache_holds(case: dict[str, Any]) -> None:
 
 
 def perform(cache: Cache, operation: dict[str, Any]) -> dict[str, Any]:
-    """
-    One operation of the corpus.
-    """
+    """One operation of the corpus."""
     answer: dict[str, Any] = {"error": None}
     try:
         match operation["op"]:
@@ -79,9 +75,7 @@ def perform(cache: Cache, operation: dict[str, Any]) -> dict[str, Any]:
 
 
 def shown(node: NodeDump) -> dict[str, Any]:
-    """
-    A node in the form of the corpus.
-    """
+    """A node in the form of the corpus."""
     result: dict[str, Any] = {
         "hasNode": node.has_node,
         "requested": node.requested,
@@ -99,8 +93,7 @@ def shown(node: NodeDump) -> dict[str, Any]:
 
 
 def without_zeros(node: dict[str, Any]) -> dict[str, Any]:
-    """
-    The recorded node with amounts by resource name. Upstream keeps names whose sum went back to 0; a column of zeros
+    """The recorded node with amounts by resource name. Upstream keeps names whose sum went back to 0; a column of zeros
     says the same.
     """
     result = {"hasNode": True} | node

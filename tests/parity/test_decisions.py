@@ -38,9 +38,7 @@ def all_decision_cases() -> list[dict[str, Any]]:
 @pytest.mark.parametrize("family", FAMILIES)
 @each_case(decision_cases, named=id_of)
 def test_decision_is_the_real_schedulers(case: dict[str, Any]) -> None:
-    """
-    Filters, scores, messages and victims are those of kube-scheduler 1.36, field by field.
-    """
+    """Filters, scores, messages and victims are those of kube-scheduler 1.36, field by field."""
     answer = asyncio.run(evaluate_scenario(case["scenario"], CONFIGURATION))
 
     assert {group: found for group, found in differences(case["expected"], answer).items() if found} == {}

@@ -13,9 +13,7 @@ from tests.parity.recorded_events import shown
 
 @each_case(lambda: component_cases("events"))
 def test_events(case: dict[str, Any]) -> None:
-    """
-    The same events in the same order; a node may change without any.
-    """
+    """The same events in the same order; a node may change without any."""
     old, new = case["input"]["old"], case["input"]["new"]
 
     if case["input"]["kind"] == "Node":

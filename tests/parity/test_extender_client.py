@@ -25,9 +25,7 @@ from tests.parity.cases import component_cases
 
 @each_case(lambda: component_cases("extender-client"))
 def test_extenders_are_asked_and_understood_as_upstream_does(case: dict[str, Any]) -> None:
-    """
-    The difference that is meant: numbers of violations are not taken at their word.
-    """
+    """The difference that is meant: numbers of violations are not taken at their word."""
     expected = with_named_differences(case)
 
     found, served = in_time(case["input"], expected)
@@ -48,9 +46,8 @@ def test_extenders_are_asked_and_understood_as_upstream_does(case: dict[str, Any
 
 
 def in_time(given: dict[str, Any], expected: dict[str, Any]) -> tuple[dict[str, Any], Served]:
-    """
-    What becomes of the call. Where it was to last too long, and a busy machine came to less in that time, it is tried
-    again with more.
+    """What becomes of the call. Where it was to last too long, and a busy machine came to less in that time, it is
+    tried again with more.
     """
     config = given["config"]
     for times in (1, 10, 100) if expected.get("errorKind") == "timeout" else (1,):
@@ -62,9 +59,7 @@ def in_time(given: dict[str, Any], expected: dict[str, Any]) -> tuple[dict[str, 
 
 
 def with_named_differences(case: dict[str, Any]) -> dict[str, Any]:
-    """
-    What we are to do where upstream goes on trustingly.
-    """
+    """What we are to do where upstream goes on trustingly."""
     given, expected = case["input"], dict(case["expect"])
     refused: dict[str, Any] = {"properties": expected["properties"], "requests": expected["requests"]}
     if "panic" in expected:
@@ -116,9 +111,7 @@ async def asked(given: dict[str, Any]) -> tuple[dict[str, Any], Served]:
 
 
 def normalized(error: str, prefix: str) -> str:
-    """
-    Our own texts without the address; upstream's as they are.
-    """
+    """Our own texts without the address; upstream's as they are."""
     own = "has null for them" in error or "PDB violations" in error
     return error.replace(prefix, "URL") if own else error
 
@@ -204,9 +197,7 @@ def replies(reply: Mapping[str, Any]) -> Writes:
 
 
 def redirects(body: bytes, status: int, headers: dict[str, str]) -> Writes:
-    """
-    Each first answer, and status 200 at the place to which it leads.
-    """
+    """Each first answer, and status 200 at the place to which it leads."""
     if "Location" not in headers:
         return says(body, status, **headers)
     answers = itertools.cycle((says(body, status, **headers), says(body)))
@@ -236,9 +227,7 @@ def kind_of(error: str) -> str:
 
 
 def without_what_we_do_not_hold(value: Any) -> Any:
-    """
-    Members of a node's status that say nothing to scheduling.
-    """
+    """Members of a node's status that say nothing to scheduling."""
     if isinstance(value, dict):
         return {
             key: without_what_we_do_not_hold(member)
@@ -252,9 +241,7 @@ def without_what_we_do_not_hold(value: Any) -> Any:
 
 @pytest.mark.parametrize("verb", ["preempt", "bind"])
 def test_verb_that_an_extender_lacks_is_not_sent(verb: str) -> None:
-    """
-    No recorded case asks one without `preemptVerb` for victims; those of other seeds do.
-    """
+    """No recorded case asks one without `preemptVerb` for victims; those of other seeds do."""
     (given, *_) = [case["input"] for case in component_cases("extender-client") if case["input"]["verb"] == verb]
 
     found, served = asyncio.run(asked(given | {"config": given["config"] | {f"{verb}Verb": ""}}))

@@ -58,9 +58,7 @@ def objects_of(scenario: dict[str, Any]) -> dict[str, list[Any]]:
 
 @dataclass
 class Seen:
-    """
-    Names of pods for which kube-scheduler chose victims, and of those for which a what-if told of victims.
-    """
+    """Names of pods for which kube-scheduler chose victims, and of those for which a what-if told of victims."""
 
     preempting: list[str] = field(default_factory=list)
     compared: list[str] = field(default_factory=list)
@@ -68,9 +66,7 @@ class Seen:
 
 @pytest.fixture
 def seen() -> Iterator[Seen]:
-    """
-    What-ifs are among what is compared.
-    """
+    """What-ifs are among what is compared."""
     seen = Seen()
     yield seen
     assert len(seen.compared) >= len(seen.preempting) / 2

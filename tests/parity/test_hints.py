@@ -25,8 +25,7 @@ WORLD: dict[str, type[HasMetadata]] = {
 
 @each_case(lambda: component_cases("hints"))
 def test_hints(case: dict[str, Any]) -> None:
-    """
-    The same pod and the same change get the same hint, or the same error; those without a hint function are always
+    """The same pod and the same change get the same hint, or the same error; those without a hint function are always
     worth a try.
     """
     given = case["input"]

@@ -49,15 +49,12 @@ def test_pod_groups(case: dict[str, Any]) -> None:
 
 @each_case(lambda: _cases(stable=False))
 def test_pod_groups_of_which_two_runs_differ(case: dict[str, Any]) -> None:
-    """
-    What two runs of kube-scheduler agree on is so here, too.
-    """
+    """What two runs of kube-scheduler agree on is so here, too."""
     _agrees(case["steps"], *case["seen"])
 
 
 def test_members_that_arrive_one_by_one_are_played_so() -> None:
-    """
-    A group that makes room in two steps evicts others than one that does so at once. No recorded case here has that;
+    """A group that makes room in two steps evicts others than one that does so at once. No recorded case here has that;
     those of other seeds do.
     """
     running = [pod(f"v{place}", "1", nodeName="n", priorityClassName=name) for place, name in enumerate(VICTIMS)]

@@ -21,9 +21,7 @@ def parsed() -> list[dict[str, Any]]:
 
 
 def from_json(raw: str) -> Quantity:
-    """
-    The text as upstream takes it out of a JSON value: escapes in it are not undone.
-    """
+    """The text as upstream takes it out of a JSON value: escapes in it are not undone."""
     if raw == "null":
         return Quantity()
     is_text = len(raw) >= 2 and raw[0] == raw[-1] == '"'
@@ -31,9 +29,7 @@ def from_json(raw: str) -> Quantity:
 
 
 def as_int64(quantity: Quantity) -> int | None:
-    """
-    Whole units that upstream has without a big decimal, and without rounding.
-    """
+    """Whole units that upstream has without a big decimal, and without rounding."""
     if quantity.is_big or quantity.exponent < 0:
         return None
     whole, fits = scale_up(quantity.amount, quantity.exponent)
@@ -74,9 +70,7 @@ def total_of(items: list[dict[str, str]]) -> Quantity:
 
 @each_case(to_read)
 def test_reading(case: dict[str, Any]) -> None:
-    """
-    A text or JSON value becomes the same quantity, or the same refusal.
-    """
+    """A text or JSON value becomes the same quantity, or the same refusal."""
     asked = case["input"]
 
     answer = read(asked.get("s", asked.get("raw")), is_json=asked["op"] == "json")
@@ -86,9 +80,7 @@ def test_reading(case: dict[str, Any]) -> None:
 
 @each_case(sums)
 def test_sums(case: dict[str, Any]) -> None:
-    """
-    A chain of additions and subtractions ends in the same quantity.
-    """
+    """A chain of additions and subtractions ends in the same quantity."""
     asked, expected = case["input"], dict(case["expect"])
     rounding = expected.pop("roundUp", None)
 
@@ -103,9 +95,7 @@ def test_sums(case: dict[str, Any]) -> None:
 
 @each_case(parsed)
 def test_quick_reading(case: dict[str, Any]) -> None:
-    """
-    The cached functions of the hot path give the same numbers as the quantity.
-    """
+    """The cached functions of the hot path give the same numbers as the quantity."""
     raw = case["input"]["s"]
 
     numbers = value_of(raw), milli_value_of(raw), str(quantity_of(raw))

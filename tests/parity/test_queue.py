@@ -30,9 +30,7 @@ SCALE_DOWN = ClusterEvent(EventResource.POD, ActionType.UPDATE_POD_SCALE_DOWN)
 
 @each_case(lambda: component_cases("queue"))
 def test_queue(case: dict[str, Any]) -> None:
-    """
-    The same operations move the same pods to the same places.
-    """
+    """The same operations move the same pods to the same places."""
     driver = Driver(case["input"])
 
     for place, (operation, expected) in enumerate(zip(case["input"]["ops"], case["expect"], strict=True)):
@@ -50,8 +48,7 @@ def test_queue(case: dict[str, Any]) -> None:
 
 
 def by_name(pods: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """
-    All pods of a name: one that is gone may be in flight while others that were made again after it wait, or are in
+    """All pods of a name: one that is gone may be in flight while others that were made again after it wait, or are in
     flight, too.
     """
     found: dict[str, list[dict[str, Any]]] = {}
@@ -65,9 +62,7 @@ def by_name(pods: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
 
 
 def recorded_of(ours: list[dict[str, Any]], theirs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """
-    Of several pods in flight under one name the form has room for one. `inFlightLog` has all of them.
-    """
+    """Of several pods in flight under one name the form has room for one. `inFlightLog` has all of them."""
     in_flight = [pod for pod in ours if pod["queue"] == "inflight"]
     if len(in_flight) < 2 or not any(pod in theirs for pod in in_flight):
         return ours
@@ -75,9 +70,7 @@ def recorded_of(ours: list[dict[str, Any]], theirs: Sequence[dict[str, Any]]) ->
 
 
 def test_two_pods_of_one_name_may_be_in_flight() -> None:
-    """
-    No recorded case has them; those of other seeds do.
-    """
+    """No recorded case has them; those of other seeds do."""
     config = {"podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 10, "podMaxInUnschedulablePodsSeconds": 300}
     driver = Driver({"config": config, "startEpochMs": 0, "namespaces": [], "mode": "default-plugins"})
     for at, uid in enumerate(("old", "new")):
@@ -96,9 +89,7 @@ def test_two_pods_of_one_name_may_be_in_flight() -> None:
 
 
 class Driver:
-    """
-    A queue under the recorded clock, and the pods as its lister has them.
-    """
+    """A queue under the recorded clock, and the pods as its lister has them."""
 
     def __init__(self, given: dict[str, Any]) -> None:
         framework = make_framework(*IN_TREE.values())
@@ -120,9 +111,7 @@ class Driver:
         )
 
     def perform(self, operation: dict[str, Any]) -> dict[str, Any]:
-        """
-        One operation of the corpus.
-        """
+        """One operation of the corpus."""
         queue, self.at = self.queue, operation["at"]
         match operation["op"]:
             case "add":
@@ -197,9 +186,8 @@ class Driver:
         return self.store.pop(operation["pod"])
 
     def is_near(self, pod: Pod) -> Callable[[QueuedPodInfo], bool]:
-        """
-        Whether a required affinity term of a pod that waits means this pod, or spreading may count it. Upstream looks
-        at that first where hints are off; the recorded calls did so with hints on.
+        """Whether a required affinity term of a pod that waits means this pod, or spreading may count it. Upstream
+        looks at that first where hints are off; the recorded calls did so with hints on.
         """
 
         def check(info: QueuedPodInfo) -> bool:
@@ -213,9 +201,7 @@ class Driver:
         return check
 
     def shown(self) -> dict[str, Any]:
-        """
-        Everything in the queue, in the form of the corpus.
-        """
+        """Everything in the queue, in the form of the corpus."""
         queue = self.queue
         pods: dict[str, dict[str, Any]] = {}
         for place, infos in (
@@ -278,9 +264,7 @@ def of_plugins(framework: Framework) -> tuple[QueueingHintMap, Callable[[Pod, st
 
 
 def scripted(given: dict[str, Any]) -> tuple[QueueingHintMap, Callable[[Pod, str], str]]:
-    """
-    Hints that answer from a script, and one gate.
-    """
+    """Hints that answer from a script, and one gate."""
     hints: dict[ClusterEvent, list[QueueingHintFunction]] = {}
     for each in given["hints"]:
         hints.setdefault(event_of(each["event"]), []).append(QueueingHintFunction(each["plugin"], scripted_hint(each)))

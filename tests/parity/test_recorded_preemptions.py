@@ -35,8 +35,7 @@ KINDS = {"Node": "nodes", "Pod": "pods", "Namespace": "namespaces", "PodDisrupti
 
 
 def cluster_when_asked(preemptor: str) -> Cluster:
-    """
-    The cluster as the scheduler knew it at the call. The dump is of the end of the run, sorted by name; but among
+    """The cluster as the scheduler knew it at the call. The dump is of the end of the run, sorted by name; but among
     equals it matters who came to a node first, and that follows from the order of the decisions and of the updates
     after them.
     """

@@ -29,16 +29,12 @@ def recorded() -> dict[str, Any]:
 
 
 def test_action_bits() -> None:
-    """
-    Actions have upstream's names and numbers.
-    """
+    """Actions have upstream's names and numbers."""
     assert recorded()["actionBits"] == {str(action): int(action) for action in ActionType.__members__.values()}
 
 
 def test_events_to_register() -> None:
-    """
-    Each plugin registers the same events in the same order, with or without a hint.
-    """
+    """Each plugin registers the same events in the same order, with or without a hint."""
     registered = registrations(make_framework(*BY_DEFAULT).plugins)
 
     assert recorded()["plugins"] == {
@@ -52,9 +48,8 @@ def test_events_to_register() -> None:
 
 
 def test_the_table_for_the_queue() -> None:
-    """
-    The queue gets one table: event -> plugins. Who hears of new nodes hears of taints as well, and is then always worth
-    a try.
+    """The queue gets one table: event -> plugins. Who hears of new nodes hears of taints as well, and is then always
+    worth a try.
     """
     table = queueing_hint_map(registrations(make_framework(*BY_DEFAULT).plugins))
 

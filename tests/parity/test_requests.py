@@ -25,9 +25,7 @@ PodJson = dict[str, Any]
 
 @each_case(lambda: component_cases("requests"))
 def test_requests(case: dict[str, Any]) -> None:
-    """
-    Each of the views on a pod's requests has the same numbers.
-    """
+    """Each of the views on a pod's requests has the same numbers."""
     pod, expected = case["input"]["pod"], case["expect"]
 
     answers = (answer(reading, expected) for reading in readings(pod))
@@ -36,9 +34,8 @@ def test_requests(case: dict[str, Any]) -> None:
 
 
 def readings(pod: PodJson) -> Iterator["Reading"]:
-    """
-    What was given to upstream, as far as the recorded pod tells: empty `resources` are left out of it, so any that is
-    missing from a status may have been there and empty, which counts.
+    """What was given to upstream, as far as the recorded pod tells: empty `resources` are left out of it, so any that
+    is missing from a status may have been there and empty, which counts.
     """
     places = [
         status
@@ -61,10 +58,9 @@ def readings(pod: PodJson) -> Iterator["Reading"]:
 
 
 class Reading:
-    """
-    The pod as it was at each question. The memory of its pod-level `grown` lists was less than recorded: upstream adds
-    overhead to it inside the pod object, whenever it had a binary fraction (a big decimal is shared, not copied), and
-    the pod was recorded after the last question. We do not copy that.
+    """The pod as it was at each question. The memory of its pod-level `grown` lists was less than recorded: upstream
+    adds overhead to it inside the pod object, whenever it had a binary fraction (a big decimal is shared, not copied),
+    and the pod was recorded after the last question. We do not copy that.
     """
 
     def __init__(self, pod: PodJson, grown: tuple[str, ...]) -> None:
@@ -83,8 +79,7 @@ class Reading:
 
 
 def answer(reading: Reading, expected: dict[str, Any]) -> dict[str, Any]:
-    """
-    The views in the order in which they were asked for. Limits were asked for once, the balanced scorer once per
+    """The views in the order in which they were asked for. Limits were asked for once, the balanced scorer once per
     resource.
     """
     balanced = sorted(expected["balancedScorer"], key=("cpu", "memory").__contains__, reverse=True)

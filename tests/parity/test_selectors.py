@@ -46,9 +46,7 @@ def matched(case: dict[str, Any], select: Callable[[], Selector]) -> dict[str, A
 
 @of_kind("labelSelector")
 def test_label_selectors(case: dict[str, Any]) -> None:
-    """
-    A label selector object matches the same labels, prints the same, or is refused with the same words.
-    """
+    """A label selector object matches the same labels, prints the same, or is refused with the same words."""
     selector = None if case["input"]["selector"] is None else convert(LabelSelector, case["input"]["selector"])
 
     answer = matched(case, lambda: selector_of(selector))
@@ -58,9 +56,7 @@ def test_label_selectors(case: dict[str, Any]) -> None:
 
 @of_kind("selectorString")
 def test_selector_texts(case: dict[str, Any]) -> None:
-    """
-    A selector written as text matches the same labels, prints the same, or is refused with the same words.
-    """
+    """A selector written as text matches the same labels, prints the same, or is refused with the same words."""
     answer = matched(case, lambda: parse_selector(case["input"]["string"]))
     answer.pop("empty", None)
 
@@ -69,8 +65,7 @@ def test_selector_texts(case: dict[str, Any]) -> None:
 
 @of_kind("nodeSelector")
 def test_node_selectors(case: dict[str, Any]) -> None:
-    """
-    A node selector matches the same nodes; read strictly it is refused for any fault, read lazily only when nothing
+    """A node selector matches the same nodes; read strictly it is refused for any fault, read lazily only when nothing
     else matched.
     """
     selector, node = convert(NodeSelector, case["input"]["nodeSelector"]), convert(Node, case["input"]["node"])
@@ -89,9 +84,7 @@ def test_node_selectors(case: dict[str, Any]) -> None:
 
 @of_kind("podNodeAffinity")
 def test_pod_node_affinity(case: dict[str, Any]) -> None:
-    """
-    What a pod demands and prefers of a node is met, scored or complained about alike.
-    """
+    """What a pod demands and prefers of a node is met, scored or complained about alike."""
     pod, node = convert(Pod, case["input"]["pod"]), convert(Node, case["input"]["node"])
     affinity = pod.spec.affinity and pod.spec.affinity.node_affinity
 
@@ -110,9 +103,7 @@ def test_pod_node_affinity(case: dict[str, Any]) -> None:
 
 @of_kind("taints")
 def test_taints(case: dict[str, Any]) -> None:
-    """
-    The same tolerations cover the same taints, and the same taint is the first that none covers.
-    """
+    """The same tolerations cover the same taints, and the same taint is the first that none covers."""
     taints = [convert(Taint, taint) for taint in case["input"]["taints"] or []]
     tolerations = [convert(Toleration, toleration) for toleration in case["input"]["tolerations"] or []]
 

@@ -20,9 +20,8 @@ MADE_BY_CONTROLLERS = "waiting for ephemeral volume controller"
 
 
 def is_comparable(case: dict[str, Any]) -> bool:
-    """
-    Errors of plugins have no words that could be compared; a pod that names its node is on it; and claims for ephemeral
-    volumes, which the real scheduler waits for, are made with the pod.
+    """Errors of plugins have no words that could be compared; a pod that names its node is on it; and claims for
+    ephemeral volumes, which the real scheduler waits for, are made with the pod.
     """
     scenario, expected = case["scenario"], case["expected"]
     has_words = (
@@ -83,9 +82,7 @@ def test_what_if_agrees_with_the_real_scheduler(case: dict[str, Any]) -> None:
 
 
 def as_served(pod: dict[str, Any]) -> dict[str, Any]:
-    """
-    The pod as a server would print it: taken as it is, for the situations hold more than a server would let pass.
-    """
+    """The pod as a server would print it: taken as it is, for the situations hold more than a server would let pass."""
     metadata = {
         "namespace": "default",
         "uid": f"asked-{pod['metadata'].get('name')}",
@@ -96,8 +93,6 @@ def as_served(pod: dict[str, Any]) -> dict[str, Any]:
 
 
 def promised(entry: dict[str, Any]) -> dict[str, Any]:
-    """
-    A pending pod that says itself which node it was promised.
-    """
+    """A pending pod that says itself which node it was promised."""
     pod = entry["pod"]
     return {**pod, "status": {**pod.get("status", {}), "nominatedNodeName": entry["nodeName"]}}

@@ -216,11 +216,7 @@ SPREADING = {
         {"one"},
     ),
     "a pod that goes helps those who counted it": Case(
-        [SPREAD],
-        TWO,
-        [_spread("one", HOSTS, domains=2), _spread("two", HOSTS, "two")],
-        gone("first"),
-        {"one"},
+        [SPREAD], TWO, [_spread("one", HOSTS, domains=2), _spread("two", HOSTS, "two")], gone("first"), {"one"}
     ),
     "a new node helps those who look at its topology": Case(
         [SPREAD],
@@ -242,11 +238,7 @@ SPREADING = {
         {"rack", "zone", "service"},
     ),
     "a node that goes helps those who looked at its topology": Case(
-        [SPREAD],
-        HERE_AND_THERE,
-        [_spread("rack", "rack"), _spread("zone", "zone")],
-        goes(NODES, "m"),
-        {"zone"},
+        [SPREAD], HERE_AND_THERE, [_spread("rack", "rack"), _spread("zone", "zone")], goes(NODES, "m"), {"zone"}
     ),
     "a taint of a node may help those who look at its topology": Case(
         [SPREAD],

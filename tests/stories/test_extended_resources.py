@@ -59,9 +59,7 @@ def why_not(scene: Scene, name: str) -> str:
 )
 @story
 async def test_a_pod_gets_devices_for_an_extended_resource(resource: str) -> None:
-    """
-    Through a claim of its own that the scheduler makes, and that the pod's status names.
-    """
+    """Through a claim of its own that the scheduler makes, and that the pod's status names."""
     async with a_scene(node("n"), device_class(), devices("n", "gpu-1", "gpu-2", "gpu-3")) as scene:
         await scene.has(wanting("p", 2, resource))
 
@@ -111,9 +109,7 @@ async def test_each_container_has_requests_of_its_own() -> None:
 
 @story
 async def test_resource_of_a_device_plugin_needs_no_claim() -> None:
-    """
-    The node's own amount comes first, even where there are devices.
-    """
+    """The node's own amount comes first, even where there are devices."""
     async with a_scene(plugged("n", 1), device_class(), devices("n", "gpu-1")) as scene:
         await scene.has(wanting("p"))
 
@@ -140,9 +136,7 @@ async def test_a_device_plugin_that_offers_zero_leaves_the_resource_to_devices()
 
 @story
 async def test_a_claim_requests_only_what_the_node_lacks() -> None:
-    """
-    One resource is the device plugin's, the other one the driver's.
-    """
+    """One resource is the device plugin's, the other one the driver's."""
     async with a_scene(plugged("n", 1, "example.com/nic"), device_class(), devices("n", "gpu-1")) as scene:
         await scene.has(with_containers("p", container("main", {GPU: 1, "example.com/nic": 1})))
 
@@ -151,9 +145,7 @@ async def test_a_claim_requests_only_what_the_node_lacks() -> None:
 
 @story
 async def test_claims_of_the_pod_are_allocated_beside_what_a_device_plugin_offers() -> None:
-    """
-    No claim is made for the device plugin's resource.
-    """
+    """No claim is made for the device plugin's resource."""
     exactly = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}
     own = {
         "apiVersion": "resource.k8s.io/v1",
@@ -223,9 +215,7 @@ async def test_new_devices_end_the_wait() -> None:
 
 @story
 async def test_a_pod_that_goes_gives_its_devices_back() -> None:
-    """
-    Its claim goes with it.
-    """
+    """Its claim goes with it."""
     async with a_scene(node("n"), device_class(), devices("n", "gpu-1")) as scene:
         await scene.has(wanting("first"), wanting("second"))
         assert why_not(scene, "second") == NOT_ENOUGH
@@ -267,9 +257,7 @@ async def test_a_device_plugin_that_starts_ends_the_wait() -> None:
 
 @story
 async def test_no_pod_is_evicted_for_a_device() -> None:
-    """
-    As with claims of one's own: whether evicting frees a device is not known before it has been done.
-    """
+    """As with claims of one's own: whether evicting frees a device is not known before it has been done."""
     async with a_scene(node("n"), device_class(), devices("n", "gpu-1")) as scene:
         await scene.has(wanting("low", priorityClassName="low"))
         await scene.has(wanting("high", priorityClassName="high"))
@@ -290,9 +278,7 @@ async def test_a_pod_that_preempts_for_cpu_gets_its_device() -> None:
 
 @story
 async def test_a_victim_leaves_its_device_to_others() -> None:
-    """
-    It is evicted for its cpu, and its claim goes with it.
-    """
+    """It is evicted for its cpu, and its claim goes with it."""
     async with a_scene(node("n"), device_class(), devices("n", "gpu-1")) as scene:
         await scene.has(wanting("victim", priorityClassName="low"), wanting("waiting", priorityClassName="middle"))
         await scene.has(pod("preemptor", "1900m", "high"), within=60)
@@ -306,9 +292,7 @@ async def test_a_victim_leaves_its_device_to_others() -> None:
 
 @story
 async def test_a_claim_of_an_earlier_attempt_is_deleted_and_made_anew() -> None:
-    """
-    As after a restart of the scheduler: nobody knows whether its devices still do.
-    """
+    """As after a restart of the scheduler: nobody knows whether its devices still do."""
     async with a_scene(node("n"), device_class(), devices("n", "gpu-1", "gpu-2"), by_hand=True) as scene:
         await scene.has(wanting("p"))
         leftover(scene, "p")
@@ -392,9 +376,7 @@ async def test_a_claim_of_a_pod_that_is_not_bound_after_all_is_deleted(refused: 
 
 @story
 async def test_a_device_is_given_once_while_its_claim_is_being_made() -> None:
-    """
-    Also in the moment in which only the scheduler knows of the claim.
-    """
+    """Also in the moment in which only the scheduler knows of the claim."""
     async with a_scene(node("n"), device_class(), devices("n", "gpu-1"), by_hand=True) as scene:
         await scene.has(wanting("first"), wanting("second"), within=0.1)
 

@@ -29,8 +29,7 @@ COMPARING = {"TaintTolerationComparisonOperators": True}
 @pytest.mark.parametrize("is_asynchronous", [True, False], ids=["asynchronous", "synchronous"])
 @story
 async def test_other_pods_wait_for_a_preemption_only_if_it_is_synchronous(is_asynchronous: bool) -> None:
-    """
-    TestAsyncPreemption against SchedulerAsyncPreemption=false: the cycle waits until the victims are deleted, and
+    """TestAsyncPreemption against SchedulerAsyncPreemption=false: the cycle waits until the victims are deleted, and
     nominates the pod then.
     """
 
@@ -57,9 +56,7 @@ async def test_other_pods_wait_for_a_preemption_only_if_it_is_synchronous(is_asy
 
 @story
 async def test_a_victim_that_cannot_be_deleted_fails_a_synchronous_preemption() -> None:
-    """
-    TestPrepareCandidate, where the API fails: PostFilter answers with the error, and the pod is not nominated.
-    """
+    """TestPrepareCandidate, where the API fails: PostFilter answers with the error, and the pod is not nominated."""
     fails = [True]
 
     def refuses(request: httpx.Request) -> Any:
@@ -86,9 +83,7 @@ async def test_a_victim_that_cannot_be_deleted_fails_a_synchronous_preemption() 
 
 @story
 async def test_synchronous_preemption_clears_lower_nominations_and_deletes_each_victim_once() -> None:
-    """
-    TestPrepareCandidate: a victim that is leaving already is skipped.
-    """
+    """TestPrepareCandidate: a victim that is leaving already is skipped."""
     deletions: list[str] = []
 
     def notes(request: httpx.Request) -> None:
@@ -113,9 +108,7 @@ async def test_synchronous_preemption_clears_lower_nominations_and_deletes_each_
 @pytest.mark.parametrize("is_popped_early", [True, False], ids=["on", "off"])
 @story
 async def test_a_pod_that_pauses_is_tried_early_only_if_it_may_be_popped_from_backoff_q(is_popped_early: bool) -> None:
-    """
-    TestPopFromBackoffQWhenActiveQEmpty, with SchedulerPopFromBackoffQ on and off.
-    """
+    """TestPopFromBackoffQWhenActiveQEmpty, with SchedulerPopFromBackoffQ on and off."""
     async with a_scene(node("n"), features={"SchedulerPopFromBackoffQ": is_popped_early}) as scene:
         await scene.has(pod("p", nodeSelector={"zone": "a"}), within=0.1)
         await scene.changes("n", labels(zone="a"), resource=NODES, within=0.1)
@@ -141,9 +134,7 @@ async def _takes_a_while(_: Pod) -> fwk.Status:
 async def test_the_node_is_nominated_before_a_long_binding_only_for_expectation(
     plugin: type[fwk.Plugin], is_on: bool
 ) -> None:
-    """
-    TestNominatedNodeNameIsSetBeforePreBindAndWaitOnPermit, with NominatedNodeNameForExpectation on and off.
-    """
+    """TestNominatedNodeNameIsSetBeforePreBindAndWaitOnPermit, with NominatedNodeNameForExpectation on and off."""
     async with a_scene(node("n"), plugins=[plugin], features={"NominatedNodeNameForExpectation": is_on}) as scene:
         since = scene.now
         await scene.has(pod("p"), within=10)
@@ -191,9 +182,8 @@ def _tolerating(operator: str, value: str, key: str = "sla", effect: str = "NoSc
 )
 @story
 async def test_a_toleration_compares_numbers(operator: str, own: str, of_taint: str, fits: bool) -> None:
-    """
-    TestTaintTolerationFilter and TestTaintNodeByCondition with Gt and Lt, while TaintTolerationComparisonOperators is
-    on.
+    """TestTaintTolerationFilter and TestTaintNodeByCondition with Gt and Lt, while TaintTolerationComparisonOperators
+    is on.
     """
     tainted = node("n", taints=[{**taint("sla"), "value": of_taint}])
     async with a_scene(tainted, features=COMPARING, controllers=False) as scene:
@@ -212,9 +202,7 @@ UNTOLERATED = (
 
 @story
 async def test_pod_is_admitted_once_the_value_of_the_taint_is_tolerated() -> None:
-    """
-    TestTaintTolerationGtLtIntegration: a change of the node's taint requeues the pod, and only one that helps.
-    """
+    """TestTaintTolerationGtLtIntegration: a change of the node's taint requeues the pod, and only one that helps."""
     async with a_scene(
         node("n", taints=[{**taint("sla"), "value": "800"}]), features=COMPARING, controllers=False
     ) as scene:
@@ -270,9 +258,7 @@ async def test_the_api_takes_comparisons_of_numbers_only_while_the_gate_is_on(
 @pytest.mark.parametrize("is_on", [True, False], ids=["on", "off"])
 @story
 async def test_features_that_nodes_declare_count_only_while_their_gate_is_on(is_on: bool) -> None:
-    """
-    The plugin NodeDeclaredFeatures is in no profile while its gate is off.
-    """
+    """The plugin NodeDeclaredFeatures is in no profile while its gate is off."""
     async with a_scene(node("n"), features={"NodeDeclaredFeatures": is_on}) as scene:
         plugins = scene.alone.frameworks["default-scheduler"].plugins.filter
 
@@ -296,9 +282,7 @@ def _room(name: str, amount: str) -> Object:
 @pytest.mark.parametrize("is_on", [True, False], ids=["on", "off"])
 @story
 async def test_the_node_with_more_storage_is_better_only_while_storage_is_scored(is_on: bool) -> None:
-    """
-    StorageCapacityScoring. The other node has more processors left.
-    """
+    """StorageCapacityScoring. The other node has more processors left."""
     storage = [
         storage_class("disks") | {"provisioner": DRIVER},
         csi_driver(DRIVER),
@@ -317,9 +301,7 @@ async def test_the_node_with_more_storage_is_better_only_while_storage_is_scored
 @pytest.mark.parametrize("is_on", [True, False], ids=["on", "off"])
 @story
 async def test_a_driver_keeps_pods_off_nodes_where_it_is_not_installed_only_while_limits_scale(is_on: bool) -> None:
-    """
-    VolumeLimitScaling, with preventPodSchedulingIfMissing. A CSINode that comes lets the pod in.
-    """
+    """VolumeLimitScaling, with preventPodSchedulingIfMissing. A CSINode that comes lets the pod in."""
     driver = csi_driver(DRIVER) | {"spec": {"preventPodSchedulingIfMissing": True}}
     storage = [driver, volume("v", **csi(DRIVER, "v")), claim("c", bound_to="v")]
     async with a_scene(node("n"), *storage, features={"VolumeLimitScaling": is_on}) as scene:
@@ -342,9 +324,7 @@ async def test_a_driver_keeps_pods_off_nodes_where_it_is_not_installed_only_whil
 async def test_a_condition_names_the_generation_that_was_judged_from_the_version_on_that_tracks_it(
     version: str, is_written: bool
 ) -> None:
-    """
-    PodObservedGenerationTracking, which is alpha and off in 1.33.
-    """
+    """PodObservedGenerationTracking, which is alpha and off in 1.33."""
     async with a_scene(node("n"), features=FeatureGates.of({}, version)) as scene:
         await scene.has(pod("p", "8"))
 
@@ -355,9 +335,7 @@ async def test_a_condition_names_the_generation_that_was_judged_from_the_version
 @pytest.mark.parametrize(("version", "fits"), [("1.33", True), ("1.36", False)])
 @story
 async def test_a_claim_gets_a_volume_of_another_attributes_class_until_those_count(version: str, fits: bool) -> None:
-    """
-    VolumeAttributesClass, which is off in 1.33.
-    """
+    """VolumeAttributesClass, which is off in 1.33."""
     gold = claim("c", storage_class="local")
     gold["spec"]["volumeAttributesClassName"] = "gold"
     storage = [
@@ -374,9 +352,7 @@ async def test_a_claim_gets_a_volume_of_another_attributes_class_until_those_cou
 @pytest.mark.parametrize("is_on", [True, False], ids=["on", "off"])
 @story
 async def test_pods_get_devices_for_extended_resources_only_while_their_gate_is_on(is_on: bool) -> None:
-    """
-    While it is off, a node has what its device plugin offers, and nothing else.
-    """
+    """While it is off, a node has what its device plugin offers, and nothing else."""
     async with a_scene(
         node("n"), device_class(), devices("n", "gpu-1"), features={"DRAExtendedResource": is_on}
     ) as scene:

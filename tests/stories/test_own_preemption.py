@@ -82,9 +82,7 @@ class PreemptsAsOf117(fwk.PostFilterPlugin):
 
 @story
 async def test_by_old_rules_a_pod_waits_for_a_node_that_only_an_extender_refuses() -> None:
-    """
-    It is nominated there, and nobody has to go; it is bound once the extender lets it.
-    """
+    """It is nominated there, and nobody has to go; it is bound once the extender lets it."""
     refused = ["one"]
     memory = InMemory(
         busy_filter=lambda asked: {"NodeNames": [], "FailedNodes": dict.fromkeys(refused, "busy")} if refused else asked

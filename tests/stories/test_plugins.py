@@ -45,9 +45,7 @@ async def _fails_to_prepare(_: Pod) -> fwk.Status:
 )
 @pytest.mark.anywhere
 @story
-async def test_failed_attempt_is_unreserved_once_in_reverse_order(
-    failing: type[fwk.Plugin] | None,
-) -> None:
+async def test_failed_attempt_is_unreserved_once_in_reverse_order(failing: type[fwk.Plugin] | None) -> None:
     """TestUnReserveReservePlugins, ...PermitPlugins, ...PreBindPlugins, ...BindPlugins."""
     given_back: list[str] = []
     plugins = [reserving(_done, lambda _, name=name: given_back.append(name), name) for name in ("First", "Second")]  # type: ignore[misc]

@@ -146,8 +146,7 @@ async def test_a_group_evicts_as_a_whole(case: Preemption) -> None:
 @pytest.mark.parametrize("asks", [False, True])
 @story
 async def test_a_gang_that_asks_for_it_evicts_as_few_as_it_can(asks: bool) -> None:
-    """
-    One pod of middle priority has the room of four of low priority. It takes its time to go, in which nobody else is
+    """One pod of middle priority has the room of four of low priority. It takes its time to go, in which nobody else is
     evicted.
     """
     small = [pod(f"r{place}", "1", "low", nodeName="n", stays=True) for place in range(4)]
@@ -171,9 +170,7 @@ async def test_a_gang_that_asks_for_it_evicts_as_few_as_it_can(asks: bool) -> No
 
 
 @story  # in memory only: on a server the minutes that it waits would pass
-async def test_malformed_annotation_is_reported_once_for_each_value(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_malformed_annotation_is_reported_once_for_each_value(caplog: pytest.LogCaptureFixture) -> None:
     def says(value: str) -> Callable[[Object], Any]:
         return lambda found: found["metadata"].update(annotations={MINIMAL_VICTIMS: value})
 
@@ -207,9 +204,7 @@ async def test_no_pod_is_evicted_for_a_gang_that_would_not_fit_even_then() -> No
 @pytest.mark.anywhere
 @story
 async def test_without_preemption_as_a_whole_members_preempt_only_if_their_group_then_fits() -> None:
-    """
-    Each of two members finds a victim, the third none.
-    """
+    """Each of two members finds a victim, the third none."""
     running = [pod(f"r{place}", "1", "low", nodeName="n") for place in range(2)]
     async with a_scene(node("n", "2"), *running, features=ONLY_GANGS) as scene:
         await scene.has(pod_group(min_count=3), *members(3, priority="high"), within=30.0)

@@ -42,9 +42,7 @@ async def test_a_gang_that_fits_starts_as_a_whole() -> None:
 @pytest.mark.over_a_socket
 @story
 async def test_no_pod_of_a_gang_that_does_not_fit_starts() -> None:
-    """
-    Three would fit, four are needed.
-    """
+    """Three would fit, four are needed."""
     async with a_scene(node("n", "3"), features=ONLY_GANGS) as scene:
         await scene.has(pod_group(min_count=4), *members(4))
 
@@ -93,9 +91,7 @@ async def test_pods_wait_for_a_group_that_comes_after_them() -> None:
 @pytest.mark.anywhere
 @story
 async def test_pods_that_come_late_join_a_gang_that_runs() -> None:
-    """
-    One of them finds no room, and that does not take back what was said of the group.
-    """
+    """One of them finds no room, and that does not take back what was said of the group."""
     async with a_scene(node("n", "3"), features=ONLY_GANGS) as scene:
         await scene.has(pod_group(min_count=2), *members(2))
         await scene.has(*members(2, first=2))
@@ -126,9 +122,7 @@ async def test_the_pods_of_a_basic_group_start_each_by_itself() -> None:
 @pytest.mark.over_a_socket
 @story
 async def test_two_gangs_that_each_fit_alone_do_not_block_each_other() -> None:
-    """
-    The one that goes first gets all of its nodes, the other none.
-    """
+    """The one that goes first gets all of its nodes, the other none."""
     async with a_scene(node("n", "4"), features=ONLY_GANGS) as scene:
         await scene.has(
             pod_group("g", 3),
@@ -159,9 +153,7 @@ async def test_a_group_of_several_schedulers_is_refused() -> None:
 
 @story
 async def test_a_group_is_tried_again_when_its_backoff_ends_and_not_before() -> None:
-    """
-    Four attempts in fifteen seconds: after one, two and four seconds.
-    """
+    """Four attempts in fifteen seconds: after one, two and four seconds."""
     async with a_scene(node("n", "1"), features=ONLY_GANGS) as scene:
         await scene.has(pod_group(min_count=2), *members(2), within=6.5)
 
@@ -171,9 +163,7 @@ async def test_a_group_is_tried_again_when_its_backoff_ends_and_not_before() -> 
 @pytest.mark.anywhere
 @story
 async def test_a_group_stays_in_one_domain() -> None:
-    """
-    The zone with the larger node has room for two only.
-    """
+    """The zone with the larger node has room for two only."""
     zones = [
         node("a", "3", labels={"zone": "z1"}),
         node("b", "2", labels={"zone": "z2"}),
@@ -276,9 +266,7 @@ async def test_without_the_gate_pods_are_in_no_group() -> None:
 @pytest.mark.parametrize(("cpu", "rest"), [("3", "n"), ("2", "")])
 @story
 async def test_remaining_pods_of_a_partly_bound_gang_start_together_or_wait(cpu: str, rest: str) -> None:
-    """
-    One of three was bound before it died. The other two come together, or neither does.
-    """
+    """One of three was bound before it died. The other two come together, or neither does."""
     first, *others = members(3)
     first["spec"]["nodeName"] = "n"
     async with a_scene(node("n", cpu), pod_group(min_count=3), first, features=ONLY_GANGS) as scene:

@@ -30,9 +30,7 @@ SECONDS_TO_SETTLE = 5
 
 
 class Passed:
-    """
-    The files whose functions are called while it is on, in every thread.
-    """
+    """The files whose functions are called while it is on, in every thread."""
 
     def __init__(self) -> None:
         self.is_on = False
@@ -59,9 +57,7 @@ class Passed:
 
 
 def requests(passed: Passed) -> None:
-    """
-    Calls of kube-scheduler, pages and a command, each for the second time, at a service with the example cluster.
-    """
+    """Calls of kube-scheduler, pages and a command, each for the second time, at a service with the example cluster."""
     names = ["node-a1", "node-a2"]
     asked: dict[str, Any] = {"Pod": pod("web"), "Nodes": None, "NodeNames": names}
     urgent = {"Pod": pod("urgent", "4", priority=1000), "NodeNameToMetaVictims": {name: {"Pods": []} for name in names}}
@@ -91,9 +87,7 @@ def _command(arguments: list[str]) -> None:
 
 
 async def scheduling(passed: Passed) -> None:
-    """
-    A pod that is bound, and one that preempts another, each for the second time.
-    """
+    """A pod that is bound, and one that preempts another, each for the second time."""
     high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
     async with a_cluster(high, node("a", "2"), node("b", "2")) as registry:
         registry.create(PODS, "default", pod("first", "2"))

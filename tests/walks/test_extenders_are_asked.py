@@ -73,9 +73,7 @@ def test_each_extender_filters_what_the_former_left() -> None:
 
 
 def test_refusal_by_an_extender_is_in_the_condition_and_any_event_requeues_the_pod() -> None:
-    """
-    An extender cannot say what would help, so that even a label of a node may.
-    """
+    """An extender cannot say what would help, so that even a label of a node may."""
     memory = InMemory(one_filter=keeping(failed={"a": "broken fan"}, gone={"a": "no fan", "b": "no fan"}))
 
     async def tell(cluster: ObjectRegistry) -> None:
@@ -150,8 +148,7 @@ def test_an_ignorable_extender_may_fail_and_is_asked_last() -> None:
 
 
 def test_scores_of_extenders_are_weighed_against_those_of_plugins() -> None:
-    """
-    A weight of 5 makes 10 points 500: more than an empty node is worth. One that fails adds nothing. Scores above 10
+    """A weight of 5 makes 10 points 500: more than an empty node is worth. One that fails adds nothing. Scores above 10
     count as they are.
     """
     memory = InMemory(one_prioritize=scoring(full=10), down_prioritize=lambda _: 500, loud_prioritize=scoring(full=20))
@@ -178,9 +175,7 @@ def test_scores_of_extenders_are_weighed_against_those_of_plugins() -> None:
 
 
 def test_an_extender_binds_the_pods_it_is_interested_in() -> None:
-    """
-    Its failure is the binding's: the pod is tried again. Others are bound as ever.
-    """
+    """Its failure is the binding's: the pod is tried again. Others are bound as ever."""
     gpu = {"containers": [{"name": "main", "image": "web:1", "resources": {"limits": {"example.com/gpu": "1"}}}]}
     managed = (ExtenderManagedResource("example.com/gpu", ignored_by_scheduler=True),)
     memory = InMemory(binder_bind=lambda _: {"Error": "no driver"})
@@ -212,9 +207,7 @@ def test_an_extender_binds_the_pods_it_is_interested_in() -> None:
 
 
 def test_an_extender_may_spare_a_node() -> None:
-    """
-    It is told who would have to go, by UID, and strikes out one of two nodes.
-    """
+    """It is told who would have to go, by UID, and strikes out one of two nodes."""
 
     def sparing_a(arguments: Any) -> Any:
         victims = arguments["NodeNameToMetaVictims"]
@@ -264,9 +257,8 @@ def test_preemption_that_an_extender_fails_evicts_no_pod() -> None:
 
 
 def test_verbs_that_are_asked_while_an_extender_thinks_do_not_disturb_the_cycle() -> None:
-    """
-    A node goes meanwhile, and with it all others move up in the columns of the verbs' snapshot. The cycle's stays as it
-    was: the pod goes to the empty node, not to the one whose place it has taken.
+    """A node goes meanwhile, and with it all others move up in the columns of the verbs' snapshot. The cycle's stays as
+    it was: the pod goes to the empty node, not to the one whose place it has taken.
     """
     memory = InMemory()
     seen: list[set[str]] = []
@@ -329,9 +321,7 @@ WRONG: Final[tuple[Any, ...]] = (
 
 @pytest.mark.parametrize("seed", range(8))
 def test_pods_are_scheduled_once_faulty_extenders_recover(seed: int) -> None:
-    """
-    Nothing is lost on the way, whether a call fails, hangs, or is answered with nonsense.
-    """
+    """Nothing is lost on the way, whether a call fails, hangs, or is answered with nonsense."""
     chance = random.Random(seed)
     memory = InMemory()
 

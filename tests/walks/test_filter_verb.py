@@ -25,9 +25,8 @@ def open_verbs(_: Settings) -> Verbs:
 
 
 def filter_(service: Service, cpu: str = "2", **nodes: object) -> dict[str, Any]:
-    """
-    The pod comes in Kubernetes' own JSON and wants two cores. The keys beside it are spelled as Go spells its fields;
-    absent ones are null.
+    """The pod comes in Kubernetes' own JSON and wants two cores. The keys beside it are spelled as Go spells its
+    fields; absent ones are null.
     """
     pod = {
         "metadata": {"name": "web", "uid": "1"},

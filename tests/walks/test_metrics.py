@@ -70,8 +70,7 @@ def test_a_pod_that_is_bound_one_that_fits_nowhere_and_one_that_is_gated() -> No
 
 
 def test_attempts_take_time_even_where_the_loop_stands_still() -> None:
-    """
-    What is worked out is measured by a clock that runs meanwhile; a loop in virtual time has none, nor has one that
+    """What is worked out is measured by a clock that runs meanwhile; a loop in virtual time has none, nor has one that
     reads it once a turn.
     """
 

@@ -34,9 +34,7 @@ def test_the_victim_leaves_and_the_pod_takes_its_place() -> None:
 
 
 def test_nomination_is_written_before_the_victim_is_evicted() -> None:
-    """
-    Whatever happens in between: nobody goes for nothing.
-    """
+    """Whatever happens in between: nobody goes for nothing."""
 
     async def tell() -> None:
         async with a_cluster(node("n"), HIGH) as cluster:

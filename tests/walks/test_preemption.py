@@ -55,11 +55,7 @@ def test_a_pod_that_fits_nowhere_makes_room_for_itself() -> None:
     assert outcome.candidates is not None
     assert {
         one.node: ([pod.name for pod in one.victims], one.num_pdb_violations) for one in outcome.candidates.listed()
-    } == {
-        "dear": (["d1", "d2"], 0),
-        "cheap": (["c1", "c2"], 0),
-        "guarded": (["g1"], 1),
-    }
+    } == {"dear": (["d1", "d2"], 0), "cheap": (["c1", "c2"], 0), "guarded": (["g1"], 1)}
     assert result.nominated_node == "cheap"
     assert result.candidate is not None
     assert [pod.name for pod in result.candidate.victims] == ["c1", "c2"]

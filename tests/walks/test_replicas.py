@@ -66,9 +66,7 @@ def test_standby_takes_over_within_three_seconds_of_a_stop() -> None:
 
 
 def test_decided_pods_are_bound_before_the_lease_is_released() -> None:
-    """
-    No more pods are taken up meanwhile.
-    """
+    """No more pods are taken up meanwhile."""
 
     async def tell() -> None:
         slow = Fault(delay(3), **BINDING, times=None)
@@ -107,9 +105,7 @@ def test_pending_pods_of_a_stopped_replica_are_left_to_the_next() -> None:
 
 
 def test_while_a_binding_may_still_happen_the_lease_is_not_given_back() -> None:
-    """
-    It ends by itself: later than any request.
-    """
+    """It ends by itself: later than any request."""
 
     async def tell() -> None:
         async with replicas(node("a"), first=[Fault(black_hole(), **BINDING, times=None)]) as (own, first, second):
@@ -150,9 +146,7 @@ def test_leader_that_loses_the_api_server_stops_with_the_reason() -> None:
 
 
 def test_suspended_replica_writes_nothing_when_it_wakes() -> None:
-    """
-    A pod comes while it wakes, and a binding of before is still to be tried again.
-    """
+    """A pod comes while it wakes, and a binding of before is still to be tried again."""
 
     async def tell() -> None:
         lost = Fault(black_hole(), **BINDING, times=1)
@@ -175,9 +169,7 @@ def test_suspended_replica_writes_nothing_when_it_wakes() -> None:
 
 
 def test_new_leader_knows_of_a_binding_although_its_watch_lags() -> None:
-    """
-    There is room for one pod, and it is taken.
-    """
+    """There is room for one pod, and it is taken."""
 
     async def tell() -> None:
         unsaid = watches.skipping(watches.event_of("web", "MODIFIED"))
@@ -203,9 +195,7 @@ def test_new_leader_knows_of_a_binding_although_its_watch_lags() -> None:
 
 @pytest.mark.parametrize("at", [0.1, 1.5, 3.0, 7.0, 9.9])
 def test_a_binding_whose_answer_was_lost_with_the_leader_is_not_made_again(at: float) -> None:
-    """
-    Killed after the binding was sent.
-    """
+    """Killed after the binding was sent."""
 
     async def tell() -> None:
         async with replicas(node("a"), node("b"), first=[Fault(commit_then_drop(), **BINDING, times=None)]) as (

@@ -43,9 +43,7 @@ def test_another_order_there_is_not(written: str) -> None:
 
 
 def test_a_head_leads_to_its_order_and_then_to_the_other_way_round() -> None:
-    """
-    Numbers begin with the largest, names with the first.
-    """
+    """Numbers begin with the largest, names with the first."""
     by_name = {head.words: head for head in heads(order("name", COLUMNS), COLUMNS, {"node": "a&b", "find": ""})}
 
     assert by_name["node"].href == "/ui/nodes?node=a%26b&sort=-name"

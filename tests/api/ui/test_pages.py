@@ -105,9 +105,7 @@ PAGES: Mapping[str, str] = {
 
 @pytest.mark.parametrize("name", PAGES)
 def test_no_page_needs_more_than_the_policy_allows(name: str) -> None:
-    """
-    No inline style, script or handler; nothing from elsewhere.
-    """
+    """No inline style, script or handler; nothing from elsewhere."""
     page = PAGES[name]
 
     assert not re.search(r"<style|\sstyle=|\son\w+=|javascript:", page)

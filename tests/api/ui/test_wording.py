@@ -120,9 +120,7 @@ def test_a_plugins_name_breaks_between_its_words_and_is_no_markup(name: str, exp
 
 
 def test_priorities_are_called_by_their_classes() -> None:
-    """
-    A number is left where no class has it, or where so many have it that their names would tell less.
-    """
+    """A number is left where no class has it, or where so many have it that their names would tell less."""
     scale = Priorities.of([0, 10, 50, 1000], {"low": 10, "cheap": 10, "urgent": 1000, "a": 50, "b": 50, "c": 50})
 
     assert [scale.words(value) for value in (0, 10, 50, 1000)] == ["0", "cheap / low", "50", "urgent"]

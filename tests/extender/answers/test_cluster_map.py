@@ -90,9 +90,7 @@ def test_numbers_in_names_count_as_numbers() -> None:
 @pytest.mark.parametrize("num_nodes", [3, limits.MAP_NODES_WITH_PODS, 5 * limits.MAP_NODES_WITH_PODS])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_map_that_is_kept_up_to_date_is_like_a_new_one(num_nodes: int, seed: int) -> None:
-    """
-    Whatever comes and goes.
-    """
+    """Whatever comes and goes."""
     chance = random.Random(seed)
     nodes = [make_node(f"n{number}").label({ZONE: f"z{number % 2}"}).obj() for number in range(num_nodes)]
     cluster, pods = Cluster.of(ClusterState(nodes=nodes)), list[Pod]()

@@ -25,14 +25,10 @@ REFUSED = fwk.unschedulable("0/1 nodes are available: 1 Insufficient cpu.")
 
 
 class Told:
-    """
-    Records of attempts, one a minute, the last one at noon.
-    """
+    """Records of attempts, one a minute, the last one at noon."""
 
     def __init__(self, *attempts: tuple[str, str]) -> None:
-        """
-        (namespace/name, node); no node if the pod was refused.
-        """
+        """(namespace/name, node); no node if the pod was refused."""
         self.now = NOON - 60 * len(attempts)
         self.records = Records(now=lambda: self.now)
         for pod, node in attempts:
@@ -89,9 +85,7 @@ def test_counts_over_time_match_the_attempts_found() -> None:
 
 
 def test_a_pod_that_may_not_be_seen_is_not_found_by_its_name() -> None:
-    """
-    It is listed among all, where its name is then left out; whether a filter finds it would tell the name.
-    """
+    """It is listed among all, where its name is then left out; whether a filter finds it would tell the name."""
     only_shop = frozenset({"shop"})
 
     assert rows(TOLD.ask(only_shop, name="job")) == []

@@ -95,7 +95,7 @@ def test_the_resource_that_most_pods_lack_is_the_first() -> None:
     found = pending(
         in_all(
             waiting("a", gpu.format(1)), waiting("b", gpu.format(1)), waiting("c", CPU.format(3, 1)), waiting("d", full)
-        ),
+        )
     )
 
     assert [(each.resource, each.pods) for each in found.lacking] == [("cpu", 3), ("nvidia.com/gpu", 2), ("pods", 1)]

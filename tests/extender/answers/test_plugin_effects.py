@@ -38,9 +38,7 @@ def with_plugin(name: str) -> Configuration:
 
 
 def effects(plugin: type[fwk.Plugin], *objects, limit: int = 100) -> PluginEffects:
-    """
-    Of one plugin beside those of kube-scheduler.
-    """
+    """Of one plugin beside those of kube-scheduler."""
     cluster = Cluster()
     for obj in objects:
         cluster.changed(None, obj)
@@ -55,9 +53,7 @@ def node(name: str, disk: str):
 
 
 def test_a_pending_pod_that_goes_elsewhere() -> None:
-    """
-    The slow node is the emptier one.
-    """
+    """The slow node is the emptier one."""
     found = effects(
         no_slow_disks,
         node("fast", "fast"),
@@ -80,9 +76,7 @@ def test_a_pending_pod_that_would_find_no_node() -> None:
 
 
 def test_preemption_is_followed() -> None:
-    """
-    With the plugin the pod gets the node only after the other one has gone.
-    """
+    """With the plugin the pod gets the node only after the other one has gone."""
     low, urgent = make_pod("low").priority(1).node("n").obj(), make_pod("urgent").priority(10).obj()
 
     [effect] = effects(alone, node("n", "fast"), low, urgent).pending
@@ -91,9 +85,7 @@ def test_preemption_is_followed() -> None:
 
 
 def test_a_running_pod_is_shown_its_node_without_itself() -> None:
-    """
-    Two pods share a node, and one is alone on its own: only the two would not be let in.
-    """
+    """Two pods share a node, and one is alone on its own: only the two would not be let in."""
     pods = [make_pod(name).node(where).obj() for name, where in (("a", "n"), ("b", "n"), ("c", "m"))]
 
     found = effects(alone, node("n", "fast"), node("m", "fast"), *pods)

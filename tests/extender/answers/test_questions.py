@@ -42,9 +42,7 @@ def cluster(*nodes: NodeBuilder, pods: Sequence[PodBuilder] = ()) -> Cluster:
 
 
 def about(*nodes: NodeBuilder, pods: Sequence[PodBuilder] = (), profiles: str = "") -> Questions:
-    """
-    Of an extender: another scheduler decides.
-    """
+    """Of an extender: another scheduler decides."""
     return Questions(
         load(PROFILES + profiles) if profiles else Configuration(), cluster(*nodes, pods=pods), TrialRegistry
     )
@@ -150,9 +148,7 @@ def test_choice_of_a_node_is_explained_from_the_recorded_decision() -> None:
 
 
 def test_why_a_pod_of_another_scheduler_is_on_its_node_is_worked_out_again() -> None:
-    """
-    As if it had no node yet: its own requests do not speak against it.
-    """
+    """As if it had no node yet: its own requests do not speak against it."""
     found = explained(about(A, B, pods=[a_pod("taken", 2).node("a"), a_pod("p", 3).node("b")]), "p")
 
     assert (found.scores_of, found.scores) == ("now", ())
@@ -168,8 +164,7 @@ def test_why_a_pod_of_another_scheduler_is_on_its_node_is_worked_out_again() -> 
 
 
 def test_the_only_profile_answers_for_pods_of_any_scheduler() -> None:
-    """
-    Another scheduler asks the extender, and calls its profile what it likes: one pod on a, none on b, which a pod of
+    """Another scheduler asks the extender, and calls its profile what it likes: one pod on a, none on b, which a pod of
     any name may use.
     """
     other = a_pod("p", 3).scheduler_name("theirs")
@@ -186,9 +181,8 @@ def test_the_only_profile_answers_for_pods_of_any_scheduler() -> None:
 
 
 def test_nomination_by_the_only_profile_reserves_room_for_any_scheduler_name() -> None:
-    """
-    The urgent one has a promise by preemption, and the next one, with the same scheduler, does not take the room that
-    was made.
+    """The urgent one has a promise by preemption, and the next one, with the same scheduler, does not take the room
+    that was made.
     """
     questions = about(A, pods=[a_pod("victim", 3).node("a").priority(0)])
     urgent = {"apiVersion": "v1", "kind": "Pod", **written("urgent", "3", schedulerName="theirs", priority=10)}
@@ -435,9 +429,7 @@ def test_invalid_pod_is_refused_by_capacity(pod: dict[str, Any], words: str) -> 
 
 
 def test_a_pod_that_is_written_down_as_it_runs_counts_as_a_new_one() -> None:
-    """
-    Its node, its UID and its state are those of one that is there.
-    """
+    """Its node, its UID and its state are those of one that is there."""
     questions = about(A, B, pods=[a_pod("web", 2).node("a")])
     running = written("web", "2", nodeName="a") | {"status": {"phase": "Succeeded", "nominatedNodeName": "a"}}
     running["metadata"] |= {"uid": "uid-web", "deletionTimestamp": "2026-01-01T00:00:00Z"}
@@ -514,9 +506,7 @@ def test_invalid_pod_is_refused_under_its_own_name() -> None:
 
 
 def test_a_profile_that_stands_in_for_other_schedulers_is_named() -> None:
-    """
-    Where another scheduler asks the extender that is on purpose; of a cluster in a file somebody has to know it.
-    """
+    """Where another scheduler asks the extender that is on purpose; of a cluster in a file somebody has to know it."""
     words = (
         "another scheduler (theirs) decides about pods looked at here; this was worked out by the profile "
         "default-scheduler"

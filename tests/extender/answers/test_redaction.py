@@ -47,9 +47,7 @@ def test_sentences_do_not_name_it_either() -> None:
 
 
 def test_budget_is_named_only_to_callers_who_see_its_pods() -> None:
-    """
-    A budget may have the name of a pod.
-    """
+    """A budget may have the name of a pod."""
     theirs, ours = Victim(pod=THEIRS), Victim(pod=OURS)
     answer = WhatIf(
         summary="For PodDisruptionBudget bank/vault-0 and PodDisruptionBudget bank/b.c. bank/vault-0: "

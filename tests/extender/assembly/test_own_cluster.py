@@ -119,9 +119,7 @@ def test_without_a_kubelet_a_bound_pod_does_not_run() -> None:
 
 
 def test_a_cluster_that_is_started_again_does_not_repeat_versions() -> None:
-    """
-    Who has followed the one before would otherwise go on as if nothing had happened.
-    """
+    """Who has followed the one before would otherwise go on as if nothing had happened."""
 
     async def version() -> int:
         async with own_cluster([NODE]) as own:
@@ -134,9 +132,7 @@ def test_a_cluster_that_is_started_again_does_not_repeat_versions() -> None:
 
 @pytest.mark.parametrize("name", ["cluster.json", "cluster.yaml.gz"])
 def test_a_clock_that_was_set_back_does_not_make_a_saved_cluster_repeat_versions(tmp_path: Path, name: str) -> None:
-    """
-    Not even if it is killed before anything has changed: it is saved when it begins.
-    """
+    """Not even if it is killed before anything has changed: it is saved when it begins."""
     path, last = tmp_path / name, 10**17
     save_state(path, [NODE], last)
 

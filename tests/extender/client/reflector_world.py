@@ -62,41 +62,31 @@ class Server:
         self.registry.create(api_resources.NAMESPACES, "", {"metadata": {"name": "default"}})
 
     def node(self, name: str, cpu: str = "8") -> None:
-        """
-        A node joins.
-        """
+        """A node joins."""
         status = {"allocatable": {"cpu": cpu, "memory": "16Gi", "pods": "110"}}
         self.registry.create(api_resources.NODES, "", {"metadata": {"name": name}, "status": status})
 
     def pod(self, name: str, node: str = "", cpu: str = "100m") -> None:
-        """
-        A pod, perhaps on a node.
-        """
+        """A pod, perhaps on a node."""
         spec = {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}]} | (
             {"nodeName": node} if node else {}
         )
         self.registry.create(api_resources.PODS, "default", {"metadata": {"name": name}, "spec": spec})
 
     def claim(self, name: str) -> None:
-        """
-        A PersistentVolumeClaim.
-        """
+        """A PersistentVolumeClaim."""
         spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
         self.registry.create(
             api_resources.PERSISTENT_VOLUME_CLAIMS, "default", {"metadata": {"name": name}, "spec": spec}
         )
 
     def create(self, table: str, name: str) -> None:
-        """
-        A node, a pod without a node, or a claim.
-        """
+        """A node, a pod without a node, or a claim."""
         create: dict[str, Callable[[str], None]] = {"nodes": self.node, "pods": self.pod, "pvcs": self.claim}
         create[table](name)
 
     def label(self, table: str, name: str, value: str) -> None:
-        """
-        An object changes.
-        """
+        """An object changes."""
         resource = WATCHED[table][1]
         namespace = "default" if resource.namespaced else ""
         obj = self.registry.get(resource, namespace, name)
@@ -104,31 +94,23 @@ class Server:
         self.registry.update(resource, namespace, name, obj)
 
     def finish(self, name: str) -> None:
-        """
-        A pod has succeeded: the selector does not see it any more.
-        """
+        """A pod has succeeded: the selector does not see it any more."""
         pod = self.registry.get(api_resources.PODS, "default", name)
         self.registry.update(
             api_resources.PODS, "default", name, pod | {"status": {"phase": "Succeeded"}}, subresource="status"
         )
 
     def delete(self, table: str, name: str) -> None:
-        """
-        An object goes, at once.
-        """
+        """An object goes, at once."""
         resource = WATCHED[table][1]
         self.registry.delete(resource, "default" if resource.namespaced else "", name, {"gracePeriodSeconds": 0})
 
     def names(self, table: str) -> list[str]:
-        """
-        Of what is there.
-        """
+        """Of what is there."""
         return [obj["metadata"]["name"] for obj in self.registry.list(WATCHED[table][1])]
 
     def compact(self) -> None:
-        """
-        All history is forgotten.
-        """
+        """All history is forgotten."""
         self.registry.store.compact(self.registry.store.resource_version)
 
 
@@ -150,34 +132,24 @@ class World:
             self.informers.add(kind, partial(self._tell, table))
 
     def reflector(self, table: str) -> Reflector[Any]:
-        """
-        Of a table of the cluster.
-        """
+        """Of a table of the cluster."""
         return next(found for found in self.informers.reflectors if found.kind is WATCHED[table][0])
 
     def restart_server(self, *, resource_version: int) -> None:
-        """
-        The server comes back with another past.
-        """
+        """The server comes back with another past."""
         self.server = Server(resource_version)
         self.faults.inner = EmbeddedTransport(self.server.api)
 
     def known(self, table: str) -> list[str]:
-        """
-        Names that the reflector knows.
-        """
+        """Names that the reflector knows."""
         return sorted(name for _, name in self.reflector(table).objects)
 
     def changes(self, table: str) -> list[str]:
-        """
-        What was told of a table, such as `+a`, `~a`, `-a`.
-        """
+        """What was told of a table, such as `+a`, `~a`, `-a`."""
         return [change for found, change, _ in self.told if found == table]
 
     def wrong(self) -> list[str]:
-        """
-        Where what is known differs from what a new list says; empty at rest.
-        """
+        """Where what is known differs from what a new list says; empty at rest."""
         fresh, told = Cluster(), []
         for table, (kind, resource) in WATCHED.items():
             objects = {}
@@ -198,9 +170,7 @@ class World:
         return told
 
     async def settles(self, within: float) -> None:
-        """
-        Returns when all is as a new list says; fails if that takes too long.
-        """
+        """Returns when all is as a new list says; fails if that takes too long."""
         for _ in range(100):
             if not self.wrong():
                 return
@@ -265,9 +235,7 @@ def now() -> float:
 
 
 async def begin(world: World) -> None:
-    """
-    Two nodes, three pods, one claim; all known.
-    """
+    """Two nodes, three pods, one claim; all known."""
     for name in ("n0", "n1"):
         world.server.node(name)
     for number, name in enumerate(PODS):
@@ -278,16 +246,12 @@ async def begin(world: World) -> None:
 
 
 def is_plain(call: Call) -> bool:
-    """
-    A watch that does not begin with a list.
-    """
+    """A watch that does not begin with a list."""
     return "sendInitialEvents" not in call.params
 
 
 def lists_of_pods(world: World) -> list[dict[str, str]]:
-    """
-    What the lists of pods asked for, streamed or not, besides the selector.
-    """
+    """What the lists of pods asked for, streamed or not, besides the selector."""
     asked = [
         call.params
         for call in world.faults.calls

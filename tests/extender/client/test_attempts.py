@@ -71,9 +71,7 @@ def test_a_pod_is_bound() -> None:
     ],
 )
 def test_a_binding_whose_answer_is_lost_is_pursued(fault: Any) -> None:
-    """
-    To the same node, until the API server has said what became of it.
-    """
+    """To the same node, until the API server has said what became of it."""
     server = Server(Fault(fault, **BINDING))
 
     ending, _ = bind(server, pod_on(server))
@@ -84,9 +82,7 @@ def test_a_binding_whose_answer_is_lost_is_pursued(fault: Any) -> None:
 
 
 def test_a_garbled_answer_is_success_all_the_same() -> None:
-    """
-    The status decides.
-    """
+    """The status decides."""
     server = Server(Fault(commit_then(answer(b"\x00{", 201)), **BINDING))
 
     assert bind(server, pod_on(server)) == ("bound", 0)
@@ -94,9 +90,7 @@ def test_a_garbled_answer_is_success_all_the_same() -> None:
 
 
 def test_after_an_outage_a_lost_binding_is_found_or_made() -> None:
-    """
-    Nobody knows for a minute; the pod is in limbo, and its room stays taken.
-    """
+    """Nobody knows for a minute; the pod is in limbo, and its room stays taken."""
     server = Server(Fault(drop_before_commit(), **BINDING))
     pod = pod_on(server)
 
@@ -119,9 +113,7 @@ def test_after_an_outage_a_lost_binding_is_found_or_made() -> None:
 
 
 def test_write_that_was_certainly_not_sent_fails_at_once() -> None:
-    """
-    The pod is free to go elsewhere.
-    """
+    """The pod is free to go elsewhere."""
     server = Server(Fault(refused(), times=None))
 
     ending, seconds = bind(server, pod_on(server))
@@ -199,9 +191,7 @@ def test_a_gated_pod_is_refused() -> None:
 
 
 def test_fenced_dispatcher_sends_no_write() -> None:
-    """
-    Who is no longer the leader must not write.
-    """
+    """Who is no longer the leader must not write."""
     server = Server()
     pod = pod_on(server)
     server.fenced = "this is not the leader"
@@ -227,9 +217,8 @@ def test_a_binding_in_limbo_ends_as_unknown_at_the_fence() -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_each_pod_is_bound_once_over_faulty_connections_and_only_the_winner_believes_it(seed: int) -> None:
-    """
-    Two schedulers bind the same pods to different nodes over bad connections: each pod is bound once, and only one of
-    them believes that it did it.
+    """Two schedulers bind the same pods to different nodes over bad connections: each pod is bound once, and only one
+    of them believes that it did it.
     """
     going_wrong = [
         commit_then_drop(),
@@ -374,9 +363,7 @@ def test_a_status_patch_of_a_pod_that_has_changed_is_worked_out_anew() -> None:
 
 
 def test_a_status_patch_that_has_nothing_left_to_say_is_not_sent_again() -> None:
-    """
-    Its answer was lost the first time, though it was done.
-    """
+    """Its answer was lost the first time, though it was done."""
     server = Server(Fault(commit_then(status(500)), verb="patch"))
     pod = pod_on(server)
 
@@ -462,9 +449,7 @@ def test_unconfirmed_binding_is_retried_through_unrelated_refusals(refusal: Any)
 
 
 def test_a_binding_in_limbo_that_was_made_is_seen_even_when_it_may_not_be_repeated() -> None:
-    """
-    As in a namespace that has begun to go.
-    """
+    """As in a namespace that has begun to go."""
     server = Server(Fault(commit_then_drop(), **BINDING), Fault(status(403), **BINDING, times=None))
 
     assert bind(server, pod_on(server))[0] == "bound"
@@ -477,9 +462,7 @@ def test_a_binding_that_cannot_be_valid_ends() -> None:
 
 
 def test_missing_pod_is_distinguished_from_other_refusals() -> None:
-    """
-    Who preempts a pod that is gone already has nothing to do.
-    """
+    """Who preempts a pod that is gone already has nothing to do."""
     server = Server()
     pod = pod_on(server)
     delete(server, pod)

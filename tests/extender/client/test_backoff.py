@@ -21,9 +21,7 @@ def test_each_wait_is_twice_as_long_as_the_last_up_to_half_a_minute() -> None:
 
 
 def test_chance_adds_up_to_as_much_again() -> None:
-    """
-    So that a thousand clients that lost the same server do not come back at one moment.
-    """
+    """So that a thousand clients that lost the same server do not come back at one moment."""
     firsts = [Backoff(Random(seed)).next(0.0) for seed in range(100)]
 
     assert 0.8 <= min(firsts) < 0.9

@@ -128,9 +128,7 @@ def test_calls_that_change_nothing_are_done_at_once() -> None:
 
 
 def test_a_change_that_is_taken_back_need_not_be_written() -> None:
-    """
-    The nomination is cleared before it was written.
-    """
+    """The nomination is cleared before it was written."""
 
     def story(queue: Queue) -> None:
         queue.add(PatchPodStatus.of(POD, nominated_node_name="n1"))
@@ -157,9 +155,7 @@ def test_calls_about_a_pod_wait_for_the_one_under_way() -> None:
 
 @pytest.mark.parametrize(("succeeded", "writes"), [(True, True), (False, False)], ids=["written", "refused"])
 def test_finished_call_counts_only_when_it_succeeded(succeeded: bool, writes: bool) -> None:
-    """
-    A nomination is written; clearing it is a change then, though the pod as it was last seen has none.
-    """
+    """A nomination is written; clearing it is a change then, though the pod as it was last seen has none."""
 
     def story(queue: Queue) -> None:
         queue.add(PatchPodStatus.of(POD, nominated_node_name="n1"))
@@ -191,9 +187,7 @@ def test_calls_that_follow_are_merged_among_themselves() -> None:
 
 
 def test_calls_about_others_are_not_touched() -> None:
-    """
-    Nor are calls without a relevance, even about the same object: each is performed.
-    """
+    """Nor are calls without a relevance, even about the same object: each is performed."""
 
     def story(queue: Queue) -> None:
         unreserve = UnreserveResourceClaim("default", "c", "c", "1")

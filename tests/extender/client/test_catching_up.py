@@ -12,9 +12,7 @@ def behind(world: World) -> bool:
 
 @both_ways
 def test_catching_up_lists_what_a_lagging_watch_has_not_delivered(streams: bool) -> None:
-    """
-    The watch says nothing of it, nor that it has not. The list that is asked for does.
-    """
+    """The watch says nothing of it, nor that it has not. The list that is asked for does."""
 
     async def story(world: World) -> None:
         await begin(world)

@@ -18,10 +18,7 @@ from extender.engine.framework import (
 )
 from tests.extender.client.embedded_server import BINDING, Server, pod_on
 from tests.kit.faults import Fault
-from tests.kit.faults.answers import (
-    black_hole,
-    delay,
-)
+from tests.kit.faults.answers import black_hole, delay
 
 
 def test_number_of_simultaneous_bindings_is_limited() -> None:
@@ -55,9 +52,7 @@ def test_other_writes_go_on_while_bindings_are_stuck() -> None:
 
 
 def test_a_status_patch_that_waits_is_displaced_by_the_binding() -> None:
-    """
-    And one under way is waited for, so that the two do not overtake each other.
-    """
+    """And one under way is waited for, so that the two do not overtake each other."""
     server = Server(Fault(delay(3), verb="patch"))
     pod = pod_on(server)
 
@@ -112,9 +107,7 @@ def test_draining_takes_only_so_long() -> None:
 
 
 def test_closed_dispatcher_fails_its_waiting_and_running_calls() -> None:
-    """
-    What is under way may happen yet; what waits will not.
-    """
+    """What is under way may happen yet; what waits will not."""
     server = Server(Fault(black_hole(), **BINDING, times=None))
     pods = [pod_on(server, f"p{number}") for number in range(AT_A_TIME[Lane.URGENT] + 1)]
 

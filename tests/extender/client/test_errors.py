@@ -55,9 +55,7 @@ def test_a_status_is_the_error_of_its_reason_and_else_of_its_code(code: int, rea
     ],
 )
 def test_an_object_that_is_not_there_is_named(details: dict[str, str], kind: type[errors.ApiError]):
-    """
-    A server that does not know the API answers 404 too, and its word is none about the object.
-    """
+    """A server that does not know the API answers 404 too, and its word is none about the object."""
     assert type(errors.from_response(ASKED, 404, status(404, "NotFound", details=details))) is kind
 
 

@@ -54,9 +54,7 @@ def test_event_names_reporter_action_reason_and_object() -> None:
 
 
 def test_repeated_event_becomes_a_series() -> None:
-    """
-    The second is written at once, further ones are counted; the note stays that of the first.
-    """
+    """The second is written at once, further ones are counted; the note stays that of the first."""
     server = Server()
 
     record(server, event("first"), event("second"), event("third"))
@@ -75,9 +73,7 @@ def test_events_of_different_reasons_are_separate() -> None:
 
 
 def test_a_series_that_has_ended_is_written_and_forgotten() -> None:
-    """
-    The next event of the kind begins a new one.
-    """
+    """The next event of the kind begins a new one."""
     server = Server()
 
     async def story(dispatcher: ApiDispatcher) -> None:

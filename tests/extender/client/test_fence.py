@@ -85,9 +85,7 @@ def test_fence_does_not_stop_reading() -> None:
 
 
 def test_a_second_attempt_is_not_made_behind_it() -> None:
-    """
-    The server asks for a pause, and the lease is over when that is.
-    """
+    """The server asks for a pause, and the lease is over when that is."""
     server = Scripted(refusal(429, "TooManyRequests", retry_after="30"))
 
     async def act(client: Client) -> None:

@@ -199,9 +199,7 @@ def second_time_silent() -> Reply:
 
 
 def test_reading_does_not_suffer_from_a_connection_that_was_closed_while_it_was_idle():
-    """
-    By a watch, which is not tried again by anybody else.
-    """
+    """By a watch, which is not tried again by anybody else."""
 
     async def ask() -> tuple[list[bytes], int, int]:
         async with asking(second_time_silent()) as (client, server):
@@ -356,9 +354,7 @@ def test_request_waits_for_a_connection_when_all_are_in_use():
 
 
 def test_timed_out_request_releases_its_connection():
-    """
-    As many as there are connections time out, and there is one for the next.
-    """
+    """As many as there are connections time out, and there is one for the next."""
 
     async def ask() -> int:
         silent = True

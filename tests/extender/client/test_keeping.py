@@ -71,9 +71,7 @@ def test_pods_that_differ_share_only_the_rest() -> None:
 
 
 def test_volumes_that_scheduling_ignores_do_not_make_equal_pods_look_different() -> None:
-    """
-    The volume of the service account has a name of its own in each pod.
-    """
+    """The volume of the service account has a name of its own in each pod."""
     pods = [
         a_pod("same", volumes=[{"name": f"kube-api-access-{end}", "projected": {}}, {"name": "d", "csi": {}}])
         for end in "ab"
@@ -114,9 +112,7 @@ def test_nodes_share_images_and_capacities() -> None:
 
 
 def test_a_table_that_is_full_begins_anew() -> None:
-    """
-    Whatever passes through over the months, so much is remembered and no more.
-    """
+    """Whatever passes through over the months, so much is remembered and no more."""
     strings, parts = SharedStrings(capacity=2), SharedParts(capacity=2)
     first, first_part = "".join(["a", "b"]), ["a"]
     assert (strings(first), parts(first_part)) == (first, first_part)
@@ -129,9 +125,7 @@ def test_a_table_that_is_full_begins_anew() -> None:
 
 
 def test_long_part_is_not_remembered() -> None:
-    """
-    A tenant may create one pod of a megabyte after the other, each different.
-    """
+    """A tenant may create one pod of a megabyte after the other, each different."""
     parts = SharedParts()
     first, again = (["a" * limits.SHARED_PART_BYTES], ["a" * limits.SHARED_PART_BYTES])
 

@@ -95,9 +95,7 @@ def test_follower_has_no_lease_to_release() -> None:
 
 
 def test_leader_without_an_api_server_gives_up_before_another_leads() -> None:
-    """
-    It has written nothing after the renew deadline, and says why it ends.
-    """
+    """It has written nothing after the renew deadline, and says why it ends."""
 
     async def tell(server: Server) -> None:
         first, second = Replica("first", server).start(), Replica("second", server).start()
@@ -131,9 +129,7 @@ def test_one_whose_requests_are_swallowed_gives_up_in_time_too() -> None:
 
 @pytest.mark.parametrize("seconds", [10.5, 30, 86400])
 def test_suspended_leader_writes_nothing_when_it_wakes(seconds: float) -> None:
-    """
-    The event loop has not seen the time pass: no timer of its own is late.
-    """
+    """The event loop has not seen the time pass: no timer of its own is late."""
 
     async def tell(server: Server) -> None:
         first = Replica("first", server).start()
@@ -164,9 +160,7 @@ def test_briefly_suspended_leader_goes_on() -> None:
 
 
 def test_an_answer_that_comes_late_does_not_prolong_the_lease() -> None:
-    """
-    Others count from when the renewal was written, and so does the leader: from when it was sent.
-    """
+    """Others count from when the renewal was written, and so does the leader: from when it was sent."""
 
     async def tell(server: Server) -> None:
         async def slow(call: Any, forward: Any) -> Any:
@@ -237,9 +231,7 @@ def test_a_lease_that_was_deleted_is_written_again() -> None:
 
 
 @pytest.mark.parametrize("seconds", [0, -1, 10**9, 2**31 - 1, None])
-def test_lease_with_an_invalid_duration_is_waited_for_as_long_as_an_own_one(
-    seconds: int | None,
-) -> None:
+def test_lease_with_an_invalid_duration_is_waited_for_as_long_as_an_own_one(seconds: int | None) -> None:
     def says(lease: dict[str, Any]) -> None:
         lease["spec"]["leaseDurationSeconds"] = seconds
 
@@ -256,9 +248,7 @@ def test_lease_with_an_invalid_duration_is_waited_for_as_long_as_an_own_one(
 
 
 def test_a_lease_that_lasts_longer_than_ours_is_respected() -> None:
-    """
-    While replicas are being given another configuration, both hold.
-    """
+    """While replicas are being given another configuration, both hold."""
 
     async def tell(server: Server) -> None:
         long = LeaderElection(
@@ -303,9 +293,7 @@ def test_unreadable_lease_is_not_acquired(body: str) -> None:
     "off", [timedelta(hours=1), timedelta(hours=-1), timedelta(days=1), timedelta(days=-1), timedelta(days=-20000)]
 )
 def test_the_clock_on_the_wall_decides_nothing(off: timedelta) -> None:
-    """
-    Neither a replica whose clock is wrong nor one whose clock is set while it leads.
-    """
+    """Neither a replica whose clock is wrong nor one whose clock is set while it leads."""
 
     async def tell(server: Server) -> list[float | None]:
         first, second = Replica("first", server).start(), Replica("second", server).start()

@@ -81,9 +81,7 @@ class Storage(Server):
 
 
 def test_a_volume_gets_its_claim_and_keeps_the_rest() -> None:
-    """
-    Much of a volume our objects do not hold.
-    """
+    """Much of a volume our objects do not hold."""
     server = Storage()
 
     written = perform(server, server.binding)
@@ -127,9 +125,7 @@ def test_a_volume_that_has_changed_is_not_written() -> None:
     "fault", [commit_then_drop(), drop_before_commit(), status(500)], ids=["done", "not done", "broken"]
 )
 def test_a_lost_answer_is_asked_for_again(fault: Any) -> None:
-    """
-    If the write was done, the second attempt is refused as stale, and the volume shows that it is ours.
-    """
+    """If the write was done, the second attempt is refused as stale, and the volume shows that it is ours."""
     server = Storage(Fault(fault, verb="patch"))
 
     written = perform(server, server.binding)
@@ -287,9 +283,7 @@ def test_a_claim_is_created_under_a_name_that_the_server_makes() -> None:
 
 
 def test_a_claim_whose_creation_may_have_happened_is_not_created_again() -> None:
-    """
-    The server would make another name, and a second claim.
-    """
+    """The server would make another name, and a second claim."""
     server = Devices(Fault(commit_then_drop(), verb="create"))
 
     assert isinstance(perform(server, special_claim()), CallUnknown)

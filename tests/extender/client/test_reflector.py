@@ -55,9 +55,7 @@ def reflect(
     on_changes: Callable[[Sequence[Change[Pod]]], None] = lambda changes: None,
     **options: Any,
 ) -> Reflector[Pod]:
-    """
-    A reflector of pods against a scripted server, while a story is told.
-    """
+    """A reflector of pods against a scripted server, while a story is told."""
 
     async def run() -> Reflector[Pod]:
         client = Client(Target("http://server"), transport=server, rng=Random(0))
@@ -100,9 +98,7 @@ def test_list_and_simultaneous_events_are_each_delivered_together() -> None:
 
 
 def test_failing_listener_is_counted_and_hears_of_the_next_change() -> None:
-    """
-    No exception of theirs ends the watch.
-    """
+    """No exception of theirs ends the watch."""
     told: list[str] = []
 
     def fails_at_first(changes: Sequence[Change[Pod]]) -> None:
@@ -185,9 +181,7 @@ def test_a_first_list_is_of_what_is_at_hand_and_a_later_one_not_older_than_what_
 
 
 def test_a_server_that_cuts_even_the_first_list_into_pages_is_always_asked_for_pages() -> None:
-    """
-    It has nothing at hand, so that a whole list would cost it as much as it costs us.
-    """
+    """It has nothing at hand, so that a whole list would cost it as much as it costs us."""
     server = Scripted(
         answer(200, pod_list(10, pod("a", 1), **{"continue": "t"})),
         answer(200, pod_list(10, pod("b", 1))),
@@ -232,9 +226,7 @@ def test_after_a_bookmark_the_next_watch_begins_there() -> None:
 
 
 def test_after_events_out_of_order_the_next_watch_begins_after_the_newest() -> None:
-    """
-    It never begins earlier than it must.
-    """
+    """It never begins earlier than it must."""
     server = Scripted(
         answer(200, pod_list(10)), stream(event("ADDED", pod("a", 12)) + event("ADDED", pod("b", 11)), 2.0), never
     )
@@ -248,9 +240,7 @@ def test_after_events_out_of_order_the_next_watch_begins_after_the_newest() -> N
 
 
 def test_a_bookmark_from_before_shows_that_the_server_is_not_what_it_was() -> None:
-    """
-    It was restored from a copy, and the connection held.
-    """
+    """It was restored from a copy, and the connection held."""
     server = Scripted(
         answer(200, pod_list(1000, pod("a", 900))),
         stream(2.0, bookmark(50), 500.0),
@@ -269,9 +259,7 @@ def test_a_bookmark_from_before_shows_that_the_server_is_not_what_it_was() -> No
 
 
 def test_watches_that_end_at_once_are_backed_off_from_and_replaced_by_a_list() -> None:
-    """
-    A proxy that closes every watch: what changes is seen all the same, in lists.
-    """
+    """A proxy that closes every watch: what changes is seen all the same, in lists."""
     server = Scripted(
         answer(200, pod_list(10)), stream(), stream(), stream(), answer(200, pod_list(20, pod("a", 11))), never
     )
@@ -295,9 +283,7 @@ def test_watches_that_end_at_once_are_backed_off_from_and_replaced_by_a_list() -
     ("count", "is_beside"), [pytest.param(10, False, id="small"), pytest.param(10_000, True, id="large")]
 )
 def test_a_large_page_is_read_beside_the_loop(count: int, is_beside: bool) -> None:
-    """
-    So that leases and health go on meanwhile.
-    """
+    """So that leases and health go on meanwhile."""
     threads: set[int] = set()
 
     def keep(read: Pod) -> Pod:
@@ -335,9 +321,7 @@ def test_the_kinds_are_found_where_the_server_serves_them(kind: WatchedKind[Any]
 
 @both_ways
 def test_a_kind_that_the_server_does_not_know_counts_as_empty_and_is_asked_for_now_and_then(streams: bool) -> None:
-    """
-    An old server has no resource.k8s.io/v1; after its upgrade it has.
-    """
+    """An old server has no resource.k8s.io/v1; after its upgrade it has."""
 
     async def story() -> None:
         world = World(seed=1, target=Target("http://server"), streams_lists=streams)
@@ -367,9 +351,7 @@ def test_a_kind_that_the_server_does_not_know_counts_as_empty_and_is_asked_for_n
 
 
 def test_unknown_kind_is_believed_at_the_second_answer() -> None:
-    """
-    Perhaps a proxy said so.
-    """
+    """Perhaps a proxy said so."""
 
     async def story() -> None:
         world = World(seed=1, target=Target("http://server"))
@@ -400,9 +382,7 @@ def test_a_server_that_does_not_know_pods_is_no_kubernetes() -> None:
 
 
 def test_errors_are_one_line_whatever_the_server_says() -> None:
-    """
-    What goes to logs begins no line of its own.
-    """
+    """What goes to logs begins no line of its own."""
     status = answers.status_object(403, "no\nFAKE log line")
     server = Scripted(answer(403, status))
 
@@ -414,9 +394,7 @@ def test_errors_are_one_line_whatever_the_server_says() -> None:
 
 
 def test_a_watch_that_never_ends_its_line_is_ended() -> None:
-    """
-    A gzip bomb where a watch should be.
-    """
+    """A gzip bomb where a watch should be."""
     bomb = Fault(answers.gzip_bomb(1 << 28), verb="watch", resource="pods")
     world = tell(begin, bomb, streams_lists=False)
 

@@ -19,9 +19,7 @@ from tests.kit.faults import Action, Call, Fault, answers, watches
 
 @both_ways
 def test_one_resource_that_is_forbidden_is_named_and_the_others_go_on(streams: bool) -> None:
-    """
-    RBAC is taken away while we run, and given back.
-    """
+    """RBAC is taken away while we run, and given back."""
     errors: dict[str, str] = {}
 
     async def story(world: World) -> None:
@@ -46,9 +44,7 @@ def test_one_resource_that_is_forbidden_is_named_and_the_others_go_on(streams: b
 
 
 def test_a_token_that_was_replaced_on_disk_is_read_again(tmp_path: Path) -> None:
-    """
-    The old token is refused. One more try with the new one; nothing is listed again.
-    """
+    """The old token is refused. One more try with the new one; nothing is listed again."""
     file = tmp_path / "token"
     file.write_text("first")
     valid = ["first"]
@@ -86,9 +82,7 @@ def test_a_token_that_was_replaced_on_disk_is_read_again(tmp_path: Path) -> None
     ],
 )
 def test_a_server_that_does_not_stream_lists_is_asked_once(refusal: Action) -> None:
-    """
-    From then on lists are ordinary ones.
-    """
+    """From then on lists are ordinary ones."""
 
     async def story(world: World) -> None:
         await begin(world)
@@ -102,9 +96,7 @@ def test_a_server_that_does_not_stream_lists_is_asked_once(refusal: Action) -> N
 
 
 def test_a_streamed_list_without_an_end_is_given_up_and_never_seen() -> None:
-    """
-    The server does not know the bookmark that ends it.
-    """
+    """The server does not know the bookmark that ends it."""
     endless = watches.skipping(lambda event: event["type"] == "BOOKMARK")
 
     async def story(world: World) -> None:
@@ -122,9 +114,7 @@ def test_a_streamed_list_without_an_end_is_given_up_and_never_seen() -> None:
 
 @pytest.mark.parametrize("cut", [watches.close_after, watches.reset_after])
 def test_a_streamed_list_that_is_cut_before_its_end_is_never_seen(cut: Callable[[int], Action]) -> None:
-    """
-    There were two of three pods.
-    """
+    """There were two of three pods."""
     world = tell(begin, Fault(cut(2), verb="watch", resource="pods"))
 
     assert [size for table, size in world.sizes if table == "pods"] == [3]
@@ -162,9 +152,7 @@ NO_LISTS = [
 @both_ways
 @pytest.mark.parametrize("nothing", NO_LISTS)
 def test_answer_that_is_no_list_does_not_empty_the_cluster(nothing: Action, streams: bool) -> None:
-    """
-    A proxy answers for the server, with status 200 and nonsense.
-    """
+    """A proxy answers for the server, with status 200 and nonsense."""
 
     async def story(world: World) -> None:
         await begin(world)
@@ -187,9 +175,7 @@ def _crowd(world: World) -> None:
 
 
 def test_that_all_nodes_are_gone_at_once_is_asked_twice() -> None:
-    """
-    One list is empty, by a fault of a proxy.
-    """
+    """One list is empty, by a fault of a proxy."""
 
     async def story(world: World) -> None:
         _crowd(world)
@@ -231,9 +217,7 @@ def test_that_all_nodes_are_gone_is_believed_the_second_time(streams: bool) -> N
     ],
 )
 def test_a_reflector_that_is_lied_to_is_found_out(lie: Action) -> None:
-    """
-    What `tell` checks at the end is not always true.
-    """
+    """What `tell` checks at the end is not always true."""
 
     async def story(world: World) -> None:
         await begin(world)
@@ -244,9 +228,7 @@ def test_a_reflector_that_is_lied_to_is_found_out(lie: Action) -> None:
 
 
 def test_half_a_list_with_a_false_end_would_be_detected() -> None:
-    """
-    With a false end of the initial objects, half a list is delivered, which the tests above look for.
-    """
+    """With a false end of the initial objects, half a list is delivered, which the tests above look for."""
     meta = b'{"resourceVersion":"1","annotations":{"k8s.io/initial-events-end":"true"}}'
     end = b'{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":' + meta + b"}}\n"
     world = tell(begin, Fault(watches.line_after(1, end), verb="watch", resource="pods"))
@@ -255,9 +237,7 @@ def test_half_a_list_with_a_false_end_would_be_detected() -> None:
 
 
 def test_a_reflector_that_is_never_told_of_the_end_of_history_is_found_out() -> None:
-    """
-    As if 410 were ignored. The server's own is kept from it, and the watch stays open.
-    """
+    """As if 410 were ignored. The server's own is kept from it, and the watch stays open."""
 
     async def ignored(call: Call, forward: Any) -> Any:
         return await answers.black_hole()(call, forward)

@@ -28,9 +28,7 @@ from tests.kit.faults import Action, Fault, answers, watches
 
 @both_ways
 def test_a_watch_that_is_closed_goes_on_where_it_was(streams: bool) -> None:
-    """
-    The server closes the watch while objects change. No list; every change is told once.
-    """
+    """The server closes the watch while objects change. No list; every change is told once."""
 
     async def story(world: World) -> None:
         await begin(world)
@@ -51,9 +49,7 @@ def test_a_watch_that_is_closed_goes_on_where_it_was(streams: bool) -> None:
 
 
 def test_half_a_line_is_dropped_and_read_again_after_reconnecting() -> None:
-    """
-    The connection is reset in the middle of an event.
-    """
+    """The connection is reset in the middle of an event."""
 
     async def story(world: World) -> None:
         await begin(world)
@@ -100,9 +96,7 @@ def test_when_history_is_gone_there_is_one_list_of_the_newest_state(too_old: Act
 
 @both_ways
 def test_a_server_that_has_compacted_its_history_is_listed_again(streams: bool) -> None:
-    """
-    With the server's own 410: the watch was away while everything was forgotten.
-    """
+    """With the server's own 410: the watch was away while everything was forgotten."""
 
     async def story(world: World) -> None:
         await begin(world)
@@ -119,9 +113,7 @@ def test_a_server_that_has_compacted_its_history_is_listed_again(streams: bool) 
 
 
 def test_a_list_that_can_not_be_continued_is_begun_anew_and_never_half_seen() -> None:
-    """
-    The third page is answered with 410.
-    """
+    """The third page is answered with 410."""
 
     async def story(world: World) -> None:
         for number in range(7):
@@ -140,9 +132,7 @@ def test_a_list_that_can_not_be_continued_is_begun_anew_and_never_half_seen() ->
 
 @both_ways
 def test_a_server_that_has_not_seen_what_we_have_is_asked_for_the_newest(streams: bool) -> None:
-    """
-    504, too large resource version.
-    """
+    """504, too large resource version."""
 
     async def story(world: World) -> None:
         await begin(world)
@@ -165,9 +155,7 @@ def test_a_server_that_has_not_seen_what_we_have_is_asked_for_the_newest(streams
 
 @both_ways
 def test_a_history_of_one_second_is_enough_to_make_progress(streams: bool) -> None:
-    """
-    The server forgets its history every second, and every connection is cut.
-    """
+    """The server forgets its history every second, and every connection is cut."""
 
     async def story(world: World) -> None:
         await begin(world)
@@ -190,9 +178,7 @@ def test_a_history_of_one_second_is_enough_to_make_progress(streams: bool) -> No
 
 
 def test_a_busy_server_is_given_the_time_it_asks_for_and_no_list_to_make() -> None:
-    """
-    429 with Retry-After 7 on the watch.
-    """
+    """429 with Retry-After 7 on the watch."""
 
     async def story(world: World) -> None:
         await begin(world)
@@ -207,9 +193,7 @@ def test_a_busy_server_is_given_the_time_it_asks_for_and_no_list_to_make() -> No
 
 
 def test_a_list_that_is_refused_for_now_comes_when_the_server_has_time() -> None:
-    """
-    429 with Retry-After 7 on the list.
-    """
+    """429 with Retry-After 7 on the list."""
     world = tell(begin, Fault(answers.status(429, retry_after=7), verb="list", resource="pods"), streams_lists=False)
     first, second = times(world, "list")[:2]
 
@@ -219,9 +203,7 @@ def test_a_list_that_is_refused_for_now_comes_when_the_server_has_time() -> None
 @both_ways
 @pytest.mark.parametrize("seed", range(3))
 def test_a_server_that_fails_three_times_in_ten_is_followed_all_the_same(seed: int, streams: bool) -> None:
-    """
-    500, 503 and 504 on everything; all is well within a minute after it ends.
-    """
+    """500, 503 and 504 on everything; all is well within a minute after it ends."""
 
     async def story(world: World) -> None:
         await begin(world)
@@ -241,9 +223,7 @@ def test_a_server_that_fails_three_times_in_ten_is_followed_all_the_same(seed: i
 
 @both_ways
 def test_a_server_that_is_away_in_the_middle_of_a_burst_is_caught_up_with(streams: bool) -> None:
-    """
-    Down for ten seconds while pods come by the hundred. Nobody lists while nobody listens.
-    """
+    """Down for ten seconds while pods come by the hundred. Nobody lists while nobody listens."""
 
     async def story(world: World) -> None:
         await begin(world)
@@ -264,9 +244,7 @@ def test_a_server_that_is_away_in_the_middle_of_a_burst_is_caught_up_with(stream
 def test_a_server_that_comes_back_with_an_older_past_is_believed(
     streams: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """
-    Down for ten minutes, then restored from a copy: resource versions count from further back.
-    """
+    """Down for ten minutes, then restored from a copy: resource versions count from further back."""
 
     async def story(world: World) -> None:
         await begin(world)
@@ -292,8 +270,7 @@ def test_a_server_that_comes_back_with_an_older_past_is_believed(
 
 
 def test_a_list_that_is_never_answered_is_given_up_and_others_go_on() -> None:
-    """
-    The connection is accepted, and no byte comes. The list may have been too long, so that it is asked for in
+    """The connection is accepted, and no byte comes. The list may have been too long, so that it is asked for in
     pages.
     """
     synced: dict[str, float] = {}
@@ -312,8 +289,7 @@ def test_a_list_that_is_never_answered_is_given_up_and_others_go_on() -> None:
 
 
 def test_a_peer_that_has_vanished_is_noticed_within_ninety_seconds() -> None:
-    """
-    The watch is open, and nobody is at the other end. There is no list, but for one object, so as to know that the
+    """The watch is open, and nobody is at the other end. There is no list, but for one object, so as to know that the
     server is the same.
     """
     silences: list[float] = []
@@ -338,9 +314,7 @@ def test_a_peer_that_has_vanished_is_noticed_within_ninety_seconds() -> None:
 
 @both_ways
 def test_a_watch_with_nothing_but_bookmarks_is_alive(streams: bool) -> None:
-    """
-    Nothing happens for an hour. The watch is renewed when its time is over, and not before.
-    """
+    """Nothing happens for an hour. The watch is renewed when its time is over, and not before."""
 
     async def story(world: World) -> None:
         await begin(world)

@@ -31,9 +31,7 @@ def _happen(server: Server, table: str, what: str) -> None:
 @pytest.mark.parametrize("what", ["ADDED", "MODIFIED", "DELETED"])
 @pytest.mark.parametrize("table", ["nodes", "pods", "pvcs"])
 def test_an_event_that_was_missed_is_made_up_for_by_the_next_list(table: str, what: str, streams: bool) -> None:
-    """
-    The server never said it.
-    """
+    """The server never said it."""
 
     async def story(world: World) -> None:
         await begin(world)
@@ -76,9 +74,7 @@ def test_event_that_is_sent_three_times_is_delivered_once(streams: bool) -> None
 def test_events_out_of_order_lead_to_the_right_end_and_revive_no_deleted_object(
     late: watches.Which, distance: int, told: list[str]
 ) -> None:
-    """
-    Reordered events of one kind.
-    """
+    """Reordered events of one kind."""
 
     async def story(world: World) -> None:
         await begin(world)
@@ -95,9 +91,7 @@ def test_events_out_of_order_lead_to_the_right_end_and_revive_no_deleted_object(
 
 @pytest.mark.parametrize("late", ["nodes", "pods"])
 def test_kinds_need_not_be_in_step(late: str) -> None:
-    """
-    A pod is seen before its node, a node goes before its pods.
-    """
+    """A pod is seen before its node, a node goes before its pods."""
 
     async def story(world: World) -> None:
         await begin(world)
@@ -114,9 +108,7 @@ def test_kinds_need_not_be_in_step(late: str) -> None:
 
 
 def test_a_list_older_than_asked_for_is_not_taken() -> None:
-    """
-    A server that lags behind answers with what was some time ago.
-    """
+    """A server that lags behind answers with what was some time ago."""
 
     async def story(world: World) -> None:
         await begin(world)
@@ -134,9 +126,7 @@ def test_a_list_older_than_asked_for_is_not_taken() -> None:
 
 
 def test_a_watch_that_tells_of_the_past_changes_nothing() -> None:
-    """
-    After a new connection a server that lags behind says again what was said before.
-    """
+    """After a new connection a server that lags behind says again what was said before."""
     said: list[bytes] = []
 
     async def story(world: World) -> None:
@@ -161,9 +151,7 @@ def test_a_watch_that_tells_of_the_past_changes_nothing() -> None:
 
 @both_ways
 def test_recreated_object_of_the_same_name_is_another_object(streams: bool) -> None:
-    """
-    Deleted and created again while nobody watched.
-    """
+    """Deleted and created again while nobody watched."""
 
     async def story(world: World) -> None:
         await begin(world)
@@ -188,9 +176,7 @@ def _poison(event: dict[str, Any]) -> None:
 
 @both_ways
 def test_one_object_that_can_not_be_read_is_set_aside(streams: bool) -> None:
-    """
-    The stream goes on; the object is named, until it can be read or is gone.
-    """
+    """The stream goes on; the object is named, until it can be read or is gone."""
     seen: list[dict[Any, str]] = []
 
     async def story(world: World) -> None:
@@ -222,9 +208,7 @@ def test_one_object_that_can_not_be_read_is_set_aside(streams: bool) -> None:
 
 @both_ways
 def test_an_object_that_can_not_be_read_any_more_is_known_as_it_was(streams: bool) -> None:
-    """
-    A pod that holds room on a node does not let go of it because its latest state cannot be read.
-    """
+    """A pod that holds room on a node does not let go of it because its latest state cannot be read."""
     during: list[Any] = []
 
     async def story(world: World) -> None:
@@ -267,9 +251,7 @@ def test_an_object_that_can_not_be_read_any_more_is_known_as_it_was(streams: boo
     ],
 )
 def test_a_line_that_makes_no_sense_ends_the_watch_and_nothing_is_lost(line: bytes) -> None:
-    """
-    Nobody knows what was to be said, so it must be said again.
-    """
+    """Nobody knows what was to be said, so it must be said again."""
 
     async def story(world: World) -> None:
         await begin(world)

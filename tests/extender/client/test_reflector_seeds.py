@@ -16,9 +16,7 @@ STEPS = 80
 
 
 def a_fault(chance: Random) -> Fault:
-    """
-    Of any kind, for any resource, once or for a while.
-    """
+    """Of any kind, for any resource, once or for a while."""
     code = chance.choice((403, 404, 410, 429, 500, 503, 504))
     one_of_two = _with_chance(chance.getrandbits(32))
     on_watches: list[Action] = [
@@ -61,9 +59,7 @@ def _with_chance(seed: int) -> watches.Which:
 
 
 def a_step(world: World, chance: Random, number: int) -> None:
-    """
-    Something happens in the cluster, or to the server.
-    """
+    """Something happens in the cluster, or to the server."""
     server, table = world.server, chance.choice(list(WATCHED))
     names = server.names(table)
     happening = chance.random()
@@ -86,9 +82,7 @@ def a_step(world: World, chance: Random, number: int) -> None:
 
 @pytest.mark.parametrize("seed", range(16))
 def test_reflector_agrees_with_a_new_list_after_random_faults(seed: int) -> None:
-    """
-    The faults of the other files about reflectors, mixed.
-    """
+    """The faults of the other files about reflectors, mixed."""
     chance = Random(seed)
 
     async def story(world: World) -> None:

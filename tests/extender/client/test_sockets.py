@@ -278,9 +278,7 @@ def kernel_timers(peer: str) -> dict[str, tuple[str, int]]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/net/tcp")
 def test_an_idle_watch_is_probed_by_the_kernel():
-    """
-    A peer that vanished without a word is found out even where nobody reads.
-    """
+    """A peer that vanished without a word is found out even where nobody reads."""
 
     async def reply(asked: Asked) -> bool:
         await asked.send(WATCH_HEAD + chunk(b'{"a":1}\n'))

@@ -19,9 +19,7 @@ def gone(name: str, version: int, uid: str | None = None) -> ObjectMeta:
 
 
 def told(changes: Sequence[Change[Namespace]]) -> list[tuple[str, str]]:
-    """
-    Changes as (what was, what is), each as uid@version.
-    """
+    """Changes as (what was, what is), each as uid@version."""
     return [(shown(change.old), shown(change.new)) for change in changes]
 
 
@@ -84,9 +82,7 @@ def test_news_of_a_former_object_of_that_name_is_late() -> None:
 
 
 def test_the_end_of_an_object_that_was_never_seen_ends_the_one_before_it() -> None:
-    """
-    Its beginning was missed, so that only the one before it is known; which cannot be there any more either.
-    """
+    """Its beginning was missed, so that only the one before it is known; which cannot be there any more either."""
     store = holding(ns("a", 5, "first"))
     changes = store.remove(gone("a", 9, "second"))
 
@@ -110,9 +106,7 @@ def test_the_end_may_come_before_the_beginning() -> None:
 
 
 def test_object_returns_when_it_matches_the_selector_again() -> None:
-    """
-    A selector makes a deletion of an object that changes; the object is the same when it changes back.
-    """
+    """A selector makes a deletion of an object that changes; the object is the same when it changes back."""
     store = holding(ns("a", 5))
     changes = [*store.remove(gone("a", 7)), *store.put(ns("a", 8))]
 
@@ -145,9 +139,7 @@ def test_a_list_tells_only_of_differences() -> None:
 
 
 def test_a_list_is_taken_at_its_word_even_if_it_is_older() -> None:
-    """
-    The server was restored from a copy: its versions count from there, and what was deleted is back.
-    """
+    """The server was restored from a copy: its versions count from there, and what was deleted is back."""
     store = holding(ns("a", 50), ns("b", 51))
     store.remove(gone("b", 52))
     back = {("", "a"): ns("a", 40), ("", "b"): ns("b", 41)}
@@ -176,9 +168,7 @@ def test_an_object_that_the_list_holds_but_cannot_show_stays_as_it_was() -> None
 
 
 def test_an_object_that_cannot_be_read_ends_another_one_of_that_name() -> None:
-    """
-    What was there before cannot be there any more.
-    """
+    """What was there before cannot be there any more."""
     lists, watched = holding(ns("a", 5, "first")), holding(ns("a", 5, "first"))
 
     assert told(lists.replace({}, {("", "a"): "second"})) == [("first@5", "")]

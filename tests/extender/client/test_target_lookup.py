@@ -131,9 +131,7 @@ WAYS_TO_SAY_WHO_ONE_IS = [
 def test_credentials_of_a_kubeconfig_are_not_sent_over_http(
     user: dict[str, object], in_the_file: str, in_its_place: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
-    """
-    As client-go does it: credentials are read for TLS only, and an exec plugin does not even run.
-    """
+    """As client-go does it: credentials are read for TLS only, and an exec plugin does not even run."""
     target = find_target({}, file=write(tmp_path / "f", in_the_file, user), server=in_its_place)
 
     assert virtual_time.run(target.credentials.identity(0)) == Identity()

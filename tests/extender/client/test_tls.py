@@ -58,9 +58,7 @@ def test_a_server_of_the_authority_is_believed(authority: Authority, server_file
 
 
 def test_any_certificate_of_the_bundle_is_trusted_as_an_anchor(server_files: CertificateFiles):
-    """
-    As Go does it: an intermediate authority, or a server's own certificate, is enough.
-    """
+    """As Go does it: an intermediate authority, or a server's own certificate, is enough."""
     assert len(ask(server_files, Tls(ca=Pem(file=server_files.certificate))).asked) == 1
 
 
@@ -285,9 +283,7 @@ def test_a_certificate_that_does_not_belong_to_its_key_is_left_alone(
     rotating: tuple[Tls, Callable[[str], None]],
     caplog: pytest.LogCaptureFixture,
 ):
-    """
-    CertificateFiles are not replaced in one instant: what was in force stays until they belong together.
-    """
+    """CertificateFiles are not replaced in one instant: what was in force stays until they belong together."""
     tls, _ = rotating
     assert tls.key is not None
     assert tls.key.file is not None
@@ -368,9 +364,7 @@ def test_private_key_is_not_shown(authority: Authority):
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_a_server_is_reached_through_a_proxy(scheme: str, authority: Authority, server_files: CertificateFiles):
-    """
-    The proxy sees where to, and not what.
-    """
+    """The proxy sees where to, and not what."""
     proxy_tls = server_side(server_files) if scheme == "https" else None
     connects: list[str] = []
 

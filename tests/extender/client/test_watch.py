@@ -118,9 +118,7 @@ def test_a_watch_may_go_on_for_ever():
 
 
 def test_a_watch_is_not_compressed():
-    """
-    Compression would hold events back until there are enough of them.
-    """
+    """Compression would hold events back until there are enough of them."""
     server = Scripted(stream(b"1\n"))
 
     Watched(server)

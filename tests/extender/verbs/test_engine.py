@@ -67,9 +67,7 @@ def test_a_pod_goes_where_there_is_room() -> None:
 
 @pytest.mark.parametrize("names", ["abcd", "dcba", "cadb", "dxab", "ca"])
 def test_the_order_of_the_names_is_that_of_the_answer(names: str) -> None:
-    """
-    kube-scheduler names nodes in the order in which its threads came to them.
-    """
+    """kube-scheduler names nodes in the order in which its threads came to them."""
     nodes = [make_node(name).capacity(cpu=cpu) for name, cpu in (("a", 1), ("b", 3), ("c", 0), ("d", 2))]
     ready = engine(*nodes, pods=[make_pod("full").req(cpu=1).node("a")])
 
@@ -83,9 +81,7 @@ def test_the_order_of_the_names_is_that_of_the_answer(names: str) -> None:
 
 
 def test_reason_of_thousands_of_resources_is_shortened() -> None:
-    """
-    It is repeated for each node: in full it would make an answer of a gigabyte in a large cluster.
-    """
+    """It is repeated for each node: in full it would make an answer of a gigabyte in a large cluster."""
     greedy = make_pod("greedy").req(**{f"example.com/thing-{number:04}": 1 for number in range(2_000)})
 
     failed = filtered(engine(A, B), greedy.obj(), node_names=["a", "b"]).failed_and_unresolvable
@@ -113,9 +109,7 @@ def test_the_pods_that_have_to_go() -> None:
 
 
 def test_a_protected_pod_that_the_caller_names_stays() -> None:
-    """
-    Another pod that makes as much room goes for it.
-    """
+    """Another pod that makes as much room goes for it."""
     protect = "- pluginConfig: [{name: DefaultPreemption, args: {protect: {selector: {matchLabels: {tier: web}}}}}]"
     web, batch = (make_pod(tier).uid(tier).label(tier=tier).req(cpu=1).node("a") for tier in ("web", "batch"))
     asked, named = ASKED.priority(10).obj(), {"a": MetaVictims.of(("web",), 0)}
@@ -181,9 +175,7 @@ def test_a_bound_pod_takes_its_room_before_the_watch_shows_it() -> None:
 def test_binding_is_refused_when_the_node_became_full_after_the_filter(
     asked: PodBuilder, came: PodBuilder, lacks: str
 ) -> None:
-    """
-    The caller hears that it was not bound, and tries it again.
-    """
+    """The caller hears that it was not bound, and tries it again."""
     cluster = Cluster()
     ready, writes = live_verbs(asked, cluster=cluster)
     assert kept(ready, "a", pod=asked) == ["a"]
@@ -243,9 +235,7 @@ def test_a_pod_is_bound_only_by_its_own_profile_and_where_its_filters_let_it(
 
 
 def test_a_pod_that_is_not_known_yet_is_not_bound() -> None:
-    """
-    Neither its scheduler nor what it asks for is known. kube-scheduler tries it again.
-    """
+    """Neither its scheduler nor what it asks for is known. kube-scheduler tries it again."""
     ready, writes = live_verbs()
 
     with pytest.raises(VerbError, match="was not bound to a: no pod with its UID is known here, perhaps not yet"):
@@ -300,9 +290,7 @@ def test_refusal_of_the_api_server_is_passed_on() -> None:
 
 
 def test_event_is_recorded_when_victims_are_spared() -> None:
-    """
-    The caller tells only of the victims that remain.
-    """
+    """The caller tells only of the victims that remain."""
     ready, writes = live_verbs(*(make_pod(name).uid(name).req(cpu="500m").node("a") for name in ("x", "y")))
 
     async def preempt() -> None:
@@ -344,9 +332,7 @@ def test_unknown_scheduler_name_is_refused_with_the_known_profiles() -> None:
 
 
 def test_with_one_profile_there_is_no_doubt() -> None:
-    """
-    kube-scheduler's profile may have any name; ours need not know it.
-    """
+    """kube-scheduler's profile may have any name; ours need not know it."""
     assert kept(engine(A), "a", pod=ASKED.scheduler_name("theirs")) == ["a"]
 
 
@@ -380,9 +366,7 @@ def test_each_verb_refuses_an_unreadable_pod_in_words(verb: str) -> None:
 
 
 def test_pods_that_cannot_be_read_are_left_out_and_reported() -> None:
-    """
-    One bad pod must not keep the others from being scheduled.
-    """
+    """One bad pod must not keep the others from being scheduled."""
     bad = make_pod("bad").req(cpu="much").node("a")
     worse = make_pod("worse").start_time("yesterday").node("a")
 
@@ -405,9 +389,7 @@ def test_pods_without_uids_are_distinguished_by_name() -> None:
 
 
 def test_a_node_that_is_listed_twice_is_one_node() -> None:
-    """
-    Also in two zones: a state made by hand may say anything.
-    """
+    """Also in two zones: a state made by hand may say anything."""
     twice = engine(
         A.label({"topology.kubernetes.io/zone": "z1"}), A.label({"topology.kubernetes.io/zone": "z2"}).capacity(cpu=2)
     )
@@ -454,9 +436,7 @@ def test_nominated_pods_count_on_nodes_that_the_caller_describes() -> None:
 
 
 def test_nodes_of_the_caller_override_known_nodes_for_one_call() -> None:
-    """
-    And is forgotten with the question; the pods on it are those we know.
-    """
+    """And is forgotten with the question; the pods on it are those we know."""
     ready = engine(A, B, pods=[make_pod("here").req(cpu=1).node("a")])
     larger, new = A.capacity(cpu=2).obj(), make_node("new").capacity(cpu=1).obj()
 
@@ -479,9 +459,7 @@ def test_scores_are_given_to_nodes_in_full() -> None:
 
 
 def test_a_resource_that_only_the_callers_node_has() -> None:
-    """
-    What is learnt for one question does not disturb the columns of the others.
-    """
+    """What is learnt for one question does not disturb the columns of the others."""
     ready = engine(A, B)
     gpu = ASKED.req({"example.com/gpu": 1})
 

@@ -47,9 +47,7 @@ def kept(result: FilterResult, asked: Sequence[str]) -> list[str]:
 
 
 def test_every_asked_node_is_in_exactly_one_place() -> None:
-    """
-    In the order asked; nodes that were not asked about are in none.
-    """
+    """In the order asked; nodes that were not asked about are in none."""
     asked = ["e", "unknown", "a", "c", "b", "d"]
     framework = make_framework(Refuses("Filter", {"b": NO, "c": NEVER, "d": LATER, "f": NO}))
 
@@ -82,9 +80,7 @@ def test_a_pre_filter_refuses_all_nodes(says: fwk.Status, failed: dict[str, str]
 
 
 def test_nodes_that_pre_filter_left_out_cannot_be_helped() -> None:
-    """
-    Whatever else is wrong with them.
-    """
+    """Whatever else is wrong with them."""
     narrowing = [Looks("B", fwk.SUCCESS, "a", "b"), Looks("A", fwk.SUCCESS, "b", "c")]
 
     result = filtered(make_framework(*narrowing, Refuses("Filter", {"a": NO})), nodes("a", "b", "c"), "a", "b", "c")
@@ -111,9 +107,7 @@ def test_nominated_pods_count() -> None:
 
 
 def test_a_node_asked_about_twice_has_one_answer() -> None:
-    """
-    The faces ask about each node once; who does not is told the same each time.
-    """
+    """The faces ask about each node once; who does not is told the same each time."""
     cache, other = make_cache(make_node("a"), make_node("b")), make_pod("other").obj()
     nominations = Nominations({"a": ((cache.nominate(other), other),)})
 
@@ -179,9 +173,7 @@ def test_a_plugin_of_the_tree_that_skips_the_pod_spreads_nothing() -> None:
 
 
 def test_nodes_of_the_default_profile_get_different_scores() -> None:
-    """
-    Their totals differ by some points of about 200.
-    """
+    """Their totals differ by some points of about 200."""
     framework = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(0))["default-scheduler"]
     running = [make_pod(f"on-{node}").node(node).req(cpu=cpu) for node, cpu in (("a", "4"), ("b", "3"), ("c", "2"))]
     cache = make_cache(*(make_node(name).capacity(cpu="50", memory="64Gi") for name in "abc"), pods=running)
@@ -205,9 +197,7 @@ def test_the_weights_of_the_profile_count() -> None:
 
 @pytest.mark.parametrize("name", ["A", "NodeAffinity"])
 def test_the_largest_weight_does_not_overflow(name: str) -> None:
-    """
-    A weight is an int32.
-    """
+    """A weight is an int32."""
     framework = make_framework(
         *(Scores(name, {"a": 100, "b": 50}) for name in (name, "B", "C")),
         weights=dict.fromkeys((name, "B", "C"), 2**31 - 1),
@@ -234,9 +224,7 @@ def test_nodes_score_zero_without_score_plugins(framework: Framework) -> None:
 
 
 def test_whether_the_pod_fits_is_not_asked_again() -> None:
-    """
-    The caller has filtered; its other extenders may have had their say since.
-    """
+    """The caller has filtered; its other extenders may have had their say since."""
     framework = make_framework(Looks("A", NEVER), Refuses("Filter", {"a": NO}), Scores("Score", {"a": 100}))
 
     assert prioritized(framework, nodes("a"), "a") == [10]
@@ -289,18 +277,14 @@ def test_the_callers_victims_are_kept_when_they_suffice() -> None:
 
 @pytest.mark.parametrize("named", ["a", "b"])
 def test_named_victims_are_kept_when_others_would_do_as_well(named: str) -> None:
-    """
-    The caller may know why it has to be these.
-    """
+    """The caller may know why it has to be these."""
     assert uids(chosen(FULL, {"n": [named]}, PREEMPTOR.uid("x").name("small"), framework=make_framework(Holds(2)))) == {
         "n": [named]
     }
 
 
 def test_victims_that_need_not_go_may_stay() -> None:
-    """
-    The most important of them.
-    """
+    """The most important of them."""
     snapshot = make_snapshot(
         node("n", cpu=4), pods=[pod("low", priority=1), pod("high", priority=5), pod("mid", priority=3), pod("other")]
     )
@@ -316,9 +300,8 @@ def test_a_node_that_needs_no_victims_is_left_out() -> None:
 
 
 def test_profile_without_preemption_spares_no_victim() -> None:
-    """
-    Its plugins are one's own, beside those of kube-scheduler: they cannot tell whether the pod fits, and drop nodes or
-    add victims only.
+    """Its plugins are one's own, beside those of kube-scheduler: they cannot tell whether the pod fits, and drop nodes
+    or add victims only.
     """
     snapshot = make_snapshot(node("n", cpu=9), node("m", cpu=9), pods=[pod("a"), pod("b"), pod("c", "m")])
 
@@ -335,18 +318,14 @@ def test_profile_without_preemption_spares_no_victim() -> None:
 
 
 def test_victims_are_added_when_those_named_are_too_few() -> None:
-    """
-    As few as will do; the caller's are those that have to go before ours.
-    """
+    """As few as will do; the caller's are those that have to go before ours."""
     snapshot = make_snapshot(node("n", cpu=3), pods=[pod("named", priority=5), pod("low"), pod("lower", priority=-1)])
 
     assert uids(chosen(snapshot, {"n": ["named"]})) == {"n": ["named", "lower"]}
 
 
 def test_victims_are_found_where_none_were_named() -> None:
-    """
-    kube-scheduler names none on nodes that fit but for an extender.
-    """
+    """kube-scheduler names none on nodes that fit but for an extender."""
     assert uids(chosen(FULL, {"n": []})) == {"n": ["a", "b"]}
     assert uids(chosen(FULL, {"n": []}, make_pod("small").req(cpu=1).priority(10))) == {"n": ["b"]}
 
@@ -362,9 +341,7 @@ def test_victims_are_found_where_none_were_named() -> None:
     ],
 )
 def test_a_node_is_dropped_when_its_victims_cannot_be_judged(candidates: dict[str, list[str]], why: str) -> None:
-    """
-    Although it would help if they went.
-    """
+    """Although it would help if they went."""
     pods = [pod("a"), pod("above", priority=11), pod("equal", "o", cpu=2, priority=10), pod("elsewhere", "m", cpu=2)]
     snapshot = make_snapshot(node("n"), node("o"), node("m"), pods=pods)
 
@@ -407,9 +384,7 @@ def test_nodes_are_judged_apart() -> None:
 
 
 def test_victims_are_listed_most_important_first() -> None:
-    """
-    kube-scheduler ranks nodes by the first of them.
-    """
+    """kube-scheduler ranks nodes by the first of them."""
     pods = [pod("low", priority=1), pod("high", priority=5)]
 
     assert uids(chosen(make_snapshot(node("n"), pods=pods), {"n": ["low", "high"]})) == {"n": ["high", "low"]}
@@ -420,9 +395,7 @@ def test_victims_are_listed_most_important_first() -> None:
     [pytest.param(0, 2, id="none allowed"), pytest.param(1, 1, id="one allowed"), pytest.param(2, 0, id="two allowed")],
 )
 def test_violations_of_budgets_are_counted_by_us(allowed: int, violations: int) -> None:
-    """
-    Whatever number the caller sent.
-    """
+    """Whatever number the caller sent."""
     pods = [pod("a").label(app="web"), pod("b").label(app="web")]
 
     result = chosen(make_snapshot(node("n"), pods=pods, objects=[budget(allowed)]), {"n": ["a", "b"]})

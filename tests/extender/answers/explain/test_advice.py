@@ -130,9 +130,7 @@ def test_changes_that_several_plugins_suggest_are_made_together_where_none_helps
 
 
 def test_a_plugin_that_fails_to_advise_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
-    """
-    The answer has what the others advise, and the log the reason.
-    """
+    """The answer has what the others advise, and the log the reason."""
     near, found = explained(make_framework(NodeResourcesFit, Failing), WANTING)
 
     assert [(each.node, [lack.resource for lack in each.lacks]) for each in near] == [

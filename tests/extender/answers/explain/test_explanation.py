@@ -28,9 +28,7 @@ def node(name: str, cpu: int = 4) -> NodeBuilder:
 
 
 def test_a_pod_that_fits_nowhere_is_explained_whole() -> None:
-    """
-    Its own words are the scheduler's, its numbers add up, and each part speaks of the same nodes.
-    """
+    """Its own words are the scheduler's, its numbers add up, and each part speaks of the same nodes."""
     snapshot = make_snapshot(
         node("a"),
         node("b").unschedulable(),

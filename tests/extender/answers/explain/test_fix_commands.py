@@ -49,9 +49,7 @@ def of(spec: dict[str, Any], **metadata: Any) -> Pod:
 
 
 def changed(**members: Any) -> dict[str, Any]:
-    """
-    The spec with members replaced; None takes one away.
-    """
+    """The spec with members replaced; None takes one away."""
     return {name: value for name, value in (deepcopy(HARD) | members).items() if value is not None}
 
 
@@ -104,9 +102,7 @@ def test_an_api_server_that_applies_the_patch_has_the_changed_pod(after: dict[st
 
 
 def test_patch_leaves_other_containers_out() -> None:
-    """
-    The scheduler does not know their environment, which a patch must leave alone.
-    """
+    """The scheduler does not know their environment, which a patch must leave alone."""
     after = changed(containers=[{**MAIN, "resources": {"requests": {"cpu": "2", "memory": "1Gi"}}}, SIDE])
 
     assert patch_of(of(HARD), of(after)) == {"containers": [{"name": "main", "resources": {"requests": {"cpu": "2"}}}]}

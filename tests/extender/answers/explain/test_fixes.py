@@ -71,9 +71,7 @@ def nodes(*names: str) -> list[NodeBuilder]:
 
 
 def on(name: str, place: str) -> PodBuilder:
-    """
-    A pod that nobody can preempt.
-    """
+    """A pod that nobody can preempt."""
     return make_pod(name).node(place).label(app="web").priority(CRITICAL)
 
 
@@ -484,9 +482,7 @@ def backing(resource: str) -> DeviceClass:
 
 
 def test_extended_resources_that_a_device_class_backs() -> None:
-    """
-    It is not said that less of the resource would do: what is lacking is devices.
-    """
+    """It is not said that less of the resource would do: what is lacking is devices."""
     snapshot = make_snapshot(
         node("a"), node("b"), objects=[backing("example.com/gpu"), make_slice("gpu-1", nodeName="a")]
     )
@@ -530,9 +526,7 @@ def test_room_of_nominated_pods_is_not_offered() -> None:
 
 
 class Suspicious(fwk.FilterPlugin):
-    """
-    Cannot judge pods that tolerate anything.
-    """
+    """Cannot judge pods that tolerate anything."""
 
     def filter(self, state: fwk.CycleState, pod: Pod, rows: Rows) -> fwk.Verdicts:
         if pod.spec.tolerations:
@@ -568,9 +562,7 @@ def test_asking_changes_nothing() -> None:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_each_fix_opens_exactly_the_nodes_that_the_scheduler_finds(seed: int) -> None:
-    """
-    Whatever the cluster: the pod, changed as the fix says, fits on as many nodes, and on these.
-    """
+    """Whatever the cluster: the pod, changed as the fix says, fits on as many nodes, and on these."""
     cluster = random_cluster(random.Random(seed))
     snapshot, pod = cluster.snapshot(), cluster.pod
     evaluation = asyncio.run(evaluate(Cycle(PROFILE, snapshot, pod, NO_NOMINATIONS)))

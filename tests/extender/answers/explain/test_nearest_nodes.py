@@ -75,9 +75,7 @@ def test_the_node_that_is_short_of_least_comes_first() -> None:
 
 
 def test_lacks_of_different_things_are_compared_by_their_share_of_what_is_asked() -> None:
-    """
-    A tenth of the memory is less than half of the cpu; both at once are more than either.
-    """
+    """A tenth of the memory is less than half of the cpu; both at once are more than either."""
     cache = make_cache(*(make_node(name).capacity(cpu=2, memory="10Gi") for name in "abc"))
     for pod in (
         make_pod("a1").req(cpu=1, memory="1Gi").node("a"),
@@ -124,9 +122,7 @@ def test_nodes_that_fit_are_not_near_but_there() -> None:
 
 
 def test_node_lacks_the_room_of_its_nominated_pods() -> None:
-    """
-    No Filter by itself counts promises, and the node is closed all the same.
-    """
+    """No Filter by itself counts promises, and the node is closed all the same."""
     cache = make_cache(make_node("a").capacity(cpu=2))
     first = make_pod("first").req(cpu=1).priority(5).obj()
     nominations = Nominations({"a": ((cache.nominate(first), first),)})
@@ -144,18 +140,14 @@ def test_node_lacks_the_room_of_its_nominated_pods() -> None:
 
 
 class OnlyA(fwk.PreFilterPlugin):
-    """
-    Narrows the search to node a.
-    """
+    """Narrows the search to node a."""
 
     def pre_filter(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot) -> fwk.PreFilterResult:
         return fwk.PreFilterResult(fwk.SUCCESS, frozenset({"a"}))
 
 
 def test_node_left_out_by_pre_filter_names_its_plugin_when_no_filter_refuses_it() -> None:
-    """
-    And comes last: no eviction brings it back into the search.
-    """
+    """And comes last: no eviction brings it back into the search."""
     cache = make_cache(make_node("a").capacity(cpu=2), make_node("b").capacity(cpu=4), pods=[HALF])
 
     nodes = near(make_framework(OnlyA, NodeResourcesFit), cache, make_pod().req(cpu=2))

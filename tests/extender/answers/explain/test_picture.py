@@ -23,9 +23,7 @@ PROFILE = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(0
 
 
 def test_each_distinct_answer_is_written_once() -> None:
-    """
-    Every plugin is asked about every node, whatever the others say.
-    """
+    """Every plugin is asked about every node, whatever the others say."""
     snapshot = make_snapshot(
         make_node("a").capacity(cpu=1).unschedulable(),
         make_node("b").capacity(cpu=4),

@@ -103,8 +103,7 @@ def test_the_chosen_node_comes_first_then_the_others_each_with_why_it_lost() -> 
 
 
 def test_budgets_are_named_for_the_victims_that_break_them() -> None:
-    """
-    Counted as the dry run counts: in order of importance, over all that might go. The allowance goes to the more
+    """Counted as the dry run counts: in order of importance, over all that might go. The allowance goes to the more
     important pod.
     """
     snapshot = make_snapshot(
@@ -123,9 +122,7 @@ def test_budgets_are_named_for_the_victims_that_break_them() -> None:
 
 
 def test_a_pod_that_stays_takes_from_the_allowance_all_the_same() -> None:
-    """
-    The more important one is reprieved, and yet the one disruption that is allowed was counted for it.
-    """
+    """The more important one is reprieved, and yet the one disruption that is allowed was counted for it."""
     pods = [running("old", "a", priority=2, cpu="1").label(app="web"), running("new", "a", cpu="3").label(app="web")]
     snapshot = make_snapshot(node("a"), pods=pods, objects=[budget("web", 1, app="web")])
 
@@ -172,9 +169,7 @@ def test_a_pod_that_may_not_preempt(pod: PodBuilder, message: str) -> None:
 
 
 def test_nodes_that_stay_closed_are_counted_by_reason() -> None:
-    """
-    Every node is a candidate or is counted here.
-    """
+    """Every node is a candidate or is counted here."""
     snapshot = make_snapshot(
         node("a").label(disk="ssd"),
         node("b").label(disk="ssd"),

@@ -34,9 +34,7 @@ A_MESSAGE = "0/3 nodes are available: 3 Insufficient cpu."
 
 
 def at_noon(clocked: ClockedQueue) -> WallClock:
-    """
-    The queue was made an hour before noon, whatever has passed on its clock since.
-    """
+    """The queue was made an hour before noon, whatever has passed on its clock since."""
     clocked.now = 1000.0 + 3600
     return WallClock(NOON, clocked.now)
 
@@ -64,9 +62,7 @@ def refused_with(pod: Pod, message: str) -> Pod:
 
 
 def everywhere() -> ClockedQueue:
-    """
-    A pod in each part of the queue, and two that are to be tried.
-    """
+    """A pod in each part of the queue, and two that are to be tried."""
     clocked = ClockedQueue(gate=open_gate_named)
     clocked.add(a_pod("tried"))
     clocked.pop()

@@ -61,9 +61,7 @@ def test_a_pod_that_fits_nowhere() -> None:
 
 
 def test_a_plugin_is_named_once_whenever_it_refused() -> None:
-    """
-    The terms name two nodes, so that PreFilter leaves out the third; one of the two lacks the label.
-    """
+    """The terms name two nodes, so that PreFilter leaves out the third; one of the two lacks the label."""
     both = [name_term("In", "a"), name_term("In", "b")]
     snapshot = make_snapshot(make_node("a").label(disk="ssd"), *nodes("b", "c"))
 

@@ -26,9 +26,7 @@ PLUGINS = (NodeUnschedulable, TaintToleration, NodeAffinity, NodePorts, NodeReso
 
 
 class Sees(fwk.PreFilterPlugin):
-    """
-    Narrows the search to the nodes that the pod's annotation names, or refuses a pod whose annotation is empty.
-    """
+    """Narrows the search to the nodes that the pod's annotation names, or refuses a pod whose annotation is empty."""
 
     def pre_filter(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot) -> fwk.PreFilterResult:
         names = frozenset(pod.annotations.get("sees", "").split())
@@ -52,9 +50,7 @@ def steps(
 
 
 def test_plugins_come_in_the_profiles_order_and_count_what_the_ones_before_left() -> None:
-    """
-    A tainted node without room counts for the taint.
-    """
+    """A tainted node without room counts for the taint."""
     snapshot = make_snapshot(
         make_node("cordoned").unschedulable().taint("a"),
         make_node("tainted").taint("a"),
@@ -106,16 +102,14 @@ def test_plugins_that_narrow_the_search_together_share_a_step() -> None:
 
     assert steps(
         snapshot, make_pod().node_affinity(name_term("In", "a"), name_term("In", "b")).annotation(sees="b c"), Sees
-    ) == [
-        ("NodeAffinity, Sees", {"node(s) didn't satisfy plugin(s) [NodeAffinity Sees]": 2}, 2, 1),
-    ]
+    ) == [("NodeAffinity, Sees", {"node(s) didn't satisfy plugin(s) [NodeAffinity Sees]": 2}, 2, 1)]
 
 
 def test_plugins_that_leave_nothing_over_together_share_the_only_step() -> None:
     snapshot = make_snapshot(*(make_node(name).capacity(cpu=1) for name in "ab"))
 
     assert steps(snapshot, make_pod().node_affinity(name_term("In", "a")).annotation(sees="b"), Sees) == [
-        ("NodeAffinity, Sees", {"node(s) didn't satisfy plugin(s) [NodeAffinity Sees] simultaneously": 2}, 2, 0),
+        ("NodeAffinity, Sees", {"node(s) didn't satisfy plugin(s) [NodeAffinity Sees] simultaneously": 2}, 2, 0)
     ]
 
 
@@ -131,9 +125,7 @@ def test_waterfall_of_a_cluster_without_nodes_is_empty() -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_every_node_is_counted_once(seed: int) -> None:
-    """
-    What the steps refused and what is feasible is all nodes, whatever the cluster.
-    """
+    """What the steps refused and what is feasible is all nodes, whatever the cluster."""
     cluster = random_cluster(random.Random(seed))
     framework = make_framework(NodeName, *PLUGINS)
     evaluation = evaluated(framework, cluster.snapshot(), cluster.pod)

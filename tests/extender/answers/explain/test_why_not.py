@@ -97,9 +97,7 @@ def test_costs_are_what_the_criteria_look_at() -> None:
 
 
 def test_the_best_come_first_and_ties_stay_in_order() -> None:
-    """
-    By criterion after criterion, as the choice is made.
-    """
+    """By criterion after criterion, as the choice is made."""
     found = candidates([v(5)], [v(1)], [v(4)], [v(4)], [v(9)], violations=(0, 1, 0, 0, 0))
 
     assert ranked(found).tolist() == [2, 3, 0, 4, 1]

@@ -41,9 +41,7 @@ class Scheduling:
         self.alone.handlers.changed(obj.obj() if isinstance(obj, PodBuilder) else obj, None)
 
     async def decides(self, most: int = 1000) -> None:
-        """
-        Whoever waits to be tried is tried, and what follows from it is done.
-        """
+        """Whoever waits to be tried is tried, and what follows from it is done."""
         async with asyncio.TaskGroup() as acting:
             while most and (info := self.alone.world.queue.pop_nowait()) is not None:
                 await self.alone.scheduler.schedule_one(info, acting)

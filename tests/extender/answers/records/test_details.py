@@ -20,9 +20,7 @@ def a_snapshot(num_nodes: int) -> Snapshot:
 
 @given(st.data(), st.integers(1, 40))
 def test_every_verdict_is_found_again(data: st.DataObject, num_nodes: int) -> None:
-    """
-    Whatever order the nodes were asked in.
-    """
+    """Whatever order the nodes were asked in."""
     asked = np.array(data.draw(st.lists(st.integers(0, num_nodes - 1), min_size=1, unique=True)), np.intp)
     rows = Rows.of(a_snapshot(num_nodes), asked)
     codes = data.draw(arrays(np.int8, len(rows), elements=st.sampled_from([0, 2, 3, 6])))
@@ -80,9 +78,7 @@ def test_pre_filter_refusal_of_all_nodes_is_kept_once() -> None:
 
 
 def a_choice(rows: Rows, total: list[int], chosen: int) -> Choice:
-    """
-    One plugin of weight 2, and extenders that add the rest.
-    """
+    """One plugin of weight 2, and extenders that add the rest."""
     scores = np.array(total, np.int64)
     ranking, place = Ranking(rows, scores), int(rows.node[chosen])
     return Choice(

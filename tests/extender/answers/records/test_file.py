@@ -70,9 +70,7 @@ def test_records_are_written_while_the_service_runs(tmp_path: Path) -> None:
 
 
 def test_lines_that_are_not_whole_are_skipped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """
-    A crash tore the last one; what comes next begins a line of its own.
-    """
+    """A crash tore the last one; what comes next begins a line of its own."""
     path = tmp_path / "records"
 
     async def tell() -> None:
@@ -93,9 +91,7 @@ def test_lines_that_are_not_whole_are_skipped(tmp_path: Path, caplog: pytest.Log
 
 
 def test_a_file_that_is_too_long_is_written_anew(tmp_path: Path) -> None:
-    """
-    From what is still kept; preemptions are kept longer than attempts.
-    """
+    """From what is still kept; preemptions are kept longer than attempts."""
     path = tmp_path / "records"
 
     async def tell() -> None:
@@ -117,9 +113,7 @@ def test_a_file_that_is_too_long_is_written_anew(tmp_path: Path) -> None:
 
 
 def test_calls_are_dropped_first_when_the_file_is_rewritten(tmp_path: Path) -> None:
-    """
-    Whoever may call the verbs could push out everything else.
-    """
+    """Whoever may call the verbs could push out everything else."""
     path = tmp_path / "records"
     call = VerbCall(make_pod("asked").uid("asked").obj(), "default-scheduler", 1, 0.001, "anonymous at 10.0.0.9")
 
@@ -157,9 +151,7 @@ def test_temporary_file_of_a_killed_process_is_removed(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a disk that is always full is a device of Linux")
 def test_a_disk_that_is_full_does_not_end_the_service(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """
-    What it refused is written once there is room; the refusal is said once.
-    """
+    """What it refused is written once there is room; the refusal is said once."""
     path = tmp_path / "records"
 
     async def tell() -> None:
@@ -209,9 +201,7 @@ def test_more_than_may_be_kept_is_not_restored() -> None:
 
 
 def test_file_is_readable_by_its_owner_only(tmp_path: Path) -> None:
-    """
-    It names pods of all namespaces.
-    """
+    """It names pods of all namespaces."""
     path = tmp_path / "records"
     RecordsFile(path).read()
 
@@ -219,9 +209,7 @@ def test_file_is_readable_by_its_owner_only(tmp_path: Path) -> None:
 
 
 def test_files_of_earlier_versions_are_read(tmp_path: Path) -> None:
-    """
-    They have a number of victims in each candidate, and leave out what is empty.
-    """
+    """They have a number of victims in each candidate, and leave out what is empty."""
     path = tmp_path / "records"
     path.write_text(
         '{"type":"attempt","id":7,"time":12.5,"pod":{"namespace":"shop","name":"high","uid":"u","priority":9},"profile":"p",'

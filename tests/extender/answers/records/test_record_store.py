@@ -101,9 +101,7 @@ steps = st.one_of(
 @settings(max_examples=examples(150), deadline=None)
 @given(st.lists(steps, max_size=60))
 def test_any_sequence_of_records_stays_within_the_limits(taken: list[tuple[str, int, int]]) -> None:
-    """
-    What is counted is at least what there is.
-    """
+    """What is counted is at least what there is."""
     store, number = RecordStore(LIMITS), 1
     for what, which, size in taken:
         match what:

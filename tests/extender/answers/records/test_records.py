@@ -70,9 +70,7 @@ def test_scores_are_kept_only_where_there_was_a_choice() -> None:
 
 
 def test_scores_are_kept_of_a_limited_number_of_attempts_a_second() -> None:
-    """
-    Within a second: those of the next second are kept again.
-    """
+    """Within a second: those of the next second are kept again."""
 
     async def tell() -> None:
         time = [NOON.timestamp()]
@@ -95,9 +93,7 @@ def test_scores_are_kept_of_a_limited_number_of_attempts_a_second() -> None:
 
 
 def test_verdicts_are_kept_of_a_limited_number_of_attempts_a_second() -> None:
-    """
-    Of the others what was said, and how many nodes were looked at.
-    """
+    """Of the others what was said, and how many nodes were looked at."""
 
     async def tell() -> None:
         records = Records(Limits(details_a_second=2), now=NOON.timestamp)
@@ -174,10 +170,7 @@ def test_attempt_records_the_event_that_woke_the_pod() -> None:
 
         assert [
             (each.record.number, each.record.outcome, each.record.woken_by) for each in records.attempts("default/p")
-        ] == [
-            (2, "Scheduled", "NodeAdd"),
-            (1, "Unschedulable", "UnschedulablePodAdd"),
-        ]
+        ] == [(2, "Scheduled", "NodeAdd"), (1, "Unschedulable", "UnschedulablePodAdd")]
 
     story(tell)
 
@@ -200,9 +193,7 @@ def test_attempts_are_found_by_pod_and_page_by_page() -> None:
 
 
 def test_a_flood_stays_within_the_limits() -> None:
-    """
-    Whether anybody looks meanwhile or not; the newest are there.
-    """
+    """Whether anybody looks meanwhile or not; the newest are there."""
     records = Records(Limits(attempts=100, size=250_000))
     for number in range(1000):
         pod = make_pod(f"{'long-' * 40}{number}").uid(f"uid-{number}").obj()
@@ -254,9 +245,7 @@ def test_a_preemption_is_kept_with_its_victims_and_the_nodes_that_lost() -> None
 
 
 def test_losing_nodes_are_kept_of_a_limited_number_of_preemptions_a_second() -> None:
-    """
-    The chosen node is kept of all, with its victims and what they held.
-    """
+    """The chosen node is kept of all, with its victims and what they held."""
 
     async def tell() -> None:
         records = Records(Limits(details_a_second=1), now=NOON.timestamp)

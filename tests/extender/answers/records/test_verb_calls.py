@@ -25,9 +25,7 @@ LOW, LOWER = make_pod("low").uid("low").req(cpu=1).priority(1), make_pod("lower"
 
 
 def engine(records: Records, *pods: PodBuilder) -> Verbs:
-    """
-    Nodes a and b, each with room for one pod.
-    """
+    """Nodes a and b, each with room for one pod."""
     nodes = [make_node(name).capacity(cpu=1, pods=10).obj() for name in "ab"]
     return make_verbs(ClusterState(nodes=nodes, pods=[pod.obj() for pod in pods]), reporter=records)
 
@@ -114,9 +112,7 @@ def test_candidates_are_kept_before_a_node_is_chosen() -> None:
 
 
 def test_nomination_decides_which_victims_are_recorded() -> None:
-    """
-    kube-scheduler writes it into the preemptor's status.
-    """
+    """kube-scheduler writes it into the preemptor's status."""
     records = Records()
     asked = asked_to_preempt(records)
     asked.changed(ASKED.obj(), ASKED.nominated_node("a").obj())
@@ -233,9 +229,7 @@ def test_a_failed_binding_is_noted_at_the_attempt_and_not_at_a_later_call() -> N
 
 
 def test_a_call_cannot_claim_the_nomination_of_a_pod_that_is_decided_here() -> None:
-    """
-    Its victims would be shown as those that were preempted.
-    """
+    """Its victims would be shown as those that were preempted."""
 
     async def tell() -> None:
         records = Records()

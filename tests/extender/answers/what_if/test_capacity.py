@@ -105,9 +105,7 @@ def test_without_a_limit_copies_are_placed_one_by_one_for_a_second(monkeypatch: 
 
 
 def test_copies_that_are_placed_one_by_one_end_earlier(monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    Each of them takes memory, so that a caller's limit is not the only one; the bound is lowered here.
-    """
+    """Each of them takes memory, so that a caller's limit is not the only one; the bound is lowered here."""
     monkeypatch.setattr("extender.values.limits.COPIES_PLACED", 2)
     together = make_pod().req(cpu=1).label(app="web").pod_affinity(HOST, app="web").obj()
 
@@ -135,9 +133,7 @@ def test_capacity_with_a_limit_of_zero_is_zero() -> None:
 
 
 def test_copies_mind_each_other() -> None:
-    """
-    One a node, and nearly as many in each zone: what a copy takes counts for the next.
-    """
+    """One a node, and nearly as many in each zone: what a copy takes counts for the next."""
     apart = make_pod().label(app="web").req(cpu=1).pod_anti_affinity(HOST, app="web").obj()
     spread = make_pod().label(app="web").req(cpu=1).spread(1, ZONE, app="web").obj()
     nodes = [node("a", 4), node("b", 2), node("c", 1)]
@@ -157,9 +153,7 @@ def test_room_of_nominated_pods_is_not_given_away() -> None:
 
 
 def test_a_pod_that_is_there_already_is_asked_about_as_if_it_were_new() -> None:
-    """
-    Its node, its gates and what it was promised are its own.
-    """
+    """Its node, its gates and what it was promised are its own."""
     running = make_pod("web").req(cpu=1).node("a").phase("Running")
     gated = make_pod("web").req(cpu=1).gate("quota").nominated_node("b")
 
@@ -209,9 +203,7 @@ def test_a_claim_that_is_made_for_each_pod_is_not_there_for_a_copy() -> None:
 
 
 def test_devices_for_extended_resources_are_counted_node_by_node() -> None:
-    """
-    Two on one node, none on the next, and a device plugin with one on the third.
-    """
+    """Two on one node, none on the next, and a device plugin with one on the third."""
     backing = make_device_class("gpu")
     backing = replaced(backing, spec=replaced(backing.spec, extended_resource_name="example.com/gpu"))
     nodes = node("a", 4), node("b", 4), node("c", 4).capacity({"example.com/gpu": 1})
@@ -230,9 +222,7 @@ def test_devices_for_extended_resources_are_counted_node_by_node() -> None:
 
 
 class Elsewhere(fwk.FilterPlugin):
-    """
-    Minds nothing, but does not promise to look only at one node: copies have to be placed one by one for it.
-    """
+    """Minds nothing, but does not promise to look only at one node: copies have to be placed one by one for it."""
 
     def filter(self, state: fwk.CycleState, pod: Pod, rows: Rows) -> fwk.Verdicts:
         return fwk.accept(len(rows))
@@ -246,9 +236,7 @@ PLUGINS = (
 
 @pytest.mark.parametrize("seed", range(40))
 def test_the_count_is_exact(seed: int) -> None:
-    """
-    Whatever the cluster: in step it is what it is one by one, and there is no room for one more.
-    """
+    """Whatever the cluster: in step it is what it is one by one, and there is no room for one more."""
     drawn = random_cluster(random.Random(seed))
     pod = replaced(drawn.pod, metadata=replaced(drawn.pod.metadata, deletion_timestamp=None))
     state = ClusterState(nodes=drawn.nodes, pods=drawn.pods)
@@ -270,9 +258,7 @@ def test_the_count_is_exact(seed: int) -> None:
 
 
 def test_capacity_counts_hundreds_of_pods() -> None:
-    """
-    More than are held as hypotheses of hypotheses.
-    """
+    """More than are held as hypotheses of hypotheses."""
     nodes = [make_node("a").capacity(cpu=4, pods=100), make_node("b").capacity(cpu=4, pods=33)]
     promised = make_pod("first").priority(5).nominated_node("a")
 

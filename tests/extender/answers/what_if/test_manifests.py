@@ -92,9 +92,7 @@ def test_a_pod_is_in_the_default_namespace_and_for_the_default_scheduler() -> No
 
 @pytest.mark.parametrize("name", ["bring-your-own", "in-use", "system-node-critical"])
 def test_the_priority_is_that_of_the_class(name: str) -> None:
-    """
-    A class is written with the pod, known from pods of the cluster, or one that every cluster has.
-    """
+    """A class is written with the pod, known from pods of the cluster, or one that every cluster has."""
     priorities = {"bring-your-own": 7, "in-use": 500, "system-node-critical": 2_000_001_000}
     like = make_pod("other").priority(500).node("n").obj()
     other = replaced(like, spec=replaced(like.spec, priority_class_name="in-use"))
@@ -405,9 +403,7 @@ def test_lists_are_what_is_in_them() -> None:
 
 @pytest.mark.parametrize("written", [pod(), workload("Deployment"), workload("DaemonSet")])
 def test_a_namespace_that_does_not_exist_is_refused_as_the_api_server_does(written: dict[str, Any]) -> None:
-    """
-    Where namespaces are known at all: a dump may be without them, or with those of its labels alone.
-    """
+    """Where namespaces are known at all: a dump may be without them, or with those of its labels alone."""
     lost = {**written, "metadata": {**written["metadata"], "namespace": "nowhere"}}
     known = cluster("n", namespaces=[Namespace(metadata=ObjectMeta(name="default"))])
     asked_for = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "nowhere"}}
@@ -446,9 +442,7 @@ def test_a_deployment_makes_pods_through_a_replica_set() -> None:
 
 
 def test_a_deployment_keeps_the_pods_that_it_has() -> None:
-    """
-    Only the difference is made up for: with two of three there, one comes.
-    """
+    """Only the difference is made up for: with two of three there, one comes."""
     owner = OwnerReference(kind="Deployment", name="web", controller=True)
     replica_set = ReplicaSet(metadata=ObjectMeta(name="web-abc", namespace="default", owner_references=[owner]))
     pods = tuple(made_of_template(f"web-{number}", "web", "ReplicaSet", "web-abc") for number in (1, 3))
@@ -480,8 +474,7 @@ def test_a_stateful_set_makes_the_ordinals_that_are_missing_and_their_claims() -
 
 
 def test_a_daemon_set_makes_a_pod_for_each_node_that_lets_it() -> None:
-    """
-    Not on one that has it, not on one that its selector leaves out, not on one with a taint that it minds; but on a
+    """Not on one that has it, not on one that its selector leaves out, not on one with a taint that it minds; but on a
     cordoned one.
     """
     tainted = make_node("tainted").label({"kubernetes.io/hostname": "tainted"}).taint("dedicated", "db").obj()

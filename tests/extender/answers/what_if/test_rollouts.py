@@ -153,9 +153,7 @@ def test_unchanged_template_changes_nothing() -> None:
 
 
 def test_pods_of_another_template_are_replaced_step_by_step() -> None:
-    """
-    A surge of one: a new pod, then an old one less, and so on, with no more room than that takes.
-    """
+    """A surge of one: a new pod, then an old one less, and so on, with no more room than that takes."""
     about = cluster([3], pod("web-a", "n1"), pod("web-b", "n1"))
 
     answer = ask(about, workload(2, pod_spec={"priority": 0, "tolerations": [{"key": "a", "operator": "Exists"}]}))
@@ -167,9 +165,7 @@ def test_pods_of_another_template_are_replaced_step_by_step() -> None:
 
 
 def test_rollout_without_room_stops_and_the_summary_counts_the_old_pods() -> None:
-    """
-    Scaled and changed at once: all three are made at once, one finds no place, and so the old one never goes.
-    """
+    """Scaled and changed at once: all three are made at once, one finds no place, and so the old one never goes."""
     answer = ask(cluster([4, 4], pod("web-a", "n1")), workload(3, 3))
 
     assert sorted(places(answer).values()) == ["", "n1", "n2"]
@@ -198,9 +194,7 @@ def test_recreate_lets_all_go_before_any_comes() -> None:
 
 
 def test_a_stateful_set_replaces_from_the_last_on_under_the_same_names() -> None:
-    """
-    The second one finds no room, and the first is left as it was.
-    """
+    """The second one finds no room, and the first is left as it was."""
     pods = [pod(f"web-{number}", f"n{number + 1}", kind="StatefulSet") for number in range(3)]
 
     answer = ask(cluster([4, 1, 4], *pods), workload(3, 4, kind="StatefulSet", podManagementPolicy="Parallel"))

@@ -34,9 +34,8 @@ def with_owner(pod: Pod, chance: random.Random) -> Pod:
 @settings(deadline=None, max_examples=examples(40), phases=[phase for phase in Phase if phase is not Phase.shrink])
 @given(st.integers(0, 2**32))
 def test_random_simulation_ends_in_a_state_in_which_no_pending_pod_fits(seed: int) -> None:
-    """
-    Who has no place is told so by the scheduler itself, about the cluster as it is in the end; and nothing is counted
-    twice or lost.
+    """Who has no place is told so by the scheduler itself, about the cluster as it is in the end; and nothing is
+    counted twice or lost.
     """
     chance = random.Random(seed)
     before = random_cluster(chance)

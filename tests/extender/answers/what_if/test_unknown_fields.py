@@ -58,9 +58,7 @@ SELECTOR = {"selector": {"matchLabels": {"app": "x"}}}
     ids=lambda value: value["kind"] if isinstance(value, dict) else "",
 )
 def test_unknown_fields_are_refused_in_the_words_of_an_api_server(obj: dict[str, Any], paths: list[str]) -> None:
-    """
-    Of kinds that our own API does not serve, the pods are known.
-    """
+    """Of kinds that our own API does not serve, the pods are known."""
     with pytest.raises(WhatIfError) as refused:
         ask(obj)
 

@@ -101,9 +101,7 @@ NO_ROOM = (
     ],
 )
 def test_failed_expectations_are_reported(then: dict[str, Any], failed: list[tuple[str, str]]) -> None:
-    """
-    Seven pods of one core, and three nodes of two.
-    """
+    """Seven pods of one core, and three nodes of two."""
     assert failures(then, when={"create": [workload(replicas=7)]}) == failed
 
 
@@ -134,9 +132,7 @@ def test_failed_expectations_are_reported(then: dict[str, Any], failed: list[tup
 def test_evictions_and_preemptions_are_checked_against_the_rule(
     then: dict[str, Any], failed: list[tuple[str, str]]
 ) -> None:
-    """
-    What is there runs before anything else happens, and its budgets are reckoned from that.
-    """
+    """What is there runs before anything else happens, and its budgets are reckoned from that."""
     there = [priority_class("prod", 1000), workload("batch", 1, "2"), workload("db", 1, priorityClassName="prod")]
     given = {"nodes": {"cpu": 3}, "objects": there}
 
@@ -160,9 +156,7 @@ def test_budgets_are_reckoned_when_their_pods_run() -> None:
 
 
 def test_pod_replaced_by_its_controller_does_not_count_as_evicted() -> None:
-    """
-    A rollout of two pods, with room for one more at a time.
-    """
+    """A rollout of two pods, with room for one more at a time."""
     given = {"nodes": {"cpu": 3}, "objects": [workload(replicas=2)]}
     changed = workload(replicas=2, nodeSelector={"kubernetes.io/hostname": "node"})
 

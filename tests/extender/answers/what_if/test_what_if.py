@@ -94,9 +94,7 @@ def test_pod_that_fits_nowhere_gets_the_message_of_the_scheduler() -> None:
 
 
 def test_pods_are_placed_in_the_order_of_the_queue_and_take_room_from_each_other() -> None:
-    """
-    The important one comes first, whatever the order in which they are written.
-    """
+    """The important one comes first, whatever the order in which they are written."""
     answer = ask(cluster(node("n", 2)), HIGH, written("low", 2), written("urgent", 2, priorityClassName="high"))
 
     assert places(answer) == {"urgent": "n", "low": ""}
@@ -185,9 +183,7 @@ def test_a_pod_of_its_own_does_not_come_back() -> None:
 
 
 def test_a_pod_that_came_along_may_have_to_go_again() -> None:
-    """
-    The important one cannot be placed until another has come; by then a third has taken the room.
-    """
+    """The important one cannot be placed until another has come; by then a third has taken the room."""
     beside = {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": "kubernetes.io/hostname"}
     affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [beside]}}
     leader = written("leader", priorityClassName="high")
@@ -208,9 +204,7 @@ def test_a_pod_that_came_along_may_have_to_go_again() -> None:
 
 
 def test_refused_pod_is_retried_when_room_appears() -> None:
-    """
-    The first pod fits only beside the second, which is less important and comes later.
-    """
+    """The first pod fits only beside the second, which is less important and comes later."""
     term = {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": "kubernetes.io/hostname"}
     affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     follower = written("follower", priorityClassName="high", affinity=affinity)
@@ -237,8 +231,7 @@ def test_nominated_pod_gets_the_room_of_terminating_victims() -> None:
 
 
 def test_devices_are_given_out_one_by_one() -> None:
-    """
-    One device a node, and three pods with a claim of a template each: the important one and one of the others get
+    """One device a node, and three pods with a claim of a template each: the important one and one of the others get
     theirs.
     """
     exactly = {"name": "r", "exactly": {"deviceClassName": "any"}}
@@ -259,9 +252,7 @@ def test_devices_are_given_out_one_by_one() -> None:
 
 
 def test_evicted_pod_releases_its_devices() -> None:
-    """
-    The claim was for a device of the first node; it can be one of the second then.
-    """
+    """The claim was for a device of the first node; it can be one of the second then."""
     allocation = allocation_of(
         {"device": "gpu", "pool": "n1"}, node_selector=label_selector("kubernetes.io/hostname", "n1")
     )
@@ -288,9 +279,7 @@ BACKED = replaced(BACKED, spec=replaced(BACKED.spec, extended_resource_name=GPU)
 
 
 def test_devices_for_extended_resources_are_given_out_one_by_one() -> None:
-    """
-    As for claims; there are none to be written, because the scheduler makes them.
-    """
+    """As for claims; there are none to be written, because the scheduler makes them."""
     wanting: dict[str, Any] = {"containers": [{"name": "c", "image": "web:1", "resources": {"limits": {GPU: "1"}}}]}
     about = cluster(node("n1"), node("n2"), resource_slices=devices(), device_classes=(BACKED,))
 
@@ -301,9 +290,7 @@ def test_devices_for_extended_resources_are_given_out_one_by_one() -> None:
 
 
 def test_evicted_pod_releases_the_devices_of_its_extended_resources() -> None:
-    """
-    With the claim that the scheduler made for them: it makes another one for the next node.
-    """
+    """With the claim that the scheduler made for them: it makes another one for the next node."""
     web = running("web", "n1")
     requesting = replaced(web.spec.containers[0], resources=ResourceRequirements(requests={GPU: "1"}))
     status = PodExtendedResourceClaimStatus(resource_claim_name="web-extended-resources-1")
@@ -332,9 +319,7 @@ def test_evicted_pod_releases_the_devices_of_its_extended_resources() -> None:
 
 
 def test_leftover_special_claim_of_an_earlier_attempt_is_deleted_first() -> None:
-    """
-    As the scheduler does at the pod's next attempt.
-    """
+    """As the scheduler does at the pod's next attempt."""
     waiting = make_pod("web").req({GPU: "1"}).obj()
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "web", "uid": waiting.uid, "controller": True}
     metadata = {"annotations": {"resource.kubernetes.io/extended-resource-claim": "true"}, "ownerReferences": [owner]}
@@ -374,9 +359,7 @@ def protected(name: str, on: str) -> Pod:
 
 @pytest.mark.parametrize(("allowed", "violating"), [(0, [1, 1]), (1, [0, 1]), (2, [0, 0])])
 def test_every_eviction_uses_up_the_budgets(allowed: int, violating: list[int]) -> None:
-    """
-    Two pods push one each from a node of its own; what the first uses up, the second does not have any more.
-    """
+    """Two pods push one each from a node of its own; what the first uses up, the second does not have any more."""
     about = cluster(
         node("n1", 2), node("n2", 2), pods=(protected("a", "n1"), protected("b", "n2")), pdbs=(budget(allowed),)
     )
@@ -421,8 +404,7 @@ def test_a_removed_node_takes_its_own_pods_with_it() -> None:
 
 
 def test_a_drain_waits_for_the_budgets_that_hold_it_up() -> None:
-    """
-    Nobody is evicted against them: what becomes of their pods is said of the time when they allow it. Those that may
+    """Nobody is evicted against them: what becomes of their pods is said of the time when they allow it. Those that may
     leave come first.
     """
     others = replaced(budget(0), metadata=ObjectMeta(name="other", namespace="elsewhere"))
@@ -606,8 +588,7 @@ def test_equal_questions_have_equal_answers() -> None:
 
 
 def test_a_what_if_changes_nothing_while_the_cluster_goes_on() -> None:
-    """
-    Questions are worked out in threads; meanwhile pods come and go. In the end the cluster knows exactly what it was
+    """Questions are worked out in threads; meanwhile pods come and go. In the end the cluster knows exactly what it was
     told.
     """
     pods = [running(f"p{number}", f"n{number % 4}") for number in range(8)]
@@ -704,9 +685,7 @@ def test_nodes_that_cannot_be_added(wanted: list[NodesLike], words: str) -> None
 
 
 def test_answer_about_new_nodes_says_how_many_pending_pods_would_fit() -> None:
-    """
-    Without asking: nobody adds nodes for their own sake.
-    """
+    """Without asking: nobody adds nodes for their own sake."""
     waiting = tuple(make_pod(name).uid(name).req(cpu=cpu).obj() for name, cpu in (("one", 4), ("two", 4), ("huge", 9)))
     about = cluster(node("a"), pods=(running("full", "a", cpu=4), *waiting))
 

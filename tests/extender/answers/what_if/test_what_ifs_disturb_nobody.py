@@ -37,9 +37,7 @@ KEEP = PodDisruptionBudget(
 
 
 def test_what_ifs_do_not_change_the_decisions_made_beside_them() -> None:
-    """
-    Pods come, are decided about, push others out and go; questions are answered in between.
-    """
+    """Pods come, are decided about, push others out and go; questions are answered in between."""
     (asked, answers), (unasked, none) = asyncio.run(life(asking=True)), asyncio.run(life(asking=False))
 
     assert asked == unasked
@@ -48,9 +46,7 @@ def test_what_ifs_do_not_change_the_decisions_made_beside_them() -> None:
 
 
 async def life(*, asking: bool) -> tuple[dict[str, Any], list[WhatIf]]:
-    """
-    All that is known in the end, and what was answered.
-    """
+    """All that is known in the end, and what was answered."""
     scheduling = Scheduling()
     questions = Questions(Configuration(), scheduling.cluster, TrialRegistry, queue=scheduling.alone.world.queue)
     requests = [
@@ -83,9 +79,7 @@ def arriving(number: int) -> Pod:
 
 
 def leaves(scheduling: Scheduling, number: int) -> None:
-    """
-    The pod goes, wherever it is.
-    """
+    """The pod goes, wherever it is."""
     key = f"default/p{number}"
     known = scheduling.cluster.find(key)
     if known is not None:
@@ -93,9 +87,7 @@ def leaves(scheduling: Scheduling, number: int) -> None:
 
 
 def state(scheduling: Scheduling) -> dict[str, Any]:
-    """
-    Everything but times.
-    """
+    """Everything but times."""
     cluster, queue = scheduling.cluster, scheduling.alone.world.queue
     waiting = {
         "active": queue.pods_in_active_q(),

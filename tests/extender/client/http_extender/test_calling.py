@@ -204,9 +204,7 @@ def test_an_answer_that_comes_compressed_is_unpacked() -> None:
 def test_redirects_are_followed_as_go_follows_them_and_warned_of_once(
     status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """
-    307 and 308 are sent once more with their body, the others are fetched.
-    """
+    """307 and 308 are sent once more with their body, the others are fetched."""
 
     async def ask() -> Served:
         async with serving(says_json({"NodeNames": ["a"]})) as there:
@@ -254,9 +252,7 @@ def test_password_in_the_address_is_sent_to_the_extender_and_masked_elsewhere() 
 
 
 def test_proxies_of_the_environment_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    But not for this machine, as in Go.
-    """
+    """But not for this machine, as in Go."""
 
     async def ask() -> Served:
         async with serving(says_json({"NodeNames": ["a"]})) as proxy:
@@ -345,9 +341,7 @@ def test_servers_that_are_trusted(authority: Authority, names: list[str], trusti
 
 @needs_openssl
 def test_without_enable_https_an_https_address_is_verified(authority: Authority) -> None:
-    """
-    Against the authority that is named, or else those of the system.
-    """
+    """Against the authority that is named, or else those of the system."""
     server = server_side(authority, "IP:127.0.0.1")
 
     assert asked_over_tls(server, ExtenderTLSConfig(ca_file=str(authority.certificate)), enable_https=False) == ["a"]

@@ -141,9 +141,7 @@ def test_all_errors_of_extenders_are_reported_at_once() -> None:
 
 
 def test_extenders_are_made_in_calling_order_and_only_if_all_can_be_called(tmp_path: Path) -> None:
-    """
-    Those that may fail come last.
-    """
+    """Those that may fail come last."""
     good = Extender(url_prefix="http://firm")
     frail = Extender(url_prefix="http://frail", ignorable=True)
 

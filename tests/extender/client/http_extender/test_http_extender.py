@@ -60,9 +60,7 @@ def preempted(value: Any) -> list[Candidate]:
 
 
 def test_an_extender_may_name_other_victims_on_other_nodes() -> None:
-    """
-    As long as they are there.
-    """
+    """As long as they are there."""
     (victims,) = preempted({"b": {"Pods": [{"UID": "$b"}], "NumPDBViolations": 3}})
 
     assert (victims.node, [pod.name for pod in victims.victims], victims.num_pdb_violations) == ("b", ["on-b"], 3)

@@ -42,11 +42,7 @@ def test_a_bare_pod():
 def test_defaults_do_not_overwrite():
     assert (
         pod(terminationGracePeriodSeconds=0, restartPolicy="Never", enableServiceLinks=False).items()
-        >= {
-            "terminationGracePeriodSeconds": 0,
-            "restartPolicy": "Never",
-            "enableServiceLinks": False,
-        }.items()
+        >= {"terminationGracePeriodSeconds": 0, "restartPolicy": "Never", "enableServiceLinks": False}.items()
     )
 
 
@@ -59,9 +55,7 @@ def test_requests_of_a_pod_default_to_its_limits():
 
 
 def test_templates_keep_their_requests_and_service_links():
-    """
-    What is filled in for pods only is not filled in for the pods of a workload before they exist.
-    """
+    """What is filled in for pods only is not filled in for the pods of a workload before they exist."""
     container = {"name": "c", "resources": {"limits": {"cpu": "2"}}}
 
     spec = defaulted(api_resources.DEPLOYMENTS, {"spec": {"template": {"spec": {"containers": [container]}}}})["spec"][

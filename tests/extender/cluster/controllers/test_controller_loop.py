@@ -105,9 +105,7 @@ def test_failing_object_does_not_stop_the_controller(caplog: pytest.LogCaptureFi
 
 
 def test_controller_that_was_overtaken_by_changes_reads_everything_again(caplog: pytest.LogCaptureFixture) -> None:
-    """
-    More happens at once than the store remembers; what was deleted meanwhile is noticed, too.
-    """
+    """More happens at once than the store remembers; what was deleted meanwhile is noticed, too."""
 
     @story
     async def run() -> None:
@@ -149,9 +147,7 @@ async def test_controller_yields_between_its_keys() -> None:
 
 @story
 async def test_a_write_that_comes_second_is_made_again_from_what_is_there_now() -> None:
-    """
-    Somebody scales the Deployment in every turn; nothing is lost, and in the end it has what was asked for last.
-    """
+    """Somebody scales the Deployment in every turn; nothing is lost, and in the end it has what was asked for last."""
     async with running_controllers() as registry:
         add_node(registry, "a")
         add_deployment(registry, "web", 1)

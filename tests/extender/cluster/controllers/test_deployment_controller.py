@@ -208,9 +208,7 @@ async def test_everything_goes_with_the_deployment() -> None:
 
 @story
 async def test_a_settled_deployment_is_left_alone() -> None:
-    """
-    Nothing is written while nothing happens.
-    """
+    """Nothing is written while nothing happens."""
     async with running_controllers() as registry:
         add_node(registry, "a")
         add_deployment(registry, "web", 3)

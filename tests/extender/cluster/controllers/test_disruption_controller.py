@@ -150,9 +150,7 @@ async def test_a_controller_that_cannot_be_scaled_leaves_nothing_to_disrupt() ->
 
 @story
 async def test_a_controller_that_only_a_dump_names_counts_with_its_pods() -> None:
-    """
-    A dump of nodes, pods and budgets says nothing of ReplicaSets. Upstream would allow no disruption at all.
-    """
+    """A dump of nodes, pods and budgets says nothing of ReplicaSets. Upstream would allow no disruption at all."""
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "1", "controller": True}
     status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
     metadata = {"namespace": "default", "labels": {"app": "web"}, "ownerReferences": [owner]}
@@ -204,9 +202,7 @@ async def test_granted_eviction_counts_until_it_is_done_or_expires() -> None:
 
 @story
 async def test_granted_eviction_ends_once_its_pod_is_deleted() -> None:
-    """
-    A pod that says goodbye is not healthy any more, so that it must not be counted as gone besides.
-    """
+    """A pod that says goodbye is not healthy any more, so that it must not be counted as gone besides."""
     async with running_controllers() as registry:
         add_node(registry, "a")
         for name in ("x", "y"):
@@ -265,9 +261,7 @@ async def test_disruption_target_of_a_pod_that_stays_is_withdrawn_after_two_minu
 
 @story
 async def test_pods_that_come_and_go_are_counted_whatever_their_labels_are() -> None:
-    """
-    Each pod has labels of its own, as those of StatefulSets and Jobs have.
-    """
+    """Each pod has labels of its own, as those of StatefulSets and Jobs have."""
     async with running_controllers() as registry:
         add_node(registry, "a")
         add_budget(registry, minAvailable=1)
@@ -294,9 +288,7 @@ async def test_pods_that_come_and_go_are_counted_whatever_their_labels_are() -> 
 
 @story
 async def test_a_budget_with_a_long_selector_is_counted() -> None:
-    """
-    Its selector is parsed in a thread; what happens meanwhile is not lost.
-    """
+    """Its selector is parsed in a thread; what happens meanwhile is not lost."""
     long = [{"key": f"key-{place}", "operator": "NotIn", "values": ["x"]} for place in range(3000)]
     async with running_controllers() as registry:
         add_node(registry, "a")

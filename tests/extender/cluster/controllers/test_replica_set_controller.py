@@ -119,9 +119,7 @@ async def test_scaling_down_takes_those_that_are_missed_least() -> None:
 
 @story
 async def test_many_replicas_are_made_and_removed() -> None:
-    """
-    More than one burst either way.
-    """
+    """More than one burst either way."""
     async with running_controllers(kubelet=False) as registry:
         registry.create(REPLICA_SETS, "default", workload(REPLICA_SETS, "web", 600))
         await settle(5)

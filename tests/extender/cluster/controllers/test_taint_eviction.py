@@ -91,9 +91,7 @@ async def test_a_pod_that_comes_to_a_tainted_node_is_driven_away() -> None:
 
 @story
 async def test_pods_stay_five_minutes_on_a_node_that_does_not_answer() -> None:
-    """
-    By the tolerations that every pod gets.
-    """
+    """By the tolerations that every pod gets."""
     async with running_controllers() as registry:
         add_node(registry, "a")
         add_pod(registry, "x", node="a")

@@ -62,9 +62,7 @@ def test_a_key_that_fails_waits_twice_as_long_each_time_up_to_a_minute() -> None
 
 
 def test_a_key_that_asks_for_a_rounding_error_gets_on() -> None:
-    """
-    "Due at 12.3" minus "now 12.299999" may be less than the clock can tell; asking for that must not stop time.
-    """
+    """ "Due at 12.3" minus "now 12.299999" may be less than the clock can tell; asking for that must not stop time."""
 
     async def main() -> float:
         queue: WorkQueue[str] = WorkQueue(Random(1))

@@ -142,9 +142,7 @@ def test_a_file_is_there_as_a_whole_or_as_it_was(tmp_path: Path) -> None:
 
 
 def test_state_file_is_readable_by_its_owner_only(tmp_path: Path) -> None:
-    """
-    It has the specs of all pods, with the values of their environment; an earlier version let everyone read it.
-    """
+    """It has the specs of all pods, with the values of their environment; an earlier version let everyone read it."""
     path = tmp_path / "state.json"
     path.touch(0o644)
     save_state(path, [NODE])
@@ -168,9 +166,7 @@ def test_state_file_is_readable_by_its_owner_only(tmp_path: Path) -> None:
 def test_a_small_file_that_holds_far_too_much_is_refused_in_one_line(
     tmp_path: Path, piece: bytes, times: int, message: str
 ) -> None:
-    """
-    In a process that may not have more addresses, with smaller limits: reading on would end it.
-    """
+    """In a process that may not have more addresses, with smaller limits: reading on would end it."""
     path = tmp_path / "state"
     with gzip.open(path, "wb", 1) as file:
         for _ in range(times):
@@ -189,9 +185,7 @@ def test_a_small_file_that_holds_far_too_much_is_refused_in_one_line(
 
 
 def test_a_small_file_takes_little_memory(tmp_path: Path) -> None:
-    """
-    Not as much as the largest one.
-    """
+    """Not as much as the largest one."""
     path = tmp_path / "state.json.gz"
     save_state(path, [NODE])
     program = (

@@ -156,8 +156,7 @@ def test_preconditions_name_the_very_object(place: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "finalizers"),
-    [("Foreground", ["foregroundDeletion"]), ("Orphan", ["orphan"]), ("Background", None)],
+    ("policy", "finalizers"), [("Foreground", ["foregroundDeletion"]), ("Orphan", ["orphan"]), ("Background", None)]
 )
 def test_dependents_are_left_to_the_garbage_collector_by_finalizer(policy: str, finalizers: list[str] | None) -> None:
     api = make_api()

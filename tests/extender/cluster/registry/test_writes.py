@@ -148,11 +148,7 @@ def test_a_dry_run_answers_as_if_and_writes_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("validation", "code", "warning"),
-    [
-        ("Strict", 400, None),
-        ("Warn", 201, '299 - "unknown field \\"spec.colour\\""'),
-        ("Ignore", 201, None),
-    ],
+    [("Strict", 400, None), ("Warn", 201, '299 - "unknown field \\"spec.colour\\""'), ("Ignore", 201, None)],
 )
 def test_unknown_fields(validation: str, code: int, warning: str | None) -> None:
     body = pod("a", colour="red")

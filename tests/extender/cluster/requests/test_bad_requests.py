@@ -326,9 +326,7 @@ def test_every_kind_that_is_served_can_be_listed_and_watched() -> None:
 
 
 def test_an_object_that_is_too_large_for_the_store_is_refused_and_nothing_has_changed() -> None:
-    """
-    It fits into a request, and a patch may make it larger still.
-    """
+    """It fits into a request, and a patch may make it larger still."""
     api = make_api()
     before = api.registry.store.resource_version
     large = pod("large") | {"status": {"message": "x"}}

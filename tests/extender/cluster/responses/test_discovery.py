@@ -154,9 +154,7 @@ def test_unknown_path_has_no_discovery_document(path):
 
 
 def test_list_of_custom_resources_is_empty():
-    """
-    kubectl looks here before it says that a kind is unknown.
-    """
+    """kubectl looks here before it says that a kind is unknown."""
     found = body("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
 
     assert (found["kind"], found["items"]) == ("CustomResourceDefinitionList", [])

@@ -79,9 +79,7 @@ def test_kinds_are_found_by_group_version_and_kind(core):
 
 
 def test_the_server_offers_to_validate_fields(core):
-    """
-    kubectl leaves validation to a server whose patch takes `fieldValidation`.
-    """
+    """kubectl leaves validation to a server whose patch takes `fieldValidation`."""
     pod = core["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"]
 
     patch = {parameter["name"] for parameter in pod["patch"]["parameters"]}

@@ -66,9 +66,7 @@ def test_merge_keys_are_fields_of_the_items(all_structs):
 
 
 def test_absent_keys_of_list_items_have_a_default(all_structs):
-    """
-    Items are told apart by all of their keys: one that need not be given means its default.
-    """
+    """Items are told apart by all of their keys: one that need not be given means its default."""
     optional = {
         (struct.short_name, key)
         for struct in all_structs

@@ -46,9 +46,7 @@ def read_pod(**spec):
 
 @pytest.mark.parametrize("body", ANSWERED)
 def test_objects_recorded_from_a_real_server_round_trip_unchanged(body):
-    """
-    Every field is known, nothing is lost or added, and the order of the fields is that of the server.
-    """
+    """Every field is known, nothing is lost or added, and the order of the fields is that of the server."""
     resource = of_kind(body["apiVersion"], body["kind"])
     assert resource is not None
 
@@ -94,9 +92,7 @@ def test_empty_fields(given, kept):
 
 
 def test_fields_that_are_always_written():
-    """
-    Go writes structs that are no pointers, and fields without omitempty, even if nobody set them.
-    """
+    """Go writes structs that are no pointers, and fields without omitempty, even if nobody set them."""
     node, _ = api_types.read(NODES, {"status": {"conditions": [{"type": "Ready", "status": "True"}]}})
 
     assert node["spec"] == {}
@@ -123,9 +119,7 @@ def test_times_are_written_in_utc():
 
 
 def test_strict_problems_name_their_place():
-    """
-    Unknown and repeated fields are named with list indices, in the order in which they stand.
-    """
+    """Unknown and repeated fields are named with list indices, in the order in which they stand."""
     body = """{
         "spec": {"foo": 1, "containers": [{"name": "a"}, {"name": "b", "name": "c", "bar": 2}]},
         "baz": 3,
@@ -147,9 +141,7 @@ def test_strict_problems_name_their_place():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_reading_again_changes_nothing(seed):
-    """
-    What was read can be stored and read again, null or empty as its parts may be.
-    """
+    """What was read can be stored and read again, null or empty as its parts may be."""
     rng = random.Random(seed)
     for resource in RESOURCES:
         obj, problems = api_types.read(resource, random_value(api_types.type_of(resource), rng))
@@ -220,9 +212,7 @@ def test_field_names_are_case_sensitive():
     ],
 )
 def test_wrong_types_are_refused_in_the_words_of_go(spec, text):
-    """
-    The first wrong type counts, unless a type that reads itself gives up.
-    """
+    """The first wrong type counts, unless a type that reads itself gives up."""
     with pytest.raises(JsonError) as refusal:
         read_pod(**spec)
 

@@ -91,9 +91,7 @@ def test_objects_that_come_and_go_unlisted_leave_nothing_behind() -> None:
 
 
 def test_the_history_of_large_objects_is_bounded_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    The bound is lowered here to 10 kB, which is ten changes; fifteen were too many.
-    """
+    """The bound is lowered here to 10 kB, which is ten changes; fifteen were too many."""
     monkeypatch.setattr("extender.cluster.store.object_store.HISTORY_BYTES", 10_000)
     store = ObjectStore(history=100)
     for _ in range(50):

@@ -355,9 +355,7 @@ def test_an_allocation_stays():
 
 
 def test_the_recorded_refusal_of_an_event():
-    """
-    The causes are those that a real server told.
-    """
+    """The causes are those that a real server told."""
     call = TRANSCRIPT["event-create-invalid"]
     obj, _ = api_types.read(NEW_EVENTS, call["request"]["body"])
     obj["metadata"]["namespace"] = "default"
@@ -376,9 +374,7 @@ def test_a_scale_is_not_negative():
 
 
 def test_every_stored_kind_is_judged():
-    """
-    A name that no kind allows is refused by all of them but core/v1's events, as upstream.
-    """
+    """A name that no kind allows is refused by all of them but core/v1's events, as upstream."""
     lenient = {
         (resource.group, resource.kind)
         for resource in RESOURCES

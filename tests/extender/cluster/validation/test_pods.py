@@ -68,9 +68,7 @@ def test_a_plain_pod_is_fine():
 
 
 def test_the_recorded_refusal():
-    """
-    The causes are those that a real server told.
-    """
+    """The causes are those that a real server told."""
     call = TRANSCRIPT["pod-create-invalid-422"]
     obj, _ = api_types.read(api_resources.PODS, call["request"]["body"])
     obj["metadata"]["namespace"] = "default"
@@ -151,9 +149,7 @@ def test_containers_and_volumes(spec, error):
     ],
 )
 def test_fields_that_scheduling_does_not_read_are_not_validated(spec):
-    """
-    A real API server refuses each of these: a known difference.
-    """
+    """A real API server refuses each of these: a known difference."""
     assert errors_of(spec) == []
 
 
@@ -221,9 +217,7 @@ def test_a_pod_asks_for_what_its_containers_need():
 
 
 def test_a_resource_without_a_domain_is_named_twice():
-    """
-    Two rules find it, and both say so.
-    """
+    """Two rules find it, and both say so."""
     assert errors_of(asking(limits={"foo": "1"})) == [
         'spec.containers[0].resources.limits[foo]: Invalid value: "foo": must be a standard resource type or fully '
         "qualified",
@@ -302,10 +296,7 @@ def test_a_claim_is_named_after_its_requests_as_often_as_it_has_them():
             'spec.topologySpreadConstraints[0].matchLabelKeys[0]: Invalid value: "app": exists in both matchLabelKeys '
             "and labelSelector",
         ),
-        (
-            {"schedulingGates": [{"name": "a"}, {"name": "a"}]},
-            'spec.schedulingGates[1]: Duplicate value: "a"',
-        ),
+        ({"schedulingGates": [{"name": "a"}, {"name": "a"}]}, 'spec.schedulingGates[1]: Duplicate value: "a"'),
         (
             {"schedulingGates": [{"name": "a"}], "nodeName": "n"},
             "spec.nodeName: Forbidden: cannot be set until all schedulingGates have been cleared",

@@ -22,9 +22,8 @@ NodeSeen = dict[str, Any]
 
 
 def seen(snapshot: Snapshot, ports: Iterable[HostPort] = ()) -> dict[str, NodeSeen]:
-    """
-    Every node by name, with all that the columns say of it and of its pods. It asks for columns and tallies as a plugin
-    would.
+    """Every node by name, with all that the columns say of it and of its pods. It asks for columns and tallies as a
+    plugin would.
     """
     nodes, pods, rows = snapshot.nodes, snapshot.pods, Rows.of(snapshot)
     unoffered = {name: rows.requested_of(name) for name in pods.unoffered}
@@ -59,9 +58,7 @@ def seen(snapshot: Snapshot, ports: Iterable[HostPort] = ()) -> dict[str, NodeSe
 
 
 def pod_seen(snapshot: Snapshot, slot: int) -> dict[str, Any]:
-    """
-    All that the columns say of the pod in a slot.
-    """
+    """All that the columns say of the pod in a slot."""
     pods, pod = snapshot.pods, snapshot.pod_at(slot)
     return {
         "pod": pod,
@@ -75,9 +72,8 @@ def pod_seen(snapshot: Snapshot, slot: int) -> dict[str, Any]:
 
 
 def slots_agree(snapshot: Snapshot) -> set[str]:
-    """
-    The UIDs of the pods on nodes, once it is certain that all columns agree on who is where: each pod on one node, in
-    one place of it.
+    """The UIDs of the pods on nodes, once it is certain that all columns agree on who is where: each pod on one node,
+    in one place of it.
     """
     pods = snapshot.pods
     uids: set[str] = set()
@@ -93,9 +89,7 @@ def slots_agree(snapshot: Snapshot) -> set[str]:
 
 
 def without_image_counts(nodes: dict[str, NodeSeen]) -> dict[str, NodeSeen]:
-    """
-    The same, but for the number of nodes that have an image, which is as of the node's last change.
-    """
+    """The same, but for the number of nodes that have an image, which is as of the node's last change."""
     return {
         name: {
             **node,
@@ -123,7 +117,5 @@ def symbol_at(snapshot: Snapshot, attribute: Attribute, slot: int) -> PodSymbol 
 
 
 def on_node(snapshot: Snapshot, name: str) -> list[Pod]:
-    """
-    The pods of a node, in order.
-    """
+    """The pods of a node, in order."""
     return [snapshot.pod_at(slot) for slot in snapshot.pods.on_node[snapshot.nodes.index[name]]]

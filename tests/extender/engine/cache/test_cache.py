@@ -31,9 +31,7 @@ def used_cpu(snapshot: Snapshot, node: str) -> int:
 
 
 def test_pods_that_are_seen_before_their_node_are_on_it_once_it_is_there() -> None:
-    """
-    Watches of pods and nodes are not in step.
-    """
+    """Watches of pods and nodes are not in step."""
     cache = make_cache(pods=[make_pod("early").req(cpu=1).node("n")])
     before = cache.update_snapshot()
     nodes_before = list(before.nodes.index)
@@ -79,9 +77,7 @@ def test_an_assumed_pod_counts() -> None:
 
 
 def test_an_assumed_pod_is_confirmed_elsewhere() -> None:
-    """
-    What the API server says goes before what we believed.
-    """
+    """What the API server says goes before what we believed."""
     cache = make_cache(NODE, make_node("other"))
     cache.assume_pod(make_pod("p").req(cpu=1).node("n").obj())
     cache.update_snapshot()
@@ -208,9 +204,7 @@ def test_contradictory_calls_are_refused(
     ],
 )
 def test_contradictory_updates_are_refused(cache: Cache, new: PodBuilder, error: str) -> None:
-    """
-    A pod that is deleted and made again under its name is another pod: it has another UID.
-    """
+    """A pod that is deleted and made again under its name is another pod: it has another UID."""
     with pytest.raises(CacheError) as caught:
         cache.update_pod(POD.obj(), new.obj())
 
@@ -218,9 +212,7 @@ def test_contradictory_updates_are_refused(cache: Cache, new: PodBuilder, error:
 
 
 def test_an_update_that_cannot_be_read_leaves_the_pod_where_it_was() -> None:
-    """
-    Also its place among the pods of its node, and its ports.
-    """
+    """Also its place among the pods of its node, and its ports."""
     pods = [make_pod(name).node("n").host_port(port) for name, port in (("a", 80), ("b", 81), ("c", 82))]
     cache = make_cache(NODE, pods=pods)
     before = seen(cache.update_snapshot())
@@ -248,9 +240,7 @@ def test_a_pod_without_a_uid_is_refused() -> None:
     ],
 )
 def test_the_last_pod_moves_into_the_hole(gone: str, left: list[str]) -> None:
-    """
-    As in upstream's NodeInfo: among equal pods the order decides who is preempted.
-    """
+    """As in upstream's NodeInfo: among equal pods the order decides who is preempted."""
     cache = make_cache(NODE, pods=[make_pod(name).node("n") for name in "abcd"])
     for name in gone:
         cache.remove_pod(make_pod(name).node("n").obj())
@@ -269,9 +259,7 @@ def test_an_updated_pod_goes_to_the_end() -> None:
 
 
 def test_the_number_of_nodes_of_an_image_is_that_when_the_node_last_changed() -> None:
-    """
-    As in upstream's NodeInfo, which learns of other nodes' images when it is copied into a snapshot.
-    """
+    """As in upstream's NodeInfo, which learns of other nodes' images when it is copied into a snapshot."""
     with_image = make_node("a").image("img", size=10).obj()
     cache = make_cache(with_image)
     alone = dump_snapshot(cache.update_snapshot())["a"].images
@@ -286,9 +274,7 @@ def test_the_number_of_nodes_of_an_image_is_that_when_the_node_last_changed() ->
 
 
 def test_a_fork_and_its_original_count_the_nodes_of_an_image_for_themselves() -> None:
-    """
-    Whichever of the two changes first, and also for a node that is gone while pods are on it.
-    """
+    """Whichever of the two changes first, and also for a node that is gone while pods are on it."""
     with_image = {name: make_node(name).image("img", size=10).obj() for name in "abcd"}
     original = make_cache(with_image["a"], with_image["b"], with_image["c"])
     original.add_pod(make_pod("p").uid("p").node("c").obj())
@@ -315,9 +301,7 @@ def test_the_size_of_an_image_is_that_of_the_first_node_with_it() -> None:
 
 
 def test_a_node_that_alone_still_has_an_image_says_its_size_when_it_changes() -> None:
-    """
-    Until then the size is that which a node reported that is gone by now.
-    """
+    """Until then the size is that which a node reported that is gone by now."""
     first, last = make_node("first").image("img", size=10).obj(), make_node("last").image("img", size=20).obj()
     cache = make_cache(first, last)
     cache.remove_node(first)
@@ -329,8 +313,7 @@ def test_a_node_that_alone_still_has_an_image_says_its_size_when_it_changes() ->
 
 
 def test_a_port_that_two_pods_hold_is_free_when_one_of_them_leaves() -> None:
-    """
-    So it is upstream, which keeps a set. (Two pods on one port only meet when something else than a scheduler placed
+    """So it is upstream, which keeps a set. (Two pods on one port only meet when something else than a scheduler placed
     them.)
     """
     cache = make_cache(NODE, pods=[make_pod(name).host_port(80).node("n") for name in "ab"])
@@ -361,9 +344,8 @@ def test_a_node_that_can_be_read_again_is_as_good_as_any() -> None:
 
 
 def test_sums_wrap_as_int64_do() -> None:
-    """
-    Pods can ask for more together than an int64 holds; a scheduler that stops at that would be worse than one that is
-    wrong as upstream is.
+    """Pods can ask for more together than an int64 holds; a scheduler that stops at that would be worse than one that
+    is wrong as upstream is.
     """
     huge = [make_pod(name).req(memory="8Ei").node("n").obj() for name in "ab"]
     one_by_one, at_once = make_cache(NODE), make_cache(NODE, pods=huge)
@@ -388,9 +370,7 @@ def test_a_nominated_pod_has_a_slot_and_no_node() -> None:
 
 
 def test_a_pod_nominated_between_two_snapshots_is_in_the_second() -> None:
-    """
-    Also when it is the first to ask for some resource, and when there was no room for another slot.
-    """
+    """Also when it is the first to ask for some resource, and when there was no room for another slot."""
     cache = make_cache(make_node("n").capacity({"example.com/gpu": 8}, cpu=4, memory="8Gi", pods=10))
     cache.update_snapshot()
     slots = [cache.nominate(make_pod(f"p{number}").req({"example.com/gpu": 2}).obj()) for number in range(300)]
@@ -410,9 +390,7 @@ def test_the_slot_of_a_pod_that_is_nominated_no_more_is_used_again() -> None:
 
 
 def test_a_nominated_pod_that_gets_a_node_is_found_there() -> None:
-    """
-    Its promise ends after the pod was assumed, as in a scheduling cycle.
-    """
+    """Its promise ends after the pod was assumed, as in a scheduling cycle."""
     cache = make_cache(NODE)
     cache.nominate(make_pod("p").obj())
     cache.assume_pod(make_pod("p").node("n").obj())
@@ -427,9 +405,8 @@ def test_a_nominated_pod_that_gets_a_node_is_found_there() -> None:
 
 
 def test_an_inconsistent_order_of_nodes_is_recovered_by_the_next_snapshot() -> None:
-    """
-    Removing a node under other zone labels than it had leaves it in its old zone's list. Upstream's cache notices and
-    recovers, too.
+    """Removing a node under other zone labels than it had leaves it in its old zone's list. Upstream's cache notices
+    and recovers, too.
     """
     there = make_node("n").label({"topology.kubernetes.io/zone": "z1"}).obj()
     cache = make_cache(there, make_node("m"))
@@ -444,9 +421,7 @@ def test_an_inconsistent_order_of_nodes_is_recovered_by_the_next_snapshot() -> N
 
 
 def test_the_nodes_keep_their_places_until_one_comes_or_goes() -> None:
-    """
-    Whoever remembers something of a place would else have to begin again.
-    """
+    """Whoever remembers something of a place would else have to begin again."""
     cache = make_cache(NODE, make_node("m"), make_node("o"))
     cache.update_snapshot()
     cache.remove_node(make_node("m").obj())
@@ -461,9 +436,7 @@ def test_the_nodes_keep_their_places_until_one_comes_or_goes() -> None:
 
 
 def test_columns_that_were_looked_up_are_kept_up_to_date() -> None:
-    """
-    Labels, images and ports are read once per key; after that a change costs the nodes that changed.
-    """
+    """Labels, images and ports are read once per key; after that a change costs the nodes that changed."""
     old, new = make_node("n").label(disk="hdd").obj(), make_node("n").label(disk="ssd").image("img", size=5).obj()
     cache = make_cache(old)
     nodes = cache.update_snapshot().nodes
@@ -490,9 +463,7 @@ def test_a_snapshot_cannot_be_written_to() -> None:
 
 
 def test_columns_grow() -> None:
-    """
-    More nodes, pods and resources than the columns had room for at first.
-    """
+    """More nodes, pods and resources than the columns had room for at first."""
     cache = make_cache()
     for number in range(300):
         cache.add_node(make_node(f"n{number}").capacity({f"example.com/r{number % 20}": number}, cpu=number).obj())
@@ -513,9 +484,7 @@ def test_columns_grow() -> None:
 
 
 def test_resources_that_no_pod_requests_are_not_on_the_axis() -> None:
-    """
-    A node with thousands of extended resources adds none to axis K: only pods that ask for one do.
-    """
+    """A node with thousands of extended resources adds none to axis K: only pods that ask for one do."""
     offers = {f"example.com/thing-{number}": 1 for number in range(5000)}
 
     asking = make_pod("p").node("n").req({"example.com/thing-7": 1})
@@ -559,9 +528,7 @@ def test_resources_that_no_node_offers_are_not_on_the_axis() -> None:
 
 @pytest.mark.parametrize("is_new", [False, True], ids=["a known node", "a node that comes"])
 def test_a_node_that_begins_to_offer_a_resource_has_the_requests_of_pods_already_there(is_new: bool) -> None:
-    """
-    Also where such pods come and go in the same moment. It is as if the resource had been there from the start.
-    """
+    """Also where such pods come and go in the same moment. It is as if the resource had been there from the start."""
     offering = make_node("n").capacity({"example.com/gpu": 8}, cpu=4)
     first, second, third = (
         make_pod(f"p{number}").req({"example.com/gpu": number}).node("n").obj() for number in (1, 2, 3)
@@ -590,9 +557,7 @@ def test_a_node_that_begins_to_offer_a_resource_has_the_requests_of_pods_already
 
 
 def test_a_node_that_cannot_be_read_offers_nothing_either_when_the_nodes_are_laid_out_again() -> None:
-    """
-    If it did, a pod that is assumed would change what the last snapshot says of others.
-    """
+    """If it did, a pod that is assumed would change what the last snapshot says of others."""
     unreadable = make_node("n").capacity({"example.com/gpu": 8}, cpu="x")
     asking = make_pod("pending").req({"example.com/gpu": 2}).obj()
     cache = make_cache(unreadable)
@@ -615,9 +580,7 @@ def test_hypotheses_count_resources_that_no_node_offers() -> None:
 
 
 def test_a_resource_that_a_pod_is_first_to_request_is_found_on_every_node() -> None:
-    """
-    The nodes were there before anybody asked.
-    """
+    """The nodes were there before anybody asked."""
     nodes = [
         make_node(name).capacity({"example.com/gpu": amount}, cpu="4", pods=10) for name, amount in (("a", 2), ("b", 3))
     ]
@@ -632,9 +595,7 @@ def test_a_resource_that_a_pod_is_first_to_request_is_found_on_every_node() -> N
 
 
 def test_taints_that_no_node_has_any_more_are_forgotten() -> None:
-    """
-    A node whose taints change with every heartbeat does not make every decision slower forever.
-    """
+    """A node whose taints change with every heartbeat does not make every decision slower forever."""
     node = make_node("n").capacity(cpu="4", pods=10)
     cache = make_cache(node)
     old = node.obj()
@@ -649,9 +610,7 @@ def test_taints_that_no_node_has_any_more_are_forgotten() -> None:
 
 
 def test_label_keys_and_resources_that_no_node_has_any_more_are_forgotten() -> None:
-    """
-    Nodes that come and go with labels and resources of their own do not make the cache grow forever.
-    """
+    """Nodes that come and go with labels and resources of their own do not make the cache grow forever."""
     cache = make_cache(make_node("n").label(disk="ssd"))
     for number in range(3000):
         node = make_node("other").label({f"key-{number}": "x"}).capacity({f"example.com/{number}": 1}).obj()

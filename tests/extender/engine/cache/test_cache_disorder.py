@@ -251,9 +251,7 @@ class DisorderMachine(RuleBasedStateMachine):
             }
 
     def teardown(self) -> None:
-        """
-        In the end the cache holds what upstream's holds.
-        """
+        """In the end the cache holds what upstream's holds."""
         dump = self.cache.dump()
         assert {name: (node.has_node, list(node.pods), dict(node.images)) for name, node in dump.items()} == {
             name: (

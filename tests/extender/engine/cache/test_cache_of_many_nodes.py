@@ -16,9 +16,7 @@ def _of_nodes(nodes: int) -> Cache:
 
 
 def test_a_node_that_comes_costs_as_much_in_a_cluster_of_twice_the_size() -> None:
-    """
-    Nodes that come one by one, with a decision after each, are not counted again with all the others.
-    """
+    """Nodes that come one by one, with a decision after each, are not counted again with all the others."""
     few, many = _of_nodes(400), _of_nodes(800)
 
     def come(cache: Cache, nodes: list[Node]) -> None:

@@ -121,9 +121,7 @@ class CacheMachine(RuleBasedStateMachine):
     def refused(
         self, act: Callable[[], Any], error: type[Exception] | tuple[type[Exception], ...] = CacheError
     ) -> None:
-        """
-        What does not go with what the cache holds is refused, and changes nothing.
-        """
+        """What does not go with what the cache holds is refused, and changes nothing."""
         before = (self.cache.dump(), self.cache.pods, self.cache.assumed_pods)
 
         with pytest.raises(error):
@@ -226,9 +224,7 @@ class CacheMachine(RuleBasedStateMachine):
 
     @rule()
     def last_snapshot_still_holds(self) -> None:
-        """
-        Until the next one is taken, a snapshot shows what it showed.
-        """
+        """Until the next one is taken, a snapshot shows what it showed."""
         assert seen(self.snapshot, PORTS) == self.last_seen
         assert {slot: pod_seen(self.snapshot, slot) for slot in self.last_nominated} == self.last_nominated
         slots_agree(self.snapshot)
@@ -253,9 +249,7 @@ class CacheMachine(RuleBasedStateMachine):
         assert all(self.snapshot.pods.node[slot] == -1 for slot in self.last_nominated)
 
     def check_changes(self, generation: int, known: dict[str, NodeSeen]) -> None:
-        """
-        Whoever remembers the last snapshot is told of every node that is another now.
-        """
+        """Whoever remembers the last snapshot is told of every node that is another now."""
         changed = self.snapshot.changes.since(generation)
         if changed is None:
             return
@@ -265,9 +259,8 @@ class CacheMachine(RuleBasedStateMachine):
 
     @rule(goes_on=st.booleans())
     def cache_forks(self, goes_on: bool) -> None:
-        """
-        Two caches that know the same, and neither hears of what happens to the other: the steps from here on are those
-        of one of them.
+        """Two caches that know the same, and neither hears of what happens to the other: the steps from here on are
+        those of one of them.
         """
         dump, fork = self.cache.dump(), self.cache.fork()
         self.cache, other = (fork, self.cache) if goes_on else (self.cache, fork)
@@ -282,9 +275,7 @@ class CacheMachine(RuleBasedStateMachine):
         assert fork.dump() == dump
 
     def teardown(self) -> None:
-        """
-        In the end all nodes are touched once, so that the counts of their images are those of this moment.
-        """
+        """In the end all nodes are touched once, so that the counts of their images are those of this moment."""
         for node in self.nodes.values():
             self.cache.update_node(node, node)
         self.snapshot_is_taken()

@@ -61,9 +61,7 @@ def test_a_pod_that_finishes_takes_nothing(pod: PodBuilder, phase: str) -> None:
 
 
 def test_a_pod_that_moves_to_another_node_is_where_its_last_update_has_it() -> None:
-    """
-    The API server never says so of one pod; a watch that lost an event can.
-    """
+    """The API server never says so of one pod; a watch that lost an event can."""
     cluster = cluster_of(A.obj(), make_node("b").obj(), WEB.node("a").obj())
 
     cluster.changed(WEB.node("a").obj(), WEB.node("b").obj())
@@ -114,9 +112,7 @@ def test_an_assumed_pod_is_confirmed_wherever_it_turns_out_to_be() -> None:
 
 
 def test_a_pod_that_was_bound_counts_before_it_is_seen_on_its_node() -> None:
-    """
-    What the watch says of it from before changes nothing.
-    """
+    """What the watch says of it from before changes nothing."""
     cluster = cluster_of(A.obj(), WEB.obj())
 
     cluster.assume("1", "a")
@@ -158,9 +154,8 @@ def test_a_nomination_holds_until_it_is_withdrawn() -> None:
 @settings(deadline=None, max_examples=examples(60), phases=[phase for phase in Phase if phase is not Phase.shrink])
 @given(st.integers(0, 2**32))
 def test_after_any_changes_everything_is_as_if_it_had_been_listed_now(seed: int) -> None:
-    """
-    Objects of all kinds come, change and go one by one, from one cluster to another that has most names in common with
-    it. Along the way a live engine says of every pod what a new engine says that knows only the present.
+    """Objects of all kinds come, change and go one by one, from one cluster to another that has most names in common
+    with it. Along the way a live engine says of every pod what a new engine says that knows only the present.
     """
     chance = random.Random(seed)
     ports: dict[tuple[str, HostPort], str] = {}
@@ -189,9 +184,7 @@ def test_after_any_changes_everything_is_as_if_it_had_been_listed_now(seed: int)
 @settings(deadline=None, max_examples=examples(30), phases=[phase for phase in Phase if phase is not Phase.shrink])
 @given(st.integers(0, 2**32))
 def test_a_fork_and_its_original_are_independent(seed: int) -> None:
-    """
-    From one cluster on, two go to different ends; each knows what a cluster knows that was listed there.
-    """
+    """From one cluster on, two go to different ends; each knows what a cluster knows that was listed there."""
     chance = random.Random(seed)
     ports: dict[tuple[str, HostPort], str] = {}
     before, *ends = (world(chance, ports) for _ in range(3))
@@ -247,9 +240,7 @@ def state_of(objects: Objects) -> ClusterState:
 
 
 def answers(engine: Verbs, objects: Objects) -> list[object]:
-    """
-    What the engine says of every pod and every node.
-    """
+    """What the engine says of every pod and every node."""
     nodes = sorted(item.name for item in objects.values() if isinstance(item, Node))
     result: list[object] = [without_image_counts(sets(seen(engine._cluster.cache.update_snapshot())))]
     for item in objects.values():
@@ -263,9 +254,7 @@ def answers(engine: Verbs, objects: Objects) -> list[object]:
 
 
 def sets(nodes: dict[str, dict[str, object]]) -> dict[str, dict[str, object]]:
-    """
-    The same, with the pods of a node in no order: that depends on who came first.
-    """
+    """The same, with the pods of a node in no order: that depends on who came first."""
     by_uid = lambda entry: entry["pod"].uid  # noqa: E731
     return {name: {**node, "pods": sorted(node["pods"], key=by_uid)} for name, node in sorted(nodes.items())}  # type: ignore[call-overload]
 
@@ -275,9 +264,7 @@ def cluster_of(*objects: HasMetadata) -> Cluster:
 
 
 def whereabouts(cluster: Cluster, uid: str) -> list[str]:
-    """
-    Every place where the pod is: one, if it is known at all.
-    """
+    """Every place where the pod is: one, if it is known at all."""
     places: Iterable[tuple[str, Iterable[str]]] = [
         ("pending", cluster.pending.keys() - cluster.cache.assumed_pods),
         ("unreadable", cluster.unreadable),

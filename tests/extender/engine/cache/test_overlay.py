@@ -43,16 +43,12 @@ def test_a_node_is_the_callers_and_its_pods_are_the_clusters() -> None:
 
 
 def test_nodes_that_are_not_in_the_request_are_the_clusters() -> None:
-    """
-    Spreading and affinity look at the whole cluster.
-    """
+    """Spreading and affinity look at the whole cluster."""
     assert cpu(with_nodes(overlay())) == {"a": (4, 1), "b": (4, 0)}
 
 
 def test_an_unknown_node_of_a_request_has_the_pods_that_name_it() -> None:
-    """
-    Cluster Autoscaler asks about nodes that do not exist yet; and a node may be new to us while its pods are not.
-    """
+    """Cluster Autoscaler asks about nodes that do not exist yet; and a node may be new to us while its pods are not."""
     snapshot = with_nodes(overlay(), make_node("new").capacity(cpu=8), make_node("imagined").capacity(cpu=16))
 
     assert cpu(snapshot) == {"a": (4, 1), "b": (4, 0), "new": (8, 2), "imagined": (16, 0)}
@@ -98,9 +94,7 @@ def test_an_invalid_node_of_a_request_is_marked_invalid() -> None:
 @settings(deadline=None, max_examples=examples(60))
 @given(st.randoms(use_true_random=False))
 def test_after_any_requests_a_snapshot_is_as_if_its_request_were_the_first(chance: random.Random) -> None:
-    """
-    A cluster with some nodes overlaid is the cluster that has those nodes in place of its own.
-    """
+    """A cluster with some nodes overlaid is the cluster that has those nodes in place of its own."""
     cluster = random_cluster(chance)
     over = Overlay(Cluster.of(ClusterState(nodes=cluster.nodes, pods=cluster.pods)))
     for _ in range(4):
@@ -121,9 +115,7 @@ def test_after_any_requests_a_snapshot_is_as_if_its_request_were_the_first(chanc
 
 
 def test_last_of_two_nodes_with_one_name_counts() -> None:
-    """
-    The faces do not let that through.
-    """
+    """The faces do not let that through."""
     nodes: list[Node] = [make_node("a").capacity(cpu=8).obj(), make_node("a").capacity(cpu=16).obj()]
 
     assert cpu(overlay().snapshot_with(nodes))["a"] == (16, 1)

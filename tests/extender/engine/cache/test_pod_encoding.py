@@ -44,9 +44,7 @@ def assumed(cache: Cache, pod: Pod) -> tuple[object, ...]:
     ],
 )
 def test_a_pod_is_read_after_another_as_it_is_alone(before: PodBuilder, pod: PodBuilder) -> None:
-    """
-    However little the two differ.
-    """
+    """However little the two differ."""
     node = make_node("n").capacity(cpu="16", memory="64Gi").obj()
     used, fresh = make_cache(node), make_cache(node)
     assumed(used, before.obj())

@@ -9,9 +9,7 @@ from extender.testing import make_framework, make_node, make_pod, make_snapshot
 
 
 def test_an_evaluation_is_not_written_out_by_accident() -> None:
-    """
-    asyncio asks a finished task for the text of its result, and that of a large cluster takes seconds.
-    """
+    """asyncio asks a finished task for the text of its result, and that of a large cluster takes seconds."""
     snapshot = make_snapshot(*(make_node(f"node-{place}").capacity(cpu=4, pods=110) for place in range(50)))
     evaluation = asyncio.run(evaluate(Cycle(make_framework(), snapshot, make_pod().obj(), NO_NOMINATIONS)))
 

@@ -34,9 +34,7 @@ LABEL, TAINT = ActionType.UPDATE_NODE_LABEL, ActionType.UPDATE_NODE_TAINT
     ],
 )
 def test_labels(event: ClusterEvent, label: str) -> None:
-    """
-    What happened to what; an event may have a name of its own, several actions together have none.
-    """
+    """What happened to what; an event may have a name of its own, several actions together have none."""
     assert event.label == label
 
 
@@ -78,9 +76,7 @@ def test_wildcard_event_with_a_label_of_its_own_matches() -> None:
 
 
 def test_plugins_that_do_not_say_hear_of_everything_that_happens_to_ten_kinds() -> None:
-    """
-    Upstream's list: no volume attachments, no slices.
-    """
+    """Upstream's list: no volume attachments, no slices."""
     assert {each.event.action for each in ALL_EVENTS} == {ALL}
     assert {each.hint for each in ALL_EVENTS} == {None}
     assert {each.event.resource.value for each in ALL_EVENTS} == {

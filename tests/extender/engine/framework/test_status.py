@@ -26,9 +26,7 @@ def verdicts(draw: st.DrawFn) -> Verdicts:
 
 @given(verdicts(), st.data())
 def test_statuses_of_many_rows_equal_those_of_single_rows(of_rows: Verdicts, data: st.DataObject) -> None:
-    """
-    In the order in which they are asked about, however often.
-    """
+    """In the order in which they are asked about, however often."""
     asked = data.draw(st.lists(st.sampled_from(range(len(of_rows))))) if len(of_rows) else []
 
     statuses = of_rows.statuses_of(np.array(asked, np.intp))

@@ -24,9 +24,7 @@ def is_worth_a_try(
     objects: Sequence[HasMetadata] = (),
     args: Any = None,
 ) -> bool:
-    """
-    Whether a pod that the plugin refused is tried again after the change; the plugin must want to hear of it.
-    """
+    """Whether a pod that the plugin refused is tried again after the change; the plugin must want to hear of it."""
     handle = make_framework(live=make_cache(objects=objects))
     listeners = [
         each.hint or always_queue for each in plugin(args, handle).events_to_register() if each.event.matches(event)
@@ -43,8 +41,7 @@ def is_worth_a_try_after_change(
     *,
     args: Any = None,
 ) -> bool:
-    """
-    The same for whatever events the change of a pod or node is told as. Changes that the plugin does not hear of are
+    """The same for whatever events the change of a pod or node is told as. Changes that the plugin does not hear of are
     not worth a try.
     """
     before, after = finished(old), finished(new)

@@ -5,12 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from extender.engine.cache import Cache
-from extender.engine.framework import (
-    ApiCall,
-    CycleState,
-    Handle,
-    Status,
-)
+from extender.engine.framework import ApiCall, CycleState, Handle, Status
 from extender.engine.plugins.dynamic_resources.plugin import DynamicResources
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.snapshot import Rows
@@ -21,15 +16,7 @@ from extender.values.objects.decoding import convert, replaced
 from extender.values.objects.devices import ResourceClaim, ResourceClaimStatus
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod, PodResourceClaim
-from tests.kit.devices import (
-    Manifest,
-    allocation_of,
-    exactly,
-    make_claim,
-    make_device,
-    make_device_class,
-    make_slice,
-)
+from tests.kit.devices import Manifest, allocation_of, exactly, make_claim, make_device, make_device_class, make_slice
 from tests.kit.writes import RecordedWrites
 
 CLASS = make_device_class("any")

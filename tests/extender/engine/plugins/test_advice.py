@@ -70,9 +70,7 @@ def required(pod: Pod) -> NodeSelector | None:
 
 
 def test_a_requirement_goes_from_all_terms() -> None:
-    """
-    A term that is left with nothing would match no node; what is meant is that nothing is asked for any more.
-    """
+    """A term that is left with nothing would match no node; what is meant is that nothing is asked for any more."""
     ssd, zone = label_term("disk", "In", "ssd").match_expressions[0], label_term("zone", "Exists").match_expressions[0]
     both, alone = NodeSelectorTerm(match_expressions=[ssd, zone]), NodeSelectorTerm(match_expressions=[zone])
     pod = make_pod().node_affinity(both, alone).preferred_node_affinity(1, alone).obj()

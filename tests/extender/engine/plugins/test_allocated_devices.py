@@ -47,9 +47,8 @@ def content(state: AllocatedState) -> tuple[object, ...]:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_following_the_changes_of_claims_is_looking_at_all_of_them(seed: int) -> None:
-    """
-    A version of a pool that stays the same means the same state of the pool, and states that were returned before stay
-    as they were.
+    """A version of a pool that stays the same means the same state of the pool, and states that were returned before
+    stay as they were.
     """
     rng = random.Random(seed)
     followed, claims = AllocatedDevices(), [a_claim(rng) for _ in range(5)]
@@ -82,9 +81,7 @@ def wanting(name: str, count: int = 1) -> ResourceClaim:
 
 
 class Cluster:
-    """
-    Claims that get devices one after the other, as a plugin allocates them.
-    """
+    """Claims that get devices one after the other, as a plugin allocates them."""
 
     def __init__(self) -> None:
         self.slices = Slices(SLICES)
@@ -92,9 +89,7 @@ class Cluster:
         self.classes = CLASSES
 
     def found(self, claim: ResourceClaim) -> list[str]:
-        """
-        The devices on each node, by what is known where something is known, and otherwise by a search.
-        """
+        """The devices on each node, by what is known where something is known, and otherwise by a search."""
         allocator = self.allocator([claim], self.followed.held_by(self.holders))
         known = self.known.of(allocator)
         told = []

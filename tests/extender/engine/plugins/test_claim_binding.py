@@ -26,16 +26,11 @@ from extender.testing import make_framework, virtual_time
 from extender.values.objects.decoding import replaced
 from extender.values.objects.devices import ResourceClaim
 from tests.extender.engine.plugins.reserved_claims import ATTACHED, Scheduler, allocated, claim, make, pod_with
-from tests.kit.devices import (
-    DRIVER,
-    make_slice,
-)
+from tests.kit.devices import DRIVER, make_slice
 
 
 def test_an_allocation_is_written_with_a_finalizer_a_time_and_a_reservation() -> None:
-    """
-    The finalizer comes first: an allocated claim must not vanish.
-    """
+    """The finalizer comes first: an allocated claim must not vanish."""
     scheduler = Scheduler(claim())
 
     status, _ = scheduler.bind()
@@ -70,9 +65,7 @@ def test_a_claim_that_is_reserved_already_is_not_written() -> None:
 
 
 def test_a_finalizer_that_is_there_is_not_written_again() -> None:
-    """
-    As after an attempt that was interrupted.
-    """
+    """As after an attempt that was interrupted."""
     scheduler = Scheduler(claim(finalizers=("resource.kubernetes.io/delete-protection",)))
 
     scheduler.bind()
@@ -211,9 +204,7 @@ def test_between_reserve_and_pre_bind_no_other_pod_gets_claim_or_device() -> Non
 
 
 def test_a_written_claim_counts_before_the_watch_shows_it() -> None:
-    """
-    The next pods share the claim, and do not get its device.
-    """
+    """The next pods share the claim, and do not get its device."""
     scheduler = Scheduler(claim("c"), claim("d"), late=True, slices=make_slice("gpu-1", nodeName="n"))
     scheduler.bind()
     assert scheduler.shown().status.allocation is None
@@ -227,9 +218,7 @@ def test_a_written_claim_counts_before_the_watch_shows_it() -> None:
 
 
 def test_two_profiles_share_pending_allocations() -> None:
-    """
-    The API server would not notice a device that is given away twice.
-    """
+    """The API server would not notice a device that is given away twice."""
     shared: dict[Any, Any] = {}
     first, second = (Scheduler(claim("c"), claim("d"), slices=make_slice("gpu-1", nodeName="n")) for _ in range(2))
     second.cache = first.cache
@@ -252,9 +241,7 @@ def waits(scheduler: Scheduler) -> dict[tuple[str, ...], int]:
 
 
 def test_the_pod_waits_until_the_driver_reports_the_device_ready() -> None:
-    """
-    It is looked at once in five seconds, and people are told.
-    """
+    """It is looked at once in five seconds, and people are told."""
     scheduler = Scheduler(claim(), slices=ATTACHED)
 
     status, seconds = scheduler.bind(later=(12.0, lambda: scheduler.device_says("ready")))
@@ -302,9 +289,7 @@ def test_waiting_ends_with_a_failure_or_a_timeout(
 
 
 def test_time_that_passed_before_counts() -> None:
-    """
-    The claim was allocated longer ago than a driver may take.
-    """
+    """The claim was allocated longer ago than a driver may take."""
     old = allocated()
     old["allocation"]["allocationTimestamp"] = "2025-12-31T23:58:30Z"
     old["allocation"]["devices"]["results"][0]["bindingConditions"] = ["ready"]

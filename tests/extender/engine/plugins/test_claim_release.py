@@ -21,19 +21,13 @@ from extender.engine.plugins.dynamic_resources.plugin import DynamicResources
 from extender.testing import make_framework, virtual_time
 from extender.values.objects.devices import ResourceClaim
 from tests.extender.engine.plugins.reserved_claims import Scheduler, allocated, claim, pod_with
-from tests.kit.devices import (
-    allocation_of,
-    label_selector,
-    make_slice,
-)
+from tests.kit.devices import allocation_of, label_selector, make_slice
 
 # Taking back.
 
 
 def test_a_written_reservation_is_withdrawn() -> None:
-    """
-    What was allocated stays: another pod, or the next attempt, may use it.
-    """
+    """What was allocated stays: another pod, or the next attempt, may use it."""
     scheduler = Scheduler(claim())
     pod = pod_with("c")
     state, _ = scheduler.reserve(pod)
@@ -69,9 +63,7 @@ def test_a_failed_write_leaves_nothing_reserved() -> None:
 
 
 def test_a_cancelled_write_is_withdrawn_and_its_device_reserved_until_then() -> None:
-    """
-    A victim of preemption in PreBind: its claim may have been written.
-    """
+    """A victim of preemption in PreBind: its claim may have been written."""
     scheduler = Scheduler(claim("c"), claim("d"), late=True, slices=make_slice("gpu-1", nodeName="n"))
     pod = pod_with("c")
     state, _ = scheduler.reserve(pod)

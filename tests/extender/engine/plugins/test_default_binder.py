@@ -35,9 +35,7 @@ def test_a_refusal_is_an_error_in_the_api_servers_words(refusal: CallError) -> N
 
 
 def test_without_an_api_server_nothing_is_bound() -> None:
-    """
-    A binding that nobody wrote down is no success.
-    """
+    """A binding that nobody wrote down is no success."""
     status = asyncio.run(DefaultBinder().bind(CycleState(), make_pod("web").obj(), "n1"))
 
     assert status.code is Code.ERROR

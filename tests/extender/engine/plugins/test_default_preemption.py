@@ -14,9 +14,7 @@ FULL = make_node().capacity(cpu="2", memory="4Gi", pods=10)
 
 
 def preempt(pod: PodBuilder, *running: PodBuilder) -> PostFilterResult:
-    """
-    One node, one pod that does not fit, and what DefaultPreemption makes of it.
-    """
+    """One node, one pod that does not fit, and what DefaultPreemption makes of it."""
     framework: Framework = make_framework(NodeResourcesFit, DefaultPreemption)
     state = Cycle(framework, make_snapshot(FULL, pods=[each.node("n") for each in running]), pod.obj())
     state.run_pre_filter_plugins()
@@ -25,9 +23,7 @@ def preempt(pod: PodBuilder, *running: PodBuilder) -> PostFilterResult:
 
 
 def test_the_node_is_nominated_where_a_victim_makes_room() -> None:
-    """
-    The pod of lower priority has to go, and the message is empty.
-    """
+    """The pod of lower priority has to go, and the message is empty."""
     result = preempt(
         make_pod().req(cpu="2").priority(10), make_pod("low").req(cpu="1"), make_pod("high").priority(20).req(cpu="0")
     )
@@ -39,9 +35,7 @@ def test_the_node_is_nominated_where_a_victim_makes_room() -> None:
 
 
 def test_without_pods_of_lower_priority_the_nomination_is_cleared() -> None:
-    """
-    The message says so for every node.
-    """
+    """The message says so for every node."""
     result = preempt(make_pod().req(cpu="2").priority(10), make_pod("equal").priority(10).req(cpu="1"))
 
     assert result.nominated_node == ""
@@ -51,9 +45,7 @@ def test_without_pods_of_lower_priority_the_nomination_is_cleared() -> None:
 
 
 def test_a_pod_that_never_preempts_leaves_everything_as_it_is() -> None:
-    """
-    preemptionPolicy Never: no dry run, no change of the nomination.
-    """
+    """preemptionPolicy Never: no dry run, no change of the nomination."""
     result = preempt(make_pod().req(cpu="2").priority(10).preemption_policy("Never"), make_pod("low").req(cpu="1"))
 
     assert result.nominated_node is None
@@ -69,9 +61,7 @@ def test_a_pod_that_never_preempts_leaves_everything_as_it_is() -> None:
     ],
 )
 def test_number_of_candidates_is_a_tenth_of_the_nodes_and_at_least_a_hundred(num_nodes: int, enough: int) -> None:
-    """
-    10 % of the nodes, at least 100, at most all of them; the search begins anywhere.
-    """
+    """10 % of the nodes, at least 100, at most all of them; the search begins anywhere."""
     plugin = DefaultPreemption(DefaultPreemptionArgs(), make_framework(seed=7))
 
     offset, number = plugin.offset_and_num_candidates(num_nodes)

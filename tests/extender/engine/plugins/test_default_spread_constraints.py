@@ -106,9 +106,8 @@ SKIPPED: dict[str, int] = {}
     ],
 )
 def test_system_defaults(pod: PodBuilder, objects: list[HasMetadata], scores: dict[str, int]) -> None:
-    """
-    A pod is spread among the pods of its services and of the controller that owns it. An owner whose selector cannot be
-    used is left out.
+    """A pod is spread among the pods of its services and of the controller that owns it. An owner whose selector cannot
+    be used is left out.
     """
     snapshot = cluster([*map(node, "abxy")], "4/3/2/1", objects)
 
@@ -116,9 +115,7 @@ def test_system_defaults(pod: PodBuilder, objects: list[HasMetadata], scores: di
 
 
 def test_system_defaults_spread_over_zones_and_host_names() -> None:
-    """
-    Zones 3/1 and a node without a zone, which is scored for its host name alone: raw 15, 13, 10, 8 and 4.
-    """
+    """Zones 3/1 and a node without a zone, which is scored for its host name alone: raw 15, 13, 10, 8 and 4."""
     nodes = [node("a", "z1"), node("b", "z1"), node("x", "z2"), node("y", "z2"), node("l")]
     snapshot = cluster(nodes, "2/1/1/0/1", [service({"foo": ""})])
 
@@ -130,9 +127,7 @@ def test_system_defaults_spread_over_zones_and_host_names() -> None:
 
 
 def test_an_empty_zone_is_a_missing_one() -> None:
-    """
-    The node whose zone is empty is scored for it, with the pods of the node that has none: raw 13, 10 and 6.
-    """
+    """The node whose zone is empty is scored for it, with the pods of the node that has none: raw 13, 10 and 6."""
     empty = make_node("e").label({HOSTNAME_LABEL: "e", ZONE_LABEL: ""})
     snapshot = cluster([empty, node("l"), node("a", "z1")], "0/5/0", [service({"foo": ""})])
 
@@ -168,18 +163,14 @@ LISTED = PodTopologySpreadArgs(
     ],
 )
 def test_listed_defaults(pod: PodBuilder, objects: list[HasMetadata], refused: set[str]) -> None:
-    """
-    The defaults of the configuration apply to pods without any constraint, those that have to be met as well.
-    """
+    """The defaults of the configuration apply to pods without any constraint, those that have to be met as well."""
     snapshot = cluster([node("a", "z1"), node("b", "z2")], "2/3", objects)
 
     assert set(refusals(PodTopologySpread(LISTED), snapshot, pod.obj())) == refused
 
 
 def test_listed_defaults_give_nodes_without_the_key_nothing() -> None:
-    """
-    Unlike those of the system.
-    """
+    """Unlike those of the system."""
     snapshot = cluster([node("a", "z1"), node("x", "z2"), node("l")], "2/1/0", [service({"foo": ""})])
 
     scores = score_nodes(PodTopologySpread(LISTED), snapshot, FOO.obj())
@@ -188,9 +179,7 @@ def test_listed_defaults_give_nodes_without_the_key_nothing() -> None:
 
 
 def test_services_may_come_and_go() -> None:
-    """
-    What is remembered about services does not outlive them.
-    """
+    """What is remembered about services does not outlive them."""
     plugin, pod = PodTopologySpread(), FOO.obj()
 
     def skips(*objects: HasMetadata) -> bool:

@@ -56,9 +56,7 @@ from tests.kit.devices import (
     ],
 )
 def test_one_request(request_: Manifest, devices: list[str] | None) -> None:
-    """
-    A request gets the first devices that its class and its selectors match, or the whole claim gets none.
-    """
+    """A request gets the first devices that its class and its selectors match, or the whole claim gets none."""
     sizes = [make_device(name, attributes={"size": size}) for name, size in (("a", 1), ("b", 2), ("c", 3))]
 
     assert allocated(make_claim("c", request_), slices=[make_slice(*sizes)]) == (None if devices is None else [devices])
@@ -83,18 +81,14 @@ def test_one_request(request_: Manifest, devices: list[str] | None) -> None:
     ],
 )
 def test_devices_in_use(held: list[ResourceClaim], request_: Manifest, devices: list[str] | None) -> None:
-    """
-    A device belongs to one claim, except that administrators may look at it.
-    """
+    """A device belongs to one claim, except that administrators may look at it."""
     assert allocated(make_claim("c", request_), slices=[make_slice("a", "b", "c")], held=held) == (
         None if devices is None else [devices]
     )
 
 
 def test_claims_do_not_get_the_same_device() -> None:
-    """
-    What one request of the pod gets, neither the next request nor the next claim can have.
-    """
+    """What one request of the pod gets, neither the next request nor the next claim can have."""
     one, other = make_claim("one", exactly(1, "x"), exactly(1, "y")), make_claim("other", exactly(1, "z"))
 
     assert allocated(one, other, slices=[make_slice("a", "b", "c")]) == [["x=a", "y=b"], ["z=c"]]
@@ -102,9 +96,7 @@ def test_claims_do_not_get_the_same_device() -> None:
 
 
 def test_the_search_backtracks() -> None:
-    """
-    A request gives up the device that only a later one can use.
-    """
+    """A request gives up the device that only a later one can use."""
     picky = exactly(1, "picky", **selecting('device.attributes["gpu.example.com"].size == 1'))
     sizes = [make_device(name, attributes={"size": size}) for name, size in (("a", 1), ("b", 2))]
 
@@ -145,9 +137,7 @@ DISTINCT = {"distinctAttribute": "gpu.example.com/numa"}
     ],
 )
 def test_constraints(requests: list[Manifest], constraint: Manifest, devices: list[str] | None) -> None:
-    """
-    Devices of a claim may have to share a value of an attribute, or to differ in it.
-    """
+    """Devices of a claim may have to share a value of an attribute, or to differ in it."""
     family = "vendor.example.com/family"
     some = [
         make_device("a", {"numa": 0, family: "x"}),
@@ -161,9 +151,7 @@ def test_constraints(requests: list[Manifest], constraint: Manifest, devices: li
 
 
 def test_values_match_by_type() -> None:
-    """
-    1 and "1" and true are three values.
-    """
+    """1 and "1" and true are three values."""
     some = [make_device("a", {"numa": 1}), make_device("b", {"numa": "1"}), make_device("c", {"numa": True})]
 
     assert allocated(make_claim("c", exactly(2), constraints=[MATCH]), slices=[make_slice(*some)]) is None
@@ -187,9 +175,7 @@ def test_values_match_by_type() -> None:
     ],
 )
 def test_many_devices(requests: list[Manifest], devices: int) -> None:
-    """
-    A claim holds at most 32 devices.
-    """
+    """A claim holds at most 32 devices."""
     found = allocated(make_claim("c", *requests), slices=[make_slice(*(f"d{number}" for number in range(60)))])
 
     assert found is not None
@@ -299,9 +285,7 @@ PARTIAL = make_slice("a", of=2)
     ],
 )
 def test_invalid_claims(wanted: ResourceClaim, slices: list[ResourceSlice], message: str) -> None:
-    """
-    Faulty claims, classes and slices end the search with upstream's words, for other nodes would not help.
-    """
+    """Faulty claims, classes and slices end the search with upstream's words, for other nodes would not help."""
     with pytest.raises(AllocationError) as raised:
         allocated(wanted, slices=slices)
 
@@ -309,16 +293,12 @@ def test_invalid_claims(wanted: ResourceClaim, slices: list[ResourceSlice], mess
 
 
 def test_an_invalid_selector_matters_only_when_it_is_evaluated() -> None:
-    """
-    Without a device to look at nobody looks at the selector.
-    """
+    """Without a device to look at nobody looks at the selector."""
     assert allocated(make_claim("c", exactly(1, **selecting("1"))), slices=[]) is None
 
 
 def test_the_search_has_an_end() -> None:
-    """
-    Constraints can make a search long; then it stops when its time is up.
-    """
+    """Constraints can make a search long; then it stops when its time is up."""
     sides = [make_device(f"d{number:02}", attributes={"numa": number // 2, "side": number % 2}) for number in range(32)]
     hopeless = make_claim("c", exactly(16), constraints=[DISTINCT, {"matchAttribute": "gpu.example.com/none"}])
     endless = make_claim(
@@ -334,9 +314,7 @@ def test_the_search_has_an_end() -> None:
 
 
 def test_pods_with_too_many_devices() -> None:
-    """
-    A pod may have any number of claims, but the search goes only so deep.
-    """
+    """A pod may have any number of claims, but the search goes only so deep."""
     many = [make_claim(f"c{number}", exactly(32)) for number in range(40)]
 
     with pytest.raises(AllocationError, match="more devices together than can be allocated at once"):

@@ -41,16 +41,12 @@ from tests.kit.devices import Manifest, everything, exactly, label_selector, mak
     ],
 )
 def test_slices_are_for_nodes(where: Manifest, is_there: bool) -> None:
-    """
-    A slice is for one node, for the nodes that a selector matches, or for all nodes.
-    """
+    """A slice is for one node, for the nodes that a selector matches, or for all nodes."""
     assert (allocated(make_claim("c", exactly(1)), slices=[make_slice("a", **where)]) is not None) == is_there
 
 
 def test_devices_that_are_for_nodes_each() -> None:
-    """
-    A slice may leave to its devices for which nodes they are.
-    """
+    """A slice may leave to its devices for which nodes they are."""
     here, elsewhere = make_device("here", nodeName="n"), make_device("elsewhere", nodeName="m")
     mixed = make_slice(elsewhere, here, make_device("anywhere", allNodes=True), perDeviceNodeSelection=True)
 
@@ -87,9 +83,7 @@ def test_devices_that_are_for_nodes_each() -> None:
     ],
 )
 def test_pools(slices: list[ResourceSlice], devices: list[str] | None) -> None:
-    """
-    A pool is the slices of its newest generation, once they are complete; pools and slices are tried by name.
-    """
+    """A pool is the slices of its newest generation, once they are complete; pools and slices are tried by name."""
     count = 1 if devices is None else len(devices)
     expected = None if devices is None else [[f"r={name}" for name in devices]]
 
@@ -97,9 +91,7 @@ def test_pools(slices: list[ResourceSlice], devices: list[str] | None) -> None:
 
 
 def test_a_pool_with_two_devices_of_one_name_is_invalid() -> None:
-    """
-    Such a pool offers nothing; if others do not suffice, that is the reason.
-    """
+    """Such a pool offers nothing; if others do not suffice, that is the reason."""
     invalid, valid = make_slice("a", "a"), make_slice("b", pool="valid")
 
     assert allocated(make_claim("c", exactly(1)), slices=[invalid, valid]) == [["r=b"]]
@@ -146,9 +138,7 @@ def test_allocation_selects_the_nodes_that_reach_all_its_devices(slices: list[Re
 
 
 def test_pools_are_kept_while_slices_stay() -> None:
-    """
-    What was put together for a node is used again; slices that were published again are other slices.
-    """
+    """What was put together for a node is used again; slices that were published again are other slices."""
     slices = [make_slice("a"), make_slice("b", pool="shared", allNodes=True)]
     known = Slices(slices)
 
@@ -159,9 +149,7 @@ def test_pools_are_kept_while_slices_stay() -> None:
 
 
 def test_pools_are_those_of_the_node_as_it_is() -> None:
-    """
-    A node that changes sees what its new labels select, as do others of its name.
-    """
+    """A node that changes sees what its new labels select, as do others of its name."""
     in_a = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}]}
     known = Slices([make_slice("s", nodeSelector=in_a)])
     elsewhere = replaced(NODE, metadata=replaced(NODE.metadata, labels={"zone": "b"}))
@@ -170,9 +158,7 @@ def test_pools_are_those_of_the_node_as_it_is() -> None:
 
 
 def test_results_for_removed_devices_are_dropped() -> None:
-    """
-    Only so much is remembered as there are devices.
-    """
+    """Only so much is remembered as there are devices."""
     matches, offers = Matches(), Slices([make_slice("a", "b", "c")]).pools_for(NODE)[0].offers
     for offer in offers:
         assert matches.matches("true", offer, Allowance())

@@ -39,9 +39,7 @@ def can_be_had(sizes: list[tuple[int, int]], wanted: list[tuple[int, int]], on_o
 def test_devices_are_found_if_there_are_any(
     sizes: list[tuple[int, int]], wanted: list[tuple[int, int]], on_one_side: bool, in_one_claim: bool
 ) -> None:
-    """
-    The search finds an allocation exactly if there is one; what it finds is enough, fits, and is given once.
-    """
+    """The search finds an allocation exactly if there is one; what it finds is enough, fits, and is given once."""
     offered = make_slice(
         *(make_device(f"d{place}", {"size": size, "numa": numa}) for place, (size, numa) in enumerate(sizes))
     )

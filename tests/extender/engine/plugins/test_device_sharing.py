@@ -36,9 +36,7 @@ def taint(effect: str) -> Manifest:
     ],
 )
 def test_tainted_devices(effect: str, tolerations: list[Manifest], is_allocated: bool) -> None:
-    """
-    A tainted device goes only to requests that tolerate the taint.
-    """
+    """A tainted device goes only to requests that tolerate the taint."""
     wanted = make_claim("c", exactly(1, tolerations=tolerations))
 
     assert (
@@ -70,9 +68,7 @@ SHARED = make_slice(
     ],
 )
 def test_partitions(held: list[ResourceClaim], count: int, devices: list[str] | None) -> None:
-    """
-    Partitions of a physical device take from counters that they share.
-    """
+    """Partitions of a physical device take from counters that they share."""
     partitions = make_slice(partition("whole", "40Gi"), partition("half-0", "20Gi"), partition("half-1", "20Gi"), of=2)
 
     expected = None if devices is None else [devices]
@@ -87,9 +83,7 @@ def test_partitions(held: list[ResourceClaim], count: int, devices: list[str] | 
     ],
 )
 def test_a_refused_partition_takes_nothing(refused: Manifest) -> None:
-    """
-    What a device would have consumed is left when it cannot be had.
-    """
+    """What a device would have consumed is left when it cannot be had."""
     some = make_slice(
         {**partition("whole", "40Gi"), **refused}, partition("half", "20Gi", attributes={"numa": 1}), of=2
     )
@@ -108,9 +102,7 @@ def test_a_refused_partition_takes_nothing(refused: Manifest) -> None:
     ],
 )
 def test_missing_counters(shared: list[Manifest]) -> None:
-    """
-    A pool whose devices consume unknown counters is invalid.
-    """
+    """A pool whose devices consume unknown counters is invalid."""
     others = [{"name": "other", "counters": counters(x=1)}]
     slices = [
         make_slice(name="counters", of=2, sharedCounters=shared or others),
@@ -123,9 +115,7 @@ def test_missing_counters(shared: list[Manifest]) -> None:
 
 @pytest.mark.parametrize(("is_on", "devices"), [(True, [["r=half-0"]]), (False, [["r=plain"]])])
 def test_partitions_count_only_while_their_gate_is_on(is_on: bool, devices: list[list[str]]) -> None:
-    """
-    DRAPartitionableDevices. The slice with the counters is still one of the pool, which is complete with it.
-    """
+    """DRAPartitionableDevices. The slice with the counters is still one of the pool, which is complete with it."""
     slices = [SHARED, make_slice(partition("half-0", "20Gi"), "plain", of=2)]
 
     assert allocated(make_claim("c", exactly(1)), slices=slices, features=DeviceFeatures(partitions=is_on)) == devices
@@ -135,9 +125,7 @@ def test_partitions_count_only_while_their_gate_is_on(is_on: bool, devices: list
 def test_slices_that_select_nodes_for_each_device_count_only_while_the_gate_is_on(
     is_on: bool, devices: list[list[str]] | None
 ) -> None:
-    """
-    DRAPartitionableDevices.
-    """
+    """DRAPartitionableDevices."""
     slices = [make_slice(make_device("here", nodeName="n"), perDeviceNodeSelection=True)]
 
     assert allocated(make_claim("c", exactly(1)), slices=slices, features=DeviceFeatures(partitions=is_on)) == devices
@@ -145,9 +133,7 @@ def test_slices_that_select_nodes_for_each_device_count_only_while_the_gate_is_o
 
 @pytest.mark.parametrize(("is_on", "devices"), [(True, [["r=slow"]]), (False, [["r=quick"]])])
 def test_devices_that_take_time_count_only_while_their_gate_is_on(is_on: bool, devices: list[list[str]]) -> None:
-    """
-    DRADeviceBindingConditions.
-    """
+    """DRADeviceBindingConditions."""
     slices = [make_slice(make_device("slow", bindingConditions=["ready"]), "quick")]
 
     assert (
@@ -184,9 +170,7 @@ def using(amount: str) -> ResourceClaim:
     ],
 )
 def test_shared_devices(held: list[ResourceClaim], requests: list[Manifest], consumed: list[int] | None) -> None:
-    """
-    A device that allows it is shared until its capacity is used up.
-    """
+    """A device that allows it is shared until its capacity is used up."""
     allocations = (
         allocator([make_claim("c", *requests)], [make_slice(shared_device())], held)
         .allocate(NODE, Allowance())
@@ -217,9 +201,7 @@ def test_shared_devices(held: list[ResourceClaim], requests: list[Manifest], con
     ],
 )
 def test_amounts_of_capacity(policy: Manifest, asked: str | None, consumed: str | None) -> None:
-    """
-    A device may give its capacity in certain amounts only; requests are rounded up to them.
-    """
+    """A device may give its capacity in certain amounts only; requests are rounded up to them."""
     wanted = exactly(1) if asked is None else bandwidth(asked)
     allocations = (
         allocator([make_claim("c", wanted)], [make_slice(shared_device(**policy))])
@@ -245,9 +227,7 @@ def test_amounts_of_capacity(policy: Manifest, asked: str | None, consumed: str 
 def test_ranges_with_fractions_count_in_thousandths_while_their_gate_is_on(
     policy: Manifest, asked: str, in_wholes: str, in_fractions: str
 ) -> None:
-    """
-    DRAFractionalCapacityRange.
-    """
+    """DRAFractionalCapacityRange."""
     told = []
     for is_on in (False, True):
         claims, slices = [make_claim("c", bandwidth(asked))], [make_slice(shared_device(validRange=policy))]
@@ -263,9 +243,7 @@ def test_ranges_with_fractions_count_in_thousandths_while_their_gate_is_on(
 
 
 def test_requests_for_a_minimum_capacity() -> None:
-    """
-    A device that is not shared is given as a whole, to requests that ask for no more than it has.
-    """
+    """A device that is not shared is given as a whole, to requests that ask for no more than it has."""
     some = [
         make_device(name, capacity={"memory": {"value": size}}) for name, size in (("small", "10Gi"), ("large", "80Gi"))
     ]

@@ -143,9 +143,7 @@ OWNED = {"ownerReferences": [{"kind": "Pod", "name": "p", "uid": "pod", "control
     ],
 )
 def test_claims_of_the_pod(pod: Pod, claims: list[ResourceClaim], answer: Status) -> None:
-    """
-    A pod needs its claims, named or generated, before anything else.
-    """
+    """A pod needs its claims, named or generated, before anything else."""
     snapshot = cluster(ANY, *claims)
     plugin = plugin_for(snapshot)
 
@@ -197,9 +195,7 @@ def test_claims_of_the_pod(pod: Pod, claims: list[ResourceClaim], answer: Status
     ],
 )
 def test_requests_of_claims(wanted: ResourceClaim, answer: Status) -> None:
-    """
-    A claim that is not allocated must ask for classes that exist.
-    """
+    """A claim that is not allocated must ask for classes that exist."""
     assert pre_filter(pod_with("c"), ANY, wanted) == answer
 
 
@@ -273,9 +269,7 @@ def condition(kind: str, status: str = "True") -> Manifest:
     ],
 )
 def test_devices_that_take_time(since: str | None, devices: list[Manifest], is_available: bool) -> None:
-    """
-    A claim whose devices do not get ready is not available anywhere.
-    """
+    """A claim whose devices do not get ready is not available anywhere."""
     slow = {**allocation("g0", **SLOW), "allocationTimestamp": since}
     snapshot = cluster(*TWO_AND_ONE, claim("c", allocation=slow, devices=devices))
 
@@ -301,9 +295,7 @@ def test_devices_that_take_time(since: str | None, devices: list[Manifest], is_a
     ],
 )
 def test_faulty_selectors(claims: list[ResourceClaim], message: str) -> None:
-    """
-    A selector that is wrong ends the cycle, rather than to refuse nodes.
-    """
+    """A selector that is wrong ends the cycle, rather than to refuse nodes."""
     with pytest.raises(Exception, match="CEL") as raised:
         refusals(DynamicResources(), cluster(*TWO_AND_ONE, *claims), pod_with("c"))
 
@@ -311,9 +303,7 @@ def test_faulty_selectors(claims: list[ResourceClaim], message: str) -> None:
 
 
 def test_looking_for_devices_may_take_too_long() -> None:
-    """
-    The cycle ends, naming the node at which the time was up.
-    """
+    """The cycle ends, naming the node at which the time was up."""
     plugin = DynamicResources(DynamicResourcesArgs(filter_timeout=Duration(1)))
 
     with pytest.raises(TimeoutError, match=r"^node n1: timed out trying to allocate devices$"):
@@ -321,9 +311,7 @@ def test_looking_for_devices_may_take_too_long() -> None:
 
 
 def test_looking_for_devices_may_take_any_time_while_the_gate_of_the_timeout_is_off() -> None:
-    """
-    DRASchedulerFilterTimeout=false.
-    """
+    """DRASchedulerFilterTimeout=false."""
     snapshot = cluster(*TWO_AND_ONE, claim("c"))
     framework = make_framework(
         lambda _, handle: DynamicResources(None, handle), features={"DRASchedulerFilterTimeout": False}
@@ -336,9 +324,7 @@ def test_looking_for_devices_may_take_any_time_while_the_gate_of_the_timeout_is_
 
 @pytest.mark.parametrize(("is_on", "refused"), [(True, ["n1", "n2"]), (False, ["n2"])])
 def test_taints_of_devices_count_only_while_their_gate_is_on(is_on: bool, refused: list[str]) -> None:
-    """
-    DRADeviceTaints. Node n1 has a tainted device, node n2 none at all.
-    """
+    """DRADeviceTaints. Node n1 has a tainted device, node n2 none at all."""
     tainted = make_device("gpu", taints=[{"key": "broken", "effect": "NoSchedule"}])
     snapshot = cluster(ANY, make_slice(tainted, name="n1", pool="n1", nodeName="n1"), claim("c"))
 
@@ -346,9 +332,7 @@ def test_taints_of_devices_count_only_while_their_gate_is_on(is_on: bool, refuse
 
 
 def test_a_list_of_alternatives_is_refused_while_its_gate_is_off() -> None:
-    """
-    DRAPrioritizedList.
-    """
+    """DRAPrioritizedList."""
     wanted = claim("c", {"name": "r", "firstAvailable": [{"name": "x", "deviceClassName": "gpu"}]})
 
     [answer] = set(
@@ -362,9 +346,7 @@ def test_a_list_of_alternatives_is_refused_while_its_gate_is_off() -> None:
 
 @pytest.mark.parametrize("gate", ["DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"])
 def test_binding_conditions_of_devices_count_only_while_both_gates_are_on(gate: str) -> None:
-    """
-    Both are needed: the conditions, and the status that has them.
-    """
+    """Both are needed: the conditions, and the status that has them."""
     slow = {**allocation("g0", **SLOW), "allocationTimestamp": "2999-01-01T00:00:00Z"}
     snapshot = cluster(*TWO_AND_ONE, claim("c", allocation=slow, devices=[condition("failed")]))
     off = {"DRADeviceBindingConditions": False, gate: False}
@@ -389,9 +371,7 @@ def plugin_with(gates: dict[str, bool]) -> DynamicResources:
 
 
 def test_arguments_are_checked() -> None:
-    """
-    Less than a second is no time to bind devices.
-    """
+    """Less than a second is no time to bind devices."""
     with pytest.raises(ConfigErrors, match="bindingTimeout: Invalid value"):
         DynamicResources(DynamicResourcesArgs(binding_timeout=Duration(1)))
 
@@ -452,17 +432,14 @@ ELSEWHERE = allocation("g0", zone="nowhere")
     ],
 )
 def test_post_filter(pod: Pod, claims: list[ResourceClaim], message: str) -> None:
-    """
-    An allocated claim that no node of the pod can use is given up, unless others hold it. The pod has to wait in any
+    """An allocated claim that no node of the pod can use is given up, unless others hold it. The pod has to wait in any
     case.
     """
     assert post_filter(pod, *TWO_AND_ONE, *claims) == PostFilterResult(unschedulable(message))
 
 
 def test_post_filter_considers_only_its_own_refusals() -> None:
-    """
-    A claim that is elsewhere is not given up for nodes that another plugin refused.
-    """
+    """A claim that is elsewhere is not given up for nodes that another plugin refused."""
     snapshot, pod = cluster(*TWO_AND_ONE, claim("c", allocation=ELSEWHERE)), pod_with("c")
     plugin, state = plugin_for(snapshot), Cycle(make_framework(), snapshot, pod)
     plugin.pre_filter(state, pod, snapshot)
@@ -474,9 +451,7 @@ def test_post_filter_considers_only_its_own_refusals() -> None:
 
 
 def test_post_filter_without_pre_filter() -> None:
-    """
-    A pod that another PreFilter refused was never seen here, and PostFilter fails for it.
-    """
+    """A pod that another PreFilter refused was never seen here, and PostFilter fails for it."""
     plugin = plugin_for(cluster())
 
     with pytest.raises(NotFoundError, match=r"^not found$"):
@@ -503,9 +478,7 @@ TWO_OR_ONE = first_of(exactly(2, "two"), exactly(1, "one"))
     ],
 )
 def test_score(claims: list[ResourceClaim], scores: dict[str, int]) -> None:
-    """
-    A node is better the earlier the alternatives are that it has: 8 for a first one, 7 for a second.
-    """
+    """A node is better the earlier the alternatives are that it has: 8 for a first one, 7 for a second."""
     snapshot, state = cluster(*TWO_AND_ONE, *claims), CycleState()
     pod, plugin, rows = pod_with(*(one.metadata.name for one in claims)), DynamicResources(), Rows.of(snapshot)
     if plugin.pre_filter(state, pod, snapshot).status.is_success:
@@ -517,16 +490,13 @@ def test_score(claims: list[ResourceClaim], scores: dict[str, int]) -> None:
 
 
 def test_score_without_anything_before() -> None:
-    """
-    Asked out of the blue, nothing is preferred.
-    """
+    """Asked out of the blue, nothing is preferred."""
     assert score_nodes(DynamicResources(), cluster(), pod_with()) == {"n1": 0, "n2": 0}
 
 
 def test_reserved_devices_are_taken() -> None:
-    """
-    What a pod on its way to a node has got, no other pod gets, until it is given back; and its claims are not allocated
-    twice.
+    """What a pod on its way to a node has got, no other pod gets, until it is given back; and its claims are not
+    allocated twice.
     """
     snapshot = cluster(*TWO_AND_ONE, claim("c", exactly(2)), claim("d", exactly(1)))
     plugin, state = plugin_for(snapshot), CycleState()
@@ -558,9 +528,7 @@ def test_reserving_where_nothing_was_found() -> None:
 
 
 def test_shares_of_a_device_have_names() -> None:
-    """
-    Two pods can share a device that allows it, as far as its capacity goes.
-    """
+    """Two pods can share a device that allows it, as far as its capacity goes."""
     nic = make_slice(
         make_device("nic", capacity={"bandwidth": {"value": "10G"}}, allowMultipleAllocations=True),
         pool="n1",
@@ -578,9 +546,7 @@ def test_shares_of_a_device_have_names() -> None:
 
 
 def test_slices_published_anew() -> None:
-    """
-    A device that comes or changes is looked at, whatever was known of the ones before.
-    """
+    """A device that comes or changes is looked at, whatever was known of the ones before."""
     plugin = DynamicResources()
     before, after = cluster(ANY, gpus("n1", "g0"), claim("c")), cluster(ANY, gpus("n2", "g0"), claim("c"))
 

@@ -81,9 +81,7 @@ def test_members_with_a_node_count_among_those_that_are_known() -> None:
 
 
 def test_permit_in_a_group_cycle_counts_its_members_with_a_node() -> None:
-    """
-    The one that is asked about is among them.
-    """
+    """The one that is asked about is among them."""
     group = make_pod_group(min_count=2)
     scene = a_scene(member("m0"), member("m1"), groups=(group,))
 

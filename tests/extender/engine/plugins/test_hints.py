@@ -176,9 +176,7 @@ def test_a_node_changes(
     [pytest.param(ZONE_A, True, id="a zone is gone"), pytest.param(NO_ZONE, False, id="it was in no zone")],
 )
 def test_a_node_goes(node: NodeBuilder, worth_it: bool) -> None:
-    """
-    Fewer domains to be spread over.
-    """
+    """Fewer domains to be spread over."""
     assert is_worth_a_try(PodTopologySpread, SPREAD, NODE_DELETE, node, None) is worth_it
 
 
@@ -351,8 +349,7 @@ HAPPENINGS = {
 def test_pods_that_are_nominated_to_a_node_concern_others_as_those_on_a_node_do(
     plugin: type[Plugin], pod: PodBuilder, invalid: PodBuilder, happening: str, place: str
 ) -> None:
-    """
-    And an invalid selector is an error for them, too, which the queue takes for a yes. Pods that are nowhere concern
+    """And an invalid selector is an error for them, too, which the queue takes for a yes. Pods that are nowhere concern
     nobody.
     """
     event, is_before, is_after = HAPPENINGS[happening]
@@ -372,9 +369,7 @@ def test_pods_that_are_nominated_to_a_node_concern_others_as_those_on_a_node_do(
 
 
 def test_a_constraint_with_match_label_keys_counts_pods_with_the_same_labels() -> None:
-    """
-    Keys that the pod lacks narrow nothing.
-    """
+    """Keys that the pod lacks narrow nothing."""
     tiered = SPREAD.spread(1, "host", app="web").obj()
     with_keys = [
         replaced(each, match_label_keys=["tier", "unknown"]) for each in tiered.spec.topology_spread_constraints
@@ -411,8 +406,6 @@ def test_a_node_that_the_profile_excludes_does_not_queue_the_pod() -> None:
     ],
 )
 def test_an_invalid_selector_is_an_error_of_the_hint(plugin: type[Plugin], pod: PodBuilder) -> None:
-    """
-    Which takes an error for a yes.
-    """
+    """Which takes an error for a yes."""
     with pytest.raises(SelectorError):
         is_worth_a_try(plugin, pod, NODE_ADD, None, ZONE_A)

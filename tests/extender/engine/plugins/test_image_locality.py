@@ -18,9 +18,7 @@ MIB = 1024 * 1024
     ],
 )
 def test_image_names(name: str, normalized: str) -> None:
-    """
-    Kubelets report images with their tag.
-    """
+    """Kubelets report images with their tag."""
     assert normalized_image_name(name) == normalized
 
 
@@ -42,9 +40,7 @@ def test_image_names(name: str, normalized: str) -> None:
     ],
 )
 def test_score(pod: PodBuilder, scores: dict[str, int]) -> None:
-    """
-    Bytes on the node, times the share of nodes that have the image, on a scale from 23 to 1000 MiB a container.
-    """
+    """Bytes on the node, times the share of nodes that have the image, on a scale from 23 to 1000 MiB a container."""
     halfway = 23 * MIB + 977 * MIB // 2
     snapshot = make_snapshot(
         make_node("has-big").image("big:latest", size=4 * halfway).image("huge:latest", size=2**63 - 1),
@@ -58,9 +54,7 @@ def test_score(pod: PodBuilder, scores: dict[str, int]) -> None:
 
 @pytest.mark.parametrize("others", [7, 97])
 def test_pods_with_few_and_with_many_images(others: int) -> None:
-    """
-    Each image counts as often as the pod has it, however many other images it has.
-    """
+    """Each image counts as often as the pod has it, however many other images it has."""
     size = 4000 * MIB
     nodes = [
         make_node(f"n{place}").image("shared:1", size=size).image(f"own-{place}:1", size=size) for place in range(4)

@@ -98,9 +98,7 @@ WEB_ON_N1 = WEB.name("web-1").node("n1")
     ],
 )
 def test_affinity(pod: PodBuilder, fits: set[str]) -> None:
-    """
-    A node is near a pod if it has the same value of the topology key as the pod's node. A web pod runs on n1.
-    """
+    """A node is near a pod if it has the same value of the topology key as the pod's node. A web pod runs on n1."""
     assert fitting(pod, WEB_ON_N1) == fits
 
 
@@ -113,9 +111,7 @@ def test_missing_affinity_is_unresolvable() -> None:
 
 
 def test_no_single_pod_meets_all_terms() -> None:
-    """
-    A web pod here and one with gpu there do not make one that is both.
-    """
+    """A web pod here and one with gpu there do not make one that is both."""
     gpu = make_pod("gpu").label(gpu="yes").node("n1")
 
     assert (
@@ -156,16 +152,12 @@ def test_no_single_pod_meets_all_terms() -> None:
     ],
 )
 def test_the_first_pod_with_its_own_affinity(pod: PodBuilder, running: list[PodBuilder], fits: set[str]) -> None:
-    """
-    Where no pod at all meets the terms, a pod that meets them itself may go to any node with all the keys.
-    """
+    """Where no pod at all meets the terms, a pod that meets them itself may go to any node with all the keys."""
     assert fitting(pod, *running) == fits
 
 
 def test_a_pod_on_a_node_without_the_key_does_not_count_as_the_first() -> None:
-    """
-    A web pod runs on a node without a region; that is near to nothing.
-    """
+    """A web pod runs on a node without a region; that is near to nothing."""
     snapshot = make_snapshot(*NODES, make_node("n4"), pods=[WEB.node("n4")])
 
     assert set(refusals(InterPodAffinity(), snapshot, WEB.name("new").pod_affinity("region", app="web").obj())) == {
@@ -198,9 +190,7 @@ def test_a_pod_on_a_node_without_the_key_does_not_count_as_the_first() -> None:
     ],
 )
 def test_anti_affinity(pod: PodBuilder, fits: set[str]) -> None:
-    """
-    A node is refused if a pod that any term means is near. A web pod runs on n1.
-    """
+    """A node is refused if a pod that any term means is near. A web pod runs on n1."""
     assert fitting(pod, WEB_ON_N1) == fits
 
 
@@ -240,16 +230,12 @@ def test_anti_affinity(pod: PodBuilder, fits: set[str]) -> None:
     ],
 )
 def test_anti_affinity_of_existing_pods(running: PodBuilder, fits: set[str]) -> None:
-    """
-    A pod that runs may refuse others, too. Here a web pod is to be placed.
-    """
+    """A pod that runs may refuse others, too. Here a web pod is to be placed."""
     assert fitting(WEB, running) == fits
 
 
 def test_conflicts_are_resolvable_and_have_reasons_of_their_own() -> None:
-    """
-    Affinity is asked before anti-affinity, and that before what other pods say.
-    """
+    """Affinity is asked before anti-affinity, and that before what other pods say."""
     db = DB.node("n1").pod_anti_affinity("host", app="web")
     snapshot = make_snapshot(*NODES, pods=[db, WEB.name("other").node("n2")])
     wants_db = WEB.pod_affinity("region", app="db")
@@ -293,9 +279,7 @@ def web_in(namespace: str) -> PodBuilder:
 
 @pytest.mark.parametrize(("of", "meant"), NAMESPACES)
 def test_namespaces_of_a_pod_to_be_placed(of: PodAffinityTerm, meant: set[str]) -> None:
-    """
-    A term of a pod in red-1 means pods in these namespaces. The namespace `unlisted` has pods, but no object.
-    """
+    """A term of a pod in red-1 means pods in these namespaces. The namespace `unlisted` has pods, but no object."""
     pod = away(DB.namespace("red-1"), of)
 
     found = {
@@ -309,9 +293,7 @@ def test_namespaces_of_a_pod_to_be_placed(of: PodAffinityTerm, meant: set[str]) 
 
 @pytest.mark.parametrize(("of", "meant"), NAMESPACES)
 def test_namespaces_of_existing_pods(of: PodAffinityTerm, meant: set[str]) -> None:
-    """
-    The same terms mean the same when the pod with the term runs and the other is to be placed.
-    """
+    """The same terms mean the same when the pod with the term runs and the other is to be placed."""
     running = away(DB.namespace("red-1").node("n1"), of)
 
     found = {
@@ -339,9 +321,8 @@ def test_namespaces_of_existing_pods(of: PodAffinityTerm, meant: set[str]) -> No
     ],
 )
 def test_selectors_that_exclude_namespaces(selector: LabelSelector, to_be_placed: set[str], running: set[str]) -> None:
-    """
-    Those of a pod to be placed are, in the end, held against no labels at all, as upstream does: they then mean every
-    namespace.
+    """Those of a pod to be placed are, in the end, held against no labels at all, as upstream does: they then mean
+    every namespace.
     """
     of = term("host", WEBS, [], selector)
     names = ("red-1", "blue", "none", "unlisted")
@@ -359,9 +340,7 @@ def test_selectors_that_exclude_namespaces(selector: LabelSelector, to_be_placed
 
 
 def test_namespaces_may_change() -> None:
-    """
-    What is remembered about namespaces does not outlive them.
-    """
+    """What is remembered about namespaces does not outlive them."""
     plugin, pod = InterPodAffinity(), away(DB, term("host", WEBS, [], RED)).obj()
 
     def refused(team: str) -> set[str]:
@@ -497,9 +476,7 @@ def test_pre_filter(pod: PodBuilder, running: list[PodBuilder], answer: Status) 
 def test_hypotheses(
     pod: PodBuilder, running: list[PodBuilder], leave: list[str], come: list[tuple[str, PodBuilder]], fits: set[str]
 ) -> None:
-    """
-    Each row is judged with its own pods come and gone; the other rows know nothing of it.
-    """
+    """Each row is judged with its own pods come and gone; the other rows know nothing of it."""
     cache = make_cache(*NODES, pods=running)
     arrivals = [(name, cache.nominate(arrival.obj())) for name, arrival in come]
     snapshot = cache.update_snapshot()
@@ -517,9 +494,7 @@ def test_hypotheses(
 
 
 def test_results_follow_the_pods() -> None:
-    """
-    What is kept between cycles knows of pods, labels and terms that are new.
-    """
+    """What is kept between cycles knows of pods, labels and terms that are new."""
     cache, plugin = make_cache(*NODES), InterPodAffinity()
     loner, web = DB.name("new").pod_anti_affinity("host", app="db").obj(), WEB.obj()
 
@@ -559,9 +534,7 @@ NO_NODE_HAS = [term(f"nowhere-{number}", selecting(app="web")) for number in ran
 def test_topology_keys_that_no_node_has_cost_nothing(
     pod: PodBuilder, running: PodBuilder, refused: dict[str, str]
 ) -> None:
-    """
-    Nodes are not searched for each of them, and the pods are not counted for each: at most once, for affinity.
-    """
+    """Nodes are not searched for each of them, and the pods are not counted for each: at most once, for affinity."""
     snapshot = make_snapshot(*NODES, pods=[running])
 
     assert refusals(InterPodAffinity(), snapshot, pod.obj()) == refused

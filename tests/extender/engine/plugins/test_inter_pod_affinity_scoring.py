@@ -161,9 +161,7 @@ def test_preferred_terms_of_existing_pods(running: list[PodBuilder], expected: d
 
 
 def test_preferred_terms_of_both_sides_add_up() -> None:
-    """
-    n1: 5 of the pod's and 3 of the other's; n3: 4 of another one's. 8/0/4.
-    """
+    """n1: 5 of the pod's and 3 of the other's; n3: 4 of another one's. 8/0/4."""
     pod = WEB.preferred_pod_affinity(5, "host", app="db")
     running = [
         DB.node("n1").preferred_pod_affinity(3, "host", app="web"),
@@ -182,9 +180,7 @@ def test_preferred_terms_of_both_sides_add_up() -> None:
     ],
 )
 def test_hard_pod_affinity_weight(weight: int, expected: dict[str, int]) -> None:
-    """
-    What the required affinity of a pod that runs is worth.
-    """
+    """What the required affinity of a pod that runs is worth."""
     running = [
         DB.node("n1").pod_affinity("host", app="web"),
         DB.node("n3").preferred_pod_affinity(4, "host", app="web"),
@@ -213,18 +209,14 @@ def test_required_affinity_of_weight_zero_does_not_count() -> None:
     ],
 )
 def test_ignore_preferred_terms_of_existing_pods(pod: PodBuilder, expected: dict[str, int]) -> None:
-    """
-    Spares pods without wishes the look at those of others; for other pods nothing changes.
-    """
+    """Spares pods without wishes the look at those of others; for other pods nothing changes."""
     running = [make_pod().node("n1").preferred_pod_anti_affinity(3, "host", app="web"), DB.node("n2")]
 
     assert scores(pod, running, InterPodAffinityArgs(ignore_preferred_terms_of_existing_pods=True)) == expected
 
 
 def test_only_feasible_nodes_set_the_scale() -> None:
-    """
-    Pods on other nodes count, but what those nodes would score does not. 10/10/5, n2 and n3 being candidates.
-    """
+    """Pods on other nodes count, but what those nodes would score does not. 10/10/5, n2 and n3 being candidates."""
     pod = WEB.preferred_pod_affinity(5, "region", app="db").obj()
     snapshot = make_snapshot(*NODES, pods=[DB.name(f"db-{node}").node(node) for node in ("n1", "n2", "n3")])
     rows, state, plugin = Rows.of(snapshot, np.array([1, 2])), CycleState(), InterPodAffinity()
@@ -256,9 +248,7 @@ ON_N1, NOWHERE = {"n1": 100, "n2": 0, "n3": 0}, SKIPPED
     ],
 )
 def test_namespaces(pod: PodBuilder, expected: dict[str, int]) -> None:
-    """
-    A db pod runs on n1, in the namespace blue of the team blue.
-    """
+    """A db pod runs on n1, in the namespace blue of the team blue."""
     team = Namespace(ObjectMeta(name="blue", labels={"team": "blue"}))
     snapshot = make_snapshot(*NODES, pods=[DB.namespace("blue").node("n1")], objects=[team])
 
@@ -274,9 +264,7 @@ def test_namespaces(pod: PodBuilder, expected: dict[str, int]) -> None:
     ],
 )
 def test_labels_of_the_namespace_of_the_pod(labels: dict[str, str], expected: dict[str, int]) -> None:
-    """
-    A pod on n1 wishes for db pods of the namespaces of team blue.
-    """
+    """A pod on n1 wishes for db pods of the namespaces of team blue."""
     wisher = wishing(namespace_selector=LabelSelector({"team": "blue"})).node("n1")
     snapshot = make_snapshot(*NODES, pods=[wisher], objects=[Namespace(ObjectMeta(name="new", labels=labels))])
 
@@ -301,9 +289,7 @@ def test_a_node_without_the_label_is_in_no_domain(node: NodeBuilder, is_a_place:
 
 
 def test_invalid_terms() -> None:
-    """
-    PreFilter would have said so before.
-    """
+    """PreFilter would have said so before."""
     near = PodAffinityTerm(
         LabelSelector(match_expressions=[LabelSelectorRequirement("app", "Near")]), topology_key="host"
     )

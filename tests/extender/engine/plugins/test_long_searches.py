@@ -115,9 +115,7 @@ def test_expensive_search_is_deferred_to_a_thread_with_the_same_result(expressio
 
 
 def test_results_are_kept_for_the_next_pod() -> None:
-    """
-    A device that is known to match need not be evaluated again.
-    """
+    """A device that is known to match need not be evaluated again."""
     snapshot = snapshot_of(
         *slices([["a100"]] * 6), *(claim(name, exactly(1, **selecting(COSTLY))) for name in ("c", "d"))
     )
@@ -130,9 +128,7 @@ def test_results_are_kept_for_the_next_pod() -> None:
 
 
 def test_a_search_without_end_times_out() -> None:
-    """
-    The time in the thread counts as time of the Filter.
-    """
+    """The time in the thread counts as time of the Filter."""
     sides = [make_device(f"d{number:02}", {"numa": number // 2, "side": number % 2}) for number in range(32)]
     endless = claim(
         "c",

@@ -89,9 +89,7 @@ def both(*terms: NodeSelectorTerm) -> NodeSelectorTerm:
     ],
 )
 def test_filter(pod: PodBuilder, answer: Status) -> None:
-    """
-    A node must have all labels of the selector and match any of the required terms.
-    """
+    """A node must have all labels of the selector and match any of the required terms."""
     snapshot = make_snapshot(make_node("n").label(disk="ssd", cores="16"))
 
     assert filter_nodes(NodeAffinity(), snapshot, pod.obj()) == {"n": answer}
@@ -115,9 +113,7 @@ def test_filter(pod: PodBuilder, answer: Status) -> None:
     ],
 )
 def test_pre_filter_narrows_to_the_named_nodes(terms: list[NodeSelectorTerm], names: set[str] | None) -> None:
-    """
-    When every term names nodes, no other node needs to be looked at.
-    """
+    """When every term names nodes, no other node needs to be looked at."""
     result = NodeAffinity().pre_filter(
         CycleState(), make_pod().node_affinity(*terms).obj(), make_snapshot(make_node("n1"))
     )
@@ -135,9 +131,7 @@ def test_terms_that_contradict_themselves_leave_no_node() -> None:
 
 
 def test_filter_works_without_pre_filter() -> None:
-    """
-    A profile may enable the plugin at Filter alone.
-    """
+    """A profile may enable the plugin at Filter alone."""
     snapshot = make_snapshot(make_node("n1").label(disk="ssd"), make_node("n2"))
 
     verdicts = NodeAffinity().filter(CycleState(), make_pod().node_selector(disk="ssd").obj(), Rows.of(snapshot))
@@ -146,9 +140,7 @@ def test_filter_works_without_pre_filter() -> None:
 
 
 def test_the_profile_adds_required_terms() -> None:
-    """
-    addedAffinity holds for every pod of the profile; its refusal comes first.
-    """
+    """addedAffinity holds for every pod of the profile; its refusal comes first."""
     added = Stanza(required=NodeSelector(node_selector_terms=[label_term("team", "In", "a")]))
     plugin = NodeAffinity(NodeAffinityArgs(added_affinity=added))
     snapshot = make_snapshot(make_node("ours").label(team="a"), make_node("theirs").label(team="b"))
@@ -194,9 +186,7 @@ def test_the_profile_adds_required_terms() -> None:
     ],
 )
 def test_score(pod: PodBuilder, scores: dict[str, int]) -> None:
-    """
-    The weights of the preferred terms that match, as a share of the best node's.
-    """
+    """The weights of the preferred terms that match, as a share of the best node's."""
     snapshot = make_snapshot(
         make_node("ssd-a").label(disk="ssd", zone="a"),
         make_node("ssd-b").label(disk="ssd", zone="b"),
@@ -216,9 +206,7 @@ def test_the_profile_adds_preferred_terms() -> None:
 
 
 def test_an_empty_list_of_preferred_terms_is_not_none() -> None:
-    """
-    Skip is for pods without the list; who has an empty one is scored, all alike.
-    """
+    """Skip is for pods without the list; who has an empty one is scored, all alike."""
     pod = make_pod().obj()
     empty = replaced(pod, spec=replaced(pod.spec, affinity=Affinity(node_affinity=Stanza(preferred=[]))))
 

@@ -41,9 +41,7 @@ def restarting(action: str) -> Container:
     ],
 )
 def test_features(pod: PodBuilder, features: list[str], answer: Status) -> None:
-    """
-    A node must declare every feature that the pod's spec relies on.
-    """
+    """A node must declare every feature that the pod's spec relies on."""
     assert filter_nodes(NodeDeclaredFeatures(), make_snapshot(make_node().declared_features(*features)), pod.obj()) == {
         "n": answer
     }

@@ -16,9 +16,7 @@ OTHER = "node(s) didn't match the requested node name"
     ],
 )
 def test_requested_node(asked: str, refused: dict[str, str]) -> None:
-    """
-    A pod that names a node runs there or nowhere.
-    """
+    """A pod that names a node runs there or nowhere."""
     assert refused == refusals(
         NodeName(), make_snapshot(make_node("n1"), make_node("n2")), make_pod().node(asked).obj()
     )

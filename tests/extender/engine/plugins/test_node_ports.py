@@ -50,9 +50,7 @@ ANY = "0.0.0.0"
     ],
 )
 def test_conflicts(pod: PodBuilder, running: PodBuilder, answer: Status) -> None:
-    """
-    A host port is taken if the same number and protocol are in use on the same address, or on every address.
-    """
+    """A host port is taken if the same number and protocol are in use on the same address, or on every address."""
     snapshot = make_snapshot(make_node("n"), pods=[running.node("n")])
 
     assert filter_nodes(NodePorts(), snapshot, pod.obj()) == {"n": answer}
@@ -61,9 +59,7 @@ def test_conflicts(pod: PodBuilder, running: PodBuilder, answer: Status) -> None
 @pytest.mark.parametrize("number", [1, 30])
 @pytest.mark.parametrize("seed", range(20))
 def test_hypotheses_about_pods_with_many_ports(number: int, seed: int) -> None:
-    """
-    Pods with many host ports free and take them as pods with one do.
-    """
+    """Pods with many host ports free and take them as pods with one do."""
     chance = random.Random(seed)
 
     def pod_with_ports(name: str) -> PodBuilder:
@@ -81,9 +77,7 @@ def test_hypotheses_about_pods_with_many_ports(number: int, seed: int) -> None:
 
 @pytest.mark.parametrize("running", [["r"], ["r", "also"]], ids=["the only one", "one of two that somehow share it"])
 def test_a_pod_that_leaves_frees_its_port(running: list[str]) -> None:
-    """
-    Preemption can help. A port is used or free, as upstream has it: how many pods hold it is not counted.
-    """
+    """Preemption can help. A port is used or free, as upstream has it: how many pods hold it is not counted."""
     snapshot = make_snapshot(make_node("n"), pods=[make_pod(name).host_port(80).node("n") for name in running])
     pod, state, plugin = make_pod().host_port(80).obj(), CycleState(), NodePorts()
     plugin.pre_filter(state, pod, snapshot)

@@ -28,9 +28,7 @@ def test_score(running: PodBuilder, pod: PodBuilder, score: int) -> None:
 
 
 def test_three_resources_are_compared_by_their_standard_deviation() -> None:
-    """
-    With more than two resources the shares' deviation from their mean counts.
-    """
+    """With more than two resources the shares' deviation from their mean counts."""
     args = NodeResourcesBalancedAllocationArgs(
         (ResourceSpec("cpu"), ResourceSpec("memory"), ResourceSpec("example.com/gpu"))
     )
@@ -40,9 +38,7 @@ def test_three_resources_are_compared_by_their_standard_deviation() -> None:
 
 
 def test_a_pod_without_requests_is_not_scored() -> None:
-    """
-    It cannot tip any balance.
-    """
+    """It cannot tip any balance."""
     rows = Rows.of(make_snapshot(NODE))
 
     assert NodeResourcesBalancedAllocation().pre_score(CycleState(), make_pod().obj(), rows) == SKIP

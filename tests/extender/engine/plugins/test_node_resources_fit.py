@@ -56,9 +56,7 @@ RUNNING = make_pod("running").node("n").req(cpu="3", memory="6Gi")
     ],
 )
 def test_filter(pod: PodBuilder, answer: Status) -> None:
-    """
-    A pod fits when what it asks for is not more than what is left.
-    """
+    """A pod fits when what it asks for is not more than what is left."""
     node = make_node().capacity({"example.com/gpu": 2, "ephemeral-storage": "10Gi"}, cpu="4", memory="8Gi", pods=10)
     snapshot = make_snapshot(node, pods=[RUNNING.req({"ephemeral-storage": "9Gi"})])
 
@@ -66,9 +64,7 @@ def test_filter(pod: PodBuilder, answer: Status) -> None:
 
 
 def test_a_node_that_begins_to_offer_a_resource_has_room_for_what_the_pods_there_have_left() -> None:
-    """
-    Until then, a pod that requests it is refused. Pods with a nodeName may have it before their node does.
-    """
+    """Until then, a pod that requests it is refused. Pods with a nodeName may have it before their node does."""
     without, with_gpus = (make_node().capacity(gpus, cpu="4", pods=10) for gpus in ({}, {"example.com/gpu": 3}))
     cache = make_cache(without, pods=[make_pod("running").node("n").req({"example.com/gpu": 2})])
     one, two = (make_pod().req({"example.com/gpu": amount}).obj() for amount in (1, 2))
@@ -81,9 +77,7 @@ def test_a_node_that_begins_to_offer_a_resource_has_room_for_what_the_pods_there
 
 
 def test_the_number_of_pods_counts_even_for_a_pod_without_requests() -> None:
-    """
-    A full node has no place for one more pod.
-    """
+    """A full node has no place for one more pod."""
     snapshot = make_snapshot(make_node().capacity(cpu="4", pods=1), pods=[make_pod("running").node("n")])
 
     assert filter_nodes(NodeResourcesFit(), snapshot, make_pod().obj()) == {"n": unschedulable("Too many pods")}
@@ -97,9 +91,7 @@ def test_the_number_of_pods_counts_even_for_a_pod_without_requests() -> None:
     ],
 )
 def test_ignored_resources_are_not_looked_at(args: NodeResourcesFitArgs) -> None:
-    """
-    What an extender manages is left to it.
-    """
+    """What an extender manages is left to it."""
     pod = make_pod().req({"example.com/gpu": 8}).obj()
 
     assert filter_nodes(NodeResourcesFit(args), make_snapshot(make_node().capacity(pods=1)), pod) == {"n": SUCCESS}
@@ -129,9 +121,7 @@ CPU_AND_MEMORY = (ResourceSpec("cpu"), ResourceSpec("memory"))
     ],
 )
 def test_score(strategy: ScoringStrategy, scores: dict[str, int]) -> None:
-    """
-    Free or used shares of the resources are averaged; a resource that the node does not have does not count.
-    """
+    """Free or used shares of the resources are averaged; a resource that the node does not have does not count."""
     nodes = [make_node(name).capacity(cpu="4", memory="8Gi", pods=10) for name in ("empty", "half")]
     running = make_pod("running").node("half").req(cpu="2", memory="0")
     snapshot = make_snapshot(*nodes, make_node("none").capacity(pods=10), pods=[running])
@@ -147,9 +137,7 @@ def test_score(strategy: ScoringStrategy, scores: dict[str, int]) -> None:
 
 
 def test_wrong_arguments_are_refused_when_the_plugin_is_made() -> None:
-    """
-    As upstream: these arguments are looked at when the plugin is built.
-    """
+    """As upstream: these arguments are looked at when the plugin is built."""
     args = NodeResourcesFitArgs(scoring_strategy=ScoringStrategy("LeastAllocated", (ResourceSpec("cpu", 101),)))
 
     with pytest.raises(ConfigErrors, match="not in valid range"):

@@ -119,9 +119,7 @@ def answer_on_n(
     ],
 )
 def test_limits(pod: PodBuilder, running: list[PodBuilder], limits: dict[str, int | None], answer: Status) -> None:
-    """
-    What is attached, each volume once, and what the pod adds must be no more than the driver can attach.
-    """
+    """What is attached, each volume once, and what the pod adds must be no more than the driver can attach."""
     objects: list[HasMetadata] = [
         *bound("a"),
         *bound("b"),
@@ -147,9 +145,7 @@ def test_limits(pod: PodBuilder, running: list[PodBuilder], limits: dict[str, in
     ],
 )
 def test_attachments(attachment: HasMetadata, answer: Status) -> None:
-    """
-    A volume is attached before its pod runs, and stays so for a while afterwards.
-    """
+    """A volume is attached before its pod runs, and stays so for a while afterwards."""
     objects: list[HasMetadata] = [*bound("a"), *bound("b"), *bound("r"), attachment]
 
     assert answer_on_n({CSI: 2}, make_pod().claim("a"), [make_pod("r").claim("r")], *objects) == answer
@@ -169,9 +165,7 @@ def test_attachments(attachment: HasMetadata, answer: Status) -> None:
     ],
 )
 def test_disks_in_the_pods_spec(volume: Volume, migrated: list[str], answer: Status) -> None:
-    """
-    In-tree disks are attached by the drivers that took over from the in-tree plugins.
-    """
+    """In-tree disks are attached by the drivers that took over from the in-tree plugins."""
     assert answer_on_n({EBS: 0, PORTWORX: 0}, make_pod().volume(volume), [], migrated=migrated) == answer
 
 
@@ -206,9 +200,7 @@ def test_in_tree_volumes_of_claims_count_as_translated() -> None:
 )
 @pytest.mark.parametrize("node", ["n", "without-csi-node"])
 def test_claims_that_cannot_be_counted(pod: PodBuilder, answer: Status, node: str) -> None:
-    """
-    They are in the way even where nothing is limited.
-    """
+    """They are in the way even where nothing is limited."""
     objects: list[HasMetadata] = [make_csi_node("n", {CSI: 9}), make_claim("p-scratch")]
     snapshot = make_snapshot(make_node(node), objects=objects)
 
@@ -260,9 +252,7 @@ def test_a_shared_volume_leaves_with_its_last_pod(leaving: list[str], ok: bool) 
 
 
 def test_filter_works_without_pre_filter() -> None:
-    """
-    A profile may run one and not the other.
-    """
+    """A profile may run one and not the other."""
     snapshot = make_snapshot(make_node("n"), objects=[*bound("a"), make_csi_node("n", {CSI: 0})])
     plugin, rows = NodeVolumeLimits(), Rows.of(snapshot)
 

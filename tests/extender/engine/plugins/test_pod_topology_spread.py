@@ -123,9 +123,7 @@ def names(letters: str) -> set[str]:
     ],
 )
 def test_filter(pod: PodBuilder, spread: str, fits: str) -> None:
-    """
-    With the pod, a domain may be ahead of the emptiest one by maxSkew, for every constraint.
-    """
+    """With the pod, a domain may be ahead of the emptiest one by maxSkew, for every constraint."""
     assert fitting(cluster(spread), pod) == names(fits)
 
 
@@ -150,18 +148,14 @@ def test_a_node_without_the_label_is_unresolvable_and_its_pods_do_not_count() ->
 
 
 def test_a_node_counts_only_with_all_keys() -> None:
-    """
-    node-a has no host name: its nine pods count for no constraint, so that zone1 holds one pod.
-    """
+    """node-a has no host name: its nine pods count for no constraint, so that zone1 holds one pod."""
     snapshot = cluster("9/1/1/1", without={"node-a": HOST})
 
     assert fitting(snapshot, constrained(constrained(FOO, 1, ZONE), 1, HOST)) == names("b")
 
 
 def test_constraints_are_checked_in_order() -> None:
-    """
-    The first that fails gives the reason; only the second is about a label that is missing.
-    """
+    """The first that fails gives the reason; only the second is about a label that is missing."""
     snapshot = cluster("9/0/0/0", without={"node-a": HOST})
     zone_first = constrained(constrained(FOO, 0, ZONE), 1, HOST).obj()
     host_first = constrained(constrained(FOO, 1, HOST), 0, ZONE).obj()
@@ -189,9 +183,7 @@ def test_constraints_are_checked_in_order() -> None:
     ],
 )
 def test_min_domains(pod: PodBuilder, spread: str, fits: str) -> None:
-    """
-    With fewer domains than minDomains every domain may hold maxSkew pods at most.
-    """
+    """With fewer domains than minDomains every domain may hold maxSkew pods at most."""
     assert fitting(cluster(spread), pod) == names(fits)
 
 
@@ -211,8 +203,7 @@ A_OR_Y = FOO.node_affinity(label_term(HOST, "In", "node-a", "node-y"))
     ],
 )
 def test_node_affinity_policy(pod: PodBuilder, spread: str, fits: str) -> None:
-    """
-    Nodes that the pod's node affinity rules out are no domains and their pods do not count; that they are out is for
+    """Nodes that the pod's node affinity rules out are no domains and their pods do not count; that they are out is for
     NodeAffinity to say.
     """
     assert fitting(cluster(spread), pod) == names(fits)
@@ -232,8 +223,7 @@ def test_node_affinity_policy(pod: PodBuilder, spread: str, fits: str) -> None:
     ],
 )
 def test_node_taints_policy(pod: PodBuilder, fits: str) -> None:
-    """
-    Nodes whose taints the pod does not tolerate are no domains if the policy is Honor. Pods: 2/1/0/3, node-x is
+    """Nodes whose taints the pod does not tolerate are no domains if the policy is Honor. Pods: 2/1/0/3, node-x is
     tainted.
     """
     nodes = [node(name).taint("busy") if name == "node-x" else node(name) for name in NODES]
@@ -273,9 +263,7 @@ def test_match_label_keys_do_not_count_while_their_gate_is_off() -> None:
 
 @pytest.mark.parametrize(("compares", "fits"), [(True, "x"), (False, "bx")])
 def test_a_taint_whose_number_is_tolerated_makes_a_domain_while_comparisons_are_on(compares: bool, fits: str) -> None:
-    """
-    TaintTolerationComparisonOperators, with a policy of Honor. Pods: 2/1/0/3, node-x is tainted.
-    """
+    """TaintTolerationComparisonOperators, with a policy of Honor. Pods: 2/1/0/3, node-x is tainted."""
     snapshot = make_snapshot(
         *(node(name).taint("sla", "950") if name == "node-x" else node(name) for name in NODES),
         pods=matching("2/1/0/3"),
@@ -343,9 +331,8 @@ def test_match_label_keys_do_not_turn_no_selector_into_one() -> None:
     ],
 )
 def test_hypotheses(pod: PodBuilder, spread: str, leave: dict[str, int], come: dict[str, int], fits: str) -> None:
-    """
-    Each row is judged with its own pods come and gone, which may move the emptiest domain; the other rows know nothing
-    of it.
+    """Each row is judged with its own pods come and gone, which may move the emptiest domain; the other rows know
+    nothing of it.
     """
     cache = make_cache(*map(node, NODES), pods=matching(spread))
     coming = [(name, FOO.name(f"new-{name}-{number}").obj()) for name, count in come.items() for number in range(count)]
@@ -469,9 +456,7 @@ def test_score(pod: PodBuilder, spread: str, candidates: str, expected: dict[str
 
 
 def test_nodes_without_a_key_get_nothing() -> None:
-    """
-    Neither a score nor a say in how many domains there are.
-    """
+    """Neither a score nor a say in how many domains there are."""
     snapshot = cluster("4/2/1/3", without={"node-b": HOST})
 
     assert scores(snapshot, wish(1, HOST), "abx") == {"a": 16, "b": 0, "x": 100}
@@ -498,9 +483,7 @@ def test_pre_score_of_an_invalid_selector() -> None:
 
 
 def test_a_selector_is_evaluated_again_when_pods_move() -> None:
-    """
-    What is kept between cycles follows the pods.
-    """
+    """What is kept between cycles follows the pods."""
     cache = make_cache(*map(node, NODES), pods=matching("0/0/0/0"))
     pod = constrained(FOO, 1, HOST)
     before = fitting(cache.update_snapshot(), pod)
@@ -514,9 +497,7 @@ def test_a_selector_is_evaluated_again_when_pods_move() -> None:
 
 
 def test_one_plugin_serves_many_clusters() -> None:
-    """
-    Nothing about one cluster is carried into another.
-    """
+    """Nothing about one cluster is carried into another."""
     plugin, pod = PodTopologySpread(), constrained(FOO, 1, HOST).obj()
 
     answers = [set(refusals(plugin, cluster(spread), pod)) for spread in ("1/0/0/0", "0/0/0/1", "0/0/0/0")]
@@ -525,9 +506,7 @@ def test_one_plugin_serves_many_clusters() -> None:
 
 
 def test_a_topology_key_that_no_node_has_decides_without_the_others() -> None:
-    """
-    Every node lacks it, and no node counts for the other constraints, which are not measured.
-    """
+    """Every node lacks it, and no node counts for the other constraints, which are not measured."""
     pod = make_pod("p").label(app="web").spread(1, "zone", app="web")
     for number in range(100):
         pod = pod.spread(1, f"nowhere-{number}", app="web").spread(1, f"nowhere-{number}", "ScheduleAnyway", app="web")

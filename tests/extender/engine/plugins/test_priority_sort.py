@@ -17,9 +17,7 @@ from extender.testing import PodBuilder, make_pod
     ],
 )
 def test_order(waiting: list[tuple[str, int | None, float]], order: list[str]) -> None:
-    """
-    The queue goes by priority, then by time of entry.
-    """
+    """The queue goes by priority, then by time of entry."""
     plugin = PrioritySort()
 
     ordered = sorted(waiting, key=lambda entry: plugin.sort_key(pod_with(entry[0], entry[1]).obj(), entry[2]))

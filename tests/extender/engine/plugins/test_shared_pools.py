@@ -65,9 +65,8 @@ def a_device(rng: random.Random, name: str) -> dict[str, Any]:
 
 
 def a_pool(rng: random.Random, name: str) -> list[ResourceSlice]:
-    """
-    A pool for all nodes, for those of a zone or for one, whose devices may share counters, or each say which nodes they
-    are for.
+    """A pool for all nodes, for those of a zone or for one, whose devices may share counters, or each say which nodes
+    they are for.
     """
     zone = {
         "nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": [rng.choice("ab")]}]}]
@@ -95,9 +94,7 @@ def a_pool(rng: random.Random, name: str) -> list[ResourceSlice]:
 
 
 def a_claim(rng: random.Random, name: str) -> ResourceClaim:
-    """
-    One of a few contents, so that later claims meet what earlier ones left.
-    """
+    """One of a few contents, so that later claims meet what earlier ones left."""
     match = {"matchAttribute": f"{DRIVER}/kind"}
     tolerant: Manifest = {"tolerations": [{"key": "worn", "operator": "Exists"}]}
     little: Manifest = {"capacity": {"requests": {"memory": "1"}}}
@@ -127,9 +124,7 @@ def allocations(
     claim: ResourceClaim,
     nodes: Sequence[Node] = NODES,
 ) -> Told:
-    """
-    What is found on each node.
-    """
+    """What is found on each node."""
     allocator = Allocator([claim], CLASSES, slices, followed.held_by(held), Matches())
     known_here = known.of(allocator)
     told: list[NodeAllocation] = []
@@ -230,9 +225,7 @@ def test_a_device_that_cannot_be_judged_is_an_error_for_the_search_that_comes_to
 
 
 def test_a_search_passes_over_pools_that_have_nothing_for_the_request() -> None:
-    """
-    The steps of a later search do not grow with the number of such pools.
-    """
+    """The steps of a later search do not grow with the number of such pools."""
     sizes = [1] * 300 + [2]
     devices = [{"name": "d", "attributes": {"size": {"int": size}}} for size in sizes]
     slices = Slices(

@@ -217,9 +217,7 @@ def test_filter(pod: Pod, objects: list[HasMetadata], node: NodeBuilder, status:
 
 
 def test_each_node_provides_what_it_lacks() -> None:
-    """
-    A device plugin on one node, devices on another, neither on the third.
-    """
+    """A device plugin on one node, devices on another, neither on the third."""
     nodes = make_node("plugin").capacity({GPU: 1}), make_node("devices"), make_node("neither")
 
     _, statuses = evaluated(WANTING, backing(GPU), make_slice("gpu-1", nodeName="devices"), nodes=nodes)
@@ -453,9 +451,7 @@ def test_a_write_that_fails_leaves_neither_claim_nor_reservation(
 
 
 def test_a_claim_that_no_container_would_use_is_not_created() -> None:
-    """
-    Overhead is requested by no container. Upstream creates the claim before it says so.
-    """
+    """Overhead is requested by no container. Upstream creates the claim before it says so."""
     pod = make_pod("p").uid("p").req(cpu=1).overhead({GPU: 1}).obj()
     scheduler = Scheduler()
 
@@ -466,9 +462,7 @@ def test_a_claim_that_no_container_would_use_is_not_created() -> None:
 
 
 def test_a_claim_of_an_earlier_attempt_is_deallocated_and_deleted() -> None:
-    """
-    In that order, because the event of a deallocated claim requeues the pods that wait for devices.
-    """
+    """In that order, because the event of a deallocated claim requeues the pods that wait for devices."""
     scheduler = Scheduler(left_over(WANTING, finalizers=("resource.kubernetes.io/delete-protection",)))
     cycle, _ = scheduler.filtered(WANTING)
 
@@ -510,9 +504,7 @@ def test_no_claim_is_deleted_where_devices_are_lacking() -> None:
 
 
 def test_equal_pods_are_judged_anew_when_a_class_comes_or_goes() -> None:
-    """
-    What is remembered of equal pods depends on nodes alone, which have not changed.
-    """
+    """What is remembered of equal pods depends on nodes alone, which have not changed."""
     cache = make_cache(make_node("n").capacity(pods=10), objects=(make_slice("gpu-1"),))
     framework = make_framework(NodeResourcesFit, DynamicResources)
     device_class = backing(GPU)
@@ -530,9 +522,7 @@ def test_equal_pods_are_judged_anew_when_a_class_comes_or_goes() -> None:
 
 
 def test_pods_on_a_node_count_where_its_device_plugin_offers_the_resource() -> None:
-    """
-    NodeResourcesFit leaves only nodes to DynamicResources that offer none.
-    """
+    """NodeResourcesFit leaves only nodes to DynamicResources that offer none."""
     running = make_pod("running").node("plugin").req({GPU: 1}), make_pod("elsewhere").node("devices").req({GPU: 1})
     cache = make_cache(
         make_node("plugin").capacity({GPU: 1}, pods=10),
@@ -549,9 +539,7 @@ def test_pods_on_a_node_count_where_its_device_plugin_offers_the_resource() -> N
 
 
 def test_while_the_feature_is_off_the_resource_is_counted_as_any_other() -> None:
-    """
-    Neither plugin looks at device classes for it.
-    """
+    """Neither plugin looks at device classes for it."""
     cache = make_cache(make_node("n").capacity(pods=10), objects=(backing(GPU), make_slice("gpu-1")))
     framework = make_framework(NodeResourcesFit, DynamicResources, features={"DRAExtendedResource": False})
     cycle = Cycle(framework, cache.update_snapshot(), WANTING)
@@ -612,9 +600,7 @@ def test_devices_count_like_amounts_where_they_are_scored(strategy: str, scores:
 
 
 def test_devices_count_in_the_balance_of_resources() -> None:
-    """
-    Half of the cpu and half of the devices are in balance; half of the cpu and all devices are not.
-    """
+    """Half of the cpu and half of the devices are in balance; half of the cpu and all devices are not."""
     pod = make_pod("p").uid("p").req({GPU: 1, "cpu": 2}).obj()
     args = NodeResourcesBalancedAllocationArgs(resources=(ResourceSpec("cpu", 1), ResourceSpec(GPU, 1)))
     nodes = [node.capacity(cpu=4) for node in PLACES[:2]]
@@ -626,9 +612,7 @@ def test_devices_count_in_the_balance_of_resources() -> None:
 
 
 def test_only_devices_of_the_class_count() -> None:
-    """
-    A node without any of them scores nothing for the resource.
-    """
+    """A node without any of them scores nothing for the resource."""
     selecting = make_device_class("gpu", 'device.attributes["gpu.example.com"].model == "a"')
     fast = replaced(selecting, spec=replaced(selecting.spec, extended_resource_name=GPU))
     some = make_slice(
@@ -640,9 +624,7 @@ def test_only_devices_of_the_class_count() -> None:
 
 
 def test_many_devices_are_counted_in_a_thread() -> None:
-    """
-    Which devices match is kept, so that each cycle comes further.
-    """
+    """Which devices match is kept, so that each cycle comes further."""
     expression = " || ".join(f'device.attributes["gpu.example.com"].model == "{number}"' for number in range(5))
     device_class = make_device_class("gpu", expression)
     there = (

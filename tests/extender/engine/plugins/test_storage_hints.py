@@ -312,9 +312,7 @@ def test_a_disk_without_a_csi_form_is_an_error_of_the_hint() -> None:
 
 
 def using(*claims: PodResourceClaim, generated: dict[str, str] | None = None) -> PodBuilder:
-    """
-    A pod that uses the claims; those from templates have got these names.
-    """
+    """A pod that uses the claims; those from templates have got these names."""
     pod = POD.obj()
     statuses = [
         PodResourceClaimStatus(name=name, resource_claim_name=claim) for name, claim in (generated or {}).items()
@@ -439,9 +437,7 @@ def test_a_node_without_the_resource_may_have_devices(objects: list[HasMetadata]
 
 
 def test_hints_look_at_the_cluster_as_it_is_known_now() -> None:
-    """
-    Pods wait before the first cycle has begun, and between cycles.
-    """
+    """Pods wait before the first cycle has begun, and between cycles."""
     cache = make_cache()
     plugin = DynamicResources(None, make_framework(live=cache))
     hint = next(

@@ -42,9 +42,7 @@ UNTOLERATED = unresolvable("node(s) had untolerated taint(s)")
     ],
 )
 def test_filter(node: NodeBuilder, pod: PodBuilder, answer: Status) -> None:
-    """
-    A pod runs on a node when it tolerates all of its NoSchedule and NoExecute taints.
-    """
+    """A pod runs on a node when it tolerates all of its NoSchedule and NoExecute taints."""
     assert filter_nodes(TaintToleration(), make_snapshot(node), pod.obj()) == {"n": answer}
 
 
@@ -66,9 +64,7 @@ def test_filter(node: NodeBuilder, pod: PodBuilder, answer: Status) -> None:
     ],
 )
 def test_score(pod: PodBuilder, scores: dict[str, int]) -> None:
-    """
-    The fewer PreferNoSchedule taints a pod has to put up with, the better.
-    """
+    """The fewer PreferNoSchedule taints a pod has to put up with, the better."""
     none = make_node("none").taint("c", effect="NoSchedule")
     one = make_node("one").taint("a", effect="PreferNoSchedule")
     two = make_node("two").taint("a", effect="PreferNoSchedule").taint("b", effect="PreferNoSchedule")

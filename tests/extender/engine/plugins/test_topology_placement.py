@@ -29,9 +29,7 @@ def placements(*scheduled: PodBuilder, key: str = ZONE) -> dict[str, set[str]]:
 
 
 def test_each_value_of_the_label_is_a_placement() -> None:
-    """
-    Nodes without it are in none.
-    """
+    """Nodes without it are in none."""
     assert placements() == {"z1": {"a", "d"}, "z2": {"b"}}
 
 
@@ -73,8 +71,7 @@ def test_placements_without_any_pod_cannot_be_ranked() -> None:
 
 
 def test_a_placement_that_the_group_fills_is_preferred_to_one_with_room() -> None:
-    """
-    One pod of 2 cpu: the node with 2 is full of it, the two with 4 each are a quarter full. Neither has much of its
+    """One pod of 2 cpu: the node with 2 is full of it, the two with 4 each are a quarter full. Neither has much of its
     memory taken.
     """
     snapshot = make_snapshot(*NODES)

@@ -127,9 +127,7 @@ def refusals(pod: PodBuilder, *objects: HasMetadata) -> dict[str, list[str]]:
     ],
 )
 def test_claims_that_stop_a_pod(pod: PodBuilder, objects: list[HasMetadata], answer: Status) -> None:
-    """
-    Before any node is looked at.
-    """
+    """Before any node is looked at."""
     assert answers(pod, *objects) == {"a": answer, "b": answer}
 
 
@@ -161,9 +159,7 @@ def test_a_claim_bound_by_hand_waits_for_the_volume_controller() -> None:
     ],
 )
 def test_bound_claims(volumes: list[HasMetadata], refused: dict[str, list[str]]) -> None:
-    """
-    A bound volume must be reached from the node.
-    """
+    """A bound volume must be reached from the node."""
     assert refusals(make_pod().claim("c"), make_claim("c", volume="pv"), *volumes) == refused
 
 
@@ -199,9 +195,7 @@ def test_first_refusal_of_several_bound_claims_is_reported(order: list[str], ref
     ],
 )
 def test_in_tree_volumes_on_migrated_nodes(migrated: list[str], refused: dict[str, list[str]]) -> None:
-    """
-    A node that serves EBS volumes through the CSI driver reaches them where that driver says.
-    """
+    """A node that serves EBS volumes through the CSI driver reaches them where that driver says."""
     volume = make_volume("pv", claim="c", ebs="vol-1", affinity=in_zone("z1"))
 
     found = answers(
@@ -216,9 +210,7 @@ def test_in_tree_volumes_on_migrated_nodes(migrated: list[str], refused: dict[st
 
 
 def test_an_in_tree_volume_that_cannot_be_translated_is_an_error() -> None:
-    """
-    On the nodes that would have it translated.
-    """
+    """On the nodes that would have it translated."""
     volume = make_volume("pv", claim="c", ebs="aws://z1/no-volume")
     nodes = make_csi_node("a", migrated=["kubernetes.io/aws-ebs"])
 
@@ -318,9 +310,7 @@ def test_an_in_tree_volume_that_cannot_be_translated_is_an_error() -> None:
 def test_delayed_claims_get_existing_volumes(
     claim: HasMetadata, volumes: list[HasMetadata], refused: list[str]
 ) -> None:
-    """
-    Of a class without a provisioner.
-    """
+    """Of a class without a provisioner."""
     assert refusals(make_pod().claim("c"), claim, LOCAL, *volumes) == {node: [NOTHING_TO_BIND] for node in refused}
 
 
@@ -366,9 +356,7 @@ def test_the_old_class_annotation_goes_before_the_field() -> None:
     ],
 )
 def test_no_volume_is_bound_twice(volumes: list[str], refused: list[str]) -> None:
-    """
-    Two claims of a pod, one of 1Gi and one of 2Gi.
-    """
+    """Two claims of a pod, one of 1Gi and one of 2Gi."""
     objects: list[HasMetadata] = [
         make_volume(f"v{number}", storage_class="local", size=size) for number, size in enumerate(volumes)
     ]
@@ -393,9 +381,7 @@ def test_no_volume_is_bound_twice(volumes: list[str], refused: list[str]) -> Non
     ],
 )
 def test_three_claims_of_one_class(volumes: list[tuple[str, str, str]], left: list[str]) -> None:
-    """
-    Each takes the smallest that the others left.
-    """
+    """Each takes the smallest that the others left."""
     objects: list[HasMetadata] = [
         make_volume(name, storage_class="local", size=size, affinity=in_zone(zone) if zone else None)
         for name, zone, size in volumes
@@ -428,9 +414,7 @@ def test_three_claims_of_one_class(volumes: list[tuple[str, str, str]], left: li
     ],
 )
 def test_sizes_that_cannot_be_read(objects: list[HasMetadata], why: str) -> None:
-    """
-    The message names the object.
-    """
+    """The message names the object."""
     with pytest.raises(QuantityError, match=f"^{why}.*quantities must match"):
         answers(make_pod().claim("c"), *objects)
 
@@ -463,9 +447,7 @@ def test_a_selector_that_cannot_be_used_is_an_error() -> None:
     ],
 )
 def test_delayed_claims_get_volumes_provisioned(storage_class: HasMetadata, refused: dict[str, list[str]]) -> None:
-    """
-    Where the class allows it.
-    """
+    """Where the class allows it."""
     assert refusals(make_pod().claim("c"), make_claim("c"), storage_class) == refused
 
 
@@ -504,9 +486,7 @@ def host(*names: str) -> LabelSelector:
     ],
 )
 def test_storage_capacity(capacities: list[HasMetadata], refused: list[str]) -> None:
-    """
-    A driver that publishes how much room it has must have enough.
-    """
+    """A driver that publishes how much room it has must have enough."""
     found = refusals(make_pod().claim("c"), make_claim("c"), make_class(), make_csi_driver(), *capacities)
 
     assert found == {node: [NO_ROOM] for node in refused}
@@ -534,18 +514,14 @@ def test_storage_capacity_is_ignored_when_not_published_or_not_requested(
     ],
 )
 def test_a_volume_being_provisioned_restricts_the_pod_to_its_node(selected: str, refused: dict[str, list[str]]) -> None:
-    """
-    It is not matched with volumes that exist any more.
-    """
+    """It is not matched with volumes that exist any more."""
     objects: list[HasMetadata] = [make_claim("c", selected_node=selected), make_class(), make_volume("v")]
 
     assert refusals(make_pod().claim("c"), *objects) == refused
 
 
 def test_all_reasons_of_a_node_are_reported() -> None:
-    """
-    Bound claims and those that wait are looked at, whatever the others say.
-    """
+    """Bound claims and those that wait are looked at, whatever the others say."""
     objects: list[HasMetadata] = [
         make_claim("bound", volume="pv"),
         make_volume("pv", claim="bound", affinity=in_zone("z2")),
@@ -558,9 +534,7 @@ def test_all_reasons_of_a_node_are_reported() -> None:
 
 
 def test_volumes_are_not_scored() -> None:
-    """
-    That needs a feature gate that is off.
-    """
+    """That needs a feature gate that is off."""
     plugin, snapshot = VolumeBinding(), make_snapshot(zoned("a", "z1"))
 
     assert score_nodes(plugin, snapshot, make_pod().obj()) == {}
@@ -633,9 +607,7 @@ OTHER_CLASS = [make_class("other", provisioner=NO_PROVISIONER), make_volume("all
 def test_nodes_are_scored_by_their_storage_while_the_gate_is_on(
     claims: list[str], objects: list[HasMetadata], args: VolumeBindingArgs | None, expected: list[int]
 ) -> None:
-    """
-    TestVolumeBinding, with StorageCapacityScoring: by default the more storage is left, the better.
-    """
+    """TestVolumeBinding, with StorageCapacityScoring: by default the more storage is left, the better."""
     builder = make_pod()
     for name in claims:
         builder = builder.claim(name)
@@ -652,9 +624,7 @@ def test_nodes_are_scored_by_their_storage_while_the_gate_is_on(
 
 
 def test_a_shape_is_valid_only_while_storage_is_scored() -> None:
-    """
-    ValidateVolumeBindingArgs: a shape is checked like any other.
-    """
+    """ValidateVolumeBindingArgs: a shape is checked like any other."""
     assert validate_args("", FULLEST_FIRST, FeatureGates.of(SCORING)) == []
     [unsorted] = validate_args(
         "", VolumeBindingArgs(shape=FULLEST_FIRST.shape[::-1] if FULLEST_FIRST.shape else ()), FeatureGates.of(SCORING)

@@ -114,9 +114,7 @@ class Binding:
 
 
 def test_a_volume_is_written_with_its_claim_and_bound_by_the_controller() -> None:
-    """
-    The volume names the claim; the controller is looked after every second.
-    """
+    """The volume names the claim; the controller is looked after every second."""
     binding = Binding(*STATIC)
 
     status, seconds = binding.pre_bind((2.5, binding.controller_binds))
@@ -194,9 +192,7 @@ def test_a_refusal_by_the_api_server_is_an_error_with_its_message() -> None:
 
 
 def test_objects_that_were_not_written_are_no_longer_assumed() -> None:
-    """
-    Of two volumes the first was written and stays the claim's; the second is free again, for another pod.
-    """
+    """Of two volumes the first was written and stays the claim's; the second is free again, for another pod."""
     two: tuple[HasMetadata, ...] = (
         LOCAL,
         *(make_claim(name, storage_class="local") for name in "cde"),
@@ -214,9 +210,7 @@ def test_objects_that_were_not_written_are_no_longer_assumed() -> None:
 
 
 def test_a_late_watch_is_waited_for() -> None:
-    """
-    What the cache shows may be older than what was written.
-    """
+    """What the cache shows may be older than what was written."""
     binding = Binding(*STATIC, late=True)
 
     def bound_before_it_shows() -> None:
@@ -352,9 +346,8 @@ def test_a_volume_of_the_claim_may_be_observed_late() -> None:
 
 
 def test_an_in_tree_volume_is_translated_for_a_migrated_node() -> None:
-    """
-    On a node that serves EBS volumes through CSI, the volume's zone is that of the driver, and the node is known there
-    by another label.
+    """On a node that serves EBS volumes through CSI, the volume's zone is that of the driver, and the node is known
+    there by another label.
     """
     in_tree = (LOCAL, make_claim("c", storage_class="local"), make_volume("v", storage_class="local", ebs="vol-1"))
     zonal = make_volume("w", affinity=[label_term("topology.kubernetes.io/zone", "In", "z1")]).spec.node_affinity

@@ -62,9 +62,7 @@ def with_local_volumes(*nodes: str) -> list[HasMetadata]:
 
 
 def test_a_volume_that_was_reserved_is_taken() -> None:
-    """
-    The next pod does not get it, though the API server knows nothing of it yet.
-    """
+    """The next pod does not get it, though the API server knows nothing of it yet."""
     scheduler = Scheduler(*with_local_volumes("a", "b"))
     _, status = scheduler.reserve(pod("first", "c"), "a")
 
@@ -75,9 +73,7 @@ def test_a_volume_that_was_reserved_is_taken() -> None:
 
 
 def test_an_assumed_volume_names_its_claim() -> None:
-    """
-    Volumes name their claims, as the volume controller would have it.
-    """
+    """Volumes name their claims, as the volume controller would have it."""
     state, _ = Scheduler(*with_local_volumes("a")).reserve(pod("first", "c"), "a")
 
     (volume,) = state.read(ASSUMED).volumes
@@ -92,9 +88,7 @@ def test_an_assumed_volume_names_its_claim() -> None:
 
 
 def test_provisioning_selects_the_node() -> None:
-    """
-    The claim names the node, and holds other pods with it there.
-    """
+    """The claim names the node, and holds other pods with it there."""
     scheduler = Scheduler(make_class(), make_claim("c"))
     state, _ = scheduler.reserve(pod("first", "c"), "a")
 
@@ -142,9 +136,7 @@ def test_pods_without_claims_to_bind(claim: str, objects: list[HasMetadata]) -> 
 
 
 def test_a_volume_that_changed_meanwhile_cannot_be_reserved() -> None:
-    """
-    Then nothing is kept, and the pod is tried again.
-    """
+    """Then nothing is kept, and the pod is tried again."""
     scheduler = Scheduler(
         make_claim("c", storage_class="local", size="1Gi"), make_claim("d", storage_class="local", size="2Gi"), LOCAL
     )
@@ -179,9 +171,7 @@ def volume(version: str, **labels: str) -> PersistentVolume:
 
 
 def test_an_assumption_lasts_until_the_api_server_has_a_newer_version() -> None:
-    """
-    Then that is the truth, whether the assumption came true or not.
-    """
+    """Then that is the truth, whether the assumption came true or not."""
     cache: AssumeCache[str, PersistentVolume] = AssumeCache("v1.PersistentVolume")
     table = {"v": volume("5")}
     assumed = volume("5", assumed="yes")
@@ -214,9 +204,7 @@ def test_restoring_forgets_what_was_assumed() -> None:
 
 
 def test_spent_assumptions_are_not_kept() -> None:
-    """
-    Of what came true, few objects are kept, however many are assumed.
-    """
+    """Of what came true, few objects are kept, however many are assumed."""
     cache: AssumeCache[str, PersistentVolume] = AssumeCache("v1.PersistentVolume")
     table: dict[str, PersistentVolume] = {}
 

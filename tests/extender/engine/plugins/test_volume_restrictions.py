@@ -62,9 +62,7 @@ ONCE = "ReadWriteOncePod"
     ],
 )
 def test_disks(wanted: Volume, there: Volume, answer: Status) -> None:
-    """
-    A node attaches a disk for one pod, unless all only read it.
-    """
+    """A node attaches a disk for one pod, unless all only read it."""
     snapshot = make_snapshot(make_node("n"), make_node("empty"), pods=[make_pod("r").volume(there).node("n")])
 
     assert filter_nodes(VolumeRestrictions(), snapshot, make_pod().volume(wanted).obj()) == {
@@ -97,9 +95,7 @@ def test_disks(wanted: Volume, there: Volume, answer: Status) -> None:
     ],
 )
 def test_claims_for_one_pod(pod: PodBuilder, running: PodBuilder, answer: Status) -> None:
-    """
-    A ReadWriteOncePod claim in use is out of reach from all nodes.
-    """
+    """A ReadWriteOncePod claim in use is out of reach from all nodes."""
     claims = [make_claim("once", access=ONCE), make_claim("often")]
     snapshot = make_snapshot(make_node("n"), make_node("other"), pods=[running.node("n")], objects=claims)
 
@@ -116,9 +112,7 @@ def leaving(snapshot: Snapshot, *pods: str) -> Rows:
 
 
 def test_preempting_the_user_of_the_claim_makes_room_on_its_node() -> None:
-    """
-    Preemption looks at one node at a time: only there the claim is free.
-    """
+    """Preemption looks at one node at a time: only there the claim is free."""
     claims = [make_claim("once", access=ONCE)]
     snapshot = make_snapshot(
         make_node("n"), make_node("other"), pods=[make_pod("r").claim("once").node("n")], objects=claims
@@ -164,9 +158,7 @@ def test_a_pod_that_is_nominated_takes_the_claim() -> None:
 
 
 def test_disks_come_first() -> None:
-    """
-    A row with both troubles is told of the disk.
-    """
+    """A row with both troubles is told of the disk."""
     running = make_pod("r").claim("once").volume(ebs_disk("a")).node("n")
     snapshot = make_snapshot(make_node("n"), pods=[running], objects=[make_claim("once", access=ONCE)])
 

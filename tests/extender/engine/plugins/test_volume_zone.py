@@ -40,9 +40,7 @@ ELSEWHERE = unresolvable("node(s) had no available volume zone")
     ],
 )
 def test_zones(of_volume: dict[str, str], of_node: dict[str, str], answer: Status) -> None:
-    """
-    A bound volume can be used from nodes in its zones and regions.
-    """
+    """A bound volume can be used from nodes in its zones and regions."""
     objects: list[HasMetadata] = [make_claim("data", volume="pv"), make_volume("pv", claim="data", labels=of_volume)]
     snapshot = make_snapshot(make_node("n").label(of_node), objects=objects)
 
@@ -64,9 +62,7 @@ def test_zones(of_volume: dict[str, str], of_node: dict[str, str], answer: Statu
     ],
 )
 def test_unusable_claims(claim: str, why: str) -> None:
-    """
-    What cannot be looked up refuses the pod as a whole.
-    """
+    """What cannot be looked up refuses the pod as a whole."""
     objects: list[HasMetadata] = [
         make_claim("lost", volume="pv-gone"),
         make_claim("plain", storage_class=None),
@@ -101,9 +97,7 @@ def test_ephemeral_volumes_are_ignored() -> None:
     ],
 )
 def test_filter_works_without_pre_filter(claim: str, why: str) -> None:
-    """
-    A profile may run one and not the other.
-    """
+    """A profile may run one and not the other."""
     objects: list[HasMetadata] = [
         make_claim("data", volume="pv"),
         make_volume("pv", claim="data", labels={ZONE_LABEL: "a"}),

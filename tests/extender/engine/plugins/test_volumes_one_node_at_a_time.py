@@ -280,9 +280,7 @@ PLUGINS: Mapping[str, OneNodeAtATime] = {
 @settings(deadline=None, max_examples=examples(200))
 @given(seed=st.integers(0, 2**32))
 def test_all_nodes_at_once_is_one_node_at_a_time(name: str, seed: int) -> None:
-    """
-    The same refusals, for the same reasons.
-    """
+    """The same refusals, for the same reasons."""
     cluster = random_cluster_with_volumes(random.Random(seed))
     snapshot = make_snapshot(*cluster.nodes, pods=cluster.pods, objects=cluster.objects)
     plugin = IN_TREE[name]()

@@ -126,9 +126,7 @@ def test_a_pod_violates_a_used_up_budget_whose_selector_matches_it(
 
 
 def test_every_budget_that_selects_a_pod_is_charged() -> None:
-    """
-    Also after another one was broken by it: upstream does not stop at the first.
-    """
+    """Also after another one was broken by it: upstream does not stop at the first."""
     web, all_of_them = budget(0, name="web"), budget(1, EXISTS, name="all")
 
     # The first pod breaks `web` and takes the one that `all` allows; so the second, which is none of web's, breaks
@@ -138,23 +136,17 @@ def test_every_budget_that_selects_a_pod_is_charged() -> None:
 
 
 def test_pods_that_are_being_disrupted_are_off_the_budget_already() -> None:
-    """
-    The API server has counted them.
-    """
+    """The API server has counted them."""
     assert marks([WEB, WEB], [budget(0, disrupted=("p0",))]) == ".x"
 
 
 def test_nodes_do_not_share_a_budget() -> None:
-    """
-    Only one of them will be chosen.
-    """
+    """Only one of them will be chosen."""
     assert marks([WEB, WEB, WEB, DB, WEB], [budget(1)], rows=[0, 0, 1, 2, 2]) == ".x..."
 
 
 def test_thousands_of_budgets_are_counted_as_one_after_the_other_would_be() -> None:
-    """
-    Each selects many pods, few or none, and allows none to be evicted, a few or many.
-    """
+    """Each selects many pods, few or none, and allows none to be evicted, a few or many."""
     chance = Random(1)
     pods = [
         make_pod().label(app=f"app-{number % 40}", half=str(number % 2), third=str(number % 3)) for number in range(90)

@@ -118,17 +118,14 @@ def test_no_candidate_no_choice() -> None:
 
 
 def test_the_first_victim_stands_for_all_whatever_its_priority() -> None:
-    """
-    Criterion 2 reads the first victim and does not look for the highest priority: an extender that lists them in
+    """Criterion 2 reads the first victim and does not look for the highest priority: an extender that lists them in
     another order is taken at its word, as upstream does.
     """
     assert chosen(candidates({"a": [v(1), v(9)], "b": [v(2), v(2)]})) == ["a"]
 
 
 def test_own_criteria_replace_all_others() -> None:
-    """
-    Upstream's OrderedScoreFuncs.
-    """
+    """Upstream's OrderedScoreFuncs."""
 
     def most_victims(of: Candidates) -> Int64s:
         return -fewest_victims(of)
@@ -162,9 +159,7 @@ def test_some_candidates_keep_their_victims(taken: list[int]) -> None:
 
 
 def naive_choice(listed: Sequence[Candidate]) -> list[str]:
-    """
-    The criteria as upstream's documentation tells them, over spelled-out candidates.
-    """
+    """The criteria as upstream's documentation tells them, over spelled-out candidates."""
 
     def earliest(one: Candidate) -> int:
         top = max(pod.priority for pod in one.victims)

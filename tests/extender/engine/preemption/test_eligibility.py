@@ -98,9 +98,7 @@ def test_a_nominated_node_that_is_gone_does_not_hold_it_back() -> None:
 
 
 def test_terminating_pod_that_may_not_be_a_victim_does_not_block_preemption() -> None:
-    """
-    A plugin may say which pods are eligible (upstream's IsEligiblePod).
-    """
+    """A plugin may say which pods are eligible (upstream's IsEligiblePod)."""
     snapshot = make_snapshot(make_node("n"), pods=[victim(condition())])
 
     assert (

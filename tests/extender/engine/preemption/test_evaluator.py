@@ -156,9 +156,7 @@ def web(name: str, **options: int) -> PodBuilder:
 def test_budgets_are_broken_only_when_there_is_no_other_way(
     asks: int, pods: list[PodBuilder], allowed: int, gone: list[str], violations: int
 ) -> None:
-    """
-    Between equals the one that breaks the budget stands first, as in the order in which they were reprieved.
-    """
+    """Between equals the one that breaks the budget stands first, as in the order in which they were reprieved."""
     outcome = preempt(
         make_snapshot(node("n"), pods=pods, objects=[WEB_BUDGET[allowed]]),
         make_pod("preemptor").req(cpu=asks).priority(10),
@@ -170,8 +168,7 @@ def test_budgets_are_broken_only_when_there_is_no_other_way(
 
 
 def test_a_reprieved_pod_has_used_up_its_budget() -> None:
-    """
-    The count is taken once, before anybody is reprieved: `first` takes what is allowed, is reprieved, and `second`
+    """The count is taken once, before anybody is reprieved: `first` takes what is allowed, is reprieved, and `second`
     still violates.
     """
     pods = [pod("first", "n", cpu=0, priority=2).label(app="web"), web("second", priority=1), pod("third", "n")]
@@ -184,9 +181,7 @@ def test_a_reprieved_pod_has_used_up_its_budget() -> None:
 
 
 def test_nominated_pods_take_room_that_is_made() -> None:
-    """
-    The pod nominated before, as important as this one, gets its room first.
-    """
+    """The pod nominated before, as important as this one, gets its room first."""
     cache = make_cache(node("n"), pods=[pod("a", "n"), pod("b", "n")])
     earlier = make_pod("earlier").req(cpu=1).priority(10).obj()
     nominations = Nominations({"n": ((cache.nominate(earlier), earlier),)})
@@ -199,9 +194,7 @@ def test_nominated_pods_take_room_that_is_made() -> None:
 
 
 def test_only_pods_that_the_plugin_allows_become_victims() -> None:
-    """
-    Upstream's IsEligiblePod.
-    """
+    """Upstream's IsEligiblePod."""
     snapshot = make_snapshot(node("n"), node("m"), pods=[pod("mine", "n", cpu=2), pod("yours", "m", cpu=2)])
 
     yours = replace(V1_36, may_go=lambda pod: pod.name == "yours")
@@ -310,9 +303,7 @@ def test_default_preemption_tries_a_tenth_of_the_nodes(num_nodes: int, enough: i
 
 
 def test_why_preemption_does_not_help() -> None:
-    """
-    Nodes that were tried say why; of the others it is not even worth trying.
-    """
+    """Nodes that were tried say why; of the others it is not even worth trying."""
     framework = make_framework(NodeUnschedulable, NodeResourcesFit, DefaultPreemption)
     snapshot = make_snapshot(
         node("vital"), node("mixed"), node("cordoned").unschedulable(), node("small").capacity(cpu=1),
@@ -335,9 +326,7 @@ def test_why_preemption_does_not_help() -> None:
 
 
 def test_nomination_is_cleared_when_no_node_is_worth_preempting_on() -> None:
-    """
-    The pod's nomination is cleared, too.
-    """
+    """The pod's nomination is cleared, too."""
     outcome = preempt(make_snapshot(node("n").unschedulable()))
 
     assert outcome.status == fwk.unschedulable("0/1 nodes are available: 1 Preemption is not helpful for scheduling.")
@@ -352,9 +341,7 @@ def test_pod_with_policy_never_does_not_preempt_and_keeps_its_nomination() -> No
 
 
 def test_a_node_that_fits_as_it_is_must_have_been_refused_by_something_else() -> None:
-    """
-    By an extender: the Filters are content. Upstream takes that for an error.
-    """
+    """By an extender: the Filters are content. Upstream takes that for an error."""
     refused = fwk.NodeStatuses({"n": fwk.unschedulable("the extender says no")})
 
     outcome = preempt(make_snapshot(node("n"), pods=[pod("a", "n", cpu=0)]), statuses=refused)
@@ -441,9 +428,7 @@ def with_extenders(*extenders: Extender) -> Framework:
 
 
 def test_extenders_are_asked_one_after_the_other() -> None:
-    """
-    Each sees what those before it left.
-    """
+    """Each sees what those before it left."""
     first = Extender("first", lambda victims: victims[1:])
     bored = Extender("bored", lambda victims: [], is_interested=False)
     second = Extender("second", lambda victims: victims[:1])
@@ -455,9 +440,7 @@ def test_extenders_are_asked_one_after_the_other() -> None:
 
 
 def test_an_extender_may_want_other_victims() -> None:
-    """
-    Its counts of violations are taken at their word: they decide before all else.
-    """
+    """Its counts of violations are taken at their word: they decide before all else."""
     extender = Extender(
         "e", lambda victims: [fwk.Candidate(one.node, one.victims, int(one.node != "n2")) for one in victims]
     )
@@ -525,9 +508,7 @@ def test_a_pod_named_twice_goes_once() -> None:
 
 
 def test_preemption_leaves_the_cache_unchanged() -> None:
-    """
-    The outcome is a value: the cluster is as it was.
-    """
+    """The outcome is a value: the cluster is as it was."""
     objects: list[HasMetadata] = [budget(0)]
     cache = make_cache(node("n"), pods=[web("a"), web("b")], objects=objects)
     before = cache.dump()

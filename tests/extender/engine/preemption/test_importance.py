@@ -8,9 +8,7 @@ from extender.testing import make_node, make_pod, make_snapshot
 
 
 def test_priority_then_age_then_order() -> None:
-    """
-    Within each group; a pod that has not started is as young as can be.
-    """
+    """Within each group; a pod that has not started is as young as can be."""
     pods = [
         make_pod("waiting").priority(5),
         make_pod("young").priority(5).start_time("2026-01-02T00:00:00Z"),
@@ -41,9 +39,7 @@ EXTREME = st.sampled_from([-(2**63), -(2**31), -1, 0, 1, 2, 2**31 - 1, 2**62, 2*
 
 @given(st.lists(st.tuples(st.integers(0, 3), EXTREME | st.integers(-3, 3), EXTREME | st.integers(0, 2)), max_size=30))
 def test_keys_sort_alike_whether_they_fit_into_one_number_or_not(pods: list[tuple[int, int, int]]) -> None:
-    """
-    Full ties keep their order, as in a stable sort of tuples.
-    """
+    """Full ties keep their order, as in a stable sort of tuples."""
     keys = np.array(pods, np.int64).reshape(-1, 3).T
 
     assert in_order(*keys).tolist() == sorted(range(len(pods)), key=pods.__getitem__)

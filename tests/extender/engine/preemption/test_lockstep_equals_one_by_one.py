@@ -208,9 +208,7 @@ def _plain(status: Status) -> Status:
 @settings(deadline=None, max_examples=examples(150))
 @given(chance=st.randoms(use_true_random=False))
 def test_lockstep_equals_one_by_one(chance: random.Random) -> None:
-    """
-    Victims, budget violations and refusals are those of looking at each node by itself.
-    """
+    """Victims, budget violations and refusals are those of looking at each node by itself."""
     case = make_case(random_cluster(chance), chance)
 
     outcomes = in_lockstep(case)
@@ -221,9 +219,8 @@ def test_lockstep_equals_one_by_one(chance: random.Random) -> None:
 @settings(deadline=None, max_examples=examples(150))
 @given(seed=st.integers(0, 2**32))
 def test_lockstep_equals_one_by_one_where_pods_share_volumes(seed: int) -> None:
-    """
-    Victims free disks and claims, and volumes that nobody else has. Volumes that cannot be counted are an error either
-    way.
+    """Victims free disks and claims, and volumes that nobody else has. Volumes that cannot be counted are an error
+    either way.
     """
     chance = random.Random(seed)
     case = make_case(random_cluster_with_volumes(chance), chance)

@@ -85,9 +85,7 @@ def victims(outcome: fwk.PreemptionOutcome) -> list[str]:
 def test_latest_of_pods_of_equal_priority_is_the_victim_since_v1_15(
     rules: fwk.PreemptionRules, expected: list[str]
 ) -> None:
-    """
-    Before, it was the one that comes later in the list of the node's pods.
-    """
+    """Before, it was the one that comes later in the list of the node's pods."""
     snapshot = cluster(n=(3, [pod("new", cpu=2, started=EIGHTEEN), pod("old", cpu=2, started=SIX)]))
 
     # One of the two makes room for one more CPU.
@@ -132,9 +130,7 @@ def test_victims_that_violate_a_budget_were_listed_first_before_v1_32(
 def test_first_victim_was_taken_for_the_most_important_one_in_older_releases(
     rules: fwk.PreemptionRules, expected: str
 ) -> None:
-    """
-    The example of upstream's change 128307.
-    """
+    """The example of upstream's change 128307."""
     snapshot = cluster(
         [STRICT],
         a=(2, [pod("high", priority=9), pod("low", priority=1, app="web")]),
@@ -146,9 +142,7 @@ def test_first_victim_was_taken_for_the_most_important_one_in_older_releases(
 
 @each_rules(["a", "b"], ["b"], ["b"], ["b"])
 def test_the_start_time_is_a_criterion_since_v1_15(rules: fwk.PreemptionRules, expected: list[str]) -> None:
-    """
-    Before, nodes that tie in the four others are equally good.
-    """
+    """Before, nodes that tie in the four others are equally good."""
     snapshot = cluster(a=(2, [pod("old", cpu=2, started=SIX)]), b=(2, [pod("new", cpu=2, started=EIGHTEEN)]))
 
     outcome = preempt(snapshot, rules)
@@ -160,9 +154,7 @@ def test_the_start_time_is_a_criterion_since_v1_15(rules: fwk.PreemptionRules, e
 
 @each_rules(("free", []), ("free", []), ("full", ["low"]), ("full", ["low"]))
 def test_a_node_that_needs_no_victims_won_at_once(rules: fwk.PreemptionRules, expected: tuple[str, list[str]]) -> None:
-    """
-    An extender had refused it. Later releases never choose such a node.
-    """
+    """An extender had refused it. Later releases never choose such a node."""
     outcome = preempt(cluster(full=(2, [pod("low", cpu=2)]), free=(2, [])), rules)
 
     assert (outcome.nominated_node, victims(outcome)) == expected
@@ -237,9 +229,7 @@ def test_no_filter_runs_when_pre_filter_refused_all_nodes_for_good(rules: fwk.Pr
 
 @each_rules(TERMINATING, TERMINATING, TERMINATING, None)
 def test_a_preemptor_waited_for_any_pod_that_leaves(rules: fwk.PreemptionRules, expected: str | None) -> None:
-    """
-    Also for one that somebody deleted; later it waits only for those that were preempted.
-    """
+    """Also for one that somebody deleted; later it waits only for those that were preempted."""
     snapshot = make_snapshot(make_node("n"), pods=[victim()])
 
     assert why_not_eligible(NOMINATED.obj(), snapshot, REFUSED, rules) == expected
@@ -426,9 +416,7 @@ def _since(pods: Sequence[Pod]) -> float:
 def test_each_release_chooses_as_a_reference_that_looks_at_one_pod_at_a_time(
     chance: random.Random, rules: fwk.PreemptionRules
 ) -> None:
-    """
-    Clusters in which only CPUs are short, with budgets that several pods share.
-    """
+    """Clusters in which only CPUs are short, with budgets that several pods share."""
     nodes: dict[str, tuple[int, list[Pod]]] = {}
     for number in range(chance.randint(1, 5)):
         pods = []

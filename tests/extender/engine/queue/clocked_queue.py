@@ -28,9 +28,7 @@ def broken(pod: Pod, old: object, new: object) -> QueueingHint:
 
 
 def open_gate_named(pod: Pod) -> str:
-    """
-    Pods with the label gate=closed are gated by the plugin Gate.
-    """
+    """Pods with the label gate=closed are gated by the plugin Gate."""
     return "Gate" if pod.labels.get("gate") == "closed" else ""
 
 
@@ -39,9 +37,7 @@ NODES: Registered = {NODE_ADD: {"Fit": always}}
 
 
 class ClockedQueue:
-    """
-    A queue at a time that tests move, and the pods that its lister knows.
-    """
+    """A queue at a time that tests move, and the pods that its lister knows."""
 
     def __init__(
         self, registered: Registered = NODES, gate: Callable[[Pod], str] = lambda pod: "", **options: Any
@@ -59,9 +55,7 @@ class ClockedQueue:
         )
 
     def add(self, *builders: PodBuilder) -> None:
-        """
-        The pods come, a millisecond apart.
-        """
+        """The pods come, a millisecond apart."""
         for builder in builders:
             pod = builder.obj()
             self.store[pod.key] = pod
@@ -74,25 +68,19 @@ class ClockedQueue:
         return info
 
     def refuse(self, info: QueuedPodInfo, *plugins: str, pending: tuple[str, ...] = ()) -> None:
-        """
-        The pod comes back from its attempt; it failed if nobody refused it.
-        """
+        """The pod comes back from its attempt; it failed if nobody refused it."""
         info.set_rejector_plugins(plugins, pending)
         self.queue.add_unschedulable_if_not_present(info)
 
     def refused(self, builder: PodBuilder, *plugins: str, pending: tuple[str, ...] = ()) -> QueuedPodInfo:
-        """
-        A pod that came, was tried, and came back.
-        """
+        """A pod that came, was tried, and came back."""
         self.add(builder)
         info = self.pop()
         self.refuse(info, *plugins, pending=pending)
         return info
 
     def places(self) -> dict[str, str]:
-        """
-        Pod name -> where it is; a pod in two places is told as such.
-        """
+        """Pod name -> where it is; a pod in two places is told as such."""
         queue = self.queue
         found: dict[str, str] = {}
         for place, infos in (

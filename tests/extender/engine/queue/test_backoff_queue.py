@@ -34,17 +34,13 @@ def info_of(*, refused: int = 0, failed: int = 0, at: float = 10.25, name: str =
     ],
 )
 def test_backoff_doubles_with_every_attempt(refused: int, failed: int, end: float | None) -> None:
-    """
-    Tried at 10.25.
-    """
+    """Tried at 10.25."""
     assert queue_at(10.25).backoff_time(info_of(refused=refused, failed=failed)) == end
 
 
 @pytest.mark.parametrize(("now", "is_pausing"), [(10.9, True), (11.0, True), (11.999, True), (12.0, False)])
 def test_backoff_lasts_through_the_second_in_which_it_ends(now: float, is_pausing: bool) -> None:
-    """
-    Tried at 10.25, the pause ends at 11.
-    """
+    """Tried at 10.25, the pause ends at 11."""
     assert queue_at(now).is_pod_backing_off(info_of(refused=1)) is is_pausing
 
 
@@ -59,9 +55,7 @@ def test_the_initial_backoff_is_cut_to_the_maximum() -> None:
 
 
 def test_failed_pods_back_off_apart_but_for_as_long() -> None:
-    """
-    Both are found under their keys, only the refused one may be popped early.
-    """
+    """Both are found under their keys, only the refused one may be popped early."""
     queue = queue_at(12.0)
     refused, failed, longer = info_of(refused=1), info_of(failed=1, name="b"), info_of(refused=3, name="c")
     for info in (refused, failed, longer):
@@ -75,9 +69,7 @@ def test_failed_pods_back_off_apart_but_for_as_long() -> None:
 
 
 def test_a_pod_is_in_one_of_both_queues(caplog: pytest.LogCaptureFixture) -> None:
-    """
-    A pod that is added as failed while it is there as refused was lost track of: that is told.
-    """
+    """A pod that is added as failed while it is there as refused was lost track of: that is told."""
     queue, info = queue_at(0), info_of(refused=1)
     queue.add(info)
     info.set_rejector_plugins([])

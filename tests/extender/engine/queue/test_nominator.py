@@ -71,9 +71,7 @@ def test_a_nomination_in_the_status_counts_and_its_absence_does_not(
 
 
 def test_a_recreated_pod_keeps_the_nomination_under_its_new_uid() -> None:
-    """
-    The deletion was missed; what the API server does not know of, it cannot have taken back.
-    """
+    """The deletion was missed; what the API server does not know of, it cannot have taken back."""
     nominator = nominator_of(make_pod("a").uid("new"))
     nominator.add(make_pod("a").uid("old").obj(), "n1")
 

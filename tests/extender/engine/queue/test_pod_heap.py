@@ -13,9 +13,7 @@ from extender.testing import make_pod
 
 @dataclass(order=True)
 class Key:
-    """
-    A sort key that tells when it is forgotten.
-    """
+    """A sort key that tells when it is forgotten."""
 
     value: float
 
@@ -63,9 +61,7 @@ STEPS = st.one_of(
 
 @given(st.lists(STEPS, max_size=300))
 def test_any_steps_leave_what_a_sorted_list_would_hold(steps: list[tuple[str, str, int]]) -> None:
-    """
-    Enough steps for dead entries to be swept out.
-    """
+    """Enough steps for dead entries to be swept out."""
     heap, naive = heap_of(), dict[str, tuple[int, int]]()
 
     for number, (step, name, timestamp) in enumerate(steps):
@@ -88,9 +84,7 @@ def test_any_steps_leave_what_a_sorted_list_would_hold(steps: list[tuple[str, st
 
 @pytest.mark.parametrize("is_removed", [True, False], ids=["come and go", "change often"])
 def test_pods_that_come_and_go_or_change_leave_nothing_behind(is_removed: bool) -> None:
-    """
-    A heap through which many pods went is not larger than what is in it, within reason.
-    """
+    """A heap through which many pods went is not larger than what is in it, within reason."""
     keys = weakref.WeakValueDictionary[int, Key]()
 
     def sort_key(info: QueuedPodInfo) -> Key:

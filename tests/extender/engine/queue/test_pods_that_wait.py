@@ -89,9 +89,7 @@ def test_an_unknown_pod_that_changes_is_new() -> None:
 
 
 def test_a_pod_that_is_added_twice_is_queued_once() -> None:
-    """
-    The second time it need not pause any more.
-    """
+    """The second time it need not pause any more."""
     clocked = ClockedQueue()
     clocked.refused(make_pod("a"), "Fit")
     clocked.queue.move_all_to_active_or_backoff_queue(NODE_ADD, None, NODE)
@@ -172,9 +170,7 @@ def test_a_change_that_does_not_open_the_gate_leaves_the_pod_gated() -> None:
     "event", [NODE_ADD, EVENT_UNSCHEDULABLE_TIMEOUT], ids=["an event of others", "the end of patience"]
 )
 def test_a_gated_pod_is_moved_only_by_events_of_its_gating_plugin(event: ClusterEvent) -> None:
-    """
-    Another plugin that refused it earlier is not asked, nor is its gate.
-    """
+    """Another plugin that refused it earlier is not asked, nor is its gate."""
     asked: list[str] = []
 
     def gate(pod: Pod) -> str:
@@ -193,9 +189,7 @@ def test_a_gated_pod_is_moved_only_by_events_of_its_gating_plugin(event: Cluster
 
 
 def test_a_gate_may_open_when_the_cluster_changes() -> None:
-    """
-    It waited for a claim; the pod does not pause, as it was never tried.
-    """
+    """It waited for a claim; the pod does not pause, as it was never tried."""
     closed = {"a"}
     clocked = ClockedQueue({PVC_ADD: {"Gate": always}}, gate=lambda pod: "Gate" if pod.name in closed else "")
     clocked.add(make_pod("a"))
@@ -243,9 +237,7 @@ def test_an_activated_pod_is_tried_next_whatever_it_waits_for(place: str) -> Non
 
 
 def test_a_pod_that_is_activated_in_flight_is_requeued_when_it_comes_back() -> None:
-    """
-    That is for this pod alone.
-    """
+    """That is for this pod alone."""
     clocked = ClockedQueue()
     clocked.add(make_pod("a"), make_pod("b"))
     first, second = clocked.pop(), clocked.pop()
@@ -259,9 +251,7 @@ def test_a_pod_that_is_activated_in_flight_is_requeued_when_it_comes_back() -> N
 
 @pytest.mark.parametrize("place", ["error backoff", "unschedulable"])
 def test_a_requeued_pod_with_a_later_error_backs_off_as_a_failed_one(place: str) -> None:
-    """
-    Nobody pops it early, so that what keeps going wrong is not tried again and again at once.
-    """
+    """Nobody pops it early, so that what keeps going wrong is not tried again and again at once."""
     clocked = ClockedQueue()
     info = clocked.refused(make_pod("a"), *(["Fit"] if place == "unschedulable" else []))
     assert clocked.places() == {"a": place}
@@ -311,9 +301,8 @@ def test_a_pod_that_is_refused_again_has_not_been_flushed_since() -> None:
 
 
 def test_run_flushes_both_queues_periodically() -> None:
-    """
-    A pause ends on a whole second, and in that second it still lasts; patience ends after five minutes, and is looked
-    at every half.
+    """A pause ends on a whole second, and in that second it still lasts; patience ends after five minutes, and is
+    looked at every half.
     """
 
     async def looked_at() -> dict[str, float]:
@@ -360,9 +349,7 @@ def test_a_nomination_shows_the_pod_as_it_is_now() -> None:
 
 
 def test_a_nomination_is_of_a_pod_not_of_its_name() -> None:
-    """
-    The pod was made again while its predecessor was being tried.
-    """
+    """The pod was made again while its predecessor was being tried."""
     clocked = ClockedQueue()
     clocked.add(make_pod("a").uid("old"))
     info = clocked.pop()

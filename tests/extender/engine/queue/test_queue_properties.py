@@ -27,9 +27,8 @@ def gate(pod: Pod) -> str:
 
 
 class Queue(RuleBasedStateMachine):
-    """
-    A cluster in which pods come, change, are tried, refused, bound and deleted, and the set of those that wait or are
-    tried.
+    """A cluster in which pods come, change, are tried, refused, bound and deleted, and the set of those that wait or
+    are tried.
     """
 
     def __init__(self) -> None:

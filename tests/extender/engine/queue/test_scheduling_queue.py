@@ -26,9 +26,7 @@ NODE = make_node("n").obj()
 
 
 def test_a_pod_that_cannot_be_put_into_an_order_comes_last() -> None:
-    """
-    A stranger's QueueSort that raises for some, or answers nonsense, keeps nobody else from being tried.
-    """
+    """A stranger's QueueSort that raises for some, or answers nonsense, keeps nobody else from being tried."""
     nonsense: dict[str, object] = {"odd": None, "even": (1,)}
     queue = SchedulingQueue(
         lambda pod, _: nonsense[pod.name],  # type: ignore[arg-type, return-value]
@@ -46,9 +44,7 @@ def test_a_pod_that_cannot_be_put_into_an_order_comes_last() -> None:
 
 
 def test_a_pod_that_is_requeued_as_failed_backs_off_wherever_it_is() -> None:
-    """
-    What is to be done about a failure has gone wrong itself: before the pod was back in the queue, or after that.
-    """
+    """What is to be done about a failure has gone wrong itself: before the pod was back in the queue, or after that."""
     clocked = ClockedQueue()
     clocked.add(make_pod("before"))
     before = clocked.pop()
@@ -92,9 +88,7 @@ def test_a_pod_that_was_refused_goes_behind_its_equals() -> None:
 
 
 def test_with_an_empty_active_q_a_backoff_is_cut_short() -> None:
-    """
-    Pods whose pauses end in the same second come in trying order.
-    """
+    """Pods whose pauses end in the same second come in trying order."""
     clocked = ClockedQueue()
     for name, priority in (("small", 1), ("great", 9)):
         clocked.refused(make_pod(name).priority(priority), "Fit")
@@ -108,9 +102,7 @@ def test_with_an_empty_active_q_a_backoff_is_cut_short() -> None:
 
 
 def test_a_failed_pod_backs_off_to_the_end() -> None:
-    """
-    Whatever went wrong may still be wrong.
-    """
+    """Whatever went wrong may still be wrong."""
     clocked = ClockedQueue()
     clocked.refused(make_pod("a"))
 
@@ -130,9 +122,7 @@ def test_pop_waits_for_a_pod() -> None:
 
 
 def test_pop_takes_a_pod_as_soon_as_it_is_in_backoff_q() -> None:
-    """
-    A change moves a refused pod to backoffQ while the scheduler has nothing to do.
-    """
+    """A change moves a refused pod to backoffQ while the scheduler has nothing to do."""
 
     async def scheduler() -> float:
         clocked, loop = ClockedQueue(), asyncio.get_running_loop()
@@ -183,9 +173,7 @@ def test_a_refusal_after_errors_ends_their_count() -> None:
 
 
 def test_backoff_grows_with_every_refusal() -> None:
-    """
-    Tried at once each time, as nothing else is to be done.
-    """
+    """Tried at once each time, as nothing else is to be done."""
     clocked = ClockedQueue()
     clocked.add(make_pod("a"))
     info, ends = clocked.pop(), []
@@ -224,9 +212,7 @@ def test_time_of_the_first_attempt_is_remembered() -> None:
 def test_event_during_an_attempt_decides_where_the_pod_goes(
     refused_by: list[str], pending: list[str], place: str
 ) -> None:
-    """
-    A node comes while a pod is tried without it.
-    """
+    """A node comes while a pod is tried without it."""
     clocked = ClockedQueue({NODE_ADD: {"Other": always, "Fit": always}})
     clocked.add(make_pod("a"))
     info = clocked.pop()
@@ -238,9 +224,7 @@ def test_event_during_an_attempt_decides_where_the_pod_goes(
 
 
 def test_most_helpful_of_several_events_decides_where_the_pod_goes() -> None:
-    """
-    A node that may help comes first, then the claim that a plugin has waited for.
-    """
+    """A node that may help comes first, then the claim that a plugin has waited for."""
     clocked = ClockedQueue({NODE_ADD: {"Fit": always}, PVC_ADD: {"Claims": always}})
     clocked.add(make_pod("a"))
     info = clocked.pop()
@@ -277,9 +261,7 @@ def test_events_are_dropped_once_no_pod_is_in_flight() -> None:
 
 
 def test_a_pod_that_comes_back_after_it_was_done_is_tried_again() -> None:
-    """
-    Nobody kept the changes since: better once too often than never.
-    """
+    """Nobody kept the changes since: better once too often than never."""
     clocked = ClockedQueue()
     clocked.add(make_pod("a"))
     info = clocked.pop()
@@ -304,9 +286,7 @@ def test_a_queued_pod_is_not_queued_a_second_time() -> None:
 
 
 def test_a_pod_in_flight_is_not_tried_a_second_time() -> None:
-    """
-    A pod that is queued again while it is tried is dropped when it comes up.
-    """
+    """A pod that is queued again while it is tried is dropped when it comes up."""
     clocked = ClockedQueue()
     clocked.add(make_pod("a"))
     clocked.pop()
@@ -383,9 +363,7 @@ def test_a_hint_sees_the_pod_and_the_change() -> None:
 
 
 def test_an_event_that_no_plugin_registered_for_moves_no_pod() -> None:
-    """
-    Not even pods of a profile that the queue does not know; nor is it kept for pods in flight.
-    """
+    """Not even pods of a profile that the queue does not know; nor is it kept for pods in flight."""
     clocked = ClockedQueue()
     clocked.refused(make_pod("a").scheduler_name("stranger"), "Fit")
     clocked.add(make_pod("b"))
@@ -427,9 +405,7 @@ def test_a_wildcard_event_concerns_all_pods() -> None:
 
 
 def test_pods_are_counted_by_queue_and_event() -> None:
-    """
-    By upstream's names of queues and events.
-    """
+    """By upstream's names of queues and events."""
     clocked = ClockedQueue(gate=open_gate_named)
     clocked.refused(make_pod("a"), "Fit")
     clocked.refused(make_pod("b"))

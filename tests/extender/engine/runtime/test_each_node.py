@@ -65,9 +65,7 @@ def test_every_node_is_asked_by_itself() -> None:
 
 
 def test_a_node_is_shown_with_the_pods_of_the_hypothesis() -> None:
-    """
-    So that such plugins take part in preemption without knowing of it.
-    """
+    """So that such plugins take part in preemption without knowing of it."""
     framework, rows, red = make_framework(OneTeam), Rows.of(SNAPSHOT), SNAPSHOT.nodes.index["red"]
     without = rows.changed(moves((red, slot_of(SNAPSHOT, "r1"), -1), (red, slot_of(SNAPSHOT, "r2"), -1)))
 
@@ -78,9 +76,7 @@ def test_a_node_is_shown_with_the_pods_of_the_hypothesis() -> None:
 
 
 def test_filter_of_single_nodes_keeps_the_laws() -> None:
-    """
-    A row is an honest hypothesis, and rows do not talk: nodes asked one by one cannot do otherwise.
-    """
+    """A row is an honest hypothesis, and rows do not talk: nodes asked one by one cannot do otherwise."""
     for seed in range(20):
         cluster = random_cluster(random.Random(seed))
         check_filter(

@@ -70,9 +70,7 @@ def test_pre_filters_narrow_the_search_together(
     ],
 )
 def test_a_search_that_is_narrowed_to_nothing_is_over(plugins: list[Looks], message: str) -> None:
-    """
-    It cannot be helped, and no plugin after those is asked.
-    """
+    """It cannot be helped, and no plugin after those is asked."""
     after = Looks("C")
     framework = make_framework(*plugins, after)
 
@@ -93,9 +91,7 @@ def test_a_search_that_is_narrowed_to_nothing_is_over(plugins: list[Looks], mess
     ],
 )
 def test_a_pre_filter_that_refuses_is_named(says: list[fwk.Status], status: fwk.Status, looked: int) -> None:
-    """
-    Preemption wants to see what all plugins keep, unless there will be none.
-    """
+    """Preemption wants to see what all plugins keep, unless there will be none."""
     plugins = [Looks(f"P{place}", said) for place, said in enumerate(says)]
     framework = make_framework(*plugins)
 
@@ -116,9 +112,7 @@ def test_a_pre_filter_that_refuses_does_not_narrow() -> None:
 
 @pytest.mark.parametrize("last", [fwk.SUCCESS, NO, NEVER])
 def test_filter_of_a_plugin_that_skipped_does_not_run(last: fwk.Status) -> None:
-    """
-    Also when a later PreFilter refuses: preemption filters, too.
-    """
+    """Also when a later PreFilter refuses: preemption filters, too."""
     skips, stays = Looks("A", fwk.SKIP), Looks("B")
     framework = make_framework(skips, stays, Looks("C", last))
     state = Cycle(framework, nodes("a"), POD)
@@ -134,9 +128,7 @@ def test_filter_of_a_plugin_that_skipped_does_not_run(last: fwk.Status) -> None:
 
 
 def test_rows_are_narrowed_plugin_by_plugin() -> None:
-    """
-    A row that was refused is not asked about again, so that its reason is the first one.
-    """
+    """A row that was refused is not asked about again, so that its reason is the first one."""
     first, second, third = Refuses("A", {"a": NO, "b": NEVER}), Refuses("B", {"a": NEVER, "c": LATER}), Refuses("C")
     framework = make_framework(first, second, third)
     rows = Rows.of(nodes("a", "b", "c", "d"))
@@ -190,9 +182,7 @@ class Cordons(fwk.FilterPlugin):
 
 
 def test_rows_that_differ_only_in_their_pods_need_not_be_asked_everything_again() -> None:
-    """
-    Preemption asks about the same nodes with other pods, often.
-    """
+    """Preemption asks about the same nodes with other pods, often."""
     framework, snapshot = make_framework(Cordons, Holds(0)), nodes("a")
     state, rows = Cycle(framework, snapshot, POD), Rows.of(snapshot)
 
@@ -235,9 +225,7 @@ def nominated_to_a() -> tuple[Snapshot, Nominations]:
 
 
 def test_rows_with_nominated_pods_must_pass_without_them_too() -> None:
-    """
-    Nothing says that the nominated pods will really come.
-    """
+    """Nothing says that the nominated pods will really come."""
     snapshot, nominations = nominated_to_a()
     framework = make_framework(NeedsCompany)
     rows = Rows.of(snapshot)
@@ -268,9 +256,7 @@ def test_without_nominated_pods_rows_are_asked_once() -> None:
 
 
 def test_a_nominated_pod_is_on_every_row_of_its_node() -> None:
-    """
-    Rows may be several hypotheses over one node.
-    """
+    """Rows may be several hypotheses over one node."""
     snapshot, nominations = nominated_to_a()
     framework = make_framework(Holds(1))
     rows = Rows.of(snapshot, np.array([0, 1, 0]))
@@ -365,9 +351,7 @@ def test_the_cause_is_kept() -> None:
 
 
 def test_the_next_pod_does_not_notice() -> None:
-    """
-    What a plugin does wrong for one pod is forgotten with that pod's cycle.
-    """
+    """What a plugin does wrong for one pod is forgotten with that pod's cycle."""
     answers = iter((fwk.SUCCESS, fwk.accept(1)))
     framework, snapshot = make_framework(Answers("filter", lambda: next(answers))), nodes("a")
     with pytest.raises(PluginError):

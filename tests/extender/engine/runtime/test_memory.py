@@ -131,8 +131,7 @@ class World:
 @settings(deadline=None, max_examples=examples(150))
 @given(st.randoms(use_true_random=False))
 def test_remembering_changes_no_answer(chance: random.Random) -> None:
-    """
-    Pods of a few kinds are asked about while pods come and go and nodes change. A framework that remembers says the
+    """Pods of a few kinds are asked about while pods come and go and nodes change. A framework that remembers says the
     same of each as one that does not: which nodes are feasible, and how good each is, or why none is.
     """
     world, remembering, plain, algorithm = (
@@ -275,9 +274,7 @@ class OnlyNode(fwk.FilterPlugin):
 
 
 def test_placed_pod_does_not_invalidate_a_filter_that_reads_nodes_only() -> None:
-    """
-    Every pod that is placed changes a node; such a Filter is asked again only when the node itself has changed.
-    """
+    """Every pod that is placed changes a node; such a Filter is asked again only when the node itself has changed."""
     plugin, cache = OnlyNode(), three_nodes()
     framework = make_framework(plugin)
     cycle(framework, cache, make_pod("p").obj())
@@ -321,9 +318,7 @@ def test_when_the_nodes_are_numbered_anew_everything_is_asked_again() -> None:
 
 
 def test_another_cluster_has_another_memory() -> None:
-    """
-    Two caches count their generations apart.
-    """
+    """Two caches count their generations apart."""
     plugin, here, there = Counts(), three_nodes(), three_nodes()
     framework = make_framework(plugin)
     cycle(framework, here, make_pod("p").obj())
@@ -335,9 +330,7 @@ def test_another_cluster_has_another_memory() -> None:
 
 
 def test_a_plugin_that_failed_is_asked_again() -> None:
-    """
-    Half an answer is not remembered.
-    """
+    """Half an answer is not remembered."""
     fails = iter((False, True, False))
     plugin, cache = Counts(fails=lambda: next(fails)), three_nodes()
     framework = make_framework(plugin)
@@ -351,9 +344,7 @@ def test_a_plugin_that_failed_is_asked_again() -> None:
 
 
 def test_skipped_filter_is_not_remembered_for_the_next_pod() -> None:
-    """
-    A PreFilter that skips takes its Filter out, for this pod and not for the next.
-    """
+    """A PreFilter that skips takes its Filter out, for this pod and not for the next."""
 
     class Sometimes(fwk.PreFilterPlugin, fwk.FilterPlugin):
         looks_only_at_node = True
@@ -375,9 +366,7 @@ def test_skipped_filter_is_not_remembered_for_the_next_pod() -> None:
 
 
 def test_no_more_than_so_many_kinds_are_remembered() -> None:
-    """
-    The kind longest unasked is forgotten, which costs asking and changes nothing.
-    """
+    """The kind longest unasked is forgotten, which costs asking and changes nothing."""
     plugin, cache = Counts(), three_nodes()
     framework = make_framework(plugin)
     kept = kept_signatures(num_nodes=3)

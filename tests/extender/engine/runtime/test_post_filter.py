@@ -64,9 +64,8 @@ def test_last_plugin_that_nominates_decides_the_nomination(plugins: list[Tries],
 
 
 def test_missing_state_of_a_skipped_pre_filter_ends_post_filter_with_not_found() -> None:
-    """
-    A PostFilter whose own PreFilter had no turn cannot read its state. Upstream's DynamicResources ends the chain like
-    that.
+    """A PostFilter whose own PreFilter had no turn cannot read its state. Upstream's DynamicResources ends the chain
+    like that.
     """
     after = Tries("After", fwk.SUCCESS)
 

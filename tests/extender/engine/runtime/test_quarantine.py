@@ -110,9 +110,7 @@ def test_a_plugin_that_fails_again_and_again_is_not_called(
     deadline: float,
     last: str,
 ) -> None:
-    """
-    Attempts fail while it is not called, since a pod must not be placed where the plugin might refuse it.
-    """
+    """Attempts fail while it is not called, since a pod must not be placed where the plugin might refuse it."""
     monkeypatch.setattr(Unreliable, "deadline", deadline)
     framework = framework_of(Unreliable)
     behaviour(bad)
@@ -155,8 +153,7 @@ def test_its_scores_are_left_out(behaviour: Callable[[Callable[[], Any]], None])
 
 
 def test_pauses_double_until_a_call_succeeds(behaviour: Callable[[Callable[[], Any]], None]) -> None:
-    """
-    After a pause one call is tried. If it fails, the next pause is twice as long; if it succeeds, all is as at the
+    """After a pause one call is tried. If it fails, the next pause is twice as long; if it succeeds, all is as at the
     beginning.
     """
     now = [BEGIN]
@@ -179,9 +176,7 @@ def test_pauses_double_until_a_call_succeeds(behaviour: Callable[[Callable[[], A
 
 
 def test_a_success_between_failures_keeps_it_in(behaviour: Callable[[Callable[[], Any]], None]) -> None:
-    """
-    A tenant whose pods make a plugin fail cannot have it quarantined while it works for the pods of others.
-    """
+    """A tenant whose pods make a plugin fail cannot have it quarantined while it works for the pods of others."""
     framework = framework_of(Unreliable)
     for _ in range(3 * MOST_FAILURES):
         behaviour(raises)
@@ -195,9 +190,7 @@ def test_in_tree_plugins_are_never_quarantined() -> None:
 
 
 def test_a_plugin_that_blocks_runs_in_a_thread() -> None:
-    """
-    The cycle raises what is to be done, and finds the answers when it begins again.
-    """
+    """The cycle raises what is to be done, and finds the answers when it begins again."""
     framework = framework_of(Slow, may_defer=True)
     kept: LongWork | None = None
     rounds = 0
@@ -249,8 +242,6 @@ class SlowHere(Slow):
 
 
 def test_a_plugin_that_looks_at_one_node_at_a_time_is_stopped_between_nodes() -> None:
-    """
-    It may take its deadline and a millisecond a node.
-    """
+    """It may take its deadline and a millisecond a node."""
     message = "it took longer than its deadline of 0.102 s for 2 nodes, at node a"
     assert filtered(framework_of(SlowHere)) == f'running "SlowHere" filter plugin: {message}'

@@ -86,9 +86,7 @@ def test_extenders_cannot_say_and_hear_of_everything() -> None:
     ],
 )
 def test_registering_for_new_nodes_registers_for_their_taints(action: fwk.ActionType, hears_of_taints: bool) -> None:
-    """
-    A new node often has taints that it loses when it is ready.
-    """
+    """A new node often has taints that it loses when it is ready."""
     table = queueing_hint_map({"P": [fwk.on(NODE, action, lambda pod, old, new: fwk.QueueingHint.QUEUE_SKIP)]})
 
     extra = table.get(fwk.ClusterEvent(NODE, TAINT), ())

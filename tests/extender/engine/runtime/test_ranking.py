@@ -68,9 +68,7 @@ class Wealth(fwk.ScorePlugin):
 
 
 def test_scores_by_label_are_normalised_over_the_feasible_nodes() -> None:
-    """
-    The richest zone is full, so that it is no measure for the others.
-    """
+    """The richest zone is full, so that it is no measure for the others."""
     nodes = [make_node(f"n{zone}").label(zone=str(zone)) for zone in (10, 20, 15, 1000)]
     snapshot = make_snapshot(*nodes)
     full = Refuses("Full", {"n1000": fwk.unschedulable("full")})
@@ -117,9 +115,7 @@ def test_among_some_of_the_nodes_the_best_is_the_one_that_would_be_chosen_if_the
 
 @pytest.mark.parametrize("num_nodes", [9, FIRST_NODES, FIRST_NODES + 200])
 def test_the_values_that_some_nodes_have(num_nodes: int) -> None:
-    """
-    Whether they are common or rare, at the first nodes or at the last, and whether some nodes lack the label.
-    """
+    """Whether they are common or rare, at the first nodes or at the last, and whether some nodes lack the label."""
     chance = random.Random(7)
     for rare in (None, 0, num_nodes - 1):
         for share in (0.0, 0.01, 0.5, 1.0):

@@ -55,9 +55,7 @@ def framework(with_plugins: Registry, profile: str) -> Framework:
 
 @pytest.mark.parametrize("name", ["Spare", "OneByOne"])
 def test_out_of_tree_plugin_runs_at_the_points_of_its_base_classes(name: str) -> None:
-    """
-    Enabled at multiPoint, beside the in-tree plugins and after them.
-    """
+    """Enabled at multiPoint, beside the in-tree plugins and after them."""
     snapshot = make_snapshot(
         *(make_node(f"n{spare}").capacity(cpu=1).label(spare=str(spare)) for spare in range(3)),
         make_node("n").capacity(cpu=1),
@@ -94,9 +92,7 @@ def test_out_of_tree_plugin_gets_its_arguments_as_written() -> None:
 
 
 def test_a_plugin_goes_by_the_name_it_is_registered_under() -> None:
-    """
-    Not by its class's: a profile, a message and the registry must mean the same.
-    """
+    """Not by its class's: a profile, a message and the registry must mean the same."""
     made = framework(
         registry(entry("Reserve-2", f"{STRANGERS}:Spare")), "{plugins: {filter: {enabled: [{name: Reserve-2}]}}}"
     )
@@ -124,9 +120,7 @@ def test_a_plugin_is_made_once_a_profile() -> None:
         pytest.param("Unfinished", "does not implement filter, pre_filter", id="methods are missing"),
         pytest.param("Pointless", "implements no extension point", id="runs nowhere"),
         pytest.param(
-            "Stray",
-            "is not a class derived from one of the plugin classes of extender.framework",
-            id="no plugin class",
+            "Stray", "is not a class derived from one of the plugin classes of extender.framework", id="no plugin class"
         ),
         pytest.param(
             "function",
@@ -193,9 +187,7 @@ def test_a_name_that_is_taken_is_refused(entries: list[EntryPoint]) -> None:
     ],
 )
 def test_one_class_has_one_name(entries: list[EntryPoint]) -> None:
-    """
-    Else a message that names the plugin would name the wrong one.
-    """
+    """Else a message that names the plugin would name the wrong one."""
     refused = refusals(*entries)
 
     assert refused == {

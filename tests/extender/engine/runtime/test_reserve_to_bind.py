@@ -26,9 +26,7 @@ ERROR, WAIT, SKIP, OK = fwk.error("broken"), fwk.Status(fwk.Code.WAIT), fwk.SKIP
 
 
 class Says(fwk.ReservePlugin, fwk.PermitPlugin, fwk.PreBindPlugin, fwk.BindPlugin, fwk.PostBindPlugin):
-    """
-    The same at each point; and notes down that it was asked.
-    """
+    """The same at each point; and notes down that it was asked."""
 
     def __init__(
         self, says: fwk.Status | Exception, asked: list[str] | None = None, *, seconds: float = 0.0, flight: Any = None
@@ -186,9 +184,7 @@ def test_pre_flight(flight: Any, comes_of_it: fwk.Status) -> None:
 
 
 def test_neighbours_that_may_run_beside_each_other_do() -> None:
-    """
-    One that may not is a barrier; one that has nothing to do is none.
-    """
+    """One that may not is a barrier; one that has nothing to do is none."""
     beside, alone, nothing = fwk.PreFlight(OK, allow_parallel=True), fwk.PreFlight(OK), fwk.PreFlight(SKIP)
 
     def groups(*flights: fwk.PreFlight) -> list[list[str]]:
@@ -273,9 +269,7 @@ def test_every_post_bind_plugin_runs_even_if_another_raises() -> None:
 
 
 def test_a_plugin_that_something_else_cancels_has_failed() -> None:
-    """
-    Were it taken for our own end, nobody would ever hear of the pod again.
-    """
+    """Were it taken for our own end, nobody would ever hear of the pod again."""
 
     class Cancelled(fwk.BindPlugin):
         async def bind(self, state: fwk.CycleState, pod: Pod, node: str) -> fwk.Status:

@@ -144,9 +144,7 @@ class Doubles(fwk.ScorePlugin):
 
 
 def test_raw_scores_cannot_be_written_to() -> None:
-    """
-    They are remembered for the next pod, and shown as they were given.
-    """
+    """They are remembered for the next pod, and shown as they were given."""
     with pytest.raises(PluginError, match="read-only"):
         score(make_framework(Doubles))
 
@@ -163,9 +161,7 @@ def test_raw_scores_cannot_be_written_to() -> None:
     ],
 )
 def test_default_normalising(scores: list[int], normalised: list[int], reversed_: list[int]) -> None:
-    """
-    Each score as a share of the highest; where less is better, what is left to it.
-    """
+    """Each score as a share of the highest; where less is better, what is left to it."""
     given = np.array(scores, np.int64)
 
     assert fwk.default_normalize_score(given).tolist() == normalised

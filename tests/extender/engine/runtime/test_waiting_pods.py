@@ -44,9 +44,7 @@ def test_a_refusal_is_signed() -> None:
 
 
 def test_preempted_waiting_pod_ends_with_an_error() -> None:
-    """
-    An error, so that it comes back after a pause and waits for no event.
-    """
+    """An error, so that it comes back after a pause and waits for no event."""
 
     async def main() -> fwk.Status:
         waiting = HeldPod(POD, {"First": 10.0})

@@ -35,9 +35,7 @@ class GroupStage:
     scheduling: Scheduling
 
     def told(self, *objects: HasMetadata) -> None:
-        """
-        They came, one after the other.
-        """
+        """They came, one after the other."""
         for each in objects:
             self.scheduling.handlers.changed(None, each)
 
@@ -61,9 +59,7 @@ class GroupStage:
 
 
 def a_group_stage(*objects: HasMetadata, gates: Mapping[str, bool] = GATES, seed: int = 0) -> GroupStage:
-    """
-    Call it where a loop runs.
-    """
+    """Call it where a loop runs."""
     cluster = Cluster()
     configuration = load(NO_PROFILES, FeatureGates.of(gates))
     scheduling = assemble_scheduler(

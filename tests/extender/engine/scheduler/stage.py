@@ -24,9 +24,7 @@ PROFILE = "default-scheduler"
 @final
 @dataclass
 class Stage:
-    """
-    Its time stands still until it is set.
-    """
+    """Its time stands still until it is set."""
 
     world: World
     framework: Framework
@@ -35,9 +33,7 @@ class Stage:
     now: list[float]
 
     def told(self, old: PodBuilder | Pod | None, new: PodBuilder | Pod | None) -> None:
-        """
-        A pod came, changed or went.
-        """
+        """A pod came, changed or went."""
         self.handlers.changed(_pod(old), _pod(new))
 
     def node(self, node: NodeBuilder) -> None:
@@ -49,9 +45,7 @@ class Stage:
         return info
 
     def refused(self, pod: PodBuilder, *plugins: str) -> QueuedPodInfo:
-        """
-        The pod came, was tried, and was refused by these plugins; long ago.
-        """
+        """The pod came, was tried, and was refused by these plugins; long ago."""
         self.told(None, pod)
         info = self.popped()
         info.set_rejector_plugins(plugins)
@@ -71,9 +65,7 @@ class Stage:
 
 
 def a_stage(*plugins: fwk.Plugin) -> Stage:
-    """
-    Call it where a loop runs.
-    """
+    """Call it where a loop runs."""
     cluster, pods, now = Cluster(), dict[str, Pod](), [1000.0]
     writes = RecordedWrites(cluster.cache)
     framework = make_framework(SchedulingGates, NodeResourcesFit, *plugins, dispatcher=writes, live=cluster.cache)

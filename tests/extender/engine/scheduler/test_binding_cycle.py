@@ -25,9 +25,7 @@ FIT = "NodeResourcesFit"
 
 
 class Noting(fwk.ReservePlugin, fwk.PreBindPlugin, fwk.BindPlugin, fwk.PostBindPlugin):
-    """
-    Notes down what it is asked, and answers as told.
-    """
+    """Notes down what it is asked, and answers as told."""
 
     def __init__(
         self,
@@ -73,9 +71,7 @@ def told(
     *,
     timeouts: dict[str, float] | None = None,
 ) -> None:
-    """
-    The pod was popped, and decided for node n, where it waits if there are timeouts.
-    """
+    """The pod was popped, and decided for node n, where it waits if there are timeouts."""
 
     async def main() -> None:
         stage = a_stage(plugin)
@@ -156,8 +152,7 @@ FAILURES = [
 def test_failed_binding_is_unreserved_and_forgotten(
     plugin: Noting, message: str, is_rejected: bool, asked: list[str]
 ) -> None:
-    """
-    First what plugins keep, then the room in the cache; after an error the room is news to all, after a refusal only
+    """First what plugins keep, then the room in the cache; after an error the room is news to all, after a refusal only
     once the pod is back.
     """
 

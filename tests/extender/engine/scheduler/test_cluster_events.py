@@ -51,9 +51,7 @@ def running(cpu: str) -> ContainerStatus:
     ],
 )
 def test_changes_of_a_pod(old: PodBuilder, new: PodBuilder, events: list[str]) -> None:
-    """
-    Told of the pod while it waits, and of the pod on its node alike.
-    """
+    """Told of the pod while it waits, and of the pod on its node alike."""
     waiting = pod_scheduling_properties_change(old.obj(), new.obj())
     running = pod_scheduling_properties_change(old.node("n").obj(), new.node("n").obj())
 
@@ -153,10 +151,7 @@ def with_annotation(value: str) -> NodeBuilder:
             make_node().capacity(cpu="1"), make_node().capacity(cpu="1000m"), [], id="the same size, spelled otherwise"
         ),
         pytest.param(
-            make_node().capacity(cpu="1"),
-            make_node().capacity(cpu="?"),
-            ["UpdateNodeAllocatable"],
-            id="unreadable",
+            make_node().capacity(cpu="1"), make_node().capacity(cpu="?"), ["UpdateNodeAllocatable"], id="unreadable"
         ),
         pytest.param(make_node(), make_node().label(zone="a"), ["UpdateNodeLabel"], id="a label"),
         pytest.param(make_node(), with_annotation("b"), ["UpdateNodeAnnotation"], id="an annotation"),
@@ -164,9 +159,7 @@ def with_annotation(value: str) -> NodeBuilder:
     ],
 )
 def test_changes_of_a_node(old: NodeBuilder, new: NodeBuilder, events: list[str]) -> None:
-    """
-    Most changes of nodes are told as nothing.
-    """
+    """Most changes of nodes are told as nothing."""
     told = node_scheduling_properties_change(old.obj(), new.obj())
 
     assert [event.label for event in told] == [f"Node{event}" for event in events]

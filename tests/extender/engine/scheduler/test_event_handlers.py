@@ -85,9 +85,7 @@ def test_a_finished_pod_is_gone() -> None:
 
 
 def test_unchanged_version_of_a_pod_is_not_queued_again() -> None:
-    """
-    A pod that was tried meanwhile would be queued a second time.
-    """
+    """A pod that was tried meanwhile would be queued a second time."""
 
     def tell(stage: Stage) -> None:
         stage.told(None, changed(P, "1"))
@@ -151,9 +149,7 @@ def test_an_assumed_pod_that_changes_is_left_alone() -> None:
 
 
 def test_an_assumed_pod_that_goes_makes_room_at_once() -> None:
-    """
-    Deleted, or on its way out: in both cases nobody has to wait for its binding to fail.
-    """
+    """Deleted, or on its way out: in both cases nobody has to wait for its binding to fail."""
 
     def tell(stage: Stage) -> None:
         for goes in (None, changed(P.terminating(), "2")):
@@ -173,9 +169,7 @@ def test_an_assumed_pod_that_goes_makes_room_at_once() -> None:
 
 
 def test_a_pod_that_waits_for_leave_and_goes_is_refused() -> None:
-    """
-    Its room is free once what was kept for it is; that others may look already is said at once.
-    """
+    """Its room is free once what was kept for it is; that others may look already is said at once."""
 
     async def main() -> None:
         stage = a_stage()
@@ -219,9 +213,7 @@ def test_a_pod_that_leaves_a_node_makes_room() -> None:
 
 
 def test_a_missed_deletion_of_an_old_state_takes_the_pod_from_its_node() -> None:
-    """
-    What was known of the pod last is older than its binding.
-    """
+    """What was known of the pod last is older than its binding."""
 
     def tell(stage: Stage) -> None:
         stage.told(None, P)

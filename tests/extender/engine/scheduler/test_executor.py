@@ -25,9 +25,7 @@ FIRST, SECOND, THIRD = (make_pod(name).node("n").obj() for name in ("first", "se
 
 
 class Events:
-    """
-    Takes what is recorded about pods.
-    """
+    """Takes what is recorded about pods."""
 
     def __init__(self) -> None:
         self.notes: list[tuple[str, str]] = []
@@ -38,9 +36,7 @@ class Events:
 
 
 class Told:
-    """
-    What the executor did, and what it said.
-    """
+    """What the executor did, and what it said."""
 
     def __init__(self, *, in_memory: tuple[Pod, ...] = ()) -> None:
         self.writes = RecordedWrites(make_cache(make_node("n")))
@@ -167,9 +163,7 @@ def test_victim_that_is_already_gone_is_no_failure_and_records_no_event(
 
 @pytest.mark.parametrize("call", [fwk.PatchPodStatus, fwk.DeletePod])
 def test_last_victim_stays_when_another_cannot_be_evicted(call: type[Any]) -> None:
-    """
-    The preemptor is tried again then.
-    """
+    """The preemptor is tried again then."""
     told = Told()
     told.writes.fail(call, fwk.CallError("refused"))
 
@@ -211,9 +205,7 @@ def test_a_preemptor_is_held_back_until_its_last_victim_is_on_its_way_out() -> N
 
 
 def test_preemption_ends_once_the_last_victim_terminates_before_its_answer() -> None:
-    """
-    The watch may show it on its way out before the API server's answer arrives; of the others that is not enough.
-    """
+    """The watch may show it on its way out before the API server's answer arrives; of the others that is not enough."""
     told, held_back = Told(), dict[str, bool]()
     perform = told.writes.perform
 

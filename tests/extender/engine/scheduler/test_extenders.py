@@ -84,9 +84,7 @@ def test_extenders_are_not_asked_when_no_node_is_left() -> None:
 
 
 def test_nodes_in_full_are_sent_and_come_back() -> None:
-    """
-    They are known by their names. Upstream would go on with what came back, and without the pods on it.
-    """
+    """They are known by their names. Upstream would go on with what came back, and without the pods on it."""
     asked: list[Any] = []
     back = {"Nodes": {"items": [{"metadata": {"name": "b", "labels": {"made": "up"}}}]}, "NodeNames": ["a"]}
 
@@ -119,9 +117,7 @@ def test_extender_that_invents_nodes_fails() -> None:
 
 
 def test_scores_are_weighed_and_brought_to_the_scale_of_plugins() -> None:
-    """
-    All entries of a node count, and those of unknown nodes do not.
-    """
+    """All entries of a node count, and those of unknown nodes do not."""
     first = an_extender(
         says([{"Host": "a", "Score": 10}, {"Host": "b", "Score": 1}, {"Host": "b", "Score": 2}]), weight=5
     )
@@ -202,9 +198,7 @@ def test_other_nodes_are_tried_when_extenders_refuse_the_nominated_one(says_of_b
 
 
 def test_the_diagnosis_holds_what_plugins_and_extenders_say() -> None:
-    """
-    The extender has the last word on a node. One that it drops without a word is refused for good, for no reason.
-    """
+    """The extender has the last word on a node. One that it drops without a word is refused for good, for no reason."""
     refusing = Refuses("full", {"a": fwk.unschedulable("full")})
     extender = an_extender(says({"NodeNames": [], "FailedNodes": {"a": "and ugly", "b": "ugly"}}))
 

@@ -24,9 +24,7 @@ REFUSED = Failure(fwk.unschedulable("no room"), frozenset({"NodeResourcesFit"}))
 def attempt(
     failure: Failure, pod: PodBuilder = P, *, meanwhile: object = None
 ) -> tuple[Stage, fwk.PatchPodStatus | None]:
-    """
-    The pod is popped; something happens; the attempt comes to nothing.
-    """
+    """The pod is popped; something happens; the attempt comes to nothing."""
 
     async def main() -> tuple[Stage, fwk.PatchPodStatus | None]:
         stage = a_stage()
@@ -155,9 +153,7 @@ def test_failed_attempt_keeps_sets_or_clears_the_nomination(
 
 
 def test_condition_that_is_already_written_is_not_written_again() -> None:
-    """
-    TestUpdatePodStatus: neither the condition nor an end of a promise that there is none of.
-    """
+    """TestUpdatePodStatus: neither the condition nor an end of a promise that there is none of."""
     known = Condition(type="PodScheduled", status="False", reason="Unschedulable", message="no room")
 
     def with_condition(stage: Stage) -> None:
@@ -206,9 +202,7 @@ def test_a_refusal_after_the_node_was_chosen(status: fwk.Status, unschedulable: 
 
 
 def test_the_pod_is_back_before_people_hear_of_it() -> None:
-    """
-    Whoever reacts to the event or to the condition finds it there.
-    """
+    """Whoever reacts to the event or to the condition finds it there."""
 
     async def main() -> None:
         stage = a_stage()

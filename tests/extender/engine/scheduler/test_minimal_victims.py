@@ -118,9 +118,7 @@ def small_and_large(name: str, number: int, cpu: str, priority: int) -> list[Pod
 
 @WAYS
 def test_one_large_pod_goes_instead_of_ten_small_ones_that_are_less_important(one_by_one: bool) -> None:
-    """
-    After volcano#5984: ten evicted where one was needed.
-    """
+    """After volcano#5984: ten evicted where one was needed."""
     low, large = small_and_large("low", 10, "1", 5), small_and_large("large", 1, "10", 10)
     group = make_pod_group("g", 5, priority=100)
     members = [make_pod(f"g{each}").uid(f"g{each}").group("g").priority(100).req(cpu="2").obj() for each in range(5)]
@@ -165,10 +163,7 @@ def test_best_victims_found_by_the_deadline_are_used() -> None:
     assert {sizes[0], sizes[-1]} == {10, 1}
 
 
-@pytest.mark.parametrize(
-    ("how", "seconds"),
-    [("true", 0.5), ("200ms", 0.2), ("1h", 1.0), ("false", 0.0), ("0s", 0.0)],
-)
+@pytest.mark.parametrize(("how", "seconds"), [("true", 0.5), ("200ms", 0.2), ("1h", 1.0), ("false", 0.0), ("0s", 0.0)])
 def test_the_annotation_says_for_how_long_to_search(how: str, seconds: float) -> None:
     assert seconds_to_search(asking(make_pod_group("g", 1), how)) == seconds
     assert seconds_to_search(make_pod_group("g", 1)) == 0.0

@@ -28,8 +28,7 @@ class Case:
 
 
 def a_case(seed: int, most_pods: int = 14) -> Case:
-    """
-    A cluster that is nearly full of pods by themselves and in groups, some protected by a budget, and a group that
+    """A cluster that is nearly full of pods by themselves and in groups, some protected by a budget, and a group that
     wants some of its room.
     """
     rng = random.Random(seed)
@@ -139,9 +138,7 @@ def test_once_the_victims_are_gone_the_group_fits_and_no_single_one_of_them_coul
 @settings(deadline=None, max_examples=examples(40))
 @given(st.integers(0, 10**9))
 def test_a_trial_leaves_the_cluster_as_it_was(seed: int) -> None:
-    """
-    The pods on each node are the same, in the same order, and so is what they request.
-    """
+    """The pods on each node are the same, in the same order, and so is what they request."""
 
     async def tell() -> None:
         case = a_case(seed)

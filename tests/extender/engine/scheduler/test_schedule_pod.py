@@ -95,9 +95,7 @@ def test_only_the_nodes_that_pre_filter_left_are_looked_at() -> None:
 
 
 def test_between_equals_chance_decides() -> None:
-    """
-    With a chance of its own for each framework, so that a decision can be replayed.
-    """
+    """With a chance of its own for each framework, so that a decision can be replayed."""
     snapshot = nodes("a", "b", "c")
 
     def hosts(seed: int) -> list[str]:
@@ -121,18 +119,14 @@ def test_between_equals_chance_decides() -> None:
     ],
 )
 def test_the_host_is_one_of_the_highest(totals: list[int], best: set[int]) -> None:
-    """
-    Upstream takes the one that its heap happens to have on top; which that is, is nowhere promised.
-    """
+    """Upstream takes the one that its heap happens to have on top; which that is, is nowhere promised."""
     framework = make_framework()
 
     assert {select_host(np.array(totals, np.int64), framework.random) for _ in range(40)} == best
 
 
 def test_in_a_large_cluster_each_of_the_highest_is_as_likely() -> None:
-    """
-    The random number is the place among the best, however many nodes there are.
-    """
+    """The random number is the place among the best, however many nodes there are."""
     chance = random.Random(3)
     totals = np.array([chance.randrange(3) for _ in range(50_000)], np.int64)
     best = np.flatnonzero(totals == 2)
@@ -148,9 +142,7 @@ NOMINATED = POD.nominated_node("b")
 
 
 def test_the_nominated_node_is_looked_at_first_and_alone() -> None:
-    """
-    There was room made on it. Nothing is scored, however good other nodes are.
-    """
+    """There was room made on it. Nothing is scored, however good other nodes are."""
     filter_, score = Refuses("Filter"), Scores("Score", {"a": 100})
 
     result = schedule(make_framework(filter_, score), nodes("a", "b", "c"), NOMINATED)
@@ -173,9 +165,7 @@ def test_a_nominated_node_is_forgotten_for_the_others(pod: PodBuilder) -> None:
 
 
 def test_the_nominated_node_need_not_be_among_those_that_pre_filter_left() -> None:
-    """
-    So it is upstream.
-    """
+    """So it is upstream."""
     assert schedule(make_framework(Looks("A", fwk.SUCCESS, "c")), nodes("a", "b", "c"), NOMINATED) == ScheduleResult(
         "b", 1, 1
     )
@@ -233,9 +223,7 @@ def sampled(algorithm: SchedulingAlgorithm, snapshot: Snapshot, *, refused: rang
 
 
 def test_search_ends_when_enough_nodes_fit_and_resumes_there() -> None:
-    """
-    The next search begins where this one ended, so that every node has its turn.
-    """
+    """The next search begins where this one ended, so that every node has its turn."""
     algorithm, snapshot = SchedulingAlgorithm(), numbered(150)
 
     assert sampled(algorithm, snapshot) == list(range(100))
@@ -256,9 +244,7 @@ def test_nodes_that_do_not_fit_are_passed_over() -> None:
     "refused", [pytest.param(range(70, 150), id="fewer"), pytest.param(range(100, 150), id="just enough")]
 )
 def test_search_visits_all_nodes_when_no_more_than_enough_fit(refused: range) -> None:
-    """
-    The search goes on until one more is found.
-    """
+    """The search goes on until one more is found."""
     algorithm, snapshot = SchedulingAlgorithm(), numbered(150)
 
     assert sampled(algorithm, snapshot, refused=refused) == list(range(refused.start))
@@ -266,12 +252,9 @@ def test_search_visits_all_nodes_when_no_more_than_enough_fit(refused: range) ->
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_next_search_begins_after_the_nodes_evaluated_whatever_pre_filter_and_filters_leave(
-    seed: int,
-) -> None:
-    """
-    Upstream visits the nodes that PreFilter left from the start on, until enough fit, and goes on so many nodes further
-    among all nodes.
+def test_next_search_begins_after_the_nodes_evaluated_whatever_pre_filter_and_filters_leave(seed: int) -> None:
+    """Upstream visits the nodes that PreFilter left from the start on, until enough fit, and goes on so many nodes
+    further among all nodes.
     """
     rng, algorithm, start = random.Random(seed), SchedulingAlgorithm(), 0
     snapshot = numbered(300)
@@ -365,9 +348,7 @@ def test_an_extension_point_whose_plugin_works_in_a_thread_has_a_sample_once_it_
 
 
 def test_a_search_without_a_feasible_node_is_a_success_of_the_filters_as_upstream_counts_it() -> None:
-    """
-    The nominated node is a search of its own.
-    """
+    """The nominated node is a search of its own."""
     algorithm, framework = SchedulingAlgorithm(), make_framework(Refuses("Filter", {"n0": NO, "n1": NO}))
 
     with pytest.raises(FitError):
@@ -389,9 +370,7 @@ def test_the_nominated_node_does_not_turn_the_wheel() -> None:
 
 
 def test_a_profile_has_its_own_share() -> None:
-    """
-    Also when that is 0, for all nodes.
-    """
+    """Also when that is 0, for all nodes."""
     snapshot = numbered(250)
 
     def scored(of_profile: int | None, of_all: int) -> int:
@@ -454,9 +433,7 @@ def test_equal_pods_share_why_no_node_fits_until_the_cluster_changes() -> None:
 
 
 def test_why_no_node_fits() -> None:
-    """
-    Reasons are counted over nodes and sorted as text, so that 10 comes before 2.
-    """
+    """Reasons are counted over nodes and sorted as text, so that 10 comes before 2."""
     snapshot = numbered(12)
     both = fwk.unschedulable("Insufficient cpu", "Insufficient memory")
     table = {"n0": both, "n1": fwk.unschedulable("Insufficient memory")} | {
@@ -488,9 +465,7 @@ def test_why_no_node_fits() -> None:
 def test_a_pod_that_pre_filter_refuses_fits_no_node(
     plugins: list[Looks], message: str, by: set[str], absent: fwk.Code
 ) -> None:
-    """
-    No node is looked at; all of them have the PreFilter's answer, so that preemption tries all or none.
-    """
+    """No node is looked at; all of them have the PreFilter's answer, so that preemption tries all or none."""
     filter_ = Refuses("Filter")
 
     error = why_not(make_framework(*plugins, filter_), nodes("a", "b"))
@@ -512,9 +487,7 @@ def test_nodes_left_out_by_pre_filter_name_the_plugins() -> None:
 
 
 def test_a_plugin_that_fails_is_no_refusal() -> None:
-    """
-    The pod is tried again later, and nobody is preempted for it.
-    """
+    """The pod is tried again later, and nobody is preempted for it."""
     with pytest.raises(PluginError, match='running "Answers" filter plugin: boom'):
         schedule(make_framework(Answers("filter", raising(RuntimeError("boom")))), nodes("a"))
 

@@ -18,9 +18,7 @@ from tests.extender.engine.scheduler.stage import PROFILE, Stage, a_stage
 
 
 class Slow(fwk.PermitPlugin, fwk.BindPlugin):
-    """
-    Binds when it may. Pods with the label `waits` wait at Permit.
-    """
+    """Binds when it may. Pods with the label `waits` wait at Permit."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,8 +47,7 @@ def scheduling(most: int, names: list[str], waiting: int = 0) -> tuple[Scheduler
 
 
 def test_no_pod_is_popped_while_too_many_bindings_are_unanswered() -> None:
-    """
-    No unbounded growth of tasks while the API server is away; whoever waits at Permit keeps nobody from being
+    """No unbounded growth of tasks while the API server is away; whoever waits at Permit keeps nobody from being
     tried.
     """
 
@@ -88,9 +85,7 @@ def test_stopped_scheduler_pops_no_pod_and_finishes_its_bindings() -> None:
 
 
 class Thorough(fwk.FilterPlugin, fwk.BindPlugin):
-    """
-    Works in the thread for pods with the label `long`, as often as it says.
-    """
+    """Works in the thread for pods with the label `long`, as often as it says."""
 
     looks_at_pods = False
 
@@ -118,9 +113,7 @@ class Thorough(fwk.FilterPlugin, fwk.BindPlugin):
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    """
-    Waits in real time, because threads are at work.
-    """
+    """Waits in real time, because threads are at work."""
     while not holds():  # noqa: ASYNC110  (nothing signals it)
         await asyncio.sleep(0.001)
 
@@ -134,9 +127,7 @@ def scheduled_by(thorough: Thorough, *pods: PodBuilder) -> tuple[Stage, Schedule
 
 
 def test_other_pods_are_scheduled_while_a_plugin_works_on_one() -> None:
-    """
-    The pod keeps its place before the others, and its attempts count as one.
-    """
+    """The pod keeps its place before the others, and its attempts count as one."""
 
     async def main() -> tuple[list[str], list[str], float]:
         thorough = Thorough()
@@ -157,9 +148,7 @@ def test_other_pods_are_scheduled_while_a_plugin_works_on_one() -> None:
 
 @pytest.mark.parametrize("is_deleted", [True, False], ids=["deleted", "changed"])
 def test_a_pod_changes_while_a_plugin_works_on_it(is_deleted: bool) -> None:
-    """
-    A deleted pod is not tried again. A changed one is tried as it is then.
-    """
+    """A deleted pod is not tried again. A changed one is tried as it is then."""
 
     async def main() -> tuple[list[str], int]:
         thorough = Thorough()

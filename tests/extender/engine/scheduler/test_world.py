@@ -35,9 +35,7 @@ def test_cancelled_pre_bind_ends_with_the_reason() -> None:
 
 
 def test_a_plugin_that_does_not_let_itself_be_called_off_has_not_succeeded() -> None:
-    """
-    The room is promised to another by then.
-    """
+    """The room is promised to another by then."""
 
     async def stubborn() -> fwk.Status:
         try:

@@ -44,9 +44,7 @@ def test_places_changed_since_a_generation_are_listed_once_in_order(
 
 
 def test_changes_noted_before_renumbering_are_void() -> None:
-    """
-    A place noted in the same generation, before the nodes were numbered again, is no place of the new order.
-    """
+    """A place noted in the same generation, before the nodes were numbered again, is no place of the new order."""
     log = ChangeLog()
     log.changed(7)
     log.all_changed()
@@ -58,9 +56,7 @@ def test_changes_noted_before_renumbering_are_void() -> None:
 
 
 def test_a_limited_number_of_generations_is_kept() -> None:
-    """
-    Who comes back after too long is told to look at everything; who comes back in time misses nothing.
-    """
+    """Who comes back after too long is told to look at everything; who comes back in time misses nothing."""
     log = ChangeLog()
     for generation in range(1, 2 * KEPT_GENERATIONS + 2):
         log.changed(generation)
@@ -72,9 +68,7 @@ def test_a_limited_number_of_generations_is_kept() -> None:
 
 @given(st.lists(st.one_of(st.none(), st.sets(st.integers(0, 4))), max_size=20), st.integers(-1, 20))
 def test_no_change_is_left_out(generations: list[set[int] | None], since: int) -> None:
-    """
-    The answer is the union of what changed after that generation, unless a renumbering came between.
-    """
+    """The answer is the union of what changed after that generation, unless a renumbering came between."""
     later = generations[max(since, 0) :]
     since = min(since, len(generations))
 
@@ -87,9 +81,7 @@ def test_no_change_is_left_out(generations: list[set[int] | None], since: int) -
 
 
 @given(st.lists(st.one_of(st.none(), st.sets(st.integers(0, 4))), max_size=20))
-def test_newest_generation_has_no_changes_and_the_one_before_has_some(
-    generations: list[set[int] | None],
-) -> None:
+def test_newest_generation_has_no_changes_and_the_one_before_has_some(generations: list[set[int] | None]) -> None:
     log = log_of(*generations)
     assert listed(log, log.newest) == []
     if log.newest:

@@ -62,9 +62,7 @@ pods = st.builds(
 @settings(deadline=None)
 @given(nodes, selectors)
 def test_node_selectors(cluster: list, selector: NodeSelector) -> None:
-    """
-    A node selector selects the same nodes one by one and all at once, faulty terms and nameless nodes included.
-    """
+    """A node selector selects the same nodes one by one and all at once, faulty terms and nameless nodes included."""
     snapshot, parsed = make_snapshot(*cluster), node_selector_of(selector)
 
     mask = node_selector_mask(snapshot, parsed)
@@ -75,9 +73,7 @@ def test_node_selectors(cluster: list, selector: NodeSelector) -> None:
 @settings(deadline=None)
 @given(nodes, pods)
 def test_required_node_affinity(cluster: list, pod: Pod) -> None:
-    """
-    So do spec.nodeSelector and the required node affinity of a pod together.
-    """
+    """So do spec.nodeSelector and the required node affinity of a pod together."""
     snapshot, required = make_snapshot(*cluster), required_node_affinity(pod)
 
     mask = required_node_affinity_mask(snapshot, pod)
@@ -88,9 +84,7 @@ def test_required_node_affinity(cluster: list, pod: Pod) -> None:
 @settings(deadline=None)
 @given(nodes, preferences)
 def test_preferred_node_affinity(cluster: list, written: list[PreferredSchedulingTerm]) -> None:
-    """
-    The preferred terms weigh the same one by one and all at once, however many are about one label.
-    """
+    """The preferred terms weigh the same one by one and all at once, however many are about one label."""
     snapshot = make_snapshot(*cluster)
     parsed = PreferredTerms(tuple(each for wanted in written for each in parsed_or_none(wanted)))
 
@@ -108,9 +102,7 @@ def parsed_or_none(wanted: PreferredSchedulingTerm) -> tuple[PreferredTerm, ...]
 
 
 def test_a_label_that_changes_is_read_again() -> None:
-    """
-    Masks follow the cluster: what is kept per label is brought up to date with the node.
-    """
+    """Masks follow the cluster: what is kept per label is brought up to date with the node."""
     pod = make_pod().node_selector(disk="ssd").obj()
 
     before = required_node_affinity_mask(make_snapshot(make_node("n").label(disk="hdd")), pod)

@@ -27,9 +27,7 @@ FILTERS = {name: plugin for name, plugin in IN_TREE.items() if issubclass(plugin
 @settings(deadline=None, max_examples=examples(60))
 @given(chance=st.randoms(use_true_random=False))
 def test_in_tree_filters_keep_the_laws(name: str, chance: random.Random) -> None:
-    """
-    A row is an honest hypothesis, rows do not talk, and what is said without reasons is what is said with them.
-    """
+    """A row is an honest hypothesis, rows do not talk, and what is said without reasons is what is said with them."""
     plugin, cluster = FILTERS[name](), random_cluster(chance)
     assert isinstance(plugin, fwk.FilterPlugin)
 
@@ -40,8 +38,7 @@ def test_in_tree_filters_keep_the_laws(name: str, chance: random.Random) -> None
 @settings(deadline=None, max_examples=examples(100))
 @given(seed=st.integers(0, 2**32))
 def test_filters_of_volumes_keep_the_laws_where_there_are_volumes(name: str, seed: int) -> None:
-    """
-    Upstream counts on no two running pods having one ReadWriteOncePod claim; where two have, its hypotheses are not
+    """Upstream counts on no two running pods having one ReadWriteOncePod claim; where two have, its hypotheses are not
     quite honest.
     """
     chance = random.Random(seed)

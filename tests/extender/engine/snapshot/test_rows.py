@@ -98,9 +98,7 @@ def test_no_changes_change_nothing() -> None:
 
 
 def test_hypotheses_build_on_one_another() -> None:
-    """
-    As in the dry run of preemption: everybody leaves, then one comes back.
-    """
+    """As in the dry run of preemption: everybody leaves, then one comes back."""
     snapshot = two_nodes()
     a, b = slot_of(snapshot, "a"), slot_of(snapshot, "b")
 
@@ -131,9 +129,7 @@ def test_declaring_rows_distinct_changes_no_sum() -> None:
 
 
 def test_a_tally_knows_by_how_much_the_row_differs_from_its_node() -> None:
-    """
-    Questions that look across nodes take the rest of the cluster from the snapshot.
-    """
+    """Questions that look across nodes take the rest of the cluster from the snapshot."""
     snapshot = two_nodes()
     a, rows = slot_of(snapshot, "a"), Rows.of(snapshot)
 
@@ -187,9 +183,7 @@ def test_host_ports(changes: list[tuple[str, int, int]], in_use: list[bool]) -> 
     ],
 )
 def test_labels_are_read_as_numbers(label: str | None, number: int) -> None:
-    """
-    What is no int64 is as good as missing; one odd label must not keep the others from being read.
-    """
+    """What is no int64 is as good as missing; one odd label must not keep the others from being read."""
     odd = make_node("odd").label({} if label is None else {"rank": label})
 
     rows = Rows.of(make_snapshot(odd, make_node("even").label(rank="2")))
@@ -198,9 +192,7 @@ def test_labels_are_read_as_numbers(label: str | None, number: int) -> None:
 
 
 def test_number_of_each_label_value_is_read_for_the_nodes_with_it() -> None:
-    """
-    The last number is for nodes without the label. A label may number the nodes, as hostnames do, and may change.
-    """
+    """The last number is for nodes without the label. A label may number the nodes, as hostnames do, and may change."""
     nodes = [make_node(name).label(host=name) for name in ("a", "b", "c")]
     cache = make_cache(*nodes)
     number_of = {"a": 10, "b": 20, "c": 30, "x": 40, None: 50}
@@ -295,9 +287,7 @@ def milli_cpu(pod: Pod) -> int:
 @settings(deadline=None, max_examples=examples(150))
 @given(st.randoms(use_true_random=False))
 def test_a_column_is_what_counting_the_rows_pods_gives(chance: random.Random) -> None:
-    """
-    After any steps of taking and changing, whichever columns were read on the way.
-    """
+    """After any steps of taking and changing, whichever columns were read on the way."""
     hypothesis = Hypothesis(chance)
     for _ in range(chance.randrange(6)):
         hypothesis.step()
@@ -328,9 +318,7 @@ def test_a_column_is_what_counting_the_rows_pods_gives(chance: random.Random) ->
 @settings(deadline=None, max_examples=examples(100))
 @given(st.randoms(use_true_random=False))
 def test_taking_and_changing_commute(chance: random.Random) -> None:
-    """
-    Changing some rows and taking them out is taking them out and changing them.
-    """
+    """Changing some rows and taking them out is taking them out and changing them."""
     hypothesis = Hypothesis(chance)
     rows, known = hypothesis.rows, hypothesis.known()
     chosen = np.array([row for row in range(len(rows)) if chance.random() < 0.5], np.intp)
@@ -351,9 +339,7 @@ def test_taking_and_changing_commute(chance: random.Random) -> None:
 @settings(deadline=None, max_examples=examples(100))
 @given(st.randoms(use_true_random=False))
 def test_changes_to_one_row_leave_the_others_unchanged(chance: random.Random) -> None:
-    """
-    Two hypotheses in step are two hypotheses: changes to one row leave all others as they were.
-    """
+    """Two hypotheses in step are two hypotheses: changes to one row leave all others as they were."""
     hypothesis = Hypothesis(chance)
     rows, known = hypothesis.rows, hypothesis.known()
     here = chance.randrange(len(rows))

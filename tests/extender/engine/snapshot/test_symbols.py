@@ -25,9 +25,7 @@ def test_looking_up_a_code_makes_none() -> None:
 
 @given(st.lists(st.text(max_size=2)))
 def test_a_code_never_changes_its_meaning(symbols: list[str]) -> None:
-    """
-    Whatever comes later, every code leads back to its symbol, and no two symbols share one.
-    """
+    """Whatever comes later, every code leads back to its symbol, and no two symbols share one."""
     table: SymbolTable[str] = SymbolTable()
     codes = [table.intern(symbol) for symbol in symbols]
 
@@ -37,9 +35,7 @@ def test_a_code_never_changes_its_meaning(symbols: list[str]) -> None:
 
 
 def test_classes_are_found_by_the_names_of_their_claims() -> None:
-    """
-    In all namespaces, each class once, also those that come later.
-    """
+    """In all namespaces, each class once, also those that come later."""
     cache = make_cache(make_node("n"), pods=[make_pod("a").claim("x").claim("x").claim("y").node("n")])
     snapshot = cache.update_snapshot()
     before = snapshot.tallies.index(Attribute.VOLUMES, VolumeIndex).users(["x", "y"])

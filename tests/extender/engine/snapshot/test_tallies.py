@@ -107,9 +107,7 @@ def test_symbols_that_appear_later_are_weighed_when_they_appear() -> None:
 
 
 def test_a_question_is_asked_once_per_symbol() -> None:
-    """
-    Not once per pod, and not again for symbols that are known.
-    """
+    """Not once per pod, and not again for symbols that are known."""
     asked: list[PodSymbol] = []
 
     def one(symbol: PodSymbol) -> int:
@@ -138,9 +136,7 @@ def test_a_tally_that_missed_more_than_the_journal_holds_is_summed_anew(moves: i
 @settings(deadline=None, max_examples=examples(100))
 @given(st.randoms(use_true_random=False))
 def test_a_tally_is_the_sum_over_the_pods(chance: random.Random) -> None:
-    """
-    Whenever it is asked, and whatever moved since it was asked last.
-    """
+    """Whenever it is asked, and whatever moved since it was asked last."""
     pods = Pods(3)
     for _ in range(chance.randrange(60)):
         match chance.choice(("come", "move", "ask", "renumber")):
@@ -165,9 +161,7 @@ def test_the_sums_cannot_be_written_to() -> None:
 
 
 def test_the_least_recently_read_questions_are_dropped() -> None:
-    """
-    A forgotten question is simply asked again.
-    """
+    """A forgotten question is simply asked again."""
     snapshot = make_snapshot(make_node("n"), pods=[make_pod("p").node("n")])
     asked: list[object] = []
 
@@ -185,9 +179,7 @@ def test_the_least_recently_read_questions_are_dropped() -> None:
 
 
 def test_long_questions_are_remembered_within_a_bound_of_what_they_name() -> None:
-    """
-    Pods of a megabyte ask questions that take as much memory as a thousand others.
-    """
+    """Pods of a megabyte ask questions that take as much memory as a thousand others."""
     snapshot = make_snapshot(make_node("n"), pods=[make_pod("p").node("n")])
     asked: list[int] = []
 
@@ -243,9 +235,8 @@ SELECTORS = [
 
 @pytest.mark.parametrize("written", SELECTORS)
 def test_relevant_codes_change_no_sum(written: LabelSelector | None) -> None:
-    """
-    Asking only the classes that the index of labels names gives what asking every class gives, also when classes come
-    later.
+    """Asking only the classes that the index of labels names gives what asking every class gives, also when classes
+    come later.
     """
     selector = selector_of(written)
 
@@ -279,9 +270,8 @@ def test_the_index_names_each_class_once() -> None:
 @settings(deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_sums_by_the_value_of_a_label_follow_pods_and_labels(chance: random.Random) -> None:
-    """
-    Pods come and go, and nodes get another zone or lose it. The sums by zone are always those of the nodes that are in
-    the zone now.
+    """Pods come and go, and nodes get another zone or lose it. The sums by zone are always those of the nodes that are
+    in the zone now.
     """
     nodes = {name: make_node(name).label(zone=chance.choice("xy")).obj() for name in "abc"}
     cache = make_cache(*nodes.values())

@@ -81,8 +81,7 @@ def a_full_disk(after: int) -> Iterator[None]:
 
 
 def test_a_full_disk_stops_the_recording_and_nothing_else(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """
-    Pods are scheduled as before, the log says that nothing is recorded, and a new file is begun when there is room
+    """Pods are scheduled as before, the log says that nothing is recorded, and a new file is begun when there is room
     again.
     """
     caplog.set_level(logging.INFO)
@@ -124,8 +123,7 @@ def test_a_full_disk_stops_the_recording_and_nothing_else(tmp_path: Path, caplog
 
 
 def test_a_disk_that_is_slow_costs_bounded_memory() -> None:
-    """
-    Beyond a number of entries that wait, the recorder keeps none, until a new file begins with the cluster as it is
+    """Beyond a number of entries that wait, the recorder keeps none, until a new file begins with the cluster as it is
     then.
     """
     recorder = Recorder(lambda: 0.0)

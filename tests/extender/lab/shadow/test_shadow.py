@@ -22,8 +22,7 @@ HOUR = 3600.0
 
 
 def a_day(seed: int, hours: int = 24) -> Tell:
-    """
-    A day of churn: rollouts of many pods at once, single pods, pods that are deleted, nodes that come and go, and
+    """A day of churn: rollouts of many pods at once, single pods, pods that are deleted, nodes that come and go, and
     preemption.
     """
 
@@ -147,9 +146,7 @@ def test_a_pod_that_the_scheduler_places_and_the_shadow_could_not() -> None:
 
 
 def test_a_room_that_the_scheduler_does_not_use() -> None:
-    """
-    The reason is the scheduler's, since only its own plugin knows it.
-    """
+    """The reason is the scheduler's, since only its own plugin knows it."""
 
     async def tell(cluster: ObjectRegistry) -> None:
         await one_after_the_other(cluster, "a")
@@ -226,9 +223,7 @@ def test_a_preemption_that_the_shadow_would_not_make_spares_its_victims() -> Non
 
 
 def test_different_victims_on_the_same_node_are_reported() -> None:
-    """
-    The scheduler protects a pod, and takes the other one.
-    """
+    """The scheduler protects a pod, and takes the other one."""
     protecting = profile(
         "{pluginConfig: [{name: DefaultPreemption, args: {protect: {selector: {matchLabels: {app: keep}}}}}]}"
     )
@@ -277,9 +272,7 @@ def test_pods_of_other_schedulers_are_left_alone_and_counted() -> None:
 
 
 def test_one_difference_does_not_make_the_next_one() -> None:
-    """
-    The shadow goes on with what was decided, and not with what it would have decided.
-    """
+    """The shadow goes on with what was decided, and not with what it would have decided."""
 
     async def tell(cluster: ObjectRegistry) -> None:
         await one_after_the_other(cluster, "a", "b")

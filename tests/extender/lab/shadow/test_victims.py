@@ -29,9 +29,8 @@ def with_condition(pod: Pod, **condition: str) -> Pod:
 
 
 def evicting(victim: Pod, *seen: Pod, just_started: tuple[Pod, Pod] | None = None) -> Agreement:
-    """
-    What the shadow finds of a scheduler that evicts a pod for an urgent one, where the node is full of pods that were
-    seen in this order.
+    """What the shadow finds of a scheduler that evicts a pod for an urgent one, where the node is full of pods that
+    were seen in this order.
     """
     urgent = make_pod("urgent").uid("urgent").req(cpu="1").priority(1000).obj()
     refused = with_condition(urgent, type="PodScheduled", status="False", reason="Unschedulable", message=FULL)
@@ -79,9 +78,7 @@ def test_a_victim_that_is_more_important_than_ours_would_have_been_spared() -> N
 
 
 def test_a_pod_that_starts_when_victims_are_chosen_may_have_counted_as_the_youngest() -> None:
-    """
-    The scheduler had not heard yet that it runs.
-    """
+    """The scheduler had not heard yet that it runs."""
     before, other = running("starts", None), running("other", "05:00:02")
     starts = started_at(before, "05:00:01")
 

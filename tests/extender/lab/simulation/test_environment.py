@@ -39,9 +39,7 @@ def workload(tmp_path: Path) -> Path:
 
 
 def played(environment: gymnasium.Env[Any, Any], seed: int, choose: Any) -> tuple[list[Any], float, dict[str, Any]]:
-    """
-    What an episode showed, brought and reported, with the node or weights that `choose` takes from the last info.
-    """
+    """What an episode showed, brought and reported, with the node or weights that `choose` takes from the last info."""
     observation, info = environment.reset(seed=seed)
     seen, total, is_over = [observation], 0.0, False
     while not is_over:
@@ -115,9 +113,7 @@ def test_equal_seeds_and_actions_give_equal_episodes(workload: Path) -> None:
 
 
 def test_with_the_weights_of_the_profile_it_is_the_simulation(workload: Path) -> None:
-    """
-    Sums of normalised scores, weighted as the profile does, choose the nodes that the scheduler would.
-    """
+    """Sums of normalised scores, weighted as the profile does, choose the nodes that the scheduler would."""
     environment = SchedulingEnvironment(workload, action="weights")
     weights = {
         "TaintToleration": 3,
@@ -176,9 +172,7 @@ def test_a_workload_without_a_choice_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_example_learns(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """
-    On the sample of a GPU cluster, with fewer episodes than it has by default.
-    """
+    """On the sample of a GPU cluster, with fewer episodes than it has by default."""
     arguments = ["examples/workloads/gpu-sample", "--rounds", "2", "--size", "8", "--seeds", "1"]
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(sys, "argv", ["learn_weights.py", *arguments])

@@ -54,12 +54,8 @@ def test_pods_arrive_until_they_have_asked_for_all_gpus(tmp_path: Path) -> None:
     assert report.notes == ("4 of 10 pods arrive; they ask for 100.0% of 4 GPUs",)
 
 
-def test_free_gpu_counts_as_a_fragment_for_pods_that_cannot_use_it(
-    tmp_path: Path,
-) -> None:
-    """
-    In the end one GPU is free on each of two nodes: a pod with two GPUs cannot use them, one with none does not.
-    """
+def test_free_gpu_counts_as_a_fragment_for_pods_that_cannot_use_it(tmp_path: Path) -> None:
+    """In the end one GPU is free on each of two nodes: a pod with two GPUs cannot use them, one with none does not."""
     pods = "one,1000,1024,1,1000,P100,LS\none-too,1000,1024,1,1000,T4,LS\nnone,1000,1024,0,0,,LS\ntwo,1000,1024,2,1000,,LS\n"
 
     report = played(written(tmp_path, pods))

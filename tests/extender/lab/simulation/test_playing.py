@@ -21,9 +21,7 @@ from tests.walks.clusters import node, pod
 
 
 class FirstOfAll(random.Random):
-    """
-    Chooses the first of equally good nodes, however much chance others have used.
-    """
+    """Chooses the first of equally good nodes, however much chance others have used."""
 
     def random(self) -> float:
         return 0.0
@@ -33,9 +31,7 @@ class FirstOfAll(random.Random):
 
 
 class Given(Workload):
-    """
-    Objects that are there at once, pods that come later, and where the pods are in the end.
-    """
+    """Objects that are there at once, pods that come later, and where the pods are in the end."""
 
     name = "given"
 
@@ -55,9 +51,7 @@ class Given(Workload):
 
 
 def mixed(number: int) -> Object:
-    """
-    Pods of several kinds, some of which preempt others.
-    """
+    """Pods of several kinds, some of which preempt others."""
     app = {"matchLabels": {"app": f"app-{number % 5}"}}
     apart = {"topologyKey": "host", "labelSelector": app}
     kinds: list[dict[str, Any]] = [
@@ -101,9 +95,7 @@ take.
 
 
 def standalone(objects: Sequence[Object], later: Sequence[Object]) -> dict[str, str]:
-    """
-    Where the pods are when the scheduler of the service has followed a cluster for ten minutes.
-    """
+    """Where the pods are when the scheduler of the service has followed a cluster for ten minutes."""
 
     async def story() -> dict[str, str]:
         async with own_cluster([*CLASSES, *objects], kubelet=False, rng=random.Random(1)) as own:

@@ -35,9 +35,7 @@ URGENT: Object = {
 
 
 async def a_busy_day(cluster: ObjectRegistry) -> None:
-    """
-    Equal nodes, so that chance decides; pods that are evicted, deleted and refused; nodes that come and go.
-    """
+    """Equal nodes, so that chance decides; pods that are evicted, deleted and refused; nodes that come and go."""
     for number in range(30):
         create(cluster, f"web-{number}", "500m", labels={"app": f"app-{number % 3}"})
         if number % 6 == 5:
@@ -92,8 +90,7 @@ def test_with_another_configuration_the_pods_are_named_that_would_go_elsewhere(b
 
 
 def test_one_difference_does_not_make_the_next_one(tmp_path: Path) -> None:
-    """
-    Each pod is decided in the state in which it was decided then: a pod that only one node fits goes there, wherever
+    """Each pod is decided in the state in which it was decided then: a pod that only one node fits goes there, wherever
     others would go.
     """
 
@@ -125,9 +122,7 @@ def test_volumes_are_reserved_and_bound_as_they_were(tmp_path: Path) -> None:
 
 
 def test_a_binding_that_failed_is_given_back(tmp_path: Path) -> None:
-    """
-    The pod is deleted between its decision and its binding; another one fits only once its room is free again.
-    """
+    """The pod is deleted between its decision and its binding; another one fits only once its room is free again."""
 
     async def tell(cluster: ObjectRegistry) -> None:
         for number in range(6):
@@ -172,9 +167,7 @@ def test_a_moment_of_a_recording_is_a_cluster(busy_day: Path) -> None:
 
 
 def test_recording_that_was_cut_off_replays_identically(busy_day: Path, tmp_path: Path) -> None:
-    """
-    The file is cut anywhere, as by a crash or a full disk.
-    """
+    """The file is cut anywhere, as by a crash or a full disk."""
     content = busy_day.read_bytes()
     cut = tmp_path / "cut"
     cut.write_bytes(content[: len(content) * 2 // 3])

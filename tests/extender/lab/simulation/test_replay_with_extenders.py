@@ -107,9 +107,7 @@ def test_recorded_answers_of_extenders_are_used_without_asking_them(tmp_path: Pa
 
 
 def test_extenders_that_choose_victims_bind_and_fail_are_replayed(tmp_path: Path) -> None:
-    """
-    One is down and ignorable, one binds, and one takes part in preemption; a binding of the second fails once.
-    """
+    """One is down and ignorable, one binds, and one takes part in preemption; a binding of the second fails once."""
     bindings = iter([{"Error": "no"}])
     bound: list[str] = []
 
@@ -156,9 +154,7 @@ def test_extenders_that_choose_victims_bind_and_fail_are_replayed(tmp_path: Path
 
 
 def test_an_attempt_is_decided_in_the_state_in_which_it_began(tmp_path: Path) -> None:
-    """
-    While the extender takes its time, nodes come that a decision of then did not see.
-    """
+    """While the extender takes its time, nodes come that a decision of then did not see."""
     registry: list[ObjectRegistry] = []
 
     async def slowly(arguments: Any) -> Any:
@@ -179,9 +175,7 @@ def test_an_attempt_is_decided_in_the_state_in_which_it_began(tmp_path: Path) ->
 
 
 def test_another_weight_names_the_pods_that_would_go_elsewhere(tmp_path: Path) -> None:
-    """
-    The questions are the same then, and so their answers are known.
-    """
+    """The questions are the same then, and so their answers are known."""
     extender = an_extender("e", **PREFERS_N7)
     file = recorded(tmp_path / "r", licenses(), extender)
 
@@ -193,9 +187,7 @@ def test_another_weight_names_the_pods_that_would_go_elsewhere(tmp_path: Path) -
 
 
 def test_question_that_an_extender_was_not_asked_is_named_as_unknown(tmp_path: Path) -> None:
-    """
-    Another configuration leaves other nodes over; what the extender would say of those is not known.
-    """
+    """Another configuration leaves other nodes over; what the extender would say of those is not known."""
     two_zones = "{matchExpressions: [{key: topology.kubernetes.io/zone, operator: In, values: [a, b]}]}"
     affinity = f"{{requiredDuringSchedulingIgnoredDuringExecution: {{nodeSelectorTerms: [{two_zones}]}}}}"
     only_half = load(
@@ -258,9 +250,7 @@ def test_reasons_are_left_out_with_the_names(tmp_path: Path) -> None:
 
 
 def test_answers_take_bounded_memory_while_the_disk_is_slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    Those beyond are left out, and the replay says so of the pods.
-    """
+    """Those beyond are left out, and the replay says so of the pods."""
     monkeypatch.setattr(limits, "RECORDED_ANSWERS_BYTES", 1000)
     file = recorded(tmp_path / "r", licenses(), an_extender("e", **PREFERS_N7), every=1.2)
 

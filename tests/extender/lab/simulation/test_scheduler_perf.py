@@ -66,9 +66,7 @@ TEMPLATES = {
 
 
 def played(folder: Path, operations: str, params: str = "{num: 10}", further: str = "") -> SimulationReport:
-    """
-    The report of a workload with these operations.
-    """
+    """The report of a workload with these operations."""
     for name, text in TEMPLATES.items():
         (folder / name).write_text(text)
     path = folder / "performance-config.yaml"
@@ -96,9 +94,7 @@ def test_every_workload_of_the_example_is_played() -> None:
 
 
 def test_a_folder_stands_for_the_files_in_it(tmp_path: Path) -> None:
-    """
-    As in upstream's repository, where each folder has one.
-    """
+    """As in upstream's repository, where each folder has one."""
     text = "[{name: Case, workloadTemplate: [], workloads: [{name: small}]}]\n"
     for folder in ("misc", "volumes"):
         (tmp_path / folder).mkdir()
@@ -158,9 +154,7 @@ def test_sets_of_pods_and_labels_of_namespaces_and_nodes(tmp_path: Path) -> None
 
 
 def test_fields_may_begin_with_capitals_as_upstream_reads_them(tmp_path: Path) -> None:
-    """
-    Of two nodes one is tainted; a spread that honours taints does not count it.
-    """
+    """Of two nodes one is tainted; a spread that honours taints does not count it."""
     operations = """
         {opcode: createNodes, count: 1}
         {opcode: createNodes, count: 1, nodeTemplatePath: tainted.yaml}
@@ -223,9 +217,7 @@ profiles:
 
 
 def test_pods_that_request_extended_resources_take_devices_until_none_is_left(tmp_path: Path) -> None:
-    """
-    And give them back. Upstream: test/integration/scheduler_perf/dra, SchedulingWithExtendedResource.
-    """
+    """And give them back. Upstream: test/integration/scheduler_perf/dra, SchedulingWithExtendedResource."""
     operations = DRIVER + """
         {opcode: createPods, namespace: test, count: 5, podTemplatePath: requesting.yaml, skipWaitToCompletion: true}
         {opcode: sleep, duration: 1s}
@@ -287,8 +279,7 @@ WAIT_FOR_DRIVER = (
 def test_pods_are_bound_once_the_driver_has_attached_their_devices(
     tmp_path: Path, condition: str, is_expected: str, placed: int, note: str | None
 ) -> None:
-    """
-    And not where it says that it failed; then they wait for the devices once more. Upstream: dra,
+    """And not where it says that it failed; then they wait for the devices once more. Upstream: dra,
     DRABindingConditionsTest.
     """
     params = f'{{num: 2, type: {condition}, status: "True", scheduled: {is_expected}, long: 30s}}'
@@ -329,9 +320,7 @@ def test_rules_about_taints_of_devices_have_two_versions(tmp_path: Path, version
 
 
 def test_devices_of_other_workloads_are_ready_at_once(tmp_path: Path) -> None:
-    """
-    Upstream's API server drops binding conditions where a workload does not turn their feature gate on.
-    """
+    """Upstream's API server drops binding conditions where a workload does not turn their feature gate on."""
     operations = DRIVER + """
         {opcode: createAny, templatePath: claims.yaml, namespace: test}
         {opcode: createPods, namespace: test, count: 2, podTemplatePath: claiming.yaml}

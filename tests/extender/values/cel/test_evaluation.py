@@ -38,9 +38,7 @@ LOOPS = f"{TEN}.all(a, {TEN}.all(b, {TEN}.all(c, a + b + c > 0)))"
     ],
 )
 def test_ordinary_selectors_are_cheap(expression: str) -> None:
-    """
-    Ordinary selectors are evaluated at once.
-    """
+    """Ordinary selectors are evaluated at once."""
     assert is_cheap(expression)
     assert evaluate(expression, FACTS)
 
@@ -104,9 +102,7 @@ def test_an_expression_that_takes_too_long_is_stopped() -> None:
 
 
 def test_other_threads_run_during_an_evaluation() -> None:
-    """
-    A thread that waits for the worker does not keep the interpreter from others.
-    """
+    """A thread that waits for the worker does not keep the interpreter from others."""
 
     def suppressed() -> None:
         with suppress(CelError):

@@ -230,9 +230,7 @@ def test_malformed_regular_expression_is_an_error_in_gos_words(pattern: str, err
 
 @pytest.mark.parametrize("pattern", ["(a+)+b", "(a|a)*b", "(.*.*)*b"])
 def test_no_regular_expression_takes_longer_than_reading_the_text(pattern: str) -> None:
-    """
-    An engine that tries one way after the other would take longer than the universe is old.
-    """
+    """An engine that tries one way after the other would take longer than the universe is old."""
     assert holds(f"'{'a' * 500}'.find('{pattern}') == '' && '{'a' * 500}'.findAll('{pattern}').size() == 0")
 
 
@@ -284,9 +282,8 @@ def test_lists_that_make_no_sense_are_errors(expression: str, message: str) -> N
 
 @pytest.mark.parametrize("name", sorted({function.name for function in OF_LISTS}))
 def test_an_optional_in_a_list_ends_the_worker_at_most(name: str) -> None:
-    """
-    The interpreter cannot convert it for a function in Python, and the process may end. So the worker is asked, which
-    is started again.
+    """The interpreter cannot convert it for a function in Python, and the process may end. So the worker is asked,
+    which is started again.
     """
     argument = "1" if "ndexOf" in name else ""
     expression = f"dyn(dyn([optional.of(1), {{'a': optional.none()}}]).{name}({argument})) == 1"
@@ -322,16 +319,12 @@ def test_no_function_goes_beyond_the_budget(expression: str) -> None:
     ["isURL(t)", "url(t).getHost() == ''", "format.uuid().validate(t).hasValue()", "isIP(t)", "t.find('a+') == ''"],
 )
 def test_the_budget_is_enough_for_every_attribute_of_a_device(call: str) -> None:
-    """
-    A function that fails for one of them is no reason to fail, because another side of `||` is true.
-    """
+    """A function that fails for one of them is no reason to fail, because another side of `||` is true."""
     assert holds(f"{OF}.all(name, cel.bind(t, dyn({OF}[name]), {call} || true))")
 
 
 def test_functions_give_the_same_answer_in_the_worker() -> None:
-    """
-    A version there is carried as it is here.
-    """
+    """A version there is carried as it is here."""
     expression = f"[1].sum() == 1 && {OF}.version == semver('1.2.3') && {OF}.version.major() == 1 && isIP({OF}.address)"
 
     assert not is_cheap(expression)
@@ -354,9 +347,7 @@ def test_functions_give_the_same_answer_in_the_worker() -> None:
     ],
 )
 def test_unsupported_macro_or_wrongly_typed_call_does_not_compile(expression: str, message: str) -> None:
-    """
-    The first three do upstream; the others do not there, either.
-    """
+    """The first three do upstream; the others do not there, either."""
     with pytest.raises(CompileError) as raised:
         compiled(expression)
 
@@ -365,9 +356,7 @@ def test_unsupported_macro_or_wrongly_typed_call_does_not_compile(expression: st
 
 @given(text=st.text(max_size=40), pattern=st.sampled_from(["[", "a*", "%", "1.2.3.4", "::", "http://["]))
 def test_no_text_ends_more_than_its_own_evaluation(text: str, pattern: str) -> None:
-    """
-    Whatever the text, a function returns or fails in words.
-    """
+    """Whatever the text, a function returns or fails in words."""
     written: Any = json.dumps(text, ensure_ascii=False).replace("\x7f", "")
     calls = [f"is{name}(s)" for name in ("IP", "CIDR", "URL", "Quantity", "Semver")]
     calls += [f"format.{name}().validate(s).hasValue()" for name in FORMATS]

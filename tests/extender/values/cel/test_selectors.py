@@ -112,9 +112,7 @@ def matches(expression: str, device: Device = GPU, driver: str = "dra.example.co
     ],
 )
 def test_selectors(expression: str, answer: bool) -> None:
-    """
-    A selector asks for driver, attributes and capacity of a device.
-    """
+    """A selector asks for driver, attributes and capacity of a device."""
     assert matches(expression) is answer
 
 
@@ -160,9 +158,7 @@ def test_selectors(expression: str, answer: bool) -> None:
     ],
 )
 def test_selectors_that_do_not_compile(expression: str, message: str) -> None:
-    """
-    A faulty selector is told what is wrong and where.
-    """
+    """A faulty selector is told what is wrong and where."""
     with pytest.raises(CelError) as raised:
         compiled(expression)
 
@@ -173,9 +169,7 @@ def test_selectors_that_do_not_compile(expression: str, message: str) -> None:
     "expression", ["", " ", "?!", "device.", "'", "(" * 500, "!" * 50_000, "[" * 40 + "]" * 40, "a." * 5000 + "b"]
 )
 def test_texts_that_are_no_expressions(expression: str) -> None:
-    """
-    Whatever is written as a selector, compiling it ends, and soon.
-    """
+    """Whatever is written as a selector, compiling it ends, and soon."""
     with pytest.raises(CelError, match=r"^compilation failed: "):
         compiled(expression)
 
@@ -234,9 +228,7 @@ def test_texts_that_are_no_expressions(expression: str) -> None:
     ],
 )
 def test_selectors_that_fail(expression: str, message: str) -> None:
-    """
-    A selector that makes no sense for a device fails, rather than not to match.
-    """
+    """A selector that makes no sense for a device fails, rather than not to match."""
     with pytest.raises(CelError) as raised:
         matches(expression)
 
@@ -264,9 +256,7 @@ def test_selectors_that_fail(expression: str, message: str) -> None:
     ],
 )
 def test_devices_that_cannot_be_read(device: Device, message: str) -> None:
-    """
-    A device with a faulty attribute is no match and no mismatch.
-    """
+    """A device with a faulty attribute is no match and no mismatch."""
     with pytest.raises(CelError) as raised:
         matches("true", device)
 
@@ -306,17 +296,13 @@ def doubled(times: int) -> str:
     ],
 )
 def test_selectors_that_cost_too_much(expression: str) -> None:
-    """
-    A selector that would take long, or much memory, is stopped or not begun.
-    """
+    """A selector that would take long, or much memory, is stopped or not begun."""
     with pytest.raises(CelError, match="actual cost limit exceeded"):
         matches(expression)
 
 
 def test_a_device_beyond_all_bounds_makes_selectors_costly() -> None:
-    """
-    The bound counts with what devices have at most; a device that has more is counted as it is.
-    """
+    """The bound counts with what devices have at most; a device that has more is counted as it is."""
     huge = Device(attributes={"text": DeviceAttribute(string="a" * 20_000_000)})
 
     with pytest.raises(CelError, match="actual cost limit exceeded"):
@@ -326,9 +312,7 @@ def test_a_device_beyond_all_bounds_makes_selectors_costly() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"\x08\x01", b"\x12\x02\x22\x00", b"\x0b"])
 def test_the_cost_of_an_unknown_form(data: bytes) -> None:
-    """
-    Bytes of another form are refused.
-    """
+    """Bytes of another form are refused."""
     with pytest.raises(FormError):
         work_of(data, {"device.driver": Size(1, 1)})
 
@@ -346,9 +330,7 @@ def test_the_cost_of_an_unknown_form(data: bytes) -> None:
     ],
 )
 def test_versions_are_ordered(smaller: str, larger: str) -> None:
-    """
-    Numbers by value, prereleases before releases, numbers before words.
-    """
+    """Numbers by value, prereleases before releases, numbers before words."""
     one, other = Semver.parse(smaller), Semver.parse(larger)
 
     assert (one.compare(other), other.compare(one), one.compare(one)) == (-1, 1, 0)
@@ -373,9 +355,7 @@ def test_versions_are_ordered(smaller: str, larger: str) -> None:
     ],
 )
 def test_texts_that_are_no_versions(text: str, message: str) -> None:
-    """
-    A version is three numbers, and identifiers that may follow.
-    """
+    """A version is three numbers, and identifiers that may follow."""
     with pytest.raises(SemverError) as raised:
         Semver.parse(text)
 
@@ -387,15 +367,11 @@ def test_texts_that_are_no_versions(text: str, message: str) -> None:
     [("v1", "1.0.0"), ("1.2", "1.2.0"), ("01.002.0", "1.2.0"), ("v1.2.03-rc.1", "1.2.3-rc.1"), ("0.0.0", "0.0.0")],
 )
 def test_normalized_versions(text: str, version: str) -> None:
-    """
-    A leading v and leading zeros go, missing parts are zero.
-    """
+    """A leading v and leading zeros go, missing parts are zero."""
     assert str(Semver.parse_normalized(text)) == version
 
 
 def test_a_short_version_has_no_prerelease() -> None:
-    """
-    Even loosely read, 1.2-rc.1 is no version.
-    """
+    """Even loosely read, 1.2-rc.1 is no version."""
     with pytest.raises(SemverError, match="short version cannot contain PreRelease/Build meta data"):
         Semver.parse_normalized("1.2-rc")

@@ -30,9 +30,7 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="el
 
 
 class Unpicklable(Exception):
-    """
-    Takes two arguments and tells pickle of one.
-    """
+    """Takes two arguments and tells pickle of one."""
 
     def __init__(self, one: str, two: str) -> None:
         super().__init__(one + two)
@@ -167,9 +165,7 @@ def test_a_connection_that_the_process_closes_is_closed_although_there_is_a_chil
 
 
 def test_expressions_that_need_a_process_of_their_own_get_one_in_the_child() -> None:
-    """
-    The worker of the process, which may be in use, is left to it.
-    """
+    """The worker of the process, which may be in use, is left to it."""
     expression = (
         " || ".join(f'device.driver.lowerAscii().replace("a", "{number}") == "x"' for number in range(60)) + " || true"
     )

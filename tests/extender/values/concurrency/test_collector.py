@@ -20,9 +20,7 @@ def looked_at(objects: list[list[int]]) -> bool:
 
 
 async def followed() -> list[object]:
-    """
-    What is seen of a service before it has synced, then, and when it has ended.
-    """
+    """What is seen of a service before it has synced, then, and when it has ended."""
     synced = asyncio.Event()
     before = gc.get_threshold()
     async with rare_collections(synced.wait):
@@ -38,9 +36,7 @@ async def followed() -> list[object]:
 
 
 def test_objects_of_the_first_sync_are_not_collected() -> None:
-    """
-    In a process of its own: services of other tests have the collector of this one.
-    """
+    """In a process of its own: services of other tests have the collector of this one."""
     program = f"import asyncio; from {__name__} import followed; print(*asyncio.run(followed()))"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
 

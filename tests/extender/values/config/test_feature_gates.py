@@ -28,9 +28,7 @@ ROOT = Path(__file__).parents[4]
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_defaults_of_each_version_are_consistent(version: str) -> None:
-    """
-    They can be given by name, and no gate that is on needs one that is off.
-    """
+    """They can be given by name, and no gate that is on needs one that is off."""
     defaults = FeatureGates.of({}, version)
 
     by_name = {name: is_on for name, _, is_on in defaults.stages() if name in GATES and GATES[name].only is None}
@@ -114,9 +112,7 @@ def test_a_flag_of_another_form_is_refused(text: str, why: str) -> None:
 
 
 def test_all_alpha_gates_can_be_had_but_for_those_that_are_given() -> None:
-    """
-    Those that cannot be turned on have to be given as off.
-    """
+    """Those that cannot be turned on have to be given as off."""
     with pytest.raises(ValueError) as refused:
         FeatureGates.of({"AllAlpha": True})
 
@@ -141,9 +137,7 @@ def test_gates_without_effect_are_named_with_the_reason() -> None:
 
 
 def test_defaults_of_a_version_that_do_not_hold_here_are_known() -> None:
-    """
-    The start of the service names them.
-    """
+    """The start of the service names them."""
     assert [(name, is_on) for name, is_on, _ in differences("1.33")] == [("PodLevelResources", True)]
     assert all(why for version in VERSIONS for _, _, why in differences(version))
 
@@ -161,9 +155,7 @@ def test_asking_for_an_unknown_gate_raises() -> None:
 
 
 def test_a_version_with_scored_storage_gives_volume_binding_a_shape() -> None:
-    """
-    SetDefaults_VolumeBindingArgs, with StorageCapacityScoring, which is on by default in 1.37.
-    """
+    """SetDefaults_VolumeBindingArgs, with StorageCapacityScoring, which is on by default in 1.37."""
     text = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: [{plugins: {}}]"
 
     [old], [new] = (load(text, FeatureGates.of({}, version)).profiles for version in ("1.36", "1.37"))
@@ -194,9 +186,7 @@ def test_a_version_with_scored_storage_gives_volume_binding_a_shape() -> None:
 def test_a_timeout_may_only_be_given_while_its_gate_is_on_and_has_no_default_otherwise(
     off: str, given: str, why: str
 ) -> None:
-    """
-    ValidateDynamicResourcesArgs, SetDefaults_DynamicResourcesArgs.
-    """
+    """ValidateDynamicResourcesArgs, SetDefaults_DynamicResourcesArgs."""
     head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: "
     features = FeatureGates.of({off: False})
     [profile] = load(f"{head}[{{plugins: {{}}}}]", features).profiles

@@ -16,9 +16,7 @@ def test_every_address_is_read_back(address: ipaddress.IPv4Address | ipaddress.I
 
 @given(text=st.from_regex(r"[0-9a-f.:/]*(%[0-9a-f.:]*)?", fullmatch=True))
 def test_addresses_are_read_as_python_reads_them(text: str) -> None:
-    """
-    Python's reader, which has other words for what is wrong, reads the same addresses, but for zones with / or %.
-    """
+    """Python's reader, which has other words for what is wrong, reads the same addresses, but for zones with / or %."""
     try:
         expected = ipaddress.ip_address(text)
     except ValueError:

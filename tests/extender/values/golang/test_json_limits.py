@@ -84,9 +84,7 @@ def test_everything_else_is_left_to_the_decoder(text: bytes) -> None:
 @pytest.mark.parametrize("padding", [b"", b" " * 5000], ids=["mostly escapes", "few escapes"])
 @pytest.mark.parametrize("backslashes", range(6))
 def test_brackets_count_outside_strings_only(backslashes: int, padding: bytes) -> None:
-    """
-    A quote ends a string after an even number of backslashes.
-    """
+    """A quote ends a string after an even number of backslashes."""
     text = padding + b'["n\\n","' + b"\\\\" * 9 + b"\\" * backslashes + b'",' + b"[" * 64
 
     if backslashes % 2:

@@ -73,9 +73,7 @@ def test_a_request_needs_an_absolute_url_or_path(text: str, message: str | None)
 
 @given(text=st.text(alphabet="aA0:/?#[]@%2F.& +;é", max_size=25))
 def test_printed_url_parses_to_the_same_url(text: str) -> None:
-    """
-    Printing and reading again change nothing any more.
-    """
+    """Printing and reading again change nothing any more."""
     try:
         url = parse(text)
     except UrlError:

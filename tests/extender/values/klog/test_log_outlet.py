@@ -54,9 +54,7 @@ def test_a_line_is_a_line_of_the_descriptor() -> None:
 
 
 def test_lines_that_a_full_pipe_drops_are_counted_and_reported_once_it_is_read() -> None:
-    """
-    The lines before are whole, and the first that gets through afterwards says how many are missing.
-    """
+    """The lines before are whole, and the first that gets through afterwards says how many are missing."""
     with a_pipe() as pipe:
         while pipe.outlet.dropped() < 3:
             pipe.outlet.write_line("x" * 99)

@@ -95,9 +95,7 @@ def test_binding_a_free_volume() -> None:
 
 
 def test_binding_a_volume_that_a_user_meant_for_the_claim() -> None:
-    """
-    It gets the claim's UID, and the controller takes no credit.
-    """
+    """It gets the claim's UID, and the controller takes no credit."""
     volume = make_volume("pv")
     volume = msgspec.structs.replace(
         volume, spec=msgspec.structs.replace(volume.spec, claim_ref=ObjectReference(namespace="default", name="c"))
@@ -122,13 +120,10 @@ def test_volumes_are_grouped_by_class_and_claim() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "offered", "fits"),
-    [(["RWO"], ["RWO", "ROX"], True), (["RWO", "ROX"], ["RWO"], False), ([], [], True)],
+    ("wanted", "offered", "fits"), [(["RWO"], ["RWO", "ROX"], True), (["RWO", "ROX"], ["RWO"], False), ([], [], True)]
 )
 def test_access(wanted: list[str], offered: list[str], fits: bool) -> None:
-    """
-    All that a claim asks for.
-    """
+    """All that a claim asks for."""
     claim, volume = make_claim("c"), make_volume("pv")
     claim = msgspec.structs.replace(claim, spec=msgspec.structs.replace(claim.spec, access_modes=wanted))
     volume = msgspec.structs.replace(volume, spec=msgspec.structs.replace(volume.spec, access_modes=offered))
@@ -151,9 +146,7 @@ def test_invalid_sizes_are_reported_with_their_field() -> None:
 
 
 def test_owners_of_ephemeral_claims() -> None:
-    """
-    By UID: a pod of the same name that came later is another one.
-    """
+    """By UID: a pod of the same name that came later is another one."""
     pod = make_pod("web").uid("1").obj()
     claim = make_claim("web-scratch", owner=pod)
 

@@ -74,9 +74,7 @@ def budget(app: str, allowed: int) -> PodDisruptionBudget:
 
 @pytest.mark.parametrize(("app", "is_parsed"), [("web", True), ("db", False)])
 def test_a_selector_is_parsed_again_only_if_it_has_changed(app: str, is_parsed: bool) -> None:
-    """
-    The status of a budget changes with each of its pods, and its selector may be long.
-    """
+    """The status of a budget changes with each of its pods, and its selector may be long."""
     objects, old, new = ClusterObjects(), budget("web", 1), budget(app, 2)
     objects.changed(None, old)
     assert old.spec.parsed_selector.matches({"app": "web"})

@@ -70,9 +70,7 @@ def terms_of(volume: PersistentVolume) -> list[NodeSelectorTerm] | None:
     ],
 )
 def test_in_tree_plugins(volume: Volume | PersistentVolume, plugin: str | None) -> None:
-    """
-    Those that CSI drivers took over from.
-    """
+    """Those that CSI drivers took over from."""
     found = in_tree_plugin(volume)
 
     assert (found.name if found is not None else None) == plugin
@@ -105,9 +103,7 @@ def test_ebs_handles(volume_id: str, handle: str) -> None:
     ],
 )
 def test_gce_handles(labels: dict[str, str], handle: str) -> None:
-    """
-    A disk in several zones is one of their region.
-    """
+    """A disk in several zones is one of their region."""
     csi = translated(gce_volume(labels), GCE_PD).spec.csi
 
     assert csi is not None
@@ -202,16 +198,12 @@ def test_volume_without_csi_form_is_refused_with_the_reason(translate: object, m
 def test_topology(
     labels: dict[str, str], affinity: list[NodeSelectorTerm] | None, terms: list[NodeSelectorTerm] | None
 ) -> None:
-    """
-    The CSI driver labels nodes with zones of its own.
-    """
+    """The CSI driver labels nodes with zones of its own."""
     assert terms_of(translated(make_volume("pv", ebs="v", labels=labels, affinity=affinity), AWS_EBS)) == terms
 
 
 def test_volume_limits_of_a_csi_node() -> None:
-    """
-    Drivers without a limit have none; of two limits the last one holds.
-    """
+    """Drivers without a limit have none; of two limits the last one holds."""
     node = make_csi_node("n", {"a": 1, "b": None}, migrated=["kubernetes.io/aws-ebs", "kubernetes.io/cinder"])
     twice = CSINode(
         spec=CSINodeSpec(

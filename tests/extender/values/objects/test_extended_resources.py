@@ -56,9 +56,7 @@ def test_a_device_class_backs_an_extended_resource(
 
 
 def test_when_the_newest_class_goes_the_next_one_backs_the_resource() -> None:
-    """
-    In upstream's 1.36, no class does until one of the others is written again; fixed in a later release.
-    """
+    """In upstream's 1.36, no class does until one of the others is written again; fixed in a later release."""
     objects = ClusterObjects()
     old, new = class_of("old", GPU, MORNING), class_of("new", GPU, EVENING)
     objects.changed(None, old)

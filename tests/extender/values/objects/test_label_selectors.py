@@ -39,9 +39,7 @@ def expression(key: str, operator: str, *values: str) -> LabelSelector:
 def test_a_requirement_on_a_label(
     operator: Operator, values: tuple[str, ...], absent: bool, empty: bool, a: bool, c: bool
 ) -> None:
-    """
-    A requirement can be asked about labels, or about a value, where None means that the label is missing.
-    """
+    """A requirement can be asked about labels, or about a value, where None means that the label is missing."""
     requirement = Requirement("app", operator, values)
 
     assert [requirement.matches_value(value) for value in (None, "", "a", "c")] == [absent, empty, a, c]
@@ -69,9 +67,7 @@ def test_a_requirement_on_a_label(
     ],
 )
 def test_greater_and_less(value: str | None, greater: bool, less: bool) -> None:
-    """
-    Labels compare as int64s; what is none never matches.
-    """
+    """Labels compare as int64s; what is none never matches."""
     assert Requirement("n", Operator.GREATER_THAN, ("5",)).matches_value(value) is greater
     assert Requirement("n", Operator.LESS_THAN, ("5",)).matches_value(value) is less
 
@@ -85,9 +81,7 @@ def test_missing_selector_selects_nothing_and_empty_one_everything() -> None:
 
 
 def test_selectors_are_values() -> None:
-    """
-    Selectors that say the same in the same words are one dict key, in whatever order their keys were written.
-    """
+    """Selectors that say the same in the same words are one dict key, in whatever order their keys were written."""
     one = selector_of(LabelSelector(match_labels={"app": "web", "tier": "x"}))
     other = selector_of(LabelSelector(match_labels={"tier": "x", "app": "web"}))
 
@@ -97,9 +91,7 @@ def test_selectors_are_values() -> None:
 
 
 def test_match_label_keys_narrow_a_selector() -> None:
-    """
-    Further labels must be there as well; a selector of nothing stays that.
-    """
+    """Further labels must be there as well; a selector of nothing stays that."""
     selector = with_requirements(parse_selector("app=web"), {"version": "2", "aaa": ""})
 
     assert str(selector) == "aaa in (),app=web,version in (2)"
@@ -151,9 +143,7 @@ def test_match_label_keys_narrow_a_selector() -> None:
     ],
 )
 def test_refused_selectors(selector: LabelSelector, error: str) -> None:
-    """
-    What is not allowed is refused in upstream's words.
-    """
+    """What is not allowed is refused in upstream's words."""
     with pytest.raises(SelectorError) as refusal:
         selector_of(selector)
 
@@ -161,9 +151,7 @@ def test_refused_selectors(selector: LabelSelector, error: str) -> None:
 
 
 def test_all_faults_of_a_requirement_are_reported() -> None:
-    """
-    Several faults are listed in brackets, with their paths.
-    """
+    """Several faults are listed in brackets, with their paths."""
     with pytest.raises(SelectorError) as refusal:
         requirement_of("", Operator.GREATER_THAN, ["x", "y"], path="spec")
 
@@ -220,9 +208,7 @@ requirements = st.one_of(
 @settings(deadline=None, max_examples=examples(200))
 @given(st.lists(requirements, max_size=4))
 def test_the_text_of_a_selector_reads_back(parts: list[Requirement]) -> None:
-    """
-    What a selector prints is parsed into an equal selector.
-    """
+    """What a selector prints is parsed into an equal selector."""
     selector = selector_with(parts)
 
     assert parse_selector(str(selector)) == selector
@@ -242,9 +228,7 @@ padding = st.sampled_from(
 def test_a_long_selector_matches_as_its_requirements_do(
     parts: list[Requirement], longer: list[Requirement], labels: dict[str, str], has_many: bool
 ) -> None:
-    """
-    A selector of a hundred requirements or values, most of which always hold, selects what the others select.
-    """
+    """A selector of a hundred requirements or values, most of which always hold, selects what the others select."""
     if has_many:
         labels |= {f"other-{number}": "x" for number in range(200)}
 
@@ -256,9 +240,7 @@ def test_a_long_selector_matches_as_its_requirements_do(
 @settings(deadline=None, max_examples=examples(300))
 @given(st.text(alphabet="ab/.-_ \t\n\0()=!,<>inot1é", max_size=40))
 def test_any_text_is_parsed_or_refused(text: str) -> None:
-    """
-    Whatever is sent is a selector or a SelectorError.
-    """
+    """Whatever is sent is a selector or a SelectorError."""
     try:
         selector = parse_selector(text)
     except SelectorError as exc:
@@ -287,9 +269,7 @@ def test_any_text_is_parsed_or_refused(text: str) -> None:
     ],
 )
 def test_selector_syntax(text: str, canonical: str | None) -> None:
-    """
-    Texts are read as upstream's parser reads them; None: refused.
-    """
+    """Texts are read as upstream's parser reads them; None: refused."""
     try:
         read: str | None = str(parse_selector(text))
     except SelectorError:

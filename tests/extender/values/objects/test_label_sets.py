@@ -38,9 +38,7 @@ PADDING = st.sampled_from(
 def test_each_set_of_labels_is_selected_as_by_itself(
     sets: list[dict[str, str]], parts: list[Requirement], longer: list[Requirement], knows_keys: bool
 ) -> None:
-    """
-    By short selectors and by long ones, and also if only the labels that they name are looked at.
-    """
+    """By short selectors and by long ones, and also if only the labels that they name are looked at."""
     selector = selector_with([*parts, *longer])
     index = LabelSets({each.key for each in selector.requirements} if knows_keys else None)
     for labels in sets:

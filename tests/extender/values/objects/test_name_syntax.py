@@ -49,17 +49,13 @@ SUBDOMAIN_OF_253 = ".".join(["a" * 62] * 4) + "aa"
 def test_valid_names_have_no_errors_and_invalid_ones_have(
     errors_of: Callable[[str], list[str]], good: list[str], bad: list[str]
 ) -> None:
-    """
-    Good texts have no errors, bad ones have some.
-    """
+    """Good texts have no errors, bad ones have some."""
     assert [text for text in good if errors_of(text)] == []
     assert [text for text in bad if not errors_of(text)] == []
 
 
 def test_several_things_wrong_with_a_key() -> None:
-    """
-    Prefix and name are judged each for itself, length and form as well.
-    """
+    """Prefix and name are judged each for itself, length and form as well."""
     prefix_error, too_long, wrong_form = label_key_errors("A/" + "-" * 64)
 
     assert prefix_error.startswith(
@@ -73,24 +69,18 @@ def test_several_things_wrong_with_a_key() -> None:
 
 
 def test_dots_in_a_label_are_named() -> None:
-    """
-    A subdomain where a label belongs is told apart from other mistakes.
-    """
+    """A subdomain where a label belongs is told apart from other mistakes."""
     assert dns_label_errors("a.b") == ["must not contain dots"]
 
 
 def test_patterns_in_errors() -> None:
-    """
-    Examples are strung together with upstream's odd commas.
-    """
+    """Examples are strung together with upstream's odd commas."""
     assert regex_error("bad", "[a]") == "bad (regex used for validation is '[a]')"
     assert regex_error("bad", "[a]", "a", "b") == "bad (e.g. 'a',  or 'b', regex used for validation is '[a]')"
 
 
 def test_errors_about_fields() -> None:
-    """
-    A path, the kind of error, the value as Go prints it, and the reason.
-    """
+    """A path, the kind of error, the value as Go prints it, and the reason."""
     path = index(child(child("", "spec"), "items"), 2)
 
     assert str(invalid(path, 'a"b', "no")) == 'spec.items[2]: Invalid value: "a\\"b": no'
@@ -104,25 +94,19 @@ def test_errors_about_fields() -> None:
 
 
 def test_several_errors_are_one_text() -> None:
-    """
-    One error stands alone, several stand in brackets, the same one is told once.
-    """
+    """One error stands alone, several stand in brackets, the same one is told once."""
     assert aggregate(["a"]) == "a"
     assert aggregate(["a", "a"]) == "a"
     assert aggregate(["a", "b", "a"]) == "[a, b]"
 
 
 def test_quoting() -> None:
-    """
-    Quotes, backslashes and what cannot be printed are escaped as by Go's %q; other scripts are not.
-    """
+    """Quotes, backslashes and what cannot be printed are escaped as by Go's %q; other scripts are not."""
     assert quoted('é"\\\n\x00\x7f\u200b\U000e0001 ') == '"é\\"\\\\\\n\\x00\\x7f\\u200b\\U000e0001 "'
 
 
 def test_kinds_of_resources() -> None:
-    """
-    Domains, and a few prefixes, make a resource one that is counted by itself.
-    """
+    """Domains, and a few prefixes, make a resource one that is counted by itself."""
     huge = "hugepages-" + "x" * 400
     scalars = [
         "example.com/gpu",

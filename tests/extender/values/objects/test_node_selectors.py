@@ -47,18 +47,14 @@ FAULT = 'operator: Unsupported value: "Near": supported values: "In", "NotIn", "
     ],
 )
 def test_required_affinity(pod: PodBuilder, fits: bool) -> None:
-    """
-    A node is good enough when it has all labels of the nodeSelector and matches a term of the required affinity.
-    """
+    """A node is good enough when it has all labels of the nodeSelector and matches a term of the required affinity."""
     node = make_node("n").label(zone="a", cpus="8").obj()
 
     assert required_node_affinity(pod.obj()).matches(node) is fits
 
 
 def test_faults_are_reported_only_when_they_matter() -> None:
-    """
-    The faults of terms are an error for nodes that nothing else kept from matching.
-    """
+    """The faults of terms are an error for nodes that nothing else kept from matching."""
     required = required_node_affinity(
         make_pod().node_selector(zone="a").node_affinity(FAULTY, name_term("In", "n")).obj()
     )
@@ -69,9 +65,7 @@ def test_faults_are_reported_only_when_they_matter() -> None:
 
 
 def test_read_strictly_any_fault_is_refused() -> None:
-    """
-    Where a selector must be right, as in the configuration, all its faults are told with their paths.
-    """
+    """Where a selector must be right, as in the configuration, all its faults are told with their paths."""
     selector = NodeSelector(
         node_selector_terms=[NodeSelectorTerm(), FAULTY, name_term("In", "a", "b"), name_term("Exists")]
     )
@@ -88,8 +82,7 @@ def test_read_strictly_any_fault_is_refused() -> None:
 
 
 def test_terms_can_be_taken_apart() -> None:
-    """
-    Each requirement of a term is a value that can be asked about one label value, so that many nodes are judged at
+    """Each requirement of a term is a value that can be asked about one label value, so that many nodes are judged at
     once.
     """
     selector = NodeSelector(
@@ -114,9 +107,7 @@ def test_terms_can_be_taken_apart() -> None:
 
 
 def test_field_requirements_of_odd_nodes_and_fields() -> None:
-    """
-    A node without a name fulfils every field requirement; a field other than the name reads as empty.
-    """
+    """A node without a name fulfils every field requirement; a field other than the name reads as empty."""
     other_field = NodeSelectorTerm(match_fields=[NodeSelectorRequirement(key="spec.x", operator="In", values=[""])])
 
     assert node_selector_of(NodeSelector(node_selector_terms=[name_term("In", "n")])).matches(Node())
@@ -124,9 +115,7 @@ def test_field_requirements_of_odd_nodes_and_fields() -> None:
 
 
 def test_preferred_terms_add_up() -> None:
-    """
-    A node is worth the weights of all terms that it matches, even negative ones.
-    """
+    """A node is worth the weights of all terms that it matches, even negative ones."""
     terms = [
         PreferredSchedulingTerm(weight=5, preference=label_term("zone", "In", "a")),
         PreferredSchedulingTerm(weight=20, preference=label_term("zone", "Exists")),
@@ -145,9 +134,7 @@ def test_preferred_terms_add_up() -> None:
 
 
 def test_a_faulty_preferred_term_is_refused() -> None:
-    """
-    Preferences have no lazy form: one faulty term is an error.
-    """
+    """Preferences have no lazy form: one faulty term is an error."""
     with pytest.raises(SelectorError) as refusal:
         preferred_terms([PreferredSchedulingTerm(), PreferredSchedulingTerm(weight=1, preference=FAULTY)])
 

@@ -37,9 +37,7 @@ def in_nanos(number: Fraction) -> int:
 @calmly
 @given(numbers)
 def test_a_quantity_is_the_number_it_spells(number: tuple[str, Fraction]) -> None:
-    """
-    A text stands for its number; what is finer than a billionth is rounded away from zero.
-    """
+    """A text stands for its number; what is finer than a billionth is rounded away from zero."""
     text, value = number
 
     quantity = Quantity.parse(text)
@@ -51,9 +49,7 @@ def test_a_quantity_is_the_number_it_spells(number: tuple[str, Fraction]) -> Non
 @calmly
 @given(texts.filter(lambda text: not text.startswith("-")))
 def test_values_are_rounded_up(text: str) -> None:
-    """
-    Whole units and thousandths of a positive amount are the next ones that are enough.
-    """
+    """Whole units and thousandths of a positive amount are the next ones that are enough."""
     nanos = nanos_of(text)
 
     assert value_of(text) == -(-nanos // 10**9)
@@ -64,9 +60,7 @@ def test_values_are_rounded_up(text: str) -> None:
 @example("0.1")
 @given(st.one_of(texts, noise))
 def test_amounts_of_a_text_are_those_of_its_quantity(text: str) -> None:
-    """
-    The shorter way to read most amounts agrees with the whole one, also about what is none.
-    """
+    """The shorter way to read most amounts agrees with the whole one, also about what is none."""
     try:
         quantity = quantity_of(text)
     except QuantityError:
@@ -84,9 +78,7 @@ def test_amounts_of_a_text_are_those_of_its_quantity(text: str) -> None:
 @calmly
 @given(texts, texts)
 def test_sums_and_differences_are_exact(one: str, other: str) -> None:
-    """
-    Nothing is lost by adding, and subtracting undoes it.
-    """
+    """Nothing is lost by adding, and subtracting undoes it."""
     first, second = Quantity.parse(one), Quantity.parse(other)
 
     total = first + second
@@ -99,9 +91,7 @@ def test_sums_and_differences_are_exact(one: str, other: str) -> None:
 @calmly
 @given(texts, texts)
 def test_order_is_the_order_of_the_numbers(one: str, other: str) -> None:
-    """
-    Quantities compare by value and are one dict key if equal, in whatever format they were written.
-    """
+    """Quantities compare by value and are one dict key if equal, in whatever format they were written."""
     first, second = Quantity.parse(one), Quantity.parse(other)
 
     assert (first < second, first == second, first > second) == (
@@ -115,9 +105,7 @@ def test_order_is_the_order_of_the_numbers(one: str, other: str) -> None:
 @calmly
 @given(texts)
 def test_the_canonical_text_has_the_same_value(text: str) -> None:
-    """
-    What is printed reads back as the same quantity and prints the same again.
-    """
+    """What is printed reads back as the same quantity and prints the same again."""
     printed = Quantity.parse(text).canonical()
 
     assert Quantity.parse(printed) == Quantity.parse(text)
@@ -127,9 +115,7 @@ def test_the_canonical_text_has_the_same_value(text: str) -> None:
 @calmly
 @given(noise)
 def test_any_text_is_read_or_refused(text: str) -> None:
-    """
-    Whatever is sent is a quantity or a QuantityError that does not repeat it.
-    """
+    """Whatever is sent is a quantity or a QuantityError that does not repeat it."""
     try:
         value = value_of(text)
     except QuantityError as exc:
@@ -142,14 +128,10 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     ("raw", "reason"),
     [
         pytest.param(
-            "1E+1000000",
-            "exponents of quantities must be between -30 and 30",
-            id="an exponent too large to write out",
+            "1E+1000000", "exponents of quantities must be between -30 and 30", id="an exponent too large to write out"
         ),
         pytest.param(
-            "1e-1000000",
-            "exponents of quantities must be between -30 and 30",
-            id="a fraction too long to write out",
+            "1e-1000000", "exponents of quantities must be between -30 and 30", id="a fraction too long to write out"
         ),
         pytest.param("1e99999999999999999999", "unable to parse quantity's suffix", id="an exponent that is no int64"),
         pytest.param("1" * 65, "quantities must not be longer than 64 characters", id="too many digits"),
@@ -168,9 +150,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     ],
 )
 def test_refusals(raw: str | int | float, reason: str) -> None:
-    """
-    What is no quantity, or one that would cost too much to handle, is refused with a reason.
-    """
+    """What is no quantity, or one that would cost too much to handle, is refused with a reason."""
     with pytest.raises(QuantityError) as refusal:
         value_of(raw)
 
@@ -191,24 +171,18 @@ def test_refusals(raw: str | int | float, reason: str) -> None:
     ],
 )
 def test_numbers_of_the_hot_path(raw: str | int | float, value: int, milli_value: int) -> None:
-    """
-    A quantity as JSON held it has the int64s that upstream's accessors give, overflow included.
-    """
+    """A quantity as JSON held it has the int64s that upstream's accessors give, overflow included."""
     assert (value, milli_value) == (value_of(raw), milli_value_of(raw))
 
 
 def test_a_sum_takes_the_format_of_the_first_that_counts() -> None:
-    """
-    Zero takes over the format of what is added to it.
-    """
+    """Zero takes over the format of what is added to it."""
     total = Quantity.parse("0") + Quantity.parse("3Mi") + Quantity.parse("1024k")
 
     assert (total.format, str(total)) == ("BinarySI", "4072Ki")
 
 
 def test_a_quantity_is_false_only_when_zero() -> None:
-    """
-    Truth means "not nothing".
-    """
+    """Truth means "not nothing"."""
     assert not quantity_of("0Gi")
     assert quantity_of("1n")

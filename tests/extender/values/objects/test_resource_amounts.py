@@ -56,9 +56,7 @@ GI = 1024**3
     ],
 )
 def test_phases_of_a_pod(pod: PodBuilder, milli_cpu: int) -> None:
-    """
-    A pod needs the most that it needs at any one time.
-    """
+    """A pod needs the most that it needs at any one time."""
     assert filter_requests(pod.obj()).milli_cpu == milli_cpu
     assert assigned_requests(pod.obj())[0].milli_cpu == milli_cpu
 
@@ -108,18 +106,16 @@ def resized(asked: str, *, runs: str | None, allocated: str | None = None, reaso
     ],
 )
 def test_in_place_resize(pod: Pod, milli_cpu: int) -> None:
-    """
-    A pod on a node takes the most of what it asks for, what is set aside and what it runs with; a pending one what it
-    asks for.
+    """A pod on a node takes the most of what it asks for, what is set aside and what it runs with; a pending one what
+    it asks for.
     """
     assert assigned_requests(pod)[0].milli_cpu == milli_cpu
     assert filter_requests(pod).milli_cpu == pod_requests(pod, use_status=False)["cpu"].milli_value()
 
 
 def test_requests_of_the_whole_pod() -> None:
-    """
-    What is asked for the pod as a whole replaces what its containers add up to, except for the Fit scorer; overhead is
-    added.
+    """What is asked for the pod as a whole replaces what its containers add up to, except for the Fit scorer; overhead
+    is added.
     """
     pod = convert(
         Pod,
@@ -139,8 +135,7 @@ def test_requests_of_the_whole_pod() -> None:
 
 
 def test_resources_counted_one_by_one() -> None:
-    """
-    Extended resources, huge pages and attachable volumes are scalars; names without a domain that nobody knows are
+    """Extended resources, huge pages and attachable volumes are scalars; names without a domain that nobody knows are
     dropped.
     """
     names: dict[str, str | int | float] = {
@@ -200,9 +195,7 @@ READERS: list[Callable[[Pod], object]] = [
     ],
 )
 def test_a_bad_quantity_is_named_by_its_field(pod: PodBuilder, field: str, read: Callable[[Pod], object]) -> None:
-    """
-    Whoever reads a pod with a bad quantity hears which field it is, and not what stands there.
-    """
+    """Whoever reads a pod with a bad quantity hears which field it is, and not what stands there."""
     with pytest.raises(QuantityError) as refusal:
         read(pod.obj())
 
@@ -212,17 +205,13 @@ def test_a_bad_quantity_is_named_by_its_field(pod: PodBuilder, field: str, read:
 
 
 def test_a_bad_quantity_in_the_status_is_named_too() -> None:
-    """
-    The status counts for pods on nodes, so its fields are named as well.
-    """
+    """The status counts for pods on nodes, so its fields are named as well."""
     with pytest.raises(QuantityError, match=r"^status\.containerStatuses\[0\]\.resources\.requests\[cpu\]: "):
         assigned_requests(resized("1", runs="?"))
 
 
 def test_requests_must_not_be_negative() -> None:
-    """
-    A negative request is refused by name where requests are checked, and counts as nothing where they were not.
-    """
+    """A negative request is refused by name where requests are checked, and counts as nothing where they were not."""
     pod = make_pod().req(cpu="1").req(memory="-1Gi").obj()
 
     assert filter_requests(pod).memory == 0
@@ -232,16 +221,12 @@ def test_requests_must_not_be_negative() -> None:
 
 
 def test_a_good_pod_is_not_refused() -> None:
-    """
-    A pod whose requests, limits and overhead are quantities passes.
-    """
+    """A pod whose requests, limits and overhead are quantities passes."""
     validate_requests(make_pod().req(cpu="1", memory="0").init_req(cpu=2).overhead(cpu="1m").obj())
 
 
 def test_allocatable() -> None:
-    """
-    A node gives its amounts, and takes a number of pods.
-    """
+    """A node gives its amounts, and takes a number of pods."""
     node = (
         make_node()
         .capacity({"example.com/gpu": 2, "pods": "30"}, cpu="1500m", memory="2Gi", **{"ephemeral-storage": "1k"})
@@ -254,9 +239,7 @@ def test_allocatable() -> None:
 
 @pytest.mark.parametrize("amount", ["10 GB", "1e", "-1", "1E+1000000"])
 def test_a_node_with_a_bad_amount_is_refused(amount: str) -> None:
-    """
-    An amount that is no quantity, or a negative one, is named by its field.
-    """
+    """An amount that is no quantity, or a negative one, is named by its field."""
     with pytest.raises(QuantityError, match=r"^status\.allocatable\[memory\]: "):
         allocatable(make_node().capacity(memory=amount).obj())
 
@@ -281,8 +264,7 @@ containers = st.builds(
 def test_quick_sums_are_the_sums_of_quantities(
     plain: list[Any], init: list[Any], overhead: dict[str, str], whole: dict[str, str]
 ) -> None:
-    """
-    However a pod is made up, even with negative and overflowing amounts, the numbers are those of the sums of its
+    """However a pod is made up, even with negative and overflowing amounts, the numbers are those of the sums of its
     quantities.
     """
     named = [

@@ -29,18 +29,14 @@ TAINT = Taint(key="dedicated", value="batch", effect="NoSchedule")
     ],
 )
 def test_toleration_covers_taint_when_effect_key_and_value_agree(toleration: Toleration, covers: bool) -> None:
-    """
-    An effect, key or value that the toleration leaves empty agrees with all.
-    """
+    """An effect, key or value that the toleration leaves empty agrees with all."""
     assert tolerates(toleration, TAINT) is covers
     assert Tolerations([toleration]).cover(TAINT) is covers
 
 
 @pytest.mark.parametrize("compares", [False, True])
 def test_many_tolerations_cover_what_one_of_them_covers(compares: bool) -> None:
-    """
-    However many there are, a taint is covered if one of them covers it.
-    """
+    """However many there are, a taint is covered if one of them covers it."""
     chance = random.Random(7)
     keys, values, effects = ("a", "b", ""), ("", "1", "5", "9", "x", "05"), ("NoSchedule", "NoExecute", "")
     for _ in range(300):
@@ -63,9 +59,7 @@ def test_many_tolerations_cover_what_one_of_them_covers(compares: bool) -> None:
 
 
 def test_the_first_taint_in_the_way() -> None:
-    """
-    The first taint that no toleration covers is found, among those of the effects asked about.
-    """
+    """The first taint that no toleration covers is found, among those of the effects asked about."""
     liked_less = Taint(key="old", effect="PreferNoSchedule")
     leaving = Taint(key="gone", effect="NoExecute")
     taints = [liked_less, TAINT, leaving]

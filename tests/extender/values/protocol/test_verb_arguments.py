@@ -39,9 +39,7 @@ def test_nodes_go_by_name_or_in_full() -> None:
 
 
 def test_priority_of_zero_is_written_and_a_missing_one_is_not() -> None:
-    """
-    A priority of 0 is there, one that nobody gave is not.
-    """
+    """A priority of 0 is there, one that nobody gave is not."""
     assert "priority" not in written(extender_args(make_pod("p").obj(), [], None))["Pod"]["spec"]
     assert written(extender_args(make_pod("p").priority(0).obj(), [], None))["Pod"]["spec"]["priority"] == 0
 

@@ -43,9 +43,7 @@ READERS: list[Callable[[bytes], Any]] = [
         pytest.param(b"null", None, id="null for all"),
         pytest.param(b"{}", None, id="nothing said"),
         pytest.param(
-            b'{"NodeNames": ["a"], "Big": 1e999, "Bigger": ' + b"9" * 5000 + b"} ",
-            ["a"],
-            id="unknown numbers",
+            b'{"NodeNames": ["a"], "Big": 1e999, "Bigger": ' + b"9" * 5000 + b"} ", ["a"], id="unknown numbers"
         ),
         pytest.param(
             b'{"NodeNames": ["a"], "Big": 1e999, "Bigger": ' + b"9" * 5000 + b"} x",
@@ -87,9 +85,7 @@ def test_unreadable_result_is_an_extender_error(read: Callable[[bytes], Any], bo
     | st.text(alphabet='{}[]":,\\u0ntrefals NodeHostScrPuUIDx19.-', max_size=60).map(str.encode)
 )
 def test_arbitrary_bytes_are_read_or_refused_with_a_message(read: Callable[[bytes], Any], body: bytes) -> None:
-    """
-    In words, that is: no other exception leaves.
-    """
+    """In words, that is: no other exception leaves."""
     try:
         read(body)
     except ExtenderError as exc:
@@ -138,12 +134,7 @@ def test_one_score_that_makes_no_sense_spoils_the_whole_answer(score: str, error
 def test_nulls_among_victims_are_seen() -> None:
     body = b'{"NodeNameToMetaVictims": {"a": null, "b": {"Pods": [null, {"UID": "u"}]}, "c": {"Pods": null}, "d": {}}}'
 
-    assert read_preemption_result(body) == {
-        "a": None,
-        "b": None,
-        "c": MetaVictims([]),
-        "d": MetaVictims([]),
-    }
+    assert read_preemption_result(body) == {"a": None, "b": None, "c": MetaVictims([]), "d": MetaVictims([])}
 
 
 def test_nodes_that_come_back_are_read_like_any_others() -> None:

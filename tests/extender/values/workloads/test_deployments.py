@@ -57,8 +57,7 @@ def test_a_rolling_update_of_four(new: tuple[int, int], old: tuple[int, int], mo
     old=st.lists(st.integers(0, 10), max_size=3),
 )
 def test_a_rollout_arrives_and_keeps_its_limits(replicas: int, surge: int, unavailable: int, old: list[int]) -> None:
-    """
-    When every pod becomes available, the new revision ends with all replicas and the old ones with none; on the way
+    """When every pod becomes available, the new revision ends with all replicas and the old ones with none; on the way
     there are never more than the surge allows (or than there were), nor fewer available than promised (or than there
     were).
     """
