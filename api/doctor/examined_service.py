@@ -4,7 +4,7 @@ import asyncio
 import socket
 import ssl
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, final
 from urllib.parse import urlsplit
 
@@ -14,6 +14,7 @@ from extender.client.http_extender.calling import ExtenderClient, open_transport
 from extender.engine.framework import ExtenderError
 from extender.values import limits
 from extender.values.config.configuration import Extender
+from extender.values.golang.durations import Duration
 
 PATIENCE: Final = 2
 """Calls in a row without an answer after which no more are made: each would only take its time. One is enough before
@@ -139,9 +140,7 @@ class ExaminedService:
         return Reply(0, b"", seconds, httpx.Headers(), why)
 
     async def _as_kube_scheduler_says(self, verb: str, body: bytes, exc: Exception) -> str:
-        caller = ExtenderClient(
-            self.extender.url_prefix, self.seconds, trust=self._trust, server_name=self._server_name
-        )
+        caller = ExtenderClient(replace(self.extender, http_timeout=Duration(int(self.seconds * 1e9))))
         try:
             await caller.post(verb, body)
         except ExtenderError as again:

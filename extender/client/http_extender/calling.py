@@ -9,7 +9,6 @@ Upstream: pkg/scheduler/extender.go, HTTPExtender.send, makeTransport; client-go
 """
 
 import asyncio
-import errno
 import logging
 import os
 import re
@@ -17,17 +16,19 @@ import ssl
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Final, final
+from urllib.parse import urlsplit
 
 import aiohttp
 import httpx
 from httpx_aiohttp import AiohttpTransport
 
+from extender.client.http_extender.failures import Names, is_wrong_name, on_one_line, words
 from extender.engine.framework import ExtenderError
 from extender.values import limits
 from extender.values.config.configuration import Extender, ExtenderTLSConfig
 from extender.values.golang.quoting import quoted
 from extender.values.targets.proxies import environment_proxy
-from extender.values.targets.tls import Pem, Tls, context
+from extender.values.targets.tls import Pem, Tls, TlsError, context
 
 _LOGGER: Final = logging.getLogger(__name__)
 
@@ -42,12 +43,11 @@ closed.
 
 _HEADERS: Final = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "reprieve"}
 
-_FAILURES: Final = (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, aiohttp.ClientError, OSError)
-"""The exceptions that a transport raises when a call fails."""
+_FAILURES: Final = (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, aiohttp.ClientError, OSError, UnicodeError)
+"""The exceptions that a transport raises when a call fails; UnicodeError where no host can have such a name."""
 
 _ENDS: Final = (aiohttp.ServerDisconnectedError, aiohttp.ClientPayloadError, httpx.RemoteProtocolError, httpx.ReadError)
 """The exceptions for a connection that the other side has ended."""
-
 
 _PASSWORD: Final = re.compile(r"(?<=//)([^/@:]*):[^/@]*@")
 
@@ -120,43 +120,49 @@ class ExtenderClient:
     of.
     """
 
-    def __init__(
-        self,
-        url_prefix: str,
-        seconds: float,
-        *,
-        trust: ssl.SSLContext,
-        server_name: str = "",
-        transport: httpx.AsyncBaseTransport | None = None,
-    ) -> None:
+    def __init__(self, config: Extender, transport: httpx.AsyncBaseTransport | None = None) -> None:
         """Opens nothing yet.
 
         Arguments:
-            seconds: for a whole exchange, from the connection to the last byte; negative for no limit.
-            trust: see `trust_of`.
-            server_name: the name that the server's certificate must have; empty for the host of the URL.
+            config: its `http_timeout` is for a whole exchange; negative for no limit.
             transport: used instead of sockets; closed with this client.
+
+        Raises:
+            TlsError: its certificates cannot be used.
         """
-        self._prefix = url_prefix.rstrip("/")
-        self._seconds = seconds if seconds >= 0 else None
-        self._trust = trust
-        self._server_name = server_name
+        self._config = config
+        self._prefix = config.url_prefix.rstrip("/")
+        self._seconds = config.http_timeout.seconds if config.http_timeout.seconds >= 0 else None
+        self._trust = trust_of(config)
+        self._server_name = config.tls_config.server_name if config.tls_config is not None else ""
         self._transport = transport
         self._is_redirected = False
 
     async def post(self, verb: str, body: bytes) -> bytes:
-        """Returns the body of an answer with status 200.
+        """Returns the body of an answer with status 200, perhaps of the place to which redirects lead: they are
+        followed with POST for 307 and 308, with GET for 301 to 303.
 
         Raises:
             ExtenderError: the call failed, or had another status.
+
+        Upstream: net/http, client.go, Client.do, redirectBehavior (Go).
         """
-        url = f"{self._prefix}/{verb}"
-        shown = without_password(url)
+        method, url = "POST", f"{self._prefix}/{verb}"
         response: httpx.Response | None = None
         try:
             async with asyncio.timeout(self._seconds):
-                response = await self._followed(url, body)
+                for _ in range(limits.REDIRECTS):
+                    response = await self._send(method, url, body)
+                    target = self._redirected(url, response)
+                    if not target:
+                        break
+                    method = "GET" if response.status_code in _REDIRECTS_AS_GET else method
+                    await response.aclose()
+                    response, url = None, target
+                if response is None:
+                    raise ExtenderError(f"{_post(url)}: stopped after {limits.REDIRECTS} redirects")
                 if response.status_code != httpx.codes.OK:
+                    shown = without_password(f"{self._prefix}/{verb}")
                     raise ExtenderError(f"failed {verb} with extender at URL {shown}, code {response.status_code}")
                 return await _read(response)
         except TimeoutError as exc:
@@ -164,52 +170,62 @@ class ExtenderClient:
                 raise ExtenderError(
                     "context deadline exceeded (Client.Timeout or context cancellation while reading body)"
                 ) from exc
-            # aiohttp's timeout for the connection is a TimeoutError, too. Here the caller need not tell the two apart.
             raise ExtenderError(
-                f'Post "{shown}": context deadline exceeded (Client.Timeout exceeded while awaiting headers)'
+                f"{_post(url)}: context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
             ) from exc
         except _FAILURES as exc:
+            has_ended = isinstance(_cause(exc), _ENDS)
             if response is not None:
-                raise ExtenderError("unexpected EOF" if isinstance(_cause(exc), _ENDS) else _words(exc)) from exc
-            raise ExtenderError(f'Post "{shown}": {_words(exc)}') from exc
+                raise ExtenderError("unexpected EOF" if has_ended else on_one_line(_cause(exc))) from exc
+            raise ExtenderError(f"{_post(url)}: {'EOF' if has_ended else await self._why(_cause(exc), url)}") from exc
         finally:
             if response is not None:
                 await response.aclose()
 
-    async def _followed(self, url: str, body: bytes) -> httpx.Response:
-        """Returns the answer to a POST, or that of the place to which redirects lead: POST again for 307 and 308, GET
-        for 301 to 303.
-
-        Upstream: net/http, client.go, Client.do, redirectBehavior (Go).
-        """
-        method, first = "POST", httpx.URL(url)
-        for _ in range(limits.REDIRECTS):
-            response = await self._send(method, url, body)
-            to = response.headers.get("Location")
-            if not to or response.status_code not in (*_REDIRECTS_AS_SENT, *_REDIRECTS_AS_GET):
-                return response
-            await response.aclose()
-            target = httpx.URL(url).join(to)
-            if target.scheme not in ("http", "https") or not target.host:
-                raise ExtenderError(
-                    f'Post "{without_password(str(target))}": unsupported protocol scheme {quoted(target.scheme)}'
-                )
-            if response.status_code in _REDIRECTS_AS_GET and method == "POST":
-                method, body = "GET", b""
-            if not target.userinfo and _same_host(first, target):
-                target = target.copy_with(userinfo=first.userinfo)
-            url = str(target)
-            self._tell_of_redirect(url)
-        raise ExtenderError(f'Post "{without_password(url)}": stopped after {limits.REDIRECTS} redirects')
-
-    def _tell_of_redirect(self, url: str) -> None:
+    def _redirected(self, url: str, response: httpx.Response) -> str:
+        """Returns where the answer leads to; empty if it is no redirect."""
+        to = response.headers.get("Location")
+        if not to or response.status_code not in (*_REDIRECTS_AS_SENT, *_REDIRECTS_AS_GET):
+            return ""
+        first, target = httpx.URL(self._prefix), httpx.URL(url).join(to)
+        if target.scheme not in ("http", "https") or not target.host:
+            raise ExtenderError(f"{_post(str(target))}: unsupported protocol scheme {quoted(target.scheme)}")
+        if not target.userinfo and _same_host(first, target):
+            target = target.copy_with(userinfo=first.userinfo)
         if not self._is_redirected:
             self._is_redirected = True
             text = (
                 "Extender %s redirects calls, which costs each decision another round trip; configure where it leads "
                 "to: %s"
             )
-            _LOGGER.warning(text, without_password(self._prefix), without_password(url))
+            _LOGGER.warning(text, without_password(self._prefix), without_password(str(target)))
+        return str(target)
+
+    async def _why(self, failure: BaseException, url: str) -> str:
+        if isinstance(failure, aiohttp.ClientResponseError):
+            return "net/http: HTTP/1.x transport connection broken: malformed HTTP response"
+        at = urlsplit(url)
+        host, port = at.hostname or "", at.port or (443 if at.scheme == "https" else 80)
+        if is_wrong_name(failure):
+            return words(failure, self._server_name or host, port, await self._names(host, port))
+        said = words(failure, host, port)
+        is_proxied = said.startswith("dial tcp") and environment_proxy(url, os.environ) is not None
+        return f"proxyconnect tcp: {said}" if is_proxied else said
+
+    async def _names(self, host: str, port: int) -> Names | None:
+        """Returns the names in a certificate that is trusted for another name, from a handshake that looks at none;
+        None if there is no such handshake.
+        """
+        try:
+            trust = trust_of(self._config)
+            trust.check_hostname = False
+            async with asyncio.timeout(self._seconds):
+                _, writer = await asyncio.open_connection(host, port, ssl=trust)
+        except (OSError, TlsError):
+            return None
+        names: Names = writer.get_extra_info("peercert").get("subjectAltName", ())
+        writer.close()
+        return names
 
     async def _send(self, method: str, url: str, body: bytes) -> httpx.Response:
         if self._transport is None:
@@ -248,24 +264,11 @@ def _same_host(first: httpx.URL, other: httpx.URL) -> bool:
     return other.host == first.host or other.host.endswith(f".{first.host}")
 
 
-def _cause(exc: Exception) -> BaseException:
+def _cause(exc: BaseException) -> BaseException:
     # httpx-aiohttp turns every lost connection into a ConnectTimeout, whose cause is the real error.
     return exc.__cause__ if isinstance(exc.__cause__, aiohttp.ClientError) else exc
 
 
-def _words(exc: Exception) -> str:
-    cause = _cause(exc)
-    if isinstance(cause, _ENDS):
-        return "EOF"
-    if isinstance(cause, aiohttp.ConnectionTimeoutError):
-        return "dial tcp: i/o timeout"
-    if isinstance(cause, aiohttp.ClientConnectorCertificateError):
-        return f"tls: failed to verify certificate: {_on_one_line(cause.certificate_error)}"
-    number = getattr(cause, "errno", None)
-    if isinstance(number, int) and number in errno.errorcode:
-        return os.strerror(number).lower()
-    return _on_one_line(cause)
-
-
-def _on_one_line(exc: BaseException) -> str:
-    return " ".join(str(exc).split()) or type(exc).__name__
+def _post(url: str) -> str:
+    # Go names the method of the first request, wherever redirects have led to.
+    return f'Post "{without_password(url)}"'

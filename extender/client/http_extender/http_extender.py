@@ -11,7 +11,7 @@ from typing import Final, TypeVar, final
 
 import httpx
 
-from extender.client.http_extender.calling import ExtenderClient, trust_of, without_password
+from extender.client.http_extender.calling import ExtenderClient, without_password
 from extender.client.http_extender.checks import check_extenders, warnings_of_extenders
 from extender.engine.framework import Candidate, ExtenderError
 from extender.engine.scheduler.extenders import FilterAnswer
@@ -113,15 +113,7 @@ class HTTPExtender:
         """
         self._config = config
         self._managed = frozenset(resource.name for resource in config.managed_resources)
-        tls = config.tls_config
-        client = ExtenderClient(
-            config.url_prefix,
-            config.http_timeout.seconds,
-            trust=trust_of(config),
-            server_name=tls.server_name if tls is not None else "",
-            transport=transport,
-        )
-        calls = HTTPCalls(config, client)
+        calls = HTTPCalls(config, ExtenderClient(config, transport))
         self._calls = calls if through is None else through(config, calls)
         self._last_score_failure = ""
         self._has_told_of_range = False

@@ -1,18 +1,22 @@
 """Calls over real sockets, to servers that do what servers should not."""
 
 import asyncio
+import errno
 import gzip
 import json
 import socket
 import ssl
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
 from extender.client.http_extender import HTTPExtender
+from extender.client.http_extender.failures import words
 from extender.engine.framework import ExtenderError
 from extender.testing import make_node, make_pod
 from extender.values import limits
@@ -35,9 +39,18 @@ from tests.kit.certificates import Authority, can_make_certificates
 POD, NODES = make_pod("p").obj(), [make_node("a").obj(), make_node("b").obj()]
 
 AWAITING_HEADERS = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+NO_IPV6 = "cannot assign requested address"
 READING_BODY = "context deadline exceeded (Client.Timeout or context cancellation while reading body)"
 
 needs_openssl = pytest.mark.skipif(not can_make_certificates(), reason="no openssl command")
+
+
+def ssl_failure(reason: str, verify_code: int | None = None) -> ssl.SSLError:
+    made = ssl.SSLError(1, reason) if verify_code is None else ssl.SSLCertVerificationError(1, reason)
+    made.reason = reason
+    if isinstance(made, ssl.SSLCertVerificationError) and verify_code is not None:
+        made.verify_code = verify_code
+    return made
 
 
 def config(address: str, **options: Any) -> Extender:
@@ -99,7 +112,6 @@ SHORT, LONGER, LONG = ({"http_timeout": Duration.parse(time)} for time in ("200m
                                                               '"ftp"', id="307 to no place"),
         pytest.param(closes, {}, 'Post "URL/filter": EOF', id="closes"),
         pytest.param(resets, {}, 'Post "URL/filter": EOF', id="resets"),
-        pytest.param(raw(b"SMTP ready\r\n\r\n", then_close=True), {}, 'Post "URL/filter": ', id="no HTTP"),
         pytest.param(hangs(), SHORT, f'Post "URL/filter": {AWAITING_HEADERS}', id="hangs"),
         pytest.param(hangs(answer("x" * 99)[:-50]), SHORT, READING_BODY, id="hangs in the middle of the answer"),
         pytest.param(drips, SHORT, READING_BODY, id="drips"),
@@ -127,15 +139,100 @@ def test_misbehaving_server_gives_one_error_in_upstreams_words_without_a_second_
     assert len(served.requests) == 1  # nothing is asked twice
 
 
-def test_refused_connection_is_an_extender_error() -> None:
+@contextmanager
+def nobody_listens() -> Iterator[int]:
+    """A port that refuses connections."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
-        address = f"http://127.0.0.1:{bound.getsockname()[1]}"
+        yield bound.getsockname()[1]
 
-        with pytest.raises(ExtenderError) as caught:
-            asyncio.run(filtered(address))
 
-    assert str(caught.value) == f'Post "{address}/filter": connection refused'
+def failure(address: str, **options: Any) -> str:
+    """What the scheduler is told, without the address."""
+    with pytest.raises(ExtenderError) as caught:
+        asyncio.run(filtered(address, **options))
+    return str(caught.value).replace(address, "URL")
+
+
+@pytest.mark.parametrize(
+    ("host", "dialled"), [("127.0.0.1", "127.0.0.1"), ("localhost", "127.0.0.1"), ("[::1]", "[::1]")]
+)
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_refused_connection_names_the_address_that_was_dialled(
+    monkeypatch: pytest.MonkeyPatch, scheme: str, host: str, dialled: str
+) -> None:
+    if host == "localhost":
+        monkeypatch.setattr(socket, "getaddrinfo", lambda _, port, *args, **options: [
+            (socket.AF_INET, socket.SOCK_STREAM, 6, "", (dialled, port))
+        ])  # fmt: skip
+    with nobody_listens() as port:
+        said = failure(f"{scheme}://{host}:{port}")
+
+    refused = f"dial tcp {dialled}:{port}: connect: connection refused"
+    assert said in (
+        f'Post "URL/filter": {refused}',
+        f'Post "URL/filter": {refused.replace("connection refused", NO_IPV6)}',
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (socket.EAI_NONAME, "no such host"),
+        (socket.EAI_NODATA, "no such host"),
+        (socket.EAI_AGAIN, "Temporary failure in name resolution"),
+    ],
+)
+def test_host_that_nobody_knows_is_named(monkeypatch: pytest.MonkeyPatch, number: int, words: str) -> None:
+    def fails(*args: object, **options: object) -> None:
+        raise socket.gaierror(number, "Temporary failure in name resolution")
+
+    monkeypatch.setattr(socket, "getaddrinfo", fails)
+
+    assert failure("http://gpu.example") == f'Post "URL/filter": dial tcp: lookup gpu.example: {words}'
+
+
+def test_name_that_no_host_can_have_is_no_such_host() -> None:
+    assert failure("http://gpu..example") == 'Post "URL/filter": dial tcp: lookup gpu..example: no such host'
+
+
+@pytest.mark.parametrize("status", [302, 307])
+def test_redirect_to_a_dead_place_names_that_place(status: int) -> None:
+    """
+    With the method of the first call, as Go's client has it.
+    """
+    with nobody_listens() as port:
+        said, _ = asked(says("", status, Location=f"http://127.0.0.1:{port}/moved"))
+
+    assert said == f'Post "http://127.0.0.1:{port}/moved": dial tcp 127.0.0.1:{port}: connect: connection refused'
+
+
+def test_redirect_to_a_silent_place_names_that_place() -> None:
+    async def ask() -> tuple[str, str]:
+        async with serving(hangs()) as there, serving(says("", 307, Location=there.address)) as here:
+            with pytest.raises(ExtenderError) as caught:
+                await filtered(here.address, **LONGER)
+            return there.address, str(caught.value)
+
+    there, said = asyncio.run(ask())
+
+    assert said == f'Post "{there}": {AWAITING_HEADERS}'
+
+
+@pytest.mark.parametrize("address", ["http://extender.example", "https://extender.example"])
+def test_proxy_that_refuses_is_named(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    with nobody_listens() as port:
+        for name in ("HTTP_PROXY", "HTTPS_PROXY"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{port}")
+        said = failure(address)
+
+    assert said == f'Post "URL/filter": proxyconnect tcp: dial tcp 127.0.0.1:{port}: connect: connection refused'
+
+
+def test_answer_that_is_no_http_is_called_so() -> None:
+    said, _ = asked(raw(b"SMTP ready\r\n\r\n", then_close=True))
+
+    assert said == 'Post "URL/filter": net/http: HTTP/1.x transport connection broken: malformed HTTP response'
 
 
 def test_a_call_is_a_post_of_json_that_wants_no_compression() -> None:
@@ -339,31 +436,119 @@ def test_servers_that_are_trusted(authority: Authority, names: list[str], trusti
     assert asked_over_tls(server_side(authority, *names), trusting(authority)) == ["a"]
 
 
+NOT_TRUSTED = 'Post "URL/filter": tls: failed to verify certificate: x509: '
+STRANGER = NOT_TRUSTED + "certificate signed by unknown authority"
+
+
 @needs_openssl
 def test_without_enable_https_an_https_address_is_verified(authority: Authority) -> None:
     """Against the authority that is named, or else those of the system."""
     server = server_side(authority, "IP:127.0.0.1")
 
     assert asked_over_tls(server, ExtenderTLSConfig(ca_file=str(authority.certificate)), enable_https=False) == ["a"]
-    assert str(asked_over_tls(server, None, enable_https=False)).startswith(
-        'Post "URL/filter": tls: failed to verify certificate: '
-    )
+    assert asked_over_tls(server, None, enable_https=False) == STRANGER
 
 
 @needs_openssl
-def test_a_server_with_another_name_is_not_trusted(authority: Authority) -> None:
-    said = asked_over_tls(server_side(authority, "DNS:other"), ExtenderTLSConfig(ca_file=str(authority.certificate)))
+@pytest.mark.parametrize(
+    ("names", "server_name", "words"),
+    [
+        (["DNS:a", "DNS:b"], "", "cannot validate certificate for 127.0.0.1 because it doesn't contain any IP SANs"),
+        (["IP:10.0.0.1", "DNS:a", "IP:10.0.0.2"], "", "certificate is valid for 10.0.0.1, 10.0.0.2, not 127.0.0.1"),
+        (["IP:127.0.0.1", "DNS:a", "DNS:*.b"], "c", "certificate is valid for a, *.b, not c"),
+        (["IP:127.0.0.1"], "c", "certificate is not valid for any names, but wanted to match c"),
+    ],
+)
+def test_a_server_with_another_name_is_not_trusted(
+    authority: Authority, names: list[str], server_name: str, words: str
+) -> None:
+    trusting = ExtenderTLSConfig(ca_file=str(authority.certificate), server_name=server_name)
 
-    assert str(said).startswith('Post "URL/filter": tls: failed to verify certificate: ')
+    assert asked_over_tls(server_side(authority, *names), trusting) == NOT_TRUSTED + words
 
 
 @needs_openssl
 def test_a_server_of_another_authority_is_not_trusted(authority: Authority, tmp_path: Path) -> None:
+    trusting = ExtenderTLSConfig(ca_file=str(authority.certificate))
     stranger = Authority(tmp_path, "stranger")
 
-    said = asked_over_tls(server_side(stranger, "IP:127.0.0.1"), ExtenderTLSConfig(ca_file=str(authority.certificate)))
+    assert asked_over_tls(server_side(stranger, "IP:127.0.0.1"), trusting) == STRANGER
 
-    assert str(said).startswith('Post "URL/filter": tls: failed to verify certificate: ')
+
+@pytest.mark.parametrize("write", [says("{}"), raw(b"SSH-2.0-x\r\n", then_close=True)], ids=["HTTP", "SSH"])
+def test_a_port_without_tls_is_called_so(write: Writes) -> None:
+    """
+    OpenSSL cannot tell whether what it got is HTTP, as on a port for extenders it is.
+    """
+
+    async def at_once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await write(reader, writer)
+        writer.close()
+
+    async def ask() -> str:
+        server = await asyncio.start_server(at_once, "127.0.0.1", 0)
+        async with server:
+            address = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            with pytest.raises(ExtenderError) as caught:
+                await filtered(address, tls_config=ExtenderTLSConfig(insecure=True))
+            return str(caught.value).replace(address, "URL")
+
+    assert asyncio.run(ask()) == 'Post "URL/filter": http: server gave HTTP response to HTTPS client'
+
+
+@needs_openssl
+@pytest.mark.parametrize(
+    ("newest", "shown_by", "alert"),
+    [
+        pytest.param(ssl.TLSVersion.TLSv1_3, None, "certificate required", id="TLS 1.3"),
+        pytest.param(ssl.TLSVersion.TLSv1_2, None, "handshake failure", id="TLS 1.2"),
+        pytest.param(ssl.TLSVersion.TLSv1_3, "stranger", "unknown certificate authority", id="of a stranger"),
+    ],
+)
+def test_server_that_wants_another_client_certificate_is_quoted(
+    authority: Authority, tmp_path: Path, newest: ssl.TLSVersion, shown_by: str | None, alert: str
+) -> None:
+    server = server_side(authority, "IP:127.0.0.1", client_ca=authority.certificate)
+    server.maximum_version = newest
+    trusting = ExtenderTLSConfig(ca_file=str(authority.certificate))
+    if shown_by is not None:
+        shown = Authority(tmp_path, shown_by).sign("client")
+        trusting = replace(trusting, cert_file=str(shown.certificate), key_file=str(shown.key))
+    # asyncio's servers hang up without the alert; others send it.
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def refuses() -> None:
+            connection, _ = listening.accept()
+            with connection, suppress(ssl.SSLError):
+                server.wrap_socket(connection, server_side=True).recv(1)
+
+        refusing = Thread(target=refuses, daemon=True)
+        refusing.start()
+        said = failure(f"https://127.0.0.1:{listening.getsockname()[1]}", tls_config=trusting)
+        refusing.join()
+
+    assert said == f'Post "URL/filter": remote error: tls: {alert}'
+
+
+@pytest.mark.parametrize(
+    ("failure", "said"),
+    [
+        (ssl_failure("TLSV1_ALERT_PROTOCOL_VERSION"), "remote error: tls: protocol version not supported"),
+        (ssl_failure("TLSV1_UNRECOGNIZED_NAME"), "remote error: tls: unrecognized name"),
+        (ssl_failure("NO_SHARED_CIPHER"), "tls: no shared cipher"),
+        (ssl_failure("CERTIFICATE_VERIFY_FAILED", 10), "tls: failed to verify certificate: x509: certificate has expired or is not yet valid"),
+        (OSError(errno.ENETUNREACH, "Network is unreachable"), "dial tcp [::1]:80: connect: network is unreachable"),
+        (OSError(errno.EHOSTUNREACH, "Connect call failed ('10.0.0.1', 80)"), "dial tcp 10.0.0.1:80: connect: no route to host"),
+        (ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"), "read tcp [::1]:80: read: connection reset by peer"),
+        (ConnectionAbortedError("cut in a handshake"), "EOF"),
+    ],
+)  # fmt: skip
+def test_other_failures_have_gos_words_too(failure: Exception, said: str) -> None:
+    around = RuntimeError("in the client's own words,\n on two lines")
+
+    assert words(around, "::1", 80) == "in the client's own words, on two lines"
+    around.__cause__ = failure
+    assert words(around, "::1", 80) == words(failure, "::1", 80) == said
 
 
 @needs_openssl
