@@ -194,6 +194,19 @@ def test_a_preemption_loses_no_more_gpu_time_than_allowed() -> None:
     assert victims(pods, rules_of(Protection(max_lost_gpu_time=Duration.of(8 * 3600)))) == {"a", "b"}
 
 
+def test_nodes_that_break_one_of_two_limits_are_left_alone() -> None:
+    many = [victim(name, cpu=2, on="many") for name in ("a", "b")]
+    dear, cheap = victim("dear", cpu=4, gpus=8, hours=3, on="dear"), victim("cheap", cpu=4, on="cheap")
+    snapshot = make_cache(
+        *(node(name) for name in ("many", "dear", "cheap")), pods=[pod.obj() for pod in (*many, dear, cheap)]
+    ).update_snapshot()
+    rules = rules_of(Protection(max_victims=1, max_lost_gpu_time=Duration.of(3600)))
+
+    candidates = found(snapshot, make_pod("preemptor").req(cpu=4).priority(100).obj(), rules)
+
+    assert [candidate.node for candidate in candidates.listed()] == ["cheap"]
+
+
 # Whom to take first.
 
 

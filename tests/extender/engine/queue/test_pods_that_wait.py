@@ -99,13 +99,15 @@ def test_a_pod_that_is_added_twice_is_queued_once() -> None:
     assert clocked.places() == {"a": "active"}
 
 
-@pytest.mark.parametrize("place", ["active", "unschedulable"])
+@pytest.mark.parametrize("place", ["active", "unschedulable", "not yet known"])
 def test_nominations_in_the_status_are_followed(place: str) -> None:
     clocked = ClockedQueue()
     if place == "active":
         clocked.add(make_pod("a"))
-    else:
+    elif place == "unschedulable":
         clocked.refused(make_pod("a"), "Fit")
+    else:
+        clocked.store["default/a"] = make_pod("a").obj()
     promised = make_pod("a").nominated_node("n1").obj()
 
     clocked.queue.update(make_pod("a").obj(), promised, [EVENT_UNSCHEDULED_POD_UPDATE])

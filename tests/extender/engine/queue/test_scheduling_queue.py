@@ -110,6 +110,19 @@ def test_a_failed_pod_backs_off_to_the_end() -> None:
     assert clocked.queue.pop_nowait() is None
 
 
+def test_attempts_that_go_on_come_before_others_and_in_their_order() -> None:
+    clocked = ClockedQueue()
+    clocked.add(make_pod("a"), make_pod("b"), make_pod("new").priority(1000))
+    first, second = (clocked.queue.pop_specific(make_pod(name).obj()) for name in "ab")
+    assert first is not None
+    assert second is not None
+
+    clocked.queue.resume(second)
+    clocked.queue.resume(first)
+
+    assert [clocked.pop().pod.name for _ in range(3)] == ["b", "a", "new"]
+
+
 def test_pop_waits_for_a_pod() -> None:
     async def scheduler() -> str:
         clocked = ClockedQueue()
