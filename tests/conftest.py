@@ -12,7 +12,7 @@ from hypothesis import settings
 from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
-pytest_plugins = ["tests.kit.summary"]
+pytest_plugins = ["tests.kit.summary", "tests.kit.async_tests"]
 
 # Timing decides no test: a busy machine is no failure. `tests.kit.examples` scales what a test asks for by itself.
 settings.register_profile("nightly", deadline=None, max_examples=100)

@@ -31,67 +31,55 @@ def told_to_go(world: World) -> list[str]:
 
 
 @pytest.mark.parametrize("code", [403, 500])
-def test_a_victim_that_may_not_be_deleted_stops_the_others_and_is_tried_again_with_pauses(code: int) -> None:
+async def test_a_victim_that_may_not_be_deleted_stops_the_others_and_is_tried_again_with_pauses(code: int) -> None:
     """Nothing spins; once it may be deleted, room is made."""
+    async with a_world() as world:
+        await a_full_node(world, "a", "b")
+        world.faults.add(Fault(answers.status(code), **VICTIM_GOES, times=None))
+        world.pod("high", "2", priority="high")
+        await asyncio.sleep(60)
+        assert told_to_go(world) == []
+        assert 3 <= world.faults.count("delete", "pods") <= 60
+        world.faults.faults.clear()
+        await settles(world, but_first=15)
 
-    async def tell() -> None:
-        async with a_world() as world:
-            await a_full_node(world, "a", "b")
-            world.faults.add(Fault(answers.status(code), **VICTIM_GOES, times=None))
-            world.pod("high", "2", priority="high")
-            await asyncio.sleep(60)
-            assert told_to_go(world) == []
-            assert 3 <= world.faults.count("delete", "pods") <= 60
-            world.faults.faults.clear()
-            await settles(world, but_first=15)
-
-            assert sorted(told_to_go(world)) == ["a", "b"]
-            assert world.node_of("high") == "n"
-
-    story(tell)
+        assert sorted(told_to_go(world)) == ["a", "b"]
+        assert world.node_of("high") == "n"
 
 
 @pytest.mark.parametrize("code", [403, 500])
-def test_a_failure_among_the_victims_leaves_the_last_one_where_it_is(code: int) -> None:
+async def test_a_failure_among_the_victims_leaves_the_last_one_where_it_is(code: int) -> None:
     """Of four, one may not be deleted. The last one is not told before that one has gone, so that nobody
     goes for nothing.
     """
+    async with a_world() as world:
+        await a_full_node(world, "a", "b", "c", "d", cpu="500m")
+        world.faults.add(Fault(answers.status(code), **VICTIM_GOES, skip=1, times=40))
+        world.pod("high", "2", priority="high")
+        await asyncio.sleep(3)
+        assert len(told_to_go(world)) in (1, 2)
+        assert len(world.names()) >= 3
+        await settles(world, but_first=120)
 
-    async def tell() -> None:
-        async with a_world() as world:
-            await a_full_node(world, "a", "b", "c", "d", cpu="500m")
-            world.faults.add(Fault(answers.status(code), **VICTIM_GOES, skip=1, times=40))
-            world.pod("high", "2", priority="high")
-            await asyncio.sleep(3)
-            assert len(told_to_go(world)) in (1, 2)
-            assert len(world.names()) >= 3
-            await settles(world, but_first=120)
-
-            assert (world.node_of("high"), sorted(told_to_go(world))) == ("n", ["a", "b", "c", "d"])
-            assert not world.faults.missed
-
-    story(tell)
+        assert (world.node_of("high"), sorted(told_to_go(world))) == ("n", ["a", "b", "c", "d"])
+        assert not world.faults.missed
 
 
 @pytest.mark.parametrize("which", [0, 1, 2])
-def test_a_victim_that_has_gone_by_itself_counts_as_told(which: int) -> None:
+async def test_a_victim_that_has_gone_by_itself_counts_as_told(which: int) -> None:
     """404 for the first, the second or the last of three; the pod does not wait for anything else."""
+    async with a_world() as world:
+        await a_full_node(world, "a", "b", "c", cpu="600m")
+        world.faults.add(Fault(gone_by_itself(world), **VICTIM_GOES, skip=which))
+        world.pod("high", "1800m", priority="high")
+        await settles(world, but_first=10, within=5)
 
-    async def tell() -> None:
-        async with a_world() as world:
-            await a_full_node(world, "a", "b", "c", cpu="600m")
-            world.faults.add(Fault(gone_by_itself(world), **VICTIM_GOES, skip=which))
-            world.pod("high", "1800m", priority="high")
-            await settles(world, but_first=10, within=5)
-
-            assert world.node_of("high") == "n"
-            assert world.names() == ["high"]
-            assert len(told_to_go(world)) == 2
-            assert world.faults.count("delete", "pods") == 3
-            # One attempt for each victim, one that preempts, and one as each victim goes.
-            assert world.life.alone.world.queue.scheduling_cycle <= 3 + 1 + 3
-
-    story(tell)
+        assert world.node_of("high") == "n"
+        assert world.names() == ["high"]
+        assert len(told_to_go(world)) == 2
+        assert world.faults.count("delete", "pods") == 3
+        # One attempt for each victim, one that preempts, and one as each victim goes.
+        assert world.life.alone.world.queue.scheduling_cycle <= 3 + 1 + 3
 
 
 def gone_by_itself(world: World) -> Action:
@@ -104,180 +92,149 @@ def gone_by_itself(world: World) -> Action:
     return act
 
 
-def test_a_victim_that_is_another_pod_by_now_is_left_alone() -> None:
+async def test_a_victim_that_is_another_pod_by_now_is_left_alone() -> None:
     """The deletion names the UID, so that 409 protects who came after."""
+    async with a_world() as world:
+        await a_full_node(world, "a", cpu="1500m")
+        world.faults.add(Fault(answers.delay(3), **VICTIM_GOES))
+        world.pod("high", "1500m", priority="high")
+        await asyncio.sleep(1)
+        world.delete("a", at_once=True)
+        new = world.pod("a", "100m", priority="low")["metadata"]["uid"]
+        await settles(world, but_first=15)
 
-    async def tell() -> None:
-        async with a_world() as world:
-            await a_full_node(world, "a", cpu="1500m")
-            world.faults.add(Fault(answers.delay(3), **VICTIM_GOES))
-            world.pod("high", "1500m", priority="high")
-            await asyncio.sleep(1)
-            world.delete("a", at_once=True)
-            new = world.pod("a", "100m", priority="low")["metadata"]["uid"]
-            await settles(world, but_first=15)
-
-            assert world.get("a")["metadata"]["uid"] == new
-            assert (world.node_of("high"), world.node_of("a"), told_to_go(world)) == ("n", "n", [])
-
-    story(tell)
+        assert world.get("a")["metadata"]["uid"] == new
+        assert (world.node_of("high"), world.node_of("a"), told_to_go(world)) == ("n", "n", [])
 
 
-def test_no_victim_is_evicted_while_the_nomination_cannot_be_written() -> None:
+async def test_no_victim_is_evicted_while_the_nomination_cannot_be_written() -> None:
     """Nothing spins meanwhile."""
+    async with a_world() as world:
+        await a_full_node(world, "a", cpu="1500m")
+        world.faults.add(Fault(answers.status(403), verb="patch", name="high", times=None))
+        world.pod("high", "1500m", priority="high")
+        await asyncio.sleep(60)
+        assert world.faults.count("delete", "pods") == 0
+        assert world.faults.count("patch", "pods") <= 60
+        world.faults.faults.clear()
+        await settles(world, but_first=15)
 
-    async def tell() -> None:
-        async with a_world() as world:
-            await a_full_node(world, "a", cpu="1500m")
-            world.faults.add(Fault(answers.status(403), verb="patch", name="high", times=None))
-            world.pod("high", "1500m", priority="high")
-            await asyncio.sleep(60)
-            assert world.faults.count("delete", "pods") == 0
-            assert world.faults.count("patch", "pods") <= 60
-            world.faults.faults.clear()
-            await settles(world, but_first=15)
-
-            assert (world.node_of("high"), told_to_go(world)) == ("n", ["a"])
-
-    story(tell)
+        assert (world.node_of("high"), told_to_go(world)) == ("n", ["a"])
 
 
-def test_room_that_is_freed_for_a_pod_that_has_gone_is_for_others() -> None:
+async def test_room_that_is_freed_for_a_pod_that_has_gone_is_for_others() -> None:
     """The promise ends with the pod, and no more victims go."""
+    async with a_world() as world:
+        await a_full_node(world, "a", cpu="1500m", metadata={"finalizers": ["example.com/stay"]})
+        world.pod("high", "1500m", priority="high")
+        world.pod("next", "1500m")
+        await asyncio.sleep(5)
+        world.delete("high")
+        await asyncio.sleep(5)
+        pod = world.get("a")
+        pod["metadata"]["finalizers"] = []
+        world.registry.update(PODS, "default", "a", pod)
+        await settles(world, but_first=15)
 
-    async def tell() -> None:
-        async with a_world() as world:
-            await a_full_node(world, "a", cpu="1500m", metadata={"finalizers": ["example.com/stay"]})
-            world.pod("high", "1500m", priority="high")
-            world.pod("next", "1500m")
-            await asyncio.sleep(5)
-            world.delete("high")
-            await asyncio.sleep(5)
-            pod = world.get("a")
-            pod["metadata"]["finalizers"] = []
-            world.registry.update(PODS, "default", "a", pod)
-            await settles(world, but_first=15)
-
-            assert (world.node_of("next"), told_to_go(world)) == ("n", ["a"])
-
-    story(tell)
+        assert (world.node_of("next"), told_to_go(world)) == ("n", ["a"])
 
 
-def test_victim_evicted_for_a_pod_that_is_long_gone_is_reported() -> None:
-    async def tell() -> None:
-        async with a_world(bugs=Bugs(writing=slow_to_kill)) as world:
-            await a_full_node(world, "a", cpu="1500m")
-            world.pod("high", "1500m", priority="high")
-            await asyncio.sleep(5)
-            world.delete("high")
-            world.pod("next")  # somebody whose writes let the monitor see that it is gone
-            await asyncio.sleep(200)
+async def test_victim_evicted_for_a_pod_that_is_long_gone_is_reported() -> None:
+    async with a_world(bugs=Bugs(writing=slow_to_kill)) as world:
+        await a_full_node(world, "a", cpu="1500m")
+        world.pod("high", "1500m", priority="high")
+        await asyncio.sleep(5)
+        world.delete("high")
+        world.pod("next")  # somebody whose writes let the monitor see that it is gone
+        await asyncio.sleep(200)
 
-            assert [complaint.partition(":")[0] for complaint in world.monitor.complaints] == ["needed victims"]
-
-    story(tell)
+        assert [complaint.partition(":")[0] for complaint in world.monitor.complaints] == ["needed victims"]
 
 
-def test_a_pod_waits_for_a_victim_that_takes_its_time() -> None:
+async def test_a_pod_waits_for_a_victim_that_takes_its_time() -> None:
     """Ten minutes; nobody else has to go, and nobody less important takes the room."""
+    async with a_world() as world:
+        await a_full_node(world, "a", "b", cpu="900m", metadata={"finalizers": ["example.com/stay"]})
+        world.pod("high", "1", priority="high")
+        await asyncio.sleep(5)
+        world.pod("small", "100m", priority="low")
+        world.pod("eager", "900m")
+        await asyncio.sleep(600)
+        assert len(told_to_go(world)) == 1
+        assert world.get("high")["status"]["nominatedNodeName"] == "n"
+        (victim,) = told_to_go(world)
+        pod = world.get(victim)
+        pod["metadata"]["finalizers"] = []
+        world.registry.update(PODS, "default", victim, pod)
+        await settles(world, but_first=15)
 
-    async def tell() -> None:
-        async with a_world() as world:
-            await a_full_node(world, "a", "b", cpu="900m", metadata={"finalizers": ["example.com/stay"]})
-            world.pod("high", "1", priority="high")
-            await asyncio.sleep(5)
-            world.pod("small", "100m", priority="low")
-            world.pod("eager", "900m")
-            await asyncio.sleep(600)
-            assert len(told_to_go(world)) == 1
-            assert world.get("high")["status"]["nominatedNodeName"] == "n"
-            (victim,) = told_to_go(world)
-            pod = world.get(victim)
-            pod["metadata"]["finalizers"] = []
-            world.registry.update(PODS, "default", victim, pod)
-            await settles(world, but_first=15)
-
-            assert (world.node_of("high"), world.node_of("eager")) == ("n", "")
-            assert len(told_to_go(world)) == 1
-
-    story(tell)
+        assert (world.node_of("high"), world.node_of("eager")) == ("n", "")
+        assert len(told_to_go(world)) == 1
 
 
-def test_pod_that_its_budget_protects_is_not_chosen_as_victim() -> None:
+async def test_pod_that_its_budget_protects_is_not_chosen_as_victim() -> None:
     """Of two pods that would do, the one without a spent budget goes."""
+    async with a_world() as world:
+        world.node("m")
+        world.node("n")
+        for name, node in (("a", "m"), ("b", "n")):
+            world.pod(name, "1500m", priority="low", labels={"app": name}, nodeSelector={"name": node})
+        spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}}
+        world.create(POD_DISRUPTION_BUDGETS, {"metadata": {"name": "kept"}, "spec": spec})
+        await asyncio.sleep(10)
+        world.pod("high", "1500m", priority="high")
+        await settles(world, but_first=15)
 
-    async def tell() -> None:
-        async with a_world() as world:
-            world.node("m")
-            world.node("n")
-            for name, node in (("a", "m"), ("b", "n")):
-                world.pod(name, "1500m", priority="low", labels={"app": name}, nodeSelector={"name": node})
-            spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}}
-            world.create(POD_DISRUPTION_BUDGETS, {"metadata": {"name": "kept"}, "spec": spec})
-            await asyncio.sleep(10)
-            world.pod("high", "1500m", priority="high")
-            await settles(world, but_first=15)
-
-            assert (told_to_go(world), world.node_of("high")) == (["b"], "n")
-
-    story(tell)
+        assert (told_to_go(world), world.node_of("high")) == (["b"], "n")
 
 
 @pytest.mark.parametrize("evicted", ["a", "b"])
-def test_recently_evicted_pod_is_not_counted_twice_against_its_budget(evicted: str) -> None:
+async def test_recently_evicted_pod_is_not_counted_twice_against_its_budget(evicted: str) -> None:
     """Its budget lets one of two go, and says itself that this one is gone already; the other one is counted
     against it.
     """
+    async with a_world(kubelet=False) as world:
+        for node, name in (("m", "a"), ("n", "b")):
+            world.node(node)
+            world.pod(name, "1500m", priority="low", labels={"app": "a"}, nodeSelector={"name": node})
+        spec = {"minAvailable": 2, "selector": {"matchLabels": {"app": "a"}}}
+        budget = world.create(POD_DISRUPTION_BUDGETS, {"metadata": {"name": "kept"}, "spec": spec})
+        await asyncio.sleep(5)
+        budget = world.get("kept", POD_DISRUPTION_BUDGETS)
+        budget["status"] |= {
+            "disruptionsAllowed": 0,
+            "disruptedPods": {evicted: clock().strftime("%Y-%m-%dT%H:%M:%SZ")},
+        }
+        world.registry.update(POD_DISRUPTION_BUDGETS, "default", "kept", budget, subresource="status")
+        await asyncio.sleep(1)
+        world.pod("high", "1500m", priority="high")
+        await asyncio.sleep(10)
 
-    async def tell() -> None:
-        async with a_world(kubelet=False) as world:
-            for node, name in (("m", "a"), ("n", "b")):
-                world.node(node)
-                world.pod(name, "1500m", priority="low", labels={"app": "a"}, nodeSelector={"name": node})
-            spec = {"minAvailable": 2, "selector": {"matchLabels": {"app": "a"}}}
-            budget = world.create(POD_DISRUPTION_BUDGETS, {"metadata": {"name": "kept"}, "spec": spec})
-            await asyncio.sleep(5)
-            budget = world.get("kept", POD_DISRUPTION_BUDGETS)
-            budget["status"] |= {
-                "disruptionsAllowed": 0,
-                "disruptedPods": {evicted: clock().strftime("%Y-%m-%dT%H:%M:%SZ")},
-            }
-            world.registry.update(POD_DISRUPTION_BUDGETS, "default", "kept", budget, subresource="status")
-            await asyncio.sleep(1)
-            world.pod("high", "1500m", priority="high")
-            await asyncio.sleep(10)
-
-            assert told_to_go(world) == [evicted]
-            assert world.monitor.complaints == []
-
-    story(tell)
+        assert told_to_go(world) == [evicted]
+        assert world.monitor.complaints == []
 
 
 @pytest.mark.slow
-def test_attempts_are_bounded_while_nodes_flap() -> None:
+async def test_attempts_are_bounded_while_nodes_flap() -> None:
     """Forty nodes come and go each second, and are cordoned in between."""
+    async with a_world() as world:
+        for number in range(40 * SIZE):
+            world.node(f"n{number}", "500m")
+        for number in range(20):
+            world.pod(f"p{number}", "1")
+        for second in range(30):
+            number = second % (40 * SIZE)
+            world.delete(f"n{number}", NODES)
+            node = world.get(f"n{(number + 1) % (40 * SIZE)}", NODES)
+            node["spec"]["unschedulable"] = not node["spec"].get("unschedulable", False)
+            world.registry.update(NODES, "", node["metadata"]["name"], node)
+            await asyncio.sleep(0.5)
+            world.node(f"n{number}", "500m")
+            await asyncio.sleep(0.5)
+        attempts = world.life.alone.world.queue.scheduling_cycle
+        await settles(world)
 
-    async def tell() -> None:
-        async with a_world() as world:
-            for number in range(40 * SIZE):
-                world.node(f"n{number}", "500m")
-            for number in range(20):
-                world.pod(f"p{number}", "1")
-            for second in range(30):
-                number = second % (40 * SIZE)
-                world.delete(f"n{number}", NODES)
-                node = world.get(f"n{(number + 1) % (40 * SIZE)}", NODES)
-                node["spec"]["unschedulable"] = not node["spec"].get("unschedulable", False)
-                world.registry.update(NODES, "", node["metadata"]["name"], node)
-                await asyncio.sleep(0.5)
-                world.node(f"n{number}", "500m")
-                await asyncio.sleep(0.5)
-            attempts = world.life.alone.world.queue.scheduling_cycle
-            await settles(world)
-
-            assert attempts <= 20 * 4 * 30
-
-    story(tell)
+        assert attempts <= 20 * 4 * 30
 
 
 def test_no_pod_is_lost_while_all_nodes_flap() -> None:

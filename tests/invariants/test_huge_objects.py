@@ -9,7 +9,7 @@ import pytest
 
 from extender.cluster.api_resources import NODES, PODS, Object
 from tests.invariants.oracle import settles
-from tests.invariants.worlds import World, a_world, story
+from tests.invariants.worlds import World, a_world
 
 
 def containers(count: int, **container: Any) -> list[Object]:
@@ -47,57 +47,47 @@ HUGE: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("what", HUGE)
-def test_a_huge_pod_is_bound_like_any_other_and_others_go_on_between(what: str) -> None:
+async def test_a_huge_pod_is_bound_like_any_other_and_others_go_on_between(what: str) -> None:
     """No more attempts than for a small pod, and others that come at the same time are bound at the same time."""
+    async with a_world() as world:
+        for name in ("n", "m"):
+            world.node(name, "8")
+        await asyncio.sleep(5)
+        world.pod("small")
+        put(world, "huge", **HUGE[what])
+        world.pod("smaller", "100m")
+        await settles(world, but_first=5, within=10)
 
-    async def tell() -> None:
-        async with a_world() as world:
-            for name in ("n", "m"):
-                world.node(name, "8")
-            await asyncio.sleep(5)
-            world.pod("small")
-            put(world, "huge", **HUGE[what])
-            world.pod("smaller", "100m")
-            await settles(world, but_first=5, within=10)
-
-            assert sorted(write.name for write in world.monitor.done("binding")) == ["huge", "small", "smaller"]
-            assert world.life.alone.world.queue.scheduling_cycle == 3
-
-    story(tell)
+        assert sorted(write.name for write in world.monitor.done("binding")) == ["huge", "small", "smaller"]
+        assert world.life.alone.world.queue.scheduling_cycle == 3
 
 
 @pytest.mark.parametrize(
     "what", ["four thousand labels", "six hundred terms of node affinity", "six hundred containers with as many ports"]
 )
-def test_a_huge_pod_that_fits_nowhere_is_not_tried_more_often_than_others(what: str) -> None:
-    async def tell() -> None:
-        async with a_world() as world:
-            world.node("n", "2")
-            await asyncio.sleep(5)
-            put(world, "huge", **{**HUGE[what], "nodeSelector": {"name": "nowhere"}})
-            for number in range(20):
-                world.pod(f"p{number}", "50m")
-            await asyncio.sleep(60)
+async def test_a_huge_pod_that_fits_nowhere_is_not_tried_more_often_than_others(what: str) -> None:
+    async with a_world() as world:
+        world.node("n", "2")
+        await asyncio.sleep(5)
+        put(world, "huge", **{**HUGE[what], "nodeSelector": {"name": "nowhere"}})
+        for number in range(20):
+            world.pod(f"p{number}", "50m")
+        await asyncio.sleep(60)
 
-            assert len(world.monitor.done("binding")) == 20
-            assert world.life.alone.world.queue.scheduling_cycle <= 20 + 4
-
-    story(tell)
+        assert len(world.monitor.done("binding")) == 20
+        assert world.life.alone.world.queue.scheduling_cycle <= 20 + 4
 
 
-def test_nodes_with_thousands_of_labels_and_taints_are_nodes() -> None:
-    async def tell() -> None:
-        async with a_world() as world:
-            labels = {f"k{number}": f"v{number}" for number in range(10_000)}
-            taints = [{"key": f"k{number}", "effect": "PreferNoSchedule"} for number in range(3000)]
-            status = {"allocatable": {"cpu": "2", "memory": "8Gi", "pods": "20"}}
-            world.registry.store.put(NODES, "", "n", node(world, labels, taints, status))
-            world.pod("web")
-            await settles(world, but_first=5, within=10)
+async def test_nodes_with_thousands_of_labels_and_taints_are_nodes() -> None:
+    async with a_world() as world:
+        labels = {f"k{number}": f"v{number}" for number in range(10_000)}
+        taints = [{"key": f"k{number}", "effect": "PreferNoSchedule"} for number in range(3000)]
+        status = {"allocatable": {"cpu": "2", "memory": "8Gi", "pods": "20"}}
+        world.registry.store.put(NODES, "", "n", node(world, labels, taints, status))
+        world.pod("web")
+        await settles(world, but_first=5, within=10)
 
-            assert world.node_of("web") == "n"
-
-    story(tell)
+        assert world.node_of("web") == "n"
 
 
 def node(world: World, labels: dict[str, str], taints: list[Object], status: Object) -> Object:

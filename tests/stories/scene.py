@@ -2,11 +2,10 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from functools import wraps
-from typing import Any, ParamSpec, final
+from typing import Any, final
 
 from extender.assembly.scheduling import Scheduling, assemble_scheduler
 from extender.client.http_extender import Transports, no_transport
@@ -26,31 +25,6 @@ from tests.stories.objects import resource_of
 from tests.stories.passing_time import Watched
 from tests.stories.remote import Api
 from tests.stories.stages import STAGE, Interfere, Setting
-
-P = ParamSpec("P")
-
-
-def story(tell: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
-    """A test of what happens in a cluster. Its stage is in memory, where time passes at once, unless `conftest.py` has
-    set another one.
-    """
-
-    @wraps(tell)
-    def test(*args: P.args, **kwargs: P.kwargs) -> None:
-        try:
-            STAGE.get().run(tell(*args, **kwargs))
-        except BaseExceptionGroup as group:
-            raise _alone_in(group) from None
-
-    return test
-
-
-def _alone_in(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """What went wrong, without the groups around it."""
-    if len(group.exceptions) != 1:
-        return group
-    (only,) = group.exceptions
-    return _alone_in(only) if isinstance(only, BaseExceptionGroup) else only
 
 
 @final

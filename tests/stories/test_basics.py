@@ -6,7 +6,7 @@ import pytest
 
 from extender.cluster.api_resources import NODES, Object
 from tests.stories.objects import node, pod
-from tests.stories.scene import a_scene, story
+from tests.stories.scene import a_scene
 
 
 def port(number: int, protocol: str = "TCP", ip: str = "") -> Object:
@@ -38,7 +38,6 @@ def port(number: int, protocol: str = "TCP", ip: str = "") -> Object:
     ],
 )
 @pytest.mark.anywhere
-@story
 async def test_two_pods_share_a_node_unless_their_ports_do_not(first: Object, second: Object, is_free: bool) -> None:
     """TestHostPorts."""
     async with a_scene(node("n")) as scene:
@@ -51,7 +50,6 @@ async def test_two_pods_share_a_node_unless_their_ports_do_not(first: Object, se
 
 
 @pytest.mark.over_a_socket
-@story
 async def test_a_cordoned_node_gets_no_pods_until_it_is_opened() -> None:
     """TestUnschedulableNodes."""
     async with a_scene(node("n", unschedulable=True)) as scene:
@@ -64,7 +62,6 @@ async def test_a_cordoned_node_gets_no_pods_until_it_is_opened() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_resource_limits_are_respected_to_the_last_millicore() -> None:
     """e2e: validates resource limits of pods that are allowed to run."""
     async with a_scene(node("n", "1"), node("m", "1")) as scene:
@@ -76,7 +73,6 @@ async def test_resource_limits_are_respected_to_the_last_millicore() -> None:
 
 
 @pytest.mark.over_a_socket
-@story
 async def test_pods_go_where_their_node_selector_says() -> None:
     """e2e: validates that NodeSelector is respected if matching, and if not."""
     async with a_scene(node("n"), node("chosen", labels={"disk": "ssd"})) as scene:

@@ -12,7 +12,7 @@ import pytest
 
 from extender.cluster.api_resources import EVENTS, NODES
 from tests.stories.objects import node, pod
-from tests.stories.scene import Scene, a_scene, story
+from tests.stories.scene import Scene, a_scene
 
 SEEDS: Final = int(os.environ.get("CHURN_SEEDS", "20"))
 AT_ONCE: Final = 5
@@ -51,7 +51,6 @@ async def churn(scene: Scene, chance: random.Random) -> None:
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, AT_ONCE))
-@story
 async def test_ordinary_churn_raises_no_alarm(first: int) -> None:
     for seed in range(first, min(first + AT_ONCE, SEEDS)):
         chance = random.Random(seed)

@@ -12,7 +12,7 @@ from extender.cluster.api_resources import DEVICE_TAINT_RULES, RESOURCE_SLICES, 
 from extender.cluster.statuses import ApiStatus
 from tests.stories.devices import DRIVER, device_class, devices, held, wanting
 from tests.stories.objects import node
-from tests.stories.scene import a_scene, story
+from tests.stories.scene import a_scene
 
 RULES = {"DRADeviceTaintRules": True}
 BROKEN = {"key": "example.com/broken", "effect": "NoSchedule"}
@@ -44,7 +44,6 @@ def rule(selector: dict[str, str] | None, taint: dict[str, str] | None = None, *
         pytest.param(None, "gpu-1", id="no selector selects nothing"),
     ],
 )
-@story
 async def test_a_rule_keeps_pods_off_the_devices_that_it_selects(selector: dict[str, str] | None, got: str) -> None:
     async with a_scene(
         node("n"), device_class(), devices("n", "gpu-1", "gpu-2"), rule(selector), features=RULES
@@ -56,7 +55,6 @@ async def test_a_rule_keeps_pods_off_the_devices_that_it_selects(selector: dict[
             assert scene.condition("p") == ("False", "Unschedulable", NOT_ENOUGH)
 
 
-@story
 async def test_a_pod_that_waits_is_tried_again_when_the_rule_goes() -> None:
     async with a_scene(node("n"), device_class(), devices("n", "gpu-1"), rule({}), features=RULES) as scene:
         await scene.has(wanting("p"))
@@ -66,7 +64,6 @@ async def test_a_pod_that_waits_is_tried_again_when_the_rule_goes() -> None:
         assert held(scene) == ["gpu-1"]
 
 
-@story
 async def test_a_rule_that_changes_requeues_pods_only_if_taints_of_devices_change() -> None:
     async with a_scene(
         node("n"), device_class(), devices("n", "gpu-1"), rule({"driver": DRIVER}), features=RULES
@@ -84,7 +81,6 @@ async def test_a_rule_that_changes_requeues_pods_only_if_taints_of_devices_chang
         assert held(scene) == ["gpu-1"]
 
 
-@story
 async def test_rules_taint_devices_that_are_published_later_beside_taints_of_the_driver() -> None:
     own = {"taints": [{"key": "example.com/slow", "effect": "None"}]}
     async with a_scene(node("n"), device_class(), rule({"device": "gpu-1"}), features=RULES) as scene:
@@ -94,7 +90,6 @@ async def test_rules_taint_devices_that_are_published_later_beside_taints_of_the
         assert [each["taints"] for each in published["spec"]["devices"]] == [own["taints"]] * 2
 
 
-@story
 async def test_device_taint_without_effect_keeps_no_pod_away() -> None:
     async with a_scene(
         node("n"),
@@ -107,7 +102,6 @@ async def test_device_taint_without_effect_keeps_no_pod_away() -> None:
         assert held(scene) == ["gpu-1"]
 
 
-@story
 async def test_a_device_that_is_tainted_later_stays_with_its_pod_and_goes_to_no_other() -> None:
     async with a_scene(node("n"), device_class(), devices("n", "gpu-1"), features=RULES) as scene:
         await scene.has(wanting("p"))
@@ -133,7 +127,6 @@ async def test_a_device_that_is_tainted_later_stays_with_its_pod_and_goes_to_no_
         ),
     ],
 )
-@story
 async def test_the_api_refuses_rules_that_make_no_sense(spec: dict[str, Any], why: str) -> None:
     async with a_scene(node("n"), features=RULES) as scene:
         with pytest.raises(ApiStatus) as refused:

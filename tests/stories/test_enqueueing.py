@@ -32,7 +32,6 @@ from tests.stories.devices import BY_CLASS, GPU, device_class, wanting
 from tests.stories.enqueueing import Case, assert_called
 from tests.stories.objects import node, pod
 from tests.stories.pod_specs import away_from, near, on_node_named, on_nodes_with, port, spread, taint, tolerating
-from tests.stories.scene import story
 
 TAINTS, AFFINITY, FIT, PODS, PORTS = (
     "TaintToleration",
@@ -288,14 +287,12 @@ OF_EXTENDED_RESOURCES = {
 
 
 @pytest.mark.parametrize("case", OF_EXTENDED_RESOURCES.values(), ids=OF_EXTENDED_RESOURCES.keys())
-@story
 async def test_event_requeues_the_refused_pods_with_extended_resources_that_it_may_help(case: Case) -> None:
     """TestCoreResourceEnqueue, DRAExtendedResource."""
     await assert_called(case)
 
 
 @pytest.mark.parametrize("case", OF_FEATURES.values(), ids=OF_FEATURES.keys())
-@story
 async def test_event_requeues_the_refused_pods_needing_a_feature_that_it_may_help(case: Case) -> None:
     """TestCoreResourceEnqueue. In memory only: behind its gates, a kube-apiserver takes no pod that needs such a
     feature.
@@ -308,7 +305,6 @@ ALL = CASES | SPREADING
 
 @pytest.mark.anywhere
 @pytest.mark.parametrize("case", ALL.values(), ids=ALL.keys())
-@story
 async def test_event_requeues_the_refused_pods_that_it_may_help(case: Case) -> None:
     """TestCoreResourceEnqueue."""
     await assert_called(case)

@@ -32,7 +32,6 @@ from tests.stories.cluster_changes import (
 from tests.stories.enqueueing import Case, assert_called
 from tests.stories.objects import node, pod
 from tests.stories.pod_specs import claims, volume as inline
-from tests.stories.scene import story
 from tests.stories.storage import (
     attachment,
     capacity,
@@ -210,7 +209,6 @@ ALL = OF_ZONES | OF_RESTRICTIONS | OF_BINDING | OF_LIMITS
 @pytest.mark.anywhere
 @pytest.mark.without_controllers
 @pytest.mark.parametrize("case", ALL.values(), ids=ALL.keys())
-@story
 async def test_event_of_storage_requeues_the_refused_pods_that_it_may_help(case: Case) -> None:
     """TestCoreResourceEnqueue."""
     await assert_called(case)

@@ -8,11 +8,10 @@ from extender.cluster.api_resources import NODES
 from tests.stories.cluster_changes import labels, spec
 from tests.stories.objects import node, pod
 from tests.stories.pod_specs import taint, tolerating
-from tests.stories.scene import a_scene, story
+from tests.stories.scene import a_scene
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_node_that_is_opened_gets_the_pods_that_waited_and_then_no_more() -> None:
     """TestNodeEvents: a taint that comes keeps out who comes later, and one that goes lets in who waited; who runs
     stays.
@@ -47,7 +46,6 @@ async def test_a_node_that_is_opened_gets_the_pods_that_waited_and_then_no_more(
         pytest.param("example.com/soft", "PreferNoSchedule", True, id="a wish"),
     ],
 )
-@story
 async def test_condition_taint_keeps_out_pods_that_do_not_tolerate_it(key: str, effect: str, goes_there: bool) -> None:
     """TestTaintNodeByCondition, the scheduler's half. In memory without controllers, which would say themselves what is
     wrong.
@@ -60,7 +58,6 @@ async def test_condition_taint_keeps_out_pods_that_do_not_tolerate_it(key: str, 
 
 
 @pytest.mark.anywhere
-@story
 async def test_crowd_of_pending_pods_is_scheduled_after_a_label_change() -> None:
     async with a_scene(node("n", "4")) as scene:
         await scene.has(*(pod(f"p{number}", "500m", nodeSelector={"zone": "a"}) for number in range(8)))

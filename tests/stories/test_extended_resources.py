@@ -22,7 +22,7 @@ from tests.stories.devices import (
     with_containers,
 )
 from tests.stories.objects import node, pod, refusal
-from tests.stories.scene import Scene, a_scene, story
+from tests.stories.scene import Scene, a_scene
 from tests.stories.stages import Interfere
 
 NOT_ENOUGH = (
@@ -57,7 +57,6 @@ def why_not(scene: Scene, name: str) -> str:
 @pytest.mark.parametrize(
     "resource", [pytest.param(GPU, id="that the class names"), pytest.param(BY_CLASS, id="named after the class")]
 )
-@story
 async def test_a_pod_gets_devices_for_an_extended_resource(resource: str) -> None:
     """Through a claim of its own that the scheduler makes, and that the pod's status names."""
     async with a_scene(node("n"), device_class(), devices("n", "gpu-1", "gpu-2", "gpu-3")) as scene:
@@ -79,7 +78,6 @@ async def test_a_pod_gets_devices_for_an_extended_resource(resource: str) -> Non
         assert [reason for reason, _ in scene.events("p")] == ["Scheduled"]
 
 
-@story
 async def test_each_container_has_requests_of_its_own() -> None:
     """
     They are numbered with the init containers first. An init container uses the devices of those that start after it.
@@ -107,7 +105,6 @@ async def test_each_container_has_requests_of_its_own() -> None:
         assert len(held(scene)) == 4
 
 
-@story
 async def test_resource_of_a_device_plugin_needs_no_claim() -> None:
     """The node's own amount comes first, even where there are devices."""
     async with a_scene(plugged("n", 1), device_class(), devices("n", "gpu-1")) as scene:
@@ -118,7 +115,6 @@ async def test_resource_of_a_device_plugin_needs_no_claim() -> None:
         assert "extendedResourceClaimStatus" not in scene.pod("p")["status"]
 
 
-@story
 async def test_a_node_whose_device_plugin_has_nothing_left_does_not_give_devices() -> None:
     async with a_scene(plugged("n", 1), device_class(), devices("n", "gpu-1")) as scene:
         await scene.has(wanting("first"), wanting("second"))
@@ -126,7 +122,6 @@ async def test_a_node_whose_device_plugin_has_nothing_left_does_not_give_devices
         assert "1 Insufficient example.com/gpu" in why_not(scene, "second")
 
 
-@story
 async def test_a_device_plugin_that_offers_zero_leaves_the_resource_to_devices() -> None:
     async with a_scene(plugged("n", 0), device_class(), devices("n", "gpu-1")) as scene:
         await scene.has(wanting("p"))
@@ -134,7 +129,6 @@ async def test_a_device_plugin_that_offers_zero_leaves_the_resource_to_devices()
         assert (scene.node_of("p"), held(scene)) == ("n", ["gpu-1"])
 
 
-@story
 async def test_a_claim_requests_only_what_the_node_lacks() -> None:
     """One resource is the device plugin's, the other one the driver's."""
     async with a_scene(plugged("n", 1, "example.com/nic"), device_class(), devices("n", "gpu-1")) as scene:
@@ -143,7 +137,6 @@ async def test_a_claim_requests_only_what_the_node_lacks() -> None:
         assert requests(claims(scene)[0]) == {"container-0-request-1": ("gpu", 1)}
 
 
-@story
 async def test_claims_of_the_pod_are_allocated_beside_what_a_device_plugin_offers() -> None:
     """No claim is made for the device plugin's resource."""
     exactly = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}
@@ -160,7 +153,6 @@ async def test_claims_of_the_pod_are_allocated_beside_what_a_device_plugin_offer
         assert [claim["metadata"]["name"] for claim in claims(scene)] == ["own"]
 
 
-@story
 async def test_a_pod_goes_where_devices_are_left() -> None:
     async with a_scene(node("a"), node("b"), device_class(), devices("a", "gpu-a"), devices("b", "gpu-b")) as scene:
         await scene.has(wanting("first"), wanting("second"), wanting("third"))
@@ -169,7 +161,6 @@ async def test_a_pod_goes_where_devices_are_left() -> None:
         assert "2 cannot allocate all claims" in why_not(scene, "third")
 
 
-@story
 async def test_without_a_class_the_resource_is_counted_as_any_other() -> None:
     async with a_scene(node("n"), devices("n", "gpu-1")) as scene:
         await scene.has(wanting("p"))
@@ -180,7 +171,6 @@ async def test_without_a_class_the_resource_is_counted_as_any_other() -> None:
 # What makes a pod wait, and what ends it.
 
 
-@story
 async def test_a_new_class_that_backs_the_resource_ends_the_wait() -> None:
     async with a_scene(node("n"), devices("n", "gpu-1")) as scene:
         await scene.has(wanting("explicit"))
@@ -189,7 +179,6 @@ async def test_a_new_class_that_backs_the_resource_ends_the_wait() -> None:
         assert scene.node_of("explicit") == "n"
 
 
-@story
 async def test_a_class_that_is_changed_to_back_the_resource_ends_the_wait() -> None:
     async with a_scene(node("n"), devices("n", "gpu-1"), device_class(None)) as scene:
         await scene.has(wanting("p"))
@@ -202,7 +191,6 @@ async def test_a_class_that_is_changed_to_back_the_resource_ends_the_wait() -> N
         assert scene.node_of("p") == "n"
 
 
-@story
 async def test_new_devices_end_the_wait() -> None:
     async with a_scene(node("n"), device_class()) as scene:
         await scene.has(wanting("p"))
@@ -213,7 +201,6 @@ async def test_new_devices_end_the_wait() -> None:
         assert (scene.node_of("p"), held(scene)) == ("n", ["gpu-1"])
 
 
-@story
 async def test_a_pod_that_goes_gives_its_devices_back() -> None:
     """Its claim goes with it."""
     async with a_scene(node("n"), device_class(), devices("n", "gpu-1")) as scene:
@@ -227,7 +214,6 @@ async def test_a_pod_that_goes_gives_its_devices_back() -> None:
         assert claim["metadata"]["name"].startswith("second-extended-resources-")
 
 
-@story
 async def test_a_pod_that_is_done_gives_its_devices_back() -> None:
     async with a_scene(node("n"), device_class(), devices("n", "gpu-1")) as scene:
         done = wanting("first", restartPolicy="Never") | {
@@ -240,7 +226,6 @@ async def test_a_pod_that_is_done_gives_its_devices_back() -> None:
         assert len(claims(scene)) == 1
 
 
-@story
 async def test_a_device_plugin_that_starts_ends_the_wait() -> None:
     async with a_scene(node("n"), device_class()) as scene:
         await scene.has(wanting("p"))
@@ -255,7 +240,6 @@ async def test_a_device_plugin_that_starts_ends_the_wait() -> None:
 # Preemption.
 
 
-@story
 async def test_no_pod_is_evicted_for_a_device() -> None:
     """As with claims of one's own: whether evicting frees a device is not known before it has been done."""
     async with a_scene(node("n"), device_class(), devices("n", "gpu-1")) as scene:
@@ -266,7 +250,6 @@ async def test_no_pod_is_evicted_for_a_device() -> None:
         assert why_not(scene, "high") == NOT_ENOUGH
 
 
-@story
 async def test_a_pod_that_preempts_for_cpu_gets_its_device() -> None:
     async with a_scene(node("n"), device_class(), devices("n", "gpu-1")) as scene:
         await scene.has(pod("low", "2", "low"))
@@ -276,7 +259,6 @@ async def test_a_pod_that_preempts_for_cpu_gets_its_device() -> None:
         assert "low" not in scene.pods()
 
 
-@story
 async def test_a_victim_leaves_its_device_to_others() -> None:
     """It is evicted for its cpu, and its claim goes with it."""
     async with a_scene(node("n"), device_class(), devices("n", "gpu-1")) as scene:
@@ -290,7 +272,6 @@ async def test_a_victim_leaves_its_device_to_others() -> None:
 # What goes wrong.
 
 
-@story
 async def test_a_claim_of_an_earlier_attempt_is_deleted_and_made_anew() -> None:
     """As after a restart of the scheduler: nobody knows whether its devices still do."""
     async with a_scene(node("n"), device_class(), devices("n", "gpu-1", "gpu-2"), by_hand=True) as scene:
@@ -308,7 +289,6 @@ async def test_a_claim_of_an_earlier_attempt_is_deleted_and_made_anew() -> None:
         assert scene.waits_in("p") == "backoff"
 
 
-@story
 async def test_a_scheduler_that_starts_with_a_claim_left_over_schedules_the_pod() -> None:
     async with a_scene(node("n"), device_class(), devices("n", "gpu-1")) as scene:
         await scene.has(wanting("p", schedulingGates=[{"name": "example.com/later"}]))
@@ -333,7 +313,6 @@ def refusing_once(method: str, ending: str, about: bytes = b"") -> Interfere:
     return interfere
 
 
-@story
 async def test_a_claim_that_can_not_be_created_holds_no_device() -> None:
     async with a_scene(
         node("n"), device_class(), devices("n", "gpu-1"), interfere=refusing_once("POST", "/resourceclaims")
@@ -361,7 +340,6 @@ async def test_a_claim_that_can_not_be_created_holds_no_device() -> None:
         pytest.param(refusing_once("POST", "/pods/p/binding"), "not now", id="it is not bound"),
     ],
 )
-@story
 async def test_a_claim_of_a_pod_that_is_not_bound_after_all_is_deleted(refused: Interfere, words: str) -> None:
     async with a_scene(node("n"), device_class(), devices("n", "gpu-1"), interfere=refused, by_hand=True) as scene:
         await scene.has(wanting("p"), within=0.1)
@@ -374,7 +352,6 @@ async def test_a_claim_of_a_pod_that_is_not_bound_after_all_is_deleted(refused: 
         assert scene.api.list(RESOURCE_CLAIMS, "default") == []
 
 
-@story
 async def test_a_device_is_given_once_while_its_claim_is_being_made() -> None:
     """Also in the moment in which only the scheduler knows of the claim."""
     async with a_scene(node("n"), device_class(), devices("n", "gpu-1"), by_hand=True) as scene:

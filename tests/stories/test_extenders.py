@@ -10,12 +10,11 @@ from extender.engine import framework as fwk
 from extender.values.config.configuration import Extender, ExtenderManagedResource
 from tests.stories.objects import node, pod
 from tests.stories.plugins import filtering, scoring_nodes
-from tests.stories.scene import Scene, a_scene, story
+from tests.stories.scene import Scene, a_scene
 from tests.walks.extenders import NO_FAILURES, InMemory, Says, an_extender, keeping, scoring
 
 
 @pytest.mark.over_a_socket
-@story
 async def test_extenders_filter_score_and_bind_together() -> None:
     """TestSchedulerExtender: two are sent names and one is sent nodes; one binds; the one that manages another resource
     is not asked.
@@ -116,7 +115,6 @@ NOWHERE = filtering(lambda *_: fwk.unschedulable("not here"))
     ],
 )  # fmt: skip
 @pytest.mark.anywhere
-@story
 async def test_a_pod_goes_where_its_extenders_want_it(
     says: dict[str, Says], extenders: list[Extender], plugins: list[type[fwk.Plugin]], goes_to: set[str]
 ) -> None:
@@ -131,7 +129,6 @@ async def test_a_pod_goes_where_its_extenders_want_it(
 
 
 @pytest.mark.anywhere
-@story
 async def test_only_feasible_node_is_not_scored() -> None:
     memory = InMemory(one_filter=keeping("b"), one_prioritize=scoring(b=1))
     extenders = [an_extender("one", weight=1, **FILTERS, **SCORES)]
@@ -143,7 +140,6 @@ async def test_only_feasible_node_is_not_scored() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_extenders_are_not_asked_about_pods_that_fit_nowhere_anyhow() -> None:
     memory = InMemory(one_filter=ALL)
     plugins = [NOWHERE]
@@ -168,7 +164,6 @@ async def test_extenders_are_not_asked_about_pods_that_fit_nowhere_anyhow() -> N
     ],
 )
 @pytest.mark.anywhere
-@story
 async def test_condition_contains_the_refusals_of_extenders(
     one: dict[str, Any], two: dict[str, Any], message: str
 ) -> None:
@@ -208,7 +203,6 @@ async def test_condition_contains_the_refusals_of_extenders(
     ],
 )
 @pytest.mark.anywhere
-@story
 async def test_a_pod_is_bound_by_the_extender_that_binds_it_or_else_as_ever(
     extender: Extender, says: str, asked: list[str], is_bound: bool
 ) -> None:

@@ -7,7 +7,7 @@ from extender.engine import framework as fwk
 from tests.stories.cluster_changes import labels
 from tests.stories.objects import node, pod
 from tests.stories.plugins import looking_first
-from tests.stories.scene import Scene, a_scene, story
+from tests.stories.scene import Scene, a_scene
 
 
 class Turns:
@@ -30,7 +30,6 @@ async def _calls_all(scene: Scene, value: str) -> None:
 
 
 @pytest.mark.over_a_socket
-@story
 async def test_a_pod_that_was_tried_goes_behind_its_equals() -> None:
     """TestRecentlyTriedPodsGoBack."""
     turns = Turns("p0")
@@ -45,7 +44,6 @@ async def test_a_pod_that_was_tried_goes_behind_its_equals() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_pod_that_is_refused_again_and_again_does_not_block_a_newer_one() -> None:
     """TestPodFailedSchedulingMultipleTimesDoesNotBlockNewerPod."""
     turns = Turns("old", "new")
@@ -66,7 +64,6 @@ async def test_a_pod_that_is_refused_again_and_again_does_not_block_a_newer_one(
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_pod_that_pauses_lets_less_important_ones_pass() -> None:
     """TestHighPriorityBackoff: importance counts among those whose turn it may be."""
     turns = Turns("high")
@@ -80,7 +77,6 @@ async def test_a_pod_that_pauses_lets_less_important_ones_pass() -> None:
         assert turns.taken == ["high", "middle"]
 
 
-@story
 async def test_most_important_pod_is_flushed_first_after_five_minutes() -> None:
     """TestHighPriorityFlushUnschedulablePodsLeftover: after five minutes, without any event."""
     turns = Turns("high", "middle")

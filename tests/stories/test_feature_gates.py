@@ -19,7 +19,7 @@ from tests.stories.devices import device_class, devices, wanting
 from tests.stories.objects import is_deletion, node, pod, refusal
 from tests.stories.plugins import holding, pre_binding
 from tests.stories.pod_specs import taint
-from tests.stories.scene import a_scene, story
+from tests.stories.scene import a_scene
 from tests.stories.storage import capacity, claim, csi, csi_driver, csi_node, storage_class, volume
 
 SYNCHRONOUS = {"SchedulerAsyncPreemption": False}
@@ -27,7 +27,6 @@ COMPARING = {"TaintTolerationComparisonOperators": True}
 
 
 @pytest.mark.parametrize("is_asynchronous", [True, False], ids=["asynchronous", "synchronous"])
-@story
 async def test_other_pods_wait_for_a_preemption_only_if_it_is_synchronous(is_asynchronous: bool) -> None:
     """TestAsyncPreemption against SchedulerAsyncPreemption=false: the cycle waits until the victims are deleted, and
     nominates the pod then.
@@ -54,7 +53,6 @@ async def test_other_pods_wait_for_a_preemption_only_if_it_is_synchronous(is_asy
         assert "low" not in scene.pods()
 
 
-@story
 async def test_a_victim_that_cannot_be_deleted_fails_a_synchronous_preemption() -> None:
     """TestPrepareCandidate, where the API fails: PostFilter answers with the error, and the pod is not nominated."""
     fails = [True]
@@ -81,7 +79,6 @@ async def test_a_victim_that_cannot_be_deleted_fails_a_synchronous_preemption() 
         assert scene.node_of("high") == "n"
 
 
-@story
 async def test_synchronous_preemption_clears_lower_nominations_and_deletes_each_victim_once() -> None:
     """TestPrepareCandidate: a victim that is leaving already is skipped."""
     deletions: list[str] = []
@@ -106,7 +103,6 @@ async def test_synchronous_preemption_clears_lower_nominations_and_deletes_each_
 
 
 @pytest.mark.parametrize("is_popped_early", [True, False], ids=["on", "off"])
-@story
 async def test_a_pod_that_pauses_is_tried_early_only_if_it_may_be_popped_from_backoff_q(is_popped_early: bool) -> None:
     """TestPopFromBackoffQWhenActiveQEmpty, with SchedulerPopFromBackoffQ on and off."""
     async with a_scene(node("n"), features={"SchedulerPopFromBackoffQ": is_popped_early}) as scene:
@@ -130,7 +126,6 @@ async def _takes_a_while(_: Pod) -> fwk.Status:
 @pytest.mark.parametrize(
     "plugin", [pre_binding(_takes_a_while), holding("p", 5.0)], ids=["PreBind takes long", "the pod waits at Permit"]
 )
-@story
 async def test_the_node_is_nominated_before_a_long_binding_only_for_expectation(
     plugin: type[fwk.Plugin], is_on: bool
 ) -> None:
@@ -143,7 +138,6 @@ async def test_the_node_is_nominated_before_a_long_binding_only_for_expectation(
         assert ("n" in nominated) is is_on
 
 
-@story
 async def test_without_expectation_every_pre_bind_runs_even_one_that_has_nothing_to_do() -> None:
     asked: list[str] = []
 
@@ -180,7 +174,6 @@ def _tolerating(operator: str, value: str, key: str = "sla", effect: str = "NoSc
         pytest.param("Gt", "0", "9223372036854775808", False, id="the taint is beyond int64"),
     ],
 )
-@story
 async def test_a_toleration_compares_numbers(operator: str, own: str, of_taint: str, fits: bool) -> None:
     """TestTaintTolerationFilter and TestTaintNodeByCondition with Gt and Lt, while TaintTolerationComparisonOperators
     is on.
@@ -200,7 +193,6 @@ UNTOLERATED = (
 )
 
 
-@story
 async def test_pod_is_admitted_once_the_value_of_the_taint_is_tolerated() -> None:
     """TestTaintTolerationGtLtIntegration: a change of the node's taint requeues the pod, and only one that helps."""
     async with a_scene(
@@ -215,7 +207,6 @@ async def test_pod_is_admitted_once_the_value_of_the_taint_is_tolerated() -> Non
         assert scene.node_of("p") == "n"
 
 
-@story
 async def test_a_soft_taint_whose_number_is_tolerated_costs_no_score() -> None:
     soft = {"key": "sla", "effect": "PreferNoSchedule"}
     nodes = [node("little", taints=[{**soft, "value": "500"}]), node("much", taints=[{**soft, "value": "990"}])]
@@ -244,7 +235,6 @@ async def test_a_soft_taint_whose_number_is_tolerated_costs_no_score() -> None:
         ),
     ],
 )
-@story
 async def test_the_api_takes_comparisons_of_numbers_only_while_the_gate_is_on(
     features: dict[str, bool], operator: str, value: str, why: str
 ) -> None:
@@ -256,7 +246,6 @@ async def test_the_api_takes_comparisons_of_numbers_only_while_the_gate_is_on(
 
 
 @pytest.mark.parametrize("is_on", [True, False], ids=["on", "off"])
-@story
 async def test_features_that_nodes_declare_count_only_while_their_gate_is_on(is_on: bool) -> None:
     """The plugin NodeDeclaredFeatures is in no profile while its gate is off."""
     async with a_scene(node("n"), features={"NodeDeclaredFeatures": is_on}) as scene:
@@ -280,7 +269,6 @@ def _room(name: str, amount: str) -> Object:
 
 
 @pytest.mark.parametrize("is_on", [True, False], ids=["on", "off"])
-@story
 async def test_the_node_with_more_storage_is_better_only_while_storage_is_scored(is_on: bool) -> None:
     """StorageCapacityScoring. The other node has more processors left."""
     storage = [
@@ -299,7 +287,6 @@ async def test_the_node_with_more_storage_is_better_only_while_storage_is_scored
 
 
 @pytest.mark.parametrize("is_on", [True, False], ids=["on", "off"])
-@story
 async def test_a_driver_keeps_pods_off_nodes_where_it_is_not_installed_only_while_limits_scale(is_on: bool) -> None:
     """VolumeLimitScaling, with preventPodSchedulingIfMissing. A CSINode that comes lets the pod in."""
     driver = csi_driver(DRIVER) | {"spec": {"preventPodSchedulingIfMissing": True}}
@@ -320,7 +307,6 @@ async def test_a_driver_keeps_pods_off_nodes_where_it_is_not_installed_only_whil
 
 
 @pytest.mark.parametrize(("version", "is_written"), [("1.33", False), ("1.36", True)])
-@story
 async def test_a_condition_names_the_generation_that_was_judged_from_the_version_on_that_tracks_it(
     version: str, is_written: bool
 ) -> None:
@@ -333,7 +319,6 @@ async def test_a_condition_names_the_generation_that_was_judged_from_the_version
 
 
 @pytest.mark.parametrize(("version", "fits"), [("1.33", True), ("1.36", False)])
-@story
 async def test_a_claim_gets_a_volume_of_another_attributes_class_until_those_count(version: str, fits: bool) -> None:
     """VolumeAttributesClass, which is off in 1.33."""
     gold = claim("c", storage_class="local")
@@ -350,7 +335,6 @@ async def test_a_claim_gets_a_volume_of_another_attributes_class_until_those_cou
 
 
 @pytest.mark.parametrize("is_on", [True, False], ids=["on", "off"])
-@story
 async def test_pods_get_devices_for_extended_resources_only_while_their_gate_is_on(is_on: bool) -> None:
     """While it is off, a node has what its device plugin offers, and nothing else."""
     async with a_scene(

@@ -14,7 +14,7 @@ from extender.values.objects.pod import Pod
 from tests.stories.objects import node, pod
 from tests.stories.plugins import holding, permitting, pre_binding
 from tests.stories.remote import change
-from tests.stories.scene import Scene, a_scene, story
+from tests.stories.scene import Scene, a_scene
 
 
 async def _takes_a_while(_: Pod) -> fwk.Status:
@@ -36,7 +36,6 @@ async def _is_done(_: Pod) -> fwk.Status:
     ],
 )
 @pytest.mark.anywhere
-@story
 async def test_the_node_is_written_down_before_the_pod_waits_for_anything(
     plugins: list[type[fwk.Plugin]], is_written: bool
 ) -> None:
@@ -61,7 +60,6 @@ def _nominate(scene: Scene, name: str, where: str) -> None:
 
 
 @pytest.mark.over_a_socket
-@story
 async def test_nomination_by_another_component_is_used_though_another_node_is_better() -> None:
     """TestPreemptionAndNominatedNodeNameScenarios, a pod with a nominated node name goes there, though another node
     were better.
@@ -76,7 +74,6 @@ async def test_nomination_by_another_component_is_used_though_another_node_is_be
 
 
 @pytest.mark.anywhere
-@story
 async def test_nomination_that_does_not_fit_is_overwritten_by_the_chosen_node() -> None:
     """TestPreemptionAndNominatedNodeNameScenarios, the nominated node does not fit: ignored, and cleared once the pod
     is bound.
@@ -91,7 +88,6 @@ async def test_nomination_that_does_not_fit_is_overwritten_by_the_chosen_node() 
 
 
 @pytest.mark.anywhere
-@story
 async def test_nomination_is_overwritten_by_that_of_a_preemption() -> None:
     """TestPreemptionAndNominatedNodeNameScenarios, set by others, overwritten by preemption."""
     async with a_scene(node("n"), node("small", "100m")) as scene:
@@ -104,7 +100,6 @@ async def test_nomination_is_overwritten_by_that_of_a_preemption() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_nomination_of_a_lower_priority_pod_does_not_block_a_higher_one() -> None:
     """TestPreemptionAndNominatedNodeNameScenarios, a nominated pod of low priority yields."""
     async with a_scene(node("n")) as scene:
@@ -117,7 +112,6 @@ async def test_nomination_of_a_lower_priority_pod_does_not_block_a_higher_one() 
 
 
 @pytest.mark.anywhere
-@story
 async def test_nomination_of_a_higher_priority_pod_blocks_a_lower_one() -> None:
     """TestPreemptionAndNominatedNodeNameScenarios, a nominated pod keeps its room from pods of lower priority."""
     async with a_scene(node("n")) as scene:
@@ -130,7 +124,6 @@ async def test_nomination_of_a_higher_priority_pod_blocks_a_lower_one() -> None:
 
 
 @pytest.mark.over_a_socket
-@story
 async def test_nomination_is_overwritten_by_that_of_a_better_node() -> None:
     """TestPreemptionAndNominatedNodeNameScenarios, overwrite NominatedNodeName with preemption: on the other node,
     fewer have to go.
@@ -156,7 +149,6 @@ async def test_nomination_is_overwritten_by_that_of_a_better_node() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_nomination_that_cannot_fit_is_cleared_and_blocks_no_pod() -> None:
     """TestPreemptionAndNominatedNodeNameScenarios, NNN is ignored on pod that cannot fit on the node."""
     async with a_scene(node("n", "4")) as scene:
@@ -170,7 +162,6 @@ async def test_nomination_that_cannot_fit_is_cleared_and_blocks_no_pod() -> None
 
 
 @pytest.mark.anywhere
-@story
 async def test_nomination_is_cleared_when_its_room_was_taken() -> None:
     """TestPreemptionAndNominatedNodeNameScenarios, NNN is ignored on lower priority pod when a higher priority one is
     being scheduled.
@@ -187,7 +178,6 @@ async def test_nomination_is_cleared_when_its_room_was_taken() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_nomination_is_cleared_by_the_binding() -> None:
     """TestPreemptionAndNominatedNodeNameScenarios, cleared after binding."""
     async with a_scene(node("n"), plugins=[pre_binding(_takes_a_while)]) as scene:
@@ -210,7 +200,6 @@ def _loses_its_promise(scene: Scene) -> None:
 
 @pytest.mark.parametrize("happens", [_is_deleted, _loses_its_promise])
 @pytest.mark.anywhere
-@story
 async def test_pods_kept_out_by_a_nomination_are_retried_when_it_ends(happens: Any) -> None:
     """TestUpdateNominatedNodeName; the pods whose priority is higher did not have to, and are left alone."""
     async with a_scene(node("n")) as scene:
@@ -228,7 +217,6 @@ async def test_pods_kept_out_by_a_nomination_are_retried_when_it_ends(happens: A
 
 
 @pytest.mark.anywhere
-@story
 async def test_gated_pod_reserves_no_room() -> None:
     """A pod that is not to be scheduled yet, and came with a promise, takes no room."""
     gated = pod("gated", "1500m", "high", schedulingGates=[{"name": "wait"}])
@@ -240,7 +228,6 @@ async def test_gated_pod_reserves_no_room() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_pods_of_other_schedulers_reserve_no_room() -> None:
     """Whoever schedules them has to see to that."""
     async with a_scene(node("n")) as scene:
@@ -260,7 +247,6 @@ def _labelled(found: Object) -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_change_of_a_node_requeues_only_pods_that_it_may_help() -> None:
     """TestUpdateNodeEvent: a label wakes who asked for it, lifting a cordon wakes who minded that, and nobody else is
     tried.

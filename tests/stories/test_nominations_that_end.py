@@ -12,7 +12,7 @@ from extender.values.objects.pod import Pod
 from tests.stories.objects import node, pod
 from tests.stories.plugins import pre_binding
 from tests.stories.pod_specs import taint
-from tests.stories.scene import a_scene, story
+from tests.stories.scene import a_scene
 
 
 async def _fails(_: Pod) -> fwk.Status:
@@ -49,7 +49,6 @@ OTHERS = [pod(f"low-{number}", "1", "low") for number in range(4)]
     ],
 )  # fmt: skip
 @pytest.mark.anywhere
-@story
 async def test_the_promise_of_a_preemption_ends_when(
     nodes: list[Object],
     waves: list[list[Object]],
@@ -84,7 +83,6 @@ async def _promised(scene: Any) -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_nomination_is_cleared_for_a_pod_of_higher_priority() -> None:
     """TestNominatedNode, when a pod of higher priority preempts on the node."""
     async with a_scene(node("n")) as scene:
@@ -101,7 +99,6 @@ async def test_nomination_is_cleared_for_a_pod_of_higher_priority() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_pod_nominated_to_a_deleted_node_runs_elsewhere() -> None:
     """TestNominatedNode, when the node is deleted: the pod runs elsewhere."""
     async with a_scene(node("n")) as scene:
@@ -114,7 +111,6 @@ async def test_pod_nominated_to_a_deleted_node_runs_elsewhere() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_pod_nominated_to_a_tainted_node_runs_elsewhere() -> None:
     """TestNominatedNode, when the node gets a taint: the pod runs elsewhere."""
     async with a_scene(node("n")) as scene:
@@ -127,7 +123,6 @@ async def test_pod_nominated_to_a_tainted_node_runs_elsewhere() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_nomination_is_kept_while_other_pods_come_and_go() -> None:
     """TestNominatedNode, the quiet case: pods of lower priority do not get the room, and the pod does."""
     async with a_scene(node("n")) as scene:
@@ -140,7 +135,6 @@ async def test_nomination_is_kept_while_other_pods_come_and_go() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_nomination_ends_when_preparing_the_node_fails() -> None:
     """TestNominatedNode, after a PreBind failure: no promise is left that keeps others out."""
 

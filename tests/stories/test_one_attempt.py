@@ -15,7 +15,7 @@ from extender.engine import framework as fwk
 from extender.values.objects.pod import Pod
 from tests.stories.objects import is_binding, node, pod, refusal
 from tests.stories.plugins import WAIT, filtering, permitting, pre_binding, reserving
-from tests.stories.scene import a_scene, story
+from tests.stories.scene import a_scene
 
 BOUND = ("Scheduled", "Successfully assigned default/p to n")
 FAILED, REFUSED = "error backoff", "unschedulable"
@@ -90,7 +90,6 @@ CASES = {
 
 @pytest.mark.parametrize(("plugin", "ends"), CASES.values(), ids=CASES.keys())
 @pytest.mark.anywhere
-@story
 async def test_an_attempt_ends_well_or_leaves_nothing_behind(plugin: type[fwk.Plugin] | None, ends: Ends) -> None:
     """Who fails is forgotten, its room and what was kept for it are given back, and it waits for time or for its
     refuser.
@@ -121,7 +120,6 @@ async def test_an_attempt_ends_well_or_leaves_nothing_behind(plugin: type[fwk.Pl
 
 
 @pytest.mark.anywhere
-@story
 async def test_nomination_is_cleared_when_the_search_of_the_pod_fails() -> None:
     """The case of a pod with an existing nominated node name."""
     fails = filtering(lambda *_: fwk.error("broken"))

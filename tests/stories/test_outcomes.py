@@ -17,7 +17,7 @@ from extender.engine import framework as fwk
 from extender.values.objects.pod import Pod
 from tests.stories.objects import is_binding, node, pod, priority, refusal
 from tests.stories.plugins import WAIT, filtering, holding, permitting, pre_binding
-from tests.stories.scene import a_scene, story
+from tests.stories.scene import a_scene
 
 NO_ROOM = (
     "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: 0/1 nodes are available: "
@@ -26,7 +26,6 @@ NO_ROOM = (
 
 
 @pytest.mark.over_a_socket
-@story
 async def test_a_pod_is_bound() -> None:
     async with a_scene(node("n")) as scene:
         await scene.has(pod("p"))
@@ -38,7 +37,6 @@ async def test_a_pod_is_bound() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_pod_in_an_empty_cluster_is_tried_again_without_an_event() -> None:
     async with a_scene() as scene:
         await scene.has(pod("p"), within=0.5)
@@ -49,7 +47,6 @@ async def test_a_pod_in_an_empty_cluster_is_tried_again_without_an_event() -> No
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_pod_that_fits_nowhere_waits_for_what_its_refusers_say() -> None:
     async with a_scene(node("n", "500m")) as scene:
         await scene.has(pod("p"))
@@ -60,7 +57,6 @@ async def test_a_pod_that_fits_nowhere_waits_for_what_its_refusers_say() -> None
 
 
 @pytest.mark.anywhere
-@story
 async def test_missing_claim_is_the_message_of_the_condition_in_upstreams_words() -> None:
     """Where PreFilter ends early, DynamicResources has no state, and says `not found`: preemption is not asked then."""
     async with a_scene(node("n")) as scene:
@@ -75,7 +71,6 @@ async def test_missing_claim_is_the_message_of_the_condition_in_upstreams_words(
 
 
 @pytest.mark.anywhere
-@story
 async def test_the_message_about_a_hundred_nodes_stays_short() -> None:
     """TestSchedulerFailedSchedulingReasons."""
     async with a_scene(*(node(f"n{number}", "100m") for number in range(100))) as scene:
@@ -87,7 +82,6 @@ async def test_the_message_about_a_hundred_nodes_stays_short() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_long_message_is_cut_in_the_event_and_whole_in_the_condition() -> None:
     reason = "ü" * 1000
     refuses = filtering(lambda *_: fwk.unresolvable(reason))
@@ -103,7 +97,6 @@ async def test_a_long_message_is_cut_in_the_event_and_whole_in_the_condition() -
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_pod_that_is_being_deleted_is_not_attempted() -> None:
     """TestSchedulerScheduleOne, deleting pod."""
     async with a_scene(node("n", "500m")) as scene:
@@ -122,7 +115,6 @@ async def test_a_pod_that_is_being_deleted_is_not_attempted() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_plugin_that_refuses_and_one_that_waits_are_both_remembered() -> None:
     """A Filter that says Pending: the pod comes back at once when its plugin sees a chance, without a pause."""
     waits: list[bool] = [True]
@@ -153,7 +145,6 @@ async def _takes_long(_: Pod) -> fwk.Status:
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_pod_that_came_again_under_its_name_is_not_blamed() -> None:
     """TestHandleSchedulingFailureSkipsRecreatedPod: neither requeued nor written about; the new one has an entry of its
     own.
@@ -173,7 +164,6 @@ async def test_a_pod_that_came_again_under_its_name_is_not_blamed() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_binding_is_for_one_pod_and_not_for_the_next_of_its_name() -> None:
     """TestDefaultBinder: a binding that arrives after the pod was deleted and made again is refused by the UID in
     it.
@@ -193,7 +183,6 @@ async def test_a_binding_is_for_one_pod_and_not_for_the_next_of_its_name() -> No
 
 @pytest.mark.parametrize("when", ["waiting for leave", "being prepared", "being bound"])
 @pytest.mark.anywhere
-@story
 async def test_a_pod_that_is_deleted_on_its_way_leaves_nothing_on_the_node(when: str) -> None:
     """TestSchedulerNoPhantomPodAfterDelete, TestSchedulerForgetAssumedPodAfterDelete."""
 
@@ -223,7 +212,6 @@ async def test_a_pod_that_is_deleted_on_its_way_leaves_nothing_on_the_node(when:
 
 
 @pytest.mark.over_a_socket
-@story
 async def test_a_pod_that_others_bind_is_dropped() -> None:
     """TestFailureHandler_PodAlreadyBound, and a pod in the queue that somebody else binds."""
     async with a_scene(node("n", "500m")) as scene:
@@ -241,7 +229,6 @@ async def test_a_pod_that_others_bind_is_dropped() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_pod_that_others_bind_elsewhere_on_its_way_stays_there() -> None:
     """TestAddPod, bind assumed pod to a different node: what others say counts, and nothing is left on the node we had
     chosen.
@@ -262,7 +249,6 @@ async def test_a_pod_that_others_bind_elsewhere_on_its_way_stays_there() -> None
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_pod_that_changed_while_it_was_tried_is_tried_as_it_is_now() -> None:
     """TestFailureHandler, pod updated during the scheduling cycle: the new one is queued."""
     async with a_scene(node("n"), plugins=[pre_binding(_takes_long)]) as scene:
@@ -276,7 +262,6 @@ async def test_a_pod_that_changed_while_it_was_tried_is_tried_as_it_is_now() -> 
 
 
 @pytest.mark.anywhere
-@story
 async def test_pod_bound_by_another_scheduler_is_not_tried_again() -> None:
     """TestDefaultBinder: the API server refuses a pod of the same name and another UID, or one that has a node."""
 
@@ -299,7 +284,6 @@ async def test_pod_bound_by_another_scheduler_is_not_tried_again() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_pod_in_pre_bind_is_no_longer_in_flight() -> None:
     """TestScheduleOneMarksPodAsProcessedBeforePreBind: events are not kept for it."""
     async with a_scene(node("n"), plugins=[pre_binding(_takes_long)]) as scene:
@@ -310,7 +294,6 @@ async def test_pod_in_pre_bind_is_no_longer_in_flight() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_while_a_pod_waits_for_leave_it_is_in_flight_and_misses_nothing() -> None:
     """Test_InFlightPods, whole: what comes while it waits is looked at when it is refused."""
     events = [fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD)]
@@ -327,7 +310,6 @@ async def test_while_a_pod_waits_for_leave_it_is_in_flight_and_misses_nothing() 
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_binding_that_is_refused_leaves_the_room_to_others() -> None:
     def refuses(request: httpx.Request) -> httpx.Response | None:
         return refusal(403, "Forbidden", "never") if is_binding(request) and "/p/" in request.url.path else None
@@ -342,7 +324,6 @@ async def test_a_binding_that_is_refused_leaves_the_room_to_others() -> None:
 
 
 @pytest.mark.over_a_socket
-@story
 async def test_finished_pods_take_no_room() -> None:
     """TestSchedulerInformers."""
     async with a_scene(node("n"), kubelet=False) as scene:
@@ -357,7 +338,6 @@ async def test_finished_pods_take_no_room() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_pods_of_other_schedulers_take_their_room_and_are_left_alone() -> None:
     """TestMultipleSchedulers."""
     async with a_scene(node("n")) as scene:
@@ -372,7 +352,6 @@ async def test_pods_of_other_schedulers_take_their_room_and_are_left_alone() -> 
 
 
 @pytest.mark.anywhere
-@story
 async def test_each_profile_schedules_the_pods_that_ask_for_it_and_speaks_in_its_own_name() -> None:
     """TestMultipleSchedulingProfiles: over one queue and one cache."""
     async with a_scene(node("n"), profiles=["default-scheduler", "other"]) as scene:
@@ -390,7 +369,6 @@ async def test_each_profile_schedules_the_pods_that_ask_for_it_and_speaks_in_its
 
 
 @pytest.mark.anywhere
-@story
 async def test_allocatable_counts_and_not_capacity() -> None:
     """TestAllocatable."""
     small = node("n")
@@ -402,7 +380,6 @@ async def test_allocatable_counts_and_not_capacity() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_pod_with_too_many_demands_stays_pending_with_an_event_while_others_are_bound() -> None:
     terms = [
         {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": f"other-{number}"}}} for number in range(1000)

@@ -13,7 +13,7 @@ from extender.engine import framework as fwk
 from extender.engine.preemption import V1_17, V1_36, Evaluator
 from extender.values.objects.pod import Pod
 from tests.stories.objects import node, pod
-from tests.stories.scene import a_scene, story
+from tests.stories.scene import a_scene
 from tests.walks.extenders import InMemory, an_extender
 
 
@@ -40,7 +40,6 @@ class KeepsCaches(fwk.PostFilterPlugin):
         pytest.param([KeepsCaches], ("DefaultPreemption",), "two", {"first", "second"}, id="the plugin prefers more"),
     ],
 )
-@story
 async def test_a_plugin_replaces_the_criteria(
     plugins: list[type[fwk.Plugin]], without: tuple[str, ...], node_of_victims: str, victims: set[str]
 ) -> None:
@@ -54,7 +53,6 @@ async def test_a_plugin_replaces_the_criteria(
         assert scene.nominated_node_of("high") == node_of_victims
 
 
-@story
 async def test_a_plugin_protects_pods() -> None:
     async with a_scene(node("one"), plugins=[KeepsCaches], without=("DefaultPreemption",)) as scene:
         await scene.has(pod("kept", "1", "low", labels={"keep": ""}, stays=True))
@@ -80,7 +78,6 @@ class PreemptsAsOf117(fwk.PostFilterPlugin):
         return fwk.PostFilterResult(outcome.status, outcome.nominated_node, outcome.chosen, outcome)
 
 
-@story
 async def test_by_old_rules_a_pod_waits_for_a_node_that_only_an_extender_refuses() -> None:
     """It is nominated there, and nobody has to go; it is bound once the extender lets it."""
     refused = ["one"]

@@ -18,7 +18,7 @@ from extender.cluster.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS, 
 from extender.cluster.trial_registry import TrialRegistry
 from extender.values.config import Configuration
 from tests.stories.objects import node, pod, resource_of
-from tests.stories.scene import Scene, a_scene, story
+from tests.stories.scene import Scene, a_scene
 
 CLUSTERS: Final = 200
 AT_ONCE: Final = 10
@@ -258,7 +258,6 @@ def budgets(scene: Scene) -> dict[str, int]:
         for first in range(0, CLUSTERS, AT_ONCE)
     ],
 )
-@story
 async def test_a_plan_can_be_carried_out_and_where_there_is_none_no_search_finds_one(first: int) -> None:
     for seed in range(first, first + AT_ONCE):
         sizes = cluster_of(seed)

@@ -13,7 +13,7 @@ from extender.engine import framework as fwk
 from extender.values.objects.pod import Pod
 from tests.stories.objects import is_binding, node, pod, refusal
 from tests.stories.plugins import WAIT, binding, filtering, holding, permitting, post_binding, pre_binding, reserving
-from tests.stories.scene import a_scene, story
+from tests.stories.scene import a_scene
 
 REFUSED = "0/1 nodes are available: 1 not now."
 BOUND = ("Scheduled", "Successfully assigned default/p to n")
@@ -44,7 +44,6 @@ async def _fails_to_prepare(_: Pod) -> fwk.Status:
     ],
 )
 @pytest.mark.anywhere
-@story
 async def test_failed_attempt_is_unreserved_once_in_reverse_order(failing: type[fwk.Plugin] | None) -> None:
     """TestUnReserveReservePlugins, ...PermitPlugins, ...PreBindPlugins, ...BindPlugins."""
     given_back: list[str] = []
@@ -63,7 +62,6 @@ async def test_failed_attempt_is_unreserved_once_in_reverse_order(failing: type[
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_plugin_that_prepares_may_fail_and_others_are_not_asked_then() -> None:
     """TestPrebindPlugin."""
     asked: list[str] = []
@@ -89,7 +87,6 @@ async def test_a_plugin_that_prepares_may_fail_and_others_are_not_asked_then() -
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_refusal_at_the_end_is_tried_again_without_an_event() -> None:
     """A PreBind that says Unschedulable: the pod is unschedulable in words, and waits for nothing but its pause."""
 
@@ -132,7 +129,6 @@ def _binder(status: fwk.Status, name: str, asked: list[str]) -> type[fwk.Plugin]
     ],
 )
 @pytest.mark.anywhere
-@story
 async def test_the_first_binder_that_does_not_skip_a_pod_has_bound_it_or_failed(
     says: list[fwk.Status], asked: list[str], told: list[tuple[str, str]]
 ) -> None:
@@ -155,7 +151,6 @@ async def test_the_first_binder_that_does_not_skip_a_pod_has_bound_it_or_failed(
 
 
 @pytest.mark.anywhere
-@story
 async def test_post_bind_runs_after_successful_bindings_only() -> None:
     """TestPostBindPlugin."""
     after: list[str] = []
@@ -203,7 +198,6 @@ async def test_post_bind_runs_after_successful_bindings_only() -> None:
     ],
 )
 @pytest.mark.anywhere
-@story
 async def test_leave_is_given_or_refused(says: tuple[fwk.Status, float], told: tuple[str, str], queue: str) -> None:
     """TestPermitPlugin."""
     async with a_scene(node("n"), plugins=[permitting(lambda *_: says)]) as scene:
@@ -216,7 +210,6 @@ async def test_leave_is_given_or_refused(says: tuple[fwk.Status, float], told: t
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_pod_that_waits_goes_on_once_it_is_allowed_to() -> None:
     """TestPermitPlugin, wait and allow: meanwhile it takes its room."""
     handles: list[fwk.Handle] = []
@@ -243,7 +236,6 @@ async def test_a_pod_that_waits_goes_on_once_it_is_allowed_to() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_pod_is_bound_once_all_permit_plugins_allow_it() -> None:
     """TestMultiplePermitPlugins."""
     async with a_scene(node("n"), plugins=[holding("p", 60, "First"), holding("p", 60, "Second")]) as scene:
@@ -260,7 +252,6 @@ async def test_pod_is_bound_once_all_permit_plugins_allow_it() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_stopping_scheduler_does_not_wait_for_held_pods() -> None:
     """TestPermitPluginsCancelled: the story ends, fifteen minutes early."""
     async with a_scene(node("n"), plugins=[holding("p", 3600)]) as scene:
@@ -273,7 +264,6 @@ async def test_stopping_scheduler_does_not_wait_for_held_pods() -> None:
     assert waiting.pod.name == "p"
 
 
-@story
 async def test_permit_holds_a_pod_for_fifteen_minutes_at_most() -> None:
     async with a_scene(node("n"), plugins=[holding("p", 36000)]) as scene:
         await scene.has(pod("p"), within=890)
@@ -286,7 +276,6 @@ async def test_permit_holds_a_pod_for_fifteen_minutes_at_most() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_pod_may_have_to_wait_for_its_companions() -> None:
     """TestCoSchedulingWithPermitPlugin: the last one lets all others go."""
 
@@ -308,7 +297,6 @@ async def test_a_pod_may_have_to_wait_for_its_companions() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_pods_that_a_plugin_names_are_tried_next() -> None:
     """TestActivatePods: once at the end of a successful cycle, and once after PostBind; whatever they wait for."""
 
@@ -337,7 +325,6 @@ async def test_pods_that_a_plugin_names_are_tried_next() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_pods_that_a_plugin_names_are_tried_though_the_pod_of_the_cycle_still_waits() -> None:
     """TestActivatePods, from Permit: the companions that a pod waits for must not wait for it."""
     may_run: list[bool] = []
@@ -419,7 +406,6 @@ def _unless_later(name: str, says: Callable[[Pod], Awaitable[fwk.Status]]) -> Ca
     ],
 )
 @pytest.mark.anywhere
-@story
 async def test_a_plugin_that_raises_fails_that_pod_and_no_other(broken: type[fwk.Plugin], message: str) -> None:
     given_back: list[str] = []
     keeps = reserving(_done, lambda each: given_back.append(each.name), "Keeps")
@@ -436,7 +422,6 @@ async def test_a_plugin_that_raises_fails_that_pod_and_no_other(broken: type[fwk
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_plugin_that_raises_while_it_gives_back_does_not_keep_the_others_from_it() -> None:
     given_back: list[str] = []
     plugins = [
@@ -451,7 +436,6 @@ async def test_a_plugin_that_raises_while_it_gives_back_does_not_keep_the_others
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_plugin_that_raises_after_the_binding_changes_nothing() -> None:
     async with a_scene(node("n"), plugins=[post_binding(_raises)]) as scene:  # type: ignore[arg-type]
         await scene.has(pod("p"))

@@ -18,7 +18,7 @@ from extender.cluster.kube_api import KubeApi
 from extender.engine.preemption.minimal_victims import ANNOTATION as MINIMAL_VICTIMS
 from tests.stories import stages
 from tests.stories.objects import GROUP_GATES, ONLY_GANGS, members, node, pod, pod_group, priority
-from tests.stories.scene import a_scene, story
+from tests.stories.scene import a_scene
 from tests.stories.test_pod_groups import nodes_of, said_of
 
 
@@ -116,7 +116,6 @@ PREEMPTIONS = {
 
 @pytest.mark.anywhere
 @pytest.mark.parametrize("case", PREEMPTIONS.values(), ids=PREEMPTIONS.keys())
-@story
 async def test_a_group_evicts_as_a_whole(case: Preemption) -> None:
     there = [] if case.victims is None else [case.victims]
     in_group: dict[str, Any] = {} if case.victims is None else {"schedulingGroup": {"podGroupName": "v"}}
@@ -144,7 +143,6 @@ async def test_a_group_evicts_as_a_whole(case: Preemption) -> None:
 
 @pytest.mark.anywhere
 @pytest.mark.parametrize("asks", [False, True])
-@story
 async def test_a_gang_that_asks_for_it_evicts_as_few_as_it_can(asks: bool) -> None:
     """One pod of middle priority has the room of four of low priority. It takes its time to go, in which nobody else is
     evicted.
@@ -169,7 +167,6 @@ async def test_a_gang_that_asks_for_it_evicts_as_few_as_it_can(asks: bool) -> No
         assert scene.leaving() == set()
 
 
-@story  # in memory only: on a server the minutes that it waits would pass
 async def test_malformed_annotation_is_reported_once_for_each_value(caplog: pytest.LogCaptureFixture) -> None:
     def says(value: str) -> Callable[[Object], Any]:
         return lambda found: found["metadata"].update(annotations={MINIMAL_VICTIMS: value})
@@ -190,7 +187,6 @@ async def test_malformed_annotation_is_reported_once_for_each_value(caplog: pyte
 
 
 @pytest.mark.anywhere
-@story
 async def test_no_pod_is_evicted_for_a_gang_that_would_not_fit_even_then() -> None:
     running = [pod(f"r{place}", "1", "low", nodeName="n") for place in range(2)]
     async with a_scene(node("n", "2"), *running, features=GROUP_GATES) as scene:
@@ -202,7 +198,6 @@ async def test_no_pod_is_evicted_for_a_gang_that_would_not_fit_even_then() -> No
 
 
 @pytest.mark.anywhere
-@story
 async def test_without_preemption_as_a_whole_members_preempt_only_if_their_group_then_fits() -> None:
     """Each of two members finds a victim, the third none."""
     running = [pod(f"r{place}", "1", "low", nodeName="n") for place in range(2)]
@@ -214,7 +209,6 @@ async def test_without_preemption_as_a_whole_members_preempt_only_if_their_group
 
 
 @pytest.mark.anywhere
-@story
 async def test_members_preempt_one_by_one_where_groups_do_not_preempt() -> None:
     running = [pod(f"r{place}", "1", "low", nodeName=f"n{place}") for place in range(2)]
     async with a_scene(node("n0", "1"), node("n1", "1"), *running, features=ONLY_GANGS) as scene:
@@ -256,7 +250,6 @@ class ServesV1Beta1(httpx.AsyncBaseTransport):
 @pytest.mark.parametrize(
     "server", [pytest.param(EmbeddedTransport, id="v1alpha2"), pytest.param(ServesV1Beta1, id="v1beta1")]
 )
-@story
 async def test_a_group_that_goes_as_a_whole_goes_as_a_whole(
     monkeypatch: pytest.MonkeyPatch, server: Callable[[KubeApi], httpx.AsyncBaseTransport]
 ) -> None:
@@ -277,7 +270,6 @@ async def test_a_group_that_goes_as_a_whole_goes_as_a_whole(
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_group_never_preempts_of_which_a_pod_never_does() -> None:
     gentle = priority("gentle", 150, preemptionPolicy="Never")
     async with a_scene(node("n", "1"), gentle, pod("r", "1", "low", nodeName="n"), features=GROUP_GATES) as scene:

@@ -9,7 +9,7 @@ import pytest
 
 from extender.cluster.api_resources import POD_GROUPS
 from tests.stories.objects import GROUP_GATES, ONLY_GANGS, is_binding, members, node, pod_group, refusal
-from tests.stories.scene import Scene, a_scene, story
+from tests.stories.scene import Scene, a_scene
 
 WAITING = (
     "pod group is unschedulable, waiting for minCount pods from a gang to be scheduled, "
@@ -30,7 +30,6 @@ def said_of(scene: Scene, name: str = "g") -> tuple[str, str, str] | None:
 
 
 @pytest.mark.over_a_socket
-@story
 async def test_a_gang_that_fits_starts_as_a_whole() -> None:
     async with a_scene(node("n", "2"), node("m", "2"), features=GROUP_GATES) as scene:
         await scene.has(pod_group(min_count=3), *members(3))
@@ -40,7 +39,6 @@ async def test_a_gang_that_fits_starts_as_a_whole() -> None:
 
 
 @pytest.mark.over_a_socket
-@story
 async def test_no_pod_of_a_gang_that_does_not_fit_starts() -> None:
     """Three would fit, four are needed."""
     async with a_scene(node("n", "3"), features=ONLY_GANGS) as scene:
@@ -53,7 +51,6 @@ async def test_no_pod_of_a_gang_that_does_not_fit_starts() -> None:
 
 
 @pytest.mark.over_a_socket
-@story
 async def test_a_gang_starts_once_there_is_room_for_it() -> None:
     async with a_scene(node("n", "3"), features=ONLY_GANGS) as scene:
         await scene.has(pod_group(min_count=4), *members(4))
@@ -64,7 +61,6 @@ async def test_a_gang_starts_once_there_is_room_for_it() -> None:
 
 
 @pytest.mark.over_a_socket
-@story
 async def test_pods_of_a_gang_are_held_back_until_enough_of_them_are_there() -> None:
     async with a_scene(node("n", "4"), features=ONLY_GANGS) as scene:
         await scene.has(pod_group(min_count=3), *members(2))
@@ -77,7 +73,6 @@ async def test_pods_of_a_gang_are_held_back_until_enough_of_them_are_there() -> 
 
 
 @pytest.mark.over_a_socket
-@story
 async def test_pods_wait_for_a_group_that_comes_after_them() -> None:
     async with a_scene(node("n", "4"), features=ONLY_GANGS) as scene:
         await scene.has(*members(2))
@@ -89,7 +84,6 @@ async def test_pods_wait_for_a_group_that_comes_after_them() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_pods_that_come_late_join_a_gang_that_runs() -> None:
     """One of them finds no room, and that does not take back what was said of the group."""
     async with a_scene(node("n", "3"), features=ONLY_GANGS) as scene:
@@ -101,7 +95,6 @@ async def test_pods_that_come_late_join_a_gang_that_runs() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_more_pods_than_a_gang_needs_start_as_far_as_there_is_room() -> None:
     async with a_scene(node("n", "3"), features=ONLY_GANGS) as scene:
         await scene.has(pod_group(min_count=2), *members(4))
@@ -110,7 +103,6 @@ async def test_more_pods_than_a_gang_needs_start_as_far_as_there_is_room() -> No
 
 
 @pytest.mark.anywhere
-@story
 async def test_the_pods_of_a_basic_group_start_each_by_itself() -> None:
     async with a_scene(node("n", "1"), features=ONLY_GANGS) as scene:
         await scene.has(pod_group(), *members(2))
@@ -120,7 +112,6 @@ async def test_the_pods_of_a_basic_group_start_each_by_itself() -> None:
 
 
 @pytest.mark.over_a_socket
-@story
 async def test_two_gangs_that_each_fit_alone_do_not_block_each_other() -> None:
     """The one that goes first gets all of its nodes, the other none."""
     async with a_scene(node("n", "4"), features=ONLY_GANGS) as scene:
@@ -137,7 +128,6 @@ async def test_two_gangs_that_each_fit_alone_do_not_block_each_other() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_group_of_several_schedulers_is_refused() -> None:
     async with a_scene(node("n", "4"), profiles=("one", "two"), features=ONLY_GANGS) as scene:
         await scene.has(
@@ -151,7 +141,6 @@ async def test_a_group_of_several_schedulers_is_refused() -> None:
         assert nodes_of(scene, 2) == ["", ""]
 
 
-@story
 async def test_a_group_is_tried_again_when_its_backoff_ends_and_not_before() -> None:
     """Four attempts in fifteen seconds: after one, two and four seconds."""
     async with a_scene(node("n", "1"), features=ONLY_GANGS) as scene:
@@ -161,7 +150,6 @@ async def test_a_group_is_tried_again_when_its_backoff_ends_and_not_before() -> 
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_group_stays_in_one_domain() -> None:
     """The zone with the larger node has room for two only."""
     zones = [
@@ -176,7 +164,6 @@ async def test_a_group_stays_in_one_domain() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_condition_of_a_group_that_fits_no_domain_gives_the_reason() -> None:
     zones = [node("a", "3", labels={"zone": "z1"}), node("b", "3", labels={"zone": "z2"})]
     async with a_scene(*zones, features=GROUP_GATES) as scene:
@@ -192,7 +179,6 @@ async def test_condition_of_a_group_that_fits_no_domain_gives_the_reason() -> No
 
 
 @pytest.mark.anywhere
-@story
 async def test_late_pods_of_a_group_go_where_the_others_are() -> None:
     zones = [node("a", "3", labels={"zone": "z1"}), node("b", "8", labels={"zone": "z2"})]
     async with a_scene(*zones, features=GROUP_GATES) as scene:
@@ -208,7 +194,6 @@ async def test_late_pods_of_a_group_go_where_the_others_are() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_binding_that_fails_is_tried_again_and_the_others_stay() -> None:
     failures: list[str] = []
 
@@ -226,7 +211,6 @@ async def test_a_binding_that_fails_is_tried_again_and_the_others_stay() -> None
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_group_whose_condition_cannot_be_written_starts_all_the_same() -> None:
     def refuses(request: httpx.Request) -> httpx.Response | None:
         return refusal(403, "Forbidden", "not yours") if request.url.path.endswith("/podgroups/g/status") else None
@@ -241,7 +225,6 @@ async def test_a_group_whose_condition_cannot_be_written_starts_all_the_same() -
 # The group as an object.
 
 
-@story  # in memory only: a kube-apiserver without controllers leaves the group its finalizer
 async def test_a_group_that_is_deleted_stays_while_it_has_pods() -> None:
     async with a_scene(node("n", "1"), features=ONLY_GANGS) as scene:
         await scene.has(pod_group(min_count=1), *members(1))
@@ -253,7 +236,6 @@ async def test_a_group_that_is_deleted_stays_while_it_has_pods() -> None:
         assert scene.api.list(POD_GROUPS, "default") == []
 
 
-@story
 async def test_without_the_gate_pods_are_in_no_group() -> None:
     async with a_scene(node("n", "1")) as scene:
         await scene.has(*members(2))
@@ -264,7 +246,6 @@ async def test_without_the_gate_pods_are_in_no_group() -> None:
 
 @pytest.mark.anywhere
 @pytest.mark.parametrize(("cpu", "rest"), [("3", "n"), ("2", "")])
-@story
 async def test_remaining_pods_of_a_partly_bound_gang_start_together_or_wait(cpu: str, rest: str) -> None:
     """One of three was bound before it died. The other two come together, or neither does."""
     first, *others = members(3)

@@ -8,7 +8,7 @@ from extender.cluster.api_resources import Object
 from tests.stories.cluster_changes import Happens, changed_node, changed_pod, gone, labels, new_node, new_pod, spec
 from tests.stories.objects import node, pod
 from tests.stories.pod_specs import claims, near, taint
-from tests.stories.scene import a_scene, story
+from tests.stories.scene import a_scene
 from tests.stories.storage import claim, volume
 
 ONCE = "ReadWriteOncePod"
@@ -51,7 +51,6 @@ def bound(**where: str) -> list[Object]:
     ],
 )  # fmt: skip
 @pytest.mark.anywhere
-@story
 async def test_a_pod_that_fits_nowhere_runs_as_soon_as(there: list[Object], waits: Object, happens: Happens) -> None:
     """TestUnschedulablePodBecomesSchedulable, its eight cases."""
     async with a_scene(*there) as scene:

@@ -11,13 +11,12 @@ from extender.engine import framework as fwk
 from tests.stories.objects import node, pod, priority
 from tests.stories.plugins import filtering
 from tests.stories.pod_specs import away_from
-from tests.stories.scene import a_scene, story
+from tests.stories.scene import a_scene
 
 FITS_NOT = "0/1 nodes are available: 1 Insufficient cpu."
 
 
 @pytest.mark.over_a_socket
-@story
 async def test_basic_pod_preemption() -> None:
     """TestPreemption, basic pod preemption: the victim is told why it has to go, and the pod where it may hope to
     run.
@@ -47,7 +46,6 @@ async def test_basic_pod_preemption() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_node_that_a_plugin_refuses_for_good_is_left_alone() -> None:
     """TestPreemption, with unresolvable filter."""
     refuses = filtering(lambda pod, _: fwk.unresolvable("never here") if pod.name == "high" else fwk.SUCCESS)
@@ -67,7 +65,6 @@ async def test_a_node_that_a_plugin_refuses_for_good_is_left_alone() -> None:
 
 @pytest.mark.parametrize("topology", ["rack", "kubernetes.io/hostname"])
 @pytest.mark.anywhere
-@story
 async def test_victims_are_pods_on_either_side_of_anti_affinity(topology: str) -> None:
     """TestPreemption, preemption is performed to satisfy anti-affinity: of the pod, and of one that would mind it.
     Another one stays.
@@ -87,7 +84,6 @@ async def test_victims_are_pods_on_either_side_of_anti_affinity(topology: str) -
 
 
 @pytest.mark.anywhere
-@story
 async def test_no_pod_is_evicted_where_anti_affinity_would_still_refuse_the_preemptor() -> None:
     """TestPreemption, preemption is not performed when anti-affinity is not satisfied: the one that minds is as
     important.
@@ -107,7 +103,6 @@ async def test_no_pod_is_evicted_where_anti_affinity_would_still_refuse_the_pree
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_pod_that_does_not_preempt_waits() -> None:
     """TestNonPreemption."""
     async with a_scene(node("n"), priority("patient", 1000, preemptionPolicy="Never")) as scene:
@@ -123,7 +118,6 @@ async def test_a_pod_that_does_not_preempt_waits() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_no_pod_is_evicted_without_the_preemption_plugin() -> None:
     """TestDisablePreemption."""
     async with a_scene(node("n"), without=("DefaultPreemption",)) as scene:
@@ -135,7 +129,6 @@ async def test_no_pod_is_evicted_without_the_preemption_plugin() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_many_pods_of_low_priority_do_not_starve_one_of_high() -> None:
     """TestPreemptionStarvation."""
     async with a_scene(node("n")) as scene:
@@ -149,7 +142,6 @@ async def test_many_pods_of_low_priority_do_not_starve_one_of_high() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_room_that_was_made_is_not_taken_by_later_pods() -> None:
     """TestPreemptionRaces: none of many pods of low priority gets into the room between the victims' going and the
     preemptor's coming.
@@ -180,7 +172,6 @@ def budget(name: str, minimum: int, **labels: str) -> Object:
 
 
 @pytest.mark.over_a_socket
-@story
 async def test_victims_without_a_budget_are_evicted_first() -> None:
     """TestPDBInPreemption, a non-PDB violating pod is preempted despite its higher priority."""
     async with a_scene(node("n")) as scene:
@@ -195,7 +186,6 @@ async def test_victims_without_a_budget_are_evicted_first() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_the_node_is_preferred_where_no_budget_is_violated() -> None:
     """TestPDBInPreemption, a node without any PDB violating pods is preferred for preemption."""
     async with a_scene(node("kept"), node("loose")) as scene:
@@ -211,7 +201,6 @@ async def test_the_node_is_preferred_where_no_budget_is_violated() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_budgets_are_violated_when_there_is_no_other_way_and_then_as_little_as_possible() -> None:
     """TestPDBInPreemption, a node with fewer PDB violating pods is preferred for preemption."""
     async with a_scene(node("one"), node("two"), node("three")) as scene:

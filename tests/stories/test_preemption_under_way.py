@@ -15,13 +15,12 @@ from extender.values.objects.pod import Pod
 from tests.stories.objects import is_deletion, node, pod, refusal
 from tests.stories.plugins import binding_when, holding, lending_one, pre_binding, reserving
 from tests.stories.pod_specs import away_from
-from tests.stories.scene import a_scene, story
+from tests.stories.scene import a_scene
 
 # Pods that are decided about and not bound yet are victims, too.
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_victim_that_waits_for_leave_is_sent_back_and_not_deleted() -> None:
     """TestPreemptionRespectsWaitingPod."""
     async with a_scene(node("n"), plugins=[holding("held")]) as scene:
@@ -43,7 +42,6 @@ async def test_a_victim_that_waits_for_leave_is_sent_back_and_not_deleted() -> N
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_victim_whose_node_is_being_prepared_is_sent_back_and_not_deleted() -> None:
     """TestPreemptionRespectsBindingPod."""
 
@@ -76,7 +74,6 @@ def slow_deletions(seconds: float) -> Any:
 
 
 @pytest.mark.anywhere
-@story
 async def test_preemptor_is_gated_while_its_victims_are_being_evicted() -> None:
     """TestAsyncPreemption, basic: preemptor is gated until the API calls finish."""
     async with a_scene(node("n"), node("m"), interfere=slow_deletions(20)) as scene:
@@ -95,7 +92,6 @@ async def test_preemptor_is_gated_while_its_victims_are_being_evicted() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_pods_of_lower_priority_do_not_take_over_the_place_of_a_preemptor() -> None:
     """TestAsyncPreemption, lower priority Pod doesn't take over the place for higher priority Pod that is running the
     preemption.
@@ -109,7 +105,6 @@ async def test_pods_of_lower_priority_do_not_take_over_the_place_of_a_preemptor(
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_pod_of_higher_priority_takes_over_the_place_of_a_preemptor() -> None:
     """TestAsyncPreemption, higher priority Pod takes over the place for lower priority Pod that is running the
     preemption.
@@ -125,7 +120,6 @@ async def test_a_pod_of_higher_priority_takes_over_the_place_of_a_preemptor() ->
 
 
 @pytest.mark.anywhere
-@story
 async def test_small_pod_shares_a_node_with_a_nominated_pod() -> None:
     """TestAsyncPreemption, lower priority Pod can select the same place where the higher priority Pod is preempting if
     the node is big enough.
@@ -141,7 +135,6 @@ async def test_small_pod_shares_a_node_with_a_nominated_pod() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_preemptor_whose_place_is_taken_goes_elsewhere() -> None:
     """TestAsyncPreemption, when preemptor is waiting and a higher priority Pod takes its place, it's activated and goes
     to another node.
@@ -160,7 +153,6 @@ async def test_a_preemptor_whose_place_is_taken_goes_elsewhere() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_preemptor_whose_place_is_taken_makes_room_elsewhere() -> None:
     """TestAsyncPreemption, while lower priority Pod is waiting for preemption, higher priority Pod takes its place on
     the node: the first one is not forgotten, and preempts on the other node.
@@ -181,7 +173,6 @@ async def test_a_preemptor_whose_place_is_taken_makes_room_elsewhere() -> None:
 @pytest.mark.parametrize("lends", [False, True], ids=["", "and has kept something"])
 @pytest.mark.parametrize("stays", [False, True], ids=["goes at once", "takes its time to go"])
 @pytest.mark.anywhere
-@story
 async def test_room_of_a_deleted_victim_is_free_while_its_binding_does_not_end_but_reservations_are_kept(
     stays: bool, lends: bool
 ) -> None:
@@ -209,7 +200,6 @@ async def test_room_of_a_deleted_victim_is_free_while_its_binding_does_not_end_b
 
 @pytest.mark.parametrize("stays", [False, True], ids=["deleted at once", "deleted with grace"])
 @pytest.mark.anywhere
-@story
 async def test_a_pod_that_is_deleted_while_it_is_prepared_takes_no_room_any_more(stays: bool) -> None:
     """It is forgotten, and nobody has to go for the room it took."""
 
@@ -232,7 +222,6 @@ async def test_a_pod_that_is_deleted_while_it_is_prepared_takes_no_room_any_more
 
 
 @pytest.mark.anywhere
-@story
 async def test_the_room_of_a_victim_is_free_once_what_was_kept_for_it_was_given_back_and_not_before() -> None:
     """TestAsyncPreemption, victim blocked in binding, reserved until Unreserve ran."""
     given_back: list[float] = []
@@ -263,7 +252,6 @@ async def test_the_room_of_a_victim_is_free_once_what_was_kept_for_it_was_given_
 
 
 @pytest.mark.anywhere
-@story
 async def test_deleted_preemptor_evicts_no_pod() -> None:
     """Deleted before the promise to it was written: nobody goes for a pod that is gone."""
 
@@ -284,7 +272,6 @@ async def test_deleted_preemptor_evicts_no_pod() -> None:
 
 
 @pytest.mark.parametrize("happens", ["comes again", "gets a node"])
-@story
 async def test_no_victim_is_evicted_for_a_preemptor_that_was_replaced_or_bound_meanwhile(happens: str) -> None:
     """What a PostFilter waits for may take long; meanwhile there is another pod of the name, or somebody else has bound
     it.
@@ -315,7 +302,6 @@ async def test_no_victim_is_evicted_for_a_preemptor_that_was_replaced_or_bound_m
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_failed_deletion_leaves_the_last_victim_alone_and_the_preemptor_is_tried_again() -> None:
     """TestAsyncPreemptionFailure: any failure means that the last victim stays, and the preemptor is activated."""
     refused: list[str] = []

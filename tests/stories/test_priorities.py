@@ -6,14 +6,13 @@ from extender.cluster.api_resources import PODS
 from tests.stories.objects import node, pod, priority
 from tests.stories.pod_specs import claims
 from tests.stories.remote import change
-from tests.stories.scene import a_scene, story
+from tests.stories.scene import a_scene
 from tests.stories.storage import claim, volume
 
 ONCE = "ReadWriteOncePod"
 
 
 @pytest.mark.anywhere
-@story
 async def test_importance_is_what_the_class_says() -> None:
     """TestPodPriorityResolution: of the system's own classes too, and nothing is what a pod without one has."""
     named = {"kube": "system-cluster-critical", "node": "system-node-critical", "own": "high", "none": ""}
@@ -35,7 +34,6 @@ async def test_importance_is_what_the_class_says() -> None:
     ],
 )
 @pytest.mark.anywhere
-@story
 async def test_a_claim_that_only_one_pod_may_use_is_for_the_most_important(
     user: str, wanted: list[str], goes: bool
 ) -> None:
@@ -54,7 +52,6 @@ async def test_a_claim_that_only_one_pod_may_use_is_for_the_most_important(
     [pytest.param("2", "n", id="it fits there"), pytest.param("100m", "other", id="it does not fit there any more")],
 )
 @pytest.mark.anywhere
-@story
 async def test_nominated_node_is_tried_first(free: str, goes_to: str) -> None:
     """TestPreferNominatedNode (2)."""
     async with a_scene(node("n", free), node("other", "8")) as scene:
@@ -73,7 +70,6 @@ async def test_nominated_node_is_tried_first(free: str, goes_to: str) -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_pod_with_policy_never_is_still_tried_before_less_important_pods() -> None:
     patient = priority("patient", 1000, preemptionPolicy="Never")
     async with a_scene(node("n"), patient) as scene:

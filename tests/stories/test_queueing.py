@@ -25,7 +25,7 @@ from tests.stories.cluster_changes import (
 )
 from tests.stories.objects import is_binding, node, pod, priority, refusal
 from tests.stories.plugins import WAIT, filtering, gating, permitting, reserving
-from tests.stories.scene import a_scene, story
+from tests.stories.scene import a_scene
 
 LARGER = changed_node("n", allocatable(cpu="4"), subresource="status")
 TAINT = {"key": "broken", "effect": "NoSchedule"}
@@ -206,7 +206,6 @@ ON_N = {"nodeName": "n"}
     ],
 )  # fmt: skip
 @pytest.mark.anywhere
-@story
 async def test_a_refused_pod_is_tried_again_when_that_may_help_and_only_then(
     there: list[Object], waits: Object, by: str, happens: Happens, is_tried: bool
 ) -> None:
@@ -228,7 +227,6 @@ async def test_a_refused_pod_is_tried_again_when_that_may_help_and_only_then(
 
 
 @pytest.mark.anywhere
-@story
 async def test_gated_pod_is_not_tried_and_has_no_events() -> None:
     async with a_scene(node("n")) as scene:
         await scene.has(pod("p", schedulingGates=[{"name": "one"}, {"name": "two"}]), within=400)
@@ -240,7 +238,6 @@ async def test_gated_pod_is_not_tried_and_has_no_events() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_pod_with_one_gate_left_stays_gated() -> None:
     async with a_scene(node("n")) as scene:
         await scene.has(pod("p", schedulingGates=[{"name": "one"}, {"name": "two"}]))
@@ -250,7 +247,6 @@ async def test_a_pod_with_one_gate_left_stays_gated() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_label_opens_no_gate() -> None:
     async with a_scene(node("n")) as scene:
         await scene.has(pod("p", schedulingGates=[{"name": "one"}]))
@@ -260,7 +256,6 @@ async def test_a_label_opens_no_gate() -> None:
 
 
 @pytest.mark.over_a_socket
-@story
 async def test_a_pod_whose_gates_are_gone_is_scheduled() -> None:
     async with a_scene(node("n")) as scene:
         await scene.has(pod("p", schedulingGates=[{"name": "one"}]))
@@ -270,7 +265,6 @@ async def test_a_pod_whose_gates_are_gone_is_scheduled() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_freed_room_goes_to_the_pod_whose_gates_are_gone() -> None:
     async with a_scene(node("n", pods="1")) as scene:
         await scene.has(*(pod(name, schedulingGates=[{"name": name}]) for name in ("p", "q")), pod("free"))
@@ -284,7 +278,6 @@ async def test_freed_room_goes_to_the_pod_whose_gates_are_gone() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_plugin_that_gates_is_only_asked_after_events_that_it_registered_for() -> None:
     """TestPreEnqueuePlugin, TestPreEnqueuePluginEventsToRegister."""
     is_open: list[bool] = []
@@ -311,7 +304,6 @@ async def test_a_plugin_that_gates_is_only_asked_after_events_that_it_registered
 
 
 @pytest.mark.anywhere
-@story
 async def test_a_pod_whose_binding_fails_is_bound_by_another_attempt() -> None:
     """TestRequeueByBindFailure: it waits for nothing but the end of its pause."""
     refused: list[str] = []
@@ -334,7 +326,6 @@ async def test_a_pod_whose_binding_fails_is_bound_by_another_attempt() -> None:
 
 
 @pytest.mark.anywhere
-@story
 async def test_pods_that_pause_need_not_wait_when_there_is_nothing_else_to_do() -> None:
     """TestPopFromBackoffQWhenActiveQEmpty."""
     async with a_scene(node("n"), plugins=[]) as scene:
@@ -347,7 +338,6 @@ async def test_pods_that_pause_need_not_wait_when_there_is_nothing_else_to_do() 
 
 
 @pytest.mark.anywhere
-@story
 async def test_pods_that_failed_wait_until_their_pause_is_over_though_there_is_nothing_else_to_do() -> None:
     """TestPopFromBackoffQWhenActiveQEmpty: never from the error queue."""
     fails = [True]
@@ -373,7 +363,6 @@ async def test_pods_that_failed_wait_until_their_pause_is_over_though_there_is_n
     "code", [fwk.Code.UNSCHEDULABLE, fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE, fwk.Code.ERROR, fwk.Code.PENDING], ids=str
 )
 @pytest.mark.anywhere
-@story
 async def test_late_refusal_waits_for_an_event_and_late_error_is_retried_without_one(
     where: str, code: fwk.Code
 ) -> None:
@@ -412,7 +401,6 @@ async def test_late_refusal_waits_for_an_event_and_late_error_is_retried_without
 
 
 @pytest.mark.anywhere
-@story
 async def test_room_of_a_pod_rejected_at_permit_is_free_for_others() -> None:
     """TestReScheduling, Permit rejects after a while. The end of the promise alone would be no news to a pod of higher
     priority.
@@ -439,7 +427,6 @@ async def test_room_of_a_pod_rejected_at_permit_is_free_for_others() -> None:
         assert ("FailedScheduling", "0/1 nodes are available: 1 not now.") in scene.events("held")
 
 
-@story
 async def test_a_pod_that_waits_too_long_is_tried_without_any_event() -> None:
     """TestHighPriorityFlushUnschedulablePodsLeftover, whole: five minutes."""
     async with a_scene(node("n")) as scene:
@@ -451,7 +438,6 @@ async def test_a_pod_that_waits_too_long_is_tried_without_any_event() -> None:
         assert scene.attempts("p") == 2
 
 
-@story
 async def test_a_pod_that_cannot_be_scheduled_is_written_about_once() -> None:
     """TestUpdatePodStatus: the same refusal again changes nothing on the API server."""
     async with a_scene(node("n")) as scene:

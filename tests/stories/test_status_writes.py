@@ -10,7 +10,7 @@ from extender.cluster.api_resources import PODS, Object
 from extender.engine import framework as fwk
 from tests.stories.objects import node, pod
 from tests.stories.plugins import filtering
-from tests.stories.scene import a_scene, story
+from tests.stories.scene import a_scene
 
 LONG_AGO = "2020-05-12T01:01:01Z"
 WHY = "0/1 nodes are available: 1 not now."
@@ -36,7 +36,6 @@ def condition(
     ],
 )
 @pytest.mark.anywhere
-@story
 async def test_refusal_is_written_only_when_it_changes_the_status(
     known: list[Object], promised: str, writes: int, is_of_today: bool
 ) -> None:

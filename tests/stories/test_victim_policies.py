@@ -8,7 +8,7 @@ from extender.values.config import DefaultPreemptionArgs, Duration, EvictionCost
 from extender.values.objects.meta import LabelSelector
 from extender.values.objects.pod import Pod
 from tests.stories.objects import node, pod
-from tests.stories.scene import a_scene, story
+from tests.stories.scene import a_scene
 
 
 class Policed(fwk.PostFilterPlugin):
@@ -40,7 +40,6 @@ class Waits(Policed):
     )
 
 
-@story
 async def test_protected_pods_are_not_evicted_even_if_a_pod_stays_pending() -> None:
     async with a_scene(node("one"), plugins=[KeepsLabelled], without=("DefaultPreemption",)) as scene:
         await scene.has(pod("kept", "1", "low", labels={"keep": "yes"}, stays=True))
@@ -52,7 +51,6 @@ async def test_protected_pods_are_not_evicted_even_if_a_pod_stays_pending() -> N
         assert scene.leaving() == {"other"}
 
 
-@story
 async def test_the_pod_that_loses_least_is_evicted() -> None:
     async with a_scene(node("one"), plugins=[SparesLosses], without=("DefaultPreemption",)) as scene:
         await scene.has(pod("cheap", "1", "low", labels={"price": "1"}, stays=True))
@@ -61,7 +59,6 @@ async def test_the_pod_that_loses_least_is_evicted() -> None:
         assert scene.leaving() == {"cheap"}
 
 
-@story
 async def test_preemptor_waits_for_its_delay_and_its_condition_says_how_long() -> None:
     async with a_scene(node("one"), plugins=[Waits], without=("DefaultPreemption",)) as scene:
         await scene.has(pod("low", "2", "low", stays=True))

@@ -256,40 +256,34 @@ def test_preemption_that_an_extender_fails_evicts_no_pod() -> None:
     told(extenders(an_extender("one", preempt_verb="preempt")), memory, [node("a"), HIGH], tell)
 
 
-def test_verbs_that_are_asked_while_an_extender_thinks_do_not_disturb_the_cycle() -> None:
+async def test_verbs_that_are_asked_while_an_extender_thinks_do_not_disturb_the_cycle() -> None:
     """A node goes meanwhile, and with it all others move up in the columns of the verbs' snapshot. The cycle's stays as
     it was: the pod goes to the empty node, not to the one whose place it has taken.
     """
     memory = InMemory()
     seen: list[set[str]] = []
 
-    async def whole() -> None:
-        nodes = [node(name) for name in ("a", "b-full", "c-empty", "d-full")]
-        configuration = extenders(an_extender("slow", filter_verb="filter"))
-        async with a_followed_cluster(*nodes, configuration=configuration, transports=memory.transport) as (
-            cluster,
-            found,
-        ):
+    nodes = [node(name) for name in ("a", "b-full", "c-empty", "d-full")]
+    configuration = extenders(an_extender("slow", filter_verb="filter"))
+    async with a_followed_cluster(*nodes, configuration=configuration, transports=memory.transport) as (cluster, found):
 
-            async def slowly(arguments: Any) -> Any:
-                cluster.delete(NODES, "", "a")
-                await asyncio.sleep(1)
-                asked = convert(Pod, pod("asked", cpu="100m"))
-                answer = await found.verbs.filter(asked, node_names=["a", "b-full", "c-empty", "d-full"])
-                seen.append(set(answer.failed))
-                return NO_FAILURES | {"NodeNames": ["b-full", "c-empty"]}
-
-            memory.says["slow_filter"] = slowly
-            for name in ("b-full", "d-full"):
-                cluster.create(PODS, "default", pod(f"on-{name}", cpu="1800m", nodeName=name))
+        async def slowly(arguments: Any) -> Any:
+            cluster.delete(NODES, "", "a")
             await asyncio.sleep(1)
-            cluster.create(PODS, "default", pod("p", cpu="100m"))
-            await asyncio.sleep(4)
+            asked = convert(Pod, pod("asked", cpu="100m"))
+            answer = await found.verbs.filter(asked, node_names=["a", "b-full", "c-empty", "d-full"])
+            seen.append(set(answer.failed))
+            return NO_FAILURES | {"NodeNames": ["b-full", "c-empty"]}
 
-            assert seen == [{"a"}]
-            assert node_of(cluster, "p") == "c-empty"
+        memory.says["slow_filter"] = slowly
+        for name in ("b-full", "d-full"):
+            cluster.create(PODS, "default", pod(f"on-{name}", cpu="1800m", nodeName=name))
+        await asyncio.sleep(1)
+        cluster.create(PODS, "default", pod("p", cpu="100m"))
+        await asyncio.sleep(4)
 
-    story(whole)
+        assert seen == [{"a"}]
+        assert node_of(cluster, "p") == "c-empty"
 
 
 def test_an_extender_that_never_answers_holds_a_pod_up_for_its_timeout() -> None:

@@ -12,7 +12,7 @@ from extender.values.config import Configuration
 from extender.values.config.loading import load
 from tests.kit.faults import Fault
 from tests.kit.faults.answers import black_hole
-from tests.walks.clusters import a_followed_cluster, node, pod, story
+from tests.walks.clusters import a_followed_cluster, node, pod
 from tests.walks.replicas import Replica, replicas
 
 
@@ -24,91 +24,76 @@ def value(found: Backend | None, name: str, /, **labels: str) -> float | None:
     )
 
 
-def test_a_pod_that_is_bound_one_that_fits_nowhere_and_one_that_is_gated() -> None:
-    async def tell() -> None:
-        async with a_followed_cluster(node("a")) as (cluster, found):
-            for created in (pod("web"), pod("big", "7"), pod("gated", schedulingGates=[{"name": "wait"}])):
-                cluster.create(PODS, "default", created)
-            await asyncio.sleep(5)
+async def test_a_pod_that_is_bound_one_that_fits_nowhere_and_one_that_is_gated() -> None:
+    async with a_followed_cluster(node("a")) as (cluster, found):
+        for created in (pod("web"), pod("big", "7"), pod("gated", schedulingGates=[{"name": "wait"}])):
+            cluster.create(PODS, "default", created)
+        await asyncio.sleep(5)
 
-            profile = {"profile": "default-scheduler"}
-            assert value(found, "scheduler_schedule_attempts_total", result="scheduled", **profile) == 1
-            assert value(found, "scheduler_schedule_attempts_total", result="unschedulable", **profile) == 1
-            assert value(found, "scheduler_pod_scheduling_attempts_count") == 1
-            assert value(found, "scheduler_pod_scheduling_sli_duration_seconds_count", attempts="1") == 1
-            assert value(found, "scheduler_scheduling_algorithm_duration_seconds_count") == 2
-            assert value(found, "scheduler_pod_scheduled_after_flush_total") == 0
-            queues = [
-                value(found, "scheduler_pending_pods", queue=name)
-                for name in ("active", "backoff", "unschedulable", "gated")
-            ]
-            assert queues == [0, 0, 1, 1]
-            assert value(found, "scheduler_queue_incoming_pods_total", queue="active", event="UnschedulablePodAdd") == 2
-            assert value(found, "scheduler_unschedulable_pods", plugin="NodeResourcesFit", **profile) == 1
-            assert value(found, "scheduler_unschedulable_pods", plugin="SchedulingGates", **profile) == 1
-            assert [value(found, "scheduler_cache_size", type=name) for name in ("nodes", "pods", "assumed_pods")] == [
-                1,
-                1,
-                0,
-            ]
-            for point in ("PreEnqueue", "PreFilter", "Filter", "Reserve", "Permit", "Bind", "PostBind"):
-                name = "scheduler_framework_extension_point_duration_seconds_count"
-                assert value(found, name, extension_point=point, status="Success", **profile), point
-            assert value(found, "scheduler_goroutines", operation="binding") == 0
-            written = {"call_type": "pod_binding", "result": "success"}
-            assert value(found, "scheduler_async_api_call_execution_total", **written) == 1
-            assert value(found, "scheduler_async_api_call_execution_duration_seconds_count", **written) == 1
-            assert value(found, "process_cpu_seconds_total")
-            handled = "scheduler_event_handling_duration_seconds_count"
-            assert [value(found, handled, event=event) for event in ("NodeAdd", "UnschedulablePodAdd")] == [1, 3]
-            assert value(found, "scheduler_preemption_attempts_total") == 1
-            assert value(found, "scheduler_inflight_events", event="PodPopped") is None
-            assert value(found, "reprieve_reflector_lists_total", resource="pods") == 1
-            assert value(found, "reprieve_limbo_bindings") == 0
-
-    story(tell)
+        profile = {"profile": "default-scheduler"}
+        assert value(found, "scheduler_schedule_attempts_total", result="scheduled", **profile) == 1
+        assert value(found, "scheduler_schedule_attempts_total", result="unschedulable", **profile) == 1
+        assert value(found, "scheduler_pod_scheduling_attempts_count") == 1
+        assert value(found, "scheduler_pod_scheduling_sli_duration_seconds_count", attempts="1") == 1
+        assert value(found, "scheduler_scheduling_algorithm_duration_seconds_count") == 2
+        assert value(found, "scheduler_pod_scheduled_after_flush_total") == 0
+        queues = [
+            value(found, "scheduler_pending_pods", queue=name)
+            for name in ("active", "backoff", "unschedulable", "gated")
+        ]
+        assert queues == [0, 0, 1, 1]
+        assert value(found, "scheduler_queue_incoming_pods_total", queue="active", event="UnschedulablePodAdd") == 2
+        assert value(found, "scheduler_unschedulable_pods", plugin="NodeResourcesFit", **profile) == 1
+        assert value(found, "scheduler_unschedulable_pods", plugin="SchedulingGates", **profile) == 1
+        assert [value(found, "scheduler_cache_size", type=name) for name in ("nodes", "pods", "assumed_pods")] == [
+            1,
+            1,
+            0,
+        ]
+        for point in ("PreEnqueue", "PreFilter", "Filter", "Reserve", "Permit", "Bind", "PostBind"):
+            name = "scheduler_framework_extension_point_duration_seconds_count"
+            assert value(found, name, extension_point=point, status="Success", **profile), point
+        assert value(found, "scheduler_goroutines", operation="binding") == 0
+        written = {"call_type": "pod_binding", "result": "success"}
+        assert value(found, "scheduler_async_api_call_execution_total", **written) == 1
+        assert value(found, "scheduler_async_api_call_execution_duration_seconds_count", **written) == 1
+        assert value(found, "process_cpu_seconds_total")
+        handled = "scheduler_event_handling_duration_seconds_count"
+        assert [value(found, handled, event=event) for event in ("NodeAdd", "UnschedulablePodAdd")] == [1, 3]
+        assert value(found, "scheduler_preemption_attempts_total") == 1
+        assert value(found, "scheduler_inflight_events", event="PodPopped") is None
+        assert value(found, "reprieve_reflector_lists_total", resource="pods") == 1
+        assert value(found, "reprieve_limbo_bindings") == 0
 
 
-def test_attempts_take_time_even_where_the_loop_stands_still() -> None:
+async def test_attempts_take_time_even_where_the_loop_stands_still() -> None:
     """What is worked out is measured by a clock that runs meanwhile; a loop in virtual time has none, nor has one that
     reads it once a turn.
     """
+    async with a_followed_cluster(node("a")) as (cluster, found):
+        for created in (pod("web"), pod("big", "7")):
+            cluster.create(PODS, "default", created)
+        await asyncio.sleep(5)
 
-    async def tell() -> None:
-        async with a_followed_cluster(node("a")) as (cluster, found):
-            for created in (pod("web"), pod("big", "7")):
-                cluster.create(PODS, "default", created)
-            await asyncio.sleep(5)
-
-            for result in ("scheduled", "unschedulable"):
-                name = "scheduler_scheduling_attempt_duration_seconds_sum"
-                assert value(found, name, result=result, profile="default-scheduler") > 0  # type: ignore[operator]
-
-    story(tell)
+        for result in ("scheduled", "unschedulable"):
+            name = "scheduler_scheduling_attempt_duration_seconds_sum"
+            assert value(found, name, result=result, profile="default-scheduler") > 0  # type: ignore[operator]
 
 
-def test_victims_are_counted() -> None:
-    async def tell() -> None:
-        high = {
-            "apiVersion": "scheduling.k8s.io/v1",
-            "kind": "PriorityClass",
-            "metadata": {"name": "high"},
-            "value": 1000,
-        }
-        async with a_followed_cluster(high, node("a", "2")) as (cluster, found):
-            for name in ("low-1", "low-2"):
-                cluster.create(PODS, "default", pod(name, terminationGracePeriodSeconds=0))
-            await asyncio.sleep(2)
-            cluster.create(PODS, "default", pod("high", "2", priorityClassName="high"))
-            await asyncio.sleep(60)
+async def test_victims_are_counted() -> None:
+    high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
+    async with a_followed_cluster(high, node("a", "2")) as (cluster, found):
+        for name in ("low-1", "low-2"):
+            cluster.create(PODS, "default", pod(name, terminationGracePeriodSeconds=0))
+        await asyncio.sleep(2)
+        cluster.create(PODS, "default", pod("high", "2", priorityClassName="high"))
+        await asyncio.sleep(60)
 
-            assert value(found, "scheduler_preemption_attempts_total") == 1
-            assert value(found, "scheduler_preemption_victims_count") == 1
-            assert value(found, "scheduler_preemption_victims_sum") == 2
-            assert value(found, "scheduler_preemption_goroutines_execution_total", result="success") == 1
-            assert value(found, "scheduler_preemption_goroutines_duration_seconds_count", result="success") == 1
-
-    story(tell)
+        assert value(found, "scheduler_preemption_attempts_total") == 1
+        assert value(found, "scheduler_preemption_victims_count") == 1
+        assert value(found, "scheduler_preemption_victims_sum") == 2
+        assert value(found, "scheduler_preemption_goroutines_execution_total", result="success") == 1
+        assert value(found, "scheduler_preemption_goroutines_duration_seconds_count", result="success") == 1
 
 
 CLAIM = {"name": "data", "persistentVolumeClaim": {"claimName": "missing"}}
@@ -131,102 +116,80 @@ NO_PREEMPTION = load(
         pytest.param(NO_PREEMPTION, pod("big", "7"), 0, id="preemption is switched off"),
     ],
 )
-def test_a_run_of_post_filter_is_an_attempt_to_preempt_only_if_preemption_is_tried(
+async def test_a_run_of_post_filter_is_an_attempt_to_preempt_only_if_preemption_is_tried(
     configuration: Configuration, created: dict[str, Any], attempts: int
 ) -> None:
-    async def tell() -> None:
-        async with a_followed_cluster(node("a"), configuration=configuration) as (cluster, found):
-            cluster.create(PODS, "default", created)
-            await asyncio.sleep(5)
+    async with a_followed_cluster(node("a"), configuration=configuration) as (cluster, found):
+        cluster.create(PODS, "default", created)
+        await asyncio.sleep(5)
 
-            assert (
-                value(found, "scheduler_schedule_attempts_total", result="unschedulable", profile="default-scheduler")
-                == 1
-            )
-            assert value(found, "scheduler_preemption_attempts_total") == attempts
-
-    story(tell)
+        assert (
+            value(found, "scheduler_schedule_attempts_total", result="unschedulable", profile="default-scheduler") == 1
+        )
+        assert value(found, "scheduler_preemption_attempts_total") == attempts
 
 
-def test_victims_that_are_leaving_already_are_no_preemption() -> None:
-    async def tell() -> None:
-        high = {
-            "apiVersion": "scheduling.k8s.io/v1",
-            "kind": "PriorityClass",
-            "metadata": {"name": "high"},
-            "value": 1000,
-        }
-        async with a_followed_cluster(high, node("a", "1")) as (cluster, found):
-            low = pod("low")
-            low["metadata"]["finalizers"] = ["example.com/stay"]
-            cluster.create(PODS, "default", low)
-            await asyncio.sleep(5)
-            cluster.delete(PODS, "default", "low")
-            cluster.create(PODS, "default", pod("high", priorityClassName="high"))
-            await asyncio.sleep(5)
+async def test_victims_that_are_leaving_already_are_no_preemption() -> None:
+    high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
+    async with a_followed_cluster(high, node("a", "1")) as (cluster, found):
+        low = pod("low")
+        low["metadata"]["finalizers"] = ["example.com/stay"]
+        cluster.create(PODS, "default", low)
+        await asyncio.sleep(5)
+        cluster.delete(PODS, "default", "low")
+        cluster.create(PODS, "default", pod("high", priorityClassName="high"))
+        await asyncio.sleep(5)
 
-            assert cluster.get(PODS, "default", "high")["status"]["nominatedNodeName"] == "a"
-            assert value(found, "scheduler_preemption_attempts_total") == 1
-            assert value(found, "scheduler_preemption_victims_count") == 0
-            assert value(found, "scheduler_preemption_goroutines_execution_total", result="success") is None
-
-    story(tell)
+        assert cluster.get(PODS, "default", "high")["status"]["nominatedNodeName"] == "a"
+        assert value(found, "scheduler_preemption_attempts_total") == 1
+        assert value(found, "scheduler_preemption_victims_count") == 0
+        assert value(found, "scheduler_preemption_goroutines_execution_total", result="success") is None
 
 
-def test_plugins_are_timed_in_one_cycle_of_ten_and_counted_in_each() -> None:
-    async def tell() -> None:
-        async with a_followed_cluster(node("a", "100"), node("b", "100")) as (cluster, found):
-            for number in range(20):
-                cluster.create(PODS, "default", pod(f"web-{number}"))
-            await asyncio.sleep(5)
+async def test_plugins_are_timed_in_one_cycle_of_ten_and_counted_in_each() -> None:
+    async with a_followed_cluster(node("a", "100"), node("b", "100")) as (cluster, found):
+        for number in range(20):
+            cluster.create(PODS, "default", pod(f"web-{number}"))
+        await asyncio.sleep(5)
 
-            fit = {"plugin": "NodeResourcesFit"}
-            timed = "scheduler_plugin_execution_duration_seconds_count"
-            for point, of in (("PreFilter", 2), ("PreScore", 2), ("Score", 2)):
-                assert value(found, timed, extension_point=point, status="Success", **fit) == of, point
-            assert value(found, timed, plugin="DefaultBinder", extension_point="Bind", status="Success") == 2
-            assert value(found, timed, plugin="SchedulingGates", extension_point="PreEnqueue", status="Success") == 2
-            assert value(found, timed, plugin="VolumeBinding", extension_point="PreFilter", status="Skip") == 2
-            counted = "scheduler_plugin_evaluation_total"
-            for point in ("PreFilter", "Filter", "PreScore", "Score"):
-                assert value(found, counted, extension_point=point, profile="default-scheduler", **fit) == 20, point
-            assert (
-                value(found, counted, extension_point="Filter", profile="default-scheduler", plugin="VolumeBinding")
-                is None
-            )
-
-    story(tell)
+        fit = {"plugin": "NodeResourcesFit"}
+        timed = "scheduler_plugin_execution_duration_seconds_count"
+        for point, of in (("PreFilter", 2), ("PreScore", 2), ("Score", 2)):
+            assert value(found, timed, extension_point=point, status="Success", **fit) == of, point
+        assert value(found, timed, plugin="DefaultBinder", extension_point="Bind", status="Success") == 2
+        assert value(found, timed, plugin="SchedulingGates", extension_point="PreEnqueue", status="Success") == 2
+        assert value(found, timed, plugin="VolumeBinding", extension_point="PreFilter", status="Skip") == 2
+        counted = "scheduler_plugin_evaluation_total"
+        for point in ("PreFilter", "Filter", "PreScore", "Score"):
+            assert value(found, counted, extension_point=point, profile="default-scheduler", **fit) == 20, point
+        assert (
+            value(found, counted, extension_point="Filter", profile="default-scheduler", plugin="VolumeBinding") is None
+        )
 
 
-def test_hints_are_timed_by_what_they_say() -> None:
-    async def tell() -> None:
-        async with a_followed_cluster(node("small", "500m")) as (cluster, found):
-            cluster.create(PODS, "default", pod("web"))
-            await asyncio.sleep(5)
-            for name, cpu in (("small-2", "500m"), ("big", "2")):
-                cluster.create(NODES, "", node(name, cpu))
-            await asyncio.sleep(5)
+async def test_hints_are_timed_by_what_they_say() -> None:
+    async with a_followed_cluster(node("small", "500m")) as (cluster, found):
+        cluster.create(PODS, "default", pod("web"))
+        await asyncio.sleep(5)
+        for name, cpu in (("small-2", "500m"), ("big", "2")):
+            cluster.create(NODES, "", node(name, cpu))
+        await asyncio.sleep(5)
 
-            asked = {"plugin": "NodeResourcesFit", "event": "NodeAdd"}
-            hints = "scheduler_queueing_hint_execution_duration_seconds_count"
-            assert [value(found, hints, hint=hint, **asked) for hint in ("QueueSkip", "Queue")] == [1, 1]
-
-    story(tell)
+        asked = {"plugin": "NodeResourcesFit", "event": "NodeAdd"}
+        hints = "scheduler_queueing_hint_execution_duration_seconds_count"
+        assert [value(found, hints, hint=hint, **asked) for hint in ("QueueSkip", "Queue")] == [1, 1]
 
 
-def test_leadership_and_unconfirmed_bindings_are_exported_as_metrics() -> None:
-    async def tell() -> None:
-        stuck = Fault(black_hole(), verb="create", subresource="binding", times=None)
-        async with replicas(node("a"), first=[stuck]) as (own, first, second):
-            own.api.registry.create(PODS, "default", pod("web"))
-            await asyncio.sleep(8)
+async def test_leadership_and_unconfirmed_bindings_are_exported_as_metrics() -> None:
+    stuck = Fault(black_hole(), verb="create", subresource="binding", times=None)
+    async with replicas(node("a"), first=[stuck]) as (own, first, second):
+        own.api.registry.create(PODS, "default", pod("web"))
+        await asyncio.sleep(8)
 
-            def master(replica: Replica) -> float | None:
-                return value(replica.following, "leader_election_master_status", name="kube-scheduler")
+        def master(replica: Replica) -> float | None:
+            return value(replica.following, "leader_election_master_status", name="kube-scheduler")
 
-            assert (master(first), master(second)) == (1, 0)
-            assert value(first.following, "reprieve_limbo_bindings") == 1
-            assert 0 < (value(first.following, "reprieve_limbo_binding_age_seconds") or 0) < 8
-            assert value(first.following, "scheduler_cache_size", type="assumed_pods") == 1
-
-    story(tell)
+        assert (master(first), master(second)) == (1, 0)
+        assert value(first.following, "reprieve_limbo_bindings") == 1
+        assert 0 < (value(first.following, "reprieve_limbo_binding_age_seconds") or 0) < 8
+        assert value(first.following, "scheduler_cache_size", type="assumed_pods") == 1

@@ -6,85 +6,70 @@ Everything is real but time: the embedded API, the client, the informers, the qu
 import asyncio
 
 from extender.cluster.api_resources import NODES, PODS
-from tests.walks.clusters import a_cluster, events_of, node, pod, story
+from tests.walks.clusters import a_cluster, events_of, node, pod
 
 
-def test_a_pod_is_bound_to_the_node_that_has_room() -> None:
-    async def tell() -> None:
-        async with a_cluster(node("small", "500m"), node("big")) as cluster:
-            cluster.create(PODS, "default", pod("web"))
-            await asyncio.sleep(5)
+async def test_a_pod_is_bound_to_the_node_that_has_room() -> None:
+    async with a_cluster(node("small", "500m"), node("big")) as cluster:
+        cluster.create(PODS, "default", pod("web"))
+        await asyncio.sleep(5)
 
-            web = cluster.get(PODS, "default", "web")
-            assert (web["spec"]["nodeName"], web["status"]["phase"]) == ("big", "Running")
-            assert events_of(cluster, "web") == [("Scheduled", "Successfully assigned default/web to big")]
-
-    story(tell)
+        web = cluster.get(PODS, "default", "web")
+        assert (web["spec"]["nodeName"], web["status"]["phase"]) == ("big", "Running")
+        assert events_of(cluster, "web") == [("Scheduled", "Successfully assigned default/web to big")]
 
 
-def test_pod_that_fits_nowhere_has_condition_and_event_and_waits_for_a_node() -> None:
-    async def tell() -> None:
-        async with a_cluster(node("small", "500m")) as cluster:
-            cluster.create(PODS, "default", pod("web"))
-            await asyncio.sleep(5)
+async def test_pod_that_fits_nowhere_has_condition_and_event_and_waits_for_a_node() -> None:
+    async with a_cluster(node("small", "500m")) as cluster:
+        cluster.create(PODS, "default", pod("web"))
+        await asyncio.sleep(5)
 
-            (condition,) = cluster.get(PODS, "default", "web")["status"]["conditions"]
-            assert (condition["type"], condition["status"], condition["reason"]) == (
-                "PodScheduled",
-                "False",
-                "Unschedulable",
-            )
-            assert condition["message"].startswith("0/1 nodes are available: 1 Insufficient cpu.")
-            assert events_of(cluster, "web") == [("FailedScheduling", condition["message"])]
+        (condition,) = cluster.get(PODS, "default", "web")["status"]["conditions"]
+        assert (condition["type"], condition["status"], condition["reason"]) == (
+            "PodScheduled",
+            "False",
+            "Unschedulable",
+        )
+        assert condition["message"].startswith("0/1 nodes are available: 1 Insufficient cpu.")
+        assert events_of(cluster, "web") == [("FailedScheduling", condition["message"])]
 
-            cluster.create(NODES, "", node("big"))
-            await asyncio.sleep(5)
+        cluster.create(NODES, "", node("big"))
+        await asyncio.sleep(5)
 
-            assert cluster.get(PODS, "default", "web")["spec"]["nodeName"] == "big"
-
-    story(tell)
+        assert cluster.get(PODS, "default", "web")["spec"]["nodeName"] == "big"
 
 
-def test_a_gated_pod_is_not_tried_before_its_gates_are_gone() -> None:
-    async def tell() -> None:
-        async with a_cluster(node("big")) as cluster:
-            cluster.create(PODS, "default", pod("web", schedulingGates=[{"name": "wait"}]))
-            await asyncio.sleep(5)
-            web = cluster.get(PODS, "default", "web")
-            assert "nodeName" not in web["spec"]
-            assert events_of(cluster, "web") == []
+async def test_a_gated_pod_is_not_tried_before_its_gates_are_gone() -> None:
+    async with a_cluster(node("big")) as cluster:
+        cluster.create(PODS, "default", pod("web", schedulingGates=[{"name": "wait"}]))
+        await asyncio.sleep(5)
+        web = cluster.get(PODS, "default", "web")
+        assert "nodeName" not in web["spec"]
+        assert events_of(cluster, "web") == []
 
-            web["spec"]["schedulingGates"] = []
-            cluster.update(PODS, "default", "web", web)
-            await asyncio.sleep(5)
+        web["spec"]["schedulingGates"] = []
+        cluster.update(PODS, "default", "web", web)
+        await asyncio.sleep(5)
 
-            assert cluster.get(PODS, "default", "web")["spec"]["nodeName"] == "big"
-
-    story(tell)
+        assert cluster.get(PODS, "default", "web")["spec"]["nodeName"] == "big"
 
 
-def test_pods_of_other_schedulers_are_left_alone_and_take_their_room() -> None:
-    async def tell() -> None:
-        async with a_cluster(node("big")) as cluster:
-            cluster.create(PODS, "default", pod("theirs", schedulerName="other", nodeName="big"))
-            cluster.create(PODS, "default", pod("waits", schedulerName="other"))
-            cluster.create(PODS, "default", pod("ours", cpu="1500m"))
-            await asyncio.sleep(5)
+async def test_pods_of_other_schedulers_are_left_alone_and_take_their_room() -> None:
+    async with a_cluster(node("big")) as cluster:
+        cluster.create(PODS, "default", pod("theirs", schedulerName="other", nodeName="big"))
+        cluster.create(PODS, "default", pod("waits", schedulerName="other"))
+        cluster.create(PODS, "default", pod("ours", cpu="1500m"))
+        await asyncio.sleep(5)
 
-            assert "nodeName" not in cluster.get(PODS, "default", "waits")["spec"]
-            assert "nodeName" not in cluster.get(PODS, "default", "ours")["spec"]
-
-    story(tell)
+        assert "nodeName" not in cluster.get(PODS, "default", "waits")["spec"]
+        assert "nodeName" not in cluster.get(PODS, "default", "ours")["spec"]
 
 
-def test_every_pod_of_a_crowd_is_bound_once_and_no_node_gets_too_many() -> None:
-    async def tell() -> None:
-        async with a_cluster(*(node(f"n{number}") for number in range(10))) as cluster:
-            for number in range(30):
-                cluster.create(PODS, "default", pod(f"web-{number}"))
-            await asyncio.sleep(30)
+async def test_every_pod_of_a_crowd_is_bound_once_and_no_node_gets_too_many() -> None:
+    async with a_cluster(*(node(f"n{number}") for number in range(10))) as cluster:
+        for number in range(30):
+            cluster.create(PODS, "default", pod(f"web-{number}"))
+        await asyncio.sleep(30)
 
-            nodes = [each["spec"].get("nodeName") for each in cluster.list(PODS, "default")]
-            assert sorted(name for name in nodes if name) == sorted([f"n{number}" for number in range(10)] * 2)
-
-    story(tell)
+        nodes = [each["spec"].get("nodeName") for each in cluster.list(PODS, "default")]
+        assert sorted(name for name in nodes if name) == sorted([f"n{number}" for number in range(10)] * 2)

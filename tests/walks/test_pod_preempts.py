@@ -3,113 +3,94 @@
 import asyncio
 
 from extender.cluster.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS
-from tests.walks.clusters import a_cluster, events_of, node, pod, story
+from tests.walks.clusters import a_cluster, events_of, node, pod
 
 HIGH = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
 PATIENT = {**HIGH, "metadata": {"name": "patient"}, "preemptionPolicy": "Never"}
 
 
-def test_the_victim_leaves_and_the_pod_takes_its_place() -> None:
-    async def tell() -> None:
-        async with a_cluster(node("n"), HIGH) as cluster:
-            cluster.create(PODS, "default", pod("low", cpu="1500m"))
-            await asyncio.sleep(5)
-            cluster.create(PODS, "default", pod("high", cpu="1500m", priorityClassName="high"))
-            await asyncio.sleep(10)
+async def test_the_victim_leaves_and_the_pod_takes_its_place() -> None:
+    async with a_cluster(node("n"), HIGH) as cluster:
+        cluster.create(PODS, "default", pod("low", cpu="1500m"))
+        await asyncio.sleep(5)
+        cluster.create(PODS, "default", pod("high", cpu="1500m", priorityClassName="high"))
+        await asyncio.sleep(10)
 
-            assert [each["metadata"]["name"] for each in cluster.list(PODS, "default")] == ["high"]
-            high = cluster.get(PODS, "default", "high")
-            assert high["spec"]["nodeName"] == "n"
-            assert "nominatedNodeName" not in high["status"]
-            assert events_of(cluster, "low")[-1] == (
-                "Preempted",
-                f"Preempted by pod {high['metadata']['uid']} on node n",
-            )
-            assert events_of(cluster, "high") == [
-                ("FailedScheduling", "0/1 nodes are available: 1 Insufficient cpu."),
-                ("Scheduled", "Successfully assigned default/high to n"),
-            ]
-
-    story(tell)
+        assert [each["metadata"]["name"] for each in cluster.list(PODS, "default")] == ["high"]
+        high = cluster.get(PODS, "default", "high")
+        assert high["spec"]["nodeName"] == "n"
+        assert "nominatedNodeName" not in high["status"]
+        assert events_of(cluster, "low")[-1] == ("Preempted", f"Preempted by pod {high['metadata']['uid']} on node n")
+        assert events_of(cluster, "high") == [
+            ("FailedScheduling", "0/1 nodes are available: 1 Insufficient cpu."),
+            ("Scheduled", "Successfully assigned default/high to n"),
+        ]
 
 
-def test_nomination_is_written_before_the_victim_is_evicted() -> None:
+async def test_nomination_is_written_before_the_victim_is_evicted() -> None:
     """Whatever happens in between: nobody goes for nothing."""
+    async with a_cluster(node("n"), HIGH) as cluster:
+        low = cluster.create(PODS, "default", pod("low", cpu="1500m", terminationGracePeriodSeconds=60))
+        await asyncio.sleep(5)
+        watched = cluster.store.follow([PODS], cluster.store.resource_version)
+        cluster.create(PODS, "default", pod("high", cpu="1500m", priorityClassName="high"))
+        await asyncio.sleep(10)
 
-    async def tell() -> None:
-        async with a_cluster(node("n"), HIGH) as cluster:
-            low = cluster.create(PODS, "default", pod("low", cpu="1500m", terminationGracePeriodSeconds=60))
-            await asyncio.sleep(5)
-            watched = cluster.store.follow([PODS], cluster.store.resource_version)
-            cluster.create(PODS, "default", pod("high", cpu="1500m", priorityClassName="high"))
-            await asyncio.sleep(10)
-
-            seen = [change.new.decoded() for change in watched.take()]
-            promised = next(at for at, obj in enumerate(seen) if obj.get("status", {}).get("nominatedNodeName") == "n")
-            told = next(at for at, obj in enumerate(seen) if obj["metadata"].get("deletionTimestamp"))
-            assert seen[told]["metadata"]["uid"] == low["metadata"]["uid"]
-            assert promised < told
-            conditions = {each["type"]: each for each in seen[told]["status"]["conditions"]}
-            assert conditions["DisruptionTarget"]["reason"] == "PreemptionByScheduler"
-
-    story(tell)
+        seen = [change.new.decoded() for change in watched.take()]
+        promised = next(at for at, obj in enumerate(seen) if obj.get("status", {}).get("nominatedNodeName") == "n")
+        told = next(at for at, obj in enumerate(seen) if obj["metadata"].get("deletionTimestamp"))
+        assert seen[told]["metadata"]["uid"] == low["metadata"]["uid"]
+        assert promised < told
+        conditions = {each["type"]: each for each in seen[told]["status"]["conditions"]}
+        assert conditions["DisruptionTarget"]["reason"] == "PreemptionByScheduler"
 
 
-def test_pod_with_policy_never_evicts_no_pod() -> None:
-    async def tell() -> None:
-        async with a_cluster(node("n"), PATIENT) as cluster:
-            cluster.create(PODS, "default", pod("low", cpu="1500m"))
-            await asyncio.sleep(5)
-            cluster.create(PODS, "default", pod("patient", cpu="1500m", priorityClassName="patient"))
-            await asyncio.sleep(10)
+async def test_pod_with_policy_never_evicts_no_pod() -> None:
+    async with a_cluster(node("n"), PATIENT) as cluster:
+        cluster.create(PODS, "default", pod("low", cpu="1500m"))
+        await asyncio.sleep(5)
+        cluster.create(PODS, "default", pod("patient", cpu="1500m", priorityClassName="patient"))
+        await asyncio.sleep(10)
 
-            assert cluster.get(PODS, "default", "low")["spec"]["nodeName"] == "n"
-            (condition,) = cluster.get(PODS, "default", "patient")["status"]["conditions"]
-            assert condition["message"].endswith("preemption: not eligible due to preemptionPolicy=Never.")
-
-    story(tell)
+        assert cluster.get(PODS, "default", "low")["spec"]["nodeName"] == "n"
+        (condition,) = cluster.get(PODS, "default", "patient")["status"]["conditions"]
+        assert condition["message"].endswith("preemption: not eligible due to preemptionPolicy=Never.")
 
 
-def test_budgets_decide_where_pods_have_to_go() -> None:
+async def test_budgets_decide_where_pods_have_to_go() -> None:
     budget = {
         "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "kept"},
         "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "kept"}}},
     }  # fmt: skip
 
-    async def tell() -> None:
-        async with a_cluster(node("a"), node("b"), HIGH) as cluster:
-            cluster.create(POD_DISRUPTION_BUDGETS, "default", budget)
-            kept = pod("kept", cpu="1500m")
-            kept["metadata"]["labels"] = {"app": "kept"}
-            cluster.create(PODS, "default", kept)
-            cluster.create(PODS, "default", pod("loose", cpu="1500m"))
-            await asyncio.sleep(10)
-            cluster.create(PODS, "default", pod("high", cpu="1500m", priorityClassName="high"))
-            await asyncio.sleep(10)
+    async with a_cluster(node("a"), node("b"), HIGH) as cluster:
+        cluster.create(POD_DISRUPTION_BUDGETS, "default", budget)
+        kept = pod("kept", cpu="1500m")
+        kept["metadata"]["labels"] = {"app": "kept"}
+        cluster.create(PODS, "default", kept)
+        cluster.create(PODS, "default", pod("loose", cpu="1500m"))
+        await asyncio.sleep(10)
+        cluster.create(PODS, "default", pod("high", cpu="1500m", priorityClassName="high"))
+        await asyncio.sleep(10)
 
-            assert sorted(each["metadata"]["name"] for each in cluster.list(PODS, "default")) == ["high", "kept"]
-
-    story(tell)
+        assert sorted(each["metadata"]["name"] for each in cluster.list(PODS, "default")) == ["high", "kept"]
 
 
-def test_nomination_ends_when_the_pod_finds_room_elsewhere() -> None:
-    async def tell() -> None:
-        async with a_cluster(node("n"), HIGH) as cluster:
-            cluster.create(
-                PODS,
-                "default",
-                {**pod("low", cpu="1500m"), "metadata": {"name": "low", "finalizers": ["example.com/stay"]}},
-            )
-            await asyncio.sleep(5)
-            cluster.create(PODS, "default", pod("high", cpu="1500m", priorityClassName="high"))
-            await asyncio.sleep(10)
-            assert cluster.get(PODS, "default", "high")["status"]["nominatedNodeName"] == "n"
+async def test_nomination_ends_when_the_pod_finds_room_elsewhere() -> None:
+    async with a_cluster(node("n"), HIGH) as cluster:
+        cluster.create(
+            PODS,
+            "default",
+            {**pod("low", cpu="1500m"), "metadata": {"name": "low", "finalizers": ["example.com/stay"]}},
+        )
+        await asyncio.sleep(5)
+        cluster.create(PODS, "default", pod("high", cpu="1500m", priorityClassName="high"))
+        await asyncio.sleep(10)
+        assert cluster.get(PODS, "default", "high")["status"]["nominatedNodeName"] == "n"
 
-            cluster.create(NODES, "", node("other"))
-            await asyncio.sleep(15)
+        cluster.create(NODES, "", node("other"))
+        await asyncio.sleep(15)
 
-            high = cluster.get(PODS, "default", "high")
-            assert high["spec"]["nodeName"] == "other"
-            assert "nominatedNodeName" not in high["status"]
-
-    story(tell)
+        high = cluster.get(PODS, "default", "high")
+        assert high["spec"]["nodeName"] == "other"
+        assert "nominatedNodeName" not in high["status"]

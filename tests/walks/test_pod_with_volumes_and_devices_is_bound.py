@@ -9,7 +9,7 @@ from typing import Any
 
 from extender.cluster.api_resources import PODS, RESOURCES, Object, Resource
 from extender.cluster.registry.object_registry import ObjectRegistry
-from tests.walks.clusters import a_cluster, events_of, node, pod, story
+from tests.walks.clusters import a_cluster, events_of, node, pod
 
 SCRATCH: dict[str, Any] = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
 DEVICE: dict[str, Any] = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]}
@@ -72,35 +72,29 @@ def where(cluster: ObjectRegistry, name: str = "web") -> str:
     return str(cluster.get(PODS, "default", name)["spec"].get("nodeName", ""))
 
 
-def test_a_pod_gets_the_volume_that_its_node_reaches() -> None:
-    async def tell() -> None:
-        local = storage_class("kubernetes.io/no-provisioner")
-        async with a_cluster(named("a"), named("b"), local, claim(), volume("v", on="b")) as cluster:
-            cluster.create(PODS, "default", pod("web", **SCRATCH))
-            await asyncio.sleep(10)
+async def test_a_pod_gets_the_volume_that_its_node_reaches() -> None:
+    local = storage_class("kubernetes.io/no-provisioner")
+    async with a_cluster(named("a"), named("b"), local, claim(), volume("v", on="b")) as cluster:
+        cluster.create(PODS, "default", pod("web", **SCRATCH))
+        await asyncio.sleep(10)
 
-            reference = cluster.get(resource("persistentvolumes"), "", "v")["spec"]["claimRef"]
-            bound = cluster.get(resource("persistentvolumeclaims"), "default", "data")
-            assert where(cluster) == "b"
-            assert (reference["name"], reference["uid"]) == ("data", bound["metadata"]["uid"])
-            assert bound["spec"]["volumeName"] == "v"
-            assert [reason for reason, _ in events_of(cluster, "web")] == ["Scheduled"]
-
-    story(tell)
+        reference = cluster.get(resource("persistentvolumes"), "", "v")["spec"]["claimRef"]
+        bound = cluster.get(resource("persistentvolumeclaims"), "default", "data")
+        assert where(cluster) == "b"
+        assert (reference["name"], reference["uid"]) == ("data", bound["metadata"]["uid"])
+        assert bound["spec"]["volumeName"] == "v"
+        assert [reason for reason, _ in events_of(cluster, "web")] == ["Scheduled"]
 
 
-def test_a_volume_is_made_where_the_pod_goes() -> None:
-    async def tell() -> None:
-        async with a_cluster(named("a"), storage_class("csi.example.com"), claim()) as cluster:
-            cluster.create(PODS, "default", pod("web", **SCRATCH))
-            await asyncio.sleep(10)
+async def test_a_volume_is_made_where_the_pod_goes() -> None:
+    async with a_cluster(named("a"), storage_class("csi.example.com"), claim()) as cluster:
+        cluster.create(PODS, "default", pod("web", **SCRATCH))
+        await asyncio.sleep(10)
 
-            made = cluster.get(resource("persistentvolumeclaims"), "default", "data")
-            assert made["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] == "a"
-            assert made["spec"]["volumeName"]
-            assert where(cluster) == "a"
-
-    story(tell)
+        made = cluster.get(resource("persistentvolumeclaims"), "default", "data")
+        assert made["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] == "a"
+        assert made["spec"]["volumeName"]
+        assert where(cluster) == "a"
 
 
 def device_objects(**device: Any) -> list[Object]:
@@ -121,39 +115,33 @@ def device_objects(**device: Any) -> list[Object]:
     ]
 
 
-def test_a_claim_is_allocated_and_reserved_before_its_pod_is_bound() -> None:
-    async def tell() -> None:
-        async with a_cluster(node("a"), node("b"), *device_objects()) as cluster:
-            cluster.create(PODS, "default", pod("web", **DEVICE))
-            await asyncio.sleep(5)
+async def test_a_claim_is_allocated_and_reserved_before_its_pod_is_bound() -> None:
+    async with a_cluster(node("a"), node("b"), *device_objects()) as cluster:
+        cluster.create(PODS, "default", pod("web", **DEVICE))
+        await asyncio.sleep(5)
 
-            claimed = cluster.get(resource("resourceclaims"), "default", "gpu")
-            assert where(cluster) == "b"
-            assert [result["device"] for result in claimed["status"]["allocation"]["devices"]["results"]] == ["gpu-1"]
-            assert [consumer["name"] for consumer in claimed["status"]["reservedFor"]] == ["web"]
-            assert claimed["metadata"]["finalizers"] == ["resource.kubernetes.io/delete-protection"]
-
-    story(tell)
+        claimed = cluster.get(resource("resourceclaims"), "default", "gpu")
+        assert where(cluster) == "b"
+        assert [result["device"] for result in claimed["status"]["allocation"]["devices"]["results"]] == ["gpu-1"]
+        assert [consumer["name"] for consumer in claimed["status"]["reservedFor"]] == ["web"]
+        assert claimed["metadata"]["finalizers"] == ["resource.kubernetes.io/delete-protection"]
 
 
-def test_a_device_that_has_to_be_attached_is_waited_for() -> None:
-    async def tell() -> None:
-        async with a_cluster(node("b"), *device_objects(bindsToNode=True, bindingConditions=["attached"])) as cluster:
-            cluster.create(PODS, "default", pod("web", **DEVICE))
-            await asyncio.sleep(7)
-            told = [reason for reason, _ in events_of(cluster, "web")]
-            assert (where(cluster), told) == ("", ["BindingConditionsPending"])
+async def test_a_device_that_has_to_be_attached_is_waited_for() -> None:
+    async with a_cluster(node("b"), *device_objects(bindsToNode=True, bindingConditions=["attached"])) as cluster:
+        cluster.create(PODS, "default", pod("web", **DEVICE))
+        await asyncio.sleep(7)
+        told = [reason for reason, _ in events_of(cluster, "web")]
+        assert (where(cluster), told) == ("", ["BindingConditionsPending"])
 
-            condition = {
-                "type": "attached",
-                "status": "True",
-                "reason": "Done",
-                "lastTransitionTime": "2026-01-01T00:00:00Z",
-            }
-            device = {"driver": "gpu.example.com", "pool": "pool", "device": "gpu-1", "conditions": [condition]}
-            changed(cluster, "resourceclaims", "gpu", {"status": {"devices": [device]}}, "status")
-            await asyncio.sleep(7)
+        condition = {
+            "type": "attached",
+            "status": "True",
+            "reason": "Done",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }
+        device = {"driver": "gpu.example.com", "pool": "pool", "device": "gpu-1", "conditions": [condition]}
+        changed(cluster, "resourceclaims", "gpu", {"status": {"devices": [device]}}, "status")
+        await asyncio.sleep(7)
 
-            assert where(cluster) == "b"
-
-    story(tell)
+        assert where(cluster) == "b"

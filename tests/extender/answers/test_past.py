@@ -18,7 +18,7 @@ from extender.engine.runtime.findings import Findings
 from extender.engine.snapshot import Rows
 from extender.testing import make_node, make_pod, make_snapshot
 from extender.values import limits
-from tests.extender.answers.records.memory_scheduler import Scheduling, story
+from tests.extender.answers.records.memory_scheduler import Scheduling
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC).timestamp()
 REFUSED = fwk.unschedulable("0/1 nodes are available: 1 Insufficient cpu.")
@@ -131,24 +131,21 @@ def test_decisions_are_found_by_the_plugin_that_refused() -> None:
     assert rows(found) == [("default/p", 1)]
 
 
-def test_preemption_is_found_by_a_part_of_its_victims_name() -> None:
-    async def tell() -> None:
-        records = Records(now=lambda: NOON)
-        scheduling = Scheduling(records)
-        scheduling.comes(
-            make_node("a").capacity(cpu=2, pods=10),
-            make_pod("report-08").namespace("batch").uid("low").req(cpu=2).node("a"),
-            make_pod("vip").namespace("shop").uid("high").req(cpu=2).priority(9),
-        )
-        await scheduling.decides()
+async def test_preemption_is_found_by_a_part_of_its_victims_name() -> None:
+    records = Records(now=lambda: NOON)
+    scheduling = Scheduling(records)
+    scheduling.comes(
+        make_node("a").capacity(cpu=2, pods=10),
+        make_pod("report-08").namespace("batch").uid("low").req(cpu=2).node("a"),
+        make_pod("vip").namespace("shop").uid("high").req(cpu=2).priority(9),
+    )
+    await scheduling.decides()
 
-        def found(may_see: Container[str], **query: Any) -> int:
-            asked = PastQuery(**query)
-            return len(past(list(records.attempts()), list(records.preemptions()), asked, may_see, NOON).preemptions)
+    def found(may_see: Container[str], **query: Any) -> int:
+        asked = PastQuery(**query)
+        return len(past(list(records.attempts()), list(records.preemptions()), asked, may_see, NOON).preemptions)
 
-        everything = {"batch", "shop"}
-        assert [found(everything, name=name) for name in ("report", "batch/", "vip", "web")] == [1, 1, 1, 0]
-        assert [found(everything, node=node) for node in ("a", "b")] == [1, 0]
-        assert found({"shop"}, name="report") == 0
-
-    story(tell)
+    everything = {"batch", "shop"}
+    assert [found(everything, name=name) for name in ("report", "batch/", "vip", "web")] == [1, 1, 1, 0]
+    assert [found(everything, node=node) for node in ("a", "b")] == [1, 0]
+    assert found({"shop"}, name="report") == 0

@@ -20,7 +20,7 @@ from extender.values.config.loading import load
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.decoding import convert
 from extender.values.objects.pod_groups import PodGroup
-from tests.extender.answers.records.memory_scheduler import NOON, Scheduling, story
+from tests.extender.answers.records.memory_scheduler import NOON, Scheduling
 from tests.extender.engine.cache.snapshot_contents import seen
 from tests.stories.objects import GROUP_GATES
 
@@ -125,26 +125,23 @@ def test_the_picture_comes_when_it_is_asked_for() -> None:
 # Why this node.
 
 
-def test_choice_of_a_node_is_explained_from_the_recorded_decision() -> None:
-    async def tell() -> None:
-        records = Records(now=NOON.timestamp)
-        scheduling = Scheduling(records)
-        scheduling.comes(A, B, a_pod("taken", 2).node("a"), a_pod("p"))
-        await scheduling.decides()
-        questions = Questions(
-            Configuration(), scheduling.cluster, TrialRegistry, queue=scheduling.alone.world.queue, records=records
-        )
-        scheduling.cluster.changed(None, a_pod("later", 3).node("b").obj())
+async def test_choice_of_a_node_is_explained_from_the_recorded_decision() -> None:
+    records = Records(now=NOON.timestamp)
+    scheduling = Scheduling(records)
+    scheduling.comes(A, B, a_pod("taken", 2).node("a"), a_pod("p"))
+    await scheduling.decides()
+    questions = Questions(
+        Configuration(), scheduling.cluster, TrialRegistry, queue=scheduling.alone.world.queue, records=records
+    )
+    scheduling.cluster.changed(None, a_pod("later", 3).node("b").obj())
 
-        found = await questions.explain("default", "p")
+    found = await questions.explain("default", "p")
 
-        assert found is not None
-        assert (found.node, found.scores_of, [score.node for score in found.scores]) == ("b", "decision", ["b", "a"])
-        assert found.choice.startswith(f"b had the highest score of 2 nodes, {found.scores[0].total}; a came next with")
-        fit = found.scores[0].plugins["NodeResourcesFit"]
-        assert (fit.normalized, fit.weight, fit.weighted) == (fit.raw, 1, fit.raw)
-
-    story(tell)
+    assert found is not None
+    assert (found.node, found.scores_of, [score.node for score in found.scores]) == ("b", "decision", ["b", "a"])
+    assert found.choice.startswith(f"b had the highest score of 2 nodes, {found.scores[0].total}; a came next with")
+    fit = found.scores[0].plugins["NodeResourcesFit"]
+    assert (fit.normalized, fit.weight, fit.weighted) == (fit.raw, 1, fit.raw)
 
 
 def test_why_a_pod_of_another_scheduler_is_on_its_node_is_worked_out_again() -> None:
@@ -213,21 +210,18 @@ def test_among_several_profiles_none_is_meant() -> None:
     assert (placed.node, placed.message) == ("", 'no profile here for schedulerName "theirs"')
 
 
-def test_pods_of_other_schedulers_are_left_alone_by_a_deciding_scheduler() -> None:
-    async def tell() -> None:
-        scheduling = Scheduling()
-        scheduling.comes(A, a_pod("p").scheduler_name("theirs"))
-        questions = Questions(Configuration(), scheduling.cluster, TrialRegistry, queue=scheduling.alone.world.queue)
+async def test_pods_of_other_schedulers_are_left_alone_by_a_deciding_scheduler() -> None:
+    scheduling = Scheduling()
+    scheduling.comes(A, a_pod("p").scheduler_name("theirs"))
+    questions = Questions(Configuration(), scheduling.cluster, TrialRegistry, queue=scheduling.alone.world.queue)
 
-        found = await questions.explain("default", "p")
-        fits = await asyncio.to_thread(questions.capacity, "default", "p", 10)
+    found = await questions.explain("default", "p")
+    fits = await asyncio.to_thread(questions.capacity, "default", "p", 10)
 
-        assert found is not None
-        assert (found.state, found.queue) == ("NotOurs", None)
-        assert fits is not None
-        assert fits.stopped_by == 'no profile here for schedulerName "theirs"'
-
-    story(tell)
+    assert found is not None
+    assert (found.state, found.queue) == ("NotOurs", None)
+    assert fits is not None
+    assert fits.stopped_by == 'no profile here for schedulerName "theirs"'
 
 
 # What was decided.
@@ -246,94 +240,82 @@ def deciding(records: Records) -> tuple[Scheduling, Questions]:
     return scheduling, questions
 
 
-def test_explanation_includes_queue_place_and_attempts() -> None:
-    async def tell() -> None:
-        scheduling, questions = deciding(Records(now=NOON.timestamp))
-        scheduling.comes(A, a_pod("big", 9))
-        await scheduling.decides()
+async def test_explanation_includes_queue_place_and_attempts() -> None:
+    scheduling, questions = deciding(Records(now=NOON.timestamp))
+    scheduling.comes(A, a_pod("big", 9))
+    await scheduling.decides()
 
-        found = await questions.explain("default", "big")
+    found = await questions.explain("default", "big")
 
-        assert found is not None
-        assert found.queue is not None
-        assert (found.queue.queue, found.queue.refused_by) == ("unschedulable", ("NodeResourcesFit",))
-        assert found.queue.since == "2026-01-01T12:00:00Z"
-        (attempt,) = found.attempts
-        assert (attempt.outcome, attempt.number, attempt.message) == ("Unschedulable", 1, found.message)
-        assert attempt.seconds == round(attempt.seconds, 6) > 0
-
-    story(tell)
+    assert found is not None
+    assert found.queue is not None
+    assert (found.queue.queue, found.queue.refused_by) == ("unschedulable", ("NodeResourcesFit",))
+    assert found.queue.since == "2026-01-01T12:00:00Z"
+    (attempt,) = found.attempts
+    assert (attempt.outcome, attempt.number, attempt.message) == ("Unschedulable", 1, found.message)
+    assert attempt.seconds == round(attempt.seconds, 6) > 0
 
 
-def test_a_pod_that_is_gone_is_remembered_by_what_was_decided() -> None:
-    async def tell() -> None:
-        scheduling, questions = deciding(Records(now=NOON.timestamp))
-        scheduling.comes(A, victim := a_pod("victim", 3).node("a").priority(4), a_pod("urgent", 3).priority(9))
-        await scheduling.decides()
-        scheduling.goes(victim)
+async def test_a_pod_that_is_gone_is_remembered_by_what_was_decided() -> None:
+    scheduling, questions = deciding(Records(now=NOON.timestamp))
+    scheduling.comes(A, victim := a_pod("victim", 3).node("a").priority(4), a_pod("urgent", 3).priority(9))
+    await scheduling.decides()
+    scheduling.goes(victim)
 
-        found = await questions.explain("default", "victim")
+    found = await questions.explain("default", "victim")
 
-        assert found is not None
-        assert (found.state, found.attempts) == ("Finished", ())
-        assert (found.pod.uid, found.pod.priority) == (victim.obj().uid, 4)
-        assert found.preempted_by is not None
-        assert found.preempted_by.by.name == "urgent"
-        assert [each.by.name for each in questions.preemptions("default/urgent", 10).items] == ["urgent"]
-        assert questions.preemptions("default/other", 10).items == ()
-
-    story(tell)
+    assert found is not None
+    assert (found.state, found.attempts) == ("Finished", ())
+    assert (found.pod.uid, found.pod.priority) == (victim.obj().uid, 4)
+    assert found.preempted_by is not None
+    assert found.preempted_by.by.name == "urgent"
+    assert [each.by.name for each in questions.preemptions("default/urgent", 10).items] == ["urgent"]
+    assert questions.preemptions("default/other", 10).items == ()
 
 
-def test_decisions_are_listed_page_by_page() -> None:
-    async def tell() -> None:
-        scheduling, questions = deciding(Records(now=NOON.timestamp))
-        scheduling.comes(A, *(a_pod(f"p{number}", 9) for number in range(5)))
-        await scheduling.decides()
+async def test_decisions_are_listed_page_by_page() -> None:
+    scheduling, questions = deciding(Records(now=NOON.timestamp))
+    scheduling.comes(A, *(a_pod(f"p{number}", 9) for number in range(5)))
+    await scheduling.decides()
 
-        newest = questions.decisions(None, 2)
-        older = questions.decisions(None, 10, before=newest.items[-1].id)
+    newest = questions.decisions(None, 2)
+    older = questions.decisions(None, 10, before=newest.items[-1].id)
 
-        ids = [each.id for each in (*newest.items, *older.items)]
-        assert ids == sorted(ids, reverse=True)
-        assert len(set(ids)) == 5
-        assert newest.oldest == ids[-1]
-        assert [each.pod.name for each in questions.decisions("default/p3", 10).items] == ["p3"]
-
-    story(tell)
+    ids = [each.id for each in (*newest.items, *older.items)]
+    assert ids == sorted(ids, reverse=True)
+    assert len(set(ids)) == 5
+    assert newest.oldest == ids[-1]
+    assert [each.pod.name for each in questions.decisions("default/p3", 10).items] == ["p3"]
 
 
 # Whether anything has changed.
 
 
-def test_another_version_says_that_something_may_be_otherwise() -> None:
-    async def tell() -> None:
-        records = Records(now=NOON.timestamp)
-        scheduling, questions = deciding(records)
-        versions = [questions.version()]
+async def test_another_version_says_that_something_may_be_otherwise() -> None:
+    records = Records(now=NOON.timestamp)
+    scheduling, questions = deciding(records)
+    versions = [questions.version()]
 
-        def changed() -> bool:
-            versions.append(questions.version())
-            return versions[-1] not in versions[:-1]
+    def changed() -> bool:
+        versions.append(questions.version())
+        return versions[-1] not in versions[:-1]
 
-        assert not changed()
-        scheduling.comes(A)
-        assert changed(), "a node came"
-        scheduling.comes(a_pod("p"), a_pod("big", 9))
-        assert changed(), "pods came"
-        info = scheduling.alone.world.queue.pop_nowait()
-        assert info is not None
-        assert changed(), "a pod is being tried"
-        async with asyncio.TaskGroup() as acting:
-            await scheduling.alone.scheduler.schedule_one(info, acting)
-        assert changed(), "it was decided about"
-        await questions.explain("default", "big", picture=True)
-        request = WhatIfRequest(create=[written()], drain_nodes=["a"], include_pending=True)
-        await asyncio.to_thread(questions.what_if, request)
-        await asyncio.to_thread(questions.capacity, "default", "big", 10)
-        assert not changed(), "somebody has asked"
-
-    story(tell)
+    assert not changed()
+    scheduling.comes(A)
+    assert changed(), "a node came"
+    scheduling.comes(a_pod("p"), a_pod("big", 9))
+    assert changed(), "pods came"
+    info = scheduling.alone.world.queue.pop_nowait()
+    assert info is not None
+    assert changed(), "a pod is being tried"
+    async with asyncio.TaskGroup() as acting:
+        await scheduling.alone.scheduler.schedule_one(info, acting)
+    assert changed(), "it was decided about"
+    await questions.explain("default", "big", picture=True)
+    request = WhatIfRequest(create=[written()], drain_nodes=["a"], include_pending=True)
+    await asyncio.to_thread(questions.what_if, request)
+    await asyncio.to_thread(questions.capacity, "default", "big", 10)
+    assert not changed(), "somebody has asked"
 
 
 # What if, and how many.

@@ -18,6 +18,8 @@ def lines_after(text: str, begin: str) -> list[str]:
 
 
 def test_nodes_and_pods_are_written_down(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "extender")
+
     async def tell() -> None:
         async with a_followed_cluster(node("a")) as (cluster, found):
             for created in (pod("web"), pod("big", "7"), pod("gated", schedulingGates=[{"name": "wait"}])):
@@ -30,8 +32,7 @@ def test_nodes_and_pods_are_written_down(caplog: pytest.LogCaptureFixture) -> No
             found.debug()
 
     uids: dict[str, str] = {}
-    with caplog.at_level("INFO", "extender"):
-        story(tell)
+    story(tell)
 
     assert lines_after(caplog.text, "cached NodeInfo") == [
         "Node name: a",
@@ -50,49 +51,45 @@ def test_nodes_and_pods_are_written_down(caplog: pytest.LogCaptureFixture) -> No
     assert "Cache mismatch" not in caplog.text
 
 
-def test_objects_that_only_one_side_knows_are_logged_as_a_cache_mismatch(caplog: pytest.LogCaptureFixture) -> None:
-    async def tell() -> None:
-        async with a_followed_cluster(node("a")) as (cluster, found):
-            cluster.create(PODS, "default", pod("web"))
-            cluster.create(PODS, "default", pod("theirs", schedulerName="other"))
-            await asyncio.sleep(5)
-            uids.append(cluster.get(PODS, "default", "web")["metadata"]["uid"])
-            mistaken = Cluster()
-            mistaken.set_node(make_node("ghost").obj())
-            mistaken.cache.add_pod(make_pod("gone").node("ghost").obj())
-
-            assert found.informers is not None
-            CacheDebugger(found.informers, mistaken, None, ["default-scheduler"]).compare()
-
+async def test_objects_that_only_one_side_knows_are_logged_as_a_cache_mismatch(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", "extender")
     uids: list[str] = []
-    with caplog.at_level("INFO", "extender"):
-        story(tell)
+    async with a_followed_cluster(node("a")) as (cluster, found):
+        cluster.create(PODS, "default", pod("web"))
+        cluster.create(PODS, "default", pod("theirs", schedulerName="other"))
+        await asyncio.sleep(5)
+        uids.append(cluster.get(PODS, "default", "web")["metadata"]["uid"])
+        mistaken = Cluster()
+        mistaken.set_node(make_node("ghost").obj())
+        mistaken.cache.add_pod(make_pod("gone").node("ghost").obj())
+
+        assert found.informers is not None
+        CacheDebugger(found.informers, mistaken, None, ["default-scheduler"]).compare()
 
     assert '"Cache mismatch" missedNodes=["a"] redundantNodes=["ghost"]' in caplog.messages
     [pods] = [message for message in caplog.messages if "missedPods" in message]
     assert pods.startswith(f'"Cache mismatch" missedPods=["{uids[0]}"] redundantPods=["')
 
 
-def test_nominated_pods_are_shown_with_their_node(caplog: pytest.LogCaptureFixture) -> None:
-    async def tell() -> None:
-        high = {
-            "apiVersion": "scheduling.k8s.io/v1",
-            "kind": "PriorityClass",
-            "metadata": {"name": "high"},
-            "value": 1000,
-        }
-        slow = pod("low", "2")
-        slow["metadata"]["finalizers"] = ["example.com/wait"]
-        async with a_followed_cluster(high, node("a")) as (cluster, found):
-            cluster.create(PODS, "default", slow)
-            await asyncio.sleep(2)
-            cluster.create(PODS, "default", pod("high", "2", priorityClassName="high"))
-            await asyncio.sleep(2)
+async def test_nominated_pods_are_shown_with_their_node(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "extender")
+    high = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "high"},
+        "value": 1000,
+    }
+    slow = pod("low", "2")
+    slow["metadata"]["finalizers"] = ["example.com/wait"]
+    async with a_followed_cluster(high, node("a")) as (cluster, found):
+        cluster.create(PODS, "default", slow)
+        await asyncio.sleep(2)
+        cluster.create(PODS, "default", pod("high", "2", priorityClassName="high"))
+        await asyncio.sleep(2)
 
-            found.debug()
-
-    with caplog.at_level("INFO", "extender"):
-        story(tell)
+        found.debug()
 
     lines = lines_after(caplog.text, "cached NodeInfo")
     assert lines[lines.index("Nominated Pods(number: 1):") + 1].startswith("name: high, ")

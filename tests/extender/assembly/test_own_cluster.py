@@ -22,27 +22,21 @@ def names(objects: list[Any], kind: str) -> list[str]:
     return sorted(obj["metadata"]["name"] for obj in objects if obj["kind"] == kind)
 
 
-def test_the_namespaces_of_every_cluster_are_there() -> None:
-    async def tell() -> None:
-        async with own_cluster() as own:
-            listed = names(own.api.registry.list(NAMESPACES), "Namespace")
+async def test_the_namespaces_of_every_cluster_are_there() -> None:
+    async with own_cluster() as own:
+        listed = names(own.api.registry.list(NAMESPACES), "Namespace")
 
-        assert listed == ["default", "kube-node-lease", "kube-public", "kube-system"]
-
-    virtual_time.run(tell())
+    assert listed == ["default", "kube-node-lease", "kube-public", "kube-system"]
 
 
-def test_the_priority_classes_of_every_cluster_are_there() -> None:
-    async def tell() -> None:
-        async with own_cluster() as own:
-            values = {each["metadata"]["name"]: each["value"] for each in own.api.registry.list(PRIORITY_CLASSES)}
-            critical = {**POD, "spec": {**POD["spec"], "priorityClassName": "system-cluster-critical"}}
-            created = own.api.registry.create(PODS, "kube-system", critical)
+async def test_the_priority_classes_of_every_cluster_are_there() -> None:
+    async with own_cluster() as own:
+        values = {each["metadata"]["name"]: each["value"] for each in own.api.registry.list(PRIORITY_CLASSES)}
+        critical = {**POD, "spec": {**POD["spec"], "priorityClassName": "system-cluster-critical"}}
+        created = own.api.registry.create(PODS, "kube-system", critical)
 
-        assert values == {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-        assert created["spec"]["priority"] == 2_000_000_000
-
-    virtual_time.run(tell())
+    assert values == {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+    assert created["spec"]["priority"] == 2_000_000_000
 
 
 def test_cluster_saved_at_the_end_is_restored_with_its_uids(tmp_path: Path) -> None:

@@ -37,22 +37,20 @@ def reviewer(**may: bool) -> Scripted:
     return Scripted(review)
 
 
-def test_token_review_returns_the_user_or_none():
-    async def ask() -> tuple[User | None, User | None]:
-        review = reviewing(reviewer())
-        return await review.user("anna's"), await review.user("stolen")
+async def test_token_review_returns_the_user_or_none():
+    review = reviewing(reviewer())
+    found = (await review.user("anna's"), await review.user("stolen"))
 
-    assert virtual_time.run(ask()) == (ANNA, None)
+    assert found == (ANNA, None)
 
 
-def test_access_review_carries_the_whole_identity_of_the_caller():
+async def test_access_review_carries_the_whole_identity_of_the_caller():
     server = reviewer(shop=True)
 
-    async def ask() -> list[bool]:
-        review = reviewing(server)
-        return [await review.may_list_pods(ANNA, "shop"), await review.may_list_pods(ANNA, "bank")]
+    review = reviewing(server)
+    found = [await review.may_list_pods(ANNA, "shop"), await review.may_list_pods(ANNA, "bank")]
 
-    assert virtual_time.run(ask()) == [True, False]
+    assert found == [True, False]
     assert server.asked[0].url.path == "/apis/authorization.k8s.io/v1/subjectaccessreviews"
     assert json.loads(server.asked[0].content)["spec"] == {
         "user": "anna",
@@ -66,28 +64,24 @@ def test_access_review_carries_the_whole_identity_of_the_caller():
 @pytest.mark.parametrize(
     ("seconds", "requests"), [pytest.param(9, 2, id="known"), pytest.param(11, 4, id="asked again")]
 )
-def test_answers_hold_for_ten_seconds(seconds: float, requests: int):
+async def test_answers_hold_for_ten_seconds(seconds: float, requests: int):
     server = reviewer(shop=True)
 
-    async def ask() -> None:
-        review = reviewing(server)
-        for pause in (seconds, 0):
-            assert await review.user("anna's") == ANNA
-            assert await review.may_list_pods(ANNA, "shop")
-            await asyncio.sleep(pause)
-
-    virtual_time.run(ask())
+    review = reviewing(server)
+    for pause in (seconds, 0):
+        assert await review.user("anna's") == ANNA
+        assert await review.may_list_pods(ANNA, "shop")
+        await asyncio.sleep(pause)
 
     assert len(server.asked) == requests
 
 
-def test_a_denial_goes_before_a_permission():
-    async def ask() -> bool:
-        return await reviewing(Scripted(answer(201, {"status": {"allowed": True, "denied": True}}))).may_list_pods(
-            ANNA, "shop"
-        )
+async def test_a_denial_goes_before_a_permission():
+    found = await reviewing(Scripted(answer(201, {"status": {"allowed": True, "denied": True}}))).may_list_pods(
+        ANNA, "shop"
+    )
 
-    assert virtual_time.run(ask()) is False
+    assert found is False
 
 
 def test_a_server_that_will_not_be_asked_is_an_error():
@@ -98,34 +92,30 @@ def test_a_server_that_will_not_be_asked_is_an_error():
         virtual_time.run(ask())
 
 
-def test_a_path_of_ours_is_asked_about_as_a_non_resource_url():
+async def test_a_path_of_ours_is_asked_about_as_a_non_resource_url():
     server = Scripted(answer(201, {"status": {"allowed": True}}), answer(201, {"status": {"allowed": False}}))
 
-    async def ask() -> list[bool]:
-        review = reviewing(server)
-        return [
-            await review.may_request(ANNA, path, verb)
-            for path, verb in (("/metrics", "get"), ("/metrics", "put"), ("/metrics", "get"))
-        ]
+    review = reviewing(server)
+    found = [
+        await review.may_request(ANNA, path, verb)
+        for path, verb in (("/metrics", "get"), ("/metrics", "put"), ("/metrics", "get"))
+    ]
 
-    assert virtual_time.run(ask()) == [True, False, True]
+    assert found == [True, False, True]
     assert [json.loads(request.content)["spec"]["nonResourceAttributes"] for request in server.asked] == [
         {"path": "/metrics", "verb": "get"},
         {"path": "/metrics", "verb": "put"},
     ]
 
 
-def test_number_of_kept_reviews_is_limited():
+async def test_number_of_kept_reviews_is_limited():
     async def allow(request: httpx.Request) -> httpx.Response:
         return answer(201, {"status": {"allowed": True}})
 
     server = Scripted(allow)
 
-    async def ask() -> None:
-        review = reviewing(server)
-        for number in (*range(limits.REVIEWS_KEPT + 1), 0):
-            await review.may_request(ANNA, f"/{number}", "get")
-
-    virtual_time.run(ask())
+    review = reviewing(server)
+    for number in (*range(limits.REVIEWS_KEPT + 1), 0):
+        await review.may_request(ANNA, f"/{number}", "get")
 
     assert len(server.asked) == limits.REVIEWS_KEPT + 2, "the oldest answer made room"

@@ -25,20 +25,18 @@ def test_a_burst_goes_at_once_and_then_so_many_a_second():
     assert taken == pytest.approx([0, 0, 0, 0.5, 1, 1.5])
 
 
-def test_pause_restores_the_burst_and_no_more():
-    async def pause() -> list[float]:
-        limit = RateLimit(qps=1, burst=2)
-        loop = asyncio.get_running_loop()
-        for _ in range(2):
-            await limit.wait()
-        await asyncio.sleep(100)
-        taken = []
-        for _ in range(3):
-            await limit.wait()
-            taken.append(loop.time() - 100)
-        return taken
+async def test_pause_restores_the_burst_and_no_more():
+    limit = RateLimit(qps=1, burst=2)
+    loop = asyncio.get_running_loop()
+    for _ in range(2):
+        await limit.wait()
+    await asyncio.sleep(100)
+    taken = []
+    for _ in range(3):
+        await limit.wait()
+        taken.append(loop.time() - 100)
 
-    assert virtual_time.run(pause()) == pytest.approx([0, 0, 1])
+    assert taken == pytest.approx([0, 0, 1])
 
 
 def test_waiting_requests_proceed_in_their_order():
@@ -61,17 +59,15 @@ def test_waiting_requests_proceed_in_their_order():
     assert [time for _, time in came] == pytest.approx([0, 0.1, 0.2, 0.3])
 
 
-def test_cancelled_wait_returns_its_turn():
-    async def give_up() -> float:
-        limit = RateLimit(qps=1, burst=1)
-        await limit.wait()
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.5):
-                await limit.wait()
-        await limit.wait()
-        return asyncio.get_running_loop().time()
+async def test_cancelled_wait_returns_its_turn():
+    limit = RateLimit(qps=1, burst=1)
+    await limit.wait()
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.5):
+            await limit.wait()
+    await limit.wait()
 
-    assert virtual_time.run(give_up()) == pytest.approx(1)
+    assert asyncio.get_running_loop().time() == pytest.approx(1)
 
 
 @pytest.mark.parametrize(("qps", "burst"), [(0, 1), (-1, 1), (1, 0)])

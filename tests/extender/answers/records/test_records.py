@@ -35,161 +35,132 @@ def last(records: Records) -> KeptAttempt:
 # Attempts.
 
 
-def test_an_attempt_that_found_a_node() -> None:
-    async def tell() -> None:
-        records = Records(now=NOON.timestamp)
-        scheduling = Scheduling(records)
-        scheduling.comes(a_node("a"), a_node("b"), a_pod("taken").node("a"), a_pod("p", "100m"))
-        await scheduling.decides()
+async def test_an_attempt_that_found_a_node() -> None:
+    records = Records(now=NOON.timestamp)
+    scheduling = Scheduling(records)
+    scheduling.comes(a_node("a"), a_node("b"), a_pod("taken").node("a"), a_pod("p", "100m"))
+    await scheduling.decides()
 
-        attempt = last(records)
-        made = attempt.record
-        assert (made.pod.key, made.pod.uid, made.profile, made.outcome, made.node) == (
-            "default/p", "uid-p", "default-scheduler", "Scheduled", "b",
-        )  # fmt: skip
-        assert (made.number, made.evaluated, made.feasible, made.woken_by) == (1, 2, 2, "UnschedulablePodAdd")
-        assert made.time == NOON.timestamp()
-        assert attempt.details is not None
-        highest, lower = attempt.details.scores
-        assert (highest.node, lower.node) == ("b", "a")
-        assert highest.total > lower.total
-
-    story(tell)
+    attempt = last(records)
+    made = attempt.record
+    assert (made.pod.key, made.pod.uid, made.profile, made.outcome, made.node) == (
+        "default/p", "uid-p", "default-scheduler", "Scheduled", "b",
+    )  # fmt: skip
+    assert (made.number, made.evaluated, made.feasible, made.woken_by) == (1, 2, 2, "UnschedulablePodAdd")
+    assert made.time == NOON.timestamp()
+    assert attempt.details is not None
+    highest, lower = attempt.details.scores
+    assert (highest.node, lower.node) == ("b", "a")
+    assert highest.total > lower.total
 
 
-def test_scores_are_kept_only_where_there_was_a_choice() -> None:
-    async def tell() -> None:
-        records = Records()
-        scheduling = Scheduling(records)
-        scheduling.comes(a_node("only"), a_pod("p"))
-        await scheduling.decides()
+async def test_scores_are_kept_only_where_there_was_a_choice() -> None:
+    records = Records()
+    scheduling = Scheduling(records)
+    scheduling.comes(a_node("only"), a_pod("p"))
+    await scheduling.decides()
 
-        assert last(records).details is None
-
-    story(tell)
+    assert last(records).details is None
 
 
-def test_scores_are_kept_of_a_limited_number_of_attempts_a_second() -> None:
+async def test_scores_are_kept_of_a_limited_number_of_attempts_a_second() -> None:
     """Within a second: those of the next second are kept again."""
+    time = [NOON.timestamp()]
+    records = Records(Limits(details_a_second=2), now=lambda: time[0])
+    scheduling = Scheduling(records)
+    scheduling.comes(a_node("a"), a_node("b"), *(a_pod(f"p{number}", "1m") for number in range(5)))
+    await scheduling.decides()
+    time[0] += 1
+    scheduling.comes(*(a_pod(f"late-{number}", "1m") for number in range(3)))
+    await scheduling.decides()
 
-    async def tell() -> None:
-        time = [NOON.timestamp()]
-        records = Records(Limits(details_a_second=2), now=lambda: time[0])
-        scheduling = Scheduling(records)
-        scheduling.comes(a_node("a"), a_node("b"), *(a_pod(f"p{number}", "1m") for number in range(5)))
-        await scheduling.decides()
-        time[0] += 1
-        scheduling.comes(*(a_pod(f"late-{number}", "1m") for number in range(3)))
-        await scheduling.decides()
-
-        assert {each.record.pod.name for each in records.attempts() if each.details is not None} == {
-            "p0",
-            "p1",
-            "late-0",
-            "late-1",
-        }
-
-    story(tell)
+    assert {each.record.pod.name for each in records.attempts() if each.details is not None} == {
+        "p0",
+        "p1",
+        "late-0",
+        "late-1",
+    }
 
 
-def test_verdicts_are_kept_of_a_limited_number_of_attempts_a_second() -> None:
+async def test_verdicts_are_kept_of_a_limited_number_of_attempts_a_second() -> None:
     """Of the others what was said, and how many nodes were looked at."""
+    records = Records(Limits(details_a_second=2), now=NOON.timestamp)
+    scheduling = Scheduling(records)
+    scheduling.comes(a_node("a"), *(a_pod(f"p{number}", "64") for number in range(5)))
+    await scheduling.decides()
 
-    async def tell() -> None:
-        records = Records(Limits(details_a_second=2), now=NOON.timestamp)
-        scheduling = Scheduling(records)
-        scheduling.comes(a_node("a"), *(a_pod(f"p{number}", "64") for number in range(5)))
-        await scheduling.decides()
-
-        assert [each.details is not None for each in records.attempts()] == [False, False, False, True, True]
-        assert len({each.record.message for each in records.attempts()}) == 1
-        assert {each.record.evaluated for each in records.attempts()} == {1}
-
-    story(tell)
+    assert [each.details is not None for each in records.attempts()] == [False, False, False, True, True]
+    assert len({each.record.message for each in records.attempts()}) == 1
+    assert {each.record.evaluated for each in records.attempts()} == {1}
 
 
-def test_an_attempt_that_was_refused_keeps_every_nodes_verdict() -> None:
-    async def tell() -> None:
-        records = Records()
-        scheduling = Scheduling(records)
-        scheduling.comes(a_node("full"), a_node("tainted").taint("key", "value"), a_pod("low").node("full"), a_pod("p"))
-        await scheduling.decides()
+async def test_an_attempt_that_was_refused_keeps_every_nodes_verdict() -> None:
+    records = Records()
+    scheduling = Scheduling(records)
+    scheduling.comes(a_node("full"), a_node("tainted").taint("key", "value"), a_pod("low").node("full"), a_pod("p"))
+    await scheduling.decides()
 
-        attempt = last(records)
-        made, details = attempt.record, attempt.details
-        assert (made.outcome, made.node, made.evaluated, made.feasible) == ("Unschedulable", "", 2, 0)
-        (event,) = [call for call in scheduling.writes.calls if isinstance(call, fwk.RecordEvent)]
-        assert made.message == event.note
-        assert details is not None
-        picture = picture_of(details)
-        assert picture is not None
-        assert picture.nodes == ("full", "tainted")
-        refused = [[picture.verdicts[cell].plugin for cell in cells if cell >= 0] for cells in picture.cells]
-        assert refused == [["NodeResourcesFit"], ["TaintToleration"]]
-
-    story(tell)
+    attempt = last(records)
+    made, details = attempt.record, attempt.details
+    assert (made.outcome, made.node, made.evaluated, made.feasible) == ("Unschedulable", "", 2, 0)
+    (event,) = [call for call in scheduling.writes.calls if isinstance(call, fwk.RecordEvent)]
+    assert made.message == event.note
+    assert details is not None
+    picture = picture_of(details)
+    assert picture is not None
+    assert picture.nodes == ("full", "tainted")
+    refused = [[picture.verdicts[cell].plugin for cell in cells if cell >= 0] for cells in picture.cells]
+    assert refused == [["NodeResourcesFit"], ["TaintToleration"]]
 
 
-def test_an_attempt_in_which_something_went_wrong() -> None:
-    async def tell() -> None:
-        records = Records()
-        scheduling = Scheduling(records)
-        scheduling.comes(a_node("a"), a_pod("p"))
-        scheduling.writes.fail(fwk.BindPod, fwk.CallError("the server is on fire"))
-        await scheduling.decides(1)
+async def test_an_attempt_in_which_something_went_wrong() -> None:
+    records = Records()
+    scheduling = Scheduling(records)
+    scheduling.comes(a_node("a"), a_pod("p"))
+    scheduling.writes.fail(fwk.BindPod, fwk.CallError("the server is on fire"))
+    await scheduling.decides(1)
 
-        made = last(records).record
-        assert (made.outcome, made.node) == ("Error", "a")
-        assert "the server is on fire" in made.message
-
-    story(tell)
+    made = last(records).record
+    assert (made.outcome, made.node) == ("Error", "a")
+    assert "the server is on fire" in made.message
 
 
-def test_without_nodes_the_pod_is_unschedulable() -> None:
-    async def tell() -> None:
-        records = Records()
-        scheduling = Scheduling(records)
-        scheduling.comes(a_pod("p"))
-        await scheduling.decides()
+async def test_without_nodes_the_pod_is_unschedulable() -> None:
+    records = Records()
+    scheduling = Scheduling(records)
+    scheduling.comes(a_pod("p"))
+    await scheduling.decides()
 
-        made = last(records).record
-        assert (made.outcome, made.message) == ("Unschedulable", "no nodes available to schedule pods")
-        assert last(records).details is None
-
-    story(tell)
+    made = last(records).record
+    assert (made.outcome, made.message) == ("Unschedulable", "no nodes available to schedule pods")
+    assert last(records).details is None
 
 
-def test_attempt_records_the_event_that_woke_the_pod() -> None:
-    async def tell() -> None:
-        records = Records()
-        scheduling = Scheduling(records)
-        scheduling.comes(make_node("small").capacity(cpu=1, pods=10), a_pod("p"))
-        await scheduling.decides()
-        scheduling.comes(a_node("a"))
-        await scheduling.decides()
+async def test_attempt_records_the_event_that_woke_the_pod() -> None:
+    records = Records()
+    scheduling = Scheduling(records)
+    scheduling.comes(make_node("small").capacity(cpu=1, pods=10), a_pod("p"))
+    await scheduling.decides()
+    scheduling.comes(a_node("a"))
+    await scheduling.decides()
 
-        assert [
-            (each.record.number, each.record.outcome, each.record.woken_by) for each in records.attempts("default/p")
-        ] == [(2, "Scheduled", "NodeAdd"), (1, "Unschedulable", "UnschedulablePodAdd")]
-
-    story(tell)
+    assert [
+        (each.record.number, each.record.outcome, each.record.woken_by) for each in records.attempts("default/p")
+    ] == [(2, "Scheduled", "NodeAdd"), (1, "Unschedulable", "UnschedulablePodAdd")]
 
 
-def test_attempts_are_found_by_pod_and_page_by_page() -> None:
-    async def tell() -> None:
-        records = Records()
-        scheduling = Scheduling(records)
-        scheduling.comes(a_node("a"), *(a_pod(f"p{number}", "1m") for number in range(4)))
-        await scheduling.decides()
+async def test_attempts_are_found_by_pod_and_page_by_page() -> None:
+    records = Records()
+    scheduling = Scheduling(records)
+    scheduling.comes(a_node("a"), *(a_pod(f"p{number}", "1m") for number in range(4)))
+    await scheduling.decides()
 
-        newest, second, third, oldest = records.attempts()
-        assert newest.record.id > second.record.id > third.record.id > oldest.record.id == records.oldest
-        assert list(records.attempts(before=third.record.id)) == [oldest]
-        assert list(records.attempts(second.record.pod.key)) == [second]
-        assert list(records.attempts(second.record.pod.key, uid="of another")) == []
-        assert list(records.attempts("default/unknown")) == []
-
-    story(tell)
+    newest, second, third, oldest = records.attempts()
+    assert newest.record.id > second.record.id > third.record.id > oldest.record.id == records.oldest
+    assert list(records.attempts(before=third.record.id)) == [oldest]
+    assert list(records.attempts(second.record.pod.key)) == [second]
+    assert list(records.attempts(second.record.pod.key, uid="of another")) == []
+    assert list(records.attempts("default/unknown")) == []
 
 
 def test_a_flood_stays_within_the_limits() -> None:
@@ -209,7 +180,7 @@ def test_a_flood_stays_within_the_limits() -> None:
 # Preemptions.
 
 
-def test_a_preemption_is_kept_with_its_victims_and_the_nodes_that_lost() -> None:
+async def test_a_preemption_is_kept_with_its_victims_and_the_nodes_that_lost() -> None:
     budget = convert(
         PodDisruptionBudget,
         {
@@ -219,83 +190,70 @@ def test_a_preemption_is_kept_with_its_victims_and_the_nodes_that_lost() -> None
         },
     )
 
-    async def tell() -> None:
-        records = Records(now=NOON.timestamp)
-        scheduling = Scheduling(records)
-        cheap = _owned(a_pod("cheap", priority=5).node("a").start_time("2026-01-01T08:00:00Z").obj())
-        scheduling.comes(
-            *map(a_node, "abc"), budget, cheap, a_pod("dear", priority=9).node("b"), a_pod("kept").label(app="kept").node("c"),
-            a_pod("high", priority=100),
-        )  # fmt: skip
-        await scheduling.decides()
+    records = Records(now=NOON.timestamp)
+    scheduling = Scheduling(records)
+    cheap = _owned(a_pod("cheap", priority=5).node("a").start_time("2026-01-01T08:00:00Z").obj())
+    scheduling.comes(
+        *map(a_node, "abc"), budget, cheap, a_pod("dear", priority=9).node("b"), a_pod("kept").label(app="kept").node("c"),
+        a_pod("high", priority=100),
+    )  # fmt: skip
+    await scheduling.decides()
 
-        (made,) = records.preemptions()
-        assert (made.by.key, made.by.priority, made.node, made.outcome) == ("default/high", 100, "a", "told")
-        (victim,) = made.victims
-        assert (victim.pod.key, victim.pod.priority, victim.owner) == ("default/cheap", 5, "Job/work")
-        assert (victim.started, victim.violates) == ("2026-01-01T08:00:00Z", ())
-        assert [room.node for room in made.candidates] == ["a", "b", "c"]
-        assert made.candidates[2].num_pdb_violations == 1
-        assert made.candidates[2].victims[0].violates == ("kept",)
-        assert made.num_candidates == 3
-        assert last(records).preemption == made
-        assert made.id == last(records).record.id
-
-    story(tell)
+    (made,) = records.preemptions()
+    assert (made.by.key, made.by.priority, made.node, made.outcome) == ("default/high", 100, "a", "told")
+    (victim,) = made.victims
+    assert (victim.pod.key, victim.pod.priority, victim.owner) == ("default/cheap", 5, "Job/work")
+    assert (victim.started, victim.violates) == ("2026-01-01T08:00:00Z", ())
+    assert [room.node for room in made.candidates] == ["a", "b", "c"]
+    assert made.candidates[2].num_pdb_violations == 1
+    assert made.candidates[2].victims[0].violates == ("kept",)
+    assert made.num_candidates == 3
+    assert last(records).preemption == made
+    assert made.id == last(records).record.id
 
 
-def test_losing_nodes_are_kept_of_a_limited_number_of_preemptions_a_second() -> None:
+async def test_losing_nodes_are_kept_of_a_limited_number_of_preemptions_a_second() -> None:
     """The chosen node is kept of all, with its victims and what they held."""
+    records = Records(Limits(details_a_second=1), now=NOON.timestamp)
+    scheduling = Scheduling(records)
+    running = [_owned(a_pod(f"low-{node}").node(node).start_time("2026-01-01T08:00:00Z").obj()) for node in "abc"]
+    scheduling.comes(*map(a_node, "abc"), *running, a_pod("first", priority=9), a_pod("second", priority=9))
+    await scheduling.decides()
 
-    async def tell() -> None:
-        records = Records(Limits(details_a_second=1), now=NOON.timestamp)
-        scheduling = Scheduling(records)
-        running = [_owned(a_pod(f"low-{node}").node(node).start_time("2026-01-01T08:00:00Z").obj()) for node in "abc"]
-        scheduling.comes(*map(a_node, "abc"), *running, a_pod("first", priority=9), a_pod("second", priority=9))
-        await scheduling.decides()
-
-        second, first = records.preemptions()
-        assert (first.by.key, len(first.candidates), first.num_candidates) == ("default/first", 3, 3)
-        assert (second.by.key, len(second.candidates), second.num_candidates) == ("default/second", 1, 2)
-        for made in (first, second):
-            (chosen, *_), (victim,) = made.candidates, made.victims
-            assert (chosen.node, chosen.victims) == (made.node, made.victims)
-            assert (victim.pod.key, victim.owner) == (f"default/low-{made.node}", "Job/work")
-            assert (victim.cpu, victim.memory, victim.started) == (1500, 0, "2026-01-01T08:00:00Z")
-
-    story(tell)
+    second, first = records.preemptions()
+    assert (first.by.key, len(first.candidates), first.num_candidates) == ("default/first", 3, 3)
+    assert (second.by.key, len(second.candidates), second.num_candidates) == ("default/second", 1, 2)
+    for made in (first, second):
+        (chosen, *_), (victim,) = made.candidates, made.victims
+        assert (chosen.node, chosen.victims) == (made.node, made.victims)
+        assert (victim.pod.key, victim.owner) == (f"default/low-{made.node}", "Job/work")
+        assert (victim.cpu, victim.memory, victim.started) == (1500, 0, "2026-01-01T08:00:00Z")
 
 
-def test_preemption_is_found_by_its_victim() -> None:
-    async def tell() -> None:
-        records = Records()
-        scheduling = Scheduling(records)
-        scheduling.comes(a_node("a"), a_pod("low").node("a"), a_pod("high", priority=100))
-        await scheduling.decides()
+async def test_preemption_is_found_by_its_victim() -> None:
+    records = Records()
+    scheduling = Scheduling(records)
+    scheduling.comes(a_node("a"), a_pod("low").node("a"), a_pod("high", priority=100))
+    await scheduling.decides()
 
-        (made,) = records.preemptions()
-        assert records.who_preempted("default/low") == made
-        assert records.who_preempted("default/high") is None
-        assert list(records.preemptions("default/low")) == [made]
-        assert list(records.preemptions("default/high")) == [made]
-        assert list(records.preemptions("default/unknown")) == []
-
-    story(tell)
+    (made,) = records.preemptions()
+    assert records.who_preempted("default/low") == made
+    assert records.who_preempted("default/high") is None
+    assert list(records.preemptions("default/low")) == [made]
+    assert list(records.preemptions("default/high")) == [made]
+    assert list(records.preemptions("default/unknown")) == []
 
 
-def test_failed_preemption_has_no_victims() -> None:
-    async def tell() -> None:
-        records = Records()
-        scheduling = Scheduling(records)
-        scheduling.comes(a_node("a"), a_pod("low").node("a"), a_pod("high", priority=100))
-        scheduling.writes.fail(fwk.DeletePod, fwk.CallError("not today"))
-        await scheduling.decides(1)
+async def test_failed_preemption_has_no_victims() -> None:
+    records = Records()
+    scheduling = Scheduling(records)
+    scheduling.comes(a_node("a"), a_pod("low").node("a"), a_pod("high", priority=100))
+    scheduling.writes.fail(fwk.DeletePod, fwk.CallError("not today"))
+    await scheduling.decides(1)
 
-        (made,) = records.preemptions()
-        assert made.outcome == "failed"
-        assert records.who_preempted("default/low") is None
-
-    story(tell)
+    (made,) = records.preemptions()
+    assert made.outcome == "failed"
+    assert records.who_preempted("default/low") is None
 
 
 @pytest.mark.parametrize(
@@ -315,18 +273,15 @@ def test_failed_preemption_has_no_victims() -> None:
         ),
     ],
 )
-def test_reason_why_no_pod_was_preempted_is_kept(pod: PodBuilder, may_preempt: bool, why: str) -> None:
-    async def tell() -> None:
-        records = Records()
-        scheduling = Scheduling(records)
-        scheduling.comes(a_node("a"), a_pod("low").node("a"), pod)
-        await scheduling.decides()
+async def test_reason_why_no_pod_was_preempted_is_kept(pod: PodBuilder, may_preempt: bool, why: str) -> None:
+    records = Records()
+    scheduling = Scheduling(records)
+    scheduling.comes(a_node("a"), a_pod("low").node("a"), pod)
+    await scheduling.decides()
 
-        made = last(records).record
-        assert (made.may_preempt, made.no_preemption) == (may_preempt, why)
-        assert list(records.preemptions()) == []
-
-    story(tell)
+    made = last(records).record
+    assert (made.may_preempt, made.no_preemption) == (may_preempt, why)
+    assert list(records.preemptions()) == []
 
 
 def _owned(pod: Pod) -> Pod:
@@ -341,22 +296,19 @@ def _owned(pod: Pod) -> Pod:
 # News.
 
 
-def test_waiting_readers_are_woken_by_a_new_record() -> None:
-    async def tell() -> None:
-        records = Records()
-        scheduling = Scheduling(records)
-        waiting = [asyncio.ensure_future(records.news(records.version)) for _ in range(2)]
-        await asyncio.sleep(1)
-        assert not any(each.done() for each in waiting)
+async def test_waiting_readers_are_woken_by_a_new_record() -> None:
+    records = Records()
+    scheduling = Scheduling(records)
+    waiting = [asyncio.ensure_future(records.news(records.version)) for _ in range(2)]
+    await asyncio.sleep(1)
+    assert not any(each.done() for each in waiting)
 
-        scheduling.comes(a_node("a"), a_pod("p"))
-        await scheduling.decides()
-        await asyncio.sleep(1)
+    scheduling.comes(a_node("a"), a_pod("p"))
+    await scheduling.decides()
+    await asyncio.sleep(1)
 
-        assert [each.result() for each in waiting] == [records.version] * 2
-        assert await records.news(0) == records.version
-
-    story(tell)
+    assert [each.result() for each in waiting] == [records.version] * 2
+    assert await records.news(0) == records.version
 
 
 # What reporting must not do.
@@ -398,15 +350,12 @@ def test_decisions_do_not_depend_on_the_reporter(seed: int) -> None:
     assert decided_with(Broken()) == alone
 
 
-def test_a_reporter_that_fails_is_complained_of_once(caplog: pytest.LogCaptureFixture) -> None:
-    async def tell() -> None:
-        scheduling = Scheduling(Broken())
-        scheduling.comes(a_node("a"), a_pod("p"), a_pod("q", "64"), a_pod("r", "1m"))
-        await scheduling.decides()
-        assert len(scheduling.writes.bound) == 2
-
-    with caplog.at_level(logging.ERROR, "extender.engine.reporter"):
-        story(tell)
+async def test_a_reporter_that_fails_is_complained_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.ERROR, "extender.engine.reporter")
+    scheduling = Scheduling(Broken())
+    scheduling.comes(a_node("a"), a_pod("p"), a_pod("q", "64"), a_pod("r", "1m"))
+    await scheduling.decides()
+    assert len(scheduling.writes.bound) == 2
 
     (complaint,) = [each for each in caplog.records if each.name == "extender.engine.reporter"]
     assert "this is logged once" in complaint.getMessage()

@@ -17,7 +17,7 @@ from extender.values import limits
 from extender.values.objects.cluster import ClusterState
 from extender.values.protocol.wire_types import MetaVictims
 from extender.verbs import VerbError, Verbs
-from tests.extender.answers.records.memory_scheduler import Scheduling, story
+from tests.extender.answers.records.memory_scheduler import Scheduling
 from tests.extender.verbs.verb_calls import filtered, scored
 
 ASKED = make_pod("asked").uid("asked").req(cpu=1).priority(9)
@@ -228,21 +228,17 @@ def test_a_failed_binding_is_noted_at_the_attempt_and_not_at_a_later_call() -> N
     assert outcomes(records) == [("Filter", "anonymous at 10.0.0.9"), ("Error", "")]
 
 
-def test_a_call_cannot_claim_the_nomination_of_a_pod_that_is_decided_here() -> None:
+async def test_a_call_cannot_claim_the_nomination_of_a_pod_that_is_decided_here() -> None:
     """Its victims would be shown as those that were preempted."""
+    records = Records()
+    scheduling = Scheduling(records)
+    scheduling.comes(make_node("a").capacity(cpu=1, pods=10), LOW.node("a"), ASKED)
+    await scheduling.decides()
+    asked = engine(records, LOWER.node("a"))
+    await asked.preempt(ASKED.obj(), {"a": MetaVictims.of(("lower",), 0)}, caller="anonymous at 10.0.0.9")
+    asked.changed(ASKED.obj(), ASKED.nominated_node("a").obj())
 
-    async def tell() -> None:
-        records = Records()
-        scheduling = Scheduling(records)
-        scheduling.comes(make_node("a").capacity(cpu=1, pods=10), LOW.node("a"), ASKED)
-        await scheduling.decides()
-        asked = engine(records, LOWER.node("a"))
-        await asked.preempt(ASKED.obj(), {"a": MetaVictims.of(("lower",), 0)}, caller="anonymous at 10.0.0.9")
-        asked.changed(ASKED.obj(), ASKED.nominated_node("a").obj())
-
-        assert records.who_preempted("default/lower") is None
-        made = records.who_preempted("default/low")
-        assert made is not None
-        assert made.caller == ""
-
-    story(tell)
+    assert records.who_preempted("default/lower") is None
+    made = records.who_preempted("default/low")
+    assert made is not None
+    assert made.caller == ""

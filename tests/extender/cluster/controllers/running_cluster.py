@@ -1,7 +1,7 @@
 """A cluster that moves by itself, in virtual time: objects in short, and what became of them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -12,7 +12,6 @@ from extender.cluster.api_resources import DEPLOYMENTS, NODES, PODS, REPLICA_SET
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.registry.pod_subresources import bind
 from extender.cluster.store.object_store import ObjectStore
-from extender.testing import virtual_time
 
 START = datetime(2026, 3, 1, 8, tzinfo=UTC)
 
@@ -44,16 +43,6 @@ async def running_controllers(
 async def settle(seconds: float = 3.0) -> None:
     """Let everything happen that happens within a few seconds."""
     await asyncio.sleep(seconds)
-
-
-def story(main: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
-    """A test whose time passes at once."""
-
-    def test() -> None:
-        virtual_time.run(main())
-
-    test.__name__, test.__doc__ = main.__name__, main.__doc__
-    return test
 
 
 def add_node(registry: ObjectRegistry, name: str, **more: Any) -> Object:

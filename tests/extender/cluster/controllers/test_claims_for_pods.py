@@ -10,7 +10,7 @@ from extender.cluster.api_resources import (
     Object,
 )
 from extender.cluster.registry.object_registry import ObjectRegistry
-from tests.extender.cluster.controllers.running_cluster import add_pod, names, running_controllers, settle, story
+from tests.extender.cluster.controllers.running_cluster import add_pod, names, running_controllers, settle
 
 REQUESTS: Object = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}]}}
 VOLUME: Object = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
@@ -25,7 +25,6 @@ def add_user(registry: ObjectRegistry, name: str = "train", **more: Any) -> None
     add_pod(registry, name, resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}], **more)
 
 
-@story
 async def test_a_claim_is_made_from_the_template_and_its_name_written_down() -> None:
     async with running_controllers() as registry:
         add_template(registry)
@@ -44,7 +43,6 @@ async def test_a_claim_is_made_from_the_template_and_its_name_written_down() -> 
     assert pod["status"]["resourceClaimStatuses"] == [{"name": "gpu", "resourceClaimName": metadata["name"]}]
 
 
-@story
 async def test_a_pod_waits_for_its_template() -> None:
     async with running_controllers() as registry:
         add_user(registry)
@@ -56,7 +54,6 @@ async def test_a_pod_waits_for_its_template() -> None:
         assert (before, len(registry.list(RESOURCE_CLAIMS))) == ([], 1)
 
 
-@story
 async def test_the_claim_goes_with_the_pod() -> None:
     async with running_controllers() as registry:
         add_template(registry)
@@ -68,7 +65,6 @@ async def test_the_claim_goes_with_the_pod() -> None:
         assert registry.list(RESOURCE_CLAIMS) == []
 
 
-@story
 async def test_an_ephemeral_volume_gets_its_claim() -> None:
     volumes = [
         {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"metadata": {"labels": {"a": "b"}}, "spec": VOLUME}}}
@@ -86,7 +82,6 @@ async def test_an_ephemeral_volume_gets_its_claim() -> None:
         assert names(registry, PERSISTENT_VOLUME_CLAIMS) == []
 
 
-@story
 async def test_foreign_claim_of_the_same_name_is_not_touched() -> None:
     volumes = [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": VOLUME}}}]
     async with running_controllers() as registry:

@@ -24,7 +24,6 @@ from tests.extender.cluster.controllers.running_cluster import (
     scale,
     scheduled,
     settle,
-    story,
 )
 
 KEYS = [("one", "a"), ("one", "b"), ("two", "a"), ("two", "c")]
@@ -139,33 +138,29 @@ def disturb(registry: ObjectRegistry, rng: Random) -> None:
 
 
 @pytest.mark.parametrize("number", range(6))
-def test_after_a_storm_everything_is_as_it_should_be(number: int) -> None:
-    @story
-    async def run() -> None:
-        rng = Random(number)
-        async with running_controllers() as registry:
-            for node in range(3):
-                add_node(registry, f"n{node}")
-            for app in ("web", "api"):
-                add_deployment(registry, app, 3, app=app)
-                budget = {
-                    "metadata": {"name": app},
-                    "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": app}}},
-                }
-                registry.create(POD_DISRUPTION_BUDGETS, "default", budget)
-            for _ in range(80):
-                try:
-                    disturb(registry, rng)
-                except ApiStatus as refused:
-                    assert refused.code in (404, 409, 422)
-                await settle(rng.choice([0, 0, 0.02, 0.3]))
-            for pod in registry.list(PODS, "default"):
-                change(registry, PODS, pod["metadata"]["name"], make_ready, subresource="status")
-            await scheduled(registry, 60, "n0")
+async def test_after_a_storm_everything_is_as_it_should_be(number: int) -> None:
+    rng = Random(number)
+    async with running_controllers() as registry:
+        for node in range(3):
+            add_node(registry, f"n{node}")
+        for app in ("web", "api"):
+            add_deployment(registry, app, 3, app=app)
+            budget = {
+                "metadata": {"name": app},
+                "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": app}}},
+            }
+            registry.create(POD_DISRUPTION_BUDGETS, "default", budget)
+        for _ in range(80):
+            try:
+                disturb(registry, rng)
+            except ApiStatus as refused:
+                assert refused.code in (404, 409, 422)
+            await settle(rng.choice([0, 0, 0.02, 0.3]))
+        for pod in registry.list(PODS, "default"):
+            change(registry, PODS, pod["metadata"]["name"], make_ready, subresource="status")
+        await scheduled(registry, 60, "n0")
 
-            check(registry)
-
-    run()
+        check(registry)
 
 
 def make_ready(pod: Object) -> None:

@@ -25,7 +25,6 @@ from tests.extender.cluster.controllers.running_cluster import (
     scale,
     scheduled,
     settle,
-    story,
     workload,
 )
 
@@ -56,7 +55,6 @@ def labelling(registry: ObjectRegistry) -> ControllerLoops:
     return ControllerLoops(registry, cluster, [Labeller(ControllerContext(cluster, now, Random(1)))])
 
 
-@story
 async def test_controllers_take_up_a_state_in_which_others_left_the_cluster() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -70,7 +68,6 @@ async def test_controllers_take_up_a_state_in_which_others_left_the_cluster() ->
         assert phases(registry) == ["Running"] * 3
 
 
-@story
 async def test_two_runs_on_a_settled_cluster_write_nothing() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -83,20 +80,16 @@ async def test_two_runs_on_a_settled_cluster_write_nothing() -> None:
         assert registry.store.resource_version == version
 
 
-def test_failing_object_does_not_stop_the_controller(caplog: pytest.LogCaptureFixture) -> None:
-    @story
-    async def run() -> None:
-        registry = empty_registry()
-        for name in ("bad", "good", "senseless", "worse"):
-            registry.create(NAMESPACES, "", {"metadata": {"name": name}})
-        running = asyncio.create_task(labelling(registry).run())
-        await settle(10)
-        running.cancel()
+async def test_failing_object_does_not_stop_the_controller(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.ERROR)
+    registry = empty_registry()
+    for name in ("bad", "good", "senseless", "worse"):
+        registry.create(NAMESPACES, "", {"metadata": {"name": name}})
+    running = asyncio.create_task(labelling(registry).run())
+    await settle(10)
+    running.cancel()
 
-        assert names(registry, NODES) == ["good", "worse"]
-
-    with caplog.at_level(logging.ERROR):
-        run()
+    assert names(registry, NODES) == ["good", "worse"]
 
     failures = [record for record in caplog.records if "failed" in record.getMessage()]
     assert "Labeller.observe cannot make sense of ('namespaces', '', 'senseless')" in caplog.text
@@ -104,35 +97,31 @@ def test_failing_object_does_not_stop_the_controller(caplog: pytest.LogCaptureFi
     assert "indigestible" in str(failures[0].exc_info)
 
 
-def test_controller_that_was_overtaken_by_changes_reads_everything_again(caplog: pytest.LogCaptureFixture) -> None:
+async def test_controller_that_was_overtaken_by_changes_reads_everything_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """More happens at once than the store remembers; what was deleted meanwhile is noticed, too."""
+    caplog.set_level(logging.WARNING)
+    registry = empty_registry(history=8)
+    async with running_controllers(registry):
+        registry.create(REPLICA_SETS, "default", workload(REPLICA_SETS, "web", 1))
+        await settle()
+        (first,) = names(registry, PODS)
+        registry.delete(PODS, "default", first, {})
+        for number in range(100):
+            add_node(registry, f"n{number}")
+            registry.create(PODS, "default", _unrelated(f"p{number}"))
+        await settle()
 
-    @story
-    async def run() -> None:
-        registry = empty_registry(history=8)
-        async with running_controllers(registry):
-            registry.create(REPLICA_SETS, "default", workload(REPLICA_SETS, "web", 1))
-            await settle()
-            (first,) = names(registry, PODS)
-            registry.delete(PODS, "default", first, {})
-            for number in range(100):
-                add_node(registry, f"n{number}")
-                registry.create(PODS, "default", _unrelated(f"p{number}"))
-            await settle()
-
-            left = [name for name in names(registry, PODS) if name.startswith("web")]
-            ready = [node["status"]["conditions"][-1]["type"] for node in registry.list(NODES)]
-            assert len(left) == 1
-            assert left != [first]
-            assert ready == ["Ready"] * 100
-
-    with caplog.at_level(logging.WARNING):
-        run()
+        left = [name for name in names(registry, PODS) if name.startswith("web")]
+        ready = [node["status"]["conditions"][-1]["type"] for node in registry.list(NODES)]
+        assert len(left) == 1
+        assert left != [first]
+        assert ready == ["Ready"] * 100
 
     assert "controllers were overtaken by changes" in caplog.text
 
 
-@story
 async def test_controller_yields_between_its_keys() -> None:
     async with running_controllers() as registry:
         for number in range(20):
@@ -145,7 +134,6 @@ async def test_controller_yields_between_its_keys() -> None:
         assert len(set(seen)) > 10
 
 
-@story
 async def test_a_write_that_comes_second_is_made_again_from_what_is_there_now() -> None:
     """Somebody scales the Deployment in every turn; nothing is lost, and in the end it has what was asked for last."""
     async with running_controllers() as registry:

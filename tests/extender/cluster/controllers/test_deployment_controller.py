@@ -15,7 +15,6 @@ from tests.extender.cluster.controllers.running_cluster import (
     scale,
     scheduled,
     settle,
-    story,
 )
 
 
@@ -26,7 +25,6 @@ def with_image(image: str) -> Callable[[Object], None]:
     return edit
 
 
-@story
 async def test_a_deployment_makes_a_replica_set_and_becomes_available() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -51,7 +49,6 @@ async def test_a_deployment_makes_a_replica_set_and_becomes_available() -> None:
     assert replica_set["spec"]["template"]["metadata"]["labels"] == {"app": "web", "pod-template-hash": code}
 
 
-@story
 async def test_a_new_image_is_rolled_out_and_the_old_replica_set_is_kept_empty() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -69,7 +66,6 @@ async def test_a_new_image_is_rolled_out_and_the_old_replica_set_is_kept_empty()
         assert condition_of(deployment, "Progressing")["reason"] == "NewReplicaSetAvailable"
 
 
-@story
 async def test_a_rollout_never_has_more_missing_than_allowed() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -87,7 +83,6 @@ async def test_a_rollout_never_has_more_missing_than_allowed() -> None:
         assert min(running for _, running in seen) == 4
 
 
-@story
 async def test_stuck_rollout_has_the_condition_progress_deadline_exceeded() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -106,7 +101,6 @@ async def test_stuck_rollout_has_the_condition_progress_deadline_exceeded() -> N
     assert (done["status"], done["reason"]) == ("True", "NewReplicaSetAvailable")
 
 
-@story
 async def test_recreate_waits_until_the_last_old_pod_is_gone() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -123,7 +117,6 @@ async def test_recreate_waits_until_the_last_old_pod_is_gone() -> None:
         assert replicas_by_set(registry) == [0, 2]
 
 
-@story
 async def test_going_back_uses_the_old_replica_set_under_a_new_revision() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -141,7 +134,6 @@ async def test_going_back_uses_the_old_replica_set_under_a_new_revision() -> Non
         assert revived["metadata"]["annotations"]["deployment.kubernetes.io/revision"] == "3"
 
 
-@story
 async def test_scaling_changes_the_replica_set_and_makes_no_revision() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -155,7 +147,6 @@ async def test_scaling_changes_the_replica_set_and_makes_no_revision() -> None:
         assert phases(registry) == ["Running"] * 3
 
 
-@story
 async def test_a_paused_deployment_scales_and_does_not_roll() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -176,7 +167,6 @@ async def test_a_paused_deployment_scales_and_does_not_roll() -> None:
         assert replicas_by_set(registry) == [0, 3]
 
 
-@story
 async def test_old_replica_sets_beyond_the_history_limit_are_deleted() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -194,7 +184,6 @@ async def test_old_replica_sets_beyond_the_history_limit_are_deleted() -> None:
     assert sorted(revisions) == ["4", "5"]
 
 
-@story
 async def test_everything_goes_with_the_deployment() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -206,7 +195,6 @@ async def test_everything_goes_with_the_deployment() -> None:
         assert (names(registry, REPLICA_SETS), names(registry, PODS)) == ([], [])
 
 
-@story
 async def test_a_settled_deployment_is_left_alone() -> None:
     """Nothing is written while nothing happens."""
     async with running_controllers() as registry:

@@ -19,7 +19,6 @@ from tests.extender.cluster.controllers.running_cluster import (
     scale,
     scheduled,
     settle,
-    story,
 )
 
 
@@ -45,28 +44,23 @@ def numbers(registry: ObjectRegistry, name: str = "web") -> tuple[int, int, int,
         pytest.param({"maxUnavailable": 9}, (4, 0, 4, 4), id="all of them"),
     ],
 )
-def test_the_budget_of_a_deployment_of_four(spec: Object, expected: tuple[int, ...]) -> None:
-    @story
-    async def run() -> None:
-        async with running_controllers() as registry:
-            add_node(registry, "a")
-            add_budget(registry, **spec)
-            add_deployment(registry, "web", 4)
-            await scheduled(registry, 5)
+async def test_the_budget_of_a_deployment_of_four(spec: Object, expected: tuple[int, ...]) -> None:
+    async with running_controllers() as registry:
+        add_node(registry, "a")
+        add_budget(registry, **spec)
+        add_deployment(registry, "web", 4)
+        await scheduled(registry, 5)
 
-            budget = registry.get(POD_DISRUPTION_BUDGETS, "default", "web")
+        budget = registry.get(POD_DISRUPTION_BUDGETS, "default", "web")
 
-            assert numbers(registry) == expected
-            assert budget["status"]["observedGeneration"] == budget["metadata"]["generation"]
-            allowed = condition_of(budget, "DisruptionAllowed")
-            assert (allowed["status"], allowed["reason"]) == (
-                ("True", "SufficientPods") if expected[3] else ("False", "InsufficientPods")
-            )
-
-    run()
+        assert numbers(registry) == expected
+        assert budget["status"]["observedGeneration"] == budget["metadata"]["generation"]
+        allowed = condition_of(budget, "DisruptionAllowed")
+        assert (allowed["status"], allowed["reason"]) == (
+            ("True", "SufficientPods") if expected[3] else ("False", "InsufficientPods")
+        )
 
 
-@story
 async def test_the_scale_counts_and_not_the_pods_that_there_are() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -79,7 +73,6 @@ async def test_the_scale_counts_and_not_the_pods_that_there_are() -> None:
         assert numbers(registry) == (5, 4, 2, 0)
 
 
-@story
 async def test_pods_without_a_controller_count_only_against_a_number() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -97,7 +90,6 @@ async def test_pods_without_a_controller_count_only_against_a_number() -> None:
         assert numbers(registry) == (0, 0, 2, 0)
 
 
-@story
 async def test_a_pod_that_is_deleted_or_not_ready_is_not_healthy() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -112,7 +104,6 @@ async def test_a_pod_that_is_deleted_or_not_ready_is_not_healthy() -> None:
         assert numbers(registry) == (3, 1, 1, 0)
 
 
-@story
 async def test_a_pod_that_changes_its_labels_changes_its_budget() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -128,7 +119,6 @@ async def test_a_pod_that_changes_its_labels_changes_its_budget() -> None:
         assert (numbers(registry, "web")[0], numbers(registry, "db")[0]) == (0, 1)
 
 
-@story
 async def test_a_controller_that_cannot_be_scaled_leaves_nothing_to_disrupt() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -148,7 +138,6 @@ async def test_a_controller_that_cannot_be_scaled_leaves_nothing_to_disrupt() ->
     )
 
 
-@story
 async def test_a_controller_that_only_a_dump_names_counts_with_its_pods() -> None:
     """A dump of nodes, pods and budgets says nothing of ReplicaSets. Upstream would allow no disruption at all."""
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "1", "controller": True}
@@ -173,7 +162,6 @@ async def test_a_controller_that_only_a_dump_names_counts_with_its_pods() -> Non
         assert numbers(registry) == (4, 2, 4, 2)
 
 
-@story
 async def test_granted_eviction_counts_until_it_is_done_or_expires() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -200,7 +188,6 @@ async def test_granted_eviction_counts_until_it_is_done_or_expires() -> None:
     assert (forgotten["currentHealthy"], forgotten["disruptionsAllowed"]) == (2, 1)
 
 
-@story
 async def test_granted_eviction_ends_once_its_pod_is_deleted() -> None:
     """A pod that says goodbye is not healthy any more, so that it must not be counted as gone besides."""
     async with running_controllers() as registry:
@@ -219,7 +206,6 @@ async def test_granted_eviction_ends_once_its_pod_is_deleted() -> None:
         assert numbers(registry) == (2, 1, 1, 0)
 
 
-@story
 async def test_evictions_spend_the_budget_and_new_pods_fill_it_up() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -236,7 +222,6 @@ async def test_evictions_spend_the_budget_and_new_pods_fill_it_up() -> None:
         assert numbers(registry) == (3, 2, 3, 1)
 
 
-@story
 async def test_disruption_target_of_a_pod_that_stays_is_withdrawn_after_two_minutes() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -259,7 +244,6 @@ async def test_disruption_target_of_a_pod_that_stays_is_withdrawn_after_two_minu
         )
 
 
-@story
 async def test_pods_that_come_and_go_are_counted_whatever_their_labels_are() -> None:
     """Each pod has labels of its own, as those of StatefulSets and Jobs have."""
     async with running_controllers() as registry:
@@ -286,7 +270,6 @@ async def test_pods_that_come_and_go_are_counted_whatever_their_labels_are() -> 
         assert counted == [149, 10, 59, 19]
 
 
-@story
 async def test_a_budget_with_a_long_selector_is_counted() -> None:
     """Its selector is parsed in a thread; what happens meanwhile is not lost."""
     long = [{"key": f"key-{place}", "operator": "NotIn", "values": ["x"]} for place in range(3000)]

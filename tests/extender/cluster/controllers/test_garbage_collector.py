@@ -14,7 +14,6 @@ from tests.extender.cluster.controllers.running_cluster import (
     running_controllers,
     scheduled,
     settle,
-    story,
     workload,
 )
 
@@ -39,7 +38,6 @@ def add_owned(registry: ObjectRegistry, name: str, *owners: Object, **metadata: 
     add_pod(registry, name, metadata={"ownerReferences": list(owners), **metadata})
 
 
-@story
 async def test_dependents_go_with_their_last_owner() -> None:
     async with running_controllers() as registry:
         one, other = add_owner(registry, "one"), add_owner(registry, "other")
@@ -57,7 +55,6 @@ async def test_dependents_go_with_their_last_owner() -> None:
         assert names(registry, PODS) == []
 
 
-@story
 async def test_orphans_stay_without_an_owner() -> None:
     async with running_controllers() as registry:
         owner = add_owner(registry, "one")
@@ -69,7 +66,6 @@ async def test_orphans_stay_without_an_owner() -> None:
         assert "ownerReferences" not in registry.get(PODS, "default", "child")["metadata"]
 
 
-@story
 async def test_foreground_deletion_waits_for_blocking_dependents() -> None:
     async with running_controllers() as registry:
         owner = add_owner(registry, "one")
@@ -85,7 +81,6 @@ async def test_foreground_deletion_waits_for_blocking_dependents() -> None:
         assert (names(registry, REPLICA_SETS), names(registry, PODS)) == ([], [])
 
 
-@story
 async def test_a_dependent_that_comes_too_late_goes_at_once() -> None:
     async with running_controllers() as registry:
         owner = add_owner(registry, "one")
@@ -97,7 +92,6 @@ async def test_a_dependent_that_comes_too_late_goes_at_once() -> None:
         assert names(registry, PODS) == []
 
 
-@story
 async def test_a_namesake_of_the_owner_is_another_object() -> None:
     async with running_controllers() as registry:
         owner = add_owner(registry, "one")
@@ -118,19 +112,14 @@ async def test_a_namesake_of_the_owner_is_another_object() -> None:
         ),
     ],
 )
-def test_an_owner_that_was_never_here_is_taken_to_exist_elsewhere(owner: Object) -> None:
-    @story
-    async def run() -> None:
-        async with running_controllers() as registry:
-            add_owned(registry, "child", owner)
-            await settle(60)
+async def test_an_owner_that_was_never_here_is_taken_to_exist_elsewhere(owner: Object) -> None:
+    async with running_controllers() as registry:
+        add_owned(registry, "child", owner)
+        await settle(60)
 
-            assert names(registry, PODS) == ["child"]
-
-    run()
+        assert names(registry, PODS) == ["child"]
 
 
-@story
 async def test_a_pods_own_claims_go_with_the_pod_and_nothing_else_does() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")

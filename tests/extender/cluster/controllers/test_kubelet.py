@@ -14,11 +14,9 @@ from tests.extender.cluster.controllers.running_cluster import (
     phases,
     running_controllers,
     settle,
-    story,
 )
 
 
-@story
 async def test_a_bound_pod_runs_and_is_ready() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -40,7 +38,6 @@ async def test_a_bound_pod_runs_and_is_ready() -> None:
     assert pod["status"]["startTime"] == "2026-03-01T08:00:03Z"
 
 
-@story
 async def test_init_containers_have_done_their_work_and_sidecars_run() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -56,7 +53,6 @@ async def test_init_containers_have_done_their_work_and_sidecars_run() -> None:
     ]
 
 
-@story
 async def test_a_pod_without_a_node_or_on_one_that_does_not_exist_stays_pending() -> None:
     async with running_controllers() as registry:
         add_pod(registry, "nowhere")
@@ -69,7 +65,6 @@ async def test_a_pod_without_a_node_or_on_one_that_does_not_exist_stays_pending(
         assert (before, phases(registry)) == (["Pending", "Pending"], ["Pending", "Running"])
 
 
-@story
 async def test_a_deleted_pod_is_terminating_for_a_second_at_most() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -84,7 +79,6 @@ async def test_a_deleted_pod_is_terminating_for_a_second_at_most() -> None:
         assert names(registry, PODS) == []
 
 
-@story
 async def test_deleted_pod_with_a_finalizer_stays_until_it_is_removed() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -110,25 +104,20 @@ async def test_deleted_pod_with_a_finalizer_stays_until_it_is_removed() -> None:
         pytest.param("Always", "Running", id="always restarted: it never ends"),
     ],
 )
-def test_a_pod_may_say_how_long_it_runs(policy: str, phase: str) -> None:
+async def test_a_pod_may_say_how_long_it_runs(policy: str, phase: str) -> None:
     seen: list[Object] = []
 
-    @story
-    async def run() -> None:
-        async with running_controllers() as registry:
-            add_node(registry, "a")
-            add_pod(registry, "job", node="a", restartPolicy=policy, metadata={"annotations": {RUNS_FOR: "10s"}})
-            for _ in range(2):
-                await settle(8)
-                seen.append(registry.get(PODS, "default", "job"))
-
-    run()
+    async with running_controllers() as registry:
+        add_node(registry, "a")
+        add_pod(registry, "job", node="a", restartPolicy=policy, metadata={"annotations": {RUNS_FOR: "10s"}})
+        for _ in range(2):
+            await settle(8)
+            seen.append(registry.get(PODS, "default", "job"))
 
     assert [pod["status"]["phase"] for pod in seen] == ["Running", phase]
     assert condition_of(seen[1], "Ready")["status"] == ("False" if phase == "Succeeded" else "True")
 
 
-@story
 async def test_a_new_node_becomes_ready() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -141,7 +130,6 @@ async def test_a_new_node_becomes_ready() -> None:
     assert node["status"]["capacity"]["cpu"] == "8"
 
 
-@story
 async def test_node_that_was_marked_not_ready_stays_so_and_starts_no_pod() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -161,7 +149,6 @@ async def test_node_that_was_marked_not_ready_stays_so_and_starts_no_pod() -> No
         assert phases(registry) == ["Running"]
 
 
-@story
 async def test_on_a_node_that_does_not_answer_nothing_ends() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -184,7 +171,6 @@ async def test_on_a_node_that_does_not_answer_nothing_ends() -> None:
             registry.get(PODS, "default", "web")
 
 
-@story
 async def test_without_a_kubelet_bound_pods_wait_and_nodes_say_nothing() -> None:
     async with running_controllers(kubelet=False) as registry:
         add_node(registry, "a")

@@ -4,17 +4,9 @@ import pytest
 
 from extender.cluster.api_resources import EVENTS, NAMESPACES, POD_DISRUPTION_BUDGETS, PODS
 from extender.cluster.statuses import ApiStatus
-from tests.extender.cluster.controllers.running_cluster import (
-    add_node,
-    add_pod,
-    change,
-    running_controllers,
-    settle,
-    story,
-)
+from tests.extender.cluster.controllers.running_cluster import add_node, add_pod, change, running_controllers, settle
 
 
-@story
 async def test_the_system_namespaces_exist_from_the_start() -> None:
     async with running_controllers() as registry:
         found = [each["metadata"]["name"] for each in registry.list(NAMESPACES)]
@@ -22,7 +14,6 @@ async def test_the_system_namespaces_exist_from_the_start() -> None:
     assert found == ["default", "kube-node-lease", "kube-public", "kube-system"]
 
 
-@story
 async def test_a_deleted_namespace_is_emptied_and_goes() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -45,7 +36,6 @@ async def test_a_deleted_namespace_is_emptied_and_goes() -> None:
         assert "shop" not in [each["metadata"]["name"] for each in registry.list(NAMESPACES)]
 
 
-@story
 async def test_namespace_stays_while_an_object_in_it_stays() -> None:
     async with running_controllers() as registry:
         registry.create(NAMESPACES, "", {"metadata": {"name": "shop"}})

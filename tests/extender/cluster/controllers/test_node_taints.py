@@ -13,7 +13,6 @@ from tests.extender.cluster.controllers.running_cluster import (
     condition_of,
     running_controllers,
     settle,
-    story,
 )
 
 MINE = {"key": "example.com/mine", "effect": "NoSchedule"}
@@ -36,7 +35,6 @@ def cordon(node: dict[str, Any], value: bool) -> None:
     node["spec"]["unschedulable"] = value
 
 
-@story
 async def test_a_cordoned_node_is_tainted_until_it_is_uncordoned() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a", spec={"taints": [MINE]})
@@ -65,24 +63,19 @@ async def test_a_cordoned_node_is_tainted_until_it_is_uncordoned() -> None:
         pytest.param("NetworkUnavailable", "True", [("network-unavailable", "NoSchedule")], id="without a network"),
     ],
 )
-def test_taints_follow_conditions(kind: str, status: str, expected: list[tuple[str, str]]) -> None:
-    @story
-    async def run() -> None:
-        async with running_controllers() as registry:
-            add_node(registry, "a")
-            await settle()
-            set_condition(registry, kind, status)
-            await settle()
-            seen = taints(registry)
-            set_condition(registry, kind, "True" if kind == "Ready" else "False")
-            await settle()
+async def test_taints_follow_conditions(kind: str, status: str, expected: list[tuple[str, str]]) -> None:
+    async with running_controllers() as registry:
+        add_node(registry, "a")
+        await settle()
+        set_condition(registry, kind, status)
+        await settle()
+        seen = taints(registry)
+        set_condition(registry, kind, "True" if kind == "Ready" else "False")
+        await settle()
 
-            assert (seen, taints(registry)) == (expected, [])
-
-    run()
+        assert (seen, taints(registry)) == (expected, [])
 
 
-@story
 async def test_node_without_conditions_keeps_its_taints() -> None:
     async with running_controllers(kubelet=False) as registry:
         add_node(registry, "a", spec={"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]})
@@ -91,7 +84,6 @@ async def test_node_without_conditions_keeps_its_taints() -> None:
         assert taints(registry) == [("not-ready", "NoSchedule")]
 
 
-@story
 async def test_a_node_that_registers_tainted_is_untainted_when_it_is_ready() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a", spec={"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]})

@@ -10,11 +10,9 @@ from tests.extender.cluster.controllers.running_cluster import (
     names,
     running_controllers,
     settle,
-    story,
 )
 
 
-@story
 async def test_pods_are_deleted_when_their_node_has_been_gone_for_forty_seconds() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -28,7 +26,6 @@ async def test_pods_are_deleted_when_their_node_has_been_gone_for_forty_seconds(
         assert (before, names(registry, PODS)) == (["x"], [])
 
 
-@story
 async def test_deleted_pod_gets_a_disruption_condition() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -45,7 +42,6 @@ async def test_deleted_pod_gets_a_disruption_condition() -> None:
     assert "deletionTimestamp" in pod["metadata"]
 
 
-@story
 async def test_a_node_that_comes_back_in_time_keeps_its_pods() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -59,7 +55,6 @@ async def test_a_node_that_comes_back_in_time_keeps_its_pods() -> None:
         assert names(registry, PODS) == ["x"]
 
 
-@story
 async def test_pods_that_were_there_before_the_controllers_get_the_same_time() -> None:
     pod: Object = {
         "apiVersion": "v1",

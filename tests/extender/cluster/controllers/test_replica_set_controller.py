@@ -16,38 +16,32 @@ from tests.extender.cluster.controllers.running_cluster import (
     scale,
     scheduled,
     settle,
-    story,
     workload,
 )
 
 
 @pytest.mark.parametrize("resource", [REPLICA_SETS, REPLICATION_CONTROLLERS], ids=lambda resource: resource.kind)
-def test_pods_are_made_until_there_are_enough(resource: Resource) -> None:
-    @story
-    async def run() -> None:
-        async with running_controllers() as registry:
-            registry.create(resource, "default", workload(resource, "web", 3))
-            await settle()
+async def test_pods_are_made_until_there_are_enough(resource: Resource) -> None:
+    async with running_controllers() as registry:
+        registry.create(resource, "default", workload(resource, "web", 3))
+        await settle()
 
-            pods = registry.list(PODS, "default")
-            status = registry.get(resource, "default", "web")["status"]
+        pods = registry.list(PODS, "default")
+        status = registry.get(resource, "default", "web")["status"]
 
-        assert len(pods) == 3
-        assert all(
-            pod["metadata"]["name"].startswith("web-") and pod["metadata"]["labels"] == {"app": "web"} for pod in pods
-        )
-        assert {
-            (owner["kind"], owner["name"], owner["controller"])
-            for pod in pods
-            for owner in pod["metadata"]["ownerReferences"]
-        } == {(resource.kind, "web", True)}
-        assert (status["replicas"], status["fullyLabeledReplicas"], status["observedGeneration"]) == (3, 3, 1)
-        assert "readyReplicas" not in status
-
-    run()
+    assert len(pods) == 3
+    assert all(
+        pod["metadata"]["name"].startswith("web-") and pod["metadata"]["labels"] == {"app": "web"} for pod in pods
+    )
+    assert {
+        (owner["kind"], owner["name"], owner["controller"])
+        for pod in pods
+        for owner in pod["metadata"]["ownerReferences"]
+    } == {(resource.kind, "web", True)}
+    assert (status["replicas"], status["fullyLabeledReplicas"], status["observedGeneration"]) == (3, 3, 1)
+    assert "readyReplicas" not in status
 
 
-@story
 async def test_the_status_follows_the_pods() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -67,7 +61,6 @@ async def test_the_status_follows_the_pods() -> None:
     }
 
 
-@story
 async def test_pods_are_available_when_they_have_been_ready_long_enough() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -81,7 +74,6 @@ async def test_pods_are_available_when_they_have_been_ready_long_enough() -> Non
     assert late["availableReplicas"] == 2
 
 
-@story
 async def test_a_deleted_or_finished_pod_is_replaced() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -100,7 +92,6 @@ async def test_a_deleted_or_finished_pod_is_replaced() -> None:
     assert not {first, second} & set(running)
 
 
-@story
 async def test_scaling_down_takes_those_that_are_missed_least() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -117,7 +108,6 @@ async def test_scaling_down_takes_those_that_are_missed_least() -> None:
         assert registry.get(REPLICA_SETS, "default", "web")["status"]["replicas"] == 2
 
 
-@story
 async def test_many_replicas_are_made_and_removed() -> None:
     """More than one burst either way."""
     async with running_controllers(kubelet=False) as registry:
@@ -130,7 +120,6 @@ async def test_many_replicas_are_made_and_removed() -> None:
         assert (grown, names(registry, PODS)) == (600, [])
 
 
-@story
 async def test_a_pod_without_an_owner_is_adopted_and_one_that_lost_its_label_is_released() -> None:
     async with running_controllers() as registry:
         add_pod(registry, "stray", metadata={"labels": {"app": "web"}})
@@ -150,7 +139,6 @@ async def test_a_pod_without_an_owner_is_adopted_and_one_that_lost_its_label_is_
         assert len(names(registry, PODS)) == 2
 
 
-@story
 async def test_pods_of_others_are_left_alone() -> None:
     async with running_controllers() as registry:
         owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "job", "uid": "1", "controller": True}
@@ -162,7 +150,6 @@ async def test_pods_of_others_are_left_alone() -> None:
         assert registry.get(PODS, "default", "job")["metadata"]["ownerReferences"] == [owner]
 
 
-@story
 async def test_refused_template_is_reported_in_the_status_and_retried() -> None:
     def with_class(obj: Object) -> None:
         obj["spec"]["template"]["spec"]["priorityClassName"] = "ghost"

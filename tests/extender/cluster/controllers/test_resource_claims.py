@@ -12,7 +12,6 @@ from tests.extender.cluster.controllers.running_cluster import (
     change,
     running_controllers,
     settle,
-    story,
 )
 
 SPEC: Object = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}]}}
@@ -39,7 +38,6 @@ def user(registry: ObjectRegistry, name: str, **more: Any) -> Object:
     return add_pod(registry, name, resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}], **more)
 
 
-@story
 async def test_the_claim_is_deallocated_when_its_last_user_is_gone() -> None:
     async with running_controllers() as registry:
         add_claim(registry)
@@ -56,7 +54,6 @@ async def test_the_claim_is_deallocated_when_its_last_user_is_gone() -> None:
         assert "finalizers" not in claim(registry)["metadata"]
 
 
-@story
 async def test_a_finished_pod_is_no_user() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -72,7 +69,6 @@ async def test_a_finished_pod_is_no_user() -> None:
         assert "reservedFor" not in (claim(registry).get("status") or {})
 
 
-@story
 async def test_a_finalizer_that_a_scheduler_has_just_put_there_stays() -> None:
     async with running_controllers() as registry:
         add_claim(registry, finalizers=[FINALIZER])
@@ -81,7 +77,6 @@ async def test_a_finalizer_that_a_scheduler_has_just_put_there_stays() -> None:
         assert claim(registry)["metadata"]["finalizers"] == [FINALIZER]
 
 
-@story
 async def test_deleted_claim_goes_once_it_is_unused() -> None:
     async with running_controllers() as registry:
         add_claim(registry)
@@ -95,7 +90,6 @@ async def test_deleted_claim_goes_once_it_is_unused() -> None:
         assert (in_use, registry.list(RESOURCE_CLAIMS)) == (1, [])
 
 
-@story
 async def test_a_pod_that_no_scheduler_bound_gets_its_reservation() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")

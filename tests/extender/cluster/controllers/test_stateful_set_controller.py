@@ -12,7 +12,6 @@ from tests.extender.cluster.controllers.running_cluster import (
     scale,
     scheduled,
     settle,
-    story,
     workload,
 )
 
@@ -33,7 +32,6 @@ def image(pod: Object) -> str:
     return text
 
 
-@story
 async def test_pods_are_made_one_after_the_other_once_the_one_before_is_ready() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -55,7 +53,6 @@ async def test_pods_are_made_one_after_the_other_once_the_one_before_is_ready() 
         assert status["currentRevision"] == status["updateRevision"]
 
 
-@story
 async def test_a_parallel_set_makes_all_at_once() -> None:
     async with running_controllers() as registry:
         add_set(registry, 3, podManagementPolicy="Parallel", ordinals={"start": 5})
@@ -64,7 +61,6 @@ async def test_a_parallel_set_makes_all_at_once() -> None:
         assert names(registry, PODS) == ["db-5", "db-6", "db-7"]
 
 
-@story
 async def test_a_pod_knows_its_name_and_its_claim() -> None:
     async with running_controllers() as registry:
         add_set(registry, 1, volumeClaimTemplates=[CLAIM])
@@ -81,7 +77,6 @@ async def test_a_pod_knows_its_name_and_its_claim() -> None:
     assert claim["spec"]["resources"] == CLAIM["spec"]["resources"]  # type: ignore[index]
 
 
-@story
 async def test_scaling_down_removes_the_last_first_and_keeps_the_claims() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -97,7 +92,6 @@ async def test_scaling_down_removes_the_last_first_and_keeps_the_claims() -> Non
         assert len(names(registry, PERSISTENT_VOLUME_CLAIMS)) == 3
 
 
-@story
 async def test_a_new_template_is_rolled_out_from_the_last_pod_to_the_first() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -123,7 +117,6 @@ async def test_a_new_template_is_rolled_out_from_the_last_pod_to_the_first() -> 
     assert (status["updatedReplicas"], status["currentRevision"]) == (3, status["updateRevision"])
 
 
-@story
 async def test_a_partition_keeps_the_first_pods_as_they_are() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -143,7 +136,6 @@ async def test_a_partition_keeps_the_first_pods_as_they_are() -> None:
         assert (status["updatedReplicas"], status["currentReplicas"]) == (1, 2)
 
 
-@story
 async def test_a_failed_pod_is_made_again_under_its_name() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")

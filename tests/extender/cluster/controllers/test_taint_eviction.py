@@ -14,7 +14,6 @@ from tests.extender.cluster.controllers.running_cluster import (
     names,
     running_controllers,
     settle,
-    story,
 )
 
 TAINT = {"key": "example.com/maintenance", "effect": "NoExecute"}
@@ -29,7 +28,6 @@ def tolerating(seconds: int | None = None) -> Object:
     return {"tolerations": [toleration if seconds is None else {**toleration, "tolerationSeconds": seconds}]}
 
 
-@story
 async def test_pods_leave_at_once_after_a_while_or_never() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -51,7 +49,6 @@ async def test_pods_leave_at_once_after_a_while_or_never() -> None:
     ]
 
 
-@story
 async def test_deleted_pod_gets_a_disruption_condition() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -65,7 +62,6 @@ async def test_deleted_pod_gets_a_disruption_condition() -> None:
     assert target["message"] == "Taint manager: deleting due to NoExecute taint"
 
 
-@story
 async def test_a_taint_that_goes_in_time_is_forgiven() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")
@@ -78,7 +74,6 @@ async def test_a_taint_that_goes_in_time_is_forgiven() -> None:
         assert names(registry, PODS) == ["patient"]
 
 
-@story
 async def test_a_pod_that_comes_to_a_tainted_node_is_driven_away() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a", spec={"taints": [TAINT]})
@@ -89,7 +84,6 @@ async def test_a_pod_that_comes_to_a_tainted_node_is_driven_away() -> None:
         assert names(registry, PODS) == []
 
 
-@story
 async def test_pods_stay_five_minutes_on_a_node_that_does_not_answer() -> None:
     """By the tolerations that every pod gets."""
     async with running_controllers() as registry:

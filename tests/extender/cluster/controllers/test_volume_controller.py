@@ -20,7 +20,6 @@ from tests.extender.cluster.controllers.running_cluster import (
     names,
     running_controllers,
     settle,
-    story,
 )
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
@@ -67,7 +66,6 @@ def volume(registry: ObjectRegistry, name: str) -> Object:
     return registry.get(PERSISTENT_VOLUMES, "", name)
 
 
-@story
 async def test_a_claim_gets_the_smallest_volume_that_is_large_enough() -> None:
     async with running_controllers() as registry:
         for name, size in (("small", "1Gi"), ("large", "100Gi"), ("right", "6Gi")):
@@ -98,21 +96,16 @@ async def test_a_claim_gets_the_smallest_volume_that_is_large_enough() -> None:
         pytest.param({"claimRef": {"namespace": "default", "name": "other"}}, {}, id="reserved for another claim"),
     ],
 )
-def test_a_claim_does_not_get_a_volume(volume_spec: Object, claim_spec: Object) -> None:
-    @story
-    async def run() -> None:
-        async with running_controllers() as registry:
-            add_volume(registry, "v", **volume_spec)
-            add_claim(registry, **claim_spec)
-            await settle()
+async def test_a_claim_does_not_get_a_volume(volume_spec: Object, claim_spec: Object) -> None:
+    async with running_controllers() as registry:
+        add_volume(registry, "v", **volume_spec)
+        add_claim(registry, **claim_spec)
+        await settle()
 
-            assert claim(registry)["status"]["phase"] == "Pending"
-            assert "volumeName" not in claim(registry)["spec"]
-
-    run()
+        assert claim(registry)["status"]["phase"] == "Pending"
+        assert "volumeName" not in claim(registry)["spec"]
 
 
-@story
 async def test_a_claim_that_waits_is_bound_when_a_volume_comes() -> None:
     async with running_controllers() as registry:
         add_claim(registry)
@@ -123,7 +116,6 @@ async def test_a_claim_that_waits_is_bound_when_a_volume_comes() -> None:
         assert claim(registry)["spec"]["volumeName"] == "v"
 
 
-@story
 async def test_one_volume_serves_one_claim() -> None:
     async with running_controllers() as registry:
         add_volume(registry, "v")
@@ -134,7 +126,6 @@ async def test_one_volume_serves_one_claim() -> None:
         assert sorted(claim(registry, name)["status"]["phase"] for name in ("one", "two")) == ["Bound", "Pending"]
 
 
-@story
 async def test_a_volume_that_the_scheduler_reserved_is_bound_even_if_the_class_waits() -> None:
     async with running_controllers() as registry:
         add_class(registry, "fast", STATIC, waits=True)
@@ -158,7 +149,6 @@ async def test_a_volume_that_the_scheduler_reserved_is_bound_even_if_the_class_w
         assert (claim(registry)["spec"]["volumeName"], claim(registry)["status"]["phase"]) == ("v", "Bound")
 
 
-@story
 async def test_a_provisioner_makes_a_volume_at_once() -> None:
     async with running_controllers() as registry:
         add_class(registry, "fast", "csi.example.com")
@@ -175,7 +165,6 @@ async def test_a_provisioner_makes_a_volume_at_once() -> None:
     assert "nodeAffinity" not in made["spec"]
 
 
-@story
 async def test_a_class_that_waits_provisions_where_the_scheduler_says() -> None:
     zone = "topology.kubernetes.io/zone"
     async with running_controllers() as registry:
@@ -203,7 +192,6 @@ async def test_a_class_that_waits_provisions_where_the_scheduler_says() -> None:
         ]
 
 
-@story
 async def test_no_volume_is_made_for_a_class_without_provisioner_or_a_missing_class() -> None:
     async with running_controllers() as registry:
         add_class(registry, "static", STATIC)
@@ -219,24 +207,19 @@ async def test_no_volume_is_made_for_a_class_without_provisioner_or_a_missing_cl
     ("policy", "left"),
     [pytest.param("Delete", [], id="deleted"), pytest.param("Retain", [("v", "Released")], id="released")],
 )
-def test_a_volume_whose_claim_is_gone_is(policy: str, left: list[tuple[str, str]]) -> None:
-    @story
-    async def run() -> None:
-        async with running_controllers() as registry:
-            add_volume(registry, "v", persistentVolumeReclaimPolicy=policy)
-            add_claim(registry)
-            await settle()
-            registry.delete(PERSISTENT_VOLUME_CLAIMS, "default", "data", {})
-            await settle()
+async def test_a_volume_whose_claim_is_gone_is(policy: str, left: list[tuple[str, str]]) -> None:
+    async with running_controllers() as registry:
+        add_volume(registry, "v", persistentVolumeReclaimPolicy=policy)
+        add_claim(registry)
+        await settle()
+        registry.delete(PERSISTENT_VOLUME_CLAIMS, "default", "data", {})
+        await settle()
 
-            assert [
-                (each["metadata"]["name"], each["status"]["phase"]) for each in registry.list(PERSISTENT_VOLUMES)
-            ] == left
-
-    run()
+        assert [
+            (each["metadata"]["name"], each["status"]["phase"]) for each in registry.list(PERSISTENT_VOLUMES)
+        ] == left
 
 
-@story
 async def test_a_claim_whose_volume_is_gone_has_lost_it() -> None:
     async with running_controllers() as registry:
         add_volume(registry, "v")

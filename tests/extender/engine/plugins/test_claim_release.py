@@ -26,18 +26,15 @@ from tests.kit.devices import allocation_of, label_selector, make_slice
 # Taking back.
 
 
-def test_a_written_reservation_is_withdrawn() -> None:
+async def test_a_written_reservation_is_withdrawn() -> None:
     """What was allocated stays: another pod, or the next attempt, may use it."""
     scheduler = Scheduler(claim())
     pod = pod_with("c")
     state, _ = scheduler.reserve(pod)
 
-    async def story() -> None:
-        await scheduler.plugin.pre_bind(state, pod, "n")
-        scheduler.unreserve(state, pod)
-        await asyncio.sleep(1)
-
-    virtual_time.run(story())
+    await scheduler.plugin.pre_bind(state, pod, "n")
+    scheduler.unreserve(state, pod)
+    await asyncio.sleep(1)
 
     assert scheduler.writes.calls[-1] == UnreserveResourceClaim("default", "c", "c", "p")
     assert scheduler.shown().status.reserved_for == []
@@ -62,39 +59,38 @@ def test_a_failed_write_leaves_nothing_reserved() -> None:
     assert scheduler.reserve(pod_with("c", name="q"))[1] == SUCCESS
 
 
-def test_a_cancelled_write_is_withdrawn_and_its_device_reserved_until_then() -> None:
+async def test_a_cancelled_write_is_withdrawn_and_its_device_reserved_until_then() -> None:
     """A victim of preemption in PreBind: its claim may have been written."""
     scheduler = Scheduler(claim("c"), claim("d"), late=True, slices=make_slice("gpu-1", nodeName="n"))
     pod = pod_with("c")
     state, _ = scheduler.reserve(pod)
 
-    async def story() -> tuple[Status, Status]:
-        pre_binding = asyncio.ensure_future(scheduler.plugin.pre_bind(state, pod, "n"))
-        await asyncio.sleep(0)
-        pre_binding.cancel()
-        await asyncio.wait([pre_binding])
-        scheduler.unreserve(state, pod)
-        before = scheduler.reserve(pod_with("d", name="q"))[1]
-        await asyncio.sleep(1)
-        return before, scheduler.reserve(pod_with("d", name="q"))[1]
+    pre_binding = asyncio.ensure_future(scheduler.plugin.pre_bind(state, pod, "n"))
+    await asyncio.sleep(0)
+    pre_binding.cancel()
+    await asyncio.wait([pre_binding])
+    scheduler.unreserve(state, pod)
+    before = scheduler.reserve(pod_with("d", name="q"))[1]
+    await asyncio.sleep(1)
 
-    assert virtual_time.run(story()) == (error("claim allocation not found for node"), SUCCESS)
+    assert (before, scheduler.reserve(pod_with("d", name="q"))[1]) == (
+        error("claim allocation not found for node"),
+        SUCCESS,
+    )
     assert scheduler.kinds_written()[-1] is UnreserveResourceClaim
 
 
-def test_a_write_whose_response_is_lost_is_withdrawn() -> None:
+async def test_a_write_whose_response_is_lost_is_withdrawn() -> None:
     scheduler = Scheduler(claim())
     scheduler.writes.fail(ReserveResourceClaim, CallUnknown("no answer"))
     pod = pod_with("c")
     state, _ = scheduler.reserve(pod)
 
-    async def story() -> Status:
-        status = await scheduler.plugin.pre_bind(state, pod, "n")
-        scheduler.unreserve(state, pod)
-        await asyncio.sleep(1)
-        return status
+    status = await scheduler.plugin.pre_bind(state, pod, "n")
+    scheduler.unreserve(state, pod)
+    await asyncio.sleep(1)
 
-    assert virtual_time.run(story()) == error("add allocation and reservation to claim default/c: no answer")
+    assert status == error("add allocation and reservation to claim default/c: no answer")
     assert scheduler.kinds_written()[-1] is UnreserveResourceClaim
 
 

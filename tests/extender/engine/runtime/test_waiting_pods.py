@@ -7,125 +7,105 @@ import pytest
 from extender.engine import framework as fwk
 from extender.engine.runtime.waiting_pods import HeldPod, WaitingPodsMap
 from extender.testing import make_pod
-from extender.values.concurrency.virtual_time import run
 
 POD = make_pod("held").node("n").obj()
 
 
-def test_waiting_pod_proceeds_once_all_plugins_allow_it() -> None:
-    async def main() -> None:
-        waiting = HeldPod(POD, {"First": 10.0, "Second": 10.0})
+async def test_waiting_pod_proceeds_once_all_plugins_allow_it() -> None:
+    waiting = HeldPod(POD, {"First": 10.0, "Second": 10.0})
 
-        waiting.allow("First")
-        assert waiting.pending_plugins == ["Second"]
-        waiting.allow("Second")
+    waiting.allow("First")
+    assert waiting.pending_plugins == ["Second"]
+    waiting.allow("Second")
 
-        assert (await waiting.wait()).is_success
-
-    run(main())
+    assert (await waiting.wait()).is_success
 
 
-def test_plugin_that_does_not_hold_the_pod_cannot_release_it() -> None:
-    async def main() -> fwk.Status:
-        waiting = HeldPod(POD, {"First": 3.0})
-        waiting.allow("Stranger")
-        return await waiting.wait()
+async def test_plugin_that_does_not_hold_the_pod_cannot_release_it() -> None:
+    waiting = HeldPod(POD, {"First": 3.0})
+    waiting.allow("Stranger")
+    found = await waiting.wait()
 
-    assert run(main()).code is fwk.Code.UNSCHEDULABLE
-
-
-def test_a_refusal_is_signed() -> None:
-    async def main() -> fwk.Status:
-        waiting = HeldPod(POD, {"First": 10.0})
-        assert waiting.reject("First", "no")
-        return await waiting.wait()
-
-    assert run(main()) == fwk.unschedulable("no").by("First")
+    assert found.code is fwk.Code.UNSCHEDULABLE
 
 
-def test_preempted_waiting_pod_ends_with_an_error() -> None:
+async def test_a_refusal_is_signed() -> None:
+    waiting = HeldPod(POD, {"First": 10.0})
+    assert waiting.reject("First", "no")
+    found = await waiting.wait()
+
+    assert found == fwk.unschedulable("no").by("First")
+
+
+async def test_preempted_waiting_pod_ends_with_an_error() -> None:
     """An error, so that it comes back after a pause and waits for no event."""
+    waiting = HeldPod(POD, {"First": 10.0})
+    assert waiting.preempt("DefaultPreemption", "preempted")
+    found = await waiting.wait()
 
-    async def main() -> fwk.Status:
-        waiting = HeldPod(POD, {"First": 10.0})
-        assert waiting.preempt("DefaultPreemption", "preempted")
-        return await waiting.wait()
-
-    assert run(main()) == fwk.error("preempted").by("DefaultPreemption")
+    assert found == fwk.error("preempted").by("DefaultPreemption")
 
 
 @pytest.mark.parametrize(
     ("seconds", "said"), [(10.0, "10s"), (300.0, "5m0s"), (0.5, "500ms"), (900.0, "15m0s"), (90.5, "1m30.5s")], ids=str
 )
-def test_the_first_whose_time_is_up_refuses_the_pod_in_gos_words(seconds: float, said: str) -> None:
-    async def main() -> tuple[fwk.Status, float]:
-        waiting = HeldPod(POD, {"ExaminedService": 10_000.0, "Hasty": seconds})
-        return await waiting.wait(), asyncio.get_running_loop().time()
-
-    status, time = run(main())
+async def test_the_first_whose_time_is_up_refuses_the_pod_in_gos_words(seconds: float, said: str) -> None:
+    waiting = HeldPod(POD, {"ExaminedService": 10_000.0, "Hasty": seconds})
+    status, time = await waiting.wait(), asyncio.get_running_loop().time()
 
     assert status == fwk.unschedulable(f"rejected due to timeout after waiting {said} at plugin Hasty").by("Hasty")
     assert time == pytest.approx(seconds)
 
 
-def test_timeout_of_a_waiting_pod_runs_before_it_is_awaited() -> None:
-    async def main() -> fwk.Status:
-        waiting = HeldPod(POD, {"First": 2.0})
-        await asyncio.sleep(5)
-        return await waiting.wait()
+async def test_timeout_of_a_waiting_pod_runs_before_it_is_awaited() -> None:
+    waiting = HeldPod(POD, {"First": 2.0})
+    await asyncio.sleep(5)
+    found = await waiting.wait()
 
-    assert run(main()).message == "rejected due to timeout after waiting 2s at plugin First"
-
-
-def test_the_time_of_a_plugin_that_has_let_go_does_not_run() -> None:
-    async def main() -> fwk.Status:
-        waiting = HeldPod(POD, {"Hasty": 2.0, "ExaminedService": 10.0})
-        waiting.allow("Hasty")
-        await asyncio.sleep(5)
-        waiting.allow("ExaminedService")
-        return await waiting.wait()
-
-    assert run(main()).is_success
+    assert found.message == "rejected due to timeout after waiting 2s at plugin First"
 
 
-def test_after_the_first_word_nothing_counts() -> None:
-    async def main() -> fwk.Status:
-        waiting = HeldPod(POD, {"First": 2.0})
-        waiting.allow("First")
+async def test_the_time_of_a_plugin_that_has_let_go_does_not_run() -> None:
+    waiting = HeldPod(POD, {"Hasty": 2.0, "ExaminedService": 10.0})
+    waiting.allow("Hasty")
+    await asyncio.sleep(5)
+    waiting.allow("ExaminedService")
+    found = await waiting.wait()
 
-        assert not waiting.reject("First", "no")
-        assert not waiting.preempt("DefaultPreemption", "preempted")
-        await asyncio.sleep(5)
-        return await waiting.wait()
-
-    assert run(main()).is_success
+    assert found.is_success
 
 
-def test_pods_are_known_by_uid_until_they_are_removed() -> None:
-    async def main() -> None:
-        pods = WaitingPodsMap()
-        waiting = pods.add(POD, {"First": 2.0})
+async def test_after_the_first_word_nothing_counts() -> None:
+    waiting = HeldPod(POD, {"First": 2.0})
+    waiting.allow("First")
 
-        assert (pods.get(POD.uid), list(pods), len(pods)) == (waiting, [waiting], 1)
+    assert not waiting.reject("First", "no")
+    assert not waiting.preempt("DefaultPreemption", "preempted")
+    await asyncio.sleep(5)
+    found = await waiting.wait()
 
-        pods.remove(POD.uid)
-        pods.remove(POD.uid)
-
-        assert (pods.get(POD.uid), len(pods)) == (None, 0)
-        waiting.allow("First")
-
-    run(main())
+    assert found.is_success
 
 
-def test_removed_pod_cannot_be_rejected() -> None:
-    async def main() -> None:
-        pods = WaitingPodsMap()
-        assert not pods.reject(POD.uid)
-        waiting = pods.add(POD, {"First": 2.0})
+async def test_pods_are_known_by_uid_until_they_are_removed() -> None:
+    pods = WaitingPodsMap()
+    waiting = pods.add(POD, {"First": 2.0})
 
-        assert pods.reject(POD.uid)
+    assert (pods.get(POD.uid), list(pods), len(pods)) == (waiting, [waiting], 1)
 
-        assert await waiting.wait() == fwk.unschedulable("removed")
-        assert not pods.reject(POD.uid)
+    pods.remove(POD.uid)
+    pods.remove(POD.uid)
 
-    run(main())
+    assert (pods.get(POD.uid), len(pods)) == (None, 0)
+    waiting.allow("First")
+
+
+async def test_removed_pod_cannot_be_rejected() -> None:
+    pods = WaitingPodsMap()
+    assert not pods.reject(POD.uid)
+    waiting = pods.add(POD, {"First": 2.0})
+
+    assert pods.reject(POD.uid)
+
+    assert await waiting.wait() == fwk.unschedulable("removed")
+    assert not pods.reject(POD.uid)

@@ -68,17 +68,14 @@ def test_no_pod_is_popped_while_too_many_bindings_are_unanswered() -> None:
     assert later == ["a", "b", "c", "d"]
 
 
-def test_stopped_scheduler_pops_no_pod_and_finishes_its_bindings() -> None:
-    async def main() -> tuple[float, list[str]]:
-        scheduler, slow = scheduling(2, ["a", "b", "c"])
-        running = asyncio.ensure_future(scheduler.run())
-        await asyncio.sleep(60)
-        scheduler.stop()
-        asyncio.get_running_loop().call_later(3, slow.may.set)
-        await running
-        return asyncio.get_running_loop().time(), slow.asked
-
-    ended, asked = run(main())
+async def test_stopped_scheduler_pops_no_pod_and_finishes_its_bindings() -> None:
+    scheduler, slow = scheduling(2, ["a", "b", "c"])
+    running = asyncio.ensure_future(scheduler.run())
+    await asyncio.sleep(60)
+    scheduler.stop()
+    asyncio.get_running_loop().call_later(3, slow.may.set)
+    await running
+    ended, asked = asyncio.get_running_loop().time(), slow.asked
 
     assert asked == ["a", "b"]
     assert ended == pytest.approx(63)

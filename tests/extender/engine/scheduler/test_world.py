@@ -6,7 +6,6 @@ import pytest
 
 from extender.engine import framework as fwk
 from extender.engine.scheduler.world import PodsInPreBind
-from extender.values.concurrency.virtual_time import run
 
 
 async def _after(seconds: float, status: fwk.Status = fwk.SUCCESS) -> fwk.Status:
@@ -14,27 +13,23 @@ async def _after(seconds: float, status: fwk.Status = fwk.SUCCESS) -> fwk.Status
     return status
 
 
-def test_status_of_pre_bind_is_returned() -> None:
-    async def main() -> fwk.Status:
-        return await PodsInPreBind().run("p", asyncio.ensure_future(_after(1, fwk.unschedulable("no"))))
+async def test_status_of_pre_bind_is_returned() -> None:
+    found = await PodsInPreBind().run("p", asyncio.ensure_future(_after(1, fwk.unschedulable("no"))))
 
-    assert run(main()) == fwk.unschedulable("no")
+    assert found == fwk.unschedulable("no")
 
 
-def test_cancelled_pre_bind_ends_with_the_reason() -> None:
-    async def main() -> tuple[fwk.Status, float, bool]:
-        pods, work = PodsInPreBind(), asyncio.ensure_future(_after(600))
-        asyncio.get_running_loop().call_later(2, pods.cancel, "p", "preempted by DefaultPreemption")
-        return await pods.run("p", work), asyncio.get_running_loop().time(), work.cancelled()
-
-    status, time, was_cancelled = run(main())
+async def test_cancelled_pre_bind_ends_with_the_reason() -> None:
+    pods, work = PodsInPreBind(), asyncio.ensure_future(_after(600))
+    asyncio.get_running_loop().call_later(2, pods.cancel, "p", "preempted by DefaultPreemption")
+    status, time, was_cancelled = (await pods.run("p", work), asyncio.get_running_loop().time(), work.cancelled())
 
     assert status == fwk.error("preempted by DefaultPreemption")
     assert time == pytest.approx(2)
     assert was_cancelled
 
 
-def test_a_plugin_that_does_not_let_itself_be_called_off_has_not_succeeded() -> None:
+async def test_a_plugin_that_does_not_let_itself_be_called_off_has_not_succeeded() -> None:
     """The room is promised to another by then."""
 
     async def stubborn() -> fwk.Status:
@@ -44,44 +39,38 @@ def test_a_plugin_that_does_not_let_itself_be_called_off_has_not_succeeded() -> 
             await asyncio.sleep(3)
         return fwk.SUCCESS
 
-    async def main() -> fwk.Status:
-        pods = PodsInPreBind()
-        asyncio.get_running_loop().call_later(2, pods.cancel, "p", "preempted")
-        return await pods.run("p", asyncio.ensure_future(stubborn()))
+    pods = PodsInPreBind()
+    asyncio.get_running_loop().call_later(2, pods.cancel, "p", "preempted")
+    found = await pods.run("p", asyncio.ensure_future(stubborn()))
 
-    assert run(main()) == fwk.error("preempted")
-
-
-def test_pod_that_is_not_in_pre_bind_cannot_be_cancelled() -> None:
-    async def main() -> tuple[bool, bool, bool]:
-        pods = PodsInPreBind()
-        before = pods.cancel("p", "too early")
-        work = asyncio.ensure_future(_after(1))
-        under_way = asyncio.ensure_future(pods.run("p", work))
-        await work
-        at_its_end = pods.cancel("p", "too late")
-        assert (await under_way).is_success
-        return before, at_its_end, pods.cancel("p", "much too late")
-
-    assert run(main()) == (False, False, False)
+    assert found == fwk.error("preempted")
 
 
-def test_a_plugin_that_something_else_cancels_has_failed() -> None:
-    async def main() -> fwk.Status:
-        work = asyncio.ensure_future(_after(600))
-        asyncio.get_running_loop().call_later(1, work.cancel)
-        return await PodsInPreBind().run("p", work)
+async def test_pod_that_is_not_in_pre_bind_cannot_be_cancelled() -> None:
+    pods = PodsInPreBind()
+    before = pods.cancel("p", "too early")
+    work = asyncio.ensure_future(_after(1))
+    under_way = asyncio.ensure_future(pods.run("p", work))
+    await work
+    at_its_end = pods.cancel("p", "too late")
+    assert (await under_way).is_success
 
-    assert run(main()) == fwk.error("context canceled")
+    assert (before, at_its_end, pods.cancel("p", "much too late")) == (False, False, False)
 
 
-def test_when_the_scheduler_ends_so_does_what_is_under_way() -> None:
-    async def main() -> bool:
-        work = asyncio.ensure_future(_after(600))
-        binding = asyncio.ensure_future(PodsInPreBind().run("p", work))
-        await asyncio.sleep(1)
-        binding.cancel()
-        await asyncio.sleep(1)
-        return work.cancelled()
+async def test_a_plugin_that_something_else_cancels_has_failed() -> None:
+    work = asyncio.ensure_future(_after(600))
+    asyncio.get_running_loop().call_later(1, work.cancel)
+    found = await PodsInPreBind().run("p", work)
 
-    assert run(main())
+    assert found == fwk.error("context canceled")
+
+
+async def test_when_the_scheduler_ends_so_does_what_is_under_way() -> None:
+    work = asyncio.ensure_future(_after(600))
+    binding = asyncio.ensure_future(PodsInPreBind().run("p", work))
+    await asyncio.sleep(1)
+    binding.cancel()
+    await asyncio.sleep(1)
+
+    assert work.cancelled()
