@@ -36,8 +36,8 @@ KINDS = {"Node": "nodes", "Pod": "pods", "Namespace": "namespaces", "PodDisrupti
 
 def cluster_when_asked(preemptor: str) -> Cluster:
     """The cluster as the scheduler knew it at the call. The dump is of the end of the run, sorted by name; but among
-    equals it matters who came to a node first, and that follows from the order of the decisions and of the updates
-    after them.
+    equals it mattered who came to a node first, and that follows from the order of the decisions and of the updates
+    after them. Here the smaller UID stays, so that the UIDs get their place in that order in front.
     """
     decided = {call["body"]["Pod"]["metadata"]["uid"]: call["seq"] for call in CALLS if call["verb"] == "filter"}
     asked_later = {name for name, call in PREEMPTIONS.items() if call["seq"] >= PREEMPTIONS[preemptor]["seq"]}
@@ -54,7 +54,12 @@ def cluster_when_asked(preemptor: str) -> Cluster:
         pod = convert(Pod, item)
         if pod.spec.node_name:
             cluster.cache.update_pod(cluster.cache.pod(pod.uid) or pod, pod)
-    return cluster
+    came = {key: place for node in cluster.cache.dump().values() for place, key in enumerate(node.pods)}
+    for item in objects["pods"]:
+        metadata = item["metadata"]
+        place = came.get(f"{metadata['namespace']}/{metadata['name']}", 0)
+        item["metadata"] = {**metadata, "uid": f"{place:03}{metadata['uid']}"}
+    return Cluster.of(ClusterState.decode(objects))
 
 
 def victims_of(preemptor: str) -> PreemptionAnswer:
@@ -73,7 +78,8 @@ def test_every_candidate_has_the_victims_that_the_real_scheduler_named(preemptor
     answer = victims_of(preemptor)
 
     found = {
-        each.node: ([victim.pod.uid for victim in each.victims], each.num_pdb_violations) for each in answer.candidates
+        each.node: ([victim.pod.uid[3:] for victim in each.victims], each.num_pdb_violations)
+        for each in answer.candidates
     }
     assert found == {
         node: ([pod["UID"] for pod in each["Pods"]], each["NumPDBViolations"]) for node, each in asked.items()

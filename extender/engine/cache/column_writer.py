@@ -84,7 +84,7 @@ class ColumnWriter:
         self._slots: dict[str, int] = {}
         self._free: list[int] = []
         self._node = np.full(256, NO_NODE, np.intp)
-        self._position = zeros(256)
+        self._uid_rank = zeros(256)
         self._requests = zeros(8, 256)
         self._non_zero_requests = zeros(2, 256)
         self._priority = zeros(256)
@@ -193,12 +193,11 @@ class ColumnWriter:
     def write_order(self, node: int, slots: list[int]) -> None:
         """Writes the order of the pods of the node at this place, which marks the node as changed."""
         self._changes.changed(node)
-        before, self._on_node[node] = self._on_node[node], list(slots)
-        first = (
-            len(before) if slots[: len(before)] == before else 0
-        )  # most often a pod came, after those that were there
-        for position in range(first, len(slots)):
-            self._position[slots[position]] = position
+        self._on_node[node] = list(slots)
+        self._uid_rank[self._by_uid(slots)] = np.arange(len(slots))
+
+    def _by_uid(self, slots: list[int]) -> list[int]:
+        return sorted(slots, key=lambda slot: self.pod(slot).metadata.uid)
 
     def _count(self, slot: int, node: int, sign: int) -> None:
         # Arrays of int64 wrap when a sum overflows, as Go does.
@@ -238,7 +237,7 @@ class ColumnWriter:
         if slot >= len(self._node):
             room = 2 * len(self._node)
             self._node = resized(self._node, room, NO_NODE)
-            self._position = resized(self._position, room)
+            self._uid_rank = resized(self._uid_rank, room)
             self._requests = resized(self._requests, room, used=len(self.resources))
             self._non_zero_requests = resized(self._non_zero_requests, room)
             self._priority = resized(self._priority, room)
@@ -418,12 +417,12 @@ class ColumnWriter:
         for place, on_node in zip(came.tolist(), pods_on, strict=True):
             self._on_node[place] = list(on_node)
         # Vectorized: `slots` and `nodes` have an entry per pod, node by node; the subtraction restarts the count of
-        # positions at each node.
+        # ranks at each node.
         counts = np.fromiter(map(len, pods_on), np.int64, len(pods_on))
-        slots = np.fromiter(chain.from_iterable(pods_on), np.intp, int(counts.sum()))
+        slots = np.fromiter(chain.from_iterable(map(self._by_uid, pods_on)), np.intp, int(counts.sum()))
         nodes = np.repeat(came, counts)
         self._node[slots] = nodes
-        self._position[slots] = np.arange(len(slots)) - np.repeat(np.cumsum(counts) - counts, counts)
+        self._uid_rank[slots] = np.arange(len(slots)) - np.repeat(np.cumsum(counts) - counts, counts)
         self._pod_count[came] = counts
         for per_node, per_pod in (
             (self._requested, self._requests),
@@ -503,7 +502,7 @@ class ColumnWriter:
             objects=self._pods,
             slots=self._slots,
             node=view(self._node),
-            position=view(self._position),
+            uid_rank=view(self._uid_rank),
             requests=view(self._requests[:num_resources].T),
             unoffered=self._unoffered,
             non_zero_requests=view(self._non_zero_requests.T),

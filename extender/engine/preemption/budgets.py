@@ -1,9 +1,9 @@
 """The possible victims, their order, and which of them would violate a PodDisruptionBudget.
 
 Pods are ordered by priority, then by start time: the pod that started earlier is more important, and a pod without a
-start time counts as started now. Full ties keep the order of the node's pods.
+start time counts as started now. Of pods that tie in both, the one with the smaller UID is more important.
 
-Upstream: pkg/scheduler/util/utils.go, MoreImportantPod;
+Upstream: pkg/scheduler/util/utils.go, MoreImportantPod; the UID as kubernetes#140999 does;
 pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, filterPodsWithPDBViolation (v1.36.2).
 `by_priority` and `forbidden` are what these did before: pkg/scheduler/util/utils.go, HigherPriorityPod (v1.12);
 pkg/scheduler/core/generic_scheduler.go, filterPodsWithPDBViolation (v1.12, v1.17).
@@ -52,7 +52,7 @@ def by_importance(snapshot: Snapshot, slots: Index, group: Index) -> Index:
         group: (C,) a number per pod, such as its row.
     """
     pods = snapshot.pods
-    return in_order(group, -pods.priority[slots], pods.start_time[slots], pods.position[slots])
+    return in_order(group, -pods.priority[slots], pods.start_time[slots], pods.uid_rank[slots])
 
 
 def by_priority(snapshot: Snapshot, slots: Index, group: Index) -> Index:
@@ -60,7 +60,7 @@ def by_priority(snapshot: Snapshot, slots: Index, group: Index) -> Index:
     `by_importance`.
     """
     pods = snapshot.pods
-    return in_order(group, -pods.priority[slots], pods.position[slots])
+    return in_order(group, -pods.priority[slots], pods.uid_rank[slots])
 
 
 def lower_priority_pods(snapshot: Snapshot, pod: Pod, nodes: Index, rules: PreemptionRules) -> tuple[Index, Index]:

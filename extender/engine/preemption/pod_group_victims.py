@@ -139,8 +139,8 @@ def victim_units(
 ) -> VictimUnits:
     """Returns all units of lower priority, the most important first.
 
-    That is by priority; those in a group before single pods; the larger group; the one that started earlier. Full ties
-    keep the order of nodes.
+    That is by priority; those in a group before single pods; the larger group; the one that started earlier; the one
+    whose first pod by UID has the smaller UID.
 
     Arguments:
         priority: that of the preempting group.
@@ -155,18 +155,19 @@ def victim_units(
     for key, group in snapshot.objects.pod_groups.items():
         if group.goes_as_a_whole:
             found = [slot for uid in members_of(key) if (slot := pods.slots.get(uid)) is not None and on_nodes[slot]]
-            slots = _by_node(snapshot, np.array(found, np.intp))
+            slots = np.array(sorted(found, key=lambda slot: snapshot.pod_at(slot).uid), np.intp)
             on_nodes[slots] = False
             if len(slots) and group.priority < priority:
                 wholes.append((slots, group.priority))
-    alone = _by_node(snapshot, np.flatnonzero(on_nodes & (pods.priority[:count] < priority)))
+    alone = np.flatnonzero(on_nodes & (pods.priority[:count] < priority))
     slots = np.concatenate([*(slots for slots, _ in wholes), alone])
     lengths = np.r_[[len(slots) for slots, _ in wholes], np.ones(len(alone))].astype(np.intp)
     first = np.r_[0, np.cumsum(lengths)].astype(np.intp)
     priorities = np.r_[[of_group for _, of_group in wholes], pods.priority[alone]].astype(np.int64)
     is_of_group = in_group[slots[first[:-1]]]
     start = np.minimum.reduceat(pods.start_time[slots], first[:-1]) if len(slots) else np.zeros(0, np.int64)
-    order = np.lexsort((start, np.where(is_of_group, -lengths, 0), ~is_of_group, -priorities))
+    uids = np.array([snapshot.pod_at(slot).uid for slot in slots[first[:-1]].tolist()], np.str_)
+    order = np.lexsort((uids, start, np.where(is_of_group, -lengths, 0), ~is_of_group, -priorities))
     return replace(
         VictimUnits(snapshot, slots, first, np.arange(len(order)), priorities).take(order),
         importance=np.arange(len(order)),
@@ -186,10 +187,6 @@ def without_protected(units: VictimUnits, violates: Mask, preemptor: Pod, rules:
         return units
     may_go = may_be_victims(units.snapshot, preemptor, units.slots, rules)
     return units.take(np.flatnonzero(np.logical_and.reduceat(may_go, units.first[:-1])))
-
-
-def _by_node(snapshot: Snapshot, slots: Index) -> Index:
-    return slots[np.lexsort((snapshot.pods.position[slots], snapshot.pods.node[slots]))]
 
 
 def violates_budgets(units: VictimUnits) -> Mask:

@@ -143,7 +143,7 @@ def _by_loss(losses: Losses) -> Callable[[Snapshot, Index, Index], Index]:
     def by_loss(snapshot: Snapshot, slots: Index, group: Index) -> Index:
         pods = snapshot.pods
         return np.lexsort(
-            (pods.position[slots], pods.start_time[slots], -losses.of(snapshot, slots), -pods.priority[slots], group)
+            (pods.uid_rank[slots], pods.start_time[slots], -losses.of(snapshot, slots), -pods.priority[slots], group)
         )
 
     return by_loss

@@ -305,10 +305,8 @@ class PodColumns:
     """UID -> slot, of the pods that have a node."""
     node: Index
     """(P,) the place of the pod's node on axis N; -1 if it has none."""
-    position: Int64s
-    """(P,) the pod's place among the pods of its node. A new pod is appended; when one leaves, the last one takes its
-    place.
-    """
+    uid_rank: Int64s
+    """(P,) how many pods of the pod's node have a smaller UID."""
     requests: Int64s
     """(P, K) effective requests."""
     unoffered: dict[str, dict[int, int]]
@@ -324,7 +322,9 @@ class PodColumns:
     codes: Codes
     """(A, P) the symbol code for each `pod_attributes.Attribute`; -1 if the pod has no such symbol."""
     on_node: list[list[int]]
-    """Per place on axis N: the slots of the pods there, in the order of `position`."""
+    """Per place on axis N: the slots of the pods there. A new pod is appended; when one leaves, the last one takes its
+    place.
+    """
 
 
 def scalar_amounts(name: str, nodes: list[Node], invalid: Container[int]) -> Int64s:

@@ -73,12 +73,13 @@ def pod_seen(snapshot: Snapshot, slot: int) -> dict[str, Any]:
 
 def slots_agree(snapshot: Snapshot) -> set[str]:
     """The UIDs of the pods on nodes, once it is certain that all columns agree on who is where: each pod on one node,
-    in one place of it.
+    with a rank of its own there.
     """
     pods = snapshot.pods
     uids: set[str] = set()
     for place, slots in enumerate(pods.on_node):
-        assert pods.position[slots].tolist() == list(range(len(slots)))
+        by_uid = sorted(slots, key=lambda slot: snapshot.pod_at(slot).uid)
+        assert pods.uid_rank[by_uid].tolist() == list(range(len(slots)))
         for slot in slots:
             uid = snapshot.pod_at(slot).uid
             assert uid not in uids

@@ -1,37 +1,82 @@
 """Which pods matter more: those are reprieved first, and listed first among victims."""
 
+from itertools import permutations
+
 import numpy as np
+import pytest
 from hypothesis import given, strategies as st
 
+from extender.engine.cache import Cache
 from extender.engine.preemption.budgets import by_importance, in_order
-from extender.testing import make_node, make_pod, make_snapshot
+from extender.engine.preemption.pod_group_victims import victim_units
+from extender.testing import PodBuilder, make_node, make_pod, make_snapshot
 
 
-def test_priority_then_age_then_order() -> None:
+def names_in_order(pods: list[PodBuilder], groups: list[int] | None = None) -> list[str]:
+    """All on one node, in the order in which they came."""
+    snapshot = make_snapshot(make_node("n"), pods=[pod.node("n") for pod in pods])
+    slots = np.array([snapshot.pods.slots[pod.obj().uid] for pod in pods])
+    order = by_importance(snapshot, slots, np.array(groups or [0] * len(pods)))
+    return [snapshot.pod_at(slot).name for slot in slots[order].tolist()]
+
+
+def test_priority_then_age_then_uid() -> None:
     """Within each group; a pod that has not started is as young as can be."""
     pods = [
         make_pod("waiting").priority(5),
-        make_pod("young").priority(5).start_time("2026-01-02T00:00:00Z"),
+        make_pod("young").uid("2").priority(5).start_time("2026-01-02T00:00:00Z"),
         make_pod("old").priority(5).start_time("2026-01-01T00:00:00Z"),
         make_pod("low").priority(1).start_time("2020-01-01T00:00:00Z"),
         make_pod("high").priority(9),
-        make_pod("twin").priority(5).start_time("2026-01-02T00:00:00Z"),
+        make_pod("twin").uid("1").priority(5).start_time("2026-01-02T00:00:00Z"),
         make_pod("alone").priority(-1),
     ]
-    snapshot = make_snapshot(make_node("n"), pods=[pod.node("n") for pod in pods])
-    slots = np.array([snapshot.pods.slots[pod.obj().uid] for pod in pods])
 
-    order = by_importance(snapshot, slots, np.array([1, 1, 1, 1, 1, 1, 0]))
+    order = names_in_order(pods, [1, 1, 1, 1, 1, 1, 0])
 
-    assert [snapshot.pod_at(slot).name for slot in slots[order].tolist()] == [
-        "alone",
-        "high",
-        "old",
-        "young",
-        "twin",
-        "waiting",
-        "low",
-    ]
+    assert order == ["alone", "high", "old", "twin", "young", "waiting", "low"]
+
+
+@pytest.mark.parametrize(
+    "uids",
+    [
+        pytest.param(["b", "a", "c"], id="any text"),
+        pytest.param(["10", "9", "1"], id="as text, not as numbers"),
+        pytest.param(["5f0a-2", "5f0a-10", "5f0a-1"], id="that begin alike"),
+        pytest.param(["ä", "z", "Z"], id="beyond ASCII"),
+    ],
+)
+def test_equal_pods_come_by_uid_in_whatever_order_they_came(uids: list[str]) -> None:
+    orders = [[make_pod(uid).uid(uid) for uid in order] for order in permutations(uids)]
+
+    found = [names_in_order(pods) for pods in orders]
+
+    assert found == [sorted(uids)] * 6
+
+
+def test_equal_pods_come_by_uid_after_others_have_gone() -> None:
+    cache = Cache()
+    cache.add_node(make_node("n").obj())
+    pods = [make_pod(uid).uid(uid).node("n").obj() for uid in "dbeac"]
+    for pod in pods:
+        cache.add_pod(pod)
+    cache.update_snapshot()
+    cache.remove_pod(pods[1])
+    snapshot = cache.update_snapshot()
+
+    slots = np.array(snapshot.pods.on_node[0])
+    order = by_importance(snapshot, slots, np.zeros(4, np.intp))
+
+    assert [snapshot.pod_at(slot).name for slot in slots[order].tolist()] == ["a", "c", "d", "e"]
+
+
+def test_equal_units_of_a_cluster_come_by_the_smallest_uid_of_each() -> None:
+    pods = {uid: make_pod(uid).uid(uid).node(node).obj() for uid, node in zip("dbca", "nmnm", strict=True)}
+    snapshot = make_snapshot(make_node("n"), make_node("m"), pods=[*pods.values()])
+
+    units = victim_units(snapshot, 1, lambda group: {}, ())
+
+    assert [pod.uid for unit in range(4) for pod in units.pods_of(unit)] == ["a", "b", "c", "d"]
 
 
 EXTREME = st.sampled_from([-(2**63), -(2**31), -1, 0, 1, 2, 2**31 - 1, 2**62, 2**63 - 1])
