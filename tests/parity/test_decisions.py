@@ -34,8 +34,7 @@ def id_of(case: dict[str, Any]) -> str:
 
 
 def all_decision_cases() -> list[dict[str, Any]]:
-    """Those in which kube-scheduler is right."""
-    return [case for family in FAMILIES for case in decision_cases(family) if id_of(case) not in KNOWN]
+    return [case for family in FAMILIES for case in decision_cases(family)]
 
 
 @pytest.mark.parametrize("family", FAMILIES)

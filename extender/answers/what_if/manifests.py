@@ -16,7 +16,6 @@ from extender.answers.what_if.admission import Admission
 from extender.answers.what_if.inventory import Inventory, knows_classes, priority_classes, storage_classes
 from extender.answers.what_if.pinned_pods import daemon_pods
 from extender.answers.what_if.rollouts import Plan, Rollout, plan_of
-from extender.answers.what_if.simulated_pods import selects
 from extender.engine.cache.cluster import Cluster
 from extender.values import limits
 from extender.values.objects import decoding
@@ -497,11 +496,12 @@ def _with_disruptions_allowed(cluster: Cluster, budget: PodDisruptionBudget, spe
     """Returns a new budget with the number of disruptions that it allows as things are, as its controller would set
     it.
     """
-    namespace = budget.metadata.namespace or "default"
+    namespace, selector = budget.metadata.namespace or "default", budget.spec.parsed_selector
     healthy = sum(
-        pod.namespace == namespace and not pod.is_terminating and selects(budget, pod) for pod in cluster.cache.pods
+        pod.namespace == namespace and not pod.is_terminating and selector.matches(pod.labels)
+        for pod in cluster.cache.pods
     )
-    waiting = sum(pod.namespace == namespace and selects(budget, pod) for pod in cluster.pending.values())
+    waiting = sum(pod.namespace == namespace and selector.matches(pod.labels) for pod in cluster.pending.values())
     try:
         allowed = max(healthy - desired_healthy(spec, healthy + waiting), 0)
     except ValueError as exc:

@@ -194,16 +194,8 @@ def _protecting(cluster: Cluster, pod: Pod) -> Iterator[PodDisruptionBudget]:
         is_its = (
             budget.metadata.namespace or "default"
         ) == pod.namespace and pod.name not in budget.status.disrupted_pods
-        if is_its and selects(budget, pod):
+        if is_its and budget.spec.parsed_selector.matches(pod.labels):
             yield budget
-
-
-def selects(budget: PodDisruptionBudget, pod: Pod) -> bool:
-    """Returns whether the budget's selector matches the labels of the pod as preemption reads it: an empty selector
-    protects no pod.
-    """
-    selector = budget.spec.parsed_selector
-    return bool(pod.labels) and not selector.is_empty and selector.matches(pod.labels)
 
 
 Cause = Literal["created", "pending", "evicted"]

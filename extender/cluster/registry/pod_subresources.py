@@ -3,7 +3,6 @@
 Upstream: pkg/registry/core/pod/storage, storage.go, BindingREST, setPodNodeAndMetadata; eviction.go (v1.36.2).
 """
 
-from collections.abc import Mapping
 from datetime import datetime
 from itertools import islice
 from typing import Any, Final
@@ -194,14 +193,11 @@ def _disrupted(reg: object_registry.ObjectRegistry, stored: Stored, pod: Object,
 
 def _budgets_of(reg: object_registry.ObjectRegistry, namespace: str, pod: Stored) -> list[Stored]:
     """Returns the budgets that select the pod, but not more than two, which is one too many."""
-    selecting = (stored for stored in reg.store.read(POD_DISRUPTION_BUDGETS, namespace) if _selects(stored, pod.labels))
+    budgets = reg.store.read(POD_DISRUPTION_BUDGETS, namespace)
+    selecting = (
+        each for each in budgets if selector_in(stored_objects.shown(POD_DISRUPTION_BUDGETS, each)).matches(pod.labels)
+    )
     return [*islice(selecting, 2)]
-
-
-def _selects(budget: Stored, labels: Mapping[str, str]) -> bool:
-    """Returns whether the budget selects objects with these labels; an empty selector selects nothing here."""
-    selector = selector_in(stored_objects.shown(POD_DISRUPTION_BUDGETS, budget))
-    return not selector.is_empty and selector.matches(labels)
 
 
 def _needs_no_budget(pod: Object, budget: Object) -> bool:

@@ -52,8 +52,7 @@ class LabelClasses:
         self._classes: Final = [symbol for code in distinct.tolist() if isinstance(symbol := symbols[code], LabelClass)]
         in_namespace: defaultdict[str, list[int]] = defaultdict(list)
         for place, each in enumerate(self._classes):
-            if each.labels:  # a pod without labels is never protected, even where a selector selects it
-                in_namespace[each.namespace].append(place)
+            in_namespace[each.namespace].append(place)
         self._in_namespace: Final = {namespace: as_bits(places) for namespace, places in in_namespace.items()}
 
     def __len__(self) -> int:
@@ -80,9 +79,7 @@ class LabelClasses:
         for budget in budgets:
             classes = self._in_namespace.get(budget.metadata.namespace or "default")
             if classes is not None:
-                selector = budget.spec.parsed_selector
-                if selector.requirements:  # an empty selector protects nothing
-                    possible.append((budget, selector, classes))
+                possible.append((budget, budget.spec.parsed_selector, classes))
         sets = LabelSets({requirement.key for _, selector, _ in possible for requirement in selector.requirements})
         for each in self._classes:
             sets.add(each.labels)

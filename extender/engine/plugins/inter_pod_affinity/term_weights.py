@@ -2,10 +2,9 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Final, final
 
-from extender.engine.plugins.inter_pod_affinity.terms import Term, WeightedTerm
+from extender.engine.plugins.inter_pod_affinity.terms import WeightedTerm
 from extender.engine.snapshot.symbols import LabelPair, narrowest_pairs
 from extender.values.objects.label_selectors import Operator, Selector
 
@@ -47,16 +46,10 @@ def _excludes(operator: Operator) -> bool:
     return operator in _EXCLUDE_VALUES or operator is Operator.DOES_NOT_EXIST
 
 
-def is_match(term: Term, namespace: str, labels: Mapping[str, str]) -> bool:
-    """True if a term of the pod to place matches a pod. Its namespace selector must be resolved; see
-    `SelectedNamespaces`.
-    """
-    return term.matches(namespace, labels, _NO_LABELS)
-
-
 @final
 class TermWeights:
-    """The weights of terms of the pod to place, summed for the pods that they match.
+    """The weights of terms of the pod to place, summed for the pods that they match. The terms' namespaces must be
+    resolved; see `SelectedNamespaces`.
 
     A term that wants a label is compared only with pods that have it. One that only excludes labels matches all pods of
     its namespaces but those with a label that it excludes, and is found by that label.
@@ -84,12 +77,12 @@ class TermWeights:
             for label in wanted:
                 self._wanting[label].append(place)
             return
-        if term.namespace_selector.matches(_NO_LABELS):
+        if term.namespace_selector.selectable:
             # Such a term matches nearly every pod there is. All pods get its weight, and `of` takes it back from those
             # with a label that it excludes.
             self._everywhere += weight
         else:
-            self._in_namespace.update(dict.fromkeys(chain(term.namespaces, term.selected), weight))
+            self._in_namespace.update(dict.fromkeys(term.namespaces, weight))
         for label in excluded_labels(term.selector):
             self._excluding[label].append(place)
 
@@ -100,13 +93,13 @@ class TermWeights:
         for key, value in labels.items():
             for label in ((key, value), (key, None)):
                 for place in self._wanting.get(label, ()):
-                    if is_match(terms[place].term, namespace, labels):
+                    if terms[place].term.matches(namespace, labels, _NO_LABELS):
                         total += terms[place].weight
                 excluding.update(self._excluding.get(label, ()))
         # A set, because a pod may have several labels that one term excludes: its weight is taken back once.
         for place in excluding:
             term = terms[place].term
-            is_counted = term.names(namespace) or term.namespace_selector.matches(_NO_LABELS)
+            is_counted = namespace in term.namespaces or term.namespace_selector.selectable
             if is_counted and not term.selector.matches(labels):
                 total -= terms[place].weight
         return total

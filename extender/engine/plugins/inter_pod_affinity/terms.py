@@ -4,7 +4,7 @@ Upstream: kube-scheduler/framework/types.go, AffinityTerm; pkg/scheduler/framewo
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, TypeVar, final
@@ -31,21 +31,15 @@ class Term:
     selector: Selector
     namespaces: frozenset[str]
     namespace_selector: Selector = NOTHING
-    selected: Set[str] = frozenset()
-    """The namespaces that this selector matches, of the terms of a pod to place; see `SelectedNamespaces`."""
 
     @property
     def num_values(self) -> int:
         """The number of values that it names."""
         return 1 + len(self.namespaces) + self.selector.num_values + self.namespace_selector.num_values
 
-    def names(self, namespace: str) -> bool:
-        """True if it is one of the namespaces that the term names or selects."""
-        return namespace in self.namespaces or namespace in self.selected
-
     def matches(self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]) -> bool:
         """True if the term matches a pod. Upstream: AffinityTerm.Matches."""
-        if not self.names(namespace) and not self.namespace_selector.matches(namespace_labels):
+        if namespace not in self.namespaces and not self.namespace_selector.matches(namespace_labels):
             return False
         return self.selector.matches(labels)
 
@@ -158,13 +152,12 @@ class SelectedNamespaces:
         self._resolved: OrderedDict[PodTerms, PodTerms] = OrderedDict()
 
     def resolved(self, terms: PodTerms, namespaces: Mapping[str, Namespace]) -> PodTerms:
-        """Returns the terms of the pod to place, with the namespaces that their selectors match besides those they
-        name.
+        """Returns the terms of the pod to place, which name the namespaces that they select. No selector is left but
+        that of all namespaces.
 
-        The selector stays, and is later evaluated against no labels: one that only excludes (NotIn, DoesNotExist) thus
-        matches every namespace. So does upstream, which clears the selector only in a copy of the term.
-
-        Upstream: framework/plugins/interpodaffinity/plugin.go, mergeAffinityTermNamespacesIfNotEmpty (v1.36.2).
+        Upstream: framework/plugins/interpodaffinity/plugin.go, mergeAffinityTermNamespacesIfNotEmpty. That of v1.36.2
+        clears the selector in a copy of the term, so that one which only excludes (NotIn, DoesNotExist) matches every
+        namespace.
         """
         if not terms.select_namespaces:
             return terms
@@ -191,4 +184,5 @@ class SelectedNamespaces:
         if not _selects_some_namespaces(term):
             return term
         places = places_of(self._labels.selected(term.namespace_selector))
-        return replace(term, selected=frozenset(self._known[place].name for place in places))
+        names = term.namespaces.union(self._known[place].name for place in places)
+        return replace(term, namespaces=names, namespace_selector=NOTHING)

@@ -1,5 +1,6 @@
 """The eviction subresource and its accounting against disruption budgets."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -17,8 +18,8 @@ def evict(api: KubeApi, **options: Any) -> tuple[int, Any]:
     return ask(api, "POST", EVICTION, {"metadata": {"name": "a"}, **({"deleteOptions": options} if options else {})})
 
 
-def running(api: KubeApi, *, ready: bool = True) -> None:
-    add_pod(api, "a", nodeName="n", labels={"app": "x"})
+def running(api: KubeApi, *, ready: bool = True, labels: Sequence[str] = ("app",)) -> None:
+    add_pod(api, "a", nodeName="n", labels=dict.fromkeys(labels, "x"))
     conditions = [{"type": "Ready", "status": "True" if ready else "False"}]
     ask(
         api,
@@ -30,7 +31,10 @@ def running(api: KubeApi, *, ready: bool = True) -> None:
 
 
 def budget(api: KubeApi, name: str = "b", selector: Any = None, policy: str | None = None, **status: Any) -> None:
-    spec: dict[str, Any] = {"minAvailable": 1, "selector": selector or {"matchLabels": {"app": "x"}}}
+    spec: dict[str, Any] = {
+        "minAvailable": 1,
+        "selector": {"matchLabels": {"app": "x"}} if selector is None else selector,
+    }
     if policy:
         spec["unhealthyPodEvictionPolicy"] = policy
     api.registry.create(POD_DISRUPTION_BUDGETS, "default", {"metadata": {"name": name}, "spec": spec})
@@ -151,6 +155,21 @@ def test_budgets_of_others_do_not_count(selector: dict[str, Any]) -> None:
     budget(api, selector=selector)
 
     assert evict(api)[0] == 201
+
+
+@pytest.mark.parametrize("labels", [["app"], []])
+@pytest.mark.parametrize(
+    "selector",
+    [{}, {"matchLabels": {}}, {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["y"]}]}],
+)
+def test_budget_that_asks_for_no_label_counts_for_pods_with_and_without_labels(
+    selector: dict[str, Any], labels: list[str]
+) -> None:
+    api = make_api()
+    running(api, labels=labels)
+    budget(api, selector=selector)
+
+    assert evict(api)[0] == 429
 
 
 def test_evicting_a_pending_pod_needs_no_budget() -> None:

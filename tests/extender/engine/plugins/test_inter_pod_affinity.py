@@ -262,6 +262,7 @@ TEAMS = [
     Namespace(ObjectMeta(name="none")),
 ]
 RED, NOT_RED = selecting(team="red"), selecting(("team", "NotIn", ["red"]))
+NO_TEAM = selecting(("team", "DoesNotExist", []))
 WEBS = selecting(app="web")
 NAMESPACES = [
     pytest.param(term("host", WEBS), {"red-1"}, id="nothing said: its own"),
@@ -306,37 +307,44 @@ def test_namespaces_of_existing_pods(of: PodAffinityTerm, meant: set[str]) -> No
 
 
 @pytest.mark.parametrize(
-    ("selector", "to_be_placed", "running"),
+    ("selector", "names", "meant"),
     [
-        pytest.param(NOT_RED, {"red-1", "blue", "none", "unlisted"}, {"blue", "none", "unlisted"}, id="NotIn"),
+        pytest.param(NOT_RED, [], {"blue", "none"}, id="NotIn"),
+        pytest.param(selecting(("team", "NotIn", ["red", "blue"])), [], {"none"}, id="NotIn, of two values"),
+        pytest.param(NO_TEAM, [], {"none"}, id="DoesNotExist"),
         pytest.param(
-            selecting(("team", "DoesNotExist", [])),
-            {"red-1", "blue", "none", "unlisted"},
-            {"none", "unlisted"},
-            id="DoesNotExist",
+            selecting(("team", "NotIn", ["red"]), ("team", "NotIn", ["blue"])), [], {"none"}, id="two of them"
         ),
         pytest.param(
-            selecting(("team", "NotIn", ["red"]), ("team", "Exists", [])), {"blue"}, {"blue"}, id="NotIn and Exists"
+            selecting(("team", "NotIn", ["red"]), ("team", "Exists", [])), [], {"blue"}, id="NotIn and Exists"
         ),
+        pytest.param(NOT_RED, ["red-1"], {"red-1", "blue", "none"}, id="excluded, but named"),
     ],
 )
-def test_selectors_that_exclude_namespaces(selector: LabelSelector, to_be_placed: set[str], running: set[str]) -> None:
-    """Those of a pod to be placed are, in the end, held against no labels at all, as upstream does: they then mean
-    every namespace.
+def test_selectors_that_exclude_namespaces(selector: LabelSelector, names: list[str], meant: set[str]) -> None:
+    """Only pods in these namespaces keep a pod in red-1 away, and attract it. Existing pods mean the same; for them a
+    namespace without an object is one without labels.
     """
-    of = term("host", WEBS, [], selector)
-    names = ("red-1", "blue", "none", "unlisted")
+    of, all_names = term("host", WEBS, names, selector), ("red-1", "blue", "none", "unlisted")
 
-    found = (
-        {
-            name
-            for name in names
-            if "n1" not in fitting(away(DB.namespace("red-1"), of), web_in(name), namespaces=TEAMS)
-        },
-        {name for name in names if "n1" not in fitting(WEB.namespace(name), away(DB.node("n1"), of), namespaces=TEAMS)},
-    )
+    away_from = {
+        name
+        for name in all_names
+        if "n1" not in fitting(away(DB.namespace("red-1"), of), web_in(name), namespaces=TEAMS)
+    }
+    near_to = {
+        name for name in all_names if "n1" in fitting(near(DB.namespace("red-1"), of), web_in(name), namespaces=TEAMS)
+    }
+    existing = away(DB.namespace("red-1").node("n1"), of)
+    kept_away = {name for name in all_names if "n1" not in fitting(WEB.namespace(name), existing, namespaces=TEAMS)}
 
-    assert found == (to_be_placed, running)
+    assert (away_from, near_to) == (meant, meant)
+    assert kept_away - {"unlisted"} == meant
+
+
+@pytest.mark.parametrize(("namespace", "fits"), [("red-1", set()), ("blue", ALL)])
+def test_a_pod_whose_own_namespace_is_excluded_is_not_the_first_of_its_group(namespace: str, fits: set[str]) -> None:
+    assert fitting(near(WEB.namespace(namespace), term("region", WEBS, [], NOT_RED)), namespaces=TEAMS) == fits
 
 
 def test_namespaces_may_change() -> None:

@@ -234,6 +234,10 @@ def wishing(**fields: Any) -> PodBuilder:
     return PodBuilder(replaced(pod, spec=replaced(pod.spec, affinity=affinity)))
 
 
+def requiring(key: str, operator: str, *values: str) -> LabelSelector:
+    return LabelSelector(match_expressions=[LabelSelectorRequirement(key, operator, [*values])])
+
+
 ON_N1, NOWHERE = {"n1": 100, "n2": 0, "n3": 0}, SKIPPED
 
 
@@ -245,6 +249,14 @@ ON_N1, NOWHERE = {"n1": 100, "n2": 0, "n3": 0}, SKIPPED
         pytest.param(wishing(namespace_selector=LabelSelector({"team": "blue"})), ON_N1, id="selected"),
         pytest.param(wishing(namespace_selector=LabelSelector({"team": "red"})), NOWHERE, id="another one is selected"),
         pytest.param(wishing(namespace_selector=LabelSelector()), ON_N1, id="all"),
+        pytest.param(wishing(namespace_selector=requiring("team", "NotIn", "red")), ON_N1, id="another is excluded"),
+        pytest.param(wishing(namespace_selector=requiring("team", "NotIn", "blue")), NOWHERE, id="excluded by value"),
+        pytest.param(wishing(namespace_selector=requiring("team", "DoesNotExist")), NOWHERE, id="excluded by key"),
+        pytest.param(
+            wishing(namespaces=["blue"], namespace_selector=requiring("team", "DoesNotExist")),
+            ON_N1,
+            id="excluded, but named",
+        ),
     ],
 )
 def test_namespaces(pod: PodBuilder, expected: dict[str, int]) -> None:

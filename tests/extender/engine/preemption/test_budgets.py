@@ -10,6 +10,7 @@ from extender.engine.preemption import V1_36
 from extender.engine.preemption.budgets import broken_budgets, violating
 from extender.testing import PodBuilder, make_node, make_pod, make_snapshot
 from extender.values import limits
+from extender.values.objects.decoding import convert
 from extender.values.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from extender.values.objects.label_selectors import selector_of
 from extender.values.objects.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
@@ -69,9 +70,9 @@ def test_a_budget_is_used_up_by_the_most_important_pods(
     assert marks(pods, budgets) == violate
 
 
-EXISTS, NOT_DB, ODD = (
+EXISTS, NOT_DB, NO_APP, ODD = (
     LabelSelector(match_expressions=[LabelSelectorRequirement("app", operator, values)])
-    for operator, values in (("Exists", []), ("NotIn", ["db"]), ("Sometimes", []))
+    for operator, values in (("Exists", []), ("NotIn", ["db"]), ("DoesNotExist", []), ("Sometimes", []))
 )
 
 
@@ -79,9 +80,12 @@ EXISTS, NOT_DB, ODD = (
     ("selector", "violate"),
     [
         pytest.param(None, "...", id="no selector selects nothing"),
-        pytest.param(LabelSelector(), "...", id="nor does an empty one"),
+        pytest.param(LabelSelector(), "xxx", id="an empty one selects every pod"),
+        pytest.param(convert(LabelSelector, {"matchLabels": {}}), "xxx", id="empty labels"),
+        pytest.param(convert(LabelSelector, {"matchLabels": None, "matchExpressions": None}), "xxx", id="null lists"),
         pytest.param(EXISTS, "xx.", id="an expression"),
-        pytest.param(NOT_DB, "x..", id="pods without labels never violate, even where the selector would select them"),
+        pytest.param(NOT_DB, "x.x", id="NotIn selects pods without labels"),
+        pytest.param(NO_APP, "..x", id="and so does DoesNotExist"),
         pytest.param(ODD, "...", id="one that cannot be parsed protects nothing"),
     ],
 )
@@ -110,10 +114,7 @@ _SELECTORS = st.builds(
 
 
 @settings(deadline=None, max_examples=examples(100))
-@given(
-    st.lists(st.dictionaries(_KEYS, _VALUES, min_size=1), min_size=1, max_size=8),
-    st.lists(_SELECTORS, min_size=1, max_size=3),
-)
+@given(st.lists(st.dictionaries(_KEYS, _VALUES), min_size=1, max_size=8), st.lists(_SELECTORS, min_size=1, max_size=3))
 def test_a_pod_violates_a_used_up_budget_whose_selector_matches_it(
     labels: list[dict[str, str]], selectors: list[LabelSelector]
 ) -> None:
@@ -121,7 +122,7 @@ def test_a_pod_violates_a_used_up_budget_whose_selector_matches_it(
 
     found = marks(pods, [budget(0, selector, name=f"b{place}") for place, selector in enumerate(selectors)])
 
-    selecting = [selector_of(selector) for selector in selectors if selector != LabelSelector()]
+    selecting = [*map(selector_of, selectors)]
     assert found == "".join("x" if any(selector.matches(each) for selector in selecting) else "." for each in labels)
 
 

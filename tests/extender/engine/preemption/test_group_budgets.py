@@ -61,12 +61,17 @@ def test_units_use_budgets_up(
 def test_violations_of_units_equal_those_counted_pod_by_pod(seed: int) -> None:
     chance = Random(seed)
     units = [
-        [make_pod().label(app=f"app-{chance.randrange(6)}") for _ in range(chance.choice([1, 1, 3]))] for _ in range(40)
+        [
+            make_pod().label(**({"app": f"app-{chance.randrange(6)}"} if chance.random() < 0.9 else {}))
+            for _ in range(chance.choice([1, 1, 3]))
+        ]
+        for _ in range(40)
     ]
     excluding = [
         LabelSelector(match_expressions=[LabelSelectorRequirement("app", "NotIn", [f"app-{number}"])])
         for number in range(8)
     ]
+    excluding.append(LabelSelector())
     budgets = [budget(chance.randrange(30), chance.choice(excluding), name=f"b{number}") for number in range(20)]
 
     left, expected = [each.status.disruptions_allowed for each in budgets], []

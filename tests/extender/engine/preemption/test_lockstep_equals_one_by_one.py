@@ -93,7 +93,7 @@ def _demanding(pod: Pod, chance: random.Random) -> Pod:
 def _budget(name: str, chance: random.Random) -> PodDisruptionBudget:
     return PodDisruptionBudget(
         metadata=ObjectMeta(name=name),
-        spec=PodDisruptionBudgetSpec(selector=LabelSelector(match_labels={"app": chance.choice(("web", "db"))})),
+        spec=PodDisruptionBudgetSpec(selector=LabelSelector(chance.choice(({"app": "web"}, {"app": "db"}, {})))),
         status=PodDisruptionBudgetStatus(disruptions_allowed=chance.randint(0, 1)),
     )
 
@@ -168,7 +168,7 @@ def _violating(pods: Sequence[Pod], budgets: Sequence[PodDisruptionBudget]) -> l
     violating: list[Pod] = []
     for pod in pods:
         for place, budget in enumerate(budgets):
-            if pod.labels and selector_of(budget.spec.selector).matches(pod.labels):
+            if selector_of(budget.spec.selector).matches(pod.labels):
                 left[place] -= 1
                 if left[place] < 0 and pod not in violating:
                     violating.append(pod)
