@@ -22,7 +22,17 @@ from api.ui.streams import Streams
 from extender import __version__
 from extender.values.concurrency.collector import rare_collections
 
-ROUTERS: Final = (extender.router, questions.router, page.router, health.router, operation.router, docs.router)
+ROUTERS: Final = (
+    extender.router,
+    questions.router,
+    questions.guarded,
+    page.open_to_all,
+    page.parts,
+    page.router,
+    health.router,
+    operation.router,
+    docs.router,
+)
 """All routes of the application but that of its OpenAPI document."""
 
 _ROUTING: Final = {404: "there is nothing at this path", 405: "this path does not take this method"}
@@ -62,7 +72,7 @@ def create_app(settings: Settings, opens: Callable[[Settings], Opens] = opens) -
     app.add_middleware(BrowserGuard, allowed_hosts=settings.allowed_host_names)
     for router in ROUTERS:
         prefix = settings.prefix if router is extender.router else ""
-        dependencies = [Depends(only_known_parameters)] if router is questions.router else []
+        dependencies = [Depends(only_known_parameters)] if router in (questions.router, questions.guarded) else []
         app.include_router(router, prefix=prefix, dependencies=dependencies)
     return app
 

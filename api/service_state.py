@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeVar, final
+from typing import Any, Final, TypeVar, final
 
 from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -14,10 +14,14 @@ from starlette.types import Receive, Scope, Send
 
 from api.callers.access import Access, OpenAccess
 from api.callers.http_refusals import unreadable_refused
+from api.catalogue import KNOWN_TO_SERVICES, Question
 from api.kubernetes import KubernetesApp
 from api.verb_metrics import VerbMetrics
 from api.worker import QuestionWorker
+from extender import __version__
+from extender.answers.types import AboutService
 from extender.assembly.backend import Backend
+from extender.lab.agreement import Agreement
 from extender.lab.shadow import Shadow
 from extender.values.metrics.tracing import Tracer
 from extender.values.protocol.node_lists import DecodedNodes
@@ -89,6 +93,17 @@ class ServiceState:
     """Traces the calls of the verbs; None if nothing is traced."""
     shadow: Shadow | None = None
     """Decides beside the scheduler of the cluster, and compares; None if nothing does."""
+
+    def answering(self, question: Question[Any]) -> object:
+        """Returns what has the method that answers the question."""
+        return self if isinstance(question, KNOWN_TO_SERVICES) else self.backend.questions
+
+    def about(self) -> AboutService:
+        nodes, pods = (0, 0) if self.backend.questions is None else self.backend.questions.size
+        return AboutService(version=__version__, cluster=self.cluster, nodes=nodes, pods=pods)
+
+    def agreement(self, limit: int) -> Agreement | None:
+        return None if self.shadow is None else self.shadow.agreement(limit)
 
 
 def service_of(request: HTTPConnection) -> ServiceState | None:

@@ -13,14 +13,13 @@ import ipaddress
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
-from typing import Final, Protocol, TypeVar, final
+from typing import Final, Protocol, final
 
 from starlette.requests import HTTPConnection
 
 from api.callers.authentication import TOKEN_COOKIE, bearer_of, certified_user, token_of
 from api.callers.http_refusals import RETRY_SOON, Refusal
-from extender.answers.redaction import namespaces_in, redacted
-from extender.answers.types import Answer
+from extender.answers.redaction import SEES_ALL, Visibility
 from extender.client.access_review import AccessReview, User
 from extender.client.errors import ApiError, Forbidden
 from extender.values import limits
@@ -30,20 +29,6 @@ UNKNOWN_SECONDS: Final = 2.0
 
 _MOST_ADDRESSES: Final = 4096
 """Addresses whose unknown tokens are counted; the oldest ones are forgotten first."""
-
-A = TypeVar("A", bound=Answer)
-
-
-class Visibility(Protocol):
-    """What one caller may see."""
-
-    async def namespaces(self, among: Collection[str]) -> frozenset[str]:
-        """Returns those of the namespaces in which the caller may list pods."""
-        ...
-
-    async def events(self, namespace: str) -> bool:
-        """Returns whether the caller may list the events of the namespace."""
-        ...
 
 
 class Access(Protocol):
@@ -76,7 +61,7 @@ class OpenAccess:
     """Lets everyone do and see everything."""
 
     async def of(self, caller: HTTPConnection) -> Visibility:
-        return _SeesAll()
+        return SEES_ALL
 
     async def admit(self, caller: HTTPConnection, path: str, *, is_verb: bool) -> User | None:
         return None
@@ -103,7 +88,7 @@ class LocalAccess:
         self._hides_names: Final = hides_names
 
     async def of(self, caller: HTTPConnection) -> Visibility:
-        return await self._guarded.of(caller) if self._hides_names or not _is_local(caller) else _SeesAll()
+        return await self._guarded.of(caller) if self._hides_names or not _is_local(caller) else SEES_ALL
 
     async def admit(self, caller: HTTPConnection, path: str, *, is_verb: bool) -> User | None:
         return None if _is_local(caller) else await self._guarded.admit(caller, path, is_verb=is_verb)
@@ -204,7 +189,7 @@ class CertifiedAccess:
 
     async def of(self, caller: HTTPConnection) -> Visibility:
         self._check(caller)
-        return _SeesAll()
+        return SEES_ALL
 
     async def admit(self, caller: HTTPConnection, path: str, *, is_verb: bool) -> User | None:
         return self._check(caller)
@@ -219,15 +204,6 @@ class CertifiedAccess:
         if user.username not in self._allowed:
             raise Refusal(403, f'user "{user.username}" is not among --client-allowed-names')
         return user
-
-
-@final
-class _SeesAll:
-    async def namespaces(self, among: Collection[str]) -> frozenset[str]:
-        return frozenset(among)
-
-    async def events(self, namespace: str) -> bool:
-        return True
 
 
 @final
@@ -252,14 +228,6 @@ class _Reviewed:
             return await self._review.may_list_events(self._user, namespace)
         except ApiError as exc:
             raise _not_reviewed(exc) from exc
-
-
-async def as_seen_by(visibility: Visibility, answer: A) -> A:
-    """Returns the answer with only those names in it that the caller may see."""
-    named = namespaces_in(answer)
-    if not named:
-        return answer
-    return redacted(answer, await visibility.namespaces(named))
 
 
 def is_signed_in(access: Access, caller: HTTPConnection) -> bool:

@@ -1,7 +1,7 @@
 """EndpointGuard: lets a request through to its endpoint if its caller may call that.
 
 A path is guarded unless it is named here or in --authorization-always-allow-paths. Those below /v1 and /ui are named as
-a whole: a new route there has to ask who the caller is, and a test holds that all of them do.
+a whole: their routers depend on `api.routes.caller.caller_of`, which asks who the caller is.
 """
 
 import re
@@ -20,8 +20,13 @@ VERBS: Final = ("filter", "prioritize", "preempt", "bind")
 
 _ABOUT_NAMES: Final = re.compile(r"/(ui/.+|v1/(?!evaluate$).+)?")
 """Paths whose routes ask `Access.of` themselves, because a page answers a stranger with a form to sign in. What that
-form needs is open: its style sheet and scripts, /ui/sign-in and /ui/sign-out.
+form needs is open: its style sheet and scripts, /ui/sign-in and /ui/sign-out (`api.routes.page.open_to_all`).
 """
+
+
+def asks_its_caller_itself(path: str) -> bool:
+    """Returns whether the route of the path knows its caller without the guard."""
+    return _ABOUT_NAMES.fullmatch(path) is not None
 
 
 @final
@@ -58,7 +63,7 @@ class EndpointGuard:
         if (
             path in self._allowed
             or path.startswith(self._allowed_prefixes)
-            or (not is_verb and _ABOUT_NAMES.fullmatch(path))
+            or (not is_verb and asks_its_caller_itself(path))
         ):
             return
         service = getattr(caller.app.state, "service", None)

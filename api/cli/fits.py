@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from api.catalogue import CapacityOfQuestion
 from api.cli.manifest_files import placed, pod_spec_of, read_manifests
 from api.cli.showing import Output, OutputOption, WatchOption, plural, show, show_until_interrupted, table
 from api.cli.sources import Source, SourceOptions
@@ -65,8 +66,8 @@ def fits(
 async def _shown(source: Source, pod: dict[str, Any], limit: int | None, output: Output, *, watch: bool) -> None:
     async with source.open(keeps_asking=watch) as asked:
         if watch:
-            await show_until_interrupted(lambda: asked.capacity_of(pod, limit), output, _in_words)
-        answer = await asked.capacity_of(pod, limit)
+            await show_until_interrupted(lambda: asked.ask(CapacityOfQuestion(pod=pod, limit=limit)), output, _in_words)
+        answer = await asked.ask(CapacityOfQuestion(pod=pod, limit=limit))
     show(answer, output, _in_words)
     if not answer.fits:
         raise typer.Exit(1)

@@ -6,16 +6,17 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from functools import partial
+from inspect import isawaitable
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Final, TypeVar, final
 
+from api.catalogue import Question, worked_out
 from api.cli.manifest_files import state_of
 from api.cli.reaching import cluster_away, target_of
 from api.fatal_errors import MisuseError, StartUpError
 from api.settings.configuration_file import read_configuration, shadow_configuration, with_fix
-from extender.answers.plan.answer import PlanAnswer, PlanRequest
-from extender.answers.questions import QuestionError, Questions
-from extender.answers.types import Capacity, WhatIf, WhatIfRequest
+from extender.answers.questions import Questions
+from extender.answers.types import QuestionError
 from extender.assembly.backend import Backend
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.client import Client
@@ -28,6 +29,8 @@ from extender.values.config import ConfigErrors, Configuration
 from extender.values.objects.decoding import DecodeError
 from extender.values.targets.target import CredentialsError, Target
 
+A = TypeVar("A")
+
 STANDARD_INPUT: Final = Path("-")
 
 
@@ -35,21 +38,16 @@ STANDARD_INPUT: Final = Path("-")
 class LocalAnswers:
     """Questions as the commands ask them. Simulations are done in a child process, so that Ctrl-C ends them at once."""
 
+    remembers: Final = False
+
     def __init__(self, questions: Questions) -> None:
         self._questions: Final = questions
-        self.explain: Final = questions.explain
-        self.explain_of: Final = questions.explain_of
-        self.pending: Final = questions.pending
-        self.pods: Final = questions.pods
 
-    async def what_if(self, request: WhatIfRequest) -> WhatIf:
-        return await in_child(partial(self._questions.what_if, request))
-
-    async def plan(self, request: PlanRequest) -> PlanAnswer:
-        return await in_child(partial(self._questions.plan, request))
-
-    async def capacity_of(self, pod: dict[str, Any], limit: int | None) -> Capacity:
-        return await in_child(partial(self._questions.capacity_of, pod, limit))
+    async def ask(self, question: Question[A]) -> A:
+        if question.takes_worker:
+            return await in_child(partial(worked_out, question, self._questions))
+        made = question.ask(self._questions)
+        return await made if isawaitable(made) else made
 
 
 LISTING_SECONDS: Final = 30.0

@@ -1,22 +1,28 @@
 """The server of `reprieve mcp`. It needs the extra `mcp`, and so nothing else imports it."""
 
-from collections.abc import Awaitable, Sequence
-from typing import Annotated, Any, Final, TypeVar, final
+from collections.abc import Sequence
+from typing import Annotated, Any, Final, final
 
 import msgspec
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
+from api.catalogue import (
+    CapacityOfQuestion,
+    ExplainQuestion,
+    PlanQuestion,
+    PreemptionsQuestion,
+    Question,
+    WhatIfQuestion,
+)
 from api.cli.manifest_files import placed
-from api.cli.service_answers import ServiceAnswers
 from api.cli.sources import Answers, Source
 from api.fatal_errors import StartUpError
 from api.ui.manifest_text import ManifestTextError, objects_in
 from extender import __version__
 from extender.answers.plan.answer import MOST_MOVES, PlanRequest
-from extender.answers.questions import QuestionError
-from extender.answers.types import Answer, WhatIfRequest
+from extender.answers.types import QuestionError, WhatIfRequest
 from extender.values.objects.decoding import DecodeError
 
 _INSTRUCTIONS: Final = (
@@ -40,8 +46,6 @@ MaxMoves = Annotated[int, Field(ge=1, le=MOST_MOVES, description="The most pods 
 
 PREEMPTIONS: Final = 20
 """The number of preemptions of a pod that are told."""
-
-A = TypeVar("A")
 
 
 def server_of(asked: Answers, source: Source) -> MCPServer[None]:
@@ -70,16 +74,16 @@ class _Tools:
         The answer also says whether evicting other pods would help.
         """
         namespace, name = self._named(pod)
-        answer = await _answered(self._asked.explain(namespace, name))
-        if answer is None:
-            raise ToolError(f"there is no pod {namespace}/{name}, and no recent decision about one")
-        return _plain(answer)
+        return await self._answer(
+            ExplainQuestion(namespace=namespace, pod=name),
+            f"there is no pod {namespace}/{name}, and no recent decision about one",
+        )
 
     async def victims(self, manifests: Manifests) -> dict[str, Any]:
         """Say which pods would be evicted if these objects were created: on which node, and against which disruption
         budgets.
         """
-        return _plain(await _answered(self._asked.what_if(WhatIfRequest(create=self._objects(manifests)))))
+        return await self._answer(WhatIfQuestion(request=WhatIfRequest(create=self._objects(manifests))))
 
     async def whatif(
         self,
@@ -99,15 +103,15 @@ class _Tools:
         )
         if request == WhatIfRequest():
             raise ToolError("nothing to try: give create, drain_nodes, remove_nodes or include_pending")
-        return _plain(await _answered(self._asked.what_if(request)))
+        return await self._answer(WhatIfQuestion(request=request))
 
     async def who_preempted(self, pod: Pod) -> dict[str, Any]:
         """Say for which pods a pod was evicted, or which it evicted: when, and why not others. It is known after the
         events are gone.
         """
-        if not isinstance(self._asked, ServiceAnswers):
+        if not self._asked.remembers:
             raise ToolError("only a Reprieve service remembers preemptions: start this with --server")
-        return _plain(await _answered(self._asked.preemptions("/".join(self._named(pod)), PREEMPTIONS)))
+        return await self._answer(PreemptionsQuestion(pod="/".join(self._named(pod)), limit=PREEMPTIONS))
 
     async def fits(self, manifest: Manifests, limit: Limit = 1000) -> dict[str, Any]:
         """Count how many pods like this one, or of this workload, fit without evictions: on which nodes, and what stops
@@ -116,15 +120,14 @@ class _Tools:
         objects = self._objects(manifest)
         if len(objects) != 1:
             raise ToolError(f"{len(objects)} objects; give one pod or workload")
-        return _plain(await _answered(self._asked.capacity_of(objects[0], limit)))
+        return await self._answer(CapacityOfQuestion(pod=objects[0], limit=limit))
 
     async def plan(self, manifests: Manifests, max_moves: MaxMoves = 8) -> dict[str, Any]:
         """Say which running pods would have to move, where and in which order, so that new pods fit without evicting
         anybody for good.
         """
-        return _plain(
-            await _answered(self._asked.plan(PlanRequest(create=self._objects(manifests), max_moves=max_moves)))
-        )
+        request = PlanRequest(create=self._objects(manifests), max_moves=max_moves)
+        return await self._answer(PlanQuestion(request=request))
 
     def _named(self, pod: str) -> tuple[str, str]:
         namespace, _, name = pod.removeprefix("pod/").rpartition("/")
@@ -136,15 +139,17 @@ class _Tools:
         except (ManifestTextError, StartUpError) as exc:
             raise ToolError(str(exc)) from exc
 
+    async def _answer(self, question: Question[Any], none: str = "") -> dict[str, Any]:
+        """Returns the answer; what the source refuses becomes an error of the tool, in its words.
 
-async def _answered(question: Awaitable[A]) -> A:
-    """Returns the answer; what the source refuses becomes an error of the tool, in its words."""
-    try:
-        return await question
-    except (StartUpError, QuestionError, DecodeError) as exc:
-        raise ToolError(str(exc)) from exc
-
-
-def _plain(answer: Answer) -> dict[str, Any]:
-    plain: dict[str, Any] = msgspec.to_builtins(answer)
-    return plain
+        Arguments:
+            none: the error where there is no answer.
+        """
+        try:
+            answer = await self._asked.ask(question)
+        except (StartUpError, QuestionError, DecodeError) as exc:
+            raise ToolError(str(exc)) from exc
+        if answer is None:
+            raise ToolError(none)
+        plain: dict[str, Any] = msgspec.to_builtins(answer)
+        return plain

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
+from api.catalogue import PendingQuestion
 from api.cli.showing import (
     Output,
     OutputOption,
@@ -42,7 +43,7 @@ def pending(
 
 async def _asked(source: Source, output: Output, *, watch: bool) -> None:
     async def ask() -> Pending:
-        return within(await asked.pending(), source.namespace)
+        return within(await asked.ask(PendingQuestion()), source.namespace)
 
     async with source.open(keeps_asking=watch) as asked:
         if watch:

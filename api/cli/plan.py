@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from api.catalogue import PlanQuestion
 from api.cli.manifest_files import placed, read_manifests
 from api.cli.showing import Output, OutputOption, budgets, heading, name_of, plural, show, table
 from api.cli.sources import Source, SourceOptions
@@ -44,7 +45,7 @@ def plan(
 
 async def _asked(source: Source, request: PlanRequest) -> PlanAnswer:
     async with source.open() as asked:
-        return await asked.plan(request)
+        return await asked.ask(PlanQuestion(request=request))
 
 
 def _in_words(console: Console, answer: PlanAnswer, wide: bool) -> None:

@@ -6,19 +6,16 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
-from typing import Any, Final, TypeVar, final
-from urllib.parse import quote, urlsplit
+from typing import Any, Final, TypeVar, cast, final
+from urllib.parse import urlsplit
 
 import httpx
 import msgspec
 
 from api.callers.http_refusals import FailureStatus
+from api.catalogue import Question
 from api.fatal_errors import MisuseError, SourceAwayError, StartUpError
-from extender.answers.overviews import PodList
-from extender.answers.pending import Pending
-from extender.answers.plan.answer import PlanAnswer, PlanRequest
-from extender.answers.types import AboutService, Answer, Capacity, Explanation, Preemptions, WhatIf, WhatIfRequest
-from extender.lab.agreement import Agreement
+from extender.answers.types import AboutService
 
 REACH_SECONDS: Final = 5.0
 """The time in which a service has to answer what takes it no time."""
@@ -27,7 +24,7 @@ ANSWER_SECONDS: Final = 120.0
 LOCAL_SECONDS: Final = 1.0
 """The time in which a service on this machine has to say which cluster it follows."""
 
-A = TypeVar("A", bound=Answer)
+A = TypeVar("A")
 
 
 @asynccontextmanager
@@ -72,54 +69,24 @@ def _client(address: str, headers: dict[str, str]) -> httpx.AsyncClient:
 class ServiceAnswers:
     """Sends questions to a service. An answer that no Reprieve would give is a StartUpError."""
 
+    remembers: Final = True
+
     def __init__(self, client: httpx.AsyncClient, address: str, *, is_default: bool) -> None:
         self._client = client
         self._address = address
         self._is_default = is_default
 
-    async def explain(self, namespace: str, name: str, *, picture: bool = False) -> Explanation | None:
-        path = f"/v1/explain/{quote(namespace, safe='')}/{quote(name, safe='')}"
-        return await self._get(Explanation, path, {"picture": "true"} if picture else {})
-
-    async def explain_of(self, obj: dict[str, Any], *, picture: bool = False) -> Explanation:
-        return await self._post(Explanation, f"/v1/explain{'?picture=true' if picture else ''}", obj)
-
-    async def pending(self) -> Pending:
-        return await self._listed(Pending, "/v1/pending", {})
-
-    async def pods(self, namespace: str, workload: str, selector: str, limit: int) -> PodList:
-        params = {"namespace": namespace, "workload": workload, "selector": selector, "limit": str(limit)}
-        return await self._listed(PodList, "/v1/pods", {name: value for name, value in params.items() if value})
-
-    async def what_if(self, request: WhatIfRequest) -> WhatIf:
-        return await self._post(WhatIf, "/v1/whatif", request)
-
-    async def plan(self, request: PlanRequest) -> PlanAnswer:
-        return await self._post(PlanAnswer, "/v1/plan", request)
-
-    async def capacity_of(self, pod: dict[str, Any], limit: int | None) -> Capacity:
-        return await self._post(Capacity, f"/v1/capacity{'' if limit is None else f'?limit={limit}'}", pod)
-
-    async def preemptions(self, pod: str | None, limit: int) -> Preemptions:
-        """Returns the last preemptions, all or those that a pod made or fell victim to, newest first."""
-        return await self._listed(Preemptions, "/v1/preemptions", {"limit": str(limit)} | ({"pod": pod} if pod else {}))
-
-    async def _listed(self, kind: type[A], path: str, params: dict[str, str]) -> A:
-        return self._read(kind, await self._sent(self._client.build_request("GET", path, params=params)))
-
-    async def agreement(self, limit: int) -> Agreement | None:
-        """Returns how far the service's shadow agrees with the scheduler; None if it has none."""
-        return await self._get(Agreement, "/v1/agreement", {"limit": str(limit)}, lacking="agreements")
-
-    async def _get(self, kind: type[A], path: str, params: dict[str, str], lacking: str = "pods") -> A | None:
-        response = await self._sent(self._client.build_request("GET", path, params=params))
-        return None if _is_lacking(lacking, response) else self._read(kind, response)
-
-    async def _post(self, kind: type[A], path: str, body: object) -> A:
-        content, headers = msgspec.json.encode(body), {"Content-Type": "application/json"}
-        return self._read(
-            kind, await self._sent(self._client.build_request("POST", path, content=content, headers=headers))
+    async def ask(self, question: Question[A]) -> A:
+        """Returns the answer; None if what the question is about does not exist, where the question says so."""
+        method, path, parameters = question.address()
+        body = None if not question.row.body else msgspec.json.encode(getattr(question, question.row.body))
+        headers = {} if body is None else {"Content-Type": "application/json"}
+        response = await self._sent(
+            self._client.build_request(method, path, params=parameters, content=body, headers=headers)
         )
+        is_lacking = _is_lacking(question.row.lacking[0], response)
+        answer: Any = None if is_lacking else self._read(question.answer_type(), response)
+        return cast("A", answer)
 
     async def reach(self) -> None:
         """Returns once the service has answered anything.
@@ -151,7 +118,7 @@ class ServiceAnswers:
             advice = "start one with `reprieve serve`, or give --server, --kubeconfig or --dump"
         return SourceAwayError(f"Reprieve at {self._address} {what}; {advice}")
 
-    def _read(self, kind: type[A], response: httpx.Response) -> A:
+    def _read(self, kind: Any, response: httpx.Response) -> Any:
         code = response.status_code
         try:
             if code == httpx.codes.OK:

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from api.catalogue import AgreementQuestion
 from api.cli.showing import Output, OutputOption, heading, name_of, plural, show, table
 from api.cli.signatures import Options
 from api.cli.sources import Source
@@ -72,7 +73,7 @@ def shadow(
 
 async def _asked(source: Source) -> Agreement:
     async with source.open_service() as service:
-        found = await service.agreement(limits.SHADOW_DIFFERENCES)
+        found = await service.ask(AgreementQuestion(limit=limits.SHADOW_DIFFERENCES))
     if found is None:
         raise StartUpError(
             "the service has no shadow: start it with --shadow, or follow a cluster here with `reprieve shadow run`"

@@ -12,19 +12,17 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, Protocol, final
+from typing import Annotated, Final, Protocol, TypeVar, final
 
 import typer
 
+from api.catalogue import Question
 from api.cli.signatures import Options
 from api.cli.waiting import WaitingLine
 from api.fatal_errors import MisuseError, SourceAwayError
-from extender.answers.overviews import PodList
-from extender.answers.pending import Pending
-from extender.answers.plan.answer import PlanAnswer, PlanRequest
-from extender.answers.types import Capacity, Explanation, Preemptions, WhatIf, WhatIfRequest
-from extender.lab.agreement import Agreement
 from extender.values.concurrency.collector import collector_paused
+
+A = TypeVar("A")
 
 DEFAULT_SERVER: Final = "http://127.0.0.1:8888"
 
@@ -34,35 +32,14 @@ _SERVICE_TOKEN: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/toke
 
 
 class Answers(Protocol):
-    """Answers questions. `extender.answers.questions.Questions` describes the methods."""
+    """Answers the questions of the catalogue."""
 
-    async def explain(self, namespace: str, name: str, *, picture: bool = False) -> Explanation | None:
-        """None if there is no such pod."""
+    @property
+    def remembers(self) -> bool:
+        """Whether it knows what was decided, as only a service does."""
         ...
 
-    async def explain_of(self, obj: dict[str, Any], *, picture: bool = False) -> Explanation: ...
-
-    async def pending(self) -> Pending: ...
-
-    async def pods(self, namespace: str, workload: str, selector: str, limit: int) -> PodList: ...
-
-    async def what_if(self, request: WhatIfRequest) -> WhatIf: ...
-
-    async def plan(self, request: PlanRequest) -> PlanAnswer: ...
-
-    async def capacity_of(self, pod: dict[str, Any], limit: int | None) -> Capacity: ...
-
-
-class Remembering(Answers, Protocol):
-    """A service, which remembers what was decided."""
-
-    async def preemptions(self, pod: str | None, limit: int) -> Preemptions:
-        """Returns the last preemptions, all or those that a pod made or fell victim to, newest first."""
-        ...
-
-    async def agreement(self, limit: int) -> Agreement | None:
-        """Returns how far the service's shadow agrees with the scheduler; None if it has none."""
-        ...
+    async def ask(self, question: Question[A]) -> A: ...
 
 
 @final
@@ -183,7 +160,7 @@ class Source:
                 yield LocalAnswers(questions)
 
     @asynccontextmanager
-    async def open_service(self, *, keeps_asking: bool = False) -> AsyncIterator[Remembering]:
+    async def open_service(self, *, keeps_asking: bool = False) -> AsyncIterator[Answers]:
         """Yields the service that these options name: only a service remembers what was decided.
 
         Raises:

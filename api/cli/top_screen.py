@@ -7,8 +7,8 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import DataTable, Footer, Static
 
+from api.catalogue import ExplainQuestion, PendingQuestion, PreemptionsQuestion
 from api.cli.pending import within
-from api.cli.service_answers import ServiceAnswers
 from api.cli.showing import name_of, plural
 from api.cli.sources import Answers
 from api.fatal_errors import StartUpError
@@ -60,18 +60,15 @@ class TopScreen(App[None]):
     async def action_ask(self) -> None:
         """Asks for the newest answers. What keeps the source from answering ends the screen."""
         try:
-            found = within(await self._asked.pending(), self._namespace)
-            preempted = (
-                await self._asked.preemptions(None, SHOWN_PREEMPTIONS)
-                if isinstance(self._asked, ServiceAnswers)
-                else None
-            )
+            found = within(await self._asked.ask(PendingQuestion()), self._namespace)
+            recent = PreemptionsQuestion(limit=SHOWN_PREEMPTIONS)
+            preempted = _preempted(await self._asked.ask(recent)) if self._asked.remembers else ""
         except StartUpError as exc:
             self.failed = exc
             self.exit()
             return
         self._show(found)
-        self.query_one("#preempted", Static).update("" if preempted is None else _preempted(preempted))
+        self.query_one("#preempted", Static).update(preempted)
         await self._explain()
 
     async def on_data_table_row_highlighted(self) -> None:
@@ -107,7 +104,9 @@ class TopScreen(App[None]):
             return
         key = self._table.coordinate_to_cell_key(self._table.cursor_coordinate).row_key.value
         first = self._firsts.get(key or "")
-        answer = None if first is None else await self._asked.explain(first.namespace, first.name)
+        answer = (
+            None if first is None else await self._asked.ask(ExplainQuestion(namespace=first.namespace, pod=first.name))
+        )
         panel.update("" if answer is None else _explained(answer))
 
 

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from api.catalogue import WhatIfQuestion
 from api.cli.manifest_files import placed, read_manifests, with_priority
 from api.cli.showing import (
     Output,
@@ -107,7 +108,7 @@ def _read(files: Iterable[str], source: Source) -> list[dict[str, Any]]:
 
 async def _asked(source: Source, request: WhatIfRequest) -> WhatIf:
     async with source.open() as asked:
-        return await asked.what_if(request)
+        return await asked.ask(WhatIfQuestion(request=request))
 
 
 def _read_configuration(file: Path) -> dict[str, object]:

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from api.catalogue import PreemptionsQuestion
 from api.cli.pod_names import pod_named
 from api.cli.showing import (
     Output,
@@ -25,7 +26,7 @@ from api.cli.showing import (
     victims_table,
 )
 from api.cli.signatures import Options
-from api.cli.sources import Remembering, Source
+from api.cli.sources import Answers, Source
 from api.fatal_errors import MisuseError, StartUpError
 from extender.answers.parts import PodName
 from extender.answers.phrases import loss
@@ -104,14 +105,14 @@ def _after(since: str) -> str:
     return rfc3339(datetime.now(UTC) - timedelta(**{_UNITS[found[2]]: int(found[1])}))
 
 
-async def _asked(service: Remembering, namespace: str | None, prefix: str, after: str) -> Preemptions:
+async def _asked(service: Answers, namespace: str | None, prefix: str, after: str) -> Preemptions:
     """Returns the preemptions whose victims are meant: the pod that is named in full, if there is one."""
     if namespace and prefix:
-        of_one = await service.preemptions(f"{namespace}/{prefix}", limits.PREEMPTIONS_TOLD)
+        of_one = await service.ask(PreemptionsQuestion(pod=f"{namespace}/{prefix}", limit=limits.PREEMPTIONS_TOLD))
         exact = _of_victims(of_one, lambda victim: victim.name == prefix, after)
         if exact.items:
             return exact
-    every = await service.preemptions(None, limits.PREEMPTIONS_SEARCHED)
+    every = await service.ask(PreemptionsQuestion(limit=limits.PREEMPTIONS_SEARCHED))
     return _of_victims(
         every, lambda victim: victim.name.startswith(prefix) and namespace in (None, victim.namespace), after
     )

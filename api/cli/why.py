@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from api.catalogue import ExplainOfQuestion, ExplainQuestion, PodsQuestion
 from api.cli.pod_names import pod_named, workload_named
 from api.cli.showing import (
     Output,
@@ -90,7 +91,12 @@ async def _asked(
             await _shown(several, output, _several_in_words, watch=watch)
         elif files:
             listed = objects[0] if len(objects) == 1 else {"apiVersion": "v1", "kind": "List", "items": objects}
-            await _shown(partial(asked.explain_of, listed, picture=picture), output, _in_words, watch=watch)
+            await _shown(
+                partial(asked.ask, ExplainOfQuestion(obj=listed, picture=picture)),
+                output,
+                _in_words,
+                watch=watch,
+            )
         else:
             key = pod_named(pod or "", source)
             await _shown(partial(_of_one, asked, *key, picture=picture), output, _in_words, watch=watch)
@@ -113,14 +119,15 @@ async def _shown(
 
 
 async def _of_one(asked: Answers, namespace: str, name: str, *, picture: bool) -> Explanation:
-    answer = await asked.explain(namespace, name, picture=picture)
+    answer = await asked.ask(ExplainQuestion(namespace=namespace, pod=name, picture=picture))
     if answer is None:
         raise StartUpError(f"there is no pod {namespace}/{name}, and no recent decision about one")
     return answer
 
 
 async def _of_several(asked: Answers, namespace: str, workload: str, selector: str, *, picture: bool) -> ExplainedPods:
-    found = await asked.pods(namespace, workload, selector, limits.PODS_LISTED)
+    question = PodsQuestion(namespace=namespace, workload=workload, selector=selector, limit=limits.PODS_LISTED)
+    found = await asked.ask(question)
     if not found.items:
         raise StartUpError(
             f"there is no pod of {workload} in the namespace {namespace}"
@@ -128,7 +135,8 @@ async def _of_several(asked: Answers, namespace: str, workload: str, selector: s
             else f"no pod in {namespace} has {selector}"
         )
     first = found.items[0].pod
-    return ExplainedPods(pods=found, first=await asked.explain(first.namespace, first.name, picture=picture))
+    why_first = ExplainQuestion(namespace=first.namespace, pod=first.name, picture=picture)
+    return ExplainedPods(pods=found, first=await asked.ask(why_first))
 
 
 def _several_in_words(console: Console, answer: ExplainedPods, wide: bool) -> None:

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from api.callers.http_refusals import FailureStatus
-from api.documents import question_documents
+from api.catalogue import QUESTIONS
 from extender.values.objects.node import Node
 from extender.values.protocol.wire_types import (
     ExtenderArgs,
@@ -89,7 +89,7 @@ SCENARIO: Final[dict[str, Any]] = {
 }
 
 
-_REFERENCE: Final = "#/components/schemas/{name}"
+REFERENCE: Final = "#/components/schemas/{name}"
 
 # One schema for each of the generic types, under the name it has in Kubernetes.
 _NAMES: Final = {
@@ -108,7 +108,6 @@ _TYPES: Final = (
     ExtenderBindingArgs,
     ExtenderBindingResult,
     FailureStatus,
-    *question_documents.TYPES,
 )
 
 _SCENARIO: Final = {
@@ -168,7 +167,7 @@ def _body(schema: dict[str, Any], examples_by_name: dict[str, object]) -> dict[s
 
 
 def _schema(name: str) -> dict[str, Any]:
-    return {"$ref": _REFERENCE.format(name=name)}
+    return {"$ref": REFERENCE.format(name=name)}
 
 
 _BY_NAME_OR_IN_FULL: Final = _body(_schema("ExtenderArgs"), {"by name": BY_NAME, "in full": IN_FULL})
@@ -237,11 +236,13 @@ def health(summary: str) -> dict[str, Any]:
 def describe(app: FastAPI) -> dict[str, Any]:
     """Returns the OpenAPI document of the application, with the schemas of the extender protocol in it."""
     document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
-    _, schemas = msgspec.json.schema_components(_TYPES, ref_template=_REFERENCE)
+    _, schemas = msgspec.json.schema_components(
+        (*_TYPES, *(each for kind in QUESTIONS for each in kind.schemas())), ref_template=REFERENCE
+    )
     text = json.dumps(document | {"components": {"schemas": schemas}}, sort_keys=True)
     for generated, name in _NAMES.items():
         text = text.replace(f'"{generated}"', f'"{name}"').replace(
-            _REFERENCE.format(name=generated), _REFERENCE.format(name=name)
+            REFERENCE.format(name=generated), REFERENCE.format(name=name)
         )
     complete: dict[str, Any] = json.loads(text)
     for schema in complete["components"]["schemas"].values():

@@ -1,35 +1,49 @@
-"""The page: GET / and everything below /ui. It shows the answers of /v1."""
+"""The page: GET / and everything below /ui. It shows the answers of /v1.
 
-from collections.abc import Awaitable, Callable
+Every route of `router` and of `parts` knows its caller. What needs none is in `open_to_all`.
+"""
+
+from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeVar, final
 
 import msgspec
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.routing import APIRoute
 
 from api.callers.access import is_signed_in
 from api.callers.authentication import TOKEN_COOKIE
-from api.callers.http_refusals import Refusal, cannot_be_done
-from api.routes.caller import Caller, caller_of
+from api.callers.http_refusals import Refusal
+from api.callers.query import what_is_wrong
+from api.catalogue import (
+    AgreementQuestion,
+    ClusterQuestion,
+    DecisionQuestion,
+    DecisionsQuestion,
+    ExplainQuestion,
+    FindQuestion,
+    HistoryQuestion,
+    NodeQuestion,
+    PodsQuestion,
+    PreemptionsQuestion,
+    QueueQuestion,
+    WhatIfQuestion,
+)
+from api.routes.caller import Caller, KnownCaller, caller_of
+from api.routes.questions import taking
 from api.service_state import decoded, service_of
 from api.ui import pages
 from api.ui.assets import assets
 from api.ui.frame import Frame, frame
-from api.ui.manifest_text import ManifestTextError, configuration_in, objects_in
+from api.ui.manifest_text import configuration_in, objects_in
 from api.ui.node_table import BY_ZONE, NodeSelection, OrderError
-from api.ui.timeline import HistoryFilter, HistoryFilterError
 from api.ui.what_if_view import changed_nodes, command
-from extender.answers.overviews import ClusterMap
-from extender.answers.questions import QuestionError
+from extender.answers.overviews import ClusterMap, NodeOnMap
 from extender.answers.types import NodesLike, WhatIfRequest
 from extender.values import limits
-from extender.values.config.configuration import ConfigErrors
 from extender.values.golang.json_bytes import read
-from extender.values.objects.decoding import DecodeError
-
-router: Final = APIRouter(include_in_schema=False)
-
 
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -48,11 +62,13 @@ _TITLES: Final = {
     401: "Sign in",
     403: "Forbidden",
     404: "Not found",
+    422: "This address cannot be read",
     503: "Not ready",
 }
 
+T = TypeVar("T")
+
 Name = Annotated[str, Query(max_length=253)]
-Time = Annotated[str, Query(max_length=32)]
 
 
 class WhatIfForm(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -67,6 +83,20 @@ class WhatIfForm(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fi
     include_pending: bool = False
     by: Literal["cpu", "memory"] = "cpu"
 
+    def without_texts(self) -> WhatIfRequest:
+        return WhatIfRequest(
+            add_nodes=[NodesLike(like=self.like, count=self.count)] if self.like else [],
+            drain_nodes=self.drain_nodes,
+            remove_nodes=self.remove_nodes,
+            include_pending=self.include_pending,
+        )
+
+    def question(self) -> WhatIfQuestion:
+        """Reads the texts, which may be long."""
+        create, configuration = objects_in(self.manifest), configuration_in(self.configuration)
+        asked = msgspec.structs.replace(self.without_texts(), create=create, configuration=configuration)
+        return WhatIfQuestion(request=asked)
+
 
 class SignInForm(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The sign-in form: a token, no longer than a cookie may be."""
@@ -74,237 +104,156 @@ class SignInForm(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     token: Annotated[str, msgspec.Meta(min_length=1, max_length=3900, pattern=r"^[A-Za-z0-9._~+/=-]+$")]
 
 
+@final
+class _PageRoute(APIRoute):
+    """The route of a page. A refusal becomes a page that says why, within the frame if the caller is known."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def shown(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except RequestValidationError as exc:
+                return await _problem(request, Refusal(400, what_is_wrong(request, exc.errors())))
+            except Refusal as refusal:
+                return await _problem(request, refusal)
+
+        return shown
+
+
+router: Final = APIRouter(include_in_schema=False, dependencies=[Depends(caller_of)], route_class=_PageRoute)
+parts: Final = APIRouter(include_in_schema=False, dependencies=[Depends(caller_of)])
+open_to_all: Final = APIRouter(include_in_schema=False)
+
+
 @router.get("/")
-async def cluster(request: Request, by: Name = "", group: Name = BY_ZONE, sort: Name = "", node: Name = "") -> Response:
+async def cluster(
+    caller: KnownCaller, by: Name = "", group: Name = BY_ZONE, sort: Name = "", node: Name = ""
+) -> Response:
     """Shows what is wrong, and the cluster; `node` is a filter of nodes, as `chosen` takes it."""
-    asked = NodeSelection(by, group, sort, node)
-
-    async def make(caller: Caller) -> str:
-        shown = await caller.map()
-        attempts, preemptions = (
-            await caller.decisions(limits.PAGE_ATTEMPTS),
-            await caller.preemptions(limits.PAGE_PREEMPTIONS),
-        )
-        around = await _around(caller, shown)
-        return pages.cluster_page(around, shown, asked, attempts.items, preemptions.items, caller.now)
-
-    return await _page(request, make)
+    shown = await caller.ask(ClusterQuestion())
+    attempts = await caller.ask(DecisionsQuestion(limit=limits.PAGE_ATTEMPTS))
+    preemptions = await caller.ask(PreemptionsQuestion(limit=limits.PAGE_PREEMPTIONS))
+    around, asked = await _around(caller, shown), NodeSelection(by, group, sort, node)
+    return _html(pages.cluster_page(around, shown, asked, attempts.items, preemptions.items, caller.now))
 
 
-@router.get("/ui/cells")
-async def cells(request: Request, by: Name = "", group: Name = BY_ZONE, sort: Name = "") -> Response:
+@parts.get("/ui/cells")
+async def cells(caller: KnownCaller, by: Name = "", group: Name = BY_ZONE, sort: Name = "") -> Response:
     """Sends the names of the nodes in the grids of the same view, and what is said of each."""
-    caller = await caller_of(request)
-    shown = await caller.map()
+    shown = await caller.ask(ClusterQuestion())
     around, asked = await _around(caller, shown), NodeSelection(by, group, sort)
     return Response(pages.cells(around, shown, asked), media_type="application/json", headers=_HEADERS)
 
 
 @router.get("/ui/nodes")
 async def nodes(
-    request: Request, node: Name = "", sort: Name = "", first: Annotated[int, Query(ge=0, le=10**6)] = 0
+    caller: KnownCaller, node: Name = "", sort: Name = "", first: Annotated[int, Query(ge=0, le=10**6)] = 0
 ) -> Response:
     """Shows the nodes as a table; `sort` is a column, with a `-` before it for descending order."""
-
-    async def make(caller: Caller) -> str:
-        shown = await caller.map()
-        around = await _around(caller, shown)
-
-        try:
-            return pages.nodes_page(around, shown, node, sort, first)
-        except OrderError as exc:
-            raise Refusal(400, str(exc)) from exc
-
-    return await _page(request, make)
+    shown = await caller.ask(ClusterQuestion())
+    around = await _around(caller, shown)
+    try:
+        return _html(pages.nodes_page(around, shown, node, sort, first))
+    except OrderError as exc:
+        raise Refusal(400, str(exc)) from exc
 
 
 @router.get("/ui/nodes/{name}")
-async def node(request: Request, name: str) -> Response:
+async def node(caller: KnownCaller, name: str) -> Response:
     """Shows a node with its pods."""
-
-    async def make(caller: Caller) -> str:
-        found = await caller.node(name)
-        if found is None:
-            raise Refusal(404, "There is no such node (any more).")
-        return pages.node_page(await _around(caller), found)
-
-    return await _page(request, make)
+    found = _there(await caller.ask(NodeQuestion(node=name)), "There is no such node (any more).")
+    return _html(pages.node_page(await _around(caller), found))
 
 
 @router.get("/ui/pods")
-async def pods(request: Request, namespace: Name = "", workload: Name = "", group: Name = "") -> Response:
+async def pods(caller: KnownCaller, namespace: Name = "", workload: Name = "", group: Name = "") -> Response:
     """Shows the pods of a namespace, a workload or a pod group; without a namespace, the namespaces."""
-
-    async def make(caller: Caller) -> str:
-        found = await caller.pods(namespace, workload, group, limits.PAGE_PODS)
-        return pages.pods_page(
-            await _around(caller),
-            found,
-            namespace,
-            workload or group,
-            caller.now,
-        )
-
-    return await _page(request, make)
+    asked = PodsQuestion(namespace=namespace, workload=workload, group=group, limit=limits.PAGE_PODS)
+    found = await caller.ask(asked)
+    return _html(pages.pods_page(await _around(caller), found, namespace, workload or group, caller.now))
 
 
 @router.get("/ui/find")
-async def find(request: Request, q: Name = "") -> Response:
+async def find(caller: KnownCaller, q: Name = "") -> Response:
     """Shows what has a name that contains the words, for a browser without scripts."""
-
-    async def make(caller: Caller) -> str:
-        found = await caller.find(q, limits.PAGE_FOUND)
-        return pages.find_page(await _around(caller), found, q)
-
-    return await _page(request, make)
+    found = await caller.ask(FindQuestion(query=q, limit=limits.PAGE_FOUND))
+    return _html(pages.find_page(await _around(caller), found, q))
 
 
-@router.get("/ui/found")
-async def found(request: Request, q: Name = "") -> Response:
+@parts.get("/ui/found")
+async def found(caller: KnownCaller, q: Name = "") -> Response:
     """Sends what the palette shows while somebody types."""
-    caller = await caller_of(request)
-    return HTMLResponse(pages.find_part(await caller.find(q, limits.PAGE_SUGGESTED), q), headers=_HEADERS)
+    return _html(pages.find_part(await caller.ask(FindQuestion(query=q, limit=limits.PAGE_SUGGESTED)), q))
 
 
 @router.get("/ui/pods/{namespace}/{name}")
-async def pod(request: Request, namespace: str, name: str, events: bool = False) -> Response:
+async def pod(caller: KnownCaller, namespace: str, name: str, events: bool = False) -> Response:
     """Shows why a pod is on its node, or on none; with `events`, also the Events about it, which the API server is
     asked for.
     """
-
-    async def make(caller: Caller) -> str:
-        answer = await caller.explain(namespace, name, picture=True)
-        if answer is None:
-            raise Refusal(404, "There is no such pod, and no recent decision about one.")
-        chosen = (
-            await caller.node(answer.preemption.node)
-            if answer.preemption is not None and answer.preemption.node
-            else None
-        )
-        shown = await caller.map()
-        itself = await caller.pod(namespace, name)
-        said = await caller.events(namespace, name) if events else None
-        return pages.pod_page(await _around(caller, shown), answer, shown, chosen, caller.now, itself, said)
-
-    return await _page(request, make)
+    explained = await caller.ask(ExplainQuestion(namespace=namespace, pod=name, picture=True))
+    answer = _there(explained, "There is no such pod, and no recent decision about one.")
+    chosen = "" if answer.preemption is None else answer.preemption.node
+    on_node = await caller.ask(NodeQuestion(node=chosen)) if chosen else None
+    shown = await caller.ask(ClusterQuestion())
+    itself = await caller.pod(namespace, name)
+    said = await caller.events(namespace, name) if events else None
+    return _html(pages.pod_page(await _around(caller, shown), answer, shown, on_node, caller.now, itself, said))
 
 
 @router.get("/ui/history")
-async def history(
-    request: Request,
-    outcome: Name = "",
-    name: Name = "",
-    namespace: Name = "",
-    node: Name = "",
-    plugin: Name = "",
-    within: Annotated[str, Query(max_length=8, alias="range")] = "",
-    since: Time = "",
-    until: Time = "",
-    before: Annotated[int | None, Query(ge=1, le=2**53)] = None,
-) -> Response:
+@partial(taking, HistoryQuestion)
+async def history(caller: KnownCaller, **given: Any) -> Response:
     """Shows what was decided, of all pods or of those that are looked for."""
-    asked = HistoryFilter(
-        outcome=outcome,
-        name=name,
-        namespace=namespace,
-        node=node,
-        plugin=plugin,
-        range=within,
-        since=since,
-        until=until,
-        before=before,
-    )
-
-    async def make(caller: Caller) -> str:
-        try:
-            query = asked.query(caller.now)
-        except HistoryFilterError as exc:
-            raise Refusal(400, str(exc)) from exc
-        past = await caller.past(query)
-        names = list(dict.fromkeys(record.node for record in past.preemptions[: limits.PAGE_DRAWN_PREEMPTIONS]))
-        nodes = {name: found for name in names if (found := await caller.node(name)) is not None}
-        return pages.history_page(await _around(caller), past, asked, nodes, caller.now)
-
-    return await _page(request, make)
+    asked = HistoryQuestion(**given)
+    past = await caller.ask(asked)
+    preempting = dict.fromkeys(record.node for record in past.preemptions[: limits.PAGE_DRAWN_PREEMPTIONS])
+    drawn = await _nodes(caller, preempting)
+    return _html(pages.history_page(await _around(caller), past, asked, drawn, caller.now))
 
 
 @router.get("/ui/decisions/{number}")
-async def decision(request: Request, number: Annotated[int, Path(ge=1, le=2**53)]) -> Response:
+async def decision(caller: KnownCaller, number: Annotated[int, Path(ge=1, le=2**53)]) -> Response:
     """Shows one attempt as it was recorded."""
-
-    async def make(caller: Caller) -> str:
-        made = await caller.decision(number, picture=True)
-        if made is None:
-            raise Refusal(404, "This decision is not kept any more: the oldest go first.")
-        around = await _around(caller)
-        return pages.decision_page(around, made, caller.now)
-
-    return await _page(request, make)
+    kept = await caller.ask(DecisionQuestion(number=number, picture=True))
+    made = _there(kept, "This decision is not kept any more: the oldest go first.")
+    return _html(pages.decision_page(await _around(caller), made, caller.now))
 
 
 @router.get("/ui/agreement")
-async def agreement(request: Request) -> Response:
+async def agreement(caller: KnownCaller) -> Response:
     """Shows how far a shadow agrees with the scheduler of the cluster."""
-
-    async def make(caller: Caller) -> str:
-        answer = await caller.agreement(limits.PAGE_DIFFERENCES)
-        if answer is None:
-            raise Refusal(404, "Nothing is compared: start the service with --shadow.")
-        return pages.agreement_page(await _around(caller), answer, caller.now)
-
-    return await _page(request, make)
+    compared = await caller.ask(AgreementQuestion(limit=limits.PAGE_DIFFERENCES))
+    answer = _there(compared, "Nothing is compared: start the service with --shadow.")
+    return _html(pages.agreement_page(await _around(caller), answer, caller.now))
 
 
 @router.get("/ui/what-if")
-async def what_if(request: Request) -> Response:
+async def what_if(caller: KnownCaller) -> Response:
     """Shows the what-if form."""
-
-    async def make(caller: Caller) -> str:
-        return pages.what_if_page(await _around(caller))
-
-    return await _page(request, make)
+    return _html(pages.what_if_page(await _around(caller)))
 
 
-@router.post("/ui/what-if")
-async def try_what_if(request: Request) -> Response:
+@parts.post("/ui/what-if")
+async def try_what_if(request: Request, caller: KnownCaller) -> Response:
     """Answers the what-if form with a part of a page, to be put below the form."""
-    caller = await caller_of(request)
     form = decoded(_read_form, await request.body())
-    question = WhatIfRequest(
-        add_nodes=[NodesLike(like=form.like, count=form.count)] if form.like else [],
-        drain_nodes=form.drain_nodes,
-        remove_nodes=form.remove_nodes,
-        include_pending=form.include_pending,
-    )
-
-    def read_texts() -> WhatIfRequest:
-        create, configuration = objects_in(form.manifest), configuration_in(form.configuration)
-        return msgspec.structs.replace(question, create=create, configuration=configuration)
-
-    try:
-        answer = await caller.what_if(read_texts)
-    except (ManifestTextError, DecodeError, ConfigErrors, QuestionError) as exc:
-        raise cannot_be_done(exc) from exc
+    answer = await caller.simulate(form.question)
     changed = changed_nodes(answer)
-    drawn = {
-        name: found for name in changed[: limits.PAGE_CHANGED_NODES] if (found := await caller.node(name)) is not None
-    }
-    asked = command(question, form.manifest, form.configuration)
-    text = pages.what_if_part(answer, await caller.map(), drawn, changed, form.by, asked)
-    return HTMLResponse(text, headers=_HEADERS)
+    drawn = await _nodes(caller, changed[: limits.PAGE_CHANGED_NODES])
+    asked = command(form.without_texts(), form.manifest, form.configuration)
+    return _html(pages.what_if_part(answer, await caller.ask(ClusterQuestion()), drawn, changed, form.by, asked))
 
 
 @router.get("/ui/help")
-async def help_(request: Request) -> Response:
+async def help_(caller: KnownCaller) -> Response:
     """Shows what can be asked, and where."""
-
-    async def make(caller: Caller) -> str:
-        return pages.help_page(await _around(caller))
-
-    return await _page(request, make)
+    return _html(pages.help_page(await _around(caller)))
 
 
-@router.post("/ui/sign-in")
+@open_to_all.post("/ui/sign-in")
 async def sign_in(request: Request) -> Response:
     """Keeps the token in a cookie that scripts cannot read and that other sites cannot make the browser send."""
     form = decoded(partial(read, SignInForm), await request.body())
@@ -313,7 +262,7 @@ async def sign_in(request: Request) -> Response:
     return answer
 
 
-@router.post("/ui/sign-out")
+@open_to_all.post("/ui/sign-out")
 async def sign_out(request: Request) -> Response:
     """Drops the cookie, and leads to the sign-in form."""
     answer = RedirectResponse("/", 303, _HEADERS)
@@ -323,7 +272,7 @@ async def sign_out(request: Request) -> Response:
     return answer
 
 
-@router.get("/ui/static/{version}/{name}")
+@open_to_all.get("/ui/static/{version}/{name}")
 async def static(version: str, name: str) -> Response:
     """Sends a file of the page. Its path changes with its content, so that browsers may keep it forever."""
     found = assets().files.get(name)
@@ -334,13 +283,9 @@ async def static(version: str, name: str) -> Response:
 
 
 @router.get("/ui/{path:path}")
-async def nowhere(request: Request, path: str) -> Response:
+async def nowhere(path: str) -> Response:
     """Says that there is no such page."""
-
-    async def make(caller: Caller) -> str:
-        raise Refusal(404, "There is no such page.")
-
-    return await _page(request, make)
+    raise Refusal(404, "There is no such page.")
 
 
 def _read_form(body: bytes) -> WhatIfForm:
@@ -349,30 +294,44 @@ def _read_form(body: bytes) -> WhatIfForm:
     return read(WhatIfForm, body)
 
 
-async def _page(request: Request, make: Callable[[Caller], Awaitable[str]]) -> Response:
-    """Returns the page; a refusal becomes a page that says why, within the frame if the caller is known."""
-    caller: Caller | None = None
-    try:
-        caller = await caller_of(request)
-        return HTMLResponse(await make(caller), headers=_HEADERS)
-    except Refusal as refusal:
-        title = _TITLES.get(refusal.code, "This cannot be shown")
-        if caller is not None and refusal.code in _WITHIN_FRAME:
-            around = await _around(caller)
-            text = pages.problem_page(title, str(refusal), around)
-            return HTMLResponse(text, refusal.code, {**refusal.headers, **_HEADERS})
+def _html(text: str) -> HTMLResponse:
+    return HTMLResponse(text, headers=_HEADERS)
+
+
+def _there(answer: T | None, words: str) -> T:
+    if answer is None:
+        raise Refusal(404, words)
+    return answer
+
+
+async def _nodes(caller: Caller, names: Iterable[str]) -> dict[str, NodeOnMap]:
+    """Returns those of the nodes that exist."""
+    found = {name: await caller.ask(NodeQuestion(node=name)) for name in names}
+    return {name: node for name, node in found.items() if node is not None}
+
+
+async def _problem(request: Request, refusal: Refusal) -> Response:
+    """Returns a page that says why another one is not shown."""
+    title = _TITLES.get(refusal.code, "This cannot be shown")
+    code = 400 if refusal.code == 422 else refusal.code
+    caller: Caller | None = getattr(request.state, "caller", None)
+    if caller is not None and code in _WITHIN_FRAME:
+        text = pages.problem_page(title, str(refusal), await _around(caller))
+    else:
         service = service_of(request)
-        signed_in = refusal.code != 401 and service is not None and is_signed_in(service.access, request)
-        asks_for_token = refusal.code == 401 and service is not None and service.access.takes_tokens(request)
+        signed_in = code != 401 and service is not None and is_signed_in(service.access, request)
+        asks_for_token = code == 401 and service is not None and service.access.takes_tokens(request)
         text = pages.problem_page(title, str(refusal), asks_for_token=asks_for_token, signed_in=signed_in)
-        return HTMLResponse(text, refusal.code, {**refusal.headers, **_HEADERS})
+    return HTMLResponse(text, code, {**refusal.headers, **_HEADERS})
 
 
 async def _around(caller: Caller, shown: ClusterMap | None = None) -> Frame:
     """Returns what stands around every page; `shown` is the map, if it is known already."""
+    if shown is None:
+        shown = await caller.ask(ClusterQuestion())
     return frame(
-        shown or await caller.map(),
-        await caller.queue(),
+        shown,
+        await caller.ask(QueueQuestion()),
         caller.now,
         caller.version,
         signed_in=is_signed_in(caller.service.access, caller.request),

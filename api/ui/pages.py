@@ -11,6 +11,7 @@ import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from api.catalogue import HistoryQuestion
 from api.ui import wording
 from api.ui.answer_drawings import picture, refused_first, score_bars, waterfall_table
 from api.ui.assets import assets
@@ -40,7 +41,7 @@ from api.ui.node_table import (
     order,
 )
 from api.ui.resources import ALWAYS, Priorities, Resource, most_lacking, quantity, resource_words, resources_of, usage
-from api.ui.timeline import OUTCOMES, RANGES, HistoryFilter, past_timeline, timeline
+from api.ui.timeline import OUTCOMES, RANGES, history_href, past_timeline, timeline
 from api.ui.what_if_view import SAMPLE, evictions_alike, fix_href, moves, node_changes, placements_alike
 from extender import __version__
 from extender.answers.overviews import ClusterMap, FoundNames, NodeOnMap, Past, PodList
@@ -72,7 +73,7 @@ def _environment() -> Environment:
         "cores": wording.cores, "size": wording.size, "share": wording.share, "plural": wording.plural,
         "pod_words": wording.pod_words,
         "ago": wording.ago, "pod_href": pod_href, "pods_href": pods_href, "node_href": node_href,
-        "found_href": found_href,
+        "found_href": found_href, "history_href": history_href,
         "shortened": wording.shortened, "marked": wording.marked, "quantity": quantity,
         "resource_words": resource_words,
         "breakable": wording.breakable, "short_reason": short_reason, "usage": usage, "asset": assets().path,
@@ -275,7 +276,9 @@ def decision_page(frame: Frame, made: Attempt, now: datetime) -> str:
     )
 
 
-def history_page(frame: Frame, past: Past, asked: HistoryFilter, nodes: Mapping[str, NodeOnMap], now: datetime) -> str:
+def history_page(
+    frame: Frame, past: Past, asked: HistoryQuestion, nodes: Mapping[str, NodeOnMap], now: datetime
+) -> str:
     """Returns what was decided.
 
     Arguments:

@@ -8,13 +8,12 @@ of no single node are not counted, because they are on none.
 
 import re
 from collections import defaultdict
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Final, final
 
-import msgspec
 import numpy as np
 
 from extender.answers.overviews import ClusterMap, NodeOnMap, PodOnNode, ResourceOnNode
@@ -139,19 +138,9 @@ def node_on_map(cluster: Cluster, name: str, devices: Devices = _NO_DEVICES) -> 
     return None if place is None else _node(snapshot, place, devices.get(name, ()), with_pods=True)
 
 
-def hiding(shown: NodeOnMap, may_see: Container[str]) -> NodeOnMap:
-    """Returns the node without the names of pods in other namespaces than these."""
-    pods = tuple(each if each.pod.hidden or each.pod.namespace in may_see else _hidden(each) for each in shown.pods)
-    return msgspec.structs.replace(shown, pods=pods)
-
-
 def natural(name: str) -> tuple[tuple[int, str], ...]:
     """Returns a sort key that puts node-9 before node-10."""
     return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d{1,18})", name))
-
-
-def _hidden(pod: PodOnNode) -> PodOnNode:
-    return msgspec.structs.replace(pod, pod=PodName(namespace="", name="", priority=pod.pod.priority, hidden=True))
 
 
 def _node(snapshot: Snapshot, place: int, devices: tuple[ResourceOnNode, ...], *, with_pods: bool) -> NodeOnMap:

@@ -14,7 +14,7 @@ from extender.answers.overviews import AttemptsAlike, Count, OutcomeWanted, Past
 from extender.answers.parts import CandidateNode, Outcome, PodName, gpu_hours_of
 from extender.answers.records.details import Details, KeptAttempt, picture_of
 from extender.answers.records.values import AttemptRecord, CandidateRecord, PreemptionRecord
-from extender.answers.types import Answer, Attempt, Preemption, PreemptionAnswer
+from extender.answers.types import Answer, Attempt, Preemption, PreemptionAnswer, QuestionError
 from extender.engine.preemption.costs import Costs
 from extender.values import limits
 from extender.values.golang.times import rfc3339
@@ -110,6 +110,10 @@ LEAST_SECONDS: Final = 100.0
 _PLACED: Final = frozenset(("Scheduled", "Filter", "Prioritize"))
 
 
+RANGES: Final = {"15m": 900.0, "1h": 3600.0, "6h": 21_600.0, "24h": 86_400.0, "7d": 604_800.0, "all": math.inf}
+"""Name of a time that ends now -> its seconds."""
+
+
 class PastQuery(msgspec.Struct, frozen=True, kw_only=True):
     """What is looked for. Empty texts, and times that are left out, mean everything."""
 
@@ -125,6 +129,35 @@ class PastQuery(msgspec.Struct, frozen=True, kw_only=True):
     until: float = math.inf
     before: int | None = None
     """List only attempts with a smaller id."""
+
+    @classmethod
+    def written(cls, now: float, *, range: str, since: str, until: str, **further: Any) -> "PastQuery":  # noqa: A002 - its name in addresses
+        """Returns what to look for, as an address has it.
+
+        Arguments:
+            range: one of `RANGES`, or empty; `since` goes before it.
+            since, until: times, without a zone in UTC; or empty.
+            further: the other fields.
+
+        Raises:
+            QuestionError: there is no such range or time.
+        """
+        if range and range not in RANGES:
+            raise QuestionError(f"range: one of {', '.join(RANGES)}")
+        ago = RANGES[range or "all"]
+        return cls(
+            since=_moment("since", since) if since else 0.0 if math.isinf(ago) else now - ago,
+            until=_moment("until", until) if until else math.inf,
+            **further,
+        )
+
+
+def _moment(name: str, text: str) -> float:
+    try:
+        found = datetime.fromisoformat(text)
+        return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError) as exc:
+        raise QuestionError(f"{name}: a time such as 2026-01-31T12:00:00Z") from exc
 
 
 def past(

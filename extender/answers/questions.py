@@ -21,17 +21,16 @@ from extender.answers.explain import queue_places
 from extender.answers.explain.explanation import explain, settled, unreadable
 from extender.answers.explain.node_choice import as_decided, worked_out_again
 from extender.answers.explain.queue_places import Registered, WallClock
-from extender.answers.overviews import ClusterMap, NodeOnMap, PodList
+from extender.answers.overviews import ClusterMap, FoundNames, NodeOnMap, Past, PodList
 from extender.answers.parts import PodName
 from extender.answers.pending import Pending, pending
 from extender.answers.plan.answer import PlanAnswer, PlanRequest
 from extender.answers.plan.plan import PlanError, plan
 from extender.answers.plugin_effects import PluginEffects, plugin_effects
 from extender.answers.profiles import SingleProfile, simulated_frameworks, stand_in_notes
-from extender.answers.records.details import KeptAttempt
 from extender.answers.records.records import Records
-from extender.answers.records.values import PreemptionRecord
-from extender.answers.search import Population, pods_of
+from extender.answers.redaction import SEES_ALL, Visibility, as_seen_by
+from extender.answers.search import Population, find, namespaces_with_pods, pods_of, seen
 from extender.answers.types import (
     Attempt,
     Capacity,
@@ -40,6 +39,7 @@ from extender.answers.types import (
     GroupOutcome,
     Preemption,
     Preemptions,
+    QuestionError,
     Queue,
     WhatIf,
     WhatIfRequest,
@@ -68,22 +68,6 @@ from extender.values.objects.pod_groups import GroupKey
 
 ATTEMPTS_EXPLAINED: Final = 10
 """The number of attempts in an explanation."""
-
-
-class QuestionError(Exception):
-    """The question cannot be answered; the message says why."""
-
-
-def read_selector(text: str) -> Selector:
-    """Returns the label selector that the text spells; an empty one selects everything.
-
-    Raises:
-        QuestionError: it spells none.
-    """
-    try:
-        return parse_selector(text)
-    except SelectorError as exc:
-        raise QuestionError(f"label selector {text!r}: {exc}") from exc
 
 
 @final
@@ -137,14 +121,14 @@ class Questions:
         """The numbers of nodes and of pods that every copy of the cluster has."""
         return len(self._cluster.nodes), len(self._cluster.cache.pods) + len(self._cluster.pending)
 
-    async def explain(self, namespace: str, name: str, *, picture: bool = False) -> Explanation | None:
+    async def explain(self, namespace: str, pod: str, *, picture: bool = False) -> Explanation | None:
         """Returns why the pod is on its node, or on none; None if there is no such pod.
 
         Arguments:
             picture: whether to add each plugin's verdict about each node.
         """
-        key = f"{namespace}/{name}"
-        now = await with_long_work(partial(self._as_things_are, namespace, name, picture=picture))
+        key = f"{namespace}/{pod}"
+        now = await with_long_work(partial(self._as_things_are, namespace, pod, picture=picture))
         attempts = tuple(self._attempts(key, ATTEMPTS_EXPLAINED, None))
         made, taken = self._records.who_preempted(key), self._records.whose_room_was_taken(key)
         if now is None and made is None and not attempts:
@@ -153,7 +137,7 @@ class Questions:
         if now is not None and now.state in ("Scheduled", "Binding"):
             now = as_decided(now, attempts) or await self._scored_again(now)
         return msgspec.structs.replace(
-            now or _gone(PodName(namespace=namespace, name=name), attempts, preempted_by),
+            now or _gone(PodName(namespace=namespace, name=pod), attempts, preempted_by),
             queue=None
             if self._queue is None
             else queue_places.queue_place(self._queue, key, self._registered, self._clock()),
@@ -278,10 +262,10 @@ class Questions:
         except PlanError as exc:
             raise QuestionError(str(exc)) from exc
 
-    def capacity(self, namespace: str, name: str, limit: int | None) -> Capacity | None:
-        """Returns how many more pods like this one fit; None if there is no such pod."""
-        pod = self._cluster.find(f"{namespace}/{name}")
-        return None if pod is None else self._counted(self._cluster.fork(), pod, limit)
+    def capacity(self, pod: str, limit: int | None) -> Capacity | None:
+        """Returns how many more pods like namespace/name fit; None if there is no such pod."""
+        found = self._cluster.find(pod)
+        return None if found is None else self._counted(self._cluster.fork(), found, limit)
 
     def capacity_of(self, pod: Mapping[str, Any], limit: int | None) -> Capacity:
         """Returns how many of such a pod, or of the pods of such a workload, would fit. Its name does not matter.
@@ -349,14 +333,23 @@ class Questions:
         """Returns the last preemptions, all or those that concern namespace/name; newest first."""
         return Preemptions(items=tuple(map(history.preemption, islice(self._records.preemptions(pod), limit))))
 
-    def recorded(self, since: float) -> tuple[list[KeptAttempt], list[PreemptionRecord]]:
-        """Returns the attempts and the preemptions since a time, as they are kept; newest first. Of very many the
-        newest.
+    async def history(self, *, visibility: Visibility = SEES_ALL, **asked: Any) -> Past:
+        """Returns what was decided in a time, as far as it is found by names that the caller may see.
+
+        Arguments:
+            asked: see `PastQuery.written`.
+
+        Raises:
+            QuestionError: there is no such range or time.
         """
-        attempts = takewhile(
-            lambda kept: kept.record.time >= since, islice(self._records.attempts(), limits.HISTORY_SEARCHED)
-        )
-        return list(attempts), list(self._records.preemptions())
+        now = self._now().timestamp()
+        query = history.PastQuery.written(now, **asked)
+        of_time = takewhile(lambda kept: kept.record.time >= query.since, self._records.attempts())
+        kept, made = list(islice(of_time, limits.HISTORY_SEARCHED)), list(self._records.preemptions())
+        named = {each.record.pod.namespace for each in kept}
+        named |= {pod.namespace for each in made for pod in (each.by, *(victim.pod for victim in each.victims))}
+        may_see = await visibility.namespaces(named) if named else frozenset[str]()
+        return await as_seen_by(visibility, history.past(kept, made, query, may_see, now))
 
     def queue(self) -> Queue:
         """Returns the pods that wait."""
@@ -364,29 +357,48 @@ class Questions:
             return queue_places.without_a_queue(self._cluster.pending.values())
         return queue_places.queue_view(self._queue, self._registered, self._clock())
 
-    async def pending(self) -> Pending:
+    async def pending(self, *, visibility: Visibility = SEES_ALL) -> Pending:
         """Returns the pods that wait, by reason and workload."""
-        return pending(self.queue())
+        return pending(await as_seen_by(visibility, self.queue()))
 
-    async def pods(self, namespace: str, workload: str, selector: str, limit: int) -> PodList:
-        """Returns the pods of a namespace; see `finding.pods_of`.
+    async def find(self, query: str, limit: int, *, visibility: Visibility = SEES_ALL) -> FoundNames:
+        """Returns what has a name that contains all words of the query."""
+        found = find(Population.of(self._cluster), query)
+        named = {each.namespace for each in found.items if each.namespace}
+        return seen(found, await visibility.namespaces(named), limit)
+
+    async def pods(
+        self,
+        namespace: str,
+        workload: str,
+        group: str,
+        selector: str,
+        limit: int,
+        *,
+        visibility: Visibility = SEES_ALL,
+    ) -> PodList:
+        """Returns the pods of a namespace, a workload or a group; without a namespace, the namespaces.
 
         Raises:
             QuestionError: this is no label selector.
         """
-        return pods_of(self.population(), namespace, workload, "", limit, read_selector(selector))
+        population = Population.of(self._cluster)
+        selected = _selector(selector)
+        if namespace:
+            return pods_of(population, namespace, workload, group, limit, selected)
+        there = namespaces_with_pods(population)
+        may_see = await visibility.namespaces({each.namespace for each in there.namespaces})
+        return msgspec.structs.replace(
+            there, namespaces=tuple(each for each in there.namespaces if each.namespace in may_see)
+        )
 
-    def population(self) -> Population:
-        """Returns the names of the nodes, and the pods, to look for some among them; see `extender.answers.search`."""
-        return Population.of(self._cluster)
-
-    def map(self) -> ClusterMap:
+    def cluster(self) -> ClusterMap:
         """Returns the nodes and what is on them; without the pods of a large cluster."""
         return self._maps.now(self._devices.now())
 
-    def node(self, name: str) -> NodeOnMap | None:
+    def node(self, node: str) -> NodeOnMap | None:
         """Returns one node with its pods; None if there is none of this name."""
-        return node_on_map(self._cluster, name, self._devices.now())
+        return node_on_map(self._cluster, node, self._devices.now())
 
     def version(self) -> str:
         """Returns a version that changes whenever the cluster, the queue or the records may have changed."""
@@ -413,3 +425,10 @@ def _gone(pod: PodName, attempts: Sequence[Attempt], preempted_by: Preemption | 
         state="Finished",
         summary="It is gone or has finished; this is what was recorded about it.",
     )
+
+
+def _selector(text: str) -> Selector:
+    try:
+        return parse_selector(text)
+    except SelectorError as exc:
+        raise QuestionError(f"label selector {text!r}: {exc}") from exc

@@ -1,16 +1,18 @@
 """Redaction: callers who may not list the pods of a namespace see that there are pods, but not their names."""
 
 import re
-from collections.abc import Callable, Container
-from typing import Any, Final, TypeVar, cast
+from collections.abc import Callable, Collection, Container
+from functools import cache
+from typing import Any, Final, Protocol, TypeVar, cast, final
 
 import msgspec
 
+from extender.answers.overviews import NodeOnMap
 from extender.answers.parts import PodName, Victim
 from extender.answers.plan.answer import PlannedMove
-from extender.answers.types import Answer, Eviction, GroupOutcome, Placement, QueuePlace, ReasonCount, WakesOn
+from extender.answers.types import Eviction, GroupOutcome, Placement, QueuePlace, ReasonCount, WakesOn
 
-A = TypeVar("A", bound=Answer)
+A = TypeVar("A")
 
 HIDDEN_POD: Final = "a pod of another namespace"
 """Replaces the name of a pod in texts."""
@@ -20,7 +22,39 @@ HIDDEN_GROUP: Final = "a PodGroup of another namespace"
 """Replaces the name of a pod group in texts."""
 
 
-def namespaces_in(answer: Answer) -> frozenset[str]:
+class Visibility(Protocol):
+    """What one caller may see."""
+
+    async def namespaces(self, among: Collection[str]) -> frozenset[str]:
+        """Returns those of the namespaces in which the caller may list pods."""
+        ...
+
+    async def events(self, namespace: str) -> bool:
+        """Returns whether the caller may list the events of the namespace."""
+        ...
+
+
+@final
+class SeesAll:
+    """What a caller may see of whom nothing is hidden."""
+
+    async def namespaces(self, among: Collection[str]) -> frozenset[str]:
+        return frozenset(among)
+
+    async def events(self, namespace: str) -> bool:
+        return True
+
+
+SEES_ALL: Final = SeesAll()
+
+
+async def as_seen_by(visibility: Visibility, answer: A) -> A:
+    """Returns the answer with only those names in it that the caller may see."""
+    named = namespaces_in(answer)
+    return redacted(answer, await visibility.namespaces(named)) if named else answer
+
+
+def namespaces_in(answer: object) -> frozenset[str]:
     """Returns the namespaces of all pods that the answer names."""
     return frozenset(pod.namespace for pod in _pods_in(answer))
 
@@ -32,13 +66,17 @@ def redacted(answer: A, may_see: Container[str]) -> A:
     hidden = {f"{pod.namespace}/{pod.name}" for pod in _pods_in(answer) if pod.namespace not in may_see}
     if not hidden:
         return answer
-    # Whole names only: a name may be a part of another.
-    named = re.compile(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, hidden))})(?![\w-]|\.\w)")
-    namespaces = "|".join(re.escape(name) for name in namespaces_in(answer) if name not in may_see)
-    budgets = re.compile(rf"PodDisruptionBudget (?:{namespaces})/[\w-]+(?:\.[\w-]+)*")
-    groups = re.compile(rf"PodGroup (?:{namespaces})/[\w-]+(?:\.[\w-]+)*")
+
+    @cache  # a map has many pods and no texts
+    def patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+        # Whole names only: a name may be a part of another.
+        named = re.compile(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, hidden))})(?![\w-]|\.\w)")
+        namespaces = "|".join(re.escape(name) for name in namespaces_in(answer) if name not in may_see)
+        budgets = re.compile(rf"PodDisruptionBudget (?:{namespaces})/[\w-]+(?:\.[\w-]+)*")
+        return named, budgets, re.compile(rf"PodGroup (?:{namespaces})/[\w-]+(?:\.[\w-]+)*")
 
     def without_names(text: str) -> str:
+        named, budgets, groups = patterns()
         return named.sub(HIDDEN_POD, budgets.sub(HIDDEN_BUDGET, groups.sub(HIDDEN_GROUP, text)))
 
     return cast("A", _redacted(answer, may_see, without_names))
@@ -51,6 +89,8 @@ def _pods_in(value: object) -> list[PodName]:
         return [] if value.hidden else [value]
     if isinstance(value, tuple):
         return [pod for item in value for pod in _pods_in(item)]
+    if isinstance(value, NodeOnMap):  # of which there may be many, without pods
+        return [each.pod for each in value.pods if not each.pod.hidden]
     if isinstance(value, msgspec.Struct):
         return [pod for name in value.__struct_fields__ for pod in _pods_in(getattr(value, name))]
     return []
@@ -76,6 +116,9 @@ def _redacted(value: Any, may_see: Container[str], without_names: Callable[[str]
         value = msgspec.structs.replace(value, waits_for=("",) * len(value.waits_for))
     if isinstance(value, QueuePlace) and value.pod.namespace not in may_see:
         value = msgspec.structs.replace(value, workload="")
+    if isinstance(value, NodeOnMap):  # its other texts are not about pods
+        pods = (msgspec.structs.replace(each, pod=_redacted(each.pod, may_see, without_names)) for each in value.pods)
+        return msgspec.structs.replace(value, pods=tuple(pods))
     if isinstance(value, GroupOutcome) and value.namespace not in may_see:
         value = msgspec.structs.replace(value, namespace="", name="")
     if isinstance(value, msgspec.Struct):

@@ -11,6 +11,10 @@ import msgspec
 from extender.answers.parts import CandidateNode, Outcome, PodName, PreemptionState, Verdict, Victim
 
 
+class QuestionError(Exception):
+    """The question cannot be answered; the message says why."""
+
+
 class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The base of answers and their parts."""
 

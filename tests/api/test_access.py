@@ -9,10 +9,11 @@ import httpx
 import pytest
 from starlette.requests import HTTPConnection
 
-from api.callers.access import UNKNOWN_SECONDS, OpenAccess, ReviewedAccess, as_seen_by
+from api.callers.access import UNKNOWN_SECONDS, OpenAccess, ReviewedAccess
 from api.callers.authentication import CERTIFIED, TOKEN_COOKIE
 from api.callers.http_refusals import Refusal
 from extender.answers.parts import PodName
+from extender.answers.redaction import as_seen_by
 from extender.answers.types import Queue, QueuePlace
 from extender.client.access_review import AccessReview, User
 from extender.client.client import Client

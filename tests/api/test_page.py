@@ -11,13 +11,13 @@ from starlette.requests import HTTPConnection
 
 from api import starting
 from api.app import create_app
-from api.callers.access import Visibility
 from api.callers.authentication import TOKEN_COOKIE
 from api.callers.http_refusals import Refusal
 from api.documents.documentation import BY_NAME
 from api.service_state import ServiceState
 from api.settings.settings import Settings
 from api.ui.assets import assets
+from extender.answers.redaction import Visibility
 from extender.values import limits
 from tests.api.fake_engines import FailingEngine
 from tests.api.serving import LetsIn, Service, assert_is_refusal, serving, serving_app

@@ -13,10 +13,11 @@ from starlette.requests import HTTPConnection
 
 from api import starting
 from api.app import create_app
-from api.callers.access import Access, Visibility
+from api.callers.access import Access
 from api.callers.http_refusals import Refusal
 from api.service_state import ServiceState
 from api.settings.settings import Settings
+from extender.answers.redaction import Visibility
 from tests.api.serving import LetsIn, Service, assert_is_refusal, serving, serving_app
 from tests.kit.waiting import until
 

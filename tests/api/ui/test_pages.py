@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import pytest
 
+from api.catalogue import HistoryQuestion
 from api.ui import pages
 from api.ui.frame import Frame, frame
 from api.ui.node_table import NodeSelection
-from api.ui.timeline import HistoryFilter
 from api.ui.what_if_view import changed_nodes
 from extender.answers.cluster_map import ClusterMaps, node_on_map
 from extender.answers.overviews import AttemptsAlike, ClusterMap, Count, NodeOnMap, Past
@@ -94,7 +94,7 @@ PAGES: Mapping[str, str] = {
     "nodes": pages.nodes_page(AROUND, SHOWN, "", ""),
     "node": pages.node_page(AROUND, found("n0")),
     "pod": pages.pod_page(AROUND, EXPLANATION, SHOWN, found("n0"), NOW),
-    "history": pages.history_page(AROUND, past_of(ATTEMPTS, (RECORD,)), HistoryFilter(), {"n0": AFTERWARDS}, NOW),
+    "history": pages.history_page(AROUND, past_of(ATTEMPTS, (RECORD,)), HistoryQuestion(), {"n0": AFTERWARDS}, NOW),
     "what if": pages.what_if_page(AROUND),
     "what if, answered": what_if_part(),
     "help": pages.help_page(AROUND),
@@ -248,7 +248,7 @@ def test_names_are_text_and_never_markup() -> None:
         pages.history_page(
             around,
             past_of((msgspec.structs.replace(ATTEMPTS[0], pod=name, node=HOSTILE),)),
-            HistoryFilter(name=HOSTILE, node=HOSTILE, plugin=HOSTILE, namespace=HOSTILE, since=HOSTILE),
+            HistoryQuestion(name=HOSTILE, node=HOSTILE, plugin=HOSTILE, namespace=HOSTILE, since=HOSTILE),
             {},
             NOW,
         ),

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 import msgspec
 import pytest
 
-from extender.answers.cluster_map import ClusterMaps, hiding, natural, node_on_map
+from extender.answers.cluster_map import ClusterMaps, natural, node_on_map
 from extender.answers.overviews import ClusterMap, ResourceOnNode
 from extender.answers.parts import PodName
+from extender.answers.redaction import redacted
 from extender.engine.cache.cluster import Cluster
 from extender.testing.builders import NodeBuilder, PodBuilder, make_cache, make_node, make_pod
 from extender.values import limits
@@ -76,7 +77,7 @@ def test_pods_of_namespaces_that_one_may_not_see_keep_their_size_and_priority_al
     node = node_on_map(make_cluster(make_node("n"), pods=pods), "n")
     assert node is not None
 
-    theirs, mine = hiding(node, {"a"}).pods
+    theirs, mine = redacted(node, {"a"}).pods
 
     assert theirs.pod == PodName(namespace="", name="", priority=3, hidden=True)
     assert theirs.cpu == 2000

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from extender.answers.questions import QuestionError, Questions
+from extender.answers.questions import Questions
 from extender.answers.records.records import Records
-from extender.answers.types import Explanation, WhatIfRequest
+from extender.answers.types import Explanation, QuestionError, WhatIfRequest
 from extender.cluster.trial_registry import TrialRegistry
 from extender.engine.cache.cluster import Cluster
 from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod
@@ -108,7 +108,7 @@ def test_unknown_pod_has_no_explanation_and_no_capacity() -> None:
 
     assert asyncio.run(questions.explain("default", "q")) is None
     assert asyncio.run(questions.explain("other", "p")) is None
-    assert questions.capacity("default", "q", 10) is None
+    assert questions.capacity("default/q", 10) is None
 
 
 def test_the_picture_comes_when_it_is_asked_for() -> None:
@@ -168,7 +168,7 @@ def test_the_only_profile_answers_for_pods_of_any_scheduler() -> None:
     questions = about(A, B, pods=[a_pod("q", 2).node("a"), other])
 
     assert explained(questions, "p").scores[0].node == "b"
-    fits = questions.capacity("default", "p", 10)
+    fits = questions.capacity("default/p", 10)
     assert fits is not None
     assert [(room.node, room.pods) for room in fits.by_node] == [("b", 1)]
     assert questions.capacity_of(written(cpu="3", schedulerName="theirs"), 10).fits == 1
@@ -203,7 +203,7 @@ def test_among_several_profiles_none_is_meant() -> None:
 
     assert explained(questions, "p").state == "NotOurs"
     assert explained(questions, "q").state == "Pending"
-    fits = questions.capacity("default", "p", 10)
+    fits = questions.capacity("default/p", 10)
     assert fits is not None
     assert (fits.fits, fits.stopped_by) == (0, 'no profile here for schedulerName "theirs"')
     (placed,) = questions.what_if(WhatIfRequest(create=[written(schedulerName="theirs")])).placements
@@ -216,7 +216,7 @@ async def test_pods_of_other_schedulers_are_left_alone_by_a_deciding_scheduler()
     questions = Questions(Configuration(), scheduling.cluster, TrialRegistry, queue=scheduling.alone.world.queue)
 
     found = await questions.explain("default", "p")
-    fits = await asyncio.to_thread(questions.capacity, "default", "p", 10)
+    fits = await asyncio.to_thread(questions.capacity, "default/p", 10)
 
     assert found is not None
     assert (found.state, found.queue) == ("NotOurs", None)
@@ -314,7 +314,7 @@ async def test_another_version_says_that_something_may_be_otherwise() -> None:
     await questions.explain("default", "big", picture=True)
     request = WhatIfRequest(create=[written()], drain_nodes=["a"], include_pending=True)
     await asyncio.to_thread(questions.what_if, request)
-    await asyncio.to_thread(questions.capacity, "default", "big", 10)
+    await asyncio.to_thread(questions.capacity, "default/big", 10)
     assert not changed(), "somebody has asked"
 
 
@@ -365,11 +365,11 @@ def test_a_what_if_that_cannot_be_is_an_error(asked: dict[str, Any], error: type
 def test_capacity_counts_further_copies_of_a_pod() -> None:
     questions = about(A, B, pods=[a_pod("web", 2).node("a")])
 
-    fits = questions.capacity("default", "web", 10)
+    fits = questions.capacity("default/web", 10)
 
     assert fits is not None
     assert ({room.node: room.pods for room in fits.by_node}, fits.is_limit) == ({"a": 1, "b": 2}, False)
-    assert questions.capacity("default", "web", 2).is_limit  # type: ignore[union-attr]
+    assert questions.capacity("default/web", 2).is_limit  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -500,7 +500,7 @@ def test_a_profile_that_stands_in_for_other_schedulers_is_named() -> None:
     assert questions.what_if(WhatIfRequest(create=[written(schedulerName="theirs")])).notes == (words,)
     assert questions.what_if(WhatIfRequest(create=[written()])).notes == ()
     assert questions.capacity_of(written(schedulerName="theirs"), 10).notes == (words,)
-    assert questions.capacity("default", "ours", 10).notes == ()  # type: ignore[union-attr]
+    assert questions.capacity("default/ours", 10).notes == ()  # type: ignore[union-attr]
 
 
 # Pod groups.

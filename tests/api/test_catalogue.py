@@ -1,0 +1,60 @@
+"""Each row of the catalogue finds what answers it, and no route about names of pods is open to strangers."""
+
+import inspect
+from typing import Any, get_type_hints
+
+import pytest
+from fastapi.routing import APIRoute
+
+from api import catalogue
+from api.app import ROUTERS
+from api.callers.endpoint_guard import asks_its_caller_itself
+from api.catalogue import QUESTIONS, Question
+from api.routes import page
+from api.routes.caller import caller_of
+from api.service_state import ServiceState
+from extender.answers.questions import Questions
+from extender.answers.types import WhatIfRequest
+
+EVERY_QUESTION = pytest.mark.parametrize("kind", QUESTIONS, ids=lambda kind: kind.named())
+
+
+@EVERY_QUESTION
+def test_every_row_finds_a_method_with_its_fields_and_its_answer(kind: type[Question[Any]]) -> None:
+    answering = ServiceState if kind in catalogue.KNOWN_TO_SERVICES else Questions
+    method = getattr(answering, kind.named())
+
+    _, *parameters = inspect.signature(method).parameters.values()
+    named = {each.name for each in parameters if each.kind is not inspect.Parameter.VAR_KEYWORD}
+    further = {"visibility"} if kind.row.chooses_names else set()
+    is_open = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
+    assert named == further if is_open else named == {*kind.__struct_fields__} | further
+    assert get_type_hints(method)["return"] == kind.answer_type()
+
+
+def test_every_route_about_names_of_pods_knows_its_caller() -> None:
+    """
+    Those that the guard lets through without asking who calls, but for the form to sign in and what it needs.
+    """
+    let_through = [
+        route
+        for router in ROUTERS
+        for route in router.routes
+        if isinstance(route, APIRoute) and asks_its_caller_itself(route.path)
+    ]
+
+    strangers = [
+        route for route in let_through if caller_of not in {each.call for each in route.dependant.dependencies}
+    ]
+    assert len(let_through) > len(QUESTIONS) + 10
+    assert strangers == page.open_to_all.routes
+
+
+def test_a_question_is_sent_as_its_row_says() -> None:
+    explain = catalogue.ExplainQuestion(namespace="a/b", pod="c d", picture=True)
+    find = catalogue.FindQuestion(query="web", limit=5)
+    what_if = catalogue.WhatIfQuestion(request=WhatIfRequest(drain_nodes=["n"]))
+
+    assert explain.address() == ("GET", "/v1/explain/a%2Fb/c%20d", {"picture": "true"})
+    assert find.address() == ("GET", "/v1/find", {"q": "web", "limit": "5"})
+    assert what_if.address() == ("POST", "/v1/whatif", {})
