@@ -17,7 +17,7 @@ _PLUGIN: Final = "InterPodAffinity"
 
 
 @final
-class Question(NamedTuple):
+class TallyQuestion(NamedTuple):
     """The arguments of `Snapshot.tally`, `Rows.tally` and `Rows.tally_change`."""
 
     attribute: Attribute
@@ -84,14 +84,14 @@ def all_match(terms: Iterable[Term]) -> WeightOfTerms:
     return WeightOfTerms(TermWeights([*unlike.values()]), len(unlike))
 
 
-def pods_matching_all(terms: Sequence[Term], weight: WeightOfTerms) -> Question:
+def pods_matching_all(terms: Sequence[Term], weight: WeightOfTerms) -> TallyQuestion:
     """Returns the question how many pods match all of these terms of the pod to place."""
-    return Question(
+    return TallyQuestion(
         Attribute.LABELS, (_PLUGIN, "all", TermsOfQuestion(terms)), weight, classes_relevant_to(terms[0].selector)
     )
 
 
-def weights_of_matches(terms: Sequence[WeightedTerm]) -> Question:
+def weights_of_matches(terms: Sequence[WeightedTerm]) -> TallyQuestion:
     """Returns the question for the weights of these terms of the pod to place, each times the number of pods that it
     matches.
     """
@@ -101,7 +101,7 @@ def weights_of_matches(terms: Sequence[WeightedTerm]) -> Question:
         index = tallies.index(Attribute.LABELS, LabelIndex)
         return range(first, index.size) if weights.wanted is None else index.with_any(weights.wanted, first)
 
-    return Question(Attribute.LABELS, (_PLUGIN, "each", TermsOfQuestion(terms)), WeightOfTerms(weights), relevant)
+    return TallyQuestion(Attribute.LABELS, (_PLUGIN, "each", TermsOfQuestion(terms)), WeightOfTerms(weights), relevant)
 
 
 @final
@@ -110,18 +110,18 @@ class QuestionsByKey:
 
     def __init__(self, terms: Iterable[WeightedTerm]) -> None:
         self._terms: defaultdict[str, list[WeightedTerm]] = defaultdict(list)
-        self._made: dict[str, Question] = {}
+        self._made: dict[str, TallyQuestion] = {}
         for weighted in terms:
             self._terms[weighted.term.topology_key].append(weighted)
 
-    def of(self, key: str) -> Question:
+    def of(self, key: str) -> TallyQuestion:
         """Returns the question for a key that a term has."""
         question = self._made.get(key)
         if question is None:
             question = self._made[key] = weights_of_matches(self._terms[key])
         return question
 
-    def of_keys(self, keys: Container[str]) -> dict[str, Question]:
+    def of_keys(self, keys: Container[str]) -> dict[str, TallyQuestion]:
         """Returns the questions for those of the keys that terms have."""
         return {key: self.of(key) for key in self._terms if key in keys}
 
@@ -153,7 +153,7 @@ def questions_of(terms: PodTerms) -> TermQuestions:
     return TermQuestions(terms)
 
 
-def numbers_of_classes(snapshot: Snapshot, classes: ClassNumbers) -> Question:
+def numbers_of_classes(snapshot: Snapshot, classes: ClassNumbers) -> TallyQuestion:
     """Returns the question for the numbers of these classes, each times the number of its pods."""
     symbols, numbers = snapshot.tallies.symbols[Attribute.AFFINITY], classes.numbers
     number_of = dict(numbers)
@@ -166,4 +166,4 @@ def numbers_of_classes(snapshot: Snapshot, classes: ClassNumbers) -> Question:
         # any.
         return [code for code, _ in numbers if code >= first]
 
-    return Question(Attribute.AFFINITY, (_PLUGIN, "classes", numbers), weight, relevant)
+    return TallyQuestion(Attribute.AFFINITY, (_PLUGIN, "classes", numbers), weight, relevant)

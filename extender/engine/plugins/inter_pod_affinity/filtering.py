@@ -10,7 +10,7 @@ import numpy as np
 
 from extender.engine import framework as fwk
 from extender.engine.plugins.inter_pod_affinity.counting import (
-    Question,
+    TallyQuestion,
     TermQuestions,
     numbers_of_classes,
     questions_of,
@@ -31,7 +31,7 @@ EXISTING_ANTI_AFFINITY: Final = "node(s) didn't satisfy existing pods anti-affin
 class TopologyCounts:
     """Pods counted by the V values of a topology key."""
 
-    question: Question
+    question: TallyQuestion
     column: LabelColumn
     counts: Int64s
     """(V + 1,) pods on the nodes with each value; the last entry, for nodes without the label, is 0."""
@@ -101,7 +101,7 @@ def _affinity_counts(snapshot: fwk.Snapshot, questions: TermQuestions) -> tuple[
     return tuple(_counts(snapshot, key, question) for key in (topology_keys if on_no_node is None else (on_no_node,)))
 
 
-def _counts(snapshot: fwk.Snapshot, topology_key: str, question: Question) -> TopologyCounts:
+def _counts(snapshot: fwk.Snapshot, topology_key: str, question: TallyQuestion) -> TopologyCounts:
     column = snapshot.nodes.label(topology_key)
     tally = snapshot.tally(*question)
     counts, occupied = tally.by_value(column), tally.positive_by_value(column)

@@ -10,8 +10,8 @@ import numpy as np
 
 from extender.engine import framework as fwk
 from extender.engine.plugins.inter_pod_affinity.counting import (
-    Question,
     QuestionsByKey,
+    TallyQuestion,
     numbers_of_classes,
     questions_of,
 )
@@ -43,7 +43,7 @@ def _by_key(
     snapshot: fwk.Snapshot, of_pod: QuestionsByKey, existing: Sequence[ClassNumbers]
 ) -> Sequence[fwk.LabelScores]:
     keys = snapshot.nodes.label_keys  # a key that no node has changes no score
-    questions: defaultdict[str, list[Question]] = defaultdict(list)
+    questions: defaultdict[str, list[TallyQuestion]] = defaultdict(list)
     for key, question in of_pod.of_keys(keys).items():
         questions[key].append(question)
     for classes in existing:
@@ -52,7 +52,7 @@ def _by_key(
     return [_scores(snapshot, key, of_key) for key, of_key in questions.items()]
 
 
-def _scores(snapshot: fwk.Snapshot, topology_key: str, questions: Sequence[Question]) -> fwk.LabelScores:
+def _scores(snapshot: fwk.Snapshot, topology_key: str, questions: Sequence[TallyQuestion]) -> fwk.LabelScores:
     column = snapshot.nodes.label(topology_key)
     by_value = np.zeros(len(column.values) + 1, np.int64)
     for question in questions:
