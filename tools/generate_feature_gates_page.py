@@ -28,8 +28,10 @@ needs another one that is off. Gates of other parts of Kubernetes are accepted w
 `/configz` shows which gates are on, `/flagz` what was given, and the metric `kubernetes_feature_enabled` both the stage
 and the value.
 
-Only feature gates differ between the emulated versions, as in kube-scheduler itself. Gates that cannot be switched here
-have one value in all versions; the log names those that have another default in kube-scheduler of the emulated version.
+Feature gates differ between the emulated versions, as in kube-scheduler itself; and from 1.37 on, events have no longer
+the words `no new claims to deallocate` and `still not schedulable` (kubernetes#140222). Gates that cannot be switched
+here have one value in all versions; the log names those that have another default in kube-scheduler of the emulated
+version.
 
 Two gates watch more kinds: `DRADeviceTaintRules` (on with `--emulated-version=1.37`) and `GenericWorkload`. The chart
 gives the rights for them where its value `featureGates` has `A=true` of the gate; other manifests get them from

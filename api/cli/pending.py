@@ -77,6 +77,8 @@ def _in_words(console: Console, answer: Pending, wide: bool) -> None:
         console.print(f"short of: {short}")
     for reason in answer.reasons:
         console.print(heading(f"{plural(reason.pods, 'pod')}: {reason.reason}"))
+        for claim in reason.claims:
+            console.print(Text(f"note: {claim}", style="dim"))
         lines = table("pods", "workload", "priority", "since", "for example", less_important=("since", "priority"))
         shown = reason.workloads if wide else reason.workloads[:SHOWN_WORKLOADS]
         for each in shown:

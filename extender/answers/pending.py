@@ -3,6 +3,7 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from itertools import islice
 from operator import attrgetter
 from typing import Final, final
 
@@ -48,6 +49,8 @@ class PendingReason(Answer, frozen=True, kw_only=True):
     """
     nodes: tuple[ReasonCount, ...] = ()
     """Each of these reasons, with the most nodes on which it holds for one of the pods."""
+    claims: tuple[str, ...] = ()
+    """What the claims of the first few wait for."""
     pods: int
     workloads: tuple[PendingWorkload, ...]
     """The workloads of these pods; the one with most of them comes first."""
@@ -154,6 +157,7 @@ def _group(nodes: Counter[str], places: Sequence[QueuePlace]) -> PendingReason:
     return PendingReason(
         reason=", ".join(reason for reason, _ in ordered),
         nodes=tuple(ReasonCount(reason=reason, nodes=count) for reason, count in ordered if count),
+        claims=tuple(islice((claim for place in places for claim in place.claims), FIRST_PODS)),
         pods=len(places),
         workloads=tuple(
             sorted(

@@ -1,5 +1,6 @@
 """Phrases that the command line, the page and the summaries share. They need no engine."""
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -9,6 +10,19 @@ from extender.values.objects.priority_classes import NO_VICTIMS, NOT_HELPFUL
 from extender.values.objects.resource_names import PODS
 
 _NAMED: Final = 3
+
+_INTERNAL: Final = re.compile(
+    r"(?<=\. )(?:{0})(?:, |$)|, (?:{0})(?=, |$)|(?<=\. )not found$".format(
+        "no new claims to deallocate|still not schedulable"
+    )
+)
+
+
+def for_people(message: str) -> str:
+    """Returns a scheduler's message without what only its developers understand: that DynamicResources found no claim
+    to deallocate, and that it could not look because another plugin had refused the pod before ("not found").
+    """
+    return _INTERNAL.sub("", message).rstrip()
 
 
 def noun(lack: Lack) -> str:

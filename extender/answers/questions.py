@@ -18,6 +18,7 @@ import msgspec
 from extender.answers import history
 from extender.answers.cluster_map import ClusterMaps, DeviceRoom, node_on_map
 from extender.answers.explain import queue_places
+from extender.answers.explain.claims import with_claims
 from extender.answers.explain.explanation import explain, settled, unreadable
 from extender.answers.explain.node_choice import as_decided, worked_out_again
 from extender.answers.explain.queue_places import Registered, WallClock
@@ -176,7 +177,7 @@ class Questions:
         key = group_key(framework, pod)
         group = None if key is None else await self._group(key)
         summary = answer.summary if group is None else f"{answer.summary} {group.text}."
-        return msgspec.structs.replace(answer, summary=summary, group=group, notes=notes)
+        return msgspec.structs.replace(answer, summary=summary, group=group, notes=(*notes, *answer.notes))
 
     async def _scored_again(self, answer: Explanation) -> Explanation:
         pod = self._cluster.cache.pod(answer.pod.uid)
@@ -221,7 +222,7 @@ class Questions:
             copy.changed(None, pod)
             nominated = Nominations(copy.nominees(frameworks))
             answer = await explain(framework, copy.cache.update_snapshot(), pod, nominated, picture=picture)
-            return msgspec.structs.replace(answer, notes=(*stand_in_notes(frameworks), *notes))
+            return msgspec.structs.replace(answer, notes=(*stand_in_notes(frameworks), *notes, *answer.notes))
 
     async def plugin_effects(
         self, registry: Registry, before: Configuration, after: Configuration, own: Collection[str], limit: int
@@ -354,8 +355,8 @@ class Questions:
     def queue(self) -> Queue:
         """Returns the pods that wait."""
         if self._queue is None:
-            return queue_places.without_a_queue(self._cluster.pending.values())
-        return queue_places.queue_view(self._queue, self._registered, self._clock())
+            return with_claims(queue_places.without_a_queue(self._cluster.pending.values()), self._cluster)
+        return with_claims(queue_places.queue_view(self._queue, self._registered, self._clock()), self._cluster)
 
     async def pending(self, *, visibility: Visibility = SEES_ALL) -> Pending:
         """Returns the pods that wait, by reason and workload."""

@@ -7,13 +7,14 @@ from collections import Counter
 from typing import Literal
 
 from extender.answers.explain.advice import Advice, Refusals
+from extender.answers.explain.claims import claim_notes
 from extender.answers.explain.fixes import fixes
 from extender.answers.explain.nearest_nodes import nearest_nodes
 from extender.answers.explain.node_choice import best_scores
 from extender.answers.explain.preemption import preemption_answer
 from extender.answers.explain.verdict_tables import picture as picture_of, waterfall
 from extender.answers.parts import PodName
-from extender.answers.phrases import why_no_room
+from extender.answers.phrases import for_people, why_no_room
 from extender.answers.pods import requested, workload_of
 from extender.answers.types import Explanation, PreemptionAnswer, WaterfallStep
 from extender.engine.evaluation.evaluate import Evaluation, evaluate
@@ -53,7 +54,7 @@ async def explain(
         created=pod.metadata.creation_timestamp,
         requests=requested(pod),
         summary=summary(pod, evaluation, steps, preemption),
-        message=evaluation.error or evaluation.message,
+        message=evaluation.error or for_people(evaluation.message),
         total_nodes=len(snapshot.nodes),
         feasible_nodes=len(evaluation.feasible),
         waterfall=steps,
@@ -63,6 +64,7 @@ async def explain(
         scores=best_scores(evaluation),
         scores_of="now" if evaluation.scores is not None else "",
         picture=picture_of(evaluation) if picture else None,
+        notes=tuple(claim_notes(pod, snapshot.objects, evaluation.message)),
     )
 
 

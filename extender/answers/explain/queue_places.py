@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import final
 
 from extender.answers.parts import PodName
+from extender.answers.phrases import for_people
 from extender.answers.pods import workload_of
 from extender.answers.types import Queue, QueuePlace, WakesOn
 from extender.engine import framework as fwk
@@ -141,9 +142,8 @@ def _place_of(
 
 def _last_message(pod: Pod) -> str:
     """Returns the message of its condition PodScheduled, which its scheduler writes."""
-    return next(
-        (each.message for each in pod.status.conditions if each.type == "PodScheduled" and each.status == "False"), ""
-    )
+    refusing = (each for each in pod.status.conditions if each.type == "PodScheduled" and each.status == "False")
+    return next((for_people(each.message) for each in refusing), "")
 
 
 def _wakes_on(plugins: Sequence[str], registered: Registered) -> tuple[WakesOn, ...]:

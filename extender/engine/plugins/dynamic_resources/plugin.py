@@ -248,7 +248,7 @@ class DynamicResources(
         cycle = self._claims(state)
         extended = cycle.extended
         if not cycle.claims and extended is None:
-            return fwk.PostFilterResult(fwk.unschedulable(NO_CLAIMS))
+            return fwk.PostFilterResult(self._nothing_done(NO_CLAIMS))
         index = state.snapshot.nodes.index
         kept_away = [
             index[node]
@@ -260,7 +260,11 @@ class DynamicResources(
                 return fwk.PostFilterResult(await self._deallocated(claim))
         if extended is not None and extended.is_of_earlier_attempt:
             return fwk.PostFilterResult(await self._deleted(extended.claim))
-        return fwk.PostFilterResult(fwk.unschedulable(STILL_NOT))
+        return fwk.PostFilterResult(self._nothing_done(STILL_NOT))
+
+    def _nothing_done(self, why: str) -> fwk.Status:
+        # From 1.37 on (kubernetes#140222) events do not name what nobody can do anything about.
+        return fwk.unschedulable(why) if self.feature_gates.version < "1.37" else fwk.unschedulable()
 
     async def _deallocated(self, claim: ResourceClaim) -> fwk.Status:
         if self.handle.dispatcher is not None:

@@ -87,9 +87,9 @@ def cluster(*objects: HasMetadata) -> Snapshot:
     return make_snapshot(*NODES, objects=objects)
 
 
-def plugin_for(snapshot: Snapshot) -> DynamicResources:
+def plugin_for(snapshot: Snapshot, gates: FeatureGates | None = None) -> DynamicResources:
     """The plugin with a handle that knows the objects of the snapshot."""
-    return DynamicResources(handle=make_framework(live=cast("LiveCluster", snapshot)))
+    return DynamicResources(handle=make_framework(live=cast("LiveCluster", snapshot), features=gates))
 
 
 def pre_filter(pod: Pod, *objects: HasMetadata) -> Status:
@@ -376,10 +376,10 @@ def test_arguments_are_checked() -> None:
         DynamicResources(DynamicResourcesArgs(binding_timeout=Duration(1)))
 
 
-def post_filter(pod: Pod, *objects: HasMetadata) -> PostFilterResult:
+def post_filter(pod: Pod, *objects: HasMetadata, gates: FeatureGates | None = None) -> PostFilterResult:
     """What PostFilter says when every node was refused by this plugin."""
     snapshot = cluster(*objects)
-    plugin, state = plugin_for(snapshot), Cycle(make_framework(), snapshot, pod)
+    plugin, state = plugin_for(snapshot, gates), Cycle(make_framework(), snapshot, pod)
     if not plugin.pre_filter(state, pod, snapshot).status.is_success:
         return asyncio.run(plugin.post_filter(state, pod, NodeStatuses()))
     rows = Rows.of(snapshot)
@@ -436,6 +436,21 @@ def test_post_filter(pod: Pod, claims: list[ResourceClaim], message: str) -> Non
     case.
     """
     assert post_filter(pod, *TWO_AND_ONE, *claims) == PostFilterResult(unschedulable(message))
+
+
+@pytest.mark.parametrize(
+    ("version", "no_claims", "in_vain"),
+    [("1.33", "no new claims to deallocate", "still not schedulable"), ("1.37", "", "")],
+)
+def test_post_filter_that_does_nothing_has_words_up_to_1_36(version: str, no_claims: str, in_vain: str) -> None:
+    gates = FeatureGates.of({}, version)
+    elsewhere = claim("c", allocation=ELSEWHERE)
+
+    assert post_filter(pod_with(), gates=gates).status.message == no_claims
+    assert post_filter(pod_with("c"), *TWO_AND_ONE, claim("c", exactly(9)), gates=gates).status.message == in_vain
+    assert post_filter(pod_with("c"), *TWO_AND_ONE, elsewhere, gates=gates).status.message == (
+        "deallocation of ResourceClaim completed"
+    )
 
 
 def test_post_filter_considers_only_its_own_refusals() -> None:
