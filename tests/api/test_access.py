@@ -310,6 +310,8 @@ def test_strangers_without_end_keep_no_scheduler_waiting() -> None:
         with pytest.raises(Refusal) as refused_:
             await access.of(bearing("one-more"))
         scheduler = await access.admit(certified("scheduler"), "/extender/filter", is_verb=True)
+        with pytest.raises(TimeoutError):  # a scheduler with a token waits for the API server, and not for readers
+            await asyncio.wait_for(access.admit(bearing("new"), "/extender/filter", is_verb=True), 1)
         for stranger in strangers:
             stranger.cancel()
         await asyncio.wait(strangers)

@@ -35,6 +35,25 @@ def test_number_of_simultaneous_bindings_is_limited() -> None:
     assert server.run(story) == (AT_A_TIME[Lane.URGENT], 2)
 
 
+def test_events_wait_until_no_binding_waits() -> None:
+    server = Server(Fault(delay(1), **BINDING, times=None))
+    pods = [pod_on(server, f"p{number}") for number in range(AT_A_TIME[Lane.URGENT] + 1)]
+
+    async def story(dispatcher: ApiDispatcher) -> list[int]:
+        bindings = [dispatcher.submit(BindPod.of(pod, "n1")) for pod in pods]
+        dispatcher.submit(
+            RecordEvent(reference_to(pods[0]), "Normal", "Scheduled", "Binding", "done", "default-scheduler")
+        )
+        written = []
+        for _ in range(2):
+            await asyncio.sleep(0.6)
+            written.append(server.count("create", "events"))
+        await asyncio.gather(*bindings)
+        return written
+
+    assert server.run(story) == [0, 1]
+
+
 def test_other_writes_go_on_while_bindings_are_stuck() -> None:
     server = Server(Fault(black_hole(), **BINDING, times=None))
     pods = [pod_on(server, f"p{number}") for number in range(AT_A_TIME[Lane.URGENT] + 1)]

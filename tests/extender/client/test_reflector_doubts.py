@@ -5,6 +5,7 @@ With controls at the end; see `test_reflector_faults.py`.
 
 import asyncio
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -174,15 +175,23 @@ def _crowd(world: World) -> None:
         world.server.node(f"m{number:02}")
 
 
-def test_that_all_nodes_are_gone_at_once_is_asked_twice() -> None:
-    """One list is empty, by a fault of a proxy."""
+@pytest.mark.parametrize("which", [[1], [1, 3]], ids=["once", "again later"])
+def test_that_all_nodes_are_gone_at_once_is_asked_twice(which: list[int]) -> None:
+    """Lists are empty, by a fault of a proxy."""
 
     async def story(world: World) -> None:
         _crowd(world)
         await begin(world)
-        await asyncio.sleep(200)
+        await asyncio.sleep(400)
 
-    empty = Fault(answers.edited_json(_emptied), verb="list", resource="nodes", skip=1)
+    lists = count()
+    empty = Fault(
+        answers.edited_json(_emptied),
+        verb="list",
+        resource="nodes",
+        times=len(which),
+        where=lambda call: next(lists) in which,
+    )
     world = tell(story, empty, streams_lists=False, relist_period=100)
 
     assert not any(change.startswith("-") for change in world.changes("nodes"))

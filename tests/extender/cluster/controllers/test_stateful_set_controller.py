@@ -117,6 +117,22 @@ async def test_a_new_template_is_rolled_out_from_the_last_pod_to_the_first() -> 
     assert (status["updatedReplicas"], status["currentRevision"]) == (3, status["updateRevision"])
 
 
+async def test_a_new_template_waits_for_the_new_pod_even_in_a_parallel_set() -> None:
+    async with running_controllers() as registry:
+        add_node(registry, "a")
+        add_set(registry, 3, podManagementPolicy="Parallel")
+        await scheduled(registry, 5)
+        change(
+            registry,
+            STATEFUL_SETS,
+            "db",
+            lambda obj: obj["spec"]["template"]["spec"]["containers"][0].update(image="db:2"),
+        )
+        await settle(60)  # no scheduler binds the new pod
+
+        assert [image(pod) for pod in registry.list(PODS)] == ["web:1", "web:1", "db:2"]
+
+
 async def test_a_partition_keeps_the_first_pods_as_they_are() -> None:
     async with running_controllers() as registry:
         add_node(registry, "a")

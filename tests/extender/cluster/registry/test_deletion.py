@@ -1,12 +1,14 @@
 """DELETE: preconditions, grace, finalizers, collections, namespaces."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from extender.cluster.api_resources import PODS
 from extender.cluster.kube_api import KubeApi
-from tests.extender.cluster.api_calls import PODS_PATH, add_node, add_pod, ask, make_api, names, pod
+from extender.cluster.registry.deletion import delete
+from tests.extender.cluster.api_calls import NOW, PODS_PATH, add_node, add_pod, ask, make_api, names, pod
 
 MERGE = "application/merge-patch+json"
 CONTROLLERS = "/api/v1/namespaces/default/replicationcontrollers"
@@ -90,6 +92,19 @@ def test_grace_can_be_shortened_but_not_prolonged() -> None:
     assert [each["metadata"]["deletionGracePeriodSeconds"] for each in (again, longer, shorter)] == [20, 20, 10]
     assert unchanged
     assert shorter["metadata"]["deletionTimestamp"] == "2026-01-01T12:00:10Z"
+
+
+def test_a_shorter_grace_that_is_over_already_ends_now() -> None:
+    api = make_api()
+    add_pod(api, "a", nodeName="n")
+    ask(api, "DELETE", f"{PODS_PATH}/a?gracePeriodSeconds=30")
+    stored = api.registry.store.get(PODS, "default", "a")
+    assert stored is not None
+
+    shown = delete(api.registry.store, PODS, stored, {"gracePeriodSeconds": 5}, NOW + timedelta(seconds=20))
+
+    metadata = shown["metadata"]
+    assert (metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"]) == ("2026-01-01T12:00:20Z", 1)
 
 
 def test_finalizers_keep_an_object_until_the_last_is_gone() -> None:

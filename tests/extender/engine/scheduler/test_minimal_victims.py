@@ -134,6 +134,19 @@ def test_one_large_pod_goes_instead_of_ten_small_ones_that_are_less_important(on
     ]
 
 
+@WAYS
+def test_a_victim_that_is_leaving_already_makes_no_choice_better(one_by_one: bool) -> None:
+    low, leaving = small_and_large("low", 1, "2", 5), make_pod("leaving").node("n").priority(5).req(cpu="2")
+    member = make_pod("g0").uid("g0").group("g").priority(100).req(cpu="4").obj()
+    objects = [make_node("n").capacity(cpu="4", pods=110).obj(), *low, leaving.terminating().obj()]
+
+    victims = found(objects, asking(make_pod_group("g", 1, priority=100)), [member], one_by_one=one_by_one)
+
+    assert victims.candidate is not None
+    assert {pod.name for pod in victims.candidate.victims} == {"low0", "leaving"}
+    assert victims.instead_of is None
+
+
 def test_members_that_differ_are_tried_one_after_the_other() -> None:
     low, large = small_and_large("low", 6, "1", 5), small_and_large("large", 1, "6", 10)
     group = asking(make_pod_group("g", 2, priority=100))
