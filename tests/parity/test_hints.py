@@ -12,7 +12,7 @@ from extender.values.objects.grouping import ReplicaSet, Service
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
 from tests.each_case import each_case
-from tests.parity.cases import component_cases
+from tests.parity.cases import KNOWN, component_cases
 from tests.parity.recorded_events import event_of, object_of
 
 WORLD: dict[str, type[HasMetadata]] = {
@@ -26,7 +26,7 @@ WORLD: dict[str, type[HasMetadata]] = {
 @each_case(lambda: component_cases("hints"))
 def test_hints(case: dict[str, Any]) -> None:
     """The same pod and the same change get the same hint, or the same error; those without a hint function are always
-    worth a try.
+    worth a try. Where kube-scheduler is known to have a fault, the hint is another one.
     """
     given = case["input"]
     objects = [convert(kind, written) for name, kind in WORLD.items() for written in given["world"].get(name) or ()]
@@ -43,5 +43,9 @@ def test_hints(case: dict[str, Any]) -> None:
         answer |= {"hint": case["expect"]["hint"], "error": str(exc)}
 
     assert registered.matches(event)
-    assert case["expect"] == answer | ({"noHintFn": True} if hint is None else {})
+    found = answer | ({"noHintFn": True} if hint is None else {})
+    if case["id"] in KNOWN:
+        assert found != case["expect"]
+    else:
+        assert found == case["expect"]
     assert isinstance(plugin, fwk.Plugin)

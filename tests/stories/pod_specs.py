@@ -1,5 +1,6 @@
 """What pods may ask for, in a word each: parts of a pod's spec."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from extender.cluster.api_resources import Object
@@ -30,21 +31,29 @@ def _required_nodes(term: Object) -> Object:
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
 
 
-def near(topology: str = HOSTNAME, *, labelled: str = "", **labels: str) -> Object:
-    """By pod affinity: to pods with these labels, or with any value of one."""
-    return {"podAffinity": _required_pods(topology, labelled, labels)}
+def near(
+    topology: str = HOSTNAME, *, labelled: str = "", namespaces: Sequence[str] | None = None, **labels: str
+) -> Object:
+    """By pod affinity: to pods with these labels, or with any value of one.
+
+    Arguments:
+        namespaces: the key, the operator and the values of a selector of namespaces.
+    """
+    return {"podAffinity": _required_pods(topology, labelled, labels, namespaces)}
 
 
-def away_from(topology: str = HOSTNAME, *, labelled: str = "", **labels: str) -> Object:
-    return {"podAntiAffinity": _required_pods(topology, labelled, labels)}
+def away_from(
+    topology: str = HOSTNAME, *, labelled: str = "", namespaces: Sequence[str] | None = None, **labels: str
+) -> Object:
+    return {"podAntiAffinity": _required_pods(topology, labelled, labels, namespaces)}
 
 
-def _required_pods(topology: str, labelled: str, labels: dict[str, str]) -> Object:
-    return {
-        "requiredDuringSchedulingIgnoredDuringExecution": [
-            {"labelSelector": _selector(labelled, labels), "topologyKey": topology}
-        ]
-    }
+def _required_pods(topology: str, labelled: str, labels: dict[str, str], namespaces: Sequence[str] | None) -> Object:
+    term: Object = {"labelSelector": _selector(labelled, labels), "topologyKey": topology}
+    if namespaces is not None:
+        key, operator, *values = namespaces
+        term["namespaceSelector"] = {"matchExpressions": [{"key": key, "operator": operator, "values": values}]}
+    return {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
 
 
 def _selector(labelled: str, labels: dict[str, str]) -> Object:

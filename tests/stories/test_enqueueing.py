@@ -1,20 +1,22 @@
 """Whom an event of nodes and pods calls, plugin by plugin.
 
 Upstream: test/integration/scheduler/queueing/queue.go, CoreResourceEnqueueTestCases (v1.36.2). Each case is one of
-upstream's, in its order.
+upstream's, in its order; those about selected namespaces and about more than one term are ours.
 
 Not told: those of GangScheduling, which is behind a gate that is off; those of extended resources that device classes
 back (a known difference); and the pod that an update frees from a feature, for no feature that there is can be taken
 from a pod.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
-from extender.cluster.api_resources import DEVICE_CLASSES, NODES, Object
+from extender.cluster.api_resources import DEVICE_CLASSES, NAMESPACES, NODES, Object
 from tests.stories.cluster_changes import (
     allocatable,
+    annotations,
     changed,
     changed_node,
     changed_pod,
@@ -47,6 +49,12 @@ ON_N: dict[str, Any] = {"nodeName": "n"}
 ON_M: dict[str, Any] = {"nodeName": "m"}
 CLOSED = node("n", unschedulable=True)
 HOST_USERS: dict[str, Any] = {"hostNetwork": True, "hostUsers": False}
+
+
+def both(one: Object, other: Object) -> Object:
+    """A stanza with the required terms of two of one kind."""
+    (kind,), required = one, "requiredDuringSchedulingIgnoredDuringExecution"
+    return {kind: {required: [*one[kind][required], *other[kind][required]]}}
 
 
 def asks(**amounts: str) -> Object:
@@ -248,6 +256,71 @@ SPREADING = {
     ),
 }
 
+HERE, ELSEWHERE = ("kubernetes.io/metadata.name", "In", "default"), ("kubernetes.io/metadata.name", "NotIn", "default")
+OF_TEAM, OF_NO_TEAM = ("team", "Exists"), ("team", "DoesNotExist")
+
+
+def wishing(term: Callable[..., Object], **selectors: Sequence[str]) -> list[Object]:
+    """Pods by name, each with a term about the pods labelled `one` in the namespaces that it selects."""
+    return [pod(name, affinity=term(labelled="one", namespaces=selector)) for name, selector in selectors.items()]
+
+
+IN_SELECTED_NAMESPACES = {
+    "a pod that comes helps those who want to be near pods of its namespace": Case(
+        [PODS], [node("n")], wishing(near, here=HERE, untold=OF_NO_TEAM, elsewhere=ELSEWHERE, team=OF_TEAM),
+        new_pod("friend", labels={"one": ""}, **ON_N), {"here", "untold"},
+    ),
+    "a pod that becomes a friend helps those who want to be near pods of its namespace": Case(
+        [PODS], [node("n"), pod("there", **ON_N)], wishing(near, here=HERE, elsewhere=ELSEWHERE),
+        changed_pod("there", labels(one="")), {"here"},
+    ),
+    "a pod that goes helps those who minded pods of its namespace": Case(
+        [PODS], [node("n"), pod("there", labels={"one": ""}, **ON_N)], wishing(away_from, here=HERE, untold=OF_NO_TEAM),
+        gone("there"), {"here", "untold"},
+    ),
+    "a pod that is not minded any more helps those who minded pods of its namespace": Case(
+        [PODS], [node("n"), pod("there", labels={"one": ""}, **ON_N)], wishing(away_from, here=HERE),
+        changed_pod("there", only_labels(two="")), {"here"},
+    ),
+    "a pod that goes helps those of whose namespace it minded pods": Case(
+        [PODS], [node("n"), pod("there", affinity=away_from(labelled="one", namespaces=HERE), **ON_N)],
+        [pod("p", labels={"one": ""})], gone("there"), {"p"},
+    ),
+    "a namespace that is selected from now on helps those who want to be near its pods": Case(
+        [PODS], [node("n"), pod("there", labels={"one": ""}, **ON_N)], wishing(near, team=OF_TEAM, other=("other", "Exists")),
+        changed(NAMESPACES, "default", labels(team="a")), {"team", "other"},
+    ),
+    "a namespace that is not selected any more helps those who minded its pods": Case(
+        [PODS], [node("n"), pod("there", labels={"one": ""}, **ON_N)], wishing(away_from, untold=OF_NO_TEAM),
+        changed(NAMESPACES, "default", labels(team="a")), {"untold"},
+    ),
+    "a namespace whose labels stay helps nobody": Case(
+        [PODS], [node("n"), pod("there", labels={"one": ""}, **ON_N)], wishing(away_from, here=HERE),
+        changed(NAMESPACES, "default", annotations(team="a")),
+    ),
+}  # fmt: skip
+
+MORE_THAN_ONE_TERM = {
+    "a pod that goes helps those who minded it for one of several reasons": Case(
+        [PODS], [node("n"), pod("there", labels={"one": ""}, **ON_N)],
+        [pod("p", affinity=both(away_from(labelled="one"), away_from(labelled="two")))], gone("there"), {"p"},
+    ),
+    "a pod that is not minded for one of several reasons any more helps those who minded it": Case(
+        [PODS], [node("n"), pod("there", labels={"one": "", "two": ""}, **ON_N)],
+        [pod("p", affinity=both(away_from(labelled="one"), away_from("zone", labelled="two")))],
+        changed_pod("there", only_labels(two="")), {"p"},
+    ),
+    "a pod that goes helps those whom it minded for one of several reasons": Case(
+        [PODS], [node("n"), pod("there", affinity=both(away_from(labelled="one"), away_from(labelled="two")), **ON_N)],
+        [pod("p", labels={"one": ""})], gone("there"), {"p"},
+    ),
+    "the last pod of a group that goes helps those who may be the first of it": Case(
+        [PODS, CORDON], [CLOSED, node("m"), pod("there", labels={"one": ""}, **ON_N)],
+        [pod("p", labels={"one": ""}, affinity=near(labelled="one")), pod("other", affinity=near(labelled="one"))],
+        gone("there"), {"p"},
+    ),
+}  # fmt: skip
+
 FEATURE = "UserNamespacesHostNetworkSupport"
 NEEDING_IT = pod("p", **HOST_USERS)
 
@@ -300,7 +373,7 @@ async def test_event_requeues_the_refused_pods_needing_a_feature_that_it_may_hel
     await assert_called(case)
 
 
-ALL = CASES | SPREADING
+ALL = CASES | SPREADING | IN_SELECTED_NAMESPACES | MORE_THAN_ONE_TERM
 
 
 @pytest.mark.anywhere

@@ -1,8 +1,7 @@
 """InterPodAffinity: the plugin, its queueing hints and its suggestions.
 
-With several anti-affinity terms, upstream's hints look for a pod that matches all of them, although each of them alone
-keeps a pod away; and node events do not help a pod that only the anti-affinity of existing pods keeps away. Such pods
-are requeued after the longest time in the unschedulable queue.
+Node events do not help a pod that only the anti-affinity of existing pods keeps away, as upstream. Such pods are
+requeued after the longest time in the unschedulable queue.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,6 +25,7 @@ from extender.engine.snapshot.symbols import LabelPair
 from extender.values import limits
 from extender.values.config.plugin_args import InterPodAffinityArgs
 from extender.values.objects.decoding import replaced
+from extender.values.objects.grouping import Namespace
 from extender.values.objects.pod import Affinity, PodAffinity
 
 _EXISTING: Final = fwk.StateKey[MatchingTerms]("PreFilterInterPodAffinity/existing")
@@ -59,9 +59,40 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         add = fwk.ActionType.ADD
         pods = add | fwk.ActionType.UPDATE_POD_LABEL | fwk.ActionType.DELETE
         return [
-            fwk.on(fwk.EventResource.POD, pods, after_pod_change),
+            fwk.on(fwk.EventResource.POD, pods, self._after_pod_change),
             fwk.on(fwk.EventResource.NODE, add | fwk.ActionType.UPDATE_NODE_LABEL, after_node_change),
+            fwk.on(fwk.EventResource.NAMESPACE, add | fwk.ActionType.UPDATE, _after_namespace_change),
         ]
+
+    def _after_pod_change(self, pod: fwk.Pod, old: fwk.Pod | None, new: fwk.Pod | None) -> fwk.QueueingHint:
+        """Queues the pod if it was updated, if a pod now matches its affinity, if one no longer conflicts with
+        anti-affinity, or if one is gone after which the pod may be the first of its group.
+
+        Raises:
+            SelectorError: a required term of the pod is invalid.
+        """
+        if old is not None and new is not None and new.uid == pod.uid:
+            return fwk.QueueingHint.QUEUE
+        if not _concerns_nodes(old, new):
+            return fwk.QueueingHint.QUEUE_SKIP
+        affinity, anti_affinity = _affinity(pod), _anti_affinity(pod)
+        was_near, is_near, is_own = (self._all_match(affinity, each) for each in (old, new, pod))
+        if is_near != was_near and (is_near or is_own):
+            return fwk.QueueingHint.QUEUE
+        if any(self._matches(term, old) and not self._matches(term, new) for term in anti_affinity):
+            return fwk.QueueingHint.QUEUE
+        return fwk.queue_if(
+            old is not None and new is None and any(self._matches(term, pod) for term in _anti_affinity(old))
+        )
+
+    def _all_match(self, terms: Sequence[Term], pod: fwk.Pod | None) -> bool:
+        return bool(terms) and all(self._matches(term, pod) for term in terms)
+
+    def _matches(self, term: Term, pod: fwk.Pod | None) -> bool:
+        if pod is None:
+            return False
+        namespace = self.handle.objects.namespaces.get(pod.namespace)
+        return term.matches(pod.namespace, pod.labels, namespace.labels if namespace is not None else {})
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Skips pods without required terms that no existing anti-affinity matches; unresolvable if a term is
@@ -150,25 +181,6 @@ def _has_preferred_terms(pod: fwk.Pod) -> bool:
     return any(stanza is not None and stanza.preferred for stanza in stanzas)
 
 
-def after_pod_change(pod: fwk.Pod, old: fwk.Pod | None, new: fwk.Pod | None) -> fwk.QueueingHint:
-    """Queues the pod if it was updated, if a pod now matches its affinity, or if one no longer conflicts with
-    anti-affinity.
-
-    Raises:
-        SelectorError: a required term of the pod is invalid.
-    """
-    if old is not None and new is not None and new.uid == pod.uid:
-        return fwk.QueueingHint.QUEUE
-    if not _concerns_nodes(old, new):
-        return fwk.QueueingHint.QUEUE_SKIP
-    affinity, anti_affinity = _affinity(pod), _anti_affinity(pod)
-    if new is not None and _all_match(affinity, new) and not _all_match(affinity, old):
-        return fwk.QueueingHint.QUEUE
-    if new is not None:
-        return fwk.queue_if(_all_match(anti_affinity, old) and not _all_match(anti_affinity, new))
-    return fwk.queue_if(_all_match(anti_affinity, old) or (old is not None and _all_match(_anti_affinity(old), pod)))
-
-
 def after_node_change(pod: fwk.Pod, old: fwk.Node | None, new: fwk.Node) -> fwk.QueueingHint:
     """Queues the pod if the node joined a domain of its affinity, or left one of its anti-affinity.
 
@@ -178,6 +190,24 @@ def after_node_change(pod: fwk.Pod, old: fwk.Node | None, new: fwk.Node) -> fwk.
     if any(_has_appeared(term.topology_key, old, new) for term in _affinity(pod)):
         return fwk.QueueingHint.QUEUE
     return fwk.queue_if(any(old is None or _has_been_left(term.topology_key, old, new) for term in _anti_affinity(pod)))
+
+
+def _after_namespace_change(pod: fwk.Pod, old: Namespace | None, new: Namespace) -> fwk.QueueingHint:
+    """Queues the pod if its terms select the namespace now and did not before, or the other way round, and if its own
+    namespace has other labels now, which terms of existing pods may select.
+
+    Raises:
+        SelectorError: a required term of the pod is invalid.
+    """
+    was_selected, is_selected = (
+        [
+            each is not None and term.namespace_selector.matches(each.labels)
+            for term in (*_affinity(pod), *_anti_affinity(pod))
+        ]
+        for each in (old, new)
+    )
+    is_own = new.name == pod.namespace and (old is None or old.labels != new.labels)
+    return fwk.queue_if(is_own or was_selected != is_selected)
 
 
 def _affinity(pod: fwk.Pod) -> Sequence[Term]:
@@ -193,15 +223,6 @@ def _anti_affinity(pod: fwk.Pod) -> Sequence[Term]:
 def _concerns_nodes(old: fwk.Pod | None, new: fwk.Pod | None) -> bool:
     """True if the pod is on a node or nominated to one, before and after."""
     return all(pod is None or bool(pod.spec.node_name or pod.status.nominated_node_name) for pod in (old, new))
-
-
-def _all_match(terms: Sequence[Term], pod: fwk.Pod | None) -> bool:
-    """True if there are a pod and terms, and all terms match it. Namespace selectors are evaluated against no labels,
-    as upstream.
-
-    Upstream: filtering.go, podMatchesAllAffinityTerms.
-    """
-    return pod is not None and bool(terms) and all(term.matches(pod.namespace, pod.labels, {}) for term in terms)
 
 
 def _has_appeared(key: str, old: fwk.Node | None, new: fwk.Node) -> bool:

@@ -222,7 +222,7 @@ def test_a_pod_comes_to_a_node(plugin: type[Plugin], pod: PodBuilder, came: PodB
             InterPodAffinity,
             AWAY_FROM_WEB.pod_anti_affinity("zone", tier="x"),
             WEB,
-            False,
+            True,
             id="Anti-affinity: one term of two",
         ),
         pytest.param(
@@ -234,6 +234,7 @@ def test_a_pod_comes_to_a_node(plugin: type[Plugin], pod: PodBuilder, came: PodB
         ),
         pytest.param(InterPodAffinity, AWAY_FROM_WEB, OTHER.label(app="web"), False, id="Anti-affinity: had no node"),
         pytest.param(InterPodAffinity, NEAR_WEB, WEB, False, id="Affinity: one less to be near to"),
+        pytest.param(InterPodAffinity, NEAR_WEB.label(app="web"), WEB, True, id="Affinity: it may be the first now"),
         pytest.param(DefaultPreemption, POD, RUNNING, False, id="Preemption: others know what a victim is worth"),
     ],
 )
