@@ -194,8 +194,10 @@ def _is_completing() -> bool:
 
 def _print_error(message: str) -> None:
     """Writes a line to standard error, without a buffer: what cannot be written must not change the exit code."""
+    from extender.values.klog.setup import escaped  # noqa: PLC0415 - loaded only where something went wrong
+
     with suppress(OSError):
-        os.write(2, f"reprieve: {message}\n".encode("utf-8", "backslashreplace"))
+        os.write(2, f"reprieve: {escaped(message, len(message))}\n".encode())
 
 
 def _discard_buffered_output() -> None:

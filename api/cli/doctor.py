@@ -2,18 +2,16 @@
 
 import asyncio
 import enum
-import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Final, final
 
-import orjson
 import typer
-import yaml
 from rich.console import Console
 from rich.table import Table
 
+from api.cli.showing import printable, show_document
 from api.cli.waiting import WaitingLine
 from api.doctor.examination import examine
 from api.doctor.examined_service import ExaminedService
@@ -152,13 +150,10 @@ def _print(report: dict[str, list[Finding]], output: ReportForm) -> None:
             {"extender": title, "findings": [asdict(finding) for finding in findings]}
             for title, findings in report.items()
         ]
-        if output is ReportForm.JSON:
-            sys.stdout.buffer.write(orjson.dumps(plain, option=orjson.OPT_INDENT_2) + b"\n")
-        else:
-            print(yaml.safe_dump(orjson.loads(orjson.dumps(plain)), sort_keys=False), end="")
+        show_document(plain, is_json=output is ReportForm.JSON)
         return
     console = Console(highlight=False)
-    for title, findings in report.items():
+    for title, findings in printable(report).items():
         console.print(f"[bold]{title}[/]")
         table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
         table.add_column(width=1)

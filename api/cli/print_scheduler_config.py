@@ -11,6 +11,7 @@ import typer
 import yaml
 
 from api.cli.doctor import VERBS, examined
+from api.cli.showing import printable
 from api.doctor.examined_service import ExaminedService
 from api.doctor.grades import Grade
 from api.fatal_errors import StartUpError
@@ -127,7 +128,7 @@ def _is_well(extender: Extender) -> bool:
         )
         return True
     try:
-        findings = asyncio.run(examined(ExaminedService(extender)))
+        findings = printable(asyncio.run(examined(ExaminedService(extender))))
     except TlsError as exc:
         raise StartUpError(exc) from exc
     for finding in findings:

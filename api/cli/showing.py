@@ -2,10 +2,12 @@
 
 import asyncio
 import enum
+import json
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import fields, is_dataclass, replace
 from textwrap import wrap
-from typing import Annotated, Final, TypeVar, final
+from typing import Annotated, Final, TypeVar, cast, final
 
 import msgspec
 import orjson
@@ -17,8 +19,10 @@ from rich.table import Table
 from rich.text import Text
 
 from extender.answers.parts import PodName, Victim
+from extender.answers.phrases import for_people
 
 A = TypeVar("A", bound=msgspec.Struct)
+T = TypeVar("T")
 
 SECONDS_BETWEEN: Final = 2.0
 """The pause of `--watch` between two questions."""
@@ -53,15 +57,42 @@ def show(answer: A, output: Output, words: Callable[[Console, A, bool], None]) -
     Arguments:
         words: prints a table; its last argument says whether the wide form is wanted.
     """
-    if output is Output.JSON:
-        sys.stdout.buffer.write(orjson.dumps(msgspec.to_builtins(answer), option=orjson.OPT_INDENT_2) + b"\n")
-    elif output is Output.YAML:
-        print(yaml.safe_dump(orjson.loads(msgspec.json.encode(answer)), sort_keys=False, allow_unicode=True), end="")
+    if output in (Output.JSON, Output.YAML):
+        show_document(msgspec.to_builtins(answer), is_json=output is Output.JSON)
+        return
+    shown_on = console()
+    if output is Output.WIDE:
+        shown_on.width = max(shown_on.width, _NEVER_FOLDED)
+    words(shown_on, printable(answer), output is Output.WIDE)
+
+
+def show_document(document: object, *, is_json: bool) -> None:
+    """Prints a document. Where it has characters that a terminal would act on, all that are not ASCII are escaped, as
+    JSON and YAML can.
+    """
+    text = orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
+    is_harmless = all(map(str.isprintable, text.split("\n")))
+    if is_json:
+        shown = text if is_harmless else json.dumps(orjson.loads(text), indent=2)
+        sys.stdout.buffer.write(f"{shown}\n".encode())
     else:
-        shown_on = console()
-        if output is Output.WIDE:
-            shown_on.width = max(shown_on.width, _NEVER_FOLDED)
-        words(shown_on, answer, output is Output.WIDE)
+        print(yaml.safe_dump(orjson.loads(text), sort_keys=False, allow_unicode=is_harmless), end="")
+
+
+def printable(value: T) -> T:
+    """Returns the value with all texts in it as a person may read them; see `for_people`."""
+    if type(value) is str:
+        return cast("T", for_people(str(value)))
+    if isinstance(value, (tuple, list)):
+        return cast("T", type(value)(map(printable, value)))
+    if isinstance(value, dict):
+        return cast("T", {printable(key): printable(item) for key, item in value.items()})
+    if isinstance(value, msgspec.Struct):
+        made = {name: printable(getattr(value, name)) for name in value.__struct_fields__}
+        return cast("T", msgspec.structs.replace(value, **made))
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{each.name: printable(getattr(value, each.name)) for each in fields(value)})
+    return value
 
 
 async def pause(seconds: float) -> None:

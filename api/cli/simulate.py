@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Annotated, TypeVar, final
 
 import msgspec
-import orjson
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from api.cli.showing import console, heading, plural, table
+from api.cli.showing import console, heading, plural, printable, show_document, table
 from api.fatal_errors import StartUpError
 from api.settings.configuration_file import read_configuration, with_fix
 from api.ui.simulation_page import comparison_page, simulation_page
@@ -298,7 +297,7 @@ def _each(workloads: Sequence[Workload], played: Callable[[Workload, Advance], R
         except WorkloadError as exc:
             if len(workloads) == 1:
                 raise StartUpError(on_one_line(exc)) from exc
-            print(f"refused: {on_one_line(exc)}", file=sys.stderr)
+            print(f"refused: {printable(on_one_line(exc))}", file=sys.stderr)
     return found
 
 
@@ -339,12 +338,12 @@ def _show(
     is_list = wanted > 1
     if output is SimulationForm.JSON:
         plain = [msgspec.to_builtins(each) for each in found]
-        sys.stdout.buffer.write(orjson.dumps(plain if is_list else plain[0], option=orjson.OPT_INDENT_2) + b"\n")
+        show_document(plain if is_list else plain[0], is_json=True)
     elif output is SimulationForm.HTML:
         sys.stdout.buffer.write(page(found).encode())
     else:
         for each in found:
-            show(console(), each)
+            show(console(), printable(each))
             if is_list:
                 print()
         if is_list:

@@ -244,7 +244,9 @@ def _plain(server: str) -> str:
 
 
 def _tell(text: str) -> None:
-    print(f"reprieve: {text}", file=sys.stderr, flush=True)
+    from extender.answers.phrases import for_people  # noqa: PLC0415
+
+    print(f"reprieve: {for_people(text)}", file=sys.stderr, flush=True)
 
 
 SourceOptions = Annotated[Source, Options.of(Source)]

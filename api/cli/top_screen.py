@@ -9,7 +9,7 @@ from textual.widgets import DataTable, Footer, Static
 
 from api.catalogue import ExplainQuestion, PendingQuestion, PreemptionsQuestion
 from api.cli.pending import within
-from api.cli.showing import name_of, plural
+from api.cli.showing import name_of, plural, printable
 from api.cli.sources import Answers
 from api.fatal_errors import StartUpError
 from extender.answers.parts import PodName
@@ -60,9 +60,9 @@ class TopScreen(App[None]):
     async def action_ask(self) -> None:
         """Asks for the newest answers. What keeps the source from answering ends the screen."""
         try:
-            found = within(await self._asked.ask(PendingQuestion()), self._namespace)
+            found = within(printable(await self._asked.ask(PendingQuestion())), self._namespace)
             recent = PreemptionsQuestion(limit=SHOWN_PREEMPTIONS)
-            preempted = _preempted(await self._asked.ask(recent)) if self._asked.remembers else ""
+            preempted = _preempted(printable(await self._asked.ask(recent))) if self._asked.remembers else ""
         except StartUpError as exc:
             self.failed = exc
             self.exit()
@@ -107,7 +107,7 @@ class TopScreen(App[None]):
         answer = (
             None if first is None else await self._asked.ask(ExplainQuestion(namespace=first.namespace, pod=first.name))
         )
-        panel.update("" if answer is None else _explained(answer))
+        panel.update("" if answer is None else _explained(printable(answer)))
 
 
 def _explained(answer: Explanation) -> str:

@@ -17,7 +17,7 @@ import yaml
 from rich.text import Text
 
 from api.cli.manifest_files import read_manifests
-from api.cli.showing import console, plural
+from api.cli.showing import console, plural, printable
 from api.fatal_errors import MisuseError, StartUpError
 from api.settings.configuration_file import read_configuration
 from extender.answers.what_if.rules import Rule, listed, read_rule
@@ -213,7 +213,7 @@ def printed_verdicts(tests: Sequence[Path], decider: Decider) -> list[Verdict]:
     for file in (found for path in tests for found in _files(path, (".yaml", ".yml"))):
         for verdict in _verdicts(file, decider):
             verdicts.append(verdict)
-            _print(verdict)
+            _print(printable(verdict))
     return verdicts
 
 

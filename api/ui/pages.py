@@ -8,7 +8,7 @@ from functools import cache
 from typing import Final
 
 import msgspec
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
 from api.catalogue import HistoryQuestion
@@ -66,9 +66,7 @@ _REFUSALS: Final = ("c1", "c0", "c3", "c4", "c7", "c6")
 
 @cache
 def _environment() -> Environment:
-    found = Environment(
-        loader=PackageLoader("api.ui"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+    found = wording.environment()
     words: Mapping[str, Callable[..., object]] = {
         "cores": wording.cores, "size": wording.size, "share": wording.share, "plural": wording.plural,
         "pod_words": wording.pod_words,

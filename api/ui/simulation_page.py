@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final, final
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
 from api.ui.assets import assets
 from api.ui.svg import drawing, element
-from api.ui.wording import figure_words, seconds_words
+from api.ui.wording import environment, figure_words, seconds_words
 from extender.lab.simulation import RunComparison, Sample, SimulationReport
 
 WIDTH, HEIGHT = 640, 240
@@ -190,8 +190,6 @@ def _page(template: str, workloads: Sequence[PlayedWorkload] | Sequence[Compared
 
 @cache
 def _environment() -> Environment:
-    found = Environment(
-        loader=PackageLoader("api.ui"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+    found = environment()
     found.globals.update(seconds_words=seconds_words, figure_words=figure_words)
     return found

@@ -7,6 +7,8 @@ from typing import Final
 
 from markupsafe import Markup, escape
 
+from api.ui.wording import readable
+
 Value = str | int | float | None
 
 _NAMES: Final = {"class_": "class", "view_box": "viewBox", "preserve": "preserveAspectRatio"}
@@ -21,7 +23,7 @@ def element(name: str, *content: Markup | str, **attributes: Value) -> Markup:
         for key, value in attributes.items()
         if value is not None
     )
-    inside = Markup("").join(content)
+    inside = Markup("").join(part if isinstance(part, Markup) else readable(part) for part in content)
     return Markup(f"<{name}{written}>{inside}</{name}>" if inside else f"<{name}{written}/>")  # noqa: S704 - both parts are escaped
 
 
@@ -42,7 +44,11 @@ def boxes(places: Iterable[tuple[float, float, float, float]]) -> str:
 
 
 def _text(value: Value) -> str:
-    return _number(value) if isinstance(value, (int, float)) else str(escape(value))
+    return (
+        _number(value)
+        if isinstance(value, (int, float))
+        else str(escape(value if isinstance(value, Markup) else readable(str(value))))
+    )
 
 
 def _number(value: float) -> str:

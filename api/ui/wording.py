@@ -1,12 +1,14 @@
-"""Numbers, times and names as people read them."""
+"""Numbers, times and names as people read them, and the environment of templates that show them."""
 
 import re
 from datetime import datetime, timedelta
 from typing import Final
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from extender.answers.parts import PodName
+from extender.answers.phrases import for_people
 from extender.answers.types import Preemption
 from extender.values.golang.times import moment_of
 from extender.values.objects.priority_classes import SYSTEM_CRITICAL
@@ -17,6 +19,19 @@ HIDDEN: Final = "another namespace's pod"
 _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
+def environment() -> Environment:
+    """Returns an environment for templates, which show each text as a person may read it."""
+    return Environment(
+        loader=PackageLoader("api.ui"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, finalize=lambda value: readable(value) if type(value) is str else value,
+    )  # fmt: skip
+
+
+def readable(text: str) -> str:
+    """Returns the text as a person may read it, line by line; see `for_people`."""
+    return "\n".join(map(for_people, text.split("\n")))
+
+
 def pod_words(pod: PodName) -> str:
     """Returns namespace/name, or that the pod is of another namespace."""
     return HIDDEN if pod.hidden else f"{pod.namespace}/{pod.name}"
@@ -24,7 +39,7 @@ def pod_words(pod: PodName) -> str:
 
 def breakable(name: str) -> Markup:
     """Returns a camel-case name, such as a plugin's, that may break before its capitals where space is short."""
-    return Markup("<wbr>").join(escape(part) for part in re.split(r"(?<=[a-z])(?=[A-Z])", name))
+    return Markup("<wbr>").join(escape(readable(part)) for part in re.split(r"(?<=[a-z])(?=[A-Z])", name))
 
 
 def shortened(name: str, longest: int = 34) -> str:
@@ -36,10 +51,11 @@ def marked(text: str, words: str) -> Markup:
     """Returns the text with those parts marked in which a word of a filter is found."""
     wanted = sorted((re.escape(word) for word in words.split() if not word.startswith("-")), key=len, reverse=True)
     if not wanted:
-        return escape(text)
+        return escape(readable(text))
     parts = re.split(f"({'|'.join(wanted)})", text, flags=re.IGNORECASE)
     return Markup("").join(
-        Markup("<mark>{}</mark>").format(part) if place % 2 else escape(part) for place, part in enumerate(parts)
+        Markup("<mark>{}</mark>").format(readable(part)) if place % 2 else escape(readable(part))
+        for place, part in enumerate(parts)
     )
 
 

@@ -12,7 +12,6 @@ import msgspec
 from extender.answers.explain.preemption import what_comes_first, why_not
 from extender.answers.overviews import AttemptsAlike, Count, OutcomeWanted, Past
 from extender.answers.parts import CandidateNode, Outcome, PodName, gpu_hours_of
-from extender.answers.phrases import for_people
 from extender.answers.records.details import Details, KeptAttempt, picture_of
 from extender.answers.records.values import AttemptRecord, CandidateRecord, PreemptionRecord
 from extender.answers.types import Answer, Attempt, Preemption, PreemptionAnswer, QuestionError
@@ -32,7 +31,6 @@ def attempt(kept: KeptAttempt, *, picture: bool = False) -> Attempt:
         **_alike(record, Attempt)
         | {
             "time": _time(record.time),
-            "message": for_people(record.message),
             "seconds": round(record.seconds, 6),
             "waterfall": details.waterfall,
             "scores": details.scores,

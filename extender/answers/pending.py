@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import Final, final
 
 from extender.answers.parts import PodName
+from extender.answers.phrases import for_people
 from extender.answers.types import Answer, Queue, QueuePlace, ReasonCount
 
 FIRST_PODS: Final = 5
@@ -124,9 +125,8 @@ def _reasons(place: QueuePlace) -> Counter[str]:
         by_nodes: Counter[str] = Counter()
         for nodes, reason in clauses(place.message):
             by_nodes[_without_names(reason)] += nodes
-        return by_nodes or Counter(
-            {_without_names(place.message.partition(" nodes are available: ")[2] or place.message): 0}
-        )
+        message = for_people(place.message)
+        return by_nodes or Counter({_without_names(message.partition(" nodes are available: ")[2] or message): 0})
     if place.refused_by:
         return Counter({f"refused by {', '.join(place.refused_by)}": 0})
     return Counter({NOT_TRIED if place.queue in ("active", "inFlight") else NO_REASON: 0})

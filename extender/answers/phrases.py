@@ -6,11 +6,13 @@ from typing import Final
 
 from extender.answers.parts import Victim
 from extender.answers.types import GroupOutcome, Lack, Preemption, PreemptionAnswer
+from extender.values.klog.setup import escaped
 from extender.values.objects.priority_classes import NO_VICTIMS, NOT_HELPFUL
 from extender.values.objects.resource_names import PODS
 
 _NAMED: Final = 3
 
+_OF_A_SCHEDULER: Final = " nodes are available:"
 _INTERNAL: Final = re.compile(
     r"(?<=\. )(?:{0})(?:, |$)|, (?:{0})(?=, |$)|(?<=\. )not found$".format(
         "no new claims to deallocate|still not schedulable"
@@ -18,11 +20,14 @@ _INTERNAL: Final = re.compile(
 )
 
 
-def for_people(message: str) -> str:
-    """Returns a scheduler's message without what only its developers understand: that DynamicResources found no claim
-    to deallocate, and that it could not look because another plugin had refused the pod before ("not found").
+def for_people(text: str) -> str:
+    """Returns a text as a person may read it. A scheduler's message is without what only its developers understand:
+    that DynamicResources found no claim to deallocate, or did not look ("not found"). Characters that would move the
+    cursor of a terminal, or turn the direction of text, are escaped.
     """
-    return _INTERNAL.sub("", message).rstrip()
+    if _OF_A_SCHEDULER in text:
+        text = _INTERNAL.sub("", text).rstrip()
+    return text if text.isprintable() else escaped(text, len(text))
 
 
 def noun(lack: Lack) -> str:

@@ -14,7 +14,6 @@ from typing import final
 import numpy as np
 
 from extender.answers.parts import PodName
-from extender.answers.phrases import for_people
 from extender.answers.profiles import SingleProfile
 from extender.answers.types import Answer, ReasonCount
 from extender.engine import framework as fwk
@@ -149,7 +148,7 @@ async def _pending_effect(
         before=_destination(first, ()),
         after=_destination(then, first.top_nodes),
         refused=_refused(then, own),
-        message=then.error or for_people(then.message),
+        message=then.error or then.message,
     )
 
 

@@ -182,7 +182,7 @@ class QueuePlace(Answer, frozen=True, kw_only=True):
     refused_by: tuple[str, ...] = ()
     wakes_on: tuple[WakesOn, ...] = ()
     message: str = ""
-    """The last message of its scheduler, without internal words."""
+    """The last message of its scheduler."""
     claims: tuple[str, ...] = ()
     """What its claims wait for, where the message is about claims."""
     workload: str = ""
@@ -327,7 +327,7 @@ class Explanation(Answer, frozen=True, kw_only=True):
     summary: str
     """One sentence for people."""
     message: str = ""
-    """The message that kube-scheduler would write for the pod now, without its internal words; empty if it fits."""
+    """The message that kube-scheduler would write for the pod now; empty if it fits."""
     total_nodes: int = 0
     feasible_nodes: int = 0
     waterfall: tuple[WaterfallStep, ...] = ()

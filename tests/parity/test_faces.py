@@ -20,6 +20,7 @@ from api.cli import app as command
 from api.service_state import ServiceState
 from api.settings.settings import Settings
 from api.starting import Opens
+from extender.answers.phrases import for_people
 from extender.answers.questions import Questions
 from extender.answers.types import Explanation, WhatIf
 from extender.assembly.backend import Backend
@@ -91,7 +92,7 @@ def test_every_face_says_the_same(case: dict[str, Any], application: FastAPI, tm
         assert told.message.startswith(case["expected"]["fitError"])
     assert _without_hours(by_request) == _without_hours(told)
     assert _without_hours(by_command) == _without_hours(told)
-    assert told.message in html.unescape(page)
+    assert for_people(told.message) in html.unescape(page)
     for victim in told.preemption.victims if told.preemption is not None else ():
         assert victim.pod.name in page
     if (

@@ -14,7 +14,7 @@ from extender.answers.explain.node_choice import best_scores
 from extender.answers.explain.preemption import preemption_answer
 from extender.answers.explain.verdict_tables import picture as picture_of, waterfall
 from extender.answers.parts import PodName
-from extender.answers.phrases import for_people, why_no_room
+from extender.answers.phrases import why_no_room
 from extender.answers.pods import requested, workload_of
 from extender.answers.types import Explanation, PreemptionAnswer, WaterfallStep
 from extender.engine.evaluation.evaluate import Evaluation, evaluate
@@ -54,7 +54,7 @@ async def explain(
         created=pod.metadata.creation_timestamp,
         requests=requested(pod),
         summary=summary(pod, evaluation, steps, preemption),
-        message=evaluation.error or for_people(evaluation.message),
+        message=evaluation.error or evaluation.message,
         total_nodes=len(snapshot.nodes),
         feasible_nodes=len(evaluation.feasible),
         waterfall=steps,

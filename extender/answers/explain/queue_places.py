@@ -6,7 +6,6 @@ from functools import lru_cache
 from typing import final
 
 from extender.answers.parts import PodName
-from extender.answers.phrases import for_people
 from extender.answers.pods import workload_of
 from extender.answers.types import Queue, QueuePlace, WakesOn
 from extender.engine import framework as fwk
@@ -142,8 +141,9 @@ def _place_of(
 
 def _last_message(pod: Pod) -> str:
     """Returns the message of its condition PodScheduled, which its scheduler writes."""
-    refusing = (each for each in pod.status.conditions if each.type == "PodScheduled" and each.status == "False")
-    return next((for_people(each.message) for each in refusing), "")
+    return next(
+        (each.message for each in pod.status.conditions if each.type == "PodScheduled" and each.status == "False"), ""
+    )
 
 
 def _wakes_on(plugins: Sequence[str], registered: Registered) -> tuple[WakesOn, ...]:

@@ -12,7 +12,6 @@ from typing import Final, Literal, final
 
 from extender.answers.explain.preemption import preemption_answer
 from extender.answers.parts import PodName, Victim
-from extender.answers.phrases import for_people
 from extender.answers.pods import victim
 from extender.answers.types import Eviction, EvictionLoop, GroupOutcome, Placement, PreemptionAnswer
 from extender.answers.what_if.group_attempts import GroupAttempts, group_key
@@ -269,7 +268,7 @@ class Simulation:
         complete = fwk.Diagnosis(
             diagnosis.statuses, pre_filter_message=diagnosis.pre_filter_message, post_filter_message=post_filter
         )
-        message = for_people(fwk.fit_error_message(refusal.num_all_nodes, complete))
+        message = fwk.fit_error_message(refusal.num_all_nodes, complete)
         outcome = found.preemption
         preemption = None
         if outcome is not None:

@@ -24,16 +24,19 @@ from extender.values.klog.outlet import STDERR
 
 Format = Literal["text", "json"]
 
-_ESCAPES: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)} | {
-    ord("\n"): "\\n",
-    ord("\r"): "\\r",
-    ord("\t"): "\\t",
+_ESCAPES: Final = {
+    # C0, DEL and C1; then what ends a line, and what turns the direction of text.
+    **{code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))},
+    **{code: f"\\u{code:04x}" for code in (0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))},
+    **{ord(character): repr(character)[1:-1] for character in "\n\r\t"},
 }
 _OURS: Final = ("extender", "api")
 
 
 def escaped(text: str, limit: int = limits.LOGGED_FIELD) -> str:
-    """Returns the text without control characters, and with no more than `limit` characters."""
+    """Returns the text without control characters and those that turn its direction, and with no more than `limit`
+    characters.
+    """
     shown = text[:limit].translate(_ESCAPES).encode("utf-8", "backslashreplace").decode()
     return shown if len(text) <= limit else f"{shown}…"
 

@@ -46,7 +46,7 @@ def failures(
 
 
 NO_ROOM = (
-    "0/3 nodes are available: 3 Insufficient cpu. "
+    "0/3 nodes are available: 3 Insufficient cpu. no new claims to deallocate, "
     "preemption: 0/3 nodes are available: 3 No preemption victims found for incoming pod."
 )
 

@@ -86,7 +86,7 @@ def test_pod_that_fits_nowhere_gets_the_message_of_the_scheduler() -> None:
 
     (placement,) = answer.placements
     assert placement.message == (
-        "0/1 nodes are available: 1 Insufficient cpu. "
+        "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, "
         "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
     )
     assert answer.summary == f"default/web would be unschedulable: {placement.message}"
