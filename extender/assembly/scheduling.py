@@ -15,6 +15,7 @@ from extender.engine.plugins import IN_TREE
 from extender.engine.queue.scheduling_queue import DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS, SchedulingQueue
 from extender.engine.reporter import NO_REPORTER, Reporter, Reporters
 from extender.engine.runtime.framework import Framework
+from extender.engine.runtime.plugin_calls import call_plugin
 from extender.engine.runtime.queueing_hints import gating_plugin, hints_of_profile
 from extender.engine.runtime.registry import Registry
 from extender.engine.scheduler.event_handlers import EventHandlers
@@ -144,9 +145,9 @@ def _scheduling_queue(
             return gating_plugin(plugins, pod, last_gated_by, metrics.plugins.sampled("PreEnqueue"))
 
     # All profiles sort alike, which `resolve_all` has checked.
-    first = next(iter(frameworks.values()))
+    sort = next(iter(frameworks.values())).plugins.queue_sort
     return SchedulingQueue(
-        first.plugins.queue_sort.sort_key,
+        lambda pod, timestamp: call_plugin(None, sort.name, "QueueSort", sort.sort_key, pod, timestamp),
         {
             name: hints_of_profile(framework.plugins, has_extenders=has_extenders)
             for name, framework in frameworks.items()

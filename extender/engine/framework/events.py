@@ -10,6 +10,7 @@ events.go (v1.36.2).
 """
 
 import enum
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, final
@@ -161,7 +162,13 @@ def queue_if(may_help: bool) -> QueueingHint:
 
 
 def on(resource: EventResource, action: ActionType, hint: QueueingHintFn | None = None) -> ClusterEventWithHint:
-    """Returns a registration, as `events_to_register` lists them."""
+    """Returns a registration, as `events_to_register` lists them.
+
+    Raises:
+        TypeError: the hint is an async def.
+    """
+    if inspect.iscoroutinefunction(hint):
+        raise TypeError(f"nothing waits for an async def: write def {hint.__qualname__}")
     return ClusterEventWithHint(ClusterEvent(resource, action), hint)
 
 

@@ -84,6 +84,8 @@ def _check(function: Callable[..., Any], decorator: str) -> None:
             f"@{decorator} is for a function of a pod and a node; {name} is none: derive the class from "
             "fwk.EachNodeFilterPlugin"
         )
+    if inspect.iscoroutinefunction(function):
+        raise TypeError(f"@{decorator}: nothing waits for an async def: write def {name}")
     parameters = list(inspect.signature(function).parameters.values())
     needed = [
         each

@@ -6,7 +6,9 @@ Upstream: pkg/scheduler/framework/runtime/framework.go, runFilterPlugin and its 
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from time import perf_counter
+from traceback import walk_tb
 from typing import Final, TypeVar, TypeVarTuple, final
 
 from extender.engine import framework as fwk
@@ -25,6 +27,10 @@ _FAILED: Final = {
 }
 """Extension point as metrics name it -> upstream's message for a failure there, where it differs from the usual one."""
 _FAILED_ELSEWHERE: Final = 'running {point} plugin "{plugin}": {why}'
+
+_PROGRAM: Final = f"{Path(fwk.__file__).parents[2]}/"
+_CALLERS: Final = tuple(f"{_PROGRAM}{folder}/" for folder in ("engine/framework", "engine/runtime", "answers"))
+"""What calls plugins, or stands between a call and the plugin."""
 
 
 @final
@@ -45,6 +51,21 @@ class PluginError(Exception):
         self.why = why
 
 
+def told(exc: BaseException) -> str:
+    """Returns the message of what a plugin raised, and of a plugin from outside the tree its type and the place."""
+    place = place_of(exc)
+    return f"{exc} ({type(exc).__name__}, {place})" if place else str(exc)
+
+
+def place_of(exc: BaseException) -> str:
+    """Returns the file and line where a plugin from outside the tree raised; empty for one of the tree."""
+    lines = [(frame.f_code.co_filename, line) for frame, line in walk_tb(exc.__traceback__)]
+    file = next((each for each, _ in lines if not (each.startswith(_CALLERS) or "importlib" in each)), _PROGRAM)
+    if file.startswith(_PROGRAM):
+        return ""
+    return f"{'/'.join(Path(file).parts[-2:])}, line {[line for each, line in lines if each == file][-1]}"
+
+
 def call_plugin(observe: ObservePlugin | None, plugin: str, point: str, call: Callable[[*Ts], T], *args: *Ts) -> T:
     """Returns the result of the call.
 
@@ -61,7 +82,7 @@ def call_plugin(observe: ObservePlugin | None, plugin: str, point: str, call: Ca
     except (PluginError, LongWork):
         raise  # a PluginError is that of another plugin that this one called
     except Exception as exc:
-        raise PluginError(plugin, point, str(exc)) from exc
+        raise PluginError(plugin, point, told(exc)) from exc
 
 
 async def call_plugin_async(
@@ -91,7 +112,7 @@ async def call_plugin_async(
     except PluginError:
         raise  # of another plugin that this one called
     except Exception as exc:
-        raise PluginError(plugin, point, str(exc)) from exc
+        raise PluginError(plugin, point, told(exc)) from exc
     finally:
         if observe is not None and status:
             observe(perf_counter() - began, plugin, point, status)

@@ -15,6 +15,7 @@ import numpy as np
 
 from extender.engine import framework as fwk
 from extender.engine.framework.devices import LongWork
+from extender.engine.runtime.plugin_calls import told
 from extender.engine.snapshot.axes import Int64s
 from extender.values.klog.logger import Logger
 
@@ -146,7 +147,7 @@ def _watched(call: Callable[..., Any], name: str, plugin: fwk.Plugin, quarantine
         except LongWork:
             raise
         except Exception as exc:
-            quarantine.failed(f"{name}: {exc}")
+            quarantine.failed(f"{name}: {told(exc)}")
             raise
         seconds = perf_counter() - began
         status = getattr(answer, "status", answer)
@@ -179,7 +180,7 @@ def _watched_async(
         except LongWork:
             raise
         except Exception as exc:
-            quarantine.failed(str(exc))
+            quarantine.failed(told(exc))
             raise
         quarantine.succeeded()
         return answer

@@ -16,6 +16,7 @@ from extender.engine import framework as fwk
 from extender.engine.framework.devices import MAY_DEFER
 from extender.engine.runtime.each_node import EachNodeFilter, EachNodeScore
 from extender.engine.runtime.framework import Framework, PluginsByPoint
+from extender.engine.runtime.plugin_calls import place_of, told
 from extender.engine.runtime.profiles import ResolvedProfile, resolve_all
 from extender.engine.runtime.quarantine import QUARANTINES, Quarantines, guard
 from extender.engine.runtime.scoring import WeightedScorer
@@ -164,10 +165,11 @@ class Registry:
             try:
                 made[name] = self._classes[name](arguments.get(name), handle)
                 if name not in self._in_tree:
+                    made[name].events_to_register()  # which may fail, too
                     guard(made[name], quarantines.of(name))
             except Exception as exc:
-                errors.append(f'initializing profile "{profile.scheduler_name}": initializing plugin "{name}": {exc}')
-
+                where = f'initializing profile "{profile.scheduler_name}": initializing plugin "{name}"'
+                errors.append(f"{where}: {told(exc)}")
         if errors:
             raise ConfigErrors(errors, "create")
 
@@ -220,7 +222,8 @@ def load_plugin(entry: EntryPoint, known: Mapping[str, type[fwk.Plugin]]) -> typ
     try:
         loaded = entry.load()
     except Exception as exc:
-        raise ValueError(f"cannot be loaded from {entry.value}: {type(exc).__name__}: {exc}") from exc
+        place = f" ({found})" if (found := place_of(exc)) else ""
+        raise ValueError(f"cannot be loaded from {entry.value}: {type(exc).__name__}: {exc}{place}") from exc
     wrong = why_not_a_plugin(loaded)
     if wrong is None and loaded in known.values():
         wrong = "is registered under another name already; derive a class of its own from it"
@@ -245,7 +248,24 @@ def why_not_a_plugin(loaded: object) -> str | None:
         return f"does not implement {missing}"
     if not implemented_points(loaded):
         return "implements no extension point"
+    wrongly_async = _wrongly_async(loaded)
+    if wrongly_async:
+        return f"has an async def where nothing waits for it: write def {', '.join(wrongly_async)}"
     return None
+
+
+def _wrongly_async(plugin: type[fwk.Plugin]) -> list[str]:
+    """Returns the methods that wait for something, though their contract is synchronous."""
+    contract = [vars(base) for base in plugin.__mro__ if base.__module__.startswith(fwk.__name__)]
+    return [
+        name
+        for name, method in inspect.getmembers(plugin, _is_async)
+        if any(name in each and not _is_async(each[name]) for each in contract)
+    ]
+
+
+def _is_async(method: object) -> bool:
+    return inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method)
 
 
 def _on_rows(plugin: fwk.Plugin, quarantines: Quarantines, *, may_defer: bool) -> fwk.FilterPlugin:

@@ -33,7 +33,8 @@ def run_reserve_plugins(cycle: Cycle, pod: Pod, node: str) -> fwk.Status:
     """
     for plugin in cycle.framework.plugins.reserve:
         try:
-            status = _or_success(call_plugin(cycle.observe, plugin.name, "Reserve", plugin.reserve, cycle, pod, node))
+            answer = call_plugin(cycle.observe, plugin.name, "Reserve", plugin.reserve, cycle, pod, node)
+            status = _or_success(answer, plugin, "Reserve")
         except PluginError as exc:
             return _raised(exc, pod)
         if not status.is_success:
@@ -62,13 +63,12 @@ def run_permit_plugins(cycle: Cycle, pod: Pod, node: str) -> tuple[fwk.Status, M
     reasons: list[str] = []
     for plugin in cycle.framework.plugins.permit:
         try:
-            answer: tuple[fwk.Status | None, float] | None = call_plugin(
-                cycle.observe, plugin.name, "Permit", plugin.permit, cycle, pod, node
-            )
+            answer: object = call_plugin(cycle.observe, plugin.name, "Permit", plugin.permit, cycle, pod, node)
+            said, seconds = answer if isinstance(answer, tuple) else (answer, 0.0)
+            status = _or_success(said, plugin, "Permit")
         except PluginError as exc:
             return _raised(exc, pod), {}
-        status, seconds = (None, 0.0) if answer is None else answer
-        if status is None or status.is_success:
+        if status.is_success:
             continue
         if status.code is not fwk.Code.WAIT:
             return _refused(status, "Permit", plugin, pod), {}
@@ -80,8 +80,13 @@ def run_permit_plugins(cycle: Cycle, pod: Pod, node: str) -> tuple[fwk.Status, M
     return fwk.Status(fwk.Code.WAIT, (*reasons, ASKED_TO_WAIT)), timeouts
 
 
-def _or_success(status: fwk.Status | None) -> fwk.Status:
-    return fwk.SUCCESS if status is None else status
+def _or_success(answer: object, plugin: fwk.Plugin, point: str) -> fwk.Status:
+    """Raises PluginError if the plugin answered something else than a Status or None."""
+    if answer is None:
+        return fwk.SUCCESS
+    if not isinstance(answer, fwk.Status):
+        raise PluginError(plugin.name, point, f"it returned {type(answer).__name__}, not Status")
+    return answer
 
 
 def _raised(exc: PluginError, pod: Pod) -> fwk.Status:
@@ -210,7 +215,7 @@ async def _status_of(
     """Returns the plugin's status; Error if it raised. Errors are logged."""
     failed = "Plugin Failed" if point == "Bind" else "Plugin failed"  # upstream's spelling
     try:
-        status = _or_success(await call_plugin_async(cycle.observe, plugin.name, point, call))
+        status = _or_success(await call_plugin_async(cycle.observe, plugin.name, point, call), plugin, point)
     except PluginError as exc:
         _LOG.exception(exc.__cause__ or exc, failed, plugin=plugin.name, pod=pod, node=node)
         return fwk.error(exc.why)

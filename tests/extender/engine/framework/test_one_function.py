@@ -64,6 +64,10 @@ def test_plugin_keeps_the_laws_of_filters() -> None:
     check_filter(licence_aware(), cluster.snapshot(), cluster.pod, chance, arrivals=cluster.arrivals)
 
 
+async def waits(pod, node):
+    return None
+
+
 def test_events_say_what_may_help() -> None:
     events = [fwk.on(fwk.EventResource.NODE, fwk.ActionType.UPDATE_NODE_LABEL)]
 
@@ -77,6 +81,7 @@ def test_events_say_what_may_help() -> None:
     [
         pytest.param(lambda node: None, "it takes node", id="one argument"),
         pytest.param(lambda state, pod, node: None, "it takes state, pod, node", id="three arguments"),
+        pytest.param(waits, "nothing waits for an async def: write def waits", id="an async def"),
         pytest.param(dict, "dict is none: derive the class from fwk.EachNodeFilterPlugin", id="a class"),
     ],
 )

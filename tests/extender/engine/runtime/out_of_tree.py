@@ -74,3 +74,32 @@ class Stray:
 
 def function() -> None:
     """Not even a class."""
+
+
+class Hasty(fwk.FilterPlugin, fwk.ReservePlugin, fwk.PostFilterPlugin):
+    """Waits where it may, and where nothing waits for it."""
+
+    async def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:  # type: ignore[override]
+        return fwk.accept(len(rows))
+
+    def reserve(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.Status:
+        return fwk.SUCCESS
+
+    async def unreserve(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> None:  # type: ignore[override]
+        pass
+
+    async def post_filter(
+        self, state: fwk.CycleState, pod: fwk.Pod, statuses: fwk.NodeStatuses
+    ) -> fwk.PostFilterResult:
+        return fwk.PostFilterResult(fwk.unschedulable("no"))
+
+
+async def later(pod: fwk.Pod, old: Any, new: Any) -> fwk.QueueingHint:
+    return fwk.QueueingHint.QUEUE
+
+
+class Hinting(Spare):
+    """Its hint waits for something."""
+
+    def events_to_register(self) -> list[fwk.ClusterEventWithHint]:
+        return [fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD, later)]  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ from extender.engine.runtime.findings import run_post_filter_plugins
 from extender.engine.runtime.plugin_calls import PluginError
 from extender.testing import make_framework, make_pod, make_snapshot
 from tests.extender.plugins_by_table import Answers, Tries, raising
+from tests.kit.places import status_without_place, without_place
 
 NO, NEVER, LATER = fwk.unschedulable("no"), fwk.unresolvable("never"), fwk.Status(fwk.Code.PENDING, ("later",))
 BROKEN = fwk.error("broken")
@@ -71,7 +72,7 @@ def test_missing_state_of_a_skipped_pre_filter_ends_post_filter_with_not_found()
 
     result = post_filter(Answers("post_filter", raising(fwk.NotFoundError("not found"))), after)
 
-    assert result.status == fwk.error("not found").by("Answers")
+    assert status_without_place(result.status) == fwk.error("not found").by("Answers")
     assert after.tried == 0
 
 
@@ -86,4 +87,7 @@ def test_a_post_filter_that_goes_wrong_fails_the_cycle_in_its_own_name(answer: o
     with pytest.raises(PluginError) as caught:
         post_filter(Answers("post_filter", answer))  # type: ignore[arg-type]
 
-    assert (caught.value.plugin, str(caught.value)) == ("Answers", f'running PostFilter plugin "Answers": {message}')
+    assert (caught.value.plugin, without_place(str(caught.value))) == (
+        "Answers",
+        f'running PostFilter plugin "Answers": {message}',
+    )

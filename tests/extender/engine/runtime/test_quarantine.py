@@ -123,7 +123,7 @@ def test_a_plugin_that_fails_again_and_again_is_not_called(
         'running "Unreliable" filter plugin: the plugin is quarantined until 00:00:10, because 5 calls in a row'
     )
     assert quarantines(framework).reasons()[0].startswith("Unreliable: the plugin is quarantined until 00:00:10")
-    assert quarantines(framework).of("Unreliable").last_failure.endswith(last)
+    assert last in quarantines(framework).of("Unreliable").last_failure
 
 
 def test_failures_of_decisions_that_ask_for_no_reasons_count(behaviour: Callable[[Callable[[], Any]], None]) -> None:
@@ -163,14 +163,14 @@ def test_pauses_double_until_a_call_succeeds(behaviour: Callable[[Callable[[], A
         filtered(framework)
 
     now[0] += timedelta(seconds=10)
-    assert filtered(framework) == 'running "Unreliable" filter plugin: no service'
+    assert filtered(framework).startswith('running "Unreliable" filter plugin: no service (ValueError, ')
     now[0] += timedelta(seconds=19)
     assert "quarantined" in filtered(framework)
     now[0] += timedelta(seconds=1)
     behaviour(lambda: None)
     assert filtered(framework) == ""
     behaviour(raises)
-    assert filtered(framework) == 'running "Unreliable" filter plugin: no service'
+    assert filtered(framework).startswith('running "Unreliable" filter plugin: no service (ValueError, ')
     assert quarantines(framework).reasons() == []
     assert quarantines(framework).of("Unreliable").times == 2
 

@@ -18,6 +18,7 @@ from extender.testing import make_node, make_pod, make_snapshot
 from extender.values.config import ConfigErrors
 from extender.values.config.loading import load
 from tests.extender.engine.runtime.out_of_tree import Spare
+from tests.kit.places import without_place
 
 STRANGERS = "tests.extender.engine.runtime.out_of_tree"
 
@@ -128,6 +129,11 @@ def test_a_plugin_is_made_once_a_profile() -> None:
             "decorate it with @fwk.node_filter or @fwk.node_score",
             id="no class",
         ),
+        pytest.param(
+            "Hasty",
+            "has an async def where nothing waits for it: write def filter, unreserve",
+            id="waits where it may not",
+        ),
     ],
 )
 def test_class_that_is_no_plugin_is_refused_by_name(name: str, refusal: str) -> None:
@@ -233,7 +239,10 @@ def test_a_plugin_that_is_not_there_is_refused(plugins: str, error: str) -> None
 def test_a_plugin_that_refuses_its_arguments_is_named() -> None:
     text = create_error(registry(entry("Picky")), "{plugins: {filter: {enabled: [{name: Picky}]}}}")
 
-    assert text == 'initializing profile "default-scheduler": initializing plugin "Picky": size: a number is required'
+    assert text == (
+        'initializing profile "default-scheduler": initializing plugin "Picky": size: a number is required '
+        "(ValueError, runtime/out_of_tree.py, line 37)"
+    )
 
 
 def test_a_plugin_that_cannot_be_made_is_named() -> None:
@@ -243,13 +252,24 @@ def test_a_plugin_that_cannot_be_made_is_named() -> None:
     assert "takes 1 positional argument but 3 were given" in text
 
 
+def test_a_plugin_whose_hint_waits_for_something_is_named() -> None:
+    text = create_error(registry(entry("Hinting")), "{plugins: {filter: {enabled: [{name: Hinting}]}}}")
+
+    assert without_place(text) == (
+        'initializing profile "default-scheduler": initializing plugin "Hinting": '
+        "nothing waits for an async def: write def later"
+    )
+
+
 def test_a_queue_sort_plugin_that_cannot_be_made_is_named() -> None:
     text = create_error(
         registry(entry("BrokenQueueSort")),
         "{plugins: {queueSort: {enabled: [{name: BrokenQueueSort}], disabled: [{name: '*'}]}}}",
     )
 
-    assert text == 'initializing profile "default-scheduler": initializing plugin "BrokenQueueSort": no queue today'
+    assert without_place(text) == (
+        'initializing profile "default-scheduler": initializing plugin "BrokenQueueSort": no queue today'
+    )
 
 
 def test_all_plugins_that_cannot_be_made_are_named_at_once() -> None:
