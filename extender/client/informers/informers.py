@@ -43,6 +43,7 @@ class Informers:
         self._client = client
         self._rng = rng
         self._options = options
+        self._reached = asyncio.Event()
 
     def add(self, kind: WatchedKind[T], on_changes: Callable[[Sequence[Change[T]]], None]) -> Reflector[T]:
         """Adds a resource.
@@ -53,7 +54,7 @@ class Informers:
         # A kind that may be missing draws from a copy, so that it does not change when those are asked for that
         # decisions depend on.
         rng = copy(self._rng) if kind.is_optional or kind.gate else self._rng
-        reflector = Reflector(self._client, kind, on_changes, rng=rng, **self._options)
+        reflector = Reflector(self._client, kind, on_changes, rng=rng, reached=self._reached, **self._options)
         self.reflectors.append(reflector)
         return reflector
 

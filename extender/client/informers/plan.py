@@ -25,6 +25,8 @@ from extender.client.informers.reading import DoubtfulAnswerError
 
 INIT_BACKOFF: Final = 0.8
 MAX_BACKOFF: Final = 30.0
+AWAY_BACKOFF: Final = 5.0
+"""The most while there is no connection: a try costs nothing then, and the server may be back at any moment."""
 RESET_DURATION: Final = 120.0
 
 
@@ -39,16 +41,17 @@ class Backoff:
         self._delay = INIT_BACKOFF
         self._last = float("-inf")
 
-    def next(self, now: float) -> float:
+    def next(self, now: float, most: float = MAX_BACKOFF) -> float:
         """Returns the seconds to wait from now on.
 
         Arguments:
             now: the event loop's time.
+            most: without the random part.
         """
         if now - self._last > RESET_DURATION:
             self._delay = INIT_BACKOFF
         self._last = now
-        delay, self._delay = self._delay, min(self._delay * 2, MAX_BACKOFF)
+        delay, self._delay = self._delay, min(self._delay * 2, most)
         return delay * (1 + self._rng.random())
 
 
@@ -74,6 +77,7 @@ class ReflectorPlan:
         self._rng = rng
         self._backoff = Backoff(rng)
         self._fruitless = 0
+        self._is_away = False
 
     def listed(self, now: float) -> None:
         """Records that a list was accepted: watch from there."""
@@ -105,5 +109,8 @@ class ReflectorPlan:
             self.checks_version_first = True
         if isinstance(exc, NotKubernetes) or (is_silent and was_list):
             self.from_newest = True  # the answer may have been too long for one piece; the newest state comes in pages
-        delay = self._backoff.next(now)
+        if self._is_away and not isinstance(exc, Unreachable):
+            self._backoff = Backoff(self._rng)  # the server is back: the pauses of its absence do not count
+        self._is_away = isinstance(exc, Unreachable)
+        delay = self._backoff.next(now, AWAY_BACKOFF if self._is_away else MAX_BACKOFF)
         return max(delay, exc.retry_after or 0.0) if isinstance(exc, ApiError) else delay

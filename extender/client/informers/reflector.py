@@ -7,7 +7,7 @@ lists again periodically, asks twice before it believes that everything is gone,
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
 from random import Random
 from typing import Final, Generic, NoReturn, TypeVar, final
@@ -22,6 +22,7 @@ from extender.client.errors import (
     NoAnswer,
     NotFound,
     NotServed,
+    ServerError,
     TooLargeResourceVersion,
     TooManyRequests,
     Unauthorized,
@@ -89,6 +90,7 @@ class Reflector(Generic[T]):
         streams_lists: bool = True,
         relist_period: float = RELIST_PERIOD,
         page_size: int = PAGE_SIZE,
+        reached: asyncio.Event | None = None,
     ) -> None:
         """Requests nothing before `run`.
 
@@ -99,6 +101,7 @@ class Reflector(Generic[T]):
                 as a whole.
             relist_period: seconds after which a new list corrects what the watch may have missed.
             page_size: of lists that do not come from the server's cache.
+            reached: wakes all reflectors that wait for a server that was away.
         """
         self.counters = ReflectorCounters()
         self.last_resource_version = ""
@@ -114,6 +117,8 @@ class Reflector(Generic[T]):
         self._last_byte: float | None = None
         self._last_error = ""
         self._failing_since: float | None = None
+        self._reached = asyncio.Event() if reached is None else reached
+        self._was_away = False
         # The abilities of the server, as far as they are known.
         self._can_stream = streams_lists
         self._must_page = False
@@ -180,7 +185,24 @@ class Reflector(Generic[T]):
             except (ApiError, DoubtfulAnswerError) as exc:
                 if isinstance(exc, Forbidden) and self.kind.is_optional:
                     self._not_served()
-                await asyncio.sleep(self._failed(exc))
+                await self._pause(self._failed(exc), exc)
+
+    async def _pause(self, seconds: float, exc: ApiError | DoubtfulAnswerError) -> None:
+        """Waits for the next try; while the server is away, until another reflector has reached it."""
+        if not isinstance(exc, Unreachable | NoAnswer | ServerError) or exc.retry_after:
+            self._tell_of_return()
+            await asyncio.sleep(seconds)
+            return
+        self._was_away = True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._reached.wait()
+
+    def _tell_of_return(self) -> None:
+        if self._was_away:
+            self._was_away = False
+            self._reached.set()  # wakes those that wait now
+            self._reached.clear()
 
     async def _list_and_watch(self) -> None:
         if self._plan.lists_next:
@@ -400,6 +422,7 @@ class Reflector(Generic[T]):
     def _mark_healthy(self) -> None:
         self._last_error = ""
         self._failing_since = None
+        self._tell_of_return()
 
     def _byte_received(self) -> float:
         self._last_byte = now = _now()
@@ -416,13 +439,14 @@ class Reflector(Generic[T]):
 
     def _failed(self, exc: ApiError | DoubtfulAnswerError) -> float:
         """Records a failure; returns the seconds until the next try."""
-        self._last_error = _one_line(exc)
+        said, before = _one_line(exc), self._last_error
+        self._last_error = said
         if self._failing_since is None:
             self._failing_since = _now()
         self.counters.errors[type(exc).__name__] += 1
         if isinstance(exc, NoAnswer) and not exc.timed_out:
             self.counters.cuts += 1
-        _log.warning("%s: %s", self.kind.resource, self._last_error)
+        _log.log(logging.DEBUG if said == before else logging.WARNING, "%s: %s", self.kind.resource, said)
         delay = self._plan.failed(exc, _now())
         return delay if self._is_served else UNKNOWN_RESOURCE_RETRY * (1 + self._rng.random())
 

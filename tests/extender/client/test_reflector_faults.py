@@ -266,6 +266,45 @@ def test_a_server_that_comes_back_with_an_older_past_is_believed(
     assert "pods: the resource version went backwards" in caplog.text
 
 
+@both_ways
+@pytest.mark.parametrize("away", [3, 15, 600])
+@pytest.mark.parametrize("restarts", [False, True], ids=["as it was", "without its history"])
+def test_all_resources_are_known_again_within_seconds_of_the_servers_return(
+    streams: bool, away: float, restarts: bool
+) -> None:
+    """The first reflector that gets through wakes the others. How long the server was away makes no difference."""
+
+    async def story(world: World) -> None:
+        await begin(world)
+        world.faults.go_down()
+        await asyncio.sleep(away)
+        if restarts:
+            world.server.pod("x")
+            world.server.compact()
+        world.faults.come_up()
+        await asyncio.sleep(13)
+
+        assert [each.last_error for each in world.informers.health(now())] == ["", "", ""]
+
+    for seed in range(3):
+        tell(story, streams_lists=streams, seed=seed)
+
+
+def test_pauses_grow_to_some_seconds_while_connections_are_refused_and_not_beyond() -> None:
+    async def story(world: World) -> None:
+        await begin(world)
+        world.faults.go_down()
+        await asyncio.sleep(600)
+        world.faults.come_up()
+
+    world = tell(story)
+    asked = [call.at for call in world.faults.calls if call.resource == "pods"]
+    pauses = [after - before for before, after in pairwise(asked)]
+
+    assert 5 <= max(pauses[5:-3]) <= 10
+    assert len(asked) < 600 / 5 + 10
+
+
 # Silence.
 
 
