@@ -35,7 +35,23 @@ GONE: Final = {
     "answers: Details.*": "what a record keeps in memory; no answer and no file has it",
     "answers: KeptAttempt.*": "what a record keeps in memory; no answer and no file has it",
     "answers: KeptScores.*": "what a record keeps in memory; no answer and no file has it",
-    "framework: extender.framework.LongWork": "a plugin that waits or computes for long declares `blocking = True`",
+    "framework: extender.framework.LabelScores": "with `score_by_label`: docs/decisions/0022-a-lean-plugin-contract.md",
+    "framework: extender.framework.LongWork": "only the search for devices is put off",
+    **dict.fromkeys(
+        (
+            "framework: extender.framework.CLAIM_FINALIZER",
+            "framework: extender.framework.CreateResourceClaim",
+            "framework: extender.framework.DeallocateResourceClaim",
+            "framework: extender.framework.DeleteResourceClaim",
+            "framework: extender.framework.PatchPersistentVolume*",
+            "framework: extender.framework.ProtectResourceClaim",
+            "framework: extender.framework.ReadResourceClaim",
+            "framework: extender.framework.ReserveResourceClaim",
+            "framework: extender.framework.UnprotectResourceClaim",
+            "framework: extender.framework.UnreserveResourceClaim",
+        ),
+        "writes of VolumeBinding and DynamicResources: extender.engine.framework.storage_calls",
+    ),
 }
 """`kind: name` of what went on purpose -> why. A name may end with `*`."""
 

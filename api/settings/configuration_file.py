@@ -17,7 +17,6 @@ from api.settings.settings import DECLARATIONS, Settings, read_features
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.registry import ENTRY_POINTS, Registry
 from extender.values.config import (
-    IN_TREE_POINTS,
     ConfigErrors,
     Configuration,
     FeatureGates,
@@ -34,7 +33,7 @@ def with_fix(exc: ConfigErrors) -> str:
     """Returns the errors, and what to do about a plugin that does not exist, or not at that point."""
     text = str(exc)
     if unknown := _UNKNOWN.search(text):
-        known = sorted({*IN_TREE_POINTS, *(entry.name for entry in entry_points(group=ENTRY_POINTS))})
+        known = sorted({*IN_TREE, *(entry.name for entry in entry_points(group=ENTRY_POINTS))})
         near = get_close_matches(unknown["name"], known, 1)
         if near:
             return f"{text}; did you mean {near[0]}?"

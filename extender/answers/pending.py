@@ -10,6 +10,7 @@ from typing import Final, final
 from extender.answers.parts import PodName
 from extender.answers.phrases import for_people
 from extender.answers.types import Answer, Queue, QueuePlace, ReasonCount
+from extender.values.objects.resource_names import INSUFFICIENT, TOO_MANY_PODS
 
 FIRST_PODS: Final = 5
 """The number of pods of a workload that are named."""
@@ -18,8 +19,6 @@ NO_REASON: Final = "no reason is known"
 
 _CLAUSES: Final = re.compile(r"(?:^|(?<=, ))(\d+) (.+?)(?=, \d+ |$)")
 _NAMED: Final = re.compile(r'"[^"]*"')
-_INSUFFICIENT: Final = "Insufficient "
-_TOO_MANY_PODS: Final = "Too many pods"
 
 
 @final
@@ -141,9 +140,9 @@ def _resource_in(reason: str) -> str:
     """Returns the resource of which there is too little; empty if the reason is another one."""
     return (
         "pods"
-        if reason == _TOO_MANY_PODS
-        else reason.removeprefix(_INSUFFICIENT)
-        if reason.startswith(_INSUFFICIENT)
+        if reason == TOO_MANY_PODS
+        else reason.removeprefix(INSUFFICIENT)
+        if reason.startswith(INSUFFICIENT)
         else ""
     )
 

@@ -14,18 +14,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from extender.cluster.api_resources import RESOURCES as RESOURCES
+    from extender.cluster.api_resources import RESOURCES
     from extender.cluster.dumps.state_file import (
-        StateFileError as StateFileError,
-        load_state as load_state,
-        read_state as read_state,
-        state_form as state_form,
+        StateFileError,
+        load_state,
+        read_state,
+        state_form,
     )
-    from extender.cluster.in_memory import OwnCluster as OwnCluster, own_cluster as own_cluster
-    from extender.cluster.kube_api import KubeApi as KubeApi
-    from extender.cluster.requests.request_info import Request as Request
-    from extender.cluster.responses.response import Response as Response, StreamResponse as StreamResponse
-    from extender.cluster.trial_registry import TrialRegistry as TrialRegistry, templates_among as templates_among
+    from extender.cluster.in_memory import OwnCluster, own_cluster
+    from extender.cluster.kube_api import KubeApi
+    from extender.cluster.requests.request_info import Request
+    from extender.cluster.responses.response import Response, StreamResponse
+    from extender.cluster.trial_registry import TrialRegistry, templates_among
 else:
     _MODULES = {
         "RESOURCES": "api_resources",

@@ -45,8 +45,7 @@ def check_filter(
     1. A row is an honest hypothesis: filtering a changed row gives what the row's node gives once those pods really
        moved.
     2. Rows do not talk: filtering some of the rows gives those rows the same answers.
-    3. What a plugin says without reasons, `fits`, is what it says with them.
-    4. A plugin that promises not to look at pods gives changed rows the same answers.
+    3. A plugin that promises not to look at pods gives changed rows the same answers.
 
     Arguments:
         snapshot: the cluster; it is copied, not read later.
@@ -70,7 +69,6 @@ def check_filter(
     verdicts = plugin.filter(state, pod, changed)
     _check_form(plugin, verdicts, len(changed))
     _check_rows_do_not_talk(plugin, state, pod, changed, verdicts, chance)
-    _check_fits(plugin, state, pod, changed, verdicts)
     if not plugin.looks_at_pods:
         _check_pods_do_not_matter(plugin, state, pod, everything, verdicts)
     # From here on the cache changes, so that `before` and everything made from it must not be read any more.
@@ -158,15 +156,6 @@ def _check_rows_do_not_talk(
     alone = plugin.filter(state, pod, rows.take(some))
     for place, row in enumerate(some.tolist()):
         _agree(plugin, "law 2, rows do not talk", rows.names[row], verdicts.status_of(row), alone.status_of(place))
-
-
-def _check_fits(plugin: FilterPlugin, state: CycleState, pod: Pod, rows: Rows, verdicts: Verdicts) -> None:
-    fits = plugin.fits(state, pod, rows)
-    if fits is not None and not np.array_equal(fits, verdicts.ok):
-        names = [rows.names[row] for row in np.flatnonzero(fits != verdicts.ok).tolist()]
-        raise AssertionError(
-            f"law 3, fits is filter without reasons: {plugin.name} answers differently about {', '.join(names)}"
-        )
 
 
 def _check_pods_do_not_matter(

@@ -188,6 +188,11 @@ TEMPLATE_DEPTH: Final = Limit(Door.CONFIGURATION, 16,
     "levels to which an action of a template is nested", "the action is not supported")
 EXTENDER_SECONDS: Final = Limit(Door.CONFIGURATION, 30,
     "seconds of an extender's httpTimeout; all scheduling waits for its answer", "it counts, and is warned of")
+PLUGIN_SECONDS: Final = Limit(Door.CONFIGURATION, 1,
+    "seconds of a call of your own plugin that is not awaited, and 1 ms a node if it looks at one node at a time",
+    "the call has failed; after five failures in a row the plugin is not called for a while")
+PLUGIN_AWAITED_SECONDS: Final = Limit(Door.CONFIGURATION, 600,
+    "seconds of an awaited call of a plugin of your own", "the call is cancelled, and has failed")
 
 # Answers of servers that are called, and what is kept of them.
 

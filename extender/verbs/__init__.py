@@ -6,5 +6,5 @@ encoded elsewhere.
 Upstream, the caller's side: pkg/scheduler/extender.go (v1.36.2).
 """
 
-from extender.verbs.filtering import FilterResult as FilterResult
-from extender.verbs.verbs import AnswersVerbs as AnswersVerbs, VerbError as VerbError, Verbs as Verbs
+from extender.verbs.filtering import FilterResult
+from extender.verbs.verbs import AnswersVerbs, VerbError, Verbs

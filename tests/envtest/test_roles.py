@@ -15,7 +15,7 @@ from extender.client.client import MERGE_PATCH, Client
 from extender.client.errors import AlreadyExists, ApiError, Forbidden
 from extender.client.paths import Right, path
 from extender.client.writes.call_requests import BIND_CLAIM, send
-from extender.engine.framework import ReserveResourceClaim
+from extender.engine.framework.storage_calls import ReserveResourceClaim
 from extender.values.objects.decoding import decode
 from extender.values.objects.devices import AllocationResult, ResourceClaimConsumerReference
 from extender.values.objects.kinds import KINDS

@@ -17,12 +17,8 @@ from functools import partial
 from typing import Any, TypeVar, final
 
 from extender.engine.cache import Cache
-from extender.engine.framework import (
-    ApiCall,
-    BindPod,
-    CallConflict,
-    CallError,
-    CallNotFound,
+from extender.engine.framework import ApiCall, BindPod, CallConflict, CallError, CallNotFound
+from extender.engine.framework.storage_calls import (
     CreateResourceClaim,
     DeallocateResourceClaim,
     DeleteResourceClaim,

@@ -2,11 +2,15 @@
 
 from typing import Any
 
+from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.profiles import ResolvedProfile, resolve_all
-from extender.values.config import IN_TREE_POINTS, ConfigErrors, load, written
+from extender.engine.runtime.registry import Registry
+from extender.values.config import ConfigErrors, load, written
 from extender.values.config.completion import complete
 from tests.each_case import each_case
 from tests.parity.cases import component_cases
+
+POINTS_OF = Registry(IN_TREE, []).points_of
 
 WITHOUT_PLUGINS_BY_DEFAULT = ("placementGenerate", "placementScore")
 
@@ -19,7 +23,7 @@ def answer(text):
     """What the corpus would say of the text."""
     try:
         configuration = load(text)
-        resolved = resolve_all(complete(configuration), IN_TREE_POINTS)
+        resolved = resolve_all(complete(configuration), POINTS_OF)
     except ConfigErrors as exc:
         found: dict[str, Any] = {"stage": exc.stage, "error": str(exc)}
         if exc.stage == "validation":

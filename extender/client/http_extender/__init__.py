@@ -5,13 +5,13 @@ Cycles are in `extender.engine.scheduler`, which calls the extenders in upstream
 Upstream: pkg/scheduler/extender.go, HTTPExtender (v1.36.2).
 """
 
-from extender.client.http_extender.calling import without_password as without_password
-from extender.client.http_extender.checks import check_extenders as check_extenders, warnings_of as warnings_of
+from extender.client.http_extender.calling import without_password
+from extender.client.http_extender.checks import check_extenders, warnings_of
 from extender.client.http_extender.http_extender import (
-    ExtenderCalls as ExtenderCalls,
-    HTTPExtender as HTTPExtender,
-    Through as Through,
-    Transports as Transports,
-    make_extenders as make_extenders,
-    no_transport as no_transport,
+    ExtenderCalls,
+    HTTPExtender,
+    Through,
+    Transports,
+    make_extenders,
+    no_transport,
 )

@@ -33,12 +33,10 @@ from extender.engine.framework import (
     CallError,
     CallNotFound,
     CallUnknown,
-    CreateResourceClaim,
     DeletePod,
-    DeleteResourceClaim,
     PatchPodStatus,
-    ReadResourceClaim,
 )
+from extender.engine.framework.storage_calls import CreateResourceClaim, DeleteResourceClaim, ReadResourceClaim
 from extender.values.objects.decoding import DecodeError
 
 STATUS_PAUSES: Final = (0.01, 0.05, 0.25)

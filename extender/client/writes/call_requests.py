@@ -9,18 +9,14 @@ import msgspec
 from extender.client.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Client
 from extender.client.errors import NotServed
 from extender.client.paths import Right, path
-from extender.engine.framework import (
+from extender.engine.framework import ApiCall, BindPod, DeletePod, PatchPodGroupStatus, PatchPodStatus
+from extender.engine.framework.storage_calls import (
     CLAIM_FINALIZER,
-    ApiCall,
-    BindPod,
     CreateResourceClaim,
     DeallocateResourceClaim,
-    DeletePod,
     DeleteResourceClaim,
     PatchPersistentVolume,
     PatchPersistentVolumeClaim,
-    PatchPodGroupStatus,
-    PatchPodStatus,
     ProtectResourceClaim,
     ReadResourceClaim,
     ReserveResourceClaim,

@@ -2,4 +2,4 @@
 here.
 """
 
-from extender.engine.cache.cache import Cache as Cache, CacheError as CacheError
+from extender.engine.cache.cache import Cache, CacheError

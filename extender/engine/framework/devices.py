@@ -1,8 +1,7 @@
 """What DynamicResources, which alone knows devices, has to do with the rest: its search for devices may be put off
 (`LongWork`), and it counts them for plugins that score by extended resources (`DeviceTotals`).
 
-LongWork is no part of the contract of plugins. DynamicResources raises it, and `extender.engine.runtime` for a plugin
-with `blocking`; `runtime.long_work` and the scheduler catch it.
+LongWork is no part of the contract of plugins: `runtime.long_work` and the scheduler catch it.
 """
 
 from abc import ABC, abstractmethod
@@ -25,14 +24,13 @@ class LongWork(Unanswered):
     The cycle, which has had no effect yet, is dropped, and `work` is called in a thread. Then a new cycle begins, which
     finds the results. `work` reads frozen values only, because the snapshot changes meanwhile, and does not raise: it
     keeps errors for the new cycle, too. It is given a function that returns whether its result is still wanted, and
-    ends soon once that returns False. Works of the same `thread` come one after the other. The runner keeps this object
-    until the attempt is over, so that results can be referred to weakly.
+    ends soon once that returns False. The runner keeps this object until the attempt is over, so that results can be
+    referred to weakly.
     """
 
-    def __init__(self, work: Callable[[Callable[[], bool]], None], thread: str = "") -> None:
+    def __init__(self, work: Callable[[Callable[[], bool]], None]) -> None:
         super().__init__("the answer takes longer than a cycle may")
         self.work = work
-        self.thread = thread
 
 
 class DeviceTotals(ABC):

@@ -29,7 +29,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 import numpy as np
 
@@ -40,8 +40,7 @@ from extender.engine.framework.preemption import Candidate, PreemptionExtender, 
 from extender.engine.framework.status import SUCCESS, NodeStatuses, Status, Verdicts
 from extender.engine.framework.waiting import WaitingPods
 from extender.engine.snapshot import NodeInfo, Rows, Snapshot
-from extender.engine.snapshot.axes import Int64s, Mask
-from extender.engine.snapshot.columns import LabelColumn
+from extender.engine.snapshot.axes import Int64s
 from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.values.metrics import PluginMetrics
 from extender.values.objects.cluster import ClusterObjects
@@ -111,21 +110,6 @@ class Plugin(ABC):  # noqa: B024  (the abstract methods are those of the extensi
     """
 
     name: ClassVar[str] = ""
-    deadline: ClassVar[float] = 1.0
-    """Seconds that a call may take which is not awaited. It holds the event loop, and with it all scheduling, for as
-    long as it takes: a call cannot be interrupted, but a plugin from outside the tree that overruns again and again is
-    quarantined, as one that fails is.
-    """
-    async_deadline: ClassVar[float] = 600.0
-    """Seconds after which an awaited call is cancelled; those that a plugin with `blocking` may take for one attempt in
-    all.
-    """
-    blocking: ClassVar[bool] = False
-    """True has Filter and Score of a plugin that looks at one node at a time called in a thread of the plugin's own, so
-    that they may wait for something. Other pods are scheduled meanwhile. `state` is then that of an earlier cycle of
-    the attempt, and answers are kept for as long as a node and its pods are the same. It is without effect on plugins
-    that look at rows, which change with the next cycle.
-    """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -221,12 +205,11 @@ class PreFilterPlugin(Plugin):
 
 
 class FilterPlugin(Plugin):
-    """Decides on which nodes a pod cannot run. Three laws, checked by `extender.testing.check_filter`:
+    """Decides on which nodes a pod cannot run. Two laws, checked by `extender.testing.check_filter`:
 
     1. A row is an honest hypothesis: `filter(rows.changed(c))` equals `filter` on a snapshot where those pods really
        moved.
     2. Rows do not talk: `filter(rows.take(mask))` equals `filter(rows)` at `mask`.
-    3. `fits(rows)` equals `filter(rows).ok`, or is None.
     """
 
     looks_at_pods: ClassVar[bool] = True
@@ -240,14 +223,6 @@ class FilterPlugin(Plugin):
     @abstractmethod
     def filter(self, state: CycleState, pod: Pod, rows: Rows) -> Verdicts:
         """Returns a verdict per row, usually `accept(len(rows))` or `reject(mask, reason)`."""
-
-    def fits(self, state: CycleState, pod: Pod, rows: Rows) -> Mask | None:
-        """Returns (R,) the rows that pass, for a plugin that finds them faster without reasons; None to have `filter`
-        asked.
-
-        Most decisions ask for no reasons.
-        """
-        return None
 
 
 class EachNodeFilterPlugin(Plugin):
@@ -317,38 +292,18 @@ class ScorePlugin(Plugin):
     `FilterPlugin.looks_at_pods`.
     """
 
-    scores_nothing_when_skipped: ClassVar[bool] = False
-    """True promises that all scores of a pod that the plugin's PreFilter skipped are 0, normalised or not: they are not
-    asked for then.
-    """
-
     normalizes_by_extremes: ClassVar[bool] = False
     """True promises that the normalised score of a row follows from the pod, its own score, and the least and the
-    highest of all rows'. In large clusters equal scores are then normalised once.
+    highest of all rows'. Where all rows have the same score, it is then normalised once for all of them.
     """
 
     @abstractmethod
     def score(self, state: CycleState, pod: Pod, rows: Rows) -> Int64s:
         """Returns (R,) scores from 0 to 100, or on any scale if `normalize_score` brings them there."""
 
-    def score_by_label(self, state: CycleState, pod: Pod) -> "LabelScores | None":
-        """Returns the same scores by the value of one label, if they depend on nothing else; by default None.
-
-        It is asked before `score` of plugins that normalise by extremes.
-        """
-        return None
-
     def normalize_score(self, state: CycleState, pod: Pod, scores: Int64s) -> Int64s:
         """Returns (R,) the scores on the scale 0..100; by default unchanged."""
         return scores
-
-
-class LabelScores(NamedTuple):
-    """The scores of nodes by their value of a label."""
-
-    column: LabelColumn
-    by_value: Int64s
-    """(V + 1,) by code; the last entry is for nodes without the label."""
 
 
 class EachNodeScorePlugin(Plugin):
@@ -377,11 +332,6 @@ class ReservePlugin(Plugin):
 
 class PermitPlugin(Plugin):
     """May hold a pod before it is bound."""
-
-    follows_group_cycle: ClassVar[bool] = False
-    """True promises that in the cycle of a pod group the answer follows from the `GroupCycle` alone, and stays Success
-    once it is.
-    """
 
     @abstractmethod
     def permit(self, state: CycleState, pod: Pod, node: str) -> tuple[Status, float]:

@@ -21,8 +21,6 @@ TOO_FEW_SCHEDULED: Final = "waiting for minCount pods from a gang to be schedule
 class GangScheduling(fwk.PreEnqueuePlugin, fwk.PermitPlugin):
     """Concerns the pods of a PodGroup with the gang policy."""
 
-    follows_group_cycle = True
-
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
         return [
             fwk.on(fwk.EventResource.POD, fwk.ActionType.ADD, _is_of_same_group),

@@ -3,13 +3,13 @@
 This package decides and evicts nothing; `extender.engine.scheduler.executor` performs the eviction.
 """
 
-from extender.engine.preemption.costs import pick_one_node_for_preemption as pick_one_node_for_preemption
-from extender.engine.preemption.evaluator import Evaluator as Evaluator
+from extender.engine.preemption.costs import pick_one_node_for_preemption
+from extender.engine.preemption.evaluator import Evaluator
 from extender.engine.preemption.rules import (
-    RULES as RULES,
-    V1_12 as V1_12,
-    V1_17 as V1_17,
-    V1_25 as V1_25,
-    V1_36 as V1_36,
-    rules_of as rules_of,
+    RULES,
+    V1_12,
+    V1_17,
+    V1_25,
+    V1_36,
+    rules_of,
 )

@@ -22,6 +22,7 @@ from extender.engine.preemption.costs import ORDERED_SCORE_FUNCTIONS
 from extender.engine.snapshot import Snapshot
 from extender.engine.snapshot.axes import Index, Mask
 from extender.values.objects.pod import Pod
+from extender.values.objects.resource_names import INSUFFICIENT, TOO_MANY_PODS
 
 
 def _most_important_first(snapshot: Snapshot, slots: Index, row: Index, violates: Mask) -> Index:
@@ -51,7 +52,7 @@ def _is_terminating(pod: Pod) -> bool:
 # themselves. These are the reasons of which v1.36 makes something else; of a reason with a name in it, there is the
 # beginning.
 
-TOO_LITTLE_CAPACITY: Final = ("Insufficient ", "Too many pods")
+TOO_LITTLE_CAPACITY: Final = (INSUFFICIENT, TOO_MANY_PODS)
 """A request beyond the capacity of the node: it was resolvable like any shortage."""
 NO_TOPOLOGY_LABEL: Final = "node(s) didn't match pod topology spread constraints (missing required label)"
 """A node without the label of a topology spread constraint: v1.17 made no difference between this and too large a skew.

@@ -21,8 +21,8 @@ flight until it is done.
 Upstream: pkg/scheduler/backend/queue (v1.36.2).
 """
 
-from extender.engine.queue.queued_pod_info import QueuedPodInfo as QueuedPodInfo
+from extender.engine.queue.queued_pod_info import QueuedPodInfo
 from extender.engine.queue.scheduling_queue import (
-    AlreadyQueuedError as AlreadyQueuedError,
-    SchedulingQueue as SchedulingQueue,
+    AlreadyQueuedError,
+    SchedulingQueue,
 )

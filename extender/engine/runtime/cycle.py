@@ -30,7 +30,6 @@ from extender.engine.runtime.memory import (
 from extender.engine.runtime.nominations import NO_NOMINATIONS, Nominations, rows_with_changes
 from extender.engine.runtime.plugin_calls import PluginError, call_plugin
 from extender.engine.runtime.plugin_results import (
-    filter_fits,
     filter_verdicts,
     no_node_left,
     pre_filter_result,
@@ -39,14 +38,13 @@ from extender.engine.runtime.plugin_results import (
     scattered,
     scattered_reasons,
 )
-from extender.engine.runtime.ranking import Ranking, values_among
+from extender.engine.runtime.ranking import Ranking
 from extender.engine.runtime.scoring import (
     Part,
     RankedParts,
     Scores,
     WeightedScorer,
     in_range,
-    label_scores,
     normalized_scores,
     plugin_scores,
     scores_at,
@@ -324,16 +322,15 @@ class Cycle(fwk.CycleState):
         passing: Mask | None = None
         standing: Index | None = None  # the rows of `rows` that have passed so far; None for all of them
         for name, plugin in filters:
-            ok = call_plugin(self.observe, name, "Filter", filter_fits, plugin, self, self.pod, rows)
-            num_passing = np.count_nonzero(ok)
-            if num_passing == len(ok):
+            verdicts = self.run_filter_plugin(name, plugin, rows)
+            if verdicts.all_ok:
                 continue
+            ok = verdicts.ok
             if passing is None or standing is None:
                 passing = ok
             else:
-                passing = passing.copy()  # it may be the array of a plugin
                 passing[standing] = ok
-            if name == filters[-1][0] or not num_passing:
+            if name == filters[-1][0] or not ok.any():
                 break
             kept = ok.nonzero()[0]
             standing = kept if standing is None else standing[kept]
@@ -414,25 +411,13 @@ class Cycle(fwk.CycleState):
             else:
                 ranked.add(scorer, of_rows, weighted)
         for scorer in plan.others:
-            if (
-                scorer.plugin.scores_nothing_when_skipped
-                and scorer.name in self.skip_filter_plugins
-                and self.observe is None
-            ):
-                ranked.add_common(scorer, 0, 0)
-                continue
-            asks = self.observe is None and scorer.plugin.normalizes_by_extremes
-            by_label = (
-                call_plugin(None, scorer.name, "Score", label_scores, scorer.plugin, self, self.pod) if asks else None
-            )
-            if by_label is not None:
-                among = values_among(rows, by_label.column)
-                weighted = np.zeros(len(among), np.int64)
-                weighted[among] = self._normalized_scores(scorer, by_label.by_value[among]) * scorer.weight
-                ranked.add_by_label(scorer, by_label, weighted)
-                continue
             scores = self._raw_scores(scorer, rows)
-            ranked.add(scorer, scores, self._normalized_scores(scorer, scores) * scorer.weight)
+            are_alike = scorer.plugin.normalizes_by_extremes and len(rows) > 0 and bool((scores == scores[0]).all())
+            weighted = self._normalized_scores(scorer, scores[:1] if are_alike else scores) * scorer.weight
+            if are_alike:
+                ranked.add_common(scorer, int(scores[0]), int(weighted[0]))
+            else:
+                ranked.add(scorer, scores, weighted)
         self._parts = ranked.parts
         return ranked.ranking(rows, local_total)
 

@@ -11,9 +11,9 @@ from extender.values.concurrency.child_process import renewed_in_children
 
 T = TypeVar("T")
 
-# One thread computes, because every further one would take as much of the interpreter from the event loop. Plugins that
-# wait have their own.
-_THREADS: Final[dict[str, ThreadPoolExecutor]] = {}
+# One thread, because every further one would take as much of the interpreter from the event loop. It is made when it is
+# first needed.
+_THREADS: Final[list[ThreadPoolExecutor]] = []
 renewed_in_children(_THREADS.clear)
 
 
@@ -21,9 +21,9 @@ async def do_long_work(long: LongWork) -> None:
     """Does the deferred work; it takes its turn behind work that was deferred before. The work ends early if the caller
     is cancelled.
     """
-    thread = _THREADS.get(long.thread)
-    if thread is None:
-        thread = _THREADS[long.thread] = ThreadPoolExecutor(1, f"long-work {long.thread}".rstrip())
+    if not _THREADS:
+        _THREADS.append(ThreadPoolExecutor(1, "long-work"))
+    (thread,) = _THREADS
     is_abandoned = threading.Event()
     try:
         await asyncio.get_running_loop().run_in_executor(thread, long.work, lambda: not is_abandoned.is_set())

@@ -47,18 +47,6 @@ def filter_verdicts(plugin: fwk.FilterPlugin, state: fwk.CycleState, pod: Pod, r
     return result
 
 
-def filter_fits(plugin: fwk.FilterPlugin, state: fwk.CycleState, pod: Pod, rows: Rows) -> Mask:
-    """Returns (R,) the rows that pass, without reasons."""
-    fits: Mask | None = plugin.fits(state, pod, rows)
-    if fits is None:
-        verdicts = filter_verdicts(plugin, state, pod, rows)
-        if not verdicts.all_ok:
-            refuse_unknown_codes(plugin.name, verdicts)
-        return verdicts.ok
-    _check_array(fits, len(rows), "booleans")
-    return fits
-
-
 async def post_filter_result(
     plugin: fwk.PostFilterPlugin, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses
 ) -> fwk.PostFilterResult:

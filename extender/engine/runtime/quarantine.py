@@ -17,6 +17,7 @@ from extender.engine import framework as fwk
 from extender.engine.framework.devices import LongWork
 from extender.engine.runtime.plugin_calls import told
 from extender.engine.snapshot.axes import Int64s
+from extender.values import limits
 from extender.values.klog.logger import Logger
 
 MOST_FAILURES: Final = 5
@@ -29,7 +30,7 @@ QUARANTINED: Final = "the plugin is quarantined"
 """What the reason of such an error begins with."""
 
 _CALLED_IN_LOOP: Final = (
-    "pre_enqueue", "pre_filter", "filter", "fits", "pre_score", "score", "normalize_score", "reserve", "permit",
+    "pre_enqueue", "pre_filter", "filter", "pre_score", "score", "normalize_score", "reserve", "permit",
     "pre_bind_pre_flight",
 )  # fmt: skip
 _AWAITED: Final = ("post_filter", "pre_bind", "bind", "post_bind")
@@ -105,24 +106,20 @@ class Quarantines:
 QUARANTINES: Final = fwk.StateKey[Quarantines]("Quarantines")
 
 
-def guard(plugin: fwk.Plugin, quarantine: Quarantine) -> None:
+def guard(plugin: fwk.Plugin, quarantine: Quarantine, *, holds_time: bool = False) -> None:
     """Has the quarantine watch all calls of the plugin. Unreserve is called in any case, since it only undoes.
 
     The calls of a plugin that looks at one node at a time are watched together: guard what runs it on rows, too.
+
+    Arguments:
+        holds_time: whether the plugin itself fails a call that takes too long.
     """
     for name in _CALLED_IN_LOOP:
-        is_of_framework = getattr(type(plugin), name, None) is getattr(
-            fwk.FilterPlugin, name, None
-        )  # `fits` that answers None
-        if (
-            hasattr(plugin, name)
-            and not is_of_framework
-            and not (isinstance(plugin, _EACH_NODE) and name in ("filter", "score"))
-        ):
-            setattr(plugin, name, _watched(getattr(plugin, name), name, plugin, quarantine))
+        if hasattr(plugin, name) and not (isinstance(plugin, _EACH_NODE) and name in ("filter", "score")):
+            setattr(plugin, name, _watched(getattr(plugin, name), name, quarantine, holds_time=holds_time))
     for name in _AWAITED:
         if hasattr(plugin, name):
-            setattr(plugin, name, _watched_async(getattr(plugin, name), plugin, quarantine))
+            setattr(plugin, name, _watched_async(getattr(plugin, name), quarantine))
 
 
 def unguard(plugin: fwk.Plugin) -> None:
@@ -131,7 +128,7 @@ def unguard(plugin: fwk.Plugin) -> None:
         vars(plugin).pop(name, None)
 
 
-def _watched(call: Callable[..., Any], name: str, plugin: fwk.Plugin, quarantine: Quarantine) -> Callable[..., Any]:
+def _watched(call: Callable[..., Any], name: str, quarantine: Quarantine, *, holds_time: bool) -> Callable[..., Any]:
     left_out = _LEFT_OUT.get(name)
 
     @wraps(call)
@@ -151,8 +148,8 @@ def _watched(call: Callable[..., Any], name: str, plugin: fwk.Plugin, quarantine
             raise
         seconds = perf_counter() - began
         status = getattr(answer, "status", answer)
-        if seconds > plugin.deadline:
-            quarantine.failed(f"{name} took {seconds:.1f} s, and its deadline is {plugin.deadline:g} s")
+        if seconds > limits.PLUGIN_SECONDS and not holds_time:
+            quarantine.failed(f"{name} took {seconds:.1f} s, more than {limits.PLUGIN_SECONDS:g} s")
         elif isinstance(status, fwk.Status) and status.code == fwk.Code.ERROR:
             quarantine.failed(f"{name}: {status.message}")
         else:
@@ -162,19 +159,17 @@ def _watched(call: Callable[..., Any], name: str, plugin: fwk.Plugin, quarantine
     return watched
 
 
-def _watched_async(
-    call: Callable[..., Awaitable[Any]], plugin: fwk.Plugin, quarantine: Quarantine
-) -> Callable[..., Awaitable[Any]]:
+def _watched_async(call: Callable[..., Awaitable[Any]], quarantine: Quarantine) -> Callable[..., Awaitable[Any]]:
     @wraps(call)
     async def watched(*args: Any) -> Any:
         reason = quarantine.reason()
         if reason:
             raise QuarantinedError(reason)
         try:
-            async with asyncio.timeout(plugin.async_deadline):
+            async with asyncio.timeout(limits.PLUGIN_AWAITED_SECONDS):
                 answer = await call(*args)
         except TimeoutError as exc:
-            why = str(exc) or f"it took longer than its deadline of {plugin.async_deadline:g} s"
+            why = str(exc) or f"it took longer than {limits.PLUGIN_AWAITED_SECONDS:g} s"
             quarantine.failed(why)
             raise TimeoutError(why) from exc
         except LongWork:

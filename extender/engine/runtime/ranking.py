@@ -15,20 +15,13 @@ import numpy.typing as npt
 
 from extender.engine import framework as fwk
 from extender.engine.snapshot import Rows
-from extender.engine.snapshot.axes import Int64s, Mask
-from extender.engine.snapshot.columns import LabelColumn
+from extender.engine.snapshot.axes import Int64s
 
 Totals = npt.NDArray[np.signedinteger]
 """Sums of weighted scores, of the type that `type_of_totals` returns."""
 
 FEW_ROWS: Final = 8192
 """In as many rows the best ones are listed, which takes as long as counting them."""
-
-FEW_VALUES: Final = 256
-"""Scores of as many values of a label are normalised by value."""
-
-FIRST_NODES: Final = 1024
-"""Among as many nodes one with each value is looked for first."""
 
 
 def type_of_totals(weights: Iterable[int]) -> type[np.signedinteger]:
@@ -87,28 +80,3 @@ def select_host(total: Totals, rng: random.Random) -> int:
         else:
             nth, first = nth - before, middle
     return first + int(is_best[first:end].nonzero()[0][nth])
-
-
-def values_among(rows: Rows, column: LabelColumn) -> Mask:
-    """(V + 1,) the values of a label that the rows' nodes have; the last entry is for nodes without it."""
-    found = column.in_use.copy()
-    # Code -1, no value, indexes the last entry; so a mask over values needs no case of its own for nodes without the
-    # label.
-    found[-1] = not column.is_everywhere
-    if rows.is_all:
-        return found
-    mask, bins = rows.mask, column.bins
-    if mask is not None and len(mask) > FIRST_NODES:
-        # Most often each value is found soon.
-        seen = _values_of(bins[:FIRST_NODES][mask[:FIRST_NODES]], len(found))
-        if np.array_equal(seen, found):
-            return found
-    return _values_of(bins.take(rows.node), len(found))
-
-
-def _values_of(bins: npt.NDArray[np.intp], num_values: int) -> Mask:
-    seen = np.zeros(num_values, np.bool_)
-    # Bins are codes plus one, as bincount wants them; less one, the bin 0 of nodes without the label becomes the last
-    # entry.
-    seen[bins - 1] = True
-    return seen

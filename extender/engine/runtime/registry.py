@@ -9,8 +9,9 @@ import inspect
 import random
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, TypeVar, final
+from typing import Any, Final, TypeVar, final
 
 from extender.engine import framework as fwk
 from extender.engine.framework.devices import MAY_DEFER
@@ -22,10 +23,19 @@ from extender.engine.runtime.quarantine import QUARANTINES, Quarantines, guard
 from extender.engine.runtime.scoring import WeightedScorer
 from extender.values.config.completion import complete
 from extender.values.config.configuration import ConfigErrors, Configuration, Profile
-from extender.values.config.plugin_sets import GATE_OF, IN_TREE_POINTS
+from extender.values.config.plugin_sets import GATE_OF
 from extender.values.golang.field_errors import FieldError
+from extender.values.klog.logger import Logger
 
 ENTRY_POINTS = "extender.plugins"
+
+DROPPED_PROMISES: Final = (
+    "fits", "score_by_label", "scores_nothing_when_skipped", "follows_group_cycle", "prepare", "deadline",
+    "async_deadline", "blocking",
+)  # fmt: skip
+"""What plugins could say of themselves before docs/decisions/0022-a-lean-plugin-contract.md."""
+
+_LOG: Final = Logger(__name__)
 
 POINTS: dict[str, tuple[type[fwk.Plugin], ...]] = {
     "preEnqueue": (fwk.PreEnqueuePlugin,),
@@ -82,14 +92,14 @@ class Registry:
             self._classes[entry.name] = loaded
         if errors:
             raise ConfigErrors(errors)
+        for name, plugin in self._classes.items():
+            if name not in self._in_tree:
+                _warn_of_dropped_promises(plugin)
 
     @property
     def points_of(self) -> dict[str, frozenset[str]]:
-        """Plugin name -> the extension points it may be enabled at; for in-tree plugins those of upstream."""
-        points = {name: frozenset(of_plugin) for name, of_plugin in IN_TREE_POINTS.items()}
-        return points | {
-            name: implemented_points(cls) for name, cls in self._classes.items() if name not in self._in_tree
-        }
+        """Plugin name -> the extension points it may be enabled at."""
+        return {name: implemented_points(plugin) for name, plugin in self._classes.items()}
 
     def make_frameworks(
         self,
@@ -158,10 +168,9 @@ class Registry:
         arguments = {config.name: config.args for config in profile.plugin_configs}
         made: dict[str, fwk.Plugin] = {}
         quarantines = handle.shared(QUARANTINES, lambda: Quarantines(handle.now))
-        may_defer = handle.shared(MAY_DEFER, lambda: False)
         for name in dict.fromkeys(name for names in plan.plugins.values() for name in names):
-            if name not in self._classes or (name in GATE_OF and not handle.feature_gates.enabled(GATE_OF[name])):
-                continue  # in-tree behind a feature gate that is off, where upstream's plugin does nothing either
+            if name in GATE_OF and not handle.feature_gates.enabled(GATE_OF[name]):
+                continue  # where upstream's plugin does nothing either
             try:
                 made[name] = self._classes[name](arguments.get(name), handle)
                 if name not in self._in_tree:
@@ -182,17 +191,11 @@ class Registry:
             queue_sort=queue_sort,
             pre_enqueue=at("preEnqueue", fwk.PreEnqueuePlugin),
             pre_filter=at("preFilter", fwk.PreFilterPlugin),
-            filter=tuple(
-                (plugin.name, _on_rows(plugin, quarantines, may_defer=may_defer)) for plugin in at("filter", fwk.Plugin)
-            ),
+            filter=tuple((plugin.name, _on_rows(plugin, quarantines)) for plugin in at("filter", fwk.Plugin)),
             post_filter=at("postFilter", fwk.PostFilterPlugin),
             pre_score=at("preScore", fwk.PreScorePlugin),
             score=tuple(
-                WeightedScorer(
-                    plugin.name,
-                    _scoring_rows(plugin, quarantines, may_defer=may_defer),
-                    plan.score_weights[plugin.name],
-                )
+                WeightedScorer(plugin.name, _scoring_rows(plugin, quarantines), plan.score_weights[plugin.name])
                 for plugin in at("score", fwk.Plugin)
             ),
             reserve=at("reserve", fwk.ReservePlugin),
@@ -210,6 +213,15 @@ class Registry:
         )
 
 
+@cache
+def _warn_of_dropped_promises(plugin: type[fwk.Plugin]) -> None:
+    dropped = [promise for promise in DROPPED_PROMISES if hasattr(plugin, promise)]
+    if dropped:
+        _LOG.info(
+            0, "Ignoring promises that the contract of plugins no longer has", plugin=plugin.name, promises=dropped
+        )
+
+
 def load_plugin(entry: EntryPoint, known: Mapping[str, type[fwk.Plugin]]) -> type[fwk.Plugin]:
     """Returns the plugin class of an entry point.
 
@@ -217,7 +229,7 @@ def load_plugin(entry: EntryPoint, known: Mapping[str, type[fwk.Plugin]]) -> typ
         ValueError: it cannot be loaded, is no plugin, has the name of a known one, or is a known one under a second
             name; the message says what to do.
     """
-    if entry.name in known or entry.name in IN_TREE_POINTS:
+    if entry.name in known:
         raise ValueError(f"the name is taken; {entry.value} must be registered under another one")
     try:
         loaded = entry.load()
@@ -268,20 +280,20 @@ def _is_async(method: object) -> bool:
     return inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method)
 
 
-def _on_rows(plugin: fwk.Plugin, quarantines: Quarantines, *, may_defer: bool) -> fwk.FilterPlugin:
+def _on_rows(plugin: fwk.Plugin, quarantines: Quarantines) -> fwk.FilterPlugin:
     if isinstance(plugin, fwk.EachNodeFilterPlugin):
-        on_rows = EachNodeFilter(plugin, may_defer=may_defer)
-        guard(on_rows, quarantines.of(plugin.name))
+        on_rows = EachNodeFilter(plugin)
+        guard(on_rows, quarantines.of(plugin.name), holds_time=True)
         return on_rows
     if isinstance(plugin, fwk.FilterPlugin):
         return plugin
     raise TypeError(f"{plugin.name} is no Filter plugin")
 
 
-def _scoring_rows(plugin: fwk.Plugin, quarantines: Quarantines, *, may_defer: bool) -> fwk.ScorePlugin:
+def _scoring_rows(plugin: fwk.Plugin, quarantines: Quarantines) -> fwk.ScorePlugin:
     if isinstance(plugin, fwk.EachNodeScorePlugin):
-        on_rows = EachNodeScore(plugin, may_defer=may_defer)
-        guard(on_rows, quarantines.of(plugin.name))
+        on_rows = EachNodeScore(plugin)
+        guard(on_rows, quarantines.of(plugin.name), holds_time=True)
         return on_rows
     if isinstance(plugin, fwk.ScorePlugin):
         return plugin

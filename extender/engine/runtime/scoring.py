@@ -11,10 +11,9 @@ import numpy as np
 
 from extender.engine import framework as fwk
 from extender.engine.runtime.plugin_calls import PluginError
-from extender.engine.runtime.ranking import FEW_VALUES, Ranking, Totals
+from extender.engine.runtime.ranking import Ranking, Totals
 from extender.engine.snapshot import Rows
 from extender.engine.snapshot.axes import Index, Int64s
-from extender.engine.snapshot.columns import LabelColumn
 from extender.values.objects.pod import Pod
 
 
@@ -86,7 +85,6 @@ class RankedParts:
         self._kind = kind
         self._common = 0
         self._per_row: list[Totals] = []
-        self._by_label: list[tuple[LabelColumn, Totals]] = []
 
     def add_common(self, scorer: WeightedScorer, raw: int, weighted: int) -> None:
         """Adds scores that are the same for all rows."""
@@ -101,16 +99,6 @@ class RankedParts:
         self._per_row.append(weighted.astype(self._kind))
         self.parts.append((scorer, lambda _, at: (raw[at], weighted[at])))
 
-    def add_by_label(self, scorer: WeightedScorer, raw: fwk.LabelScores, weighted: Int64s) -> None:
-        """Adds the scores of the values of a label.
-
-        Arguments:
-            weighted: (V + 1,) by code; the last entry is for nodes without the label.
-        """
-        column, by_value = raw
-        self._by_label.append((column, weighted.astype(self._kind)))
-        self.parts.append((scorer, lambda few, _: (few.of_values(column, by_value), few.of_values(column, weighted))))
-
     def ranking(self, rows: Rows, per_node: Totals) -> Ranking:
         """Returns the rows with their totals.
 
@@ -122,10 +110,6 @@ class RankedParts:
         scores = per_node if mask is not None or rows.is_all else per_node.take(rows.node)
         for added in self._per_row:
             scores += added
-        for column, by_value in self._by_label:
-            # Labels with few values have few different scores: they are looked up per value, and spread over the nodes
-            # only here.
-            scores += column.at_nodes(by_value) if mask is not None else rows.of_values(column, by_value)
         if mask is not None:
             # A feasible node with a total of 0 must still beat a node that is not feasible. `type_of_totals` leaves
             # room for the one, and `Ranking.total` takes it away again.
@@ -169,29 +153,19 @@ def scores_at(
     Arguments:
         parts: what was computed for all rows.
         summed: scorers of which only the sum is known. They look at each node by itself, and so are run again on these
-            rows alone; but not a plugin that waits for something.
+            rows alone.
     """
     few = rows.take(at)
     of_few = [(scorer, *scores_of(few, at)) for scorer, scores_of in parts]
     for scorer in summed:
-        # A plugin that waits would have to be asked again, over its network, only to show a figure.
-        if not scorer.plugin.blocking:
-            scores = plugin_scores(scorer.plugin, cycle, pod, few)
-            of_few.append((scorer, scores, scores * scorer.weight))
+        scores = plugin_scores(scorer.plugin, cycle, pod, few)
+        of_few.append((scorer, scores, scores * scorer.weight))
     return Scores.of(of_few, len(few))
 
 
 def plugin_scores(plugin: fwk.ScorePlugin, cycle: fwk.CycleState, pod: Pod, rows: Rows) -> Int64s:
     """Returns (R,) what the plugin answers, once it is checked."""
     return checked_scores(plugin.score(cycle, pod, rows), len(rows))
-
-
-def label_scores(plugin: fwk.ScorePlugin, cycle: fwk.CycleState, pod: Pod) -> fwk.LabelScores | None:
-    """Returns what the plugin answers by the values of a label, once it is checked; None if they are too many."""
-    found = plugin.score_by_label(cycle, pod)
-    if found is None or len(found.by_value) > FEW_VALUES:
-        return None
-    return fwk.LabelScores(found.column, checked_scores(found.by_value, len(found.column.values) + 1))
 
 
 def normalized_scores(plugin: fwk.ScorePlugin, cycle: fwk.CycleState, pod: Pod, scores: Int64s) -> Int64s:

@@ -17,6 +17,7 @@ import numpy as np
 
 from extender.engine import framework as fwk
 from extender.engine.cache.cache import Cache
+from extender.engine.plugins.gang_scheduling import GangScheduling
 from extender.engine.preemption.minimal_victims import (
     FewestVictims,
     UnitCosts,
@@ -167,7 +168,8 @@ async def _equal_members(trial: PodGroupTrial, cycle: Cycle, slot: int) -> Equal
     is_nominated = any(nominee.uid in own for nominees in world.queue.nominated_pods().values() for nominee in nominees)
     if world.extenders or is_nominated or any(signature_of(pod) != signature for pod in trial.pods):
         return None
-    if not all(plugin.follows_group_cycle for plugin in framework.plugins.permit):
+    # Of GangScheduling it is known that its answer follows from the group alone, and stays Success once it is.
+    if not all(isinstance(plugin, GangScheduling) for plugin in framework.plugins.permit):
         return None
     cycle.pod_signature = signature
     if not cycle.run_pre_filter_plugins().status.is_success or cycle.depends_on_devices:

@@ -5,8 +5,8 @@ A recorder takes note in the event loop; everything else happens in a thread. De
 """
 
 from extender.lab.recordings.entries import (
-    Recording as Recording,
-    RecordingError as RecordingError,
-    is_recording as is_recording,
+    Recording,
+    RecordingError,
+    is_recording,
 )
-from extender.lab.recordings.recording_file import RecordingFileError as RecordingFileError, recorded_in as recorded_in
+from extender.lab.recordings.recording_file import RecordingFileError, recorded_in

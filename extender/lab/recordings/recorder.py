@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar, final
 from extender.engine import framework as fwk
 from extender.engine.cache import CacheError
 from extender.engine.cache.cluster import Cluster
+from extender.engine.framework import storage_calls
 from extender.engine.queue.queued_pod_info import QueuedPodInfo
 from extender.engine.queue.scheduling_queue import SchedulingQueue
 from extender.engine.reporter import Reporter
@@ -274,7 +275,7 @@ def key_of_call(call: fwk.ApiCall[Any]) -> str:
     """Returns what tells a call from others of its type. The name and UID of a claim that is to be created are known
     afterwards only.
     """
-    if isinstance(call, fwk.CreateResourceClaim):
+    if isinstance(call, storage_calls.CreateResourceClaim):
         return ",".join(owner.uid for owner in call.claim.metadata.owner_references)
     return call.object_key
 

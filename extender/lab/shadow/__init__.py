@@ -2,5 +2,5 @@
 server.
 """
 
-from extender.lab.shadow.recorded import agreement_over as agreement_over
-from extender.lab.shadow.shadow import Shadow as Shadow
+from extender.lab.shadow.recorded import agreement_over
+from extender.lab.shadow.shadow import Shadow

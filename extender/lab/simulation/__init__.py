@@ -6,19 +6,19 @@ written to a cluster.
 """
 
 from extender.lab.simulation.export import (
-    ExportError as ExportError,
-    PlayExport as PlayExport,
-    exported_to as exported_to,
+    ExportError,
+    PlayExport,
+    exported_to,
 )
-from extender.lab.simulation.playing import Advance as Advance, play as play, play_in_full as play_in_full
-from extender.lab.simulation.readers import read_workloads as read_workloads
-from extender.lab.simulation.replaying import ReplayReport as ReplayReport, replay as replay
+from extender.lab.simulation.playing import Advance, play, play_in_full
+from extender.lab.simulation.readers import read_workloads
+from extender.lab.simulation.replaying import ReplayReport, replay
 from extender.lab.simulation.report import (
-    ComparedFigure as ComparedFigure,
-    RunComparison as RunComparison,
-    Sample as Sample,
-    SimulationReport as SimulationReport,
-    compared as compared,
+    ComparedFigure,
+    RunComparison,
+    Sample,
+    SimulationReport,
+    compared,
 )
-from extender.lab.simulation.sweeping import sweep as sweep
-from extender.lab.simulation.workload import Workload as Workload, WorkloadError as WorkloadError
+from extender.lab.simulation.sweeping import sweep
+from extender.lab.simulation.workload import Workload, WorkloadError

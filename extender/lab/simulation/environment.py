@@ -10,7 +10,6 @@ Needs the extra `gym`.
 """
 
 import dataclasses
-import math
 import queue
 import random
 import threading
@@ -155,7 +154,6 @@ class _Episode:
             """The plugin through which the agent chooses."""
 
             name = AGENT
-            deadline = math.inf  # it may think for as long as it likes
 
             def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: Rows) -> Int64s:
                 return episode._scored(pod, rows)
@@ -164,7 +162,7 @@ class _Episode:
             self._configuration, profiles=tuple(map(_with_agent, self._configuration.profiles))
         )
         try:
-            workload, plugins = _WithScene(self._workload, self._begin), Registry(IN_TREE, also={AGENT: _Agent})
+            workload, plugins = _WithScene(self._workload, self._begin), Registry({**IN_TREE, AGENT: _Agent})
             found: Played | Exception = play_in_full(
                 workload, with_agent, self._seed, plugins=plugins, keeps_decisions=False
             )

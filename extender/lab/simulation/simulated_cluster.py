@@ -12,6 +12,7 @@ import msgspec
 
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import ClusterFeed, Subscriber
+from extender.engine.framework import storage_calls
 from extender.lab.simulation.storage_writes import (
     bound,
     claim_after,
@@ -213,22 +214,22 @@ class SimulatedCluster(fwk.Dispatcher):
                 return self.delete_pod(pod)
             case fwk.RecordEvent():
                 return None
-            case fwk.PatchPersistentVolume():
+            case storage_calls.PatchPersistentVolume():
                 return self._reserve_volume(call)
-            case fwk.PatchPersistentVolumeClaim():
+            case storage_calls.PatchPersistentVolumeClaim():
                 return self._select_node(call)
-            case fwk.ReadResourceClaim():
+            case storage_calls.ReadResourceClaim():
                 return self._found(ResourceClaim, call.name, call.namespace)
-            case fwk.CreateResourceClaim():
+            case storage_calls.CreateResourceClaim():
                 return self.put(created_claim(call, str(self._last_version + 1)))
-            case fwk.DeleteResourceClaim():
+            case storage_calls.DeleteResourceClaim():
                 return self.remove(self._found(ResourceClaim, call.name, call.namespace))
             case (
-                fwk.ProtectResourceClaim()
-                | fwk.ReserveResourceClaim()
-                | fwk.UnreserveResourceClaim()
-                | fwk.DeallocateResourceClaim()
-                | fwk.UnprotectResourceClaim()
+                storage_calls.ProtectResourceClaim()
+                | storage_calls.ReserveResourceClaim()
+                | storage_calls.UnreserveResourceClaim()
+                | storage_calls.DeallocateResourceClaim()
+                | storage_calls.UnprotectResourceClaim()
             ):
                 return self.put(claim_after(call, self._found(ResourceClaim, call.name, call.namespace)))
         raise fwk.CallError(f"a simulation performs no {type(call).__name__}")
@@ -280,14 +281,14 @@ class SimulatedCluster(fwk.Dispatcher):
 
     # Volumes and claims.
 
-    def _reserve_volume(self, call: fwk.PatchPersistentVolume) -> HasMetadata:
+    def _reserve_volume(self, call: storage_calls.PatchPersistentVolume) -> HasMetadata:
         volume = self.put(volume_after(call, self._found(PersistentVolume, call.name)))
         claim = self.find(PersistentVolumeClaim, call.claim.name, call.claim.namespace or "default")
         if claim is not None:
             self.put(bound(claim, call.name))
         return volume
 
-    def _select_node(self, call: fwk.PatchPersistentVolumeClaim) -> HasMetadata:
+    def _select_node(self, call: storage_calls.PatchPersistentVolumeClaim) -> HasMetadata:
         claim = volume_claim_after(call, self._found(PersistentVolumeClaim, call.name, call.namespace))
         written = self.put(claim)
         storage_class = self.find(StorageClass, claim.spec.storage_class_name or "")

@@ -2,9 +2,9 @@
 
 from typing import Final, TypeVar
 
-from extender.engine.framework import (
-    CallConflict,
-    CallError,
+from extender.engine.framework import CallConflict, CallError
+from extender.engine.framework.storage_calls import (
+    CLAIM_FINALIZER,
     CreateResourceClaim,
     DeallocateResourceClaim,
     PatchPersistentVolume,
@@ -14,7 +14,6 @@ from extender.engine.framework import (
     UnprotectResourceClaim,
     UnreserveResourceClaim,
 )
-from extender.engine.framework.storage_calls import CLAIM_FINALIZER
 from extender.values.objects.claims import BOUND_BY_CONTROLLER_ANNOTATION, SELECTED_NODE_ANNOTATION
 from extender.values.objects.decoding import replaced
 from extender.values.objects.devices import ResourceClaim, ResourceClaimStatus

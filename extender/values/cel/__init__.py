@@ -6,16 +6,16 @@ not safe, runs in a process of its own: see `evaluation`.
 """
 
 from extender.values.cel.evaluation import (
-    evaluate as evaluate,
-    is_cheap as is_cheap,
-    work_of_expression as work_of_expression,
+    evaluate,
+    is_cheap,
+    work_of_expression,
 )
-from extender.values.cel.pod_number import PodNumber as PodNumber
+from extender.values.cel.pod_number import PodNumber
 from extender.values.cel.selector import (
-    CelError as CelError,
-    CelSelector as CelSelector,
-    CompileError as CompileError,
-    Facts as Facts,
-    compiled as compiled,
-    facts_of as facts_of,
+    CelError,
+    CelSelector,
+    CompileError,
+    Facts,
+    compiled,
+    facts_of,
 )

@@ -120,78 +120,43 @@ GATE_OF: Final[Mapping[str, str]] = MappingProxyType(
 )
 """In-tree plugin -> the feature gate without which it does nothing."""
 
-_DEFAULTS: Final[Plugins] = plugins(
-    multiPoint=PluginSet(
-        enabled=(
-            PluginRef("SchedulingGates"),
-            PluginRef("PrioritySort"),
-            PluginRef("NodeUnschedulable"),
-            PluginRef("NodeName"),
-            PluginRef("TaintToleration", 3),
-            PluginRef("NodeAffinity", 2),
-            PluginRef("NodePorts"),
-            PluginRef("NodeResourcesFit", 1),
-            PluginRef("VolumeRestrictions"),
-            PluginRef("NodeVolumeLimits"),
-            PluginRef("VolumeBinding"),
-            PluginRef("VolumeZone"),
-            PluginRef("PodTopologySpread", 2),
-            PluginRef("InterPodAffinity", 2),
-            PluginRef("DynamicResources", 2),
-            PluginRef("DefaultPreemption"),
-            PluginRef("NodeResourcesBalancedAllocation", 1),
-            PluginRef("ImageLocality", 1),
-            PluginRef("DefaultBinder"),
-            PluginRef("NodeDeclaredFeatures"),
-            PluginRef("GangScheduling"),
-            PluginRef("TopologyPlacementGenerator"),
-            PluginRef("PodGroupPodsCount", 1),
-        )
-    )
+IN_TREE_PROFILE: Final = (
+    PluginRef("SchedulingGates"),
+    PluginRef("PrioritySort"),
+    PluginRef("NodeUnschedulable"),
+    PluginRef("NodeName"),
+    PluginRef("TaintToleration", 3),
+    PluginRef("NodeAffinity", 2),
+    PluginRef("NodePorts"),
+    PluginRef("NodeResourcesFit", 1),
+    PluginRef("VolumeRestrictions"),
+    PluginRef("NodeVolumeLimits"),
+    PluginRef("VolumeBinding"),
+    PluginRef("VolumeZone"),
+    PluginRef("PodTopologySpread", 2),
+    PluginRef("InterPodAffinity", 2),
+    PluginRef("DynamicResources", 2),
+    PluginRef("DefaultPreemption"),
+    PluginRef("NodeResourcesBalancedAllocation", 1),
+    PluginRef("ImageLocality", 1),
+    PluginRef("DefaultBinder"),
+    PluginRef("NodeDeclaredFeatures"),
+    PluginRef("GangScheduling"),
+    PluginRef("TopologyPlacementGenerator"),
+    PluginRef("PodGroupPodsCount", 1),
 )
+"""The plugins of the default profile, where all feature gates are on, in their order, with their weights."""
 
 
 def default_plugins(features: FeatureGates) -> Plugins:
     """Returns the plugins of a profile that names none. Upstream: default_plugins.go, getDefaultPlugins,
     applyFeatureGates.
     """
-    enabled = _DEFAULTS[MULTI_POINT].enabled
-    kept = tuple(plugin for plugin in enabled if plugin.name not in GATE_OF or features.enabled(GATE_OF[plugin.name]))
-    return plugins(multiPoint=PluginSet(enabled=kept))
+    kept = (
+        plugin for plugin in IN_TREE_PROFILE if plugin.name not in GATE_OF or features.enabled(GATE_OF[plugin.name])
+    )
+    return plugins(multiPoint=PluginSet(enabled=tuple(kept)))
 
 
 DEFAULT_PLUGINS: Final = default_plugins(DEFAULT_FEATURES)
 """The default plugins while feature gates have their defaults."""
-
-IN_TREE_POINTS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
-    {
-        "SchedulingGates": frozenset({"preEnqueue"}),
-        "PrioritySort": frozenset({"queueSort"}),
-        "NodeUnschedulable": frozenset({"filter"}),
-        "NodeName": frozenset({"filter"}),
-        "TaintToleration": frozenset({"filter", "preScore", "score"}),
-        "NodeAffinity": frozenset({"preFilter", "filter", "preScore", "score"}),
-        "NodePorts": frozenset({"preFilter", "filter"}),
-        "NodeResourcesFit": frozenset({"preFilter", "filter", "preScore", "score", "placementScore"}),
-        "VolumeRestrictions": frozenset({"preFilter", "filter"}),
-        "NodeVolumeLimits": frozenset({"preFilter", "filter"}),
-        "VolumeBinding": frozenset({"preFilter", "filter", "reserve", "preBind", "preScore", "score"}),
-        "VolumeZone": frozenset({"preFilter", "filter"}),
-        "PodTopologySpread": frozenset({"preFilter", "filter", "preScore", "score"}),
-        "InterPodAffinity": frozenset({"preFilter", "filter", "preScore", "score"}),
-        "DynamicResources": frozenset(
-            {"preEnqueue", "preFilter", "filter", "postFilter", "score", "reserve", "preBind"}
-        ),
-        "DefaultPreemption": frozenset({"postFilter", "preEnqueue"}),
-        "NodeResourcesBalancedAllocation": frozenset({"preScore", "score"}),
-        "ImageLocality": frozenset({"score"}),
-        "DefaultBinder": frozenset({"bind"}),
-        "NodeDeclaredFeatures": frozenset({"preFilter", "filter"}),
-        "GangScheduling": frozenset({"preEnqueue", "permit"}),
-        "TopologyPlacementGenerator": frozenset({"placementGenerate"}),
-        "PodGroupPodsCount": frozenset({"placementScore"}),
-    }
-)
-"""Every in-tree plugin with the extension points it implements. They stand here once more, because the classes are in a
-room above; no profile can name a plugin that is missing here.
-"""

@@ -14,6 +14,10 @@ MEMORY: Final = "memory"
 EPHEMERAL_STORAGE: Final = "ephemeral-storage"
 PODS: Final = "pods"
 
+INSUFFICIENT: Final = "Insufficient "
+TOO_MANY_PODS: Final = "Too many pods"
+"""The words of kube-scheduler for a node without room for a pod: the first before the name of a resource."""
+
 HUGEPAGES_PREFIX: Final = "hugepages-"
 ATTACHABLE_VOLUMES_PREFIX: Final = "attachable-volumes-"
 QUOTA_PREFIX: Final = "requests."

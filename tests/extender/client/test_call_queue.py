@@ -15,9 +15,9 @@ from extender.engine.framework import (
     PatchPodStatus,
     PodCondition,
     RecordEvent,
-    UnreserveResourceClaim,
     reference_to,
 )
+from extender.engine.framework.storage_calls import UnreserveResourceClaim
 from extender.testing import make_pod
 from extender.values import limits
 from extender.values.objects.decoding import replaced

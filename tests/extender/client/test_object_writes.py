@@ -7,12 +7,8 @@ from typing import Any
 import pytest
 
 from extender.client.writes.dispatcher import ApiDispatcher
-from extender.engine.framework import (
-    ApiCall,
-    CallConflict,
-    CallError,
-    CallNotFound,
-    CallUnknown,
+from extender.engine.framework import ApiCall, CallConflict, CallError, CallNotFound, CallUnknown
+from extender.engine.framework.storage_calls import (
     CreateResourceClaim,
     DeallocateResourceClaim,
     DeleteResourceClaim,

@@ -3,5 +3,5 @@
 transport = FaultyTransport(server, Fault(answers.status(410), verb="watch"))
 """
 
-from tests.kit.faults import answers as answers, watches as watches
-from tests.kit.faults.script import Action as Action, Call as Call, Fault as Fault, FaultyTransport as FaultyTransport
+from tests.kit.faults import answers, watches
+from tests.kit.faults.script import Action, Call, Fault, FaultyTransport

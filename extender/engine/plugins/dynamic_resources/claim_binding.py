@@ -15,6 +15,16 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from extender.engine import framework as fwk
+from extender.engine.framework.storage_calls import (
+    CLAIM_FINALIZER,
+    CreateResourceClaim,
+    DeallocateResourceClaim,
+    DeleteResourceClaim,
+    ProtectResourceClaim,
+    ReadResourceClaim,
+    ReserveResourceClaim,
+    UnprotectResourceClaim,
+)
 from extender.engine.plugins.dynamic_resources.pod_claims import BindingFailedError, is_overdue, is_ready
 from extender.values.golang.quoting import quoted
 from extender.values.golang.times import rfc3339
@@ -67,7 +77,7 @@ async def bind_claim(
 
 async def read_claim(claim: ResourceClaim, dispatcher: fwk.Dispatcher) -> ResourceClaim:
     """Returns the claim as the API server has it now."""
-    return await dispatcher.perform(fwk.ReadResourceClaim(claim.namespace, claim.metadata.name, claim.metadata.uid))
+    return await dispatcher.perform(ReadResourceClaim(claim.namespace, claim.metadata.name, claim.metadata.uid))
 
 
 async def _write(
@@ -84,12 +94,12 @@ async def _write(
     if allocation is not None:
         if claim.status.allocation is not None:
             raise ClaimBindingError(f"claim {claim.key} got allocated elsewhere in the meantime")
-        if fwk.CLAIM_FINALIZER not in claim.metadata.finalizers:
+        if CLAIM_FINALIZER not in claim.metadata.finalizers:
             with errors_of(f"add finalizer to claim {claim.key}"):
-                claim = await dispatcher.perform(fwk.ProtectResourceClaim(*_id(claim), claim.metadata.resource_version))
+                claim = await dispatcher.perform(ProtectResourceClaim(*_id(claim), claim.metadata.resource_version))
         allocation = replaced(allocation, allocation_timestamp=rfc3339(now))
     consumer = ResourceClaimConsumerReference(resource="pods", name=pod.name, uid=pod.uid)
-    reservation = fwk.ReserveResourceClaim(*_id(claim), claim.metadata.resource_version, consumer, allocation)
+    reservation = ReserveResourceClaim(*_id(claim), claim.metadata.resource_version, consumer, allocation)
     with errors_of(f"add {'allocation and ' if allocation is not None else ''}reservation to claim {claim.key}"):
         return await dispatcher.perform(reservation)
 
@@ -196,7 +206,7 @@ async def create_special_claim(
     outcome = "failure"
     try:
         with errors_of(f"create claim for extended resources {pod.namespace}/"):
-            created = await dispatcher.perform(fwk.CreateResourceClaim(special, f"{pod.name}-extended-resources-"))
+            created = await dispatcher.perform(CreateResourceClaim(special, f"{pod.name}-extended-resources-"))
         outcome = "success"
     finally:
         creations[outcome] += 1
@@ -256,6 +266,6 @@ def delete_special_claim_in_background(
 def _deletion(claim: ResourceClaim) -> Iterator[fwk.ApiCall[ResourceClaim]]:
     """Yields the writes that delete a claim, which may be allocated."""
     named = claim.namespace, claim.metadata.name, claim.metadata.uid
-    yield fwk.DeallocateResourceClaim(*named, "")
-    yield fwk.UnprotectResourceClaim(*named)
-    yield fwk.DeleteResourceClaim(*named)
+    yield DeallocateResourceClaim(*named, "")
+    yield UnprotectResourceClaim(*named)
+    yield DeleteResourceClaim(*named)

@@ -16,6 +16,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from extender.engine import framework as fwk
+from extender.engine.framework import storage_calls
 from extender.engine.framework.devices import MAY_DEFER, LongWork
 from extender.engine.plugins.dynamic_resources import advice
 from extender.engine.plugins.dynamic_resources.allocated_state import AllocatedDevices
@@ -105,7 +106,7 @@ class DynamicResources(
     """
 
     looks_at_pods = False
-    scores_nothing_when_skipped = True
+    normalizes_by_extremes = True
 
     def __init__(self, arguments: Any = None, handle: fwk.Handle | None = None) -> None:
         super().__init__(arguments, handle)
@@ -271,7 +272,7 @@ class DynamicResources(
             meta = claim.metadata
             try:
                 await self.handle.dispatcher.perform(
-                    fwk.DeallocateResourceClaim(claim.namespace, meta.name, meta.uid, meta.resource_version)
+                    storage_calls.DeallocateResourceClaim(claim.namespace, meta.name, meta.uid, meta.resource_version)
                 )
             except fwk.CallError as exc:
                 return fwk.error(str(exc))

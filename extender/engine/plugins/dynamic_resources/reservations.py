@@ -15,6 +15,7 @@ from typing import final
 from uuid import UUID
 
 from extender.engine import framework as fwk
+from extender.engine.framework import storage_calls
 from extender.engine.plugins.dynamic_resources.allocated_state import PoolId, PoolState
 from extender.engine.plugins.dynamic_resources.claim_binding import (
     ClaimBindingError,
@@ -218,7 +219,7 @@ class Reservations:
         """
         key = identity(claim), pod.uid
         self._withdrawing[key] = withdrawing = dispatcher.submit(
-            fwk.UnreserveResourceClaim(claim.namespace, claim.metadata.name, claim.metadata.uid, pod.uid)
+            storage_calls.UnreserveResourceClaim(claim.namespace, claim.metadata.name, claim.metadata.uid, pod.uid)
         )
 
         def unreserved(future: "asyncio.Future[ResourceClaim | None]") -> None:

@@ -30,7 +30,7 @@ from extender.values.objects.pod import Affinity, PodAffinity
 
 _EXISTING: Final = fwk.StateKey[MatchingTerms]("PreFilterInterPodAffinity/existing")
 _REQUIRED: Final = fwk.StateKey[filtering.Required]("PreFilterInterPodAffinity")
-_SCORES: Final = fwk.StateKey[Sequence[fwk.LabelScores]]("PreScoreInterPodAffinity")
+_SCORES: Final = fwk.StateKey[Sequence[scoring.LabelScores]]("PreScoreInterPodAffinity")
 _SKIP: Final = fwk.PreFilterResult(fwk.SKIP)
 _NONE_MATCH: Final = MatchingTerms()
 _NO_LABELS: Final[frozenset[LabelPair]] = frozenset()
@@ -133,10 +133,6 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
 
     def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
         return scoring.raw_scores(rows, state.read(_SCORES))
-
-    def score_by_label(self, state: fwk.CycleState, pod: fwk.Pod) -> fwk.LabelScores | None:
-        found = state.read(_SCORES)
-        return found[0] if len(found) == 1 else None
 
     def normalize_score(self, state: fwk.CycleState, pod: fwk.Pod, scores: Int64s) -> Int64s:
         return scoring.normalized(scores)

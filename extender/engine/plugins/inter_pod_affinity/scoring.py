@@ -5,6 +5,7 @@ Upstream: framework/plugins/interpodaffinity/scoring.go (v1.36.2).
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,9 +19,18 @@ from extender.engine.plugins.inter_pod_affinity.counting import (
 from extender.engine.plugins.inter_pod_affinity.existing_terms import ClassNumbers, MatchingTerms
 from extender.engine.plugins.inter_pod_affinity.terms import PodTerms
 from extender.engine.snapshot.axes import Int64s
+from extender.engine.snapshot.columns import LabelColumn
 
 
-def scores_by_key(snapshot: fwk.Snapshot, terms: PodTerms, existing: MatchingTerms) -> Sequence[fwk.LabelScores]:
+class LabelScores(NamedTuple):
+    """The scores of nodes by their value of a label."""
+
+    column: LabelColumn
+    by_value: Int64s
+    """(V + 1,) by code; the last entry is for nodes without the label."""
+
+
+def scores_by_key(snapshot: fwk.Snapshot, terms: PodTerms, existing: MatchingTerms) -> Sequence[LabelScores]:
     """Returns the scores for each topology key; empty if no term matches any pod.
 
     Arguments:
@@ -39,9 +49,7 @@ def scores_by_key(snapshot: fwk.Snapshot, terms: PodTerms, existing: MatchingTer
     return found if any(scores.by_value.any() for scores in counted) else ()
 
 
-def _by_key(
-    snapshot: fwk.Snapshot, of_pod: QuestionsByKey, existing: Sequence[ClassNumbers]
-) -> Sequence[fwk.LabelScores]:
+def _by_key(snapshot: fwk.Snapshot, of_pod: QuestionsByKey, existing: Sequence[ClassNumbers]) -> Sequence[LabelScores]:
     keys = snapshot.nodes.label_keys  # a key that no node has changes no score
     questions: defaultdict[str, list[TallyQuestion]] = defaultdict(list)
     for key, question in of_pod.of_keys(keys).items():
@@ -52,17 +60,17 @@ def _by_key(
     return [_scores(snapshot, key, of_key) for key, of_key in questions.items()]
 
 
-def _scores(snapshot: fwk.Snapshot, topology_key: str, questions: Sequence[TallyQuestion]) -> fwk.LabelScores:
+def _scores(snapshot: fwk.Snapshot, topology_key: str, questions: Sequence[TallyQuestion]) -> LabelScores:
     column = snapshot.nodes.label(topology_key)
     by_value = np.zeros(len(column.values) + 1, np.int64)
     for question in questions:
         by_value += snapshot.tally(*question).by_value(column)
     # A node without the topology key is in no domain, and scores nothing for it.
     by_value[-1] = 0
-    return fwk.LabelScores(column, by_value)
+    return LabelScores(column, by_value)
 
 
-def raw_scores(rows: fwk.Rows, found: Sequence[fwk.LabelScores]) -> Int64s:
+def raw_scores(rows: fwk.Rows, found: Sequence[LabelScores]) -> Int64s:
     """(R,) the sum over the topology keys; negative where anti-affinity prevails. Upstream: scoring.go, Score."""
     scores = rows.of_values(found[0].column, found[0].by_value)
     for of_key in found[1:]:

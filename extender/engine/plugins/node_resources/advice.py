@@ -7,7 +7,6 @@ from typing import Final
 import numpy as np
 
 from extender.engine import framework as fwk
-from extender.engine.snapshot.axes import Int64s
 from extender.values.objects.decoding import replaced
 from extender.values.objects.node import ResourceList
 from extender.values.objects.pod import Container, ResourceRequirements
@@ -17,13 +16,6 @@ from extender.values.objects.resource_names import CPU, PODS
 
 _NANOS: Final = 10**9
 _NANOS_OF_A_MILLICORE: Final = 10**6
-
-
-def free(rows: fwk.Rows, resource: str) -> Int64s:
-    """Returns (R,) how much of a resource is left; below zero on overcommitted nodes."""
-    if resource == PODS:
-        return rows.allowed_pods - rows.pod_count
-    return rows.allocatable_of(resource) - rows.requested_of(resource)
 
 
 def suggestions(pod: fwk.Pod, shortages: Sequence[fwk.Shortage]) -> Iterator[fwk.Suggestion]:

@@ -26,24 +26,15 @@ from extender.engine.snapshot.axes import NATIVE_RESOURCES, Int64s, Mask
 from extender.values.config.args_validation import check_args
 from extender.values.config.plugin_args import NodeResourcesFitArgs, ScoringStrategy
 from extender.values.objects.cluster import ClusterObjects
-from extender.values.objects.extended_resources import NO_DEVICE_CLASSES, DeviceClasses, backed_resources
+from extender.values.objects.extended_resources import NO_DEVICE_CLASSES, backed_resources
 from extender.values.objects.pod import Pod
 from extender.values.objects.pod_groups import PodGroup
-from extender.values.objects.resource_amounts import filter_requests, fit_scorer_requests, requested_amounts
-from extender.values.objects.resource_names import is_extended_resource_name
+from extender.values.objects.resource_amounts import filter_requests, fit_scorer_requests
+from extender.values.objects.resource_names import INSUFFICIENT, PODS, TOO_MANY_PODS, is_extended_resource_name
 
-TOO_MANY_PODS = "Too many pods"
-NOT_NATIVE = -1
-"""Scalar resources are looked up by name: their place on axis K differs between clusters."""
 LEAST = int(np.iinfo(np.int64).min)
 
 _UNSCHEDULABLE = np.int8(int(fwk.Code.UNSCHEDULABLE))
-
-_FEW = 16
-"""The answer to a pod with more scalar resources is not kept for equal pods: pods may request thousands."""
-
-_SUCCESS = fwk.PreFilterResult(fwk.SUCCESS_EQUAL_PODS)
-_SUCCESS_OF_THIS_POD = fwk.PreFilterResult(fwk.SUCCESS)
 
 
 @final
@@ -51,18 +42,14 @@ _SUCCESS_OF_THIS_POD = fwk.PreFilterResult(fwk.SUCCESS)
 class FitRequest:
     """The requests of a pod."""
 
-    amounts: tuple[tuple[str, int, int], ...]
-    """(resource, place on axis K or NOT_NATIVE, amount) of the native resources above 0 and the scalar ones that are
-    not ignored.
-    """
-    native: Int64s
-    """(3,) the amounts of the native resources; LEAST where none is requested, which is never short."""
-    scalars: tuple[tuple[str, int, int], ...]
-    """Those of `amounts` that are not native."""
-    names: frozenset[str]
-    """The resources of `scalars`."""
-    is_empty: bool
-    """True if nothing is requested, not even zero of a scalar resource: then only the number of pods counts."""
+    names: tuple[str, ...]
+    """(A,) the native resources, and the scalar ones of which the pod requests some and that are not ignored."""
+    amounts: Int64s
+    """(A, 1) how much of each; LEAST of a native one that is not requested, which is never short."""
+
+    @property
+    def scalars(self) -> tuple[str, ...]:
+        return self.names[len(NATIVE_RESOURCES) :]
 
 
 REQUEST = fwk.StateKey[FitRequest]("PreFilterNodeResourcesFit")
@@ -114,92 +101,61 @@ class NodeResourcesFit(
 
     def sign_pod(self, pod: Pod) -> Hashable:
         request = self._request(pod)
-        return request.amounts, request.is_empty, self._scored_amounts(pod)
+        return request.names, request.amounts.tobytes(), self._scored_amounts(pod)
 
     def pre_filter(self, state: fwk.CycleState, pod: Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Computes the pod's effective requests. It never skips: a pod without requests still counts as a pod."""
         request = self._requests.of(state, lambda: self._request(pod))
         state.write(REQUEST, request)
-        classes = self._backing(snapshot.objects)
-        if backed_resources(request.names, classes):
+        if self._backed(request, snapshot.objects):
             state.depends_on_devices = True
-            return _SUCCESS_OF_THIS_POD
-        return _SUCCESS if len(request.scalars) <= _FEW else _SUCCESS_OF_THIS_POD
+            return fwk.PreFilterResult(fwk.SUCCESS)
+        return fwk.PreFilterResult(fwk.SUCCESS_EQUAL_PODS)
 
     def _request(self, pod: Pod) -> FitRequest:
         requests = filter_requests(pod)
-        native = (requests.milli_cpu, requests.memory, requests.ephemeral_storage)
-        amounts = tuple(
-            (name, place, native[place]) for place, name in enumerate(NATIVE_RESOURCES) if native[place] > 0
-        )
-        wanted = (
-            (name, amount) for name, amount in requests.scalar.items() if amount != 0 and not self._is_ignored(name)
-        )
-        scalars = tuple((name, NOT_NATIVE, amount) for name, amount in wanted)
-        return FitRequest(
-            amounts=(*amounts, *scalars),
-            native=np.array([amount if amount > 0 else LEAST for amount in native], np.int64),
-            scalars=scalars,
-            names=frozenset(name for name, _, _ in scalars),
-            is_empty=not any(native) and not requests.scalar,
-        )
+        native = requests.milli_cpu, requests.memory, requests.ephemeral_storage
+        scalars = {
+            name: amount for name, amount in requests.scalar.items() if amount != 0 and not self._is_ignored(name)
+        }
+        amounts = [*(amount if amount > 0 else LEAST for amount in native), *scalars.values()]
+        return FitRequest((*NATIVE_RESOURCES, *scalars), np.array(amounts, np.int64)[:, np.newaxis])
 
     def filter(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Refuses rows without room, with a reason for each resource. A request beyond the node's capacity is
         unresolvable.
         """
         request = state.read(REQUEST)
-        reasons: list[tuple[str, Mask]] = []
-        too_many: Mask = rows.pod_count >= rows.allowed_pods
-        if np.count_nonzero(too_many):
-            reasons.append((TOO_MANY_PODS, too_many))
-        unresolvable: Mask | None = None
-        if not request.is_empty:
-            allocatable, requested, offered = rows.allocatable, rows.requested, rows.snapshot.nodes.offered
-            backed = backed_resources(request.names, self._backing(rows.snapshot.objects))
-            everywhere: Mask | None = None
-            # Most often no native resource is short on any row, which one comparison of all of them tells.
-            is_short = request.native > allocatable[:, : len(NATIVE_RESOURCES)] - requested[:, : len(NATIVE_RESOURCES)]
-            amounts = request.amounts if np.count_nonzero(is_short) else request.scalars
-            for name, place, amount in amounts:
-                is_native = place != NOT_NATIVE
-                if not is_native and name not in offered:
-                    if name not in backed:
-                        everywhere = np.ones(len(rows), np.bool_) if everywhere is None else everywhere
-                        reasons.append((f"Insufficient {name}", everywhere))
-                        unresolvable = everywhere
-                    continue
-                has = allocatable[:, place] if is_native else rows.allocatable_of(name)
-                short: Mask = amount > has - (requested[:, place] if is_native else rows.requested_of(name))
-                if not np.count_nonzero(short):
-                    continue
-                beyond_capacity: Mask = short & (amount > has)
-                if name in backed:
-                    # Nodes without any of it are judged by DynamicResources.
-                    short, beyond_capacity = short & (has > 0), beyond_capacity & (has > 0)
-                    if not short.any():
-                        continue
-                reasons.append((f"Insufficient {name}", short))
-                unresolvable = beyond_capacity if unresolvable is None else unresolvable | beyond_capacity
-        return _verdicts(len(rows), reasons, unresolvable)
+        too_many: Mask = _pods_left(rows) < 1
+        capacity, free = self._room(rows, request)
+        short: Mask = request.amounts > free
+        if not np.count_nonzero(short) and not np.count_nonzero(too_many):
+            return fwk.accept(len(rows))
+        reasons = [(TOO_MANY_PODS, too_many)] if too_many.any() else []
+        reasons += [
+            (INSUFFICIENT + request.names[place], short[place]) for place in np.flatnonzero(short.any(axis=1)).tolist()
+        ]
+        codes = (too_many | short.any(axis=0)) * _UNSCHEDULABLE
+        codes += (short & (request.amounts > capacity)).any(axis=0)  # the next code: unresolvable
+        return fwk.Verdicts(codes, tuple(reasons))
 
-    def fits(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> Mask | None:
-        """Returns (R,) the rows with room; None for a pod whose requests device classes back."""
-        request = state.read(REQUEST)
-        refused: Mask = rows.pod_count >= rows.allowed_pods
-        if request.is_empty:
-            return ~refused
-        classes = self._backing(rows.snapshot.objects)
-        if backed_resources(request.names, classes):
-            return None
-        native = len(NATIVE_RESOURCES)
-        free = rows.allocatable.T[:native] - rows.requested.T[:native]
-        refused |= np.logical_or.reduce(request.native[:, np.newaxis] > free)
-        for name, _, amount in request.scalars:
-            if name not in rows.snapshot.nodes.offered:
-                return np.zeros(len(rows), np.bool_)
-            refused |= amount > rows.allocatable_of(name) - rows.requested_of(name)
-        return ~refused
+    def _room(self, rows: fwk.Rows, request: FitRequest) -> tuple[Int64s, Int64s]:
+        """Returns (A, R) the capacity of the nodes for each requested resource, and (A, R) how much of it is free;
+        below zero on overcommitted nodes.
+
+        Nodes that have none of a resource which a device class backs are judged by DynamicResources: as much as the pod
+        requests counts as free there.
+        """
+        native = slice(len(NATIVE_RESOURCES))
+        capacity, requested = rows.allocatable.T[native], rows.requested.T[native]
+        if not request.scalars:
+            return capacity, capacity - requested
+        capacity = np.vstack((capacity, *map(rows.allocatable_of, request.scalars)))
+        free = capacity - np.vstack((requested, *map(rows.requested_of, request.scalars)))
+        for name in self._backed(request, rows.snapshot.objects):
+            place = request.names.index(name)
+            free[place] = np.where(capacity[place] > 0, free[place], request.amounts[place])
+        return capacity, free
 
     def pre_score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Status:
         """Computes what the pod adds to each scored resource."""
@@ -226,17 +182,14 @@ class NodeResourcesFit(
 
     def shortages(self, pod: Pod, rows: fwk.Rows) -> Sequence[fwk.Shortage]:
         """The resources that are short on any row, by name; the number of pods is one of them."""
-        amounts = {
-            name: amount for name, amount in requested_amounts(pod).items() if amount > 0 and not self._is_ignored(name)
-        }
-        backed = backed_resources(frozenset(amounts), self._backing(rows.snapshot.objects))
-        found = []
-        for name, amount in sorted(amounts.items()):
-            free = advice.free(rows, name)
-            if name in backed:
-                free = np.where(rows.allocatable_of(name) > 0, free, amount)
-            found.append(fwk.Shortage(name, amount, free))
-        return [shortage for shortage in found if (shortage.requested > shortage.free).any()]
+        request = self._request(pod)
+        _, free = self._room(rows, request)
+        found = [fwk.Shortage(PODS, 1, _pods_left(rows))]
+        found += map(fwk.Shortage, request.names, request.amounts[:, 0].tolist(), free)
+        return sorted(
+            (shortage for shortage in found if (shortage.requested > shortage.free).any()),
+            key=lambda shortage: shortage.resource,
+        )
 
     def suggest(self, pod: Pod, rows: fwk.Rows) -> Iterable[fwk.Suggestion]:
         """Smaller requests; see `advice.suggestions`."""
@@ -248,8 +201,9 @@ class NodeResourcesFit(
             pod, {shortage.resource: int(shortage.free[0]) for shortage in self.shortages(pod, rows)}
         )
 
-    def _backing(self, objects: ClusterObjects) -> DeviceClasses:
-        return objects.device_classes if self._leaves_devices else NO_DEVICE_CLASSES
+    def _backed(self, request: FitRequest, objects: ClusterObjects) -> Iterable[str]:
+        """Returns the requested resources that a device class backs."""
+        return backed_resources(frozenset(request.scalars), objects.device_classes) if self._leaves_devices else ()
 
     def _is_ignored(self, name: str) -> bool:
         return (name in self._ignored or name.split("/", 1)[0] in self._ignored_groups) and is_extended_resource_name(
@@ -257,13 +211,6 @@ class NodeResourcesFit(
         )
 
 
-def _verdicts(num_rows: int, reasons: list[tuple[str, Mask]], unresolvable: Mask | None) -> fwk.Verdicts:
-    if not reasons:
-        return fwk.accept(num_rows)
-    refused, *others = {id(mask): mask for _, mask in reasons}.values()
-    for mask in others:
-        refused = refused | mask
-    codes = refused.astype(np.int8) * _UNSCHEDULABLE
-    if unresolvable is not None:
-        codes += unresolvable  # the next code, for rows that are refused
-    return fwk.Verdicts(codes, tuple(reasons))
+def _pods_left(rows: fwk.Rows) -> Int64s:
+    """Returns (R,) how many more pods the nodes take."""
+    return rows.allowed_pods - rows.pod_count

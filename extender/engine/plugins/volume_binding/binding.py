@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar, final
 
 from extender.engine import framework as fwk
+from extender.engine.framework import storage_calls
 from extender.engine.plugins.volume_binding.assume_cache import CLAIM_KIND, VOLUME_KIND, not_found
 from extender.engine.plugins.volume_binding.binder import AssumedVolumes, restore_pod_volumes
 from extender.engine.plugins.volume_binding.pod_claims import Storage
@@ -58,9 +59,9 @@ async def _write(storage: Storage, assumed: AssumedVolumes, dispatcher: fwk.Disp
     claims: list[PersistentVolumeClaim] = []
     try:
         for volume in assumed.volumes:
-            volumes.append(await dispatcher.perform(fwk.PatchPersistentVolume.of(volume)))  # noqa: PERF401 - counted if one fails
+            volumes.append(await dispatcher.perform(storage_calls.PatchPersistentVolume.of(volume)))  # noqa: PERF401 - counted if one fails
         for claim in assumed.claims:
-            claims.append(await dispatcher.perform(fwk.PatchPersistentVolumeClaim.of(claim)))  # noqa: PERF401
+            claims.append(await dispatcher.perform(storage_calls.PatchPersistentVolumeClaim.of(claim)))  # noqa: PERF401
     finally:
         restore_pod_volumes(storage, AssumedVolumes(_rest(assumed.volumes, volumes), _rest(assumed.claims, claims)))
     return AssumedVolumes(tuple(volumes), tuple(claims))

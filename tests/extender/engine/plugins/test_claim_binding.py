@@ -15,13 +15,11 @@ from extender.engine.framework import (
     CallError,
     CallNotFound,
     PluginMetrics,
-    ProtectResourceClaim,
-    ReadResourceClaim,
     RecordEvent,
-    ReserveResourceClaim,
     error,
     unresolvable,
 )
+from extender.engine.framework.storage_calls import ProtectResourceClaim, ReadResourceClaim, ReserveResourceClaim
 from extender.testing import make_framework, virtual_time
 from extender.values.objects.decoding import replaced
 from extender.values.objects.devices import ResourceClaim

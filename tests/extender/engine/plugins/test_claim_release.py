@@ -7,16 +7,18 @@ from extender.engine.framework import (
     CallConflict,
     CallError,
     CallUnknown,
-    DeallocateResourceClaim,
-    ProtectResourceClaim,
-    ReserveResourceClaim,
     Status,
-    UnreserveResourceClaim,
     error,
     unresolvable,
     unschedulable,
 )
 from extender.engine.framework.status import NodeStatuses
+from extender.engine.framework.storage_calls import (
+    DeallocateResourceClaim,
+    ProtectResourceClaim,
+    ReserveResourceClaim,
+    UnreserveResourceClaim,
+)
 from extender.engine.plugins.dynamic_resources.plugin import DynamicResources
 from extender.testing import make_framework, virtual_time
 from extender.values.objects.devices import ResourceClaim

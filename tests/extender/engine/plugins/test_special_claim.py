@@ -20,9 +20,6 @@ from extender.engine.framework import (
     CallConflict,
     CallError,
     CallUnknown,
-    CreateResourceClaim,
-    DeallocateResourceClaim,
-    DeleteResourceClaim,
     EventResource,
     Handle,
     NodeStatuses,
@@ -30,15 +27,20 @@ from extender.engine.framework import (
     Plugin,
     PluginMetrics,
     PostFilterResult,
-    ProtectResourceClaim,
-    ReserveResourceClaim,
     Status,
-    UnprotectResourceClaim,
     error,
     unresolvable,
     unschedulable,
 )
 from extender.engine.framework.devices import MAY_DEFER, LongWork
+from extender.engine.framework.storage_calls import (
+    CreateResourceClaim,
+    DeallocateResourceClaim,
+    DeleteResourceClaim,
+    ProtectResourceClaim,
+    ReserveResourceClaim,
+    UnprotectResourceClaim,
+)
 from extender.engine.plugins.dynamic_resources.plugin import DynamicResources
 from extender.engine.plugins.dynamic_resources.special_claim import new_special_claim, requests_and_mappings
 from extender.engine.plugins.node_resources.balanced_allocation import NodeResourcesBalancedAllocation

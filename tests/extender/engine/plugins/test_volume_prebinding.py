@@ -15,12 +15,11 @@ from extender.engine.framework import (
     CallError,
     CycleState,
     Handle,
-    PatchPersistentVolume,
-    PatchPersistentVolumeClaim,
     PluginMetrics,
     Status,
     error,
 )
+from extender.engine.framework.storage_calls import PatchPersistentVolume, PatchPersistentVolumeClaim
 from extender.engine.plugins.volume_binding.plugin import VolumeBinding
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.snapshot import Rows

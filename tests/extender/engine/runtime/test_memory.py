@@ -624,38 +624,6 @@ def test_a_plugin_after_one_that_refuses_a_pod_has_no_state_even_if_it_succeeds_
     assert signed_cycle(framework, cache, make_pod("q").uid("2").obj())[0].find(FILTERED_NAMESPACE) is None
 
 
-@final
-class ScoresNothingWhenSkipped(fwk.PreFilterPlugin, fwk.ScorePlugin):
-    """Skips pods without labels, which it would score 0, and counts how often it scored."""
-
-    scores_nothing_when_skipped = True
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.times_scored = 0
-
-    def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
-        return fwk.PreFilterResult(fwk.SUCCESS if pod.labels else fwk.SKIP)
-
-    def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
-        self.times_scored += 1
-        return np.full(len(rows), len(pod.labels))
-
-
-def test_a_plugin_that_scores_nothing_for_pods_that_it_skipped_does_not_score_them() -> None:
-    plugin, cache = ScoresNothingWhenSkipped(), three_nodes()
-    framework = make_framework(plugin)
-    skipped, _, totals = signed_cycle(framework, cache, make_pod("p").uid("1").obj())
-    assert (totals, plugin.times_scored) == ([0, 0, 0], 0)
-    rows = Rows.of(skipped.snapshot)
-    assert (
-        skipped.scores_at(rows, np.arange(3)).total.tolist()
-        == skipped.run_score_plugins(rows).total.tolist()
-        == [0, 0, 0]
-    )
-    assert signed_cycle(framework, cache, make_pod("q").uid("2").label(a="b").obj())[2] == [1, 1, 1]
-
-
 def test_a_pod_has_default_spread_constraints_as_soon_as_a_service_selects_it() -> None:
     """Which of them a pod has does not follow from the pod alone, so that PodTopologySpread is asked about each pod."""
     framework, cache = default_framework(), three_nodes()

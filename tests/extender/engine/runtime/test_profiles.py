@@ -2,11 +2,12 @@
 
 import pytest
 
+from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.profiles import resolve, resolve_all
+from extender.engine.runtime.registry import Registry
 from extender.values.config import (
     DEFAULT_PLUGINS,
     EXTENSION_POINTS,
-    IN_TREE_POINTS,
     ConfigErrors,
     Configuration,
     Extender,
@@ -29,6 +30,8 @@ POINTS_OF = {
     "Filter": {"filter"},
 }
 NEEDED = "Queue Binder"
+
+POINTS = Registry(IN_TREE, []).points_of
 
 
 def listed(text):
@@ -173,11 +176,11 @@ def test_invalid_plugin_set_is_refused_in_upstreams_words(sets, error):
 
 
 def test_every_default_plugin_runs_wherever_it_can():
-    resolved = resolve(Profile(), IN_TREE_POINTS)
+    resolved = resolve(Profile(), POINTS)
 
     names = [plugin.name for plugin in DEFAULT_PLUGINS["multiPoint"].enabled]
     assert resolved.plugins == {
-        point: tuple(name for name in names if point in IN_TREE_POINTS[name]) for point in EXTENSION_POINTS
+        point: tuple(name for name in names if point in POINTS[name]) for point in EXTENSION_POINTS
     }
 
 
@@ -248,9 +251,7 @@ def test_a_plugin_that_would_refuse_its_arguments_stops_the_profile(args, error)
         for config in Profile().plugin_configs
     )
 
-    found = refusal(
-        lambda: resolve_all(complete(Configuration(profiles=(Profile(plugin_configs=configs),))), IN_TREE_POINTS)
-    )
+    found = refusal(lambda: resolve_all(complete(Configuration(profiles=(Profile(plugin_configs=configs),))), POINTS))
 
     assert found == (
         "initializing profiles: creating profile for scheduler name default-scheduler: initializing plugin "

@@ -1,6 +1,7 @@
 """Plugins from outside the tree that fail or overrun again and again are not called for a while."""
 
 import asyncio
+import logging
 import random
 import time
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from extender.engine.runtime.registry import Registry
 from extender.engine.snapshot import Rows
 from extender.engine.snapshot.axes import Int64s
 from extender.testing import make_node, make_pod, make_snapshot
+from extender.values import limits
 from extender.values.config.loading import load
 from extender.values.objects.cluster import ClusterState
 
@@ -35,7 +37,6 @@ class Unreliable(fwk.FilterPlugin, fwk.ScorePlugin):
     """Does what it is told by `behaviour`."""
 
     behaviour: Callable[[], Any] = staticmethod(lambda: None)
-    deadline = 600.0  # no machine is so busy
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: Rows) -> fwk.Verdicts:
         type(self).behaviour()
@@ -46,9 +47,7 @@ class Unreliable(fwk.FilterPlugin, fwk.ScorePlugin):
 
 
 class Slow(fwk.EachNodeFilterPlugin):
-    """Waits at each node, in a thread of its own."""
-
-    blocking = True
+    """Waits at each node."""
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, node: fwk.NodeInfo) -> fwk.Status:
         time.sleep(0.3)
@@ -97,21 +96,21 @@ def behaviour(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], 
 
 
 @pytest.mark.parametrize(
-    ("bad", "deadline", "last"),
+    ("bad", "seconds", "last"),
     [
         pytest.param(raises, 600.0, "filter: no service", id="it raises"),
-        pytest.param(lambda: time.sleep(0.05), 0.02, "s, and its deadline is 0.02 s", id="it overruns"),
+        pytest.param(lambda: time.sleep(0.05), 0.02, "s, more than 0.02 s", id="it overruns"),
     ],
 )
 def test_a_plugin_that_fails_again_and_again_is_not_called(
     behaviour: Callable[[Callable[[], Any]], None],
     monkeypatch: pytest.MonkeyPatch,
     bad: Callable[[], Any],
-    deadline: float,
+    seconds: float,
     last: str,
 ) -> None:
     """Attempts fail while it is not called, since a pod must not be placed where the plugin might refuse it."""
-    monkeypatch.setattr(Unreliable, "deadline", deadline)
+    monkeypatch.setattr(limits, "PLUGIN_SECONDS", seconds)
     framework = framework_of(Unreliable)
     behaviour(bad)
     for _ in range(MOST_FAILURES):
@@ -189,32 +188,6 @@ def test_in_tree_plugins_are_never_quarantined() -> None:
     assert set(quarantines(framework_of(Unreliable)).by_plugin) == {"Unreliable"}
 
 
-def test_a_plugin_that_blocks_runs_in_a_thread() -> None:
-    """The cycle raises what is to be done, and finds the answers when it begins again."""
-    framework = framework_of(Slow, may_defer=True)
-    kept: LongWork | None = None
-    rounds = 0
-    while True:
-        cycle = Cycle(framework, SNAPSHOT, POD)
-        cycle.run_pre_filter_plugins()
-        try:
-            verdicts = cycle.run_filter_plugins(Rows.of(SNAPSHOT))
-            break
-        except LongWork as long:
-            kept = long
-        rounds += 1
-        assert kept.thread == "Slow"
-        kept.work(lambda: True)
-
-    assert rounds == 2  # a node takes longer than a turn
-    assert verdicts.ok.tolist() == [False, True]
-    assert verdicts.status_of(0).message == "slowly refused"
-
-
-def test_without_a_runner_that_defers_it_runs_at_once() -> None:
-    assert filtered(framework_of(Slow)) == ""
-
-
 class Thorough(fwk.PostFilterPlugin):
     """Always has long work to do."""
 
@@ -236,12 +209,30 @@ def test_a_plugin_may_put_off_what_it_does_for_a_pod_that_fits_nowhere() -> None
     assert not quarantines(framework).reasons()
 
 
-class SlowHere(Slow):
-    blocking = False
-    deadline = 0.1
+def test_a_plugin_that_looks_at_one_node_at_a_time_is_stopped_between_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may take a millisecond a node beside the time of any other plugin."""
+    monkeypatch.setattr(limits, "PLUGIN_SECONDS", 0.1)
+
+    message = "it took longer than 0.102 s for 2 nodes, at node a"
+    assert filtered(framework_of(Slow)) == f'running "Slow" filter plugin: {message}'
 
 
-def test_a_plugin_that_looks_at_one_node_at_a_time_is_stopped_between_nodes() -> None:
-    """It may take its deadline and a millisecond a node."""
-    message = "it took longer than its deadline of 0.102 s for 2 nodes, at node a"
-    assert filtered(framework_of(SlowHere)) == f'running "SlowHere" filter plugin: {message}'
+class Promising(fwk.EachNodeFilterPlugin):
+    """Promises what the contract had once."""
+
+    blocking = True
+    deadline = 7.0
+
+    def filter(self, state: fwk.CycleState, pod: fwk.Pod, node: fwk.NodeInfo) -> fwk.Status:
+        return fwk.SUCCESS
+
+
+def test_promises_that_the_contract_no_longer_has_are_ignored_with_one_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.INFO):
+        outcomes = [filtered(framework_of(Promising)) for _ in range(2)]
+
+    assert outcomes == ["", ""]
+    assert caplog.text.count("Ignoring promises that the contract of plugins no longer has") == 1
+    assert 'plugin="Promising" promises=["deadline","blocking"]' in caplog.text

@@ -9,7 +9,7 @@ import pytest
 from extender.engine import framework as fwk
 from extender.engine.plugins.taint_toleration import TaintToleration
 from extender.engine.runtime.cycle import Cycle
-from extender.engine.runtime.ranking import FIRST_NODES, Ranking, select_host, type_of_totals, values_among
+from extender.engine.runtime.ranking import Ranking, select_host, type_of_totals
 from extender.engine.snapshot import Rows
 from extender.engine.snapshot.axes import Int64s
 from extender.testing import make_cache, make_framework, make_node, make_pod, make_snapshot
@@ -47,39 +47,37 @@ def test_no_weight_is_too_heavy_for_a_total(weight: int) -> None:
 
 @final
 class Wealth(fwk.ScorePlugin):
-    """Scores nodes by their zone, which is a number; normalised over the feasible nodes from 0 to 100."""
+    """Scores nodes by their zone, which is a number; normalised over the feasible nodes by their highest."""
 
     normalizes_by_extremes = True
-
-    def __init__(self, snapshot: fwk.Snapshot) -> None:
-        super().__init__()
-        self._snapshot = snapshot
 
     def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: Rows) -> Int64s:
         return rows.label_number("zone")
 
-    def score_by_label(self, state: fwk.CycleState, pod: fwk.Pod) -> fwk.LabelScores:
-        column = self._snapshot.nodes.label("zone")
-        return fwk.LabelScores(column, np.array([*map(int, column.values), 0], np.int64))
-
     def normalize_score(self, state: fwk.CycleState, pod: fwk.Pod, scores: Int64s) -> Int64s:
-        least = int(scores.min())
-        return np.asarray((scores - least) * 100 // (int(scores.max()) - least))
+        return fwk.default_normalize_score(scores)
 
 
-def test_scores_by_label_are_normalised_over_the_feasible_nodes() -> None:
+@pytest.mark.parametrize(
+    ("zones", "expected"),
+    [
+        pytest.param([10, 20, 15], [50, 100, 75], id="different scores"),
+        pytest.param([20, 20, 20], [100, 100, 100], id="equal scores, which are normalised once"),
+    ],
+)
+def test_scores_are_normalised_over_the_feasible_nodes(zones: list[int], expected: list[int]) -> None:
     """The richest zone is full, so that it is no measure for the others."""
-    nodes = [make_node(f"n{zone}").label(zone=str(zone)) for zone in (10, 20, 15, 1000)]
+    nodes = [make_node(f"n{place}").label(zone=str(zone)) for place, zone in enumerate([*zones, 1000])]
     snapshot = make_snapshot(*nodes)
-    full = Refuses("Full", {"n1000": fwk.unschedulable("full")})
-    state = Cycle(make_framework(full, Wealth(snapshot)), snapshot, make_pod("p").obj())
+    full = Refuses("Full", {"n3": fwk.unschedulable("full")})
+    state = Cycle(make_framework(full, Wealth()), snapshot, make_pod("p").obj())
     state.run_pre_filter_plugins()
     rows = state.feasible_rows()
     state.run_pre_score_plugins(rows)
     totals = state.total_scores(rows)
 
-    assert dict(zip(rows.names, totals.tolist(), strict=True)) == {"n10": 0, "n20": 100, "n15": 50}
-    assert state.run_score_plugins(rows).total.tolist() == totals.tolist()
+    assert totals.tolist() == expected
+    assert state.run_score_plugins(rows).total.tolist() == expected
 
 
 def test_equal_nodes_are_distinguished_once_one_changes() -> None:
@@ -111,28 +109,3 @@ def test_among_some_of_the_nodes_the_best_is_the_one_that_would_be_chosen_if_the
 
         assert ranking.total.tolist() == (totals[mask] + 300).tolist()
         assert ranking.best(random.Random(seed)) == rows.node[select_host(totals[mask], random.Random(seed))]
-
-
-@pytest.mark.parametrize("num_nodes", [9, FIRST_NODES, FIRST_NODES + 200])
-def test_the_values_that_some_nodes_have(num_nodes: int) -> None:
-    """Whether they are common or rare, at the first nodes or at the last, and whether some nodes lack the label."""
-    chance = random.Random(7)
-    for rare in (None, 0, num_nodes - 1):
-        for share in (0.0, 0.01, 0.5, 1.0):
-            zones = [chance.choice(("a", "b", "")) for _ in range(num_nodes)]
-            if rare is not None:
-                zones[rare] = "rare"
-            nodes = [
-                make_node(f"n{number}").label(**({"zone": zone} if zone else {})) for number, zone in enumerate(zones)
-            ]
-            snapshot = make_snapshot(*nodes)
-            column, mask = snapshot.nodes.label("zone"), np.array([chance.random() < share for _ in zones])
-            expected = {zone for zone, is_row in zip(zones, mask, strict=True) if is_row}
-
-            for rows in (Rows.masked(snapshot, mask), Rows.of(snapshot).take(mask)):
-                found = values_among(rows, column)
-                assert {value for value, has in zip([*column.values, ""], found, strict=True) if has} == expected
-            assert values_among(Rows.of(snapshot), column).tolist() == [
-                *(value in zones for value in column.values),
-                "" in zones,
-            ]

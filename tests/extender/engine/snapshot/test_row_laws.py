@@ -9,7 +9,6 @@ from hypothesis import given, settings, strategies as st
 
 from extender.engine import framework as fwk
 from extender.engine.plugins import IN_TREE
-from extender.engine.snapshot.axes import Mask
 from extender.testing import (
     check_filter,
     make_node,
@@ -74,23 +73,11 @@ class PromisesTooMuch(fwk.FilterPlugin):
         return fwk.reject(rows.pod_count > 0, "crowded")
 
 
-@final
-class FitsMore(fwk.FilterPlugin):
-    """Lets rows pass without reasons that it refuses with one."""
-
-    def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
-        return fwk.reject(rows.pod_count > 0, "crowded")
-
-    def fits(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Mask:
-        return rows.pod_count >= 0
-
-
 @pytest.mark.parametrize(
     ("plugin", "law"),
     [
         (ReadsTheSnapshot(), "law 1, a row is an honest hypothesis"),
         (CountsRows(), "law 2, rows do not talk"),
-        (FitsMore(), "law 3, fits is filter without reasons"),
         (PromisesTooMuch(), "looks_at_pods is False"),
     ],
 )
