@@ -12,10 +12,11 @@ from extender.values.config.plugin_sets import IN_TREE_PROFILE
 
 
 def _found() -> Iterator[type[Plugin]]:
-    """Yields the plugins that the modules of this package define."""
+    """Yields the plugins that the modules of this package define: their final classes; others are bases."""
     for module in walk_packages(__path__, f"{__name__}."):
         for each in vars(import_module(module.name)).values():
-            if inspect.isclass(each) and issubclass(each, Plugin) and each.__module__ == module.name:
+            is_plugin = inspect.isclass(each) and issubclass(each, Plugin) and "__final__" in vars(each)
+            if is_plugin and each.__module__ == module.name:
                 yield each
 
 
