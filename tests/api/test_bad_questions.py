@@ -291,6 +291,7 @@ def test_copies_of_one_pod_are_several(service: Service) -> None:
     assert told["evictions"] == []
 
 
+@pytest.mark.slow
 def test_what_if_accepts_the_largest_number_of_pods(service: Service) -> None:
     told = service.post("/v1/whatif", {"create": [workload("Deployment", replicas=5000)]}).json()
 

@@ -124,7 +124,7 @@ def asked(port: int, path: str, body: bytes = b"", method: str = "POST") -> Conn
 
 
 LONG = [
-    pytest.param("POST", "/v1/whatif", {"create": [replicas(NUM_PODS)]}, id="what if"),
+    pytest.param("POST", "/v1/whatif", {"create": [replicas(NUM_PODS)]}, id="what if", marks=pytest.mark.slow),
     pytest.param("POST", "/ui/what-if", {"manifest": json.dumps(replicas(NUM_PODS))}, id="the page's what if"),
     pytest.param("POST", f"/v1/capacity?limit={NUM_PODS}", pod(**SPREAD), id="how many of it fit"),
     pytest.param("GET", f"/v1/capacity?limit={NUM_PODS}&pod=default/p", None, id="how many more fit"),
@@ -338,7 +338,10 @@ def interrupted(command: "subprocess.Popen[str]") -> tuple[int, str, str]:
         return command.returncode, told, complained
 
 
-@pytest.mark.parametrize(("command", "asks"), [("whatif", replicas(NUM_PODS)), ("fits", pod(**SPREAD))])
+@pytest.mark.parametrize(
+    ("command", "asks"),
+    [pytest.param("whatif", replicas(NUM_PODS), marks=pytest.mark.slow), ("fits", pod(**SPREAD))],
+)
 def test_a_command_that_is_interrupted_ends_and_so_does_its_question(
     service: Service, tmp_path: Path, command: str, asks: object
 ) -> None:

@@ -167,6 +167,7 @@ def test_a_shell_completes_commands_options_and_values(environment: Environment,
     assert completed(environment, shell, "reprieve why -o w") == ["wide"]
 
 
+@pytest.mark.slow
 def test_zsh_gets_the_same_candidates(environment: Environment) -> None:
     """Asked as its script asks: a line editor cannot be driven without a terminal."""
     done = environment.run('_REPRIEVE_COMPLETE=complete_zsh _TYPER_COMPLETE_ARGS="reprieve wh" reprieve')
@@ -179,6 +180,7 @@ def test_zsh_gets_the_same_candidates(environment: Environment) -> None:
     assert "_TYPER_COMPLETE_ARGS" in environment.run("reprieve completion zsh").stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
 def test_zsh_reads_its_script(environment: Environment) -> None:
     done = environment.run(
@@ -188,6 +190,7 @@ def test_zsh_reads_its_script(environment: Environment) -> None:
     assert done.stdout == "_reprieve_completion\n", done.stderr
 
 
+@pytest.mark.slow
 def test_kubectl_completes_the_plugin(environment: Environment) -> None:
     """kubectl runs this command with the words so far, and wants a line each with its help, and what else to offer."""
     lines = environment.run("kubectl_complete-reprieve ''").stdout.splitlines()

@@ -153,7 +153,7 @@ def test_state_file_is_readable_by_its_owner_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("piece", "times", "message"),
     [
-        pytest.param(b" " * 2**20, 800, "more than 67108864 bytes", id="blanks"),
+        pytest.param(b" " * 2**20, 800, "more than 67108864 bytes", id="blanks", marks=pytest.mark.slow),
         pytest.param(
             b"[[],1]" + b" " * 64 + b"," * 2**20,
             50,
