@@ -14,8 +14,8 @@ from api.app import create_app
 from api.documents.documentation import describe
 from api.settings.settings import Settings
 from tests.api.in_process import Done, reprieve
-from tests.api.serving import Service, serving
 from tests.api.test_questions import get
+from tests.kit.service import Service, serving
 from tests.kit.waiting import until
 
 ROOT = Path(__file__).parents[1]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.serving import TWELVE_NODES, Service, serving
 from tests.api.test_questions import cluster
+from tests.kit.service import TWELVE_NODES, Service, serving
 
 
 @pytest.fixture(scope="session")

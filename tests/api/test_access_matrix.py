@@ -20,10 +20,9 @@ from api.app import create_app
 from api.documents.documentation import BY_NAME
 from api.settings.settings import Settings
 from api.ui.assets import assets
-from tests.api.serving import Service, serving, serving_app
-from tests.api.test_following import kubeconfig_for
 from tests.api.test_questions import cluster
 from tests.kit.certificates import Authority, CertificateFiles, can_make_certificates
+from tests.kit.service import Service, kubeconfig_for, serving, serving_app
 from tests.kit.waiting import until
 from tools.generate_access_page import MODES, CallerKind, Endpoint, Mode, cell, endpoints, page
 

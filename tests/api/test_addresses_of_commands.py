@@ -13,9 +13,8 @@ import yaml
 from typer.testing import CliRunner
 
 from api.cli import app, sources
-from tests.api.serving import Service, serving
-from tests.api.test_following import kubeconfig_for
 from tests.api.test_questions import cluster, pod
+from tests.kit.service import Service, kubeconfig_for, serving
 
 
 @pytest.fixture(scope="module")

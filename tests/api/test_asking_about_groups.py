@@ -10,7 +10,7 @@ import yaml
 from typer.testing import CliRunner
 
 from api.cli import app
-from tests.api.serving import Service, serving
+from tests.kit.service import Service, serving
 from tests.kit.waiting import until
 from tests.stories.objects import GROUP_GATES, pod_group
 

@@ -9,9 +9,8 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from api.cli import app
-from tests.api.serving import Service, serving
-from tests.api.test_following import kubeconfig_for
 from tests.api.test_questions import get, pod
+from tests.kit.service import Service, kubeconfig_for, serving
 from tests.kit.waiting import until
 
 

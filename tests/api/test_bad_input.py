@@ -5,8 +5,8 @@ import json
 import pytest
 
 from api.documents.documentation import POD
-from tests.api.serving import Service, assert_is_refusal
 from tests.api.verb_requests import asking, pod_with, with_node
+from tests.kit.service import Service, assert_is_refusal
 
 SECRET = "s3cr3t-in-the-request"
 VERBS = ["filter", "prioritize"]

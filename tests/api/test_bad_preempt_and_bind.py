@@ -10,7 +10,7 @@ import yaml
 
 from api.documents.documentation import BINDING, POD
 from api.settings.settings import EXAMPLE_CLUSTER
-from tests.api.serving import Service, assert_is_refusal, serving
+from tests.kit.service import Service, assert_is_refusal, serving
 
 CLUSTER = yaml.safe_load(EXAMPLE_CLUSTER.read_text())["items"]
 PODS = {item["metadata"]["name"]: item for item in CLUSTER if item["kind"] == "Pod"}

@@ -19,8 +19,8 @@ from api.serving.limits import RequestLimits
 from api.settings.settings import Settings
 from extender.values import limits
 from tests.api.fake_engines import FailingEngine
-from tests.api.serving import JSON, Service, assert_is_refusal, serving
 from tests.api.test_questions import cluster, pod
+from tests.kit.service import JSON, Service, assert_is_refusal, serving
 
 CONFIGURATION = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 LONG = 2**20

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.api.raw_http import assert_refused, connected, head
-from tests.api.serving import Service, serving
+from tests.kit.service import Service, serving
 
 POD = b'{"metadata": {"name": "csrf"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}'
 PODS = "/api/v1/namespaces/default/pods"

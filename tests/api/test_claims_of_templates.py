@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from api.cli import app
-from tests.api.serving import serving
+from tests.kit.service import serving
 
 DEVICES = "resource.k8s.io/v1"
 REQUEST = {"name": "r", "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}}

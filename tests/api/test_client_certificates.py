@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import httpx
@@ -26,10 +27,10 @@ from extender.client.http_extender import HTTPExtender
 from extender.engine.framework import ExtenderError
 from extender.testing import make_node, make_pod
 from extender.values.config.configuration import Extender, ExtenderTLSConfig
-from tests.api.in_process import ROOT, reprieve
-from tests.api.serving import Service, serving, serving_app
+from tests.api.in_process import reprieve
 from tests.kit.certificates import Authority, CertificateFiles, can_make_certificates
 from tests.kit.ports import free_port
+from tests.kit.service import Service, process, serving, serving_app
 from tests.kit.waiting import DEADLINE, until
 
 SCHEDULER = "system:kube-scheduler"
@@ -153,37 +154,19 @@ def test_go_s_tls_presents_the_certificate(service: Service, files: Files, tmp_p
 def test_uvicorn_alone_passes_certificates_on(files: Files) -> None:
     port = free_port()
     settings = {"REPRIEVE_ACCESS": "reviewed", "REPRIEVE_CLIENT_ALLOWED_NAMES": SCHEDULER, "REPRIEVE_SCHEDULE": "false"}
-    environment = {
-        key: value for key, value in os.environ.items() if not key.startswith(("REPRIEVE_", "KUBERNETES_"))
-    } | settings
-    tls = [
-        "--ssl-certfile",
-        files.server.certificate,
-        "--ssl-keyfile",
-        files.server.key,
-        "--ssl-ca-certs",
-        files.authority,
-    ]
-    command = [
-        sys.executable,
-        "-m",
-        "uvicorn",
-        "api.main:app",
-        "--port",
-        str(port),
-        *map(str, tls),
-        "--ssl-cert-reqs",
-        "1",
-    ]
-    process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    try:
+    uvicorn = (sys.executable, "-m", "uvicorn", "api.main:app", "--port", str(port))
+    tls: dict[str, str | Path] = {
+        "--ssl-certfile": files.server.certificate,
+        "--ssl-keyfile": files.server.key,
+        "--ssl-ca-certs": files.authority,
+        "--ssl-cert-reqs": "1",
+    }
+    log = files.authority.parent / "uvicorn.log"
+    with process(*chain(*tls.items()), log=log, program=uvicorn, environment=settings):
         until(lambda: status(port, files, None, "/readyz") == 200)
         statuses = [
             status(port, files, certificate, "/metrics") for certificate in (files.scheduler, files.other, None)
         ]
-    finally:
-        process.terminate()
-        process.wait(DEADLINE)
 
     assert statuses == [200, 403, 401]
 

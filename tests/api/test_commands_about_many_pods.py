@@ -11,9 +11,8 @@ from typer.testing import CliRunner
 
 from api.cli import app
 from tests.api.in_process import reprieve
-from tests.api.serving import Service, serving
-from tests.api.test_following import kubeconfig_for
 from tests.api.test_questions import get, pod
+from tests.kit.service import Service, kubeconfig_for, serving
 from tests.kit.waiting import until
 
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-7d", "uid": "web-7d", "controller": True}

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from api.cli import SUBCOMMANDS
-from tests.api.serving import Service
-from tests.api.test_following import kubeconfig_for
+from tests.kit.service import Service, kubeconfig_for
 from tests.kit.waiting import DEADLINE
 
 ROOT = Path(__file__).parents[2]

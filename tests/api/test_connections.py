@@ -9,7 +9,7 @@ from api.documents.documentation import BY_NAME
 from api.settings.settings import Settings
 from extender.values import limits
 from tests.api.raw_http import assert_refused, connected, head
-from tests.api.serving import Service
+from tests.kit.service import Service
 
 FILTER = "/extender/filter"
 CALL = json.dumps(BY_NAME).encode()

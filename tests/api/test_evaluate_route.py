@@ -8,7 +8,7 @@ import pytest
 
 from api.documents.documentation import POD, SCENARIO
 from extender.values import limits
-from tests.api.serving import Service, assert_is_refusal
+from tests.kit.service import Service, assert_is_refusal
 from tests.parity.cases import decision_cases
 from tests.parity.compare import differences
 

@@ -11,7 +11,7 @@ import jsonschema_rs
 import pytest
 
 from api.openapi import SCHEMA_FILE, schema_text
-from tests.api.serving import Service
+from tests.kit.service import Service
 
 SCHEMA: dict[str, Any] = json.loads(SCHEMA_FILE.read_text())
 TYPE_OF = {

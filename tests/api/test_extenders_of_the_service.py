@@ -13,7 +13,7 @@ from api.fatal_errors import StartUpError
 from api.settings.settings import Settings
 from api.starting import prepare
 from tests.extender.client.http_extender.serving import Served, says_json, serving
-from tests.walks.clusters import node, pod
+from tests.kit.cluster import node, pod
 
 BAD: list[dict[str, object]] = [
     {"urlPrefix": "ftp://e"},

@@ -9,7 +9,7 @@ from api.documents.documentation import BINDING, BY_NAME, VICTIMS_BY_UID
 from extender.values.klog.setup import TextFormatter
 from extender.verbs.verbs import VerbError
 from tests.api.fake_engines import FailingEngine
-from tests.api.serving import assert_is_refusal, serving
+from tests.kit.service import assert_is_refusal, serving
 
 SECRET = "s3cr3t\n2026-01-01 ERROR forged \x1b[31m"
 

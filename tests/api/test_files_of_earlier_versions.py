@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from tests.api.in_process import reprieve
-from tests.api.serving import DATA, serving
+from tests.kit.service import DATA, serving
 
 KEPT = DATA / "kept"
 

@@ -7,7 +7,6 @@ import re
 import signal
 import ssl
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,9 +24,9 @@ from api.settings.declarations import Group
 from api.settings.settings import DECLARATIONS, Settings, read_settings
 from extender.values.config import Configuration, load, written
 from tests.api.in_process import ROOT, reprieve
-from tests.api.serving import serving
 from tests.kit.certificates import Authority, can_make_certificates
 from tests.kit.ports import free_port
+from tests.kit.service import process, serving
 from tests.kit.waiting import DEADLINE, until
 from tools import generate_feature_gates_page
 from tools.generate_flags_page import page
@@ -291,13 +290,9 @@ def test_invalid_flag_ends_serve_in_one_line(arguments: list[str], why: str) -> 
 
 @contextmanager
 def running(log: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-    command = [sys.executable, "-m", "api.cli", "serve", "--kubernetes-port", "0", *arguments]
-    with log.open("wb") as output, subprocess.Popen(command, stderr=output, cwd=ROOT) as process:
-        try:
-            until(lambda: "startup complete" in log.read_text() or process.poll() is not None)
-            yield process
-        finally:
-            process.kill()
+    with process("serve", "--kubernetes-port", "0", *arguments, log=log) as started:
+        until(lambda: "startup complete" in log.read_text() or started.poll() is not None)
+        yield started
 
 
 @pytest.mark.slow

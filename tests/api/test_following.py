@@ -11,26 +11,11 @@ import httpx
 import pytest
 import yaml
 
-from tests.api.serving import TWELVE_NODES, Service, items_of, serving
 from tests.api.test_recorded_calls import answer_to, name_of, recorded_calls
 from tests.each_case import each_case
 from tests.kit.ports import free_port
+from tests.kit.service import TWELVE_NODES, Service, items_of, kubeconfig_for, serving
 from tests.kit.waiting import until
-
-
-def kubeconfig_for(port: int, folder: Path) -> Path:
-    path = folder / "kubeconfig"
-    path.write_text(
-        yaml.safe_dump(
-            {
-                "apiVersion": "v1", "kind": "Config", "current-context": "test",
-                "clusters": [{"name": "test", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
-                "users": [{"name": "test", "user": {}}],
-                "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
-            }
-        )
-    )  # fmt: skip
-    return path
 
 
 def readiness(service: Service) -> int:

@@ -29,7 +29,7 @@ from extender.verbs.verbs import VerbError
 from tests.api.fake_engines import FailingEngine, GateEngine
 from tests.api.gated_plugin import GATE, installed
 from tests.api.raw_http import Connection, connected, head
-from tests.api.serving import Service, serving, serving_app
+from tests.kit.service import Service, serving, serving_app
 from tests.kit.waiting import DEADLINE, until
 
 NUM_PODS = 5000

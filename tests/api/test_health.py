@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.api.serving import Service, assert_is_refusal
+from tests.kit.service import Service, assert_is_refusal
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import random
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -16,11 +15,9 @@ import uvicorn
 
 from api.callers.http_refusals import Refusal
 from api.kubernetes import KubernetesApp
-from extender.cluster.api_resources import NAMESPACES
 from extender.cluster.kube_api import KubeApi
-from extender.cluster.registry.object_registry import ObjectRegistry
-from extender.cluster.store.object_store import ObjectStore
 from extender.values import limits
+from tests.kit.cluster import make_registry
 from tests.kit.waiting import DEADLINE
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -28,18 +25,15 @@ PODS = "/api/v1/namespaces/default/pods"
 POD = {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 
 
-def make_registry() -> ObjectRegistry:
-    registry = ObjectRegistry(ObjectStore(), now=lambda: NOW, rng=random.Random(1))
-    for namespace in ("default", "kube-system"):
-        registry.create(NAMESPACES, "", {"metadata": {"name": namespace}})
-    return registry
-
-
 @contextmanager
 def serving() -> Iterator[httpx.Client]:
     """A client of a real server."""
     config = uvicorn.Config(
-        KubernetesApp(KubeApi(make_registry())), port=0, log_config=None, timeout_graceful_shutdown=1, lifespan="on"
+        KubernetesApp(KubeApi(make_registry("default", "kube-system"))),
+        port=0,
+        log_config=None,
+        timeout_graceful_shutdown=1,
+        lifespan="on",
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
@@ -182,7 +176,11 @@ def test_a_watch_is_over_when_its_caller_hangs_up() -> None:
         caller = _Caller()
         async with (
             asyncio.timeout(10),
-            _calling(KubernetesApp(KubeApi(make_registry())), caller, _scope("/api/v1/pods", b"watch=1")),
+            _calling(
+                KubernetesApp(KubeApi(make_registry("default", "kube-system"))),
+                caller,
+                _scope("/api/v1/pods", b"watch=1"),
+            ),
         ):
             await caller.is_answered.wait()
             caller.hangs_up.set()
@@ -199,7 +197,7 @@ def test_a_caller_that_hangs_up_before_its_body_has_come_is_not_answered(scope: 
     caller._asked = True
     caller.hangs_up.set()
 
-    asyncio.run(KubernetesApp(KubeApi(make_registry()))(scope, caller.receive, caller.send))
+    asyncio.run(KubernetesApp(KubeApi(make_registry("default", "kube-system")))(scope, caller.receive, caller.send))
 
     assert caller.sent == []
 
@@ -208,7 +206,11 @@ def test_answers_that_are_not_read_are_bounded(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("extender.values.limits.API_REQUESTS", 1)
 
     async def story() -> list[int]:
-        app, may_go_on, codes = KubernetesApp(KubeApi(make_registry())), asyncio.Event(), list[int]()
+        app, may_go_on, codes = (
+            KubernetesApp(KubeApi(make_registry("default", "kube-system"))),
+            asyncio.Event(),
+            list[int](),
+        )
 
         async def send(message: Any) -> None:
             if message["type"] == "http.response.start":
@@ -232,7 +234,7 @@ def test_watches_end_when_the_server_is_about_to_stop() -> None:
     """Otherwise it would wait for them, and they never end."""
 
     async def tell() -> list[str]:
-        app = KubernetesApp(KubeApi(make_registry()))
+        app = KubernetesApp(KubeApi(make_registry("default", "kube-system")))
         sent: list[Any] = []
         requests = asyncio.Queue[Any]()
         requests.put_nowait({"type": "http.request", "body": b""})

@@ -14,9 +14,9 @@ import httpx
 import pytest
 
 from tests.api.in_process import ROOT, reprieve
-from tests.api.serving import Service, serving
-from tests.api.test_following import kubeconfig_for, state_with
+from tests.api.test_following import state_with
 from tests.kit.ports import free_port
+from tests.kit.service import Service, kubeconfig_for, process, serving
 from tests.kit.waiting import DEADLINE, until
 
 CONFIGURATION = """\
@@ -125,23 +125,19 @@ def test_replicas_take_turns(cluster: Service, tmp_path: Path) -> None:
 def test_second_sigterm_ends_the_process_at_once(tmp_path: Path) -> None:
     """A request whose body does not come is what it waits for."""
     port, log = free_port(), tmp_path / "log"
-    command = [sys.executable, "-m", "api.cli", "serve", "--port", str(port), "--kubernetes-port", "0"]
-    with log.open("wb") as output, subprocess.Popen(command, stderr=output, cwd=ROOT) as process:
-        try:
-            until(lambda: "startup complete" in log.read_text())
-            with socket.create_connection(("127.0.0.1", port)) as connection:
-                head = (
-                    b"POST /extender/filter HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
-                    b"application/json\r\nContent-Length: 9\r\n"
-                )
-                connection.sendall(head + b"Expect: 100-continue\r\n\r\n")
-                assert connection.recv(100).startswith(b"HTTP/1.1 100 "), "the body is waited for"
-                process.send_signal(signal.SIGTERM)
-                until(lambda: "Waiting for connections to close" in log.read_text())
-                process.send_signal(signal.SIGTERM)
-                assert process.wait(DEADLINE) == 1
-        finally:
-            process.kill()
+    with process("serve", "--port", str(port), "--kubernetes-port", "0", log=log) as started:
+        until(lambda: "startup complete" in log.read_text())
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            head = (
+                b"POST /extender/filter HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+                b"application/json\r\nContent-Length: 9\r\n"
+            )
+            connection.sendall(head + b"Expect: 100-continue\r\n\r\n")
+            assert connection.recv(100).startswith(b"HTTP/1.1 100 "), "the body is waited for"
+            started.send_signal(signal.SIGTERM)
+            until(lambda: "Waiting for connections to close" in log.read_text())
+            started.send_signal(signal.SIGTERM)
+            assert started.wait(DEADLINE) == 1
 
     assert (
         log.read_text().splitlines()[-1]

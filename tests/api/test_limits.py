@@ -13,7 +13,7 @@ from api.documents.documentation import BY_NAME
 from extender.values import limits
 from tests.api.fake_engines import GateEngine
 from tests.api.raw_http import assert_refused, connected, head, post
-from tests.api.serving import JSON, Service, assert_is_refusal, serving
+from tests.kit.service import JSON, Service, assert_is_refusal, serving
 from tests.kit.waiting import DEADLINE, until
 
 FILTER = "/extender/filter"

@@ -12,7 +12,7 @@ from mcp import ClientSession, StdioServerParameters, stdio_client
 
 from api.settings.settings import EXAMPLE_CLUSTER
 from tests.api.in_process import ROOT, reprieve
-from tests.api.serving import Service
+from tests.kit.service import Service
 
 POD = """
 apiVersion: v1

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from api.documents.documentation import POD
-from tests.api.serving import Service
 from tests.api.verb_requests import asking, pod_with, pod_with_requests, with_node
+from tests.kit.service import Service
 
 
 @pytest.mark.parametrize(

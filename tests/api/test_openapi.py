@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from api.openapi import document_text
-from tests.api.serving import Service
+from tests.kit.service import Service
 
 FILE = Path(__file__).parents[2] / "openapi.json"
 DOCUMENT: dict[str, Any] = json.loads(FILE.read_text())

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from extender import __version__
 from extender.values.config import Configuration, written
 from tests.api.fake_engines import FailingEngine
-from tests.api.serving import Service, assert_is_refusal, serving
+from tests.kit.service import Service, assert_is_refusal, serving
 
 TEXT = {"Content-Type": "text/plain"}
 

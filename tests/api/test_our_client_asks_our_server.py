@@ -15,7 +15,7 @@ from extender.values.config.configuration import Extender
 from extender.values.objects.decoding import convert
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
-from tests.api.serving import TWELVE_NODES, Service, items_of
+from tests.kit.service import TWELVE_NODES, Service, items_of
 
 T = TypeVar("T")
 

@@ -20,7 +20,7 @@ from api.ui.assets import assets
 from extender.answers.redaction import Visibility
 from extender.values import limits
 from tests.api.fake_engines import FailingEngine
-from tests.api.serving import LetsIn, Service, assert_is_refusal, serving, serving_app
+from tests.kit.service import LetsIn, Service, assert_is_refusal, serving, serving_app
 from tests.kit.waiting import DEADLINE
 
 VIEWS = ("/", "/ui/nodes", "/ui/nodes/node-a1", "/ui/pods/shop/web-6", "/ui/history", "/ui/what-if")

@@ -11,7 +11,7 @@ from extender.assembly.backend import Backend
 from extender.engine.evaluation.scenario import evaluate_scenario
 from extender.values.config import Configuration
 from tests.api.fake_engines import FailingEngine
-from tests.api.serving import serving_app
+from tests.kit.service import serving_app
 
 
 def test_a_quarantined_plugin_is_named_under_healthz_and_does_not_end_the_process() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.api.serving import Service, assert_is_refusal
+from tests.kit.service import Service, assert_is_refusal
 
 NUMBER = "has to be a whole number from 1 to"
 

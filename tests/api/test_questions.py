@@ -18,7 +18,7 @@ from api.callers.http_refusals import Refusal
 from api.service_state import ServiceState
 from api.settings.settings import Settings
 from extender.answers.redaction import Visibility
-from tests.api.serving import LetsIn, Service, assert_is_refusal, serving, serving_app
+from tests.kit.service import LetsIn, Service, assert_is_refusal, serving, serving_app
 from tests.kit.waiting import until
 
 PREEMPTED = "bank/batch-0"

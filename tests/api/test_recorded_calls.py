@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from tests.api.serving import DATA, TWELVE_NODES, Service, items_of
 from tests.each_case import each_case
+from tests.kit.service import DATA, TWELVE_NODES, Service, items_of
 
 
 @cache

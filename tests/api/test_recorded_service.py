@@ -10,8 +10,8 @@ from api.settings.settings import EXAMPLE_CLUSTER, Settings
 from api.starting import prepare
 from extender.cluster.dumps.state_file import load_state
 from tests.api.in_process import reprieve
-from tests.api.serving import serving
 from tests.api.test_questions import get
+from tests.kit.service import serving
 from tests.kit.waiting import until
 
 PACKING = """

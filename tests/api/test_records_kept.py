@@ -8,12 +8,12 @@ from api.fatal_errors import StartUpError
 from api.settings.settings import Settings
 from api.starting import prepare
 from tests.api.in_process import reprieve
-from tests.api.serving import serving
 from tests.api.test_questions import (
     PREEMPTED,
     get,
     state as state,  # noqa: PLC0414 - a fixture
 )
+from tests.kit.service import serving
 from tests.kit.waiting import until
 
 

@@ -17,9 +17,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from api.app import create_app
 from api.callers.authentication import TOKEN_COOKIE
 from api.settings.settings import Settings
-from tests.api.serving import Service, assert_is_refusal, serving, serving_app
-from tests.api.test_following import kubeconfig_for, readiness
+from tests.api.test_following import readiness
 from tests.api.test_questions import cluster
+from tests.kit.service import Service, assert_is_refusal, kubeconfig_for, serving, serving_app
 from tests.kit.waiting import until
 
 MAY_LIST = {"anna": {"shop"}, "admin": {""}, "guest": set[str]()}

@@ -15,9 +15,9 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from tests.api.serving import Service
 from tests.api.test_openapi import FILE
 from tests.kit.examples import examples
+from tests.kit.service import Service
 
 
 def no_internal_error(ctx: CheckContext, response: schemathesis.Response, case: schemathesis.Case[Any]) -> None:

@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 
 from api.serving.server import Server
 from api.settings.settings import Settings
-from tests.api.serving import serving_app
+from tests.kit.service import serving_app
 from tests.kit.waiting import DEADLINE
 
 

@@ -12,10 +12,10 @@ from api.fatal_errors import StartUpError
 from api.settings.settings import Settings
 from api.starting import prepare
 from tests.api.in_process import reprieve
-from tests.api.serving import Service, serving
-from tests.api.test_following import kubeconfig_for, readiness
+from tests.api.test_following import readiness
 from tests.api.test_questions import get
 from tests.api.test_recorded_service import PACKING
+from tests.kit.service import Service, kubeconfig_for, serving
 from tests.kit.waiting import until
 
 EXTENDERS = """

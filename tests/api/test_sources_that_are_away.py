@@ -16,10 +16,10 @@ from typer.testing import CliRunner, Result
 
 from api.cli import app, local_answers, reaching, service_answers
 from api.fatal_errors import SourceAwayError
-from tests.api.test_following import kubeconfig_for
 from tests.api.test_questions import pod
 from tests.kit.certificates import Authority, can_make_certificates
 from tests.kit.ports import free_port
+from tests.kit.service import kubeconfig_for
 
 SHORT = 0.4
 NEVER = ("silent", "slow", "half-open")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.serving import Service, serving
+from tests.kit.service import Service, serving
 from tests.kit.waiting import until_at_rest
 
 PAGE = (Path(__file__).parents[2] / "docs" / "ten-questions.md").read_text()

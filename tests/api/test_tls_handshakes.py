@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from extender.values import limits
-from tests.api.serving import Service, serving
 from tests.kit.certificates import Authority, can_make_certificates
+from tests.kit.service import Service, serving
 
 pytestmark = pytest.mark.skipif(not can_make_certificates(), reason="openssl is not installed")
 

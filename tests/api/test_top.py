@@ -17,9 +17,9 @@ from api.cli.sources import DEFAULT_SERVER
 from api.cli.top_screen import TopScreen
 from api.fatal_errors import SourceAwayError
 from tests.api.in_process import reprieve
-from tests.api.serving import serving
 from tests.api.test_questions import get
 from tests.kit.ports import free_port
+from tests.kit.service import serving
 from tests.kit.waiting import until
 
 

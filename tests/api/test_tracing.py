@@ -18,9 +18,9 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from api.fatal_errors import StartUpError
 from api.tracing import check_tracing
-from tests.api.serving import Service, serving
 from tests.api.test_questions import get
 from tests.api.test_shadow import create, place
+from tests.kit.service import Service, serving
 
 DOCUMENTED = Path(__file__).parents[2] / "docs" / "tracing.md"
 TRACE_ID, SPAN_ID = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"

@@ -6,7 +6,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from api.verb_metrics import VerbMetrics
 from extender.values import limits
-from tests.api.serving import Service, serving
+from tests.kit.service import Service, serving
 
 SMALL = {"metadata": {"name": "web", "namespace": "default", "uid": "1"}, "spec": {"containers": [{"name": "c"}]}}
 LARGE = {

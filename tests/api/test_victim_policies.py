@@ -12,8 +12,8 @@ import yaml
 from typer.testing import CliRunner
 
 from api.cli import app
-from tests.api.serving import TWELVE_NODES, items_of, serving
 from tests.api.test_recorded_calls import as_go_writes, preemptions
+from tests.kit.service import TWELVE_NODES, items_of, serving
 
 PODS = {item["metadata"]["uid"]: item for item in items_of(TWELVE_NODES) if item["kind"] == "Pod"}
 WEB_IS_DEAR = {"perHour": "0.0", "fixed": 'labels[?"tier"].orValue("") == "web" ? 10.0 : 1.0'}

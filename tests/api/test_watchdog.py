@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from api.serving.server import Watchdog
-from tests.api.serving import TWELVE_NODES, serving
+from tests.kit.service import TWELVE_NODES, serving
 from tests.kit.waiting import DEADLINE
 
 

@@ -15,9 +15,9 @@ import yaml
 
 from extender.answers.questions import Questions
 from tests.api.gated_plugin import CONFIGURATION, GATE, installed
-from tests.api.serving import Service, assert_is_refusal, serving
 from tests.api.test_hang_up import NODE, asked, is_at_rest, is_left_alone, pod
 from tests.extender.values.concurrency.test_child_process import children
+from tests.kit.service import Service, assert_is_refusal, serving
 from tests.kit.waiting import until
 
 MIB = 2**20

@@ -4,17 +4,16 @@ watchers.
 
 import asyncio
 import gc
-import random
 import statistics
 import time
 from datetime import UTC, datetime
 
-from extender.cluster.api_resources import NAMESPACES, PODS, Object
+from extender.cluster.api_resources import PODS, Object
 from extender.cluster.kube_api import KubeApi
-from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.requests.request_info import Request
 from extender.cluster.responses.response import Response, StreamResponse
 from extender.cluster.store.object_store import ObjectStore
+from tests.kit.cluster import make_registry
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -42,8 +41,7 @@ def make_pod(number: int) -> Object:
 def make_api(num_pods: int) -> KubeApi:
     """With pods that have been through admission once and differ by their names."""
     store = ObjectStore()
-    registry = ObjectRegistry(store, now=lambda: NOW, rng=random.Random(1))
-    registry.create(NAMESPACES, "", {"metadata": {"name": "default"}})
+    registry = make_registry("default", store=store)
     whole = registry.create(PODS, "default", make_pod(0))
     for number in range(1, num_pods):
         small = make_pod(number)

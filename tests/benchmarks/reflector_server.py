@@ -3,16 +3,15 @@
 import os
 import random
 import uuid
-from datetime import UTC, datetime
 from typing import Final
 
 from starlette.types import ASGIApp
 
 from api.kubernetes import KubernetesApp
-from extender.cluster.api_resources import NAMESPACES, NODES, PODS, Object
+from extender.cluster.api_resources import NODES, PODS, Object
 from extender.cluster.kube_api import KubeApi
-from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.store.object_store import ObjectStore
+from tests.kit.cluster import make_registry
 
 NUM_WORKLOADS: Final = 5000
 _STARTED: Final = "2026-01-01T00:00:00Z"
@@ -26,8 +25,7 @@ def make() -> ASGIApp:
 def make_api(num_nodes: int, num_pods: int) -> KubeApi:
     """The first of each kind has been through admission, the others are like it."""
     store, rng = ObjectStore(), random.Random(1)
-    registry = ObjectRegistry(store, now=lambda: datetime(2026, 1, 1, tzinfo=UTC), rng=rng)
-    registry.create(NAMESPACES, "", {"metadata": {"name": "default"}})
+    registry = make_registry("default", store=store)
     first = registry.create(NODES, "", _node(0))
     for number in range(1, num_nodes):
         node = _node(number)

@@ -1,16 +1,14 @@
 """An embedded API with empty nodes and a backlog of pods, for `uvicorn --factory`."""
 
 import os
-import random
 from datetime import UTC, datetime
 
 from starlette.types import ASGIApp
 
 from api.kubernetes import KubernetesApp
-from extender.cluster.api_resources import NAMESPACES, NODES, PODS, Object
+from extender.cluster.api_resources import NODES, PODS, Object
 from extender.cluster.kube_api import KubeApi
-from extender.cluster.registry.object_registry import ObjectRegistry
-from extender.cluster.store.object_store import ObjectStore
+from tests.kit.cluster import make_registry
 
 NUM_APPS = 20
 ZONE, HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
@@ -18,9 +16,7 @@ ZONE, HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 
 def make() -> ASGIApp:
     """The application; what it holds is in the environment."""
-    registry = ObjectRegistry(ObjectStore(), now=lambda: datetime.now(UTC), rng=random.Random(1))
-    for name in ("default", "kube-system"):
-        registry.create(NAMESPACES, "", {"metadata": {"name": name}})
+    registry = make_registry("default", "kube-system", now=lambda: datetime.now(UTC))
     for number in range(int(os.environ["NUM_NODES"])):
         registry.create(NODES, "", _node(number))
     for number in range(int(os.environ["NUM_PODS"])):

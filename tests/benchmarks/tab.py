@@ -15,7 +15,8 @@ import httpx
 from playwright.sync_api import CDPSession, expect, sync_playwright
 
 from tests.browser.conftest import CHROMIUM, QUIET
-from tests.browser.services import Running, many_nodes, pod, running
+from tests.browser.services import many_nodes, pod
+from tests.kit.service import Running, running
 from tests.kit.waiting import DEADLINE
 
 MINUTES: Final = float(os.environ.get("MINUTES", "1"))

@@ -15,7 +15,8 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.api.test_page import guarded_service
-from tests.browser.services import Running, busy_cluster, many_nodes, running
+from tests.browser.services import busy_cluster, many_nodes
+from tests.kit.service import Running, running
 from tests.kit.waiting import DEADLINE
 
 CHROMIUM = next(

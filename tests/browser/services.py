@@ -1,61 +1,13 @@
 """Services as people start them, each for as long as some tests look at it."""
 
 import json
-import os
 import random
-import re
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import httpx
-
-from tests.kit.waiting import DEADLINE, until_at_rest
 
 ROOT = Path(__file__).parents[2]
 ZONE = "topology.kubernetes.io/zone"
 MANY = 5000
-
-
-@dataclass(frozen=True)
-class Running:
-    """Where the page is, and where kubectl would go."""
-
-    url: str
-    kubernetes: str
-
-    def create(self, path: str, obj: dict[str, Any]) -> None:
-        """POST an object to the cluster's own API."""
-        httpx.post(f"{self.kubernetes}{path}", json=obj, timeout=DEADLINE, trust_env=False).raise_for_status()
-
-    def pods(self) -> Any:
-        """All pods, as the cluster's own API has them."""
-        return httpx.get(f"{self.kubernetes}/api/v1/pods", timeout=DEADLINE, trust_env=False).json()["items"]
-
-
-@contextmanager
-def running(*arguments: str) -> Iterator[Running]:
-    """`reprieve serve` on free ports."""
-    command = [sys.executable, "-m", "api.cli", "serve", "--port", "0", "--kubernetes-port", "0", *arguments]
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("REPRIEVE_", "KUBERNETES_"))}
-    service = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, env=environment)
-    try:
-        assert service.stderr is not None
-        said = ""
-        while "reaches it" not in said:
-            line = service.stderr.readline()
-            assert line, f"the service did not start:\n{said}"
-            said += line
-        page, kubernetes = re.findall(r"http://[\w.]+:\d+", said)[:2]
-        until_at_rest(page)  # a page that is drawn again under a test's hands is another test's matter
-        yield Running(page, kubernetes)
-    finally:
-        service.terminate()
-        service.communicate(timeout=DEADLINE)
 
 
 def many_nodes(path: Path, pods_each: int = 1, waiting_pods: int = 0) -> Path:

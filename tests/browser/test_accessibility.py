@@ -12,7 +12,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import OpenPage
-from tests.browser.services import Running, pod, running
+from tests.browser.services import pod
+from tests.kit.service import Running, running
 from tests.kit.waiting import DEADLINE
 
 LEVELS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]

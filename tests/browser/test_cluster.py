@@ -6,7 +6,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import OpenPage
-from tests.browser.services import POOL, Running
+from tests.browser.services import POOL
+from tests.kit.service import Running
 
 
 def names(page: Page, selector: str) -> list[str]:

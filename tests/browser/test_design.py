@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from api.ui.assets import assets
 from extender import __version__
 from tests.browser.conftest import OpenPage
-from tests.browser.services import Running
+from tests.kit.service import Running
 
 VIEWS = (
     "/",

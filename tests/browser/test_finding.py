@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import OpenPage
-from tests.browser.services import Running
+from tests.kit.service import Running
 
 
 def typed(page: Page, keys: str, words: str) -> None:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
-from tests.browser.services import Running
+from tests.kit.service import Running
 
 POD = '{"metadata": {"name": "%s"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}'
 PODS = "/api/v1/namespaces/default/pods"

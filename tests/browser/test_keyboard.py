@@ -10,7 +10,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import OpenPage
-from tests.browser.services import Running, pod
+from tests.browser.services import pod
+from tests.kit.service import Running
 from tests.kit.waiting import DEADLINE
 
 FOCUSED = """() => {

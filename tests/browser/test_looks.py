@@ -8,7 +8,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import OpenPage
-from tests.browser.services import MANY, Running
+from tests.browser.services import MANY
+from tests.kit.service import Running
 
 VIEWS = ("/", "/ui/nodes", "/ui/nodes/node-a1", "/ui/pods/shop/web-6", "/ui/history", "/ui/what-if")
 

@@ -8,7 +8,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import OpenPage
-from tests.browser.services import Running, pod, running
+from tests.browser.services import pod
+from tests.kit.service import Running, running
 from tests.kit.waiting import until
 
 pytestmark = pytest.mark.slow

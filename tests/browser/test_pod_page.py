@@ -9,7 +9,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenPage
-from tests.browser.services import Running, pod
+from tests.browser.services import pod
+from tests.kit.service import Running
 
 
 @pytest.mark.slow

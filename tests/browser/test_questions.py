@@ -6,7 +6,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenPage
-from tests.browser.services import Running, pod
+from tests.browser.services import pod
+from tests.kit.service import Running
 
 
 def test_a_click_leads_from_a_pending_pod_to_its_reason(still: Running, open_page: OpenPage) -> None:

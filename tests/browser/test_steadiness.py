@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import OpenPage
-from tests.browser.services import Running
 from tests.browser.test_keyboard import one_more_pod
+from tests.kit.service import Running
 from tests.kit.waiting import DEADLINE
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import OpenPage
-from tests.browser.services import Running
+from tests.kit.service import Running
 
 WORKLOAD = """apiVersion: apps/v1
 kind: Deployment

@@ -2,7 +2,6 @@
 folders.
 """
 
-import os
 import re
 import shutil
 import ssl
@@ -16,11 +15,10 @@ from typing import Final
 
 import httpx
 
-from tests.api.in_process import ROOT
-from tests.api.test_following import kubeconfig_for
 from tests.deploy.manifests import Object, container, one, pod_spec
 from tests.kit.certificates import Authority
 from tests.kit.ports import free_port
+from tests.kit.service import PROGRAM, kubeconfig_for, process
 from tests.kit.waiting import DEADLINE
 
 HOST: Final = "reprieve.kube-system.svc"
@@ -68,7 +66,7 @@ def running(
     cluster: int,
     folder: Path,
     authority: Authority | None = None,
-    program: Sequence[str | Path] = (sys.executable, "-m", "api.cli"),
+    program: Sequence[str | Path] = PROGRAM,
 ) -> Iterator[RunningPod]:
     """The process, until the end of the block. It follows the cluster at a port of this machine.
 
@@ -84,17 +82,9 @@ def running(
     # In a cluster it listens to all; here it is to behave the same on loopback.
     if "--host=0.0.0.0" in arguments:
         arguments += ["--host=127.0.0.1", "--access=reviewed"]
-    command = [*program, *arguments, "--kubeconfig", str(kubeconfig_for(cluster, folder))]
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith(("REPRIEVE_", "KUBERNETES_"))
-    }
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(command, stderr=log, cwd=ROOT, env=environment)
-    try:
-        yield RunningPod(process, port, objects, folders)
-    finally:
-        process.terminate()
-        process.wait(DEADLINE)
+    arguments += ["--kubeconfig", str(kubeconfig_for(cluster, folder))]
+    with process(*arguments, log=folder / "log", program=program) as started:
+        yield RunningPod(started, port, objects, folders)
 
 
 def client(

@@ -25,11 +25,11 @@ from extender.values.objects.kinds import PRIORITY_CLASSES
 from extender.values.protocol.wire_types import MetaVictims
 from extender.values.targets.target import Target
 from extender.verbs import VerbError
+from tests.kit.cluster import node, pod
 from tests.kit.faults import Fault, FaultyTransport
 from tests.kit.faults.answers import commit_then_drop, status
 from tests.kit.rbac import Rbac
 from tests.stories.devices import device_class, devices, wanting
-from tests.walks.clusters import node, pod
 from tests.walks.test_pod_with_volumes_and_devices_is_bound import (
     DEVICE,
     SCRATCH,

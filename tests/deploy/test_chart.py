@@ -14,7 +14,6 @@ import yaml
 from extender import __version__
 from extender.client.paths import Right
 from extender.values.config import load
-from tests.api.serving import Service, serving
 from tests.deploy.manifests import (
     ACCOUNT,
     FOLDER,
@@ -28,6 +27,7 @@ from tests.deploy.manifests import (
     role_of,
 )
 from tests.kit.rbac import Rbac
+from tests.kit.service import Service, serving
 from tools.generate_roles import BY_GATE, ROLES
 from tools.kubernetes_programs import NoProgramError, program
 from tools.render_manifests import CHART, VARIANTS, kustomization, manifest, rendered

@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 from tests.api.in_process import ROOT
-from tests.api.serving import serving
 from tests.deploy.manifests import container, one, pod_spec, shipped
 from tests.deploy.pods import client, running
 from tests.kit.certificates import Authority, can_make_certificates
+from tests.kit.service import serving
 from tests.kit.waiting import until
 from tools.render_manifests import IMAGE, NAMESPACE, VARIANTS
 

@@ -10,7 +10,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -28,11 +27,10 @@ from api.app import create_app
 from api.settings.settings import Settings
 from api.starting import opens
 from tests.api.in_process import ROOT
-from tests.api.serving import JSON, Service, serving, serving_app
-from tests.api.test_following import kubeconfig_for
 from tests.deploy import failing_plugin
 from tests.deploy.prometheus import Prometheus, program, scraping
 from tests.kit.ports import free_port
+from tests.kit.service import JSON, Service, kubeconfig_for, process, serving, serving_app
 from tests.kit.waiting import DEADLINE, until
 from tools import generate_metrics_page
 from tools.generate_dashboards import DASHBOARDS, FOLDER, expressions, page
@@ -65,19 +63,17 @@ def service(folder: Path, cluster: int, *flags: str, lease: str = "reprieve", lo
     config.write_text(failing_plugin.CONFIGURATION.replace("LEASE", lease))
     failing_plugin.install(folder)
     port = free_port()
-    command = [sys.executable, "-m", "api.cli", "serve", f"--port={port}", f"--config={config}", *flags]
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith(("REPRIEVE_", "KUBERNETES_"))
-    }
-    environment["PYTHONPATH"] = os.pathsep.join([str(folder), str(ROOT)])
-    with Path(folder, log).open("wb") as output:
-        files = ["--kubeconfig", str(kubeconfig_for(cluster, folder))]
-        process = subprocess.Popen([*command, *files], stderr=output, cwd=ROOT, env=environment)
-    try:
+    command: list[str | Path] = [
+        "serve",
+        f"--port={port}",
+        f"--config={config}",
+        *flags,
+        "--kubeconfig",
+        kubeconfig_for(cluster, folder),
+    ]
+    path = os.pathsep.join([str(folder), str(ROOT)])
+    with process(*command, log=folder / log, environment={"PYTHONPATH": path}):
         yield f"127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait(DEADLINE)
 
 
 def pod(name: str, cpu: str = "10m", behaviour: str = "", priority_class: str = "") -> dict[str, Any]:

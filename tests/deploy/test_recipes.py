@@ -1,9 +1,7 @@
 """Each recipe's files are accepted by what reads them, agree with each other, and static pods start."""
 
-import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,12 +12,11 @@ import yaml
 
 from extender.values.config import load
 from tests.api.in_process import ROOT
-from tests.api.serving import Service, serving
-from tests.api.test_following import kubeconfig_for
 from tests.deploy.manifests import Object, container, objects_of, one, pod_spec
 from tests.kit.ports import free_port
 from tests.kit.rbac import Rbac
-from tests.kit.waiting import DEADLINE, until
+from tests.kit.service import Service, kubeconfig_for, process, serving
+from tests.kit.waiting import until
 from tools.generate_roles import ROLES
 from tools.kubernetes_programs import NoProgramError
 from tools.render_manifests import rendered
@@ -114,19 +111,11 @@ def test_a_static_pod_starts_from_the_folder_of_its_machine(name: str, tmp_path:
         arguments = [
             part.replace("/etc/reprieve/config", str(tmp_path)).replace("8888", str(port)) for part in spec["args"]
         ]
-        environment = {
-            key: value for key, value in os.environ.items() if not key.startswith(("REPRIEVE_", "KUBERNETES_"))
-        }
-        command = [sys.executable, "-m", "api.cli", *arguments]
-        process = subprocess.Popen(command, stderr=subprocess.DEVNULL, cwd=ROOT, env=environment)
-        try:
-            until(lambda: _is_ready(port, process))
+        with process(*arguments, log=tmp_path / "log") as started:
+            until(lambda: _is_ready(port, started))
             if name == "scheduler":
                 cluster.post("/api/v1/namespaces/default/pods", _small_pod()).raise_for_status()
                 until(lambda: _node(cluster) != "")
-        finally:
-            process.terminate()
-            process.wait(DEADLINE)
 
 
 def test_configuration_of_kube_scheduler_names_the_extender_of_the_recipes() -> None:

@@ -2,9 +2,6 @@
 scheduler works with it.
 """
 
-import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,14 +12,12 @@ import httpx
 import pytest
 
 from extender.values.config import Extender, load
-from tests.api.in_process import ROOT
-from tests.api.serving import JSON, TWELVE_NODES, Service, serving
-from tests.api.test_following import kubeconfig_for
 from tests.api.test_recorded_calls import as_go_writes, recorded_calls
 from tests.deploy.manifests import Object, container, objects_of, one, shipped
 from tests.deploy.pods import RunningPod, client, running
 from tests.kit.certificates import Authority, can_make_certificates
-from tests.kit.waiting import DEADLINE, until
+from tests.kit.service import JSON, TWELVE_NODES, Service, kubeconfig_for, process, serving
+from tests.kit.waiting import until
 from tools.kubernetes_programs import NoProgramError
 from tools.render_manifests import rendered
 
@@ -131,28 +126,13 @@ def test_a_scheduler_with_the_configuration_of_the_pods_kube_scheduler_binds_pod
 def _kube_scheduler(pod: RunningPod, cluster: int, folder: Path) -> Iterator[None]:
     config = next(arg for arg in container(pod.objects, "kube-scheduler")["args"] if arg.startswith("--config="))
     (folder / "second").mkdir()
-    command = [
-        sys.executable,
-        "-m",
-        "api.cli",
-        "serve",
-        "--schedule",
-        "--port=0",
-        "--kubeconfig",
-        str(kubeconfig_for(cluster, folder / "second")),
-    ]
+    kubeconfig = kubeconfig_for(cluster, folder / "second")
     source = Path(pod.placed(config).removeprefix("--config="))
     placed = folder / "second" / source.name
     placed.write_text(pod.placed(source.read_text()))
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith(("REPRIEVE_", "KUBERNETES_"))
-    }
-    process = subprocess.Popen([*command, f"--config={placed}"], stderr=subprocess.DEVNULL, cwd=ROOT, env=environment)
-    try:
+    flags = ("--schedule", "--port=0", "--kubeconfig", kubeconfig, f"--config={placed}")
+    with process("serve", *flags, log=folder / "second" / "log"):
         yield
-    finally:
-        process.terminate()
-        process.wait(DEADLINE)
 
 
 def _uids(victims: dict[str, Any]) -> set[str]:

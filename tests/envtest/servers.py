@@ -3,7 +3,6 @@
 import asyncio
 import itertools
 import json
-import random
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -14,9 +13,8 @@ from extender.client.client import Client
 from extender.client.paths import path
 from extender.cluster.in_memory import EmbeddedTransport
 from extender.cluster.kube_api import KubeApi
-from extender.cluster.registry.object_registry import ObjectRegistry
-from extender.cluster.store.object_store import ObjectStore
 from extender.values.targets.target import Target
+from tests.kit.cluster import make_registry
 from tests.kit.control_plane import ADMIN, ControlPlane
 
 T = TypeVar("T")
@@ -51,7 +49,7 @@ class Embedded(Server):
     """Ours, in memory."""
 
     def __init__(self) -> None:
-        self._api = KubeApi(ObjectRegistry(ObjectStore(), now=lambda: datetime.now(UTC), rng=random.Random(1)))
+        self._api = KubeApi(make_registry(now=lambda: datetime.now(UTC)))
 
     def client(self, user: str = ADMIN) -> Client:
         return Client(Target("http://embedded"), transport=self.transport())

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from tests.api.serving import Service, serving
 from tests.api.test_questions import pod
 from tests.hostile.attacks import (
     BEYOND,
@@ -25,6 +24,7 @@ from tests.hostile.attacks import (
     nodes,
     shop,
 )
+from tests.kit.service import Service, serving
 from tests.kit.waiting import until
 from tests.stories.objects import GROUP_GATES, pod_group
 

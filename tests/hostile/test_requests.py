@@ -14,11 +14,11 @@ from contextlib import ExitStack
 import pytest
 
 from tests.api.raw_http import connected, head
-from tests.api.serving import Service, serving
 from tests.api.test_hang_up import replicas
 from tests.api.test_questions import pod
 from tests.hostile.attacks import BEYOND, PODS, Object, hostile_pod, nodes, shop
 from tests.hostile.test_objects import IN_SHOP, why_not, written
+from tests.kit.service import Service, serving
 
 NUM_NODES, NUM_PODS = 1000, 3000
 ASKED = pod("asked", "100m")

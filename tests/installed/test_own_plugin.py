@@ -18,13 +18,13 @@ import pytest
 import yaml
 
 from extender.values.config import load
-from tests.api.serving import serving
 from tests.deploy.manifests import container, objects_of
 from tests.deploy.pods import running
 from tests.installed.environment import ROOT, Environment, installed_into, link_distribution
 from tests.installed.journey import Journey, Running
 from tests.kit.certificates import Authority, can_make_certificates
 from tests.kit.ports import free_port
+from tests.kit.service import serving
 from tests.kit.waiting import DEADLINE, until
 from tools.kubernetes_programs import NoProgramError, program
 from tools.render_manifests import CHART

@@ -1,15 +1,15 @@
 """A service of its own for kubectl, and kubectl with a home of its own."""
 
 import os
-import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from tests.kit.service import running
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 60
@@ -52,20 +52,5 @@ def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
     """kubectl for a new example cluster, served by the command that users run."""
     if NO_KUBECTL:
         pytest.skip("kubectl is not installed")
-    command = [sys.executable, "-m", "api.cli", "serve", "--port", "0", "--kubernetes-port", "0"]
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("REPRIEVE_", "KUBERNETES_"))}
-    service = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, env=environment)
-    try:
-        assert service.stderr is not None
-        lines = []
-        for line in service.stderr:
-            lines.append(line)
-            found = re.search(r"kubectl --server (http://\S+)", line)
-            if found:
-                break
-        else:
-            raise AssertionError("the service did not start:\n" + "".join(lines))
-        yield Kubectl(found[1], tmp_path_factory.mktemp("home"))
-    finally:
-        service.terminate()
-        service.communicate(timeout=SECONDS)
+    with running() as service:
+        yield Kubectl(service.kubernetes, tmp_path_factory.mktemp("home"))

@@ -4,7 +4,6 @@ Here kubectl talks to an API without controllers, so that nobody changes an obje
 """
 
 import json
-import random
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
@@ -33,7 +32,7 @@ from extender.cluster.kube_api import KubeApi
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.requests import request_bodies
 from extender.cluster.schema.protobuf_objects import MEDIA_TYPE
-from extender.cluster.store.object_store import ObjectStore
+from tests.kit.cluster import make_registry
 from tests.kubectl.conftest import NO_KUBECTL, Kubectl
 
 FIRST_WITH_PROTOBUF = (1, 32)
@@ -57,8 +56,7 @@ class World:
 
 @contextmanager
 def world(home: Path) -> Iterator[World]:
-    registry = ObjectRegistry(ObjectStore(), now=lambda: NOW, rng=random.Random(1))
-    registry.create(NAMESPACES, "", {"metadata": {"name": "default"}})
+    registry = make_registry("default")
     app = KubernetesApp(KubeApi(registry))
     bodies: list[tuple[str, str, bytes]] = []
 

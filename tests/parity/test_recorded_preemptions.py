@@ -17,7 +17,7 @@ from extender.values.config import Configuration
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.decoding import convert
 from extender.values.objects.pod import Pod
-from tests.api.serving import DATA, TWELVE_NODES, items_of
+from tests.kit.service import DATA, TWELVE_NODES, items_of
 
 Item = dict[str, Any]
 

@@ -4,8 +4,6 @@ kube-apiserver.
 
 import json
 import os
-import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +12,7 @@ import pytest
 
 from extender.values.targets.target import Target
 from tests.kit.control_plane import ControlPlane
-from tests.kit.processes import Process
+from tests.kit.service import running
 from tests.stories.stages import STAGE, InMemory, OverSockets, Stage
 
 ASSETS: Final = "KUBEBUILDER_ASSETS"
@@ -29,8 +27,6 @@ GATES: Final = ",".join(
     for gate in ("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling", "WorkloadAwarePreemption")
 )
 """The gates of servers, so that stories about what is behind them can be told there."""
-START_SECONDS: Final = 60.0
-_ROOT: Final = Path(__file__).parents[2]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -72,29 +68,10 @@ def stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
 @pytest.fixture(scope="package")
 def our_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
     """Our own cluster, without a scheduler and without kubelets, in a process of its own."""
-    folder = tmp_path_factory.mktemp("our-server")
-    state, log = folder / "empty.json", folder / "log"
+    state = tmp_path_factory.mktemp("our-server") / "empty.json"
     state.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": []}))
-    python = ["/usr/bin/env", f"PYTHONPATH={_ROOT}", sys.executable]
-    flags = [
-        "--port",
-        "0",
-        "--kubernetes-port",
-        "0",
-        "--state",
-        str(state),
-        "--no-schedule",
-        "--no-kubelet",
-        f"--feature-gates={GATES}",
-    ]
-    process = Process([*python, "-m", "api.cli", "serve", *flags], log)
-    try:
-        process.wait_until(lambda: "kubectl --server" in log.read_text(), START_SECONDS)
-        found = re.search(r"kubectl --server (\S+)", log.read_text())
-        assert found is not None
-        yield Target(found[1])
-    finally:
-        process.stop(START_SECONDS)
+    with running("--state", state, "--no-schedule", "--no-kubelet", f"--feature-gates={GATES}") as found:
+        yield Target(found.kubernetes)
 
 
 @pytest.fixture(scope="package")

@@ -13,16 +13,15 @@ import httpx
 
 from extender.client.client import Client
 from extender.cluster import own_cluster
-from extender.cluster.api_resources import NAMESPACES, PODS, Object
+from extender.cluster.api_resources import PODS, Object
 from extender.cluster.dumps.seeding import seed
 from extender.cluster.in_memory import EmbeddedTransport
 from extender.cluster.kube_api import KubeApi
 from extender.cluster.registry import pod_subresources
-from extender.cluster.registry.object_registry import ObjectRegistry
-from extender.cluster.store.object_store import ObjectStore
 from extender.testing import virtual_time
 from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.values.targets.target import Target
+from tests.kit.cluster import make_registry
 from tests.stories.objects import PRIORITIES, resource_of
 from tests.stories.passing_time import Settling, Watched
 from tests.stories.remote import Api, RemoteApi, verification
@@ -103,10 +102,7 @@ class InMemory(Stage):
             ) as own:
                 yield _InMemorySetting(own.api, interfere)
         else:
-            registry = ObjectRegistry(
-                ObjectStore(), now=lambda: datetime.now(UTC), rng=random.Random(1), features=features
-            )
-            registry.create(NAMESPACES, "", {"metadata": {"name": "default"}})
+            registry = make_registry("default", now=lambda: datetime.now(UTC), features=features)
             seed(registry, [*PRIORITIES, *map(_placed, objects)])
             yield _InMemorySetting(KubeApi(registry), interfere)
 

@@ -14,13 +14,12 @@ import pytest
 import yaml
 
 from extender.engine.preemption.loop_guard import STOPPED_AFTER
-from tests.kit.ports import free_port
-from tests.kit.processes import Process
+from tests.kit.service import Running, process, running
+from tests.kit.waiting import DEADLINE, until
 from tests.stories.objects import HIGH, node, pod
 
 pytestmark = pytest.mark.slow
 
-SECONDS: Final = 60.0
 MANY: Final = 2 * STOPPED_AFTER
 """More evictions than the guard would ever allow."""
 CONFIGURATION: Final = """
@@ -31,49 +30,33 @@ podMaxBackoffSeconds: 1
 profiles:
 - pluginConfig: [{name: DefaultPreemption, args: {loopGuard: %s}}]
 """
-ROOT: Final = Path(__file__).parents[2]
 
 
 @final
 class FoughtOver:
     """The served cluster, as its users see it."""
 
-    def __init__(self, ours: str, kubernetes: str) -> None:
-        self._ours = httpx.Client(base_url=ours, timeout=30, trust_env=False)
-        self._kubernetes = httpx.Client(base_url=kubernetes, timeout=30, trust_env=False)
+    def __init__(self, served: Running) -> None:
+        self._served = served
 
-    def close(self) -> None:
-        self._ours.close()
-        self._kubernetes.close()
-
-    def create(self, path: str, obj: dict[str, Any]) -> None:
-        self._kubernetes.post(path, json=obj).raise_for_status()
-
-    def is_ready(self) -> bool:
-        try:
-            return self._ours.get("/readyz").is_success and self._kubernetes.get("/api/v1/nodes").is_success
-        except httpx.HTTPError:
-            return False
+    def _get(self, path: str) -> Any:
+        return httpx.get(f"{self._served.url}{path}", timeout=DEADLINE, trust_env=False).json()
 
     def preemptions(self) -> list[dict[str, Any]]:
         """Those that were carried out, the newest one first."""
-        items: list[dict[str, Any]] = self._ours.get("/v1/preemptions?limit=1000").json()["items"]
-        return [item for item in items if item["outcome"] == "told"]
+        return [item for item in self._get("/v1/preemptions?limit=1000")["items"] if item["outcome"] == "told"]
 
-    def why(self, name: str) -> dict[str, Any]:
-        answer: dict[str, Any] = self._ours.get(f"/v1/explain/default/{name}").json()
-        return answer
+    def why(self, name: str) -> Any:
+        return self._get(f"/v1/explain/default/{name}")
 
     def running(self) -> list[str]:
         """The names of the pods that have a node."""
-        found = self._kubernetes.get("/api/v1/namespaces/default/pods").json()["items"]
-        return [each["metadata"]["name"] for each in found if each["spec"].get("nodeName")]
+        return [each["metadata"]["name"] for each in self._served.pods() if each["spec"].get("nodeName")]
 
     def message(self, name: str) -> str:
         """What the condition of the pod says."""
-        conditions = (
-            self._kubernetes.get(f"/api/v1/namespaces/default/pods/{name}").json()["status"].get("conditions", [])
-        )
+        (found,) = (each for each in self._served.pods() if each["metadata"]["name"] == name)
+        conditions = found["status"].get("conditions", [])
         return next((each.get("message", "") for each in conditions if each["type"] == "PodScheduled"), "")
 
 
@@ -85,52 +68,34 @@ def a_fight(folder: Path, *, guarded: bool) -> Iterator[FoughtOver]:
     config, state = folder / "config.yaml", folder / "state.yaml"
     config.write_text(CONFIGURATION % str(guarded).lower())
     state.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [node("node-1", "2"), HIGH]}))
-    ours, kubernetes = free_port(), free_port()
-    flags = ["--port", str(ours), "--kubernetes-port", str(kubernetes), "--state", str(state), "--config", str(config)]
-    python = ["/usr/bin/env", f"PYTHONPATH={ROOT}", sys.executable]
-    serving = Process([*python, "-m", "api.cli", "serve", *flags], folder / "serve.log")
-    cluster = FoughtOver(f"http://127.0.0.1:{ours}", f"http://127.0.0.1:{kubernetes}")
-    try:
-        serving.wait_until(cluster.is_ready, SECONDS)
-        rival = Process(
-            [*python, "-u", "tests/stories/rival_scheduler.py", f"http://127.0.0.1:{kubernetes}"], folder / "rival.log"
+    filler = pod("filler", "2", schedulerName="rival", terminationGracePeriodSeconds=1, labels={"app": "filler"})
+    template = {"metadata": {"labels": {"app": "filler"}}, "spec": filler["spec"]}
+    spec = {"replicas": 1, "selector": {"matchLabels": {"app": "filler"}}, "template": template}
+    with (
+        running("--state", state, "--config", config) as served,
+        process(
+            "-m", "tests.stories.rival_scheduler", served.kubernetes, log=folder / "rival", program=[sys.executable]
+        ),
+    ):
+        served.create(
+            "/apis/apps/v1/namespaces/default/replicasets",
+            {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "filler"}, "spec": spec},
         )
-        try:
-            filler = pod(
-                "filler", "2", schedulerName="rival", terminationGracePeriodSeconds=1, labels={"app": "filler"}
-            )
-            template = {"metadata": {"labels": {"app": "filler"}}, "spec": filler["spec"]}
-            spec = {"replicas": 1, "selector": {"matchLabels": {"app": "filler"}}, "template": template}
-            cluster.create(
-                "/apis/apps/v1/namespaces/default/replicasets",
-                {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "filler"}, "spec": spec},
-            )
-            until(lambda: bool(cluster.running()), SECONDS)
-            cluster.create("/api/v1/namespaces/default/pods", pod("important", "2", "high"))
-            yield cluster
-        finally:
-            cluster.close()
-            rival.stop(SECONDS)
-    finally:
-        serving.stop(SECONDS)
-
-
-def until(holds: Any, seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, "it does not come about"
-        time.sleep(0.1)
+        cluster = FoughtOver(served)
+        until(lambda: bool(cluster.running()))
+        served.create("/api/v1/namespaces/default/pods", pod("important", "2", "high"))
+        yield cluster
 
 
 def test_without_the_guard_evictions_go_on_and_on(tmp_path: Path) -> None:
     with a_fight(tmp_path, guarded=False) as cluster:
-        until(lambda: len(cluster.preemptions()) > MANY, 180)
+        until(lambda: len(cluster.preemptions()) > MANY)
         assert "important" not in cluster.running()
 
 
 def test_loop_guard_pauses_the_preemptor_and_both_pods_explain_it(tmp_path: Path) -> None:
     with a_fight(tmp_path, guarded=True) as cluster:
-        until(lambda: "in a row that helped nobody" in cluster.message("important"), 120)
+        until(lambda: "in a row that helped nobody" in cluster.message("important"))
         (taker,) = [name for name in cluster.running() if name in cluster.message("important")]
         made = cluster.preemptions()
 

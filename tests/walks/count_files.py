@@ -17,8 +17,9 @@ from typing import Any
 
 from api.cli import main
 from extender.cluster.api_resources import PODS
-from tests.api.serving import serving
-from tests.walks.clusters import a_cluster, node, pod, story
+from extender.testing import virtual_time
+from tests.kit.cluster import a_cluster, node, pod
+from tests.kit.service import serving
 
 ROOT = Path(__file__).parents[2]
 
@@ -107,4 +108,4 @@ if __name__ == "__main__":
     threading.setprofile(everything.profile)
     sys.setprofile(everything.profile)
     requests(everything)
-    story(lambda: scheduling(everything))
+    virtual_time.run(scheduling(everything))

@@ -13,12 +13,13 @@ from extender.client.http_extender import Transports
 from extender.cluster.api_resources import NODES, PODS
 from extender.cluster.registry import pod_subresources
 from extender.cluster.registry.object_registry import ObjectRegistry
+from extender.testing import virtual_time
 from extender.values.config import Configuration
 from extender.values.config.configuration import Extender, ExtenderManagedResource
 from extender.values.objects.decoding import convert
 from extender.values.objects.pod import Pod
-from tests.walks.clusters import a_followed_cluster, events_of, node, pod, story
-from tests.walks.extenders import NO_FAILURES, InMemory, Says, an_extender, keeping, scoring
+from tests.kit.cluster import a_followed_cluster, events_of, node, pod
+from tests.kit.extenders import NO_FAILURES, InMemory, Says, an_extender, keeping, scoring
 
 HIGH = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
 
@@ -41,7 +42,7 @@ def told(
             await tell(cluster)
         assert memory.open == 0  # connections end with the scheduler
 
-    story(whole)
+    virtual_time.run(whole())
 
 
 def node_of(cluster: ObjectRegistry, name: str) -> str:

@@ -6,7 +6,7 @@ from api.settings.settings import Settings
 from extender.testing import make_node, make_pod, make_verbs
 from extender.values.objects.cluster import ClusterState
 from extender.verbs import Verbs
-from tests.api.serving import Service, serving
+from tests.kit.service import Service, serving
 
 # The cluster as the service knows it: a node with room, a full one, a small one, and one that takes nobody.
 CLUSTER = ClusterState(

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from extender.cluster.api_resources import NODES, PODS
-from tests.walks.clusters import a_cluster, node, pod, story
+from extender.testing import virtual_time
+from tests.kit.cluster import a_cluster, node, pod
 
 
 def said(
@@ -18,7 +19,7 @@ def said(
 ) -> list[str]:
     """The lines at this verbosity and below."""
     with caplog.at_level(logging.INFO - verbosity, "extender"):
-        story(tell)
+        virtual_time.run(tell())
     return caplog.messages
 
 

@@ -10,9 +10,9 @@ from extender.assembly.backend import Backend
 from extender.cluster.api_resources import NODES, PODS
 from extender.values.config import Configuration
 from extender.values.config.loading import load
+from tests.kit.cluster import a_followed_cluster, node, pod
 from tests.kit.faults import Fault
 from tests.kit.faults.answers import black_hole
-from tests.walks.clusters import a_followed_cluster, node, pod
 from tests.walks.replicas import Replica, replicas
 
 

@@ -6,7 +6,7 @@ Everything is real but time: the embedded API, the client, the informers, the qu
 import asyncio
 
 from extender.cluster.api_resources import NODES, PODS
-from tests.walks.clusters import a_cluster, events_of, node, pod
+from tests.kit.cluster import a_cluster, events_of, node, pod
 
 
 async def test_a_pod_is_bound_to_the_node_that_has_room() -> None:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from api.cli import app
 from tests.api.doctor.sample_extender import SampleExtender, serving
 from tests.api.in_process import reprieve
-from tests.api.serving import Service
+from tests.kit.service import Service
 
 PLANTED = {
     "preempt is not routed": ("preempt", "nothing answers"),

@@ -7,8 +7,9 @@ import pytest
 from extender.assembly.debugger import CacheDebugger
 from extender.cluster.api_resources import PODS
 from extender.engine.cache.cluster import Cluster
+from extender.testing import virtual_time
 from extender.testing.builders import make_node, make_pod
-from tests.walks.clusters import a_followed_cluster, node, pod, story
+from tests.kit.cluster import a_followed_cluster, node, pod
 
 
 def lines_after(text: str, begin: str) -> list[str]:
@@ -32,7 +33,7 @@ def test_nodes_and_pods_are_written_down(caplog: pytest.LogCaptureFixture) -> No
             found.debug()
 
     uids: dict[str, str] = {}
-    story(tell)
+    virtual_time.run(tell())
 
     assert lines_after(caplog.text, "cached NodeInfo") == [
         "Node name: a",

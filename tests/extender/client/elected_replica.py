@@ -8,14 +8,13 @@ from typing import Any, TypeVar
 
 from extender.client.client import Client
 from extender.client.lease.leader_election import LeaderElector
-from extender.cluster.api_resources import LEASES, NAMESPACES, Object
+from extender.cluster.api_resources import LEASES, Object
 from extender.cluster.in_memory import EmbeddedTransport
 from extender.cluster.kube_api import KubeApi
-from extender.cluster.registry.object_registry import ObjectRegistry
-from extender.cluster.store.object_store import ObjectStore
 from extender.testing import virtual_time
 from extender.values.config import LeaderElection
 from extender.values.targets.target import Target
+from tests.kit.cluster import make_registry
 from tests.kit.faults import Fault, FaultyTransport
 
 T = TypeVar("T")
@@ -74,10 +73,7 @@ class Replica:
 
 class Server:
     def __init__(self) -> None:
-        self.registry = ObjectRegistry(
-            ObjectStore(), now=lambda: datetime(2026, 1, 1, tzinfo=UTC), rng=random.Random(1)
-        )
-        self.registry.create(NAMESPACES, "", {"metadata": {"name": "kube-system"}})
+        self.registry = make_registry("kube-system")
 
     def lease(self) -> Object:
         return self.registry.get(LEASES, "kube-system", "kube-scheduler")

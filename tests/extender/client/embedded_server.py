@@ -9,15 +9,14 @@ from typing import Any, TypeVar
 
 from extender.client.client import Client
 from extender.client.writes.dispatcher import ApiDispatcher
-from extender.cluster.api_resources import NAMESPACES, RESOURCES, Object, Resource
+from extender.cluster.api_resources import RESOURCES, Object, Resource
 from extender.cluster.in_memory import EmbeddedTransport
 from extender.cluster.kube_api import KubeApi
-from extender.cluster.registry.object_registry import ObjectRegistry
-from extender.cluster.store.object_store import ObjectStore
 from extender.testing import virtual_time
 from extender.values.objects.decoding import convert
 from extender.values.objects.pod import Pod
 from extender.values.targets.target import Target
+from tests.kit.cluster import make_registry
 from tests.kit.faults import Fault, FaultyTransport
 
 T = TypeVar("T")
@@ -28,8 +27,7 @@ class Server:
     """An API server with one namespace, and whoever writes to it."""
 
     def __init__(self, *faults: Fault, rng: random.Random | None = None) -> None:
-        self.registry = ObjectRegistry(ObjectStore(), now=lambda: NOW, rng=random.Random(1))
-        self.registry.create(NAMESPACES, "", {"metadata": {"name": "default"}})
+        self.registry = make_registry("default")
         self.transport = FaultyTransport(EmbeddedTransport(KubeApi(self.registry)), *faults, rng=rng)
         self.fenced: str | None = None
 

@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from random import Random
 from typing import Any, Unpack, final
@@ -21,7 +20,6 @@ from extender.client.informers.store import Change
 from extender.cluster import api_resources
 from extender.cluster.in_memory import EmbeddedTransport
 from extender.cluster.kube_api import KubeApi
-from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.store.object_store import ObjectStore
 from extender.engine.cache.cluster import Cluster
 from extender.engine.cache.dump import NodeDump
@@ -30,6 +28,7 @@ from extender.values.objects import kinds
 from extender.values.objects.decoding import convert
 from extender.values.objects.kinds import WatchedKind
 from extender.values.targets.target import Target
+from tests.kit.cluster import make_registry
 from tests.kit.faults import Call, Fault, FaultyTransport
 
 WATCHED: dict[str, tuple[WatchedKind[Any], api_resources.Resource]] = {
@@ -55,11 +54,8 @@ class Server:
     """An embedded API, and what others do with it."""
 
     def __init__(self, resource_version: int = 1000) -> None:
-        self.registry = ObjectRegistry(
-            ObjectStore(resource_version=resource_version), now=lambda: datetime(2026, 1, 1, tzinfo=UTC), rng=Random(7)
-        )
+        self.registry = make_registry("default", store=ObjectStore(resource_version=resource_version))
         self.api = KubeApi(self.registry)
-        self.registry.create(api_resources.NAMESPACES, "", {"metadata": {"name": "default"}})
 
     def node(self, name: str, cpu: str = "8") -> None:
         """A node joins."""

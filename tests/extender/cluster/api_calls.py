@@ -1,19 +1,18 @@
 """Asking a KubeApi, as tests do it."""
 
-import random
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import orjson
 
-from extender.cluster.api_resources import NAMESPACES, NODES, PODS
+from extender.cluster.api_resources import NODES, PODS
 from extender.cluster.kube_api import KubeApi
-from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.requests.request_info import Request
 from extender.cluster.responses.response import Response, StreamResponse
 from extender.cluster.store.object_store import ObjectStore
 from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
+from tests.kit.cluster import make_registry
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 PODS_PATH = "/api/v1/namespaces/default/pods"
@@ -23,10 +22,8 @@ def make_api(
     *, history: int = 20_000, namespaces: tuple[str, ...] = ("default",), features: FeatureGates = DEFAULT_FEATURES
 ) -> KubeApi:
     """An API with some namespaces, at a time that stands still."""
-    registry = ObjectRegistry(ObjectStore(history=history), now=lambda: NOW, rng=random.Random(7), features=features)
-    for namespace in namespaces:
-        registry.create(NAMESPACES, "", {"metadata": {"name": namespace}})
-    return KubeApi(registry)
+    store = ObjectStore(history=history)
+    return KubeApi(make_registry(*namespaces, store=store, now=lambda: NOW, seed=7, features=features))
 
 
 def pod(name: str, **spec: Any) -> dict[str, Any]:

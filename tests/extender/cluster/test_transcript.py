@@ -5,7 +5,6 @@ times of day, and the time in managedFields. `KNOWN` names every other differenc
 """
 
 import json
-import random
 import re
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,13 +14,13 @@ from urllib.parse import parse_qs, urlsplit
 import orjson
 import pytest
 
-from extender.cluster.api_resources import EVENTS, NAMESPACES
+from extender.cluster.api_resources import EVENTS
 from extender.cluster.kube_api import KubeApi
-from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.requests.request_info import Request
 from extender.cluster.responses.response import Response, StreamResponse
 from extender.cluster.store.object_store import ObjectStore
 from extender.testing import virtual_time
+from tests.kit.cluster import make_registry
 
 TRANSCRIPT = json.loads((Path(__file__).parent / "transcript.json").read_text())
 WATCHES = ("watch-events", "watch-pods")
@@ -45,9 +44,7 @@ KNOWN = {
 def make_api() -> KubeApi:
     """As the recorded server was: the namespaces are there, and the event of an earlier run."""
     store = ObjectStore(resource_version=FIRST_VERSION - 3)
-    registry = ObjectRegistry(store, now=lambda: NOW, rng=random.Random(1))
-    for namespace in ("default", "kube-system"):
-        registry.create(NAMESPACES, "", {"metadata": {"name": namespace}})
+    registry = make_registry("default", "kube-system", store=store, now=lambda: NOW)
     registry.create(
         EVENTS, "default", {"metadata": {"name": "rec-b.186a1"}, "involvedObject": {"namespace": "default"}}
     )

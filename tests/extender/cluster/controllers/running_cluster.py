@@ -12,6 +12,7 @@ from extender.cluster.api_resources import DEPLOYMENTS, NODES, PODS, REPLICA_SET
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.registry.pod_subresources import bind
 from extender.cluster.store.object_store import ObjectStore
+from tests.kit.cluster import make_registry
 
 START = datetime(2026, 3, 1, 8, tzinfo=UTC)
 
@@ -21,7 +22,7 @@ def now() -> datetime:
 
 
 def empty_registry(history: int = 1000) -> ObjectRegistry:
-    return ObjectRegistry(ObjectStore(history=history), now=now, rng=Random(1))
+    return make_registry(store=ObjectStore(history=history), now=now)
 
 
 @asynccontextmanager

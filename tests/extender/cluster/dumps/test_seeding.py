@@ -3,7 +3,6 @@
 import copy
 from datetime import UTC, datetime
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
@@ -13,8 +12,8 @@ from extender.cluster.api_resources import NAMESPACES, NODES, PODS, PRIORITY_CLA
 from extender.cluster.dumps.seeding import RefusedObject, seed
 from extender.cluster.dumps.state_file import load_state, save_state
 from extender.cluster.registry.object_registry import ObjectRegistry
-from extender.cluster.store.object_store import ObjectStore
-from tests.api.serving import TWELVE_NODES
+from tests.kit.cluster import make_registry
+from tests.kit.service import TWELVE_NODES
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u", "controller": True}
@@ -22,7 +21,7 @@ OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u
 
 @pytest.fixture
 def registry() -> ObjectRegistry:
-    return ObjectRegistry(ObjectStore(), now=lambda: NOON, rng=Random(1))
+    return make_registry(now=lambda: NOON)
 
 
 def pod(name: str = "web", **more: Any) -> Object:
@@ -155,7 +154,7 @@ def test_a_state_file_of_ours_gives_back_the_cluster_that_was_saved(registry: Ob
     kinds = (NAMESPACES, PRIORITY_CLASSES, PODS)
     before = [obj for kind in kinds for obj in registry.list(kind)]
     save_state(tmp_path / "state.yaml", before)
-    again = ObjectRegistry(ObjectStore(), now=lambda: NOON, rng=Random(2))
+    again = make_registry(now=lambda: NOON, seed=2)
 
     report = seed(again, load_state(tmp_path / "state.yaml"))
 

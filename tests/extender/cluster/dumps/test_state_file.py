@@ -17,8 +17,8 @@ from extender.cluster.dumps.state_file import StateFileError, load_state, save_s
 from extender.values import limits
 from extender.values.golang.json import plain
 from extender.values.golang.yaml import read_yaml
-from tests.api.serving import TWELVE_NODES
 from tests.kit.examples import examples
+from tests.kit.service import TWELVE_NODES
 
 TIME = "2026-03-01T08:00:00Z"
 NODE: Object = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a", "creationTimestamp": TIME}}

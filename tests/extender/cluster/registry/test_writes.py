@@ -1,16 +1,15 @@
 """POST, PUT and the options of writes."""
 
-import random
 from typing import Any
 
 import pytest
 
 from extender.cluster.api_resources import NAMESPACES, PRIORITY_CLASSES, STORAGE_CLASSES
 from extender.cluster.kube_api import KubeApi
-from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.responses.response import Response
 from extender.values.config.feature_gates import FeatureGates
 from tests.extender.cluster.api_calls import NOW, PODS_PATH, add_pod, ask, make_api, pod, send
+from tests.kit.cluster import make_registry
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 
@@ -469,7 +468,7 @@ def test_fields_of_a_feature_that_is_off_are_dropped() -> None:
 def test_fields_of_a_feature_that_was_switched_off_stay_where_they_are() -> None:
     on = make_api()
     _, created = ask(on, "POST", CLASSES, {**GPUS, "spec": {"extendedResourceName": "example.com/gpu"}})
-    off = KubeApi(ObjectRegistry(on.registry.store, now=lambda: NOW, rng=random.Random(1), features=OFF))
+    off = KubeApi(make_registry(store=on.registry.store, features=OFF))
 
     code, updated = ask(
         off, "PUT", f"{CLASSES}/gpu", {**created, "spec": {"extendedResourceName": "example.com/other"}}

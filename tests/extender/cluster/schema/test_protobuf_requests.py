@@ -1,20 +1,16 @@
 """Requests with bodies in protobuf: what they do, and what is said of broken ones."""
 
-import random
-from datetime import UTC, datetime
-
 import orjson
 import pytest
 from hypothesis import given, strategies as st
 
-from extender.cluster.api_resources import NAMESPACES, PODS
+from extender.cluster.api_resources import PODS
 from extender.cluster.kube_api import KubeApi
-from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.requests.request_info import Request
 from extender.cluster.schema import api_types, protobuf_objects
-from extender.cluster.store.object_store import ObjectStore
 from tests.extender.cluster.schema.protobuf_sent import BUDGET, DEPLOYMENT, NAMESPACE
 from tests.extender.cluster.schema.protobuf_writing import body, field, message, sample
+from tests.kit.cluster import make_registry
 
 POD = {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 CREATED = [
@@ -42,8 +38,7 @@ BROKEN = [
 
 
 def make_api():
-    registry = ObjectRegistry(ObjectStore(), now=lambda: datetime(2026, 11, 20, tzinfo=UTC), rng=random.Random(1))
-    registry.create(NAMESPACES, "", {"metadata": {"name": "default"}})
+    registry = make_registry("default")
     return registry, KubeApi(registry)
 
 

@@ -1,21 +1,17 @@
 """Recorded clusters: everything is real but time."""
 
-import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from extender.assembly.live_backend import LiveOptions, live_backend
-from extender.client.client import Client
 from extender.client.http_extender import Transports, no_transport
-from extender.cluster import own_cluster
 from extender.cluster.api_resources import PODS, Object
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.lab.recordings.recording_file import recorded_in
 from extender.testing import virtual_time
 from extender.values.config import Configuration
-from tests.walks.clusters import node, pod
+from tests.kit.cluster import a_followed_cluster, node, pod
 
 Tell = Callable[[ObjectRegistry], Awaitable[None]]
 
@@ -30,13 +26,11 @@ async def a_recorded_cluster(
 ) -> AsyncIterator[ObjectRegistry]:
     """A cluster whose pods are scheduled, and whose scheduler is recorded."""
     chosen = configuration or Configuration()
-    async with own_cluster(objects, rng=random.Random(1)) as own, recorded_in(file, chosen, **options) as tap:
-        client = Client.over(own.transport())
-        async with live_backend(
-            chosen, client, LiveOptions(decides=True, taps=[tap], transports=transports), rng=random.Random(1)
-        ):
-            yield own.api.registry
-        await client.aclose()
+    async with (
+        recorded_in(file, chosen, **options) as tap,
+        a_followed_cluster(*objects, configuration=chosen, transports=transports, taps=[tap]) as (registry, _),
+    ):
+        yield registry
 
 
 def record(file: Path, tell: Tell, *objects: Object, **options: Any) -> Path:

@@ -5,9 +5,6 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from extender.assembly.live_backend import LiveOptions, live_backend
-from extender.client.client import Client
-from extender.cluster import own_cluster
 from extender.cluster.api_resources import PODS, Object
 from extender.lab.simulation.playing import play
 from extender.lab.simulation.scene import Scene
@@ -17,7 +14,7 @@ from extender.values.config import Configuration
 from extender.values.objects.decoding import convert
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
-from tests.walks.clusters import node, pod
+from tests.kit.cluster import a_followed_cluster, node, pod
 
 
 class FirstOfAll(random.Random):
@@ -98,15 +95,12 @@ def standalone(objects: Sequence[Object], later: Sequence[Object]) -> dict[str, 
     """Where the pods are when the scheduler of the service has followed a cluster for ten minutes."""
 
     async def story() -> dict[str, str]:
-        async with own_cluster([*CLASSES, *objects], kubelet=False, rng=random.Random(1)) as own:
-            client = Client.over(own.transport())
-            async with live_backend(Configuration(), client, LiveOptions(decides=True), rng=FirstOfAll()):
-                for obj in later:
-                    await asyncio.sleep(LATER)
-                    own.api.registry.create(PODS, "default", obj)
-                await asyncio.sleep(600)
-            await client.aclose()
-            return {each["metadata"]["name"]: each["spec"].get("nodeName", "") for each in own.api.registry.list(PODS)}
+        async with a_followed_cluster(*CLASSES, *objects, kubelet=False, rng=FirstOfAll()) as (registry, _):
+            for obj in later:
+                await asyncio.sleep(LATER)
+                registry.create(PODS, "default", obj)
+            await asyncio.sleep(600)
+            return {each["metadata"]["name"]: each["spec"].get("nodeName", "") for each in registry.list(PODS)}
 
     return virtual_time.run(story())
 

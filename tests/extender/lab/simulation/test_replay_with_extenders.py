@@ -21,7 +21,7 @@ from extender.values.config import Configuration, load
 from extender.values.config.configuration import Extender, ExtenderManagedResource
 from tests.extender.lab.recordings.recorded_cluster import NODES, create, record
 from tests.extender.lab.simulation.test_replay import URGENT
-from tests.walks.extenders import InMemory, an_extender
+from tests.kit.extenders import InMemory, an_extender
 
 PREFERS_N7: dict[str, Any] = {"filter_verb": "filter", "prioritize_verb": "prioritize", "weight": 5}
 REFUSES_ZONE_A = ("n0", "n3", "n6")

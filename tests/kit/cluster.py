@@ -1,19 +1,23 @@
-"""Clusters to tell stories in: everything is real but time."""
+"""Clusters of the tests: an API server's registry, and whole clusters that are scheduled. Everything is real but time."""
 
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import Any
 
-from extender.assembly.backend import Backend
+from extender.assembly.backend import Backend, Tap
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.client import Client
 from extender.client.http_extender import Transports, no_transport
 from extender.cluster import own_cluster
-from extender.cluster.api_resources import EVENTS, Object
+from extender.cluster.api_resources import EVENTS, NAMESPACES, Object
 from extender.cluster.registry.object_registry import ObjectRegistry
-from extender.testing import virtual_time
+from extender.cluster.store.object_store import ObjectStore
 from extender.values.config import Configuration
+from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def node(name: str, cpu: str = "2") -> Object:
@@ -30,6 +34,20 @@ def pod(name: str, cpu: str = "1", **spec: Any) -> Object:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [container], **spec}}
 
 
+def make_registry(
+    *namespaces: str,
+    store: ObjectStore | None = None,
+    now: Callable[[], datetime] = lambda: NOW,
+    seed: int = 1,
+    features: FeatureGates = DEFAULT_FEATURES,
+) -> ObjectRegistry:
+    """An API server's registry with these namespaces, where time stands still and no controller is at work."""
+    registry = ObjectRegistry(store or ObjectStore(), now=now, rng=random.Random(seed), features=features)
+    for name in namespaces:
+        registry.create(NAMESPACES, "", {"metadata": {"name": name}})
+    return registry
+
+
 @asynccontextmanager
 async def a_cluster(*objects: Object) -> AsyncIterator[ObjectRegistry]:
     """A cluster with these objects whose pods are scheduled."""
@@ -39,20 +57,21 @@ async def a_cluster(*objects: Object) -> AsyncIterator[ObjectRegistry]:
 
 @asynccontextmanager
 async def a_followed_cluster(
-    *objects: Object, configuration: Configuration | None = None, transports: Transports = no_transport
+    *objects: Object,
+    configuration: Configuration | None = None,
+    transports: Transports = no_transport,
+    taps: Sequence[Tap] = (),
+    kubelet: bool = True,
+    rng: random.Random | None = None,
 ) -> AsyncIterator[tuple[ObjectRegistry, Backend]]:
     """The same, and what follows it."""
-    async with own_cluster(objects, rng=random.Random(1)) as own:
+    async with own_cluster(objects, rng=random.Random(1), kubelet=kubelet) as own:
         client, chosen = Client.over(own.transport()), configuration or Configuration()
         async with live_backend(
-            chosen, client, LiveOptions(decides=True, transports=transports), rng=random.Random(1)
+            chosen, client, LiveOptions(decides=True, taps=taps, transports=transports), rng=rng or random.Random(1)
         ) as found:
             yield own.api.registry, found
         await client.aclose()
-
-
-def story(tell: Callable[[], Awaitable[None]]) -> None:
-    virtual_time.run(tell())  # type: ignore[arg-type]
 
 
 def events_of(registry: ObjectRegistry, name: str) -> list[tuple[str, str]]:

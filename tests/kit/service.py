@@ -1,17 +1,23 @@
-"""A service of the tests' own: a real uvicorn on a real port, in a thread."""
+"""Services of the tests' own: a real uvicorn on a real port, in a thread of this process or as the command that people run."""
 
 import gzip
 import json
+import os
+import re
+import subprocess
+import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx
 import uvicorn
+import yaml
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp
 
@@ -26,9 +32,10 @@ from extender.client.access_review import User
 from extender.engine.evaluation.scenario import evaluate_scenario
 from extender.values.config import Configuration
 from extender.verbs import AnswersVerbs
-from tests.kit.waiting import DEADLINE
+from tests.kit.waiting import DEADLINE, until, until_at_rest
 
-DATA = Path(__file__).parent / "data"
+ROOT = Path(__file__).parents[2]
+DATA = ROOT / "tests" / "api" / "data"
 TWELVE_NODES = DATA / "cluster-twelve-nodes.json.gz"
 JSON = {"Content-Type": "application/json"}
 
@@ -94,6 +101,79 @@ def serving_app(app: ASGIApp, settings: Settings, loop: str = "") -> Iterator[Se
     finally:
         server.should_exit = True
         thread.join()
+
+
+PROGRAM = (sys.executable, "-m", "api.cli")
+
+
+@contextmanager
+def process(
+    *arguments: str | Path,
+    log: Path,
+    program: Sequence[str | Path] = PROGRAM,
+    environment: Mapping[str, str] | None = None,
+) -> Iterator["subprocess.Popen[bytes]"]:
+    """The command as a process, until the end of the block, which tells it to end.
+
+    Arguments:
+        log: the file for what it writes to standard error.
+        program: the command, if it is not that of this checkout.
+        environment: what differs from that of this process, settings of a service aside.
+    """
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("REPRIEVE_", "KUBERNETES_"))}
+    with log.open("wb") as output:
+        started = subprocess.Popen(
+            [*program, *map(str, arguments)], stderr=output, cwd=ROOT, env={**kept, **(environment or {})}
+        )
+    try:
+        yield started
+    finally:
+        started.terminate()
+        try:
+            started.wait(DEADLINE)
+        finally:
+            started.kill()
+
+
+@dataclass(frozen=True)
+class Running:
+    """A process that has a cluster of its own: where its page is, and where kubectl would go."""
+
+    url: str
+    kubernetes: str
+
+    def create(self, path: str, obj: dict[str, Any]) -> None:
+        """POST an object to the cluster's own API."""
+        httpx.post(f"{self.kubernetes}{path}", json=obj, timeout=DEADLINE, trust_env=False).raise_for_status()
+
+    def pods(self) -> Any:
+        """All pods, as the cluster's own API has them."""
+        return httpx.get(f"{self.kubernetes}/api/v1/pods", timeout=DEADLINE, trust_env=False).json()["items"]
+
+
+@contextmanager
+def running(*arguments: str | Path) -> Iterator[Running]:
+    """`reprieve serve` on free ports, as a process that is at rest."""
+    with TemporaryDirectory() as folder:
+        log = Path(folder, "log")
+        with process("serve", "--port", "0", "--kubernetes-port", "0", *arguments, log=log) as started:
+            until(lambda: "reaches it" in log.read_text() or started.poll() is not None)
+            assert started.poll() is None, f"the service did not start:\n{log.read_text()}"
+            page, kubernetes = re.findall(r"http://[\w.]+:\d+", log.read_text())[:2]
+            until_at_rest(page)  # what is drawn again under a test's hands is another test's matter
+            yield Running(page, kubernetes)
+
+
+def kubeconfig_for(port: int, folder: Path) -> Path:
+    """A kubeconfig for the API server at a port of this machine, in this folder."""
+    path = folder / "kubeconfig"
+    named = {
+        "clusters": [{"name": "test", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
+        "users": [{"name": "test", "user": {}}],
+        "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
+    }
+    path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", "current-context": "test", **named}))
+    return path
 
 
 def _prepared_with(engine: Callable[[Settings], AnswersVerbs]) -> Callable[[Settings], Opens]:
