@@ -162,11 +162,7 @@ def queue_if(may_help: bool) -> QueueingHint:
 
 
 def on(resource: EventResource, action: ActionType, hint: QueueingHintFn | None = None) -> ClusterEventWithHint:
-    """Returns a registration, as `events_to_register` lists them.
-
-    Raises:
-        TypeError: the hint is an async def.
-    """
+    """Returns a registration, as `events_to_register` lists them. Raises TypeError if the hint is an async def."""
     if inspect.iscoroutinefunction(hint):
         raise TypeError(f"nothing waits for an async def: write def {hint.__qualname__}")
     return ClusterEventWithHint(ClusterEvent(resource, action), hint)

@@ -99,7 +99,11 @@ def _refused(status: fwk.Status, point: str, plugin: fwk.Plugin, pod: Pod) -> fw
         _LOG.info(4, "Pod rejected by plugin", pod=pod, plugin=plugin.name, status=status.message)
         return status.by(plugin.name)
     _LOG.error(status.message, "Plugin failed", plugin=plugin.name, pod=pod)
-    return fwk.error(str(PluginError(plugin.name, point, status.message))).by(plugin.name)
+    return _error(plugin, point, status.message)
+
+
+def _error(plugin: fwk.Plugin, point: str, why: str) -> fwk.Status:
+    return fwk.error(str(PluginError(plugin.name, point, why))).by(plugin.name)
 
 
 @final
@@ -132,9 +136,7 @@ def run_pre_bind_pre_flights(cycle: Cycle, pod: Pod, node: str) -> PreBindPlan:
         if status.is_skip:
             continue
         if status.code is fwk.Code.ERROR:
-            return PreBindPlan(
-                fwk.error(str(PluginError(plugin.name, "PreBindPreFlight", status.message))).by(plugin.name)
-            )
+            return PreBindPlan(_error(plugin, "PreBindPreFlight", status.message))
         if not status.is_success:
             unsupported = f'PreBindPreFlight {plugin.name} returned "{status.code}", which is unsupported.'
             return PreBindPlan(
@@ -173,44 +175,33 @@ async def run_pre_bind_plugins(plan: PreBindPlan, cycle: Cycle, pod: Pod, node: 
 
 async def _pre_bound(plugin: fwk.PreBindPlugin, cycle: Cycle, pod: Pod, node: str) -> fwk.Status:
     status = await _status_of(plugin, "PreBind", partial(plugin.pre_bind, cycle, pod, node), cycle, pod, node)
-    if status.is_rejected:
-        _LOG.info(4, "Pod rejected by PreBind plugin", pod=pod, node=node, plugin=plugin.name, status=status.message)
-        return status.by(plugin.name)
-    return (
-        status
-        if status.is_success
-        else fwk.error(str(PluginError(plugin.name, "PreBind", status.message))).by(plugin.name)
-    )
+    return _concluded(status, "PreBind", plugin, pod, node)
 
 
 async def run_bind_plugins(cycle: Cycle, pod: Pod, node: str) -> fwk.Status:
     """Returns the status of the first Bind plugin that does not skip the pod; Skip, which is no success, if all do."""
     for plugin in cycle.framework.plugins.bind:
         status = await _status_of(plugin, "Bind", partial(plugin.bind, cycle, pod, node), cycle, pod, node)
-        if status.is_skip:
-            continue
-        if status.is_success:
-            return status
-        if status.is_rejected:
-            _LOG.info(4, "Pod rejected by Bind plugin", pod=pod, node=node, plugin=plugin.name, status=status.message)
-            return status.by(plugin.name)
-        return fwk.error(str(PluginError(plugin.name, "Bind", status.message))).by(plugin.name)
+        if not status.is_skip:
+            return _concluded(status, "Bind", plugin, pod, node)
     return fwk.SKIP
+
+
+def _concluded(status: fwk.Status, point: str, plugin: fwk.Plugin, pod: Pod, node: str) -> fwk.Status:
+    if status.is_rejected:
+        _LOG.info(4, f"Pod rejected by {point} plugin", pod=pod, node=node, plugin=plugin.name, status=status.message)
+        return status.by(plugin.name)
+    return status if status.is_success else _error(plugin, point, status.message)
 
 
 async def run_post_bind_plugins(cycle: Cycle, pod: Pod, node: str) -> None:
     """Runs every PostBind. Failures are logged and change nothing."""
     for plugin in cycle.framework.plugins.post_bind:
-        await _status_of(plugin, "PostBind", partial(_post_bound, plugin, cycle, pod, node), cycle, pod, node)
-
-
-async def _post_bound(plugin: fwk.PostBindPlugin, cycle: Cycle, pod: Pod, node: str) -> fwk.Status:
-    await plugin.post_bind(cycle, pod, node)
-    return fwk.SUCCESS
+        await _status_of(plugin, "PostBind", partial(plugin.post_bind, cycle, pod, node), cycle, pod, node)
 
 
 async def _status_of(
-    plugin: fwk.Plugin, point: str, call: Callable[[], Awaitable[fwk.Status]], cycle: Cycle, pod: Pod, node: str
+    plugin: fwk.Plugin, point: str, call: Callable[[], Awaitable[object]], cycle: Cycle, pod: Pod, node: str
 ) -> fwk.Status:
     """Returns the plugin's status; Error if it raised. Errors are logged."""
     failed = "Plugin Failed" if point == "Bind" else "Plugin failed"  # upstream's spelling

@@ -1,7 +1,7 @@
 """The tally questions of InterPodAffinity."""
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple, final
 
@@ -104,26 +104,12 @@ def weights_of_matches(terms: Sequence[WeightedTerm]) -> TallyQuestion:
     return TallyQuestion(Attribute.LABELS, (_PLUGIN, "each", TermsOfQuestion(terms)), WeightOfTerms(weights), relevant)
 
 
-@final
-class QuestionsByKey:
-    """For each topology key of terms the question of `weights_of_matches`. State: those that were needed."""
-
-    def __init__(self, terms: Iterable[WeightedTerm]) -> None:
-        self._terms: defaultdict[str, list[WeightedTerm]] = defaultdict(list)
-        self._made: dict[str, TallyQuestion] = {}
-        for weighted in terms:
-            self._terms[weighted.term.topology_key].append(weighted)
-
-    def of(self, key: str) -> TallyQuestion:
-        """Returns the question for a key that a term has."""
-        question = self._made.get(key)
-        if question is None:
-            question = self._made[key] = weights_of_matches(self._terms[key])
-        return question
-
-    def of_keys(self, keys: Container[str]) -> dict[str, TallyQuestion]:
-        """Returns the questions for those of the keys that terms have."""
-        return {key: self.of(key) for key in self._terms if key in keys}
+def questions_by_key(terms: Iterable[WeightedTerm]) -> Mapping[str, TallyQuestion]:
+    """Returns for each topology key of the terms the question of `weights_of_matches`."""
+    of_key: defaultdict[str, list[WeightedTerm]] = defaultdict(list)
+    for weighted in terms:
+        of_key[weighted.term.topology_key].append(weighted)
+    return {key: weights_of_matches(alike) for key, alike in of_key.items()}
 
 
 @final
@@ -139,11 +125,11 @@ class TermQuestions:
         """The number of pods that match all required affinity terms; None without any."""
         self.affinity_keys: Final = tuple(dict.fromkeys(term.topology_key for term in terms.affinity))
         """The topology keys of these terms."""
-        self.anti_affinity: Final = QuestionsByKey(WeightedTerm(1, term) for term in terms.anti_affinity)
+        self.anti_affinity: Final = questions_by_key(WeightedTerm(1, term) for term in terms.anti_affinity)
         """The numbers of required anti-affinity terms that pods match."""
-        self.preferred: Final = QuestionsByKey(terms.preferred)
+        self.preferred: Final = questions_by_key(terms.preferred)
         """The weights of preferred terms that pods match."""
-        self.counts: Final = QuestionsByKey(WeightedTerm(1, weighted.term) for weighted in terms.preferred)
+        self.counts: Final = questions_by_key(WeightedTerm(1, weighted.term) for weighted in terms.preferred)
         """The numbers of those terms."""
 
 

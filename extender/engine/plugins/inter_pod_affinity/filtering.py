@@ -78,11 +78,13 @@ def count_pods(snapshot: fwk.Snapshot, pod: fwk.Pod, terms: PodTerms, existing: 
     """
     keys = snapshot.nodes.label_keys
     questions = questions_of(terms)
-    anti_affinity, own = questions.anti_affinity.of_keys(keys), label_class(pod)
+    own = label_class(pod)
     return Required(
         affinity=_affinity_counts(snapshot, questions),
         matches_itself=bool(questions.all_affinity(own)),
-        anti_affinity=tuple(_counts(snapshot, key, question) for key, question in anti_affinity.items()),
+        anti_affinity=tuple(
+            _counts(snapshot, key, question) for key, question in questions.anti_affinity.items() if key in keys
+        ),
         existing=tuple(
             _counts(snapshot, classes.topology_key, numbers_of_classes(snapshot, classes))
             for classes in existing.anti_affinity

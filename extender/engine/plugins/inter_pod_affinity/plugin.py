@@ -15,8 +15,7 @@ from extender.engine.plugins.inter_pod_affinity.terms import (
     PodTerms,
     SelectedNamespaces,
     Term,
-    required_affinity_terms,
-    required_anti_affinity_terms,
+    compiled_terms,
     terms_of,
 )
 from extender.engine.snapshot.axes import Int64s
@@ -26,7 +25,7 @@ from extender.values import limits
 from extender.values.config.plugin_args import InterPodAffinityArgs
 from extender.values.objects.decoding import replaced
 from extender.values.objects.grouping import Namespace
-from extender.values.objects.pod import Affinity, PodAffinity
+from extender.values.objects.pod import Affinity, PodAffinity, PodAffinityTerm
 
 _EXISTING: Final = fwk.StateKey[MatchingTerms]("PreFilterInterPodAffinity/existing")
 _REQUIRED: Final = fwk.StateKey[filtering.Required]("PreFilterInterPodAffinity")
@@ -34,6 +33,7 @@ _SCORES: Final = fwk.StateKey[Sequence[scoring.LabelScores]]("PreScoreInterPodAf
 _SKIP: Final = fwk.PreFilterResult(fwk.SKIP)
 _NONE_MATCH: Final = MatchingTerms()
 _NO_LABELS: Final[frozenset[LabelPair]] = frozenset()
+_STANZAS: Final = {"pod_affinity": "pod affinity", "pod_anti_affinity": "pod anti-affinity"}
 
 
 @final
@@ -75,14 +75,14 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
             return fwk.QueueingHint.QUEUE
         if not _concerns_nodes(old, new):
             return fwk.QueueingHint.QUEUE_SKIP
-        affinity, anti_affinity = _affinity(pod), _anti_affinity(pod)
+        affinity, anti_affinity = _required(pod, anti=False), _required(pod, anti=True)
         was_near, is_near, is_own = (self._all_match(affinity, each) for each in (old, new, pod))
         if is_near != was_near and (is_near or is_own):
             return fwk.QueueingHint.QUEUE
         if any(self._matches(term, old) and not self._matches(term, new) for term in anti_affinity):
             return fwk.QueueingHint.QUEUE
         return fwk.queue_if(
-            old is not None and new is None and any(self._matches(term, pod) for term in _anti_affinity(old))
+            old is not None and new is None and any(self._matches(term, pod) for term in _required(old, anti=True))
         )
 
     def _all_match(self, terms: Sequence[Term], pod: fwk.Pod | None) -> bool:
@@ -183,9 +183,10 @@ def after_node_change(pod: fwk.Pod, old: fwk.Node | None, new: fwk.Node) -> fwk.
     Raises:
         SelectorError: a required term of the pod is invalid.
     """
-    if any(_has_appeared(term.topology_key, old, new) for term in _affinity(pod)):
+    if any(_has_appeared(term.topology_key, old, new) for term in _required(pod, anti=False)):
         return fwk.QueueingHint.QUEUE
-    return fwk.queue_if(any(old is None or _has_been_left(term.topology_key, old, new) for term in _anti_affinity(pod)))
+    apart = _required(pod, anti=True)
+    return fwk.queue_if(any(old is None or _has_appeared(term.topology_key, new, old) for term in apart))
 
 
 def _after_namespace_change(pod: fwk.Pod, old: Namespace | None, new: Namespace) -> fwk.QueueingHint:
@@ -198,7 +199,8 @@ def _after_namespace_change(pod: fwk.Pod, old: Namespace | None, new: Namespace)
     was_selected, is_selected = (
         [
             each is not None and term.namespace_selector.matches(each.labels)
-            for term in (*_affinity(pod), *_anti_affinity(pod))
+            for anti in (False, True)
+            for term in _required(pod, anti=anti)
         ]
         for each in (old, new)
     )
@@ -206,14 +208,9 @@ def _after_namespace_change(pod: fwk.Pod, old: Namespace | None, new: Namespace)
     return fwk.queue_if(is_own or was_selected != is_selected)
 
 
-def _affinity(pod: fwk.Pod) -> Sequence[Term]:
+def _required(pod: fwk.Pod, *, anti: bool) -> Sequence[Term]:
     stanzas = affinity_class(pod)
-    return required_affinity_terms(stanzas) if stanzas is not None else ()
-
-
-def _anti_affinity(pod: fwk.Pod) -> Sequence[Term]:
-    stanzas = affinity_class(pod)
-    return required_anti_affinity_terms(stanzas) if stanzas is not None else ()
+    return compiled_terms(stanzas, anti=anti) if stanzas is not None else ()
 
 
 def _concerns_nodes(old: fwk.Pod | None, new: fwk.Pod | None) -> bool:
@@ -225,53 +222,40 @@ def _has_appeared(key: str, old: fwk.Node | None, new: fwk.Node) -> bool:
     return key in new.labels and (old is None or old.labels.get(key) != new.labels[key])
 
 
-def _has_been_left(key: str, old: fwk.Node, new: fwk.Node) -> bool:
-    return key in old.labels and old.labels[key] != new.labels.get(key)
-
-
 def suggestions(pod: fwk.Pod) -> Iterator[fwk.Suggestion]:
     """Yields the pod without each required term, then without all of them."""
-    near, apart = _stanzas(pod)
-    for at, term in enumerate(near.required[: limits.SUGGESTED_ONE_BY_ONE]):
-        yield fwk.Suggestion(
-            "affinity", f"drop the required pod affinity over {term.topology_key}", without_pod_affinity(pod, at)
-        )
-    for at, term in enumerate(apart.required[: limits.SUGGESTED_ONE_BY_ONE]):
-        text = f"drop the required pod anti-affinity over {term.topology_key}"
-        yield fwk.Suggestion("affinity", text, without_pod_anti_affinity(pod, at))
-    if len(near.required) + len(apart.required) > 1 and (all_of_them := without_requirements(pod)) is not None:
+    number = 0
+    for field, name in _STANZAS.items():
+        required = _required_in(pod, field)
+        number += len(required)
+        for at, term in enumerate(required[: limits.SUGGESTED_ONE_BY_ONE]):
+            text = f"drop the required {name} over {term.topology_key}"
+            yield fwk.Suggestion("affinity", text, without_terms(pod, field, at))
+    if number > 1 and (all_of_them := without_requirements(pod)) is not None:
         yield all_of_them
 
 
 def without_requirements(pod: fwk.Pod) -> fwk.Suggestion | None:
     """Returns the pod without any required term; None if it has none."""
-    near, apart = _stanzas(pod)
-    named = [*(["pod affinity"] if near.required else []), *(["pod anti-affinity"] if apart.required else [])]
-    changed = without_pod_anti_affinity(without_pod_affinity(pod))
-    return fwk.Suggestion("affinity", f"drop the required {' and '.join(named)}", changed) if named else None
+    named = [name for field, name in _STANZAS.items() if _required_in(pod, field)]
+    for field in _STANZAS:
+        pod = without_terms(pod, field)
+    return fwk.Suggestion("affinity", f"drop the required {' and '.join(named)}", pod) if named else None
 
 
-def without_pod_affinity(pod: fwk.Pod, *places: int) -> fwk.Pod:
-    """Returns the pod without these of its required pod affinity terms; without places, without all of them."""
-    stanza = (pod.spec.affinity or Affinity()).pod_affinity
-    return pod if stanza is None else _with_affinity(pod, pod_affinity=_without_terms(stanza, places))
-
-
-def without_pod_anti_affinity(pod: fwk.Pod, *places: int) -> fwk.Pod:
-    """Returns the pod without these of its required pod anti-affinity terms; without places, without all of them."""
-    stanza = (pod.spec.affinity or Affinity()).pod_anti_affinity
-    return pod if stanza is None else _with_affinity(pod, pod_anti_affinity=_without_terms(stanza, places))
-
-
-def _stanzas(pod: fwk.Pod) -> tuple[PodAffinity, PodAffinity]:
+def without_terms(pod: fwk.Pod, field: str, *places: int) -> fwk.Pod:
+    """Returns the pod without these required terms of `pod_affinity` or `pod_anti_affinity`; without places, without
+    all of them.
+    """
+    required = _required_in(pod, field)
+    if not required:
+        return pod
+    left = [term for place, term in enumerate(required) if places and place not in places]
     affinity = pod.spec.affinity or Affinity()
-    return affinity.pod_affinity or PodAffinity(), affinity.pod_anti_affinity or PodAffinity()
+    changed = replaced(affinity, **{field: replaced(getattr(affinity, field), required=left)})
+    return replaced(pod, spec=replaced(pod.spec, affinity=changed))
 
 
-def _without_terms(stanza: PodAffinity, places: tuple[int, ...]) -> PodAffinity:
-    left = [term for place, term in enumerate(stanza.required) if places and place not in places]
-    return replaced(stanza, required=left)
-
-
-def _with_affinity(pod: fwk.Pod, **changes: Any) -> fwk.Pod:
-    return replaced(pod, spec=replaced(pod.spec, affinity=replaced(pod.spec.affinity or Affinity(), **changes)))
+def _required_in(pod: fwk.Pod, field: str) -> Sequence[PodAffinityTerm]:
+    stanza: PodAffinity | None = getattr(pod.spec.affinity or Affinity(), field)
+    return stanza.required if stanza is not None else ()

@@ -4,14 +4,13 @@ Upstream: framework/plugins/interpodaffinity/scoring.go (v1.36.2).
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from extender.engine import framework as fwk
 from extender.engine.plugins.inter_pod_affinity.counting import (
-    QuestionsByKey,
     TallyQuestion,
     numbers_of_classes,
     questions_of,
@@ -49,11 +48,14 @@ def scores_by_key(snapshot: fwk.Snapshot, terms: PodTerms, existing: MatchingTer
     return found if any(scores.by_value.any() for scores in counted) else ()
 
 
-def _by_key(snapshot: fwk.Snapshot, of_pod: QuestionsByKey, existing: Sequence[ClassNumbers]) -> Sequence[LabelScores]:
+def _by_key(
+    snapshot: fwk.Snapshot, of_pod: Mapping[str, TallyQuestion], existing: Sequence[ClassNumbers]
+) -> Sequence[LabelScores]:
     keys = snapshot.nodes.label_keys  # a key that no node has changes no score
     questions: defaultdict[str, list[TallyQuestion]] = defaultdict(list)
-    for key, question in of_pod.of_keys(keys).items():
-        questions[key].append(question)
+    for key, question in of_pod.items():
+        if key in keys:
+            questions[key].append(question)
     for classes in existing:
         if classes.topology_key in keys:
             questions[classes.topology_key].append(numbers_of_classes(snapshot, classes))

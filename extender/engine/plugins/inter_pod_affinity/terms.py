@@ -74,26 +74,14 @@ class PodTerms:
 NO_TERMS: Final = PodTerms()
 
 
-@lru_cache(maxsize=256)
-def required_affinity_terms(pods: AffinityClass) -> tuple[Term, ...]:
-    """Returns the required affinity terms of this class.
+@lru_cache(maxsize=512)
+def compiled_terms(pods: AffinityClass, *, anti: bool) -> tuple[Term, ...]:
+    """Returns the required affinity or anti-affinity terms of this class.
 
     Raises:
         SelectorError: a term is invalid.
     """
-    affinity, _ = pods.affinity()
-    return tuple(_term(written, pods.namespace) for written in required_terms(affinity))
-
-
-@lru_cache(maxsize=256)
-def required_anti_affinity_terms(pods: AffinityClass) -> tuple[Term, ...]:
-    """Returns the required anti-affinity terms of this class.
-
-    Raises:
-        SelectorError: a term is invalid.
-    """
-    _, anti_affinity = pods.affinity()
-    return tuple(_term(written, pods.namespace) for written in required_terms(anti_affinity))
+    return tuple(_term(written, pods.namespace) for written in required_terms(pods.affinity()[anti]))
 
 
 @lru_cache(maxsize=256)
@@ -114,8 +102,8 @@ def terms_of(pods: AffinityClass) -> PodTerms:
         return [WeightedTerm(sign * preferred.weight, _term(preferred.pod_affinity_term, own)) for preferred in written]
 
     terms = PodTerms(
-        affinity=stanza("requiredAffinityTerms", lambda: required_affinity_terms(pods)),
-        anti_affinity=stanza("requiredAntiAffinityTerms", lambda: required_anti_affinity_terms(pods)),
+        affinity=stanza("requiredAffinityTerms", lambda: compiled_terms(pods, anti=False)),
+        anti_affinity=stanza("requiredAntiAffinityTerms", lambda: compiled_terms(pods, anti=True)),
         preferred=stanza("preferredAffinityTerms", lambda: weighted(+1, preferred_terms(affinity)))
         + stanza("preferredAntiAffinityTerms", lambda: weighted(-1, preferred_terms(anti_affinity))),
     )
@@ -183,6 +171,5 @@ class SelectedNamespaces:
     def _with_selected(self, term: Term) -> Term:
         if not _selects_some_namespaces(term):
             return term
-        places = places_of(self._labels.selected(term.namespace_selector))
-        names = term.namespaces.union(self._known[place].name for place in places)
-        return replace(term, namespaces=names, namespace_selector=NOTHING)
+        selected = (self._known[place].name for place in places_of(self._labels.selected(term.namespace_selector)))
+        return replace(term, namespaces=term.namespaces.union(selected), namespace_selector=NOTHING)

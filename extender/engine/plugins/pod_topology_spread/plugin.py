@@ -161,17 +161,19 @@ def after_pod_change(
     """Queues the pod if a counted pod was added, deleted or relabelled, or if it tolerates more itself and taints
     count.
     """
-    if old is None or new is None:
-        moved = new if new is not None else old
-        counted = moved is not None and any(constraint.selector.matches(moved.labels) for constraint in constraints)
-        return fwk.queue_if(counted)
     if (
-        new.uid == pod.uid
+        old is not None
+        and new is not None
+        and new.uid == pod.uid
         and old.spec.tolerations != new.spec.tolerations
-        and any(it.honors_taints for it in constraints)
+        and any(constraint.honors_taints for constraint in constraints)
     ):
         return fwk.QueueingHint.QUEUE
-    return fwk.queue_if(any(it.selector.matches(old.labels) != it.selector.matches(new.labels) for it in constraints))
+    was_counted, is_counted = (
+        [each is not None and constraint.selector.matches(each.labels) for constraint in constraints]
+        for each in (old, new)
+    )
+    return fwk.queue_if(was_counted != is_counted)
 
 
 def is_involved(pod: fwk.Pod, old: fwk.Pod | None, new: fwk.Pod | None) -> bool:

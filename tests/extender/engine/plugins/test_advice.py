@@ -4,7 +4,7 @@ import pytest
 
 from extender.engine.framework import Rows, Shortage
 from extender.engine.plugins.dynamic_resources.advice import without_resource_claims
-from extender.engine.plugins.inter_pod_affinity.plugin import without_pod_affinity, without_pod_anti_affinity
+from extender.engine.plugins.inter_pod_affinity.plugin import without_terms
 from extender.engine.plugins.node_affinity import without_node_affinity, without_node_selector
 from extender.engine.plugins.node_ports import without_host_ports
 from extender.engine.plugins.node_resources.advice import with_smaller_requests
@@ -86,8 +86,8 @@ def test_dropping_an_absent_demand_leaves_the_pod_unchanged() -> None:
     pod = make_pod().obj()
 
     assert without_node_affinity(pod, NodeSelectorRequirement(key="a", operator="Exists")) == pod
-    assert without_pod_affinity(pod) == pod
-    assert without_pod_anti_affinity(pod, 0) == pod
+    assert without_terms(pod, "pod_affinity") == pod
+    assert without_terms(pod, "pod_anti_affinity", 0) == pod
     assert without_node_selector(pod, "disk") == pod
 
 
@@ -100,7 +100,7 @@ def test_wishes_about_other_pods_stay_when_demands_go() -> None:
         .obj()
     )
 
-    relaxed = without_pod_affinity(pod, 0).spec.affinity
+    relaxed = without_terms(pod, "pod_affinity", 0).spec.affinity
 
     assert relaxed is not None and relaxed.pod_affinity is not None
     assert [term.topology_key for term in relaxed.pod_affinity.required] == ["host"]
