@@ -6,10 +6,9 @@ preempt has only the 503.
 """
 
 import logging
-from collections.abc import Awaitable, Sequence
 from functools import partial
 from itertools import chain
-from typing import Final, Protocol, TypeVar
+from typing import Final
 
 from fastapi import APIRouter, Request, Response
 
@@ -21,8 +20,6 @@ from api.settings.settings import Settings
 from api.verb_metrics import MeasuredRoute, Outcome
 from extender.client.access_review import User
 from extender.values.klog.setup import escaped, report
-from extender.values.objects.node import Node
-from extender.values.objects.pod import Pod
 from extender.values.protocol.verb_arguments import (
     AskedNodes,
     read_binding_args,
@@ -43,8 +40,6 @@ router: Final = APIRouter(tags=["extender"], route_class=MeasuredRoute)
 _LOGGER: Final = logging.getLogger(__name__)
 _NO_NODES: Final = "neither nodes nor nodeNames given"
 
-T_co = TypeVar("T_co", covariant=True)
-
 
 @router.post("/filter", **FILTER)
 async def filter_nodes(request: Request) -> Response:
@@ -56,7 +51,9 @@ async def filter_nodes(request: Request) -> Response:
         return json_response(filter_error(_NO_NODES))
     service.verb_metrics.asked_about("filter", len(asked.names))
     try:
-        result = await _answered(request, asked, service.backend.verbs.filter)
+        result = await service.backend.verbs.filter(
+            asked.pod, node_names=asked.names, nodes=asked.nodes, caller=_caller(request)
+        )
         service.verb_metrics.rejected(chain(result.failed.values(), result.failed_and_unresolvable.values()))
         parts = filter_result(asked, result.kept, result.failed, result.failed_and_unresolvable)
         return json_response(parts[0]) if len(parts) == 1 else JsonInParts(parts)
@@ -80,7 +77,9 @@ async def prioritize_nodes(request: Request) -> Response:
         return json_response(prioritize_result([], []))
     service.verb_metrics.asked_about("prioritize", len(asked.names))
     try:
-        scores = await _answered(request, asked, service.backend.verbs.prioritize)
+        scores = await service.backend.verbs.prioritize(
+            asked.pod, node_names=asked.names, nodes=asked.nodes, caller=_caller(request)
+        )
     except VerbError as exc:
         _LOGGER.warning("prioritize of pod %s: %s", asked.pod.key, escaped(str(exc)))
         request.state.outcome = Outcome.ERROR
@@ -143,17 +142,6 @@ async def _asked_nodes(request: Request, service: ServiceState) -> AskedNodes:
     async for part in request.stream():
         arriving.take(part)
     return decoded(partial(read_extender_args, decoded=service.decoded_nodes), arriving.finish())
-
-
-class _AnswersAboutNodes(Protocol[T_co]):
-    def __call__(
-        self, pod: Pod, *, node_names: Sequence[str] | None, nodes: Sequence[Node] | None, caller: str
-    ) -> Awaitable[T_co]: ...
-
-
-async def _answered(request: Request, asked: AskedNodes, verb: _AnswersAboutNodes[T_co]) -> T_co:
-    names = None if asked.nodes is not None else asked.names
-    return await verb(asked.pod, node_names=names, nodes=asked.nodes, caller=_caller(request))
 
 
 def _ready_service(request: Request) -> ServiceState:

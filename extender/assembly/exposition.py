@@ -6,6 +6,7 @@ that begin with `reprieve_` are ours.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, final
 
 from prometheus_client.exposition import generate_latest
@@ -42,41 +43,27 @@ _UNITS: Final = {"cpu": "cores", "memory": "bytes", "storage": "bytes", "ephemer
 
 
 @final
+@dataclass(kw_only=True, eq=False)
 class Exposition(Collector):
-    """The metrics of a process that follows a cluster.
+    """The metrics of a process that follows a cluster."""
 
-    Arguments:
-        scheduling: the scheduler; None if there is none.
-        elector: None without other replicas.
-        now: the event loop's time.
-        disabled: names of metrics that are not exposed.
-        dropped_log_lines: returns how many lines of the log could not be written.
-        further: return further metrics.
-    """
+    informers: Informers
+    dispatcher: ApiDispatcher
+    scheduling: Scheduling | None
+    elector: LeaderElector | None
+    """None without other replicas."""
+    now: Callable[[], float]
+    """The event loop's time."""
+    disabled: Collection[str] = ()
+    """Names of metrics that are not exposed."""
+    dropped_log_lines: Callable[[], int] = int
+    """Returns how many lines of the log could not be written."""
+    quarantines: Quarantines | None = None
+    feature_gates: FeatureGates = DEFAULT_FEATURES
+    further: Sequence[Callable[[], Iterable[Metric]]] = ()
+    """Return further metrics."""
 
-    def __init__(
-        self,
-        informers: Informers,
-        dispatcher: ApiDispatcher,
-        scheduling: Scheduling | None,
-        elector: LeaderElector | None,
-        now: Callable[[], float],
-        disabled: Collection[str] = (),
-        dropped_log_lines: Callable[[], int] = int,
-        quarantines: Quarantines | None = None,
-        feature_gates: FeatureGates = DEFAULT_FEATURES,
-        further: Sequence[Callable[[], Iterable[Metric]]] = (),
-    ) -> None:
-        self._informers = informers
-        self._dispatcher = dispatcher
-        self._scheduling = scheduling
-        self._disabled = frozenset(disabled)
-        self._dropped_log_lines = dropped_log_lines
-        self._elector = elector
-        self._quarantines = quarantines
-        self._feature_gates = feature_gates
-        self._further = further
-        self._now = now
+    def __post_init__(self) -> None:
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
         ProcessCollector(registry=self._registry)
@@ -86,11 +73,11 @@ class Exposition(Collector):
         return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Metric]:
-        return (metric for metric in self._all() if not {metric.name, f"{metric.name}_total"} & self._disabled)
+        return (metric for metric in self._all() if not {metric.name, f"{metric.name}_total"} & {*self.disabled})
 
     def _all(self) -> Iterator[Metric]:
-        if self._scheduling is not None:
-            world = self._scheduling.world
+        if self.scheduling is not None:
+            world = self.scheduling.world
             yield from world.metrics.collect()
             yield from _queue(world)
             yield from _cache(world)
@@ -99,26 +86,26 @@ class Exposition(Collector):
                 "Attempts in which a plugin was evaluated, at PreFilter, Filter, PreScore and Score.",
                 labels=("plugin", "extension_point", "profile"),
             )
-            for labels, times in self._scheduling.evaluations().items():
+            for labels, times in self.scheduling.evaluations().items():
                 evaluations.add_metric(labels, times)
             yield evaluations
-        if self._elector is not None:
+        if self.elector is not None:
             yield _gauge(
                 "leader_election_master_status",
                 "1 while this process holds the lease of that name, 0 while it stands by.",
                 ("name",),
-                {(self._elector.name,): float(self._elector.fence() is None)},
+                {(self.elector.name,): float(self.elector.fence() is None)},
             )
         yield _gauge(
             "kubernetes_feature_enabled",
             "This metric records the data about the stage and enablement of a k8s feature.",
             ("name", "stage"),
-            {(name, stage.value): float(is_on) for name, stage, is_on in self._feature_gates.stages()},
+            {(name, stage.value): float(is_on) for name, stage, is_on in self.feature_gates.stages()},
         )
         yield from self._writes()
         yield from self._reflectors()
-        if self._quarantines is not None:
-            of_plugins = self._quarantines.by_plugin.items()
+        if self.quarantines is not None:
+            of_plugins = self.quarantines.by_plugin.items()
             yield _gauge(
                 "reprieve_plugin_quarantined",
                 "1 while the plugin is not called, because too many of its calls failed.",
@@ -131,16 +118,16 @@ class Exposition(Collector):
             for name, each in of_plugins:
                 quarantined.add_metric((name,), each.times)
             yield quarantined
-        for metrics in self._further:
+        for metrics in self.further:
             yield from metrics()
         yield CounterMetricFamily(
             "reprieve_log_lines_dropped",
             "Lines of the log that could not be written, because the disk was full or the pipe was not read.",
-            value=self._dropped_log_lines(),
+            value=self.dropped_log_lines(),
         )
 
     def _writes(self) -> Iterator[Metric]:
-        durations = self._dispatcher.durations
+        durations = self.dispatcher.durations
         yield durations.collect()
         performed = CounterMetricFamily(
             "scheduler_async_api_call_execution", "Writes to the API server by result.", labels=("call_type", "result")
@@ -152,11 +139,11 @@ class Exposition(Collector):
             "scheduler_pending_async_api_calls",
             "Writes to the API server that wait to be sent.",
             ("call_type",),
-            {(call_type,): count for call_type, count in self._dispatcher.pending().items()},
+            {(call_type,): count for call_type, count in self.dispatcher.pending().items()},
         )
-        limbo = self._dispatcher.in_limbo
+        limbo = self.dispatcher.in_limbo
         yield _gauge("reprieve_limbo_bindings", "Bindings whose outcome is unknown.", (), {(): len(limbo)})
-        oldest = self._now() - min(limbo.values()) if limbo else 0.0
+        oldest = self.now() - min(limbo.values()) if limbo else 0.0
         yield _gauge(
             "reprieve_limbo_binding_age_seconds",
             "Age of the oldest binding whose outcome is unknown.",
@@ -165,7 +152,7 @@ class Exposition(Collector):
         )
 
     def _reflectors(self) -> Iterator[Metric]:
-        found = {(each.kind.resource,): each for each in self._informers.reflectors}
+        found = {(each.kind.resource,): each for each in self.informers.reflectors}
         for name, text, count in _COUNTED:
             family = CounterMetricFamily(f"reprieve_reflector_{name}", text, labels=("resource",))
             for labels, reflector in found.items():
@@ -176,7 +163,7 @@ class Exposition(Collector):
             for error, number in reflector.counters.errors.items():
                 errors.add_metric((resource, error), number)
         yield errors
-        health = {(each.resource,): each for each in self._informers.health(self._now())}
+        health = {(each.resource,): each for each in self.informers.health(self.now())}
         now_unreadable = {labels: float(len(each.unreadable)) for labels, each in health.items()}
         yield _gauge("reprieve_unreadable_objects", "Objects that cannot be read now.", ("resource",), now_unreadable)
         synced = {labels: float(each.synced) for labels, each in health.items()}

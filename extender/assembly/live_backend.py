@@ -217,16 +217,16 @@ def _backend(
     profiles = [profile.scheduler_name for profile in configuration.profiles]
     debugger = CacheDebugger(informers, parts.cluster if world is None else world.cluster, queue, profiles)
     exposition = Exposition(
-        informers,
-        parts.dispatcher,
-        parts.scheduling,
-        elector,
-        asyncio.get_running_loop().time,
-        options.disabled_metrics,
-        options.dropped_log_lines,
-        parts.quarantines,
-        configuration.feature_gates,
-        [tap.metrics for tap in options.taps],
+        informers=informers,
+        dispatcher=parts.dispatcher,
+        scheduling=parts.scheduling,
+        elector=elector,
+        now=asyncio.get_running_loop().time,
+        disabled=options.disabled_metrics,
+        dropped_log_lines=options.dropped_log_lines,
+        quarantines=parts.quarantines,
+        feature_gates=configuration.feature_gates,
+        further=[tap.metrics for tap in options.taps],
     )
     fence = _open if elector is None else elector.fence
     return Backend(

@@ -104,22 +104,21 @@ def assemble_scheduler(
     first.shared(fwk.PLUGIN_METRICS, lambda: metrics.plugins)
     queue = _scheduling_queue(configuration, frameworks, pods, metrics, bool(extenders), max_in_unschedulable_pods)
     enabled = configuration.feature_gates.enabled
-    parts = (
-        cluster,
-        queue,
-        first.waiting_pods,
-        PodsInPreBind(),
-        dispatcher,
-        pods.get,
-        extenders,
-        fence,
-        metrics,
-        Reporters(reporter),
-    )
-    nominates, tracks = enabled("NominatedNodeNameForExpectation"), enabled("PodObservedGenerationTracking")
-    groups = enabled("GenericWorkload")
     world = World(
-        *parts, nominates_before_binding=nominates, tracks_generations=tracks, has_groups=groups, tracer=tracer
+        cluster=cluster,
+        queue=queue,
+        waiting_pods=first.waiting_pods,
+        pods_in_pre_bind=PodsInPreBind(),
+        dispatcher=dispatcher,
+        pod_by_key=pods.get,
+        extenders=extenders,
+        fence=fence,
+        metrics=metrics,
+        reporter=Reporters(reporter),
+        nominates_before_binding=enabled("NominatedNodeNameForExpectation"),
+        tracks_generations=enabled("PodObservedGenerationTracking"),
+        tracer=tracer,
+        has_groups=enabled("GenericWorkload"),
     )
     is_async = enabled("SchedulerAsyncPreemption")
     scheduler = Scheduler(

@@ -231,12 +231,12 @@ def _world(cluster: Cluster, reporter: Reporters) -> World:
     )
     # Nobody waits in the queue: pods are brought by hand.
     return World(
-        cluster,
-        queue,
-        WaitingPodsMap(),
-        PodsInPreBind(),
-        RecordedWrites(cluster.cache),
-        lambda key: None,
+        cluster=cluster,
+        queue=queue,
+        waiting_pods=WaitingPodsMap(),
+        pods_in_pre_bind=PodsInPreBind(),
+        dispatcher=RecordedWrites(cluster.cache),
+        pod_by_key=lambda key: None,
         reporter=reporter,
     )
 

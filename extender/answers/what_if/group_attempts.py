@@ -159,7 +159,13 @@ class GroupAttempts:
             for _, pod in nominees:
                 queue.add_nominated_pod(pod, node)
         return World(
-            self._cluster, queue, WaitingPodsMap(), PodsInPreBind(), _NoWrites(), self._cluster.find, has_groups=True
+            cluster=self._cluster,
+            queue=queue,
+            waiting_pods=WaitingPodsMap(),
+            pods_in_pre_bind=PodsInPreBind(),
+            dispatcher=_NoWrites(),
+            pod_by_key=self._cluster.find,
+            has_groups=True,
         )
 
 

@@ -92,7 +92,7 @@ class BindsInFlight:
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class World:
     """Everything that cycles change."""
 

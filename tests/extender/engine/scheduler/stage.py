@@ -76,7 +76,14 @@ def a_stage(*plugins: fwk.Plugin) -> Stage:
         now=lambda: now[0],
         pod_lister=pods.get,
     )
-    world = World(cluster, queue, framework.waiting_pods, PodsInPreBind(), writes, pods.get)
+    world = World(
+        cluster=cluster,
+        queue=queue,
+        waiting_pods=framework.waiting_pods,
+        pods_in_pre_bind=PodsInPreBind(),
+        dispatcher=writes,
+        pod_by_key=pods.get,
+    )
     return Stage(world, framework, EventHandlers(world, {PROFILE}, pods), writes, now)
 
 

@@ -45,7 +45,12 @@ class Told:
         self._in_memory = in_memory
         self._framework = make_framework(dispatcher=self.events)  # type: ignore[arg-type]
         self.world = World(
-            Cluster(), cast("SchedulingQueue", None), WaitingPodsMap(), PodsInPreBind(), self.writes, lambda key: None
+            cluster=Cluster(),
+            queue=cast("SchedulingQueue", None),
+            waiting_pods=WaitingPodsMap(),
+            pods_in_pre_bind=PodsInPreBind(),
+            dispatcher=self.writes,
+            pod_by_key=lambda key: None,
         )
 
     @property
