@@ -8,13 +8,12 @@ from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from api.callers.browsers import BrowserGuard
-from api.callers.endpoint_guard import EndpointGuard
+from api.callers.guards import BrowserGuard, EndpointGuard
 from api.callers.http_refusals import status_body
-from api.callers.query import only_known_parameters, what_is_wrong
 from api.documents.documentation import describe
 from api.kubernetes import KubernetesApi
 from api.routes import docs, extender, health, operation, page, questions
+from api.routes.questions import only_known_parameters, what_is_wrong
 from api.serving.limits import RequestLimits
 from api.settings.settings import Settings
 from api.starting import Opens, opens

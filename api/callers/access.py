@@ -1,28 +1,39 @@
-"""Who may call an endpoint, and which names of pods a caller is shown.
+"""Who a caller is, which endpoints the caller may call, and which names of pods the caller is shown.
+
+A caller is the user of a verified client certificate, else of a bearer token, else of the page's cookie. Nobody is
+anonymous.
 
 An endpoint about names of pods answers every known user, with the names in those namespaces in which the user may list
 pods (SubjectAccessReview). Every other endpoint needs a rule for its path and method (SubjectAccessReview of a
 nonResourceURL), as those of kube-scheduler do. docs/access.md lists all of them.
 
-Upstream: cmd/kube-scheduler/app/server.go, buildHandlerChain; apiserver/pkg/endpoints/filters/authorization.go
+Upstream: cmd/kube-scheduler/app/server.go, buildHandlerChain; apiserver/pkg/endpoints/filters/authorization.go;
+apiserver/pkg/authentication/request/x509/x509.go, CommonNameUserConversion; authenticatorfactory/delegating.go
 (v1.36.2).
 """
 
 import asyncio
 import ipaddress
 from collections import Counter, OrderedDict
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
-from typing import Final, Protocol, final
+from typing import Any, Final, Protocol, final
 
 from starlette.requests import HTTPConnection
+from starlette.types import Receive
+from uvicorn.protocols.http import h11_impl, httptools_impl
 
-from api.callers.authentication import TOKEN_COOKIE, bearer_of, certified_user, token_of
 from api.callers.http_refusals import RETRY_SOON, Refusal
 from extender.answers.redaction import SEES_ALL, Visibility
 from extender.client.access_review import AccessReview, User
 from extender.client.errors import ApiError, Forbidden
 from extender.values import limits
+
+TOKEN_COOKIE: Final = "reprieve-token"  # noqa: S105 - the name of a cookie
+"""The cookie in which the page keeps a token."""
+
+CERTIFIED: Final = "reprieve.certified"
+"""The key of an ASGI scope under which the user of the client certificate is kept."""
 
 UNKNOWN_SECONDS: Final = 2.0
 """The time in which unknown tokens from one address are counted."""
@@ -257,3 +268,47 @@ def _not_reviewed(exc: ApiError) -> Refusal:
             "account",
         )
     return Refusal(503, "the API server did not say who the caller is", RETRY_SOON)
+
+
+def certified_user(caller: HTTPConnection) -> User | None:
+    """Returns the user of the caller's certificate; None without one that was verified."""
+    user: User | None = caller.scope.get(CERTIFIED)
+    return user
+
+
+def user_of_certificate(receive: Receive) -> User | None:
+    """Returns the user whom the client certificate of a connection names: the common name, in the organizations as
+    groups.
+
+    None without a certificate that the server's client CA has verified, or if it has no common name.
+
+    Arguments:
+        receive: of the server itself. ASGI has no place for the certificate; uvicorn's `receive` is a method of what
+            holds the connection. A server of another kind, or a wrapper around it, leaves all callers without a
+            certificate.
+    """
+    cycle = getattr(receive, "__self__", None)
+    if not isinstance(cycle, (httptools_impl.RequestResponseCycle, h11_impl.RequestResponseCycle)):
+        return None
+    certificate: Mapping[str, Any] = cycle.transport.get_extra_info("peercert") or {}
+    subject = [attribute for names in certificate.get("subject", ()) for attribute in names]
+    common_names = [value for kind, value in subject if kind == "commonName"]
+    if not common_names or not common_names[-1]:
+        return None
+    groups = [value for kind, value in subject if kind == "organizationName"]
+    return User(common_names[-1], groups=(*groups, "system:authenticated"))
+
+
+def token_of(caller: HTTPConnection) -> str:
+    """Returns the token of the Authorization header or, without such a header, of the cookie; empty if there is
+    none.
+    """
+    bearer = bearer_of(caller)
+    found = caller.cookies.get(TOKEN_COOKIE, "") if bearer is None else bearer
+    return found if found.isascii() and len(found) <= limits.TOKEN_CHARACTERS else ""
+
+
+def bearer_of(caller: HTTPConnection) -> str | None:
+    """Returns the token of the Authorization header; None without such a header."""
+    scheme, _, token = caller.headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else None

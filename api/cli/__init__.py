@@ -6,16 +6,18 @@ web framework.
 """
 
 import errno
+import inspect
 import os
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass, fields
 from importlib import import_module
-from typing import Annotated, Any, Final, final
+from typing import Annotated, Any, Final, final, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from api.cli.signatures import spelled_out
 from api.fatal_errors import ServiceOverError, StartUpError
 from extender import __version__
 from extender.values.concurrency.collector import collector_paused
@@ -28,6 +30,60 @@ _PLAIN: Final[dict[str, Any]] = {
 }
 
 _CANNOT_WRITE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Annotates a parameter that stands for several options."""
+
+    parameters: Sequence[inspect.Parameter]
+    """The options, each annotated as Typer reads it."""
+    make: Callable[..., object]
+    """Makes the parameter's value from theirs, given by name."""
+
+    @classmethod
+    def of(cls, kind: type[Any], only: Sequence[str] = ()) -> "Options":
+        """Returns an option for each field of a dataclass, or only for these fields."""
+        hints = get_type_hints(kind, include_extras=True)
+        return cls(
+            [
+                option(each.name, hints[each.name], each.default)
+                for each in fields(kind)
+                if each.name in (only or hints)
+            ],
+            kind,
+        )
+
+
+def option(name: str, annotation: Any, default: object) -> inspect.Parameter:
+    """Returns a parameter that is an option."""
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def spelled_out(command: Callable[..., None]) -> Callable[..., None]:
+    """Returns the command with a signature in which every parameter that stands for options is replaced by them."""
+    parameters: list[inspect.Parameter] = []
+    stand_ins: dict[str, Options] = {}
+    for parameter in inspect.signature(command, eval_str=True).parameters.values():
+        notes = get_args(parameter.annotation)[1:] if get_origin(parameter.annotation) is Annotated else ()
+        options = next((note for note in notes if isinstance(note, Options)), None)
+        if options is None:
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+        else:
+            parameters += options.parameters
+            stand_ins[parameter.name] = options
+
+    def run(**given: object) -> None:
+        for name, options in stand_ins.items():
+            given[name] = options.make(**{each.name: given.pop(each.name) for each in options.parameters})
+        command(**given)
+
+    run.__doc__ = command.__doc__
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    vars(run)["__signature__"] = inspect.Signature(parameters)
+    return run
+
 
 SUBCOMMANDS: Final = {
     "serve": ("serve", "serve", "Answer kube-scheduler's calls over HTTP, for a real cluster or for the embedded one."),
@@ -123,7 +179,7 @@ class _Subcommand(TyperCommand):
     def _waiting_line(self) -> AbstractContextManager[object]:
         if self.name not in _LOAD_THE_ENGINE or _is_completing():
             return nullcontext()
-        from api.cli.waiting import WaitingLine  # noqa: PLC0415 - other commands show it when they wait for an answer
+        from api.cli.showing import WaitingLine  # noqa: PLC0415 - other commands show it when they wait for an answer
 
         return WaitingLine(f"loading {self.name}")
 

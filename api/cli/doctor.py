@@ -11,8 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from api.cli.showing import printable, show_document
-from api.cli.waiting import WaitingLine
+from api.cli.showing import WaitingLine, printable, show_document
 from api.doctor.examination import examine
 from api.doctor.examined_service import ExaminedService
 from api.doctor.grades import Finding, Grade, skipped

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final, final
 import typer
 from typer.core import TyperCommand
 
-from api.cli.signatures import Options, option
+from api.cli import Options, option
 from api.fatal_errors import StartUpError
 from api.settings.declarations import Declaration, Group
 from api.settings.settings import DECLARATIONS

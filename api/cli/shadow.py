@@ -11,10 +11,9 @@ from rich.console import Console
 from rich.text import Text
 
 from api.catalogue import AgreementQuestion
-from api.cli.showing import Output, OutputOption, heading, name_of, plural, show, table
-from api.cli.signatures import Options
+from api.cli import Options
+from api.cli.showing import Output, OutputOption, WaitingLine, heading, name_of, plural, show, table
 from api.cli.sources import Source
-from api.cli.waiting import WaitingLine
 from api.fatal_errors import MisuseError, StartUpError
 from api.ui.wording import percent_of
 from extender.engine.evaluation.decided import Decided

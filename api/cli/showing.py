@@ -1,4 +1,4 @@
-"""How commands print answers: as tables for people, as JSON or YAML for programs."""
+"""How commands print answers: as tables for people, as JSON or YAML for programs. And what they show meanwhile."""
 
 import asyncio
 import enum
@@ -7,6 +7,7 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from textwrap import wrap
+from types import TracebackType
 from typing import Annotated, Final, TypeVar, cast, final
 
 import msgspec
@@ -15,6 +16,7 @@ import typer
 import yaml
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
+from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -238,3 +240,34 @@ def victims_table(victims: Sequence[Victim], *, wide: bool) -> AnswerTable:
             name_of(victim.pod), str(victim.pod.priority), victim.started or "", ", ".join(victim.violates), *further
         )
     return made
+
+
+@final
+class WaitingLine:
+    """A line on standard error with what is being done, and for how many seconds. Nothing is printed where that is no
+    terminal.
+    """
+
+    def __init__(self, text: str) -> None:
+        columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+        self._line = Progress(
+            *columns, console=Console(file=sys.stderr), transient=True, disable=not sys.stderr.isatty()
+        )
+        self._task: TaskID = self._line.add_task(text, total=None)
+
+    def __enter__(self) -> "WaitingLine":
+        self._line.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._line.stop()
+
+    def hide(self) -> None:
+        """Takes the line away for good."""
+        self._line.stop()
+
+    def show(self, text: str) -> None:
+        """Says what is being done now."""
+        self._line.update(self._task, description=text)

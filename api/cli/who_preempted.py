@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from api.catalogue import PreemptionsQuestion
-from api.cli.pod_names import pod_named
+from api.cli import Options
 from api.cli.showing import (
     Output,
     OutputOption,
@@ -25,8 +25,7 @@ from api.cli.showing import (
     table,
     victims_table,
 )
-from api.cli.signatures import Options
-from api.cli.sources import Answers, Source
+from api.cli.sources import Answers, Source, pod_named
 from api.fatal_errors import MisuseError, StartUpError
 from extender.answers.parts import PodName
 from extender.answers.phrases import loss

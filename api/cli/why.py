@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.text import Text
 
 from api.catalogue import ExplainOfQuestion, ExplainQuestion, PodsQuestion
-from api.cli.pod_names import pod_named, workload_named
 from api.cli.showing import (
     Output,
     OutputOption,
@@ -26,7 +25,7 @@ from api.cli.showing import (
     table,
     victims_table,
 )
-from api.cli.sources import Answers, Source, SourceOptions
+from api.cli.sources import Answers, Source, SourceOptions, pod_named, workload_named
 from api.fatal_errors import MisuseError, StartUpError
 from extender.answers.overviews import PodList
 from extender.answers.phrases import alone_would_evict, loss, noun, why_no_room

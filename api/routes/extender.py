@@ -12,7 +12,7 @@ from typing import Final
 
 from fastapi import APIRouter, Request, Response
 
-from api.callers.authentication import certified_user
+from api.callers.access import certified_user
 from api.callers.http_refusals import RETRY_SOON, Refusal
 from api.documents.documentation import BIND, FILTER, PREEMPT, PRIORITIZE
 from api.service_state import JsonInParts, ServiceState, decoded, json_response, service_of

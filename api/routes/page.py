@@ -13,10 +13,8 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from fastapi.routing import APIRoute
 
-from api.callers.access import is_signed_in
-from api.callers.authentication import TOKEN_COOKIE
+from api.callers.access import TOKEN_COOKIE, is_signed_in
 from api.callers.http_refusals import Refusal
-from api.callers.query import what_is_wrong
 from api.catalogue import (
     AgreementQuestion,
     ClusterQuestion,
@@ -32,7 +30,7 @@ from api.catalogue import (
     WhatIfQuestion,
 )
 from api.routes.caller import Caller, KnownCaller, caller_of
-from api.routes.questions import taking
+from api.routes.questions import taking, what_is_wrong
 from api.service_state import decoded, service_of
 from api.ui import pages
 from api.ui.assets import assets

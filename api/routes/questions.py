@@ -5,13 +5,14 @@ Every route of `router` knows its caller. `guarded` has what `EndpointGuard` let
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, Final, TypeVar, get_args, get_origin
 
 import msgspec
 import orjson
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi.routing import APIRoute
 
 from api.callers.http_refusals import RETRY_SOON, Refusal, not_there, unreadable_refused
 from api.callers.streaming import StreamedResponse
@@ -20,6 +21,7 @@ from api.documents.documentation import EVALUATE, REFERENCE
 from api.routes.caller import KnownCaller, caller_of
 from api.service_state import json_response, service_of
 from api.ui.streams import Streams
+from extender.values import limits
 from extender.values.config.configuration import ConfigErrors
 from extender.values.golang.json_bytes import read
 from extender.values.golang.json_limits import check_json, check_number_of_values
@@ -77,11 +79,11 @@ def _add(kind: type[Question[Any]]) -> None:
 def taking(kind: type[Question[Any]], answer: F) -> F:
     """Returns the function of a route with the fields of a question in the place of its last parameter, `**given`."""
     *parameters, _ = inspect.signature(answer).parameters.values()
-    vars(answer)["__signature__"] = inspect.Signature([*parameters, *_parameters(kind)])
+    vars(answer)["__signature__"] = inspect.Signature([*parameters, *_fields_of(kind)])
     return answer
 
 
-def _parameters(kind: type[Question[Any]]) -> Iterator[inspect.Parameter]:
+def _fields_of(kind: type[Question[Any]]) -> Iterator[inspect.Parameter]:
     """Yields the fields of a question that are no body, as FastAPI takes them."""
     for each in msgspec.structs.fields(kind):
         if each.name == kind.row.body:
@@ -179,3 +181,69 @@ def _read_scenario(body: bytes) -> dict[str, Any]:
     if isinstance(config, dict) and not (config.get("apiVersion") and config.get("kind")):
         raise DecodeError("config: apiVersion and kind are required")
     return scenario
+
+
+async def only_known_parameters(request: Request) -> None:
+    """A dependency of routes. Refuses parameters that the route does not read, because a misspelt limit limits nothing.
+
+    It waits for nothing; but a function that is not asynchronous would be called in a thread, with the backend that
+    this needs imported.
+
+    Raises:
+        Refusal: 400, with the parameter's name.
+    """
+    route = request.scope["route"]
+    if not isinstance(route, APIRoute):
+        return
+    known = [parameter.alias for parameter in route.dependant.query_params]
+    for name in request.query_params:
+        if name not in known:
+            takes = f"takes {', '.join(known)}" if known else "takes none"
+            raise Refusal(
+                400,
+                f"query: there is no parameter {name[: limits.REFUSED_NAME_CHARACTERS]!r}; this path {takes}",
+            )
+
+
+def what_is_wrong(request: Request, errors: Sequence[Any]) -> str:
+    """Returns a sentence that names each parameter that cannot be read, and what is allowed.
+
+    Arguments:
+        errors: of FastAPI: each with its place and type.
+    """
+    described = {(each["in"], each["name"]): each for each in _parameters(request)}
+    return "; ".join(dict.fromkeys(_said(error, described) for error in errors))
+
+
+def _parameters(request: Request) -> Iterator[Mapping[str, Any]]:
+    route = request.scope.get("route")
+    if isinstance(route, APIRoute):
+        operations = request.app.openapi()["paths"].get(route.path_format, {})
+        yield from operations.get(request.method.lower(), {}).get("parameters", ())
+
+
+def _said(error: Mapping[str, Any], described: Mapping[tuple[str, str], Mapping[str, Any]]) -> str:
+    where, name = (*map(str, error["loc"]), "")[:2]
+    parameter = described.get((where, name), {})
+    allowed = _allowed(parameter.get("schema", {}), parameter.get("description", ""))
+    if error["type"] == "missing":
+        return f"{where}: {name} is required{f': {allowed}' if allowed else ''}"
+    return f"{where}: {name} has to be {allowed}" if allowed else f"{where}: {name} is not valid"
+
+
+def _allowed(schema: Mapping[str, Any], description: str) -> str:
+    """Returns what a value may be, in words; empty if that is not known."""
+    schema = next((each for each in schema.get("anyOf", ()) if each.get("type") != "null"), schema)
+    if schema.get("type") == "integer":
+        return (
+            f"a whole number from {schema['minimum']} to {schema['maximum']}"
+            if "maximum" in schema
+            else "a whole number"
+        )
+    if schema.get("type") == "boolean":
+        return "true or false"
+    if "pattern" in schema:
+        return description
+    if "maxLength" in schema:
+        return f"{schema.get('minLength', 0)} to {schema['maxLength']} characters"
+    return ""

@@ -15,6 +15,7 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from api.callers.guards import VERBS
 from api.callers.http_refusals import RETRY_SOON, Refusal, status_body
 from api.kubernetes import kubernetes_app
 from api.settings.settings import Settings
@@ -24,8 +25,6 @@ from extender.values.klog.setup import report
 HEALTH_PATHS: Final = ("/healthz", "/livez", "/readyz")
 FORM_PATHS: Final = ("/ui/sign-out",)
 """Paths of forms that work without a script; their bodies are not read."""
-
-VERBS: Final = ("filter", "prioritize", "preempt", "bind")
 
 _TOOK_TOO_LONG: Final = "Task cancelled, timeout graceful shutdown exceeded"
 """Uvicorn's reason for cancelling requests at the end."""

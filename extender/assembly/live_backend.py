@@ -183,7 +183,7 @@ def _assembled(
     verbs = Verbs(
         frameworks,
         cluster,
-        is_ready=lambda: informers.has_synced and not informers.is_stale(loop.time()),
+        is_ready=informers.is_ready,
         dispatcher=dispatcher,
         reporter=reporter,
     )

@@ -9,8 +9,7 @@ import httpx
 import pytest
 from starlette.requests import HTTPConnection
 
-from api.callers.access import UNKNOWN_SECONDS, OpenAccess, ReviewedAccess
-from api.callers.authentication import CERTIFIED, TOKEN_COOKIE
+from api.callers.access import CERTIFIED, TOKEN_COOKIE, UNKNOWN_SECONDS, OpenAccess, ReviewedAccess
 from api.callers.http_refusals import Refusal
 from extender.answers.parts import PodName
 from extender.answers.redaction import as_seen_by

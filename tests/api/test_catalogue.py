@@ -8,7 +8,7 @@ from fastapi.routing import APIRoute
 
 from api import catalogue
 from api.app import ROUTERS
-from api.callers.endpoint_guard import asks_its_caller_itself
+from api.callers.guards import asks_its_caller_itself
 from api.catalogue import QUESTIONS, Question
 from api.routes import page
 from api.routes.caller import caller_of

@@ -11,7 +11,7 @@ from starlette.requests import HTTPConnection
 
 from api import starting
 from api.app import create_app
-from api.callers.authentication import TOKEN_COOKIE
+from api.callers.access import TOKEN_COOKIE
 from api.callers.http_refusals import Refusal
 from api.documents.documentation import BY_NAME
 from api.service_state import ServiceState

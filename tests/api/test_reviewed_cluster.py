@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.app import create_app
-from api.callers.authentication import TOKEN_COOKIE
+from api.callers.access import TOKEN_COOKIE
 from api.settings.settings import Settings
 from tests.api.test_following import readiness
 from tests.api.test_questions import cluster

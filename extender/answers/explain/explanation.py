@@ -6,10 +6,9 @@
 from collections import Counter
 from typing import Literal
 
-from extender.answers.explain.advice import Advice, Refusals
+from extender.answers.explain.advice import Advice, Refusals, nearest_nodes
 from extender.answers.explain.claims import claim_notes
 from extender.answers.explain.fixes import fixes
-from extender.answers.explain.nearest_nodes import nearest_nodes
 from extender.answers.explain.node_choice import best_scores
 from extender.answers.explain.preemption import preemption_answer
 from extender.answers.explain.verdict_tables import picture as picture_of, waterfall

@@ -1,14 +1,17 @@
-"""Changes that would let a pod fit, and on how many nodes: every suggestion is tried, by evaluating the changed pod."""
+"""Changes that would let a pod fit, and on how many nodes: every suggestion is tried, by evaluating the changed pod.
+With each one something to use: a patch, the command that applies it, and objects to try it with in a what-if.
+"""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Final, Literal, final
+from shlex import quote
+from typing import Any, Final, Literal, final
 
+import msgspec
 import numpy as np
 
-from extender.answers.explain.advice import Advice, Refusals
-from extender.answers.explain.fix_commands import command_of, objects_to_try, patch_of, uncordoning
-from extender.answers.explain.nearest_nodes import nearest_places, node_to_add
+from extender.answers.explain.advice import Advice, Refusals, nearest_places, node_to_add
+from extender.answers.pods import workload_of
 from extender.answers.types import Fix
 from extender.engine.evaluation.evaluate import Evaluation
 from extender.engine.framework.advice import SuggestionKind
@@ -221,3 +224,104 @@ def _try_preemption(evaluation: Evaluation, pod: Pod, trials: _Trials, found: _O
     if best is not None:
         changed = replaced(pod, spec=replaced(pod.spec, priority=best[0] + 1, priority_class_name=""))
         found.add("preemption", f"give it a priority above {best[0]}, so that it may preempt", best[1], changed)
+
+
+_KEYS: Final[Mapping[str, str]] = {
+    "containers": "name",
+    "initContainers": "name",
+    "volumes": "name",
+    "resourceClaims": "name",
+    "schedulingGates": "name",
+    "ports": "containerPort",
+    "topologySpreadConstraints": "topologyKey",
+}
+"""Lists whose items a strategic merge patch finds by a key; it replaces others as a whole. Upstream: the patchMergeKey
+tags of core/v1.
+"""
+_WITH_TEMPLATE: Final = frozenset(("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"))
+"""Kinds whose pod template can be changed; that of a Job cannot."""
+_OF_A_PENDING_POD: Final = frozenset(("schedulingGates", "tolerations"))
+"""Members of a pod's spec that can be changed while it has no node."""
+
+
+def patch_of(before: Pod, after: Pod) -> dict[str, Any]:
+    """Returns the strategic merge patch that makes one spec the other; an empty one if it would be very large."""
+    patch = _difference(msgspec.to_builtins(before.spec), msgspec.to_builtins(after.spec))
+    return patch if len(msgspec.json.encode(patch)) <= limits.FIX_PATCH_BYTES else {}
+
+
+def command_of(pod: Pod, patch: Mapping[str, Any]) -> str:
+    """Returns the command that applies the patch to the pod's workload, or to the pod where it can be changed; empty if
+    neither can.
+    """
+    if not patch:
+        return ""
+    kind, _, name = workload_of(pod).partition("/")
+    spec = {"spec": patch}
+    if kind in _WITH_TEMPLATE and patch.keys() != {"schedulingGates"}:
+        kind, spec = kind.lower(), {"spec": {"template": spec}}
+    elif patch.keys() <= _OF_A_PENDING_POD:
+        kind, name = "pod", pod.name
+    else:
+        return ""
+    return (
+        f"kubectl -n {quote(pod.namespace)} patch {kind} {quote(name)} -p {quote(msgspec.json.encode(spec).decode())}"
+    )
+
+
+def uncordoning(nodes: Sequence[str]) -> str:
+    """Returns the command that lets pods on the nodes again."""
+    return f"kubectl uncordon {' '.join(map(quote, nodes))}"
+
+
+def objects_to_try(pod: Pod) -> tuple[dict[str, Any], ...]:
+    """Returns the pod under a name of its own, as it would be created, after the PriorityClass that it needs; none of a
+    very large pod.
+    """
+    name, classes = f"{pod.name[:240]}-tried", []
+    spec = replaced(pod.spec, node_name="", priority=None, preemption_policy=None)
+    if pod.priority <= HIGHEST_USER_PRIORITY:
+        made = {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name},
+            "value": pod.priority,
+        }
+        classes = [made | ({"preemptionPolicy": pod.spec.preemption_policy} if pod.spec.preemption_policy else {})]
+        spec = replaced(spec, priority_class_name=name)
+    metadata = {
+        "name": name,
+        "namespace": pod.namespace,
+        "labels": dict(pod.labels),
+        "annotations": dict(pod.annotations),
+    }
+    written = {"apiVersion": "v1", "kind": "Pod", "metadata": {key: value for key, value in metadata.items() if value}}
+    found = (*classes, {**written, "spec": msgspec.to_builtins(spec)})
+    return found if len(msgspec.json.encode(found)) <= limits.FIX_OBJECT_BYTES else ()
+
+
+def _difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    patch: dict[str, Any] = {}
+    for name in dict.fromkeys((*before, *after)):
+        old, new = before.get(name), after.get(name)
+        if old == new:
+            continue
+        if isinstance(old, dict) and isinstance(new, dict):
+            patch[name] = _difference(old, new)
+        elif name in _KEYS and isinstance(old, list):
+            patch[name] = _difference_of_lists(old, new or [], _KEYS[name])
+        else:
+            patch[name] = new
+    return patch
+
+
+def _difference_of_lists(
+    before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]], key: str
+) -> list[dict[str, Any]]:
+    new = {each.get(key): each for each in after}
+    old = {each.get(key): each for each in before}
+    gone = [{"$patch": "delete", key: value} for value in old if value not in new]
+    changed = [
+        {key: value, **_difference(old.get(value, {}), each)} for value, each in new.items() if each != old.get(value)
+    ]
+    return [*gone, *changed]

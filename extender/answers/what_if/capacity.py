@@ -10,7 +10,7 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from extender.answers.explain.nearest_nodes import depends_on_node_alone
+from extender.answers.explain.advice import depends_on_node_alone
 from extender.answers.types import Capacity, NodeRoom
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster

@@ -69,13 +69,12 @@ class Informers:
         """True once the first list of every resource was delivered."""
         return all(reflector.has_synced for reflector in self.reflectors)
 
-    def is_stale(self, now: float) -> bool:
-        """Returns whether nothing could be learnt about some resource for a while, so that its objects may be outdated.
-
-        Arguments:
-            now: the event loop's time.
+    def is_ready(self) -> bool:
+        """Returns whether every object is known, and none may be outdated because nothing could be learnt about some
+        resource for a while.
         """
-        return any((health.failing_for or 0.0) > STALE_AFTER for health in self.health(now))
+        now = asyncio.get_running_loop().time()
+        return self.has_synced and all((health.failing_for or 0.0) <= STALE_AFTER for health in self.health(now))
 
     def pods(self) -> Iterable[Pod]:
         """Returns all pods as the server last reported them."""

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from extender.answers.explain.advice import Advice, Refusals
+from extender.answers.explain.advice import Advice, Refusals, nearest_nodes
 from extender.answers.explain.fixes import fixes
-from extender.answers.explain.nearest_nodes import nearest_nodes
 from extender.answers.phrases import noun
 from extender.answers.types import Fix, Lack, NearNode
 from extender.engine import framework as fwk

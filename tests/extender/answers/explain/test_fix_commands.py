@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from extender.answers.explain.fix_commands import command_of, objects_to_try, patch_of
+from extender.answers.explain.fixes import command_of, objects_to_try, patch_of
 from extender.cluster.patches.strategic_merge import merge
 from extender.cluster.schema import api_types
 from extender.testing import make_pod

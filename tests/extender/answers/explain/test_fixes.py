@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from extender.answers.explain.advice import Advice, Refusals
+from extender.answers.explain.advice import Advice, Refusals, nearest_places
 from extender.answers.explain.fixes import fixes
-from extender.answers.explain.nearest_nodes import nearest_places
 from extender.answers.types import Fix
 from extender.engine import framework as fwk
 from extender.engine.evaluation.evaluate import evaluate

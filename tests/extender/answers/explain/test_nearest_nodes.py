@@ -2,8 +2,7 @@
 
 import asyncio
 
-from extender.answers.explain.advice import Advice, Refusals
-from extender.answers.explain.nearest_nodes import nearest_nodes
+from extender.answers.explain.advice import Advice, Refusals, nearest_nodes
 from extender.answers.types import Lack, NearNode
 from extender.engine import framework as fwk
 from extender.engine.cache import Cache
