@@ -6,7 +6,7 @@ own on a lower floor (ReadWriteOncePod: tests/extender/engine/plugins/test_volum
 
 import pytest
 
-from extender.cluster.api_resources import POD_DISRUPTION_BUDGETS, Object
+from extender.cluster.api_resources import NAMESPACES, POD_DISRUPTION_BUDGETS, PODS, Object
 from extender.engine import framework as fwk
 from tests.stories.objects import node, pod, priority
 from tests.stories.plugins import filtering
@@ -198,6 +198,43 @@ async def test_the_node_is_preferred_where_no_budget_is_violated() -> None:
 
         assert scene.pods() == {"protected", "high"}
         assert scene.node_of("high") == "loose"
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [{}, {"matchLabels": {}}, {"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}],
+    ids=["all pods", "all pods, spelled with labels", "pods without a label"],
+)
+async def test_the_node_is_preferred_that_a_budget_without_labels_does_not_cover(selector: Object) -> None:
+    """The free pod is of another namespace, and has the higher priority."""
+    async with a_scene(node("kept"), node("loose")) as scene:
+        scene.api.create(NAMESPACES, "", {"metadata": {"name": "other"}})
+        kept = budget("kept", 1)
+        scene.api.create(POD_DISRUPTION_BUDGETS, "default", kept | {"spec": {"minAvailable": 1, "selector": selector}})
+        free = pod("free", "1500m", "middle", nodeSelector={"kubernetes.io/hostname": "loose"})
+        scene.api.create(PODS, "other", free)
+        await scene.has(pod("bare", "1500m", "low", nodeSelector={"kubernetes.io/hostname": "kept"}))
+        await scene.has(pod("high", "1500m", "high", labels={"app": "high"}), within=10)
+
+        assert scene.node_of("bare") == "kept"
+        assert scene.node_of("high") == "loose"
+
+
+@pytest.mark.parametrize(
+    ("operator", "excluded", "leaving"),
+    [("NotIn", "default", set()), ("NotIn", "other", {"low"}), ("In", "default", {"low"})],
+)
+@pytest.mark.anywhere
+async def test_only_pods_of_selected_namespaces_are_evicted_for_anti_affinity(
+    operator: str, excluded: str, leaving: set[str]
+) -> None:
+    namespaces = ("kubernetes.io/metadata.name", operator, excluded)
+    async with a_scene(node("n")) as scene:
+        await scene.has(pod("low", "100m", "low", labels={"one": ""}, stays=True))
+        await scene.has(pod("high", "100m", "high", affinity=away_from(labelled="one", namespaces=namespaces)))
+
+        assert scene.leaving() == leaving
+        assert scene.node_of("high") == ("" if leaving else "n")
 
 
 @pytest.mark.anywhere

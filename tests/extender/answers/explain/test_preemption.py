@@ -21,7 +21,7 @@ from extender.testing import NodeBuilder, PodBuilder, make_framework, make_node,
 from extender.values.config.plugin_args import DefaultPreemptionArgs
 from extender.values.objects.decoding import replaced
 from extender.values.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
-from extender.values.objects.meta import Condition, LabelSelector, ObjectMeta, OwnerReference
+from extender.values.objects.meta import Condition, LabelSelector, LabelSelectorRequirement, ObjectMeta, OwnerReference
 from extender.values.objects.pod import Pod
 
 PENDING = make_pod("urgent").req(cpu="4").priority(1000)
@@ -119,6 +119,19 @@ def test_budgets_are_named_for_the_victims_that_break_them() -> None:
 
     assert [(victim.pod.name, victim.violates) for victim in answer.victims] == [("old", ("front",)), ("new", ("web",))]
     assert answer.num_pdb_violations == 2
+
+
+def test_budgets_that_ask_for_no_label_are_named_for_pods_without_labels() -> None:
+    no_app = LabelSelector(match_expressions=[LabelSelectorRequirement("app", "DoesNotExist", [])])
+    bare = replaced(budget("bare", 0), spec=PodDisruptionBudgetSpec(selector=no_app))
+    pods = [running("web", "a", priority=2, cpu="2").label(app="web"), running("unlabelled", "a", cpu="2")]
+    snapshot = make_snapshot(node("a"), pods=pods, objects=[budget("all", 1), bare])
+
+    answer = answered(snapshot, PENDING.obj())
+
+    violated = [(victim.pod.name, victim.violates) for victim in answer.victims]
+    assert violated == [("web", ()), ("unlabelled", ("all", "bare"))]
+    assert answer.num_pdb_violations == 1
 
 
 def test_a_pod_that_stays_takes_from_the_allowance_all_the_same() -> None:

@@ -169,11 +169,17 @@ def test_a_claim_has_its_volume_where_that_is_made_at_once(mode: str, provisione
         pytest.param({"minAvailable": "50%"}, 1, id="the smaller half"),
         pytest.param({"maxUnavailable": 1}, 1, id="one"),
         pytest.param({"minAvailable": 5}, 0, id="more wanted than there are"),
+        pytest.param({"minAvailable": 1, "selector": {}}, 3, id="of all pods"),
+        pytest.param(
+            {"minAvailable": 1, "selector": {"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}},
+            0,
+            id="of pods without labels",
+        ),
     ],
 )
 def test_new_budget_allows_as_many_disruptions_as_its_pods_permit(spec: dict[str, Any], allowed: int) -> None:
     pods = tuple(make_pod(f"db-{number}").label(app="db").node("n").obj() for number in range(3))
-    about = cluster("n", pods=pods)
+    about = cluster("n", pods=(*pods, make_pod("bare").node("n").obj()))
     written = {"selector": {"matchLabels": {"app": "db"}}, **spec}
     taken(
         about, [{"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}, "spec": written}]
