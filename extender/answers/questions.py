@@ -7,7 +7,7 @@ copy of the cluster, in a child process. A question changes nothing.
 import asyncio
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice, takewhile
@@ -28,10 +28,11 @@ from extender.answers.pending import Pending, pending
 from extender.answers.plan.answer import PlanAnswer, PlanRequest
 from extender.answers.plan.plan import PlanError, plan
 from extender.answers.plugin_effects import PluginEffects, plugin_effects
-from extender.answers.profiles import SingleProfile, simulated_frameworks, stand_in_notes
+from extender.answers.profiles import SingleProfile, stand_in_notes
 from extender.answers.records.records import Records
 from extender.answers.redaction import SEES_ALL, Visibility, as_seen_by
 from extender.answers.search import Population, find, namespaces_with_pods, pods_of, seen
+from extender.answers.trial import Trial, recreated
 from extender.answers.types import (
     Attempt,
     Capacity,
@@ -47,14 +48,12 @@ from extender.answers.types import (
 )
 from extender.answers.what_if.admission import Admits
 from extender.answers.what_if.capacity import NoPodsError, capacity, sample_pod, with_groups
-from extender.answers.what_if.group_attempts import GroupAttempts, gangs_in, group_key
+from extender.answers.what_if.group_outcomes import gangs_in, group_key, outcome_now
 from extender.answers.what_if.manifests import ManifestError, apply_manifests
-from extender.answers.what_if.simulated_pods import give_back_claims, recreated
 from extender.answers.what_if.what_if import WhatIfError, what_if
 from extender.engine.cache.cluster import Cluster
 from extender.engine.plugins import IN_TREE
 from extender.engine.queue.scheduling_queue import SchedulingQueue
-from extender.engine.runtime.framework import Framework, closed_at_the_end
 from extender.engine.runtime.long_work import with_long_work
 from extender.engine.runtime.nominations import Nominations
 from extender.engine.runtime.queueing_hints import registrations
@@ -183,16 +182,13 @@ class Questions:
         pod = self._cluster.cache.pod(answer.pod.uid)
         if pod is None:
             return answer
-        copy = self._cluster.fork()
-        give_back_claims(copy, pod)
-        copy.changed(pod, None)
-        with self._simulated_frameworks(copy) as frameworks:
-            return await worked_out_again(copy, frameworks, recreated(pod), answer)
+        with self._trial() as trial:
+            trial.remove(pod)
+            return await worked_out_again(trial, recreated(pod), answer)
 
     async def _group(self, key: GroupKey) -> GroupOutcome | None:
-        copy = self._cluster.fork()
-        with self._simulated_frameworks(copy) as frameworks:
-            return await GroupAttempts(copy, frameworks).outcome_now(key)
+        with self._trial() as trial:
+            return await outcome_now(trial, key)
 
     async def explain_of(self, obj: Mapping[str, Any], *, picture: bool = False) -> Explanation:
         """Returns why a pod that does not exist would be on its node, or on none.
@@ -205,24 +201,22 @@ class Questions:
             QuestionError: it cannot be created; the message says why.
             DecodeError: it has the wrong form.
         """
-        copy = self._cluster.fork()
         items = obj.get("items") if obj.get("kind") == "List" else [obj]
-        try:
-            applied = apply_manifests(copy, items if isinstance(items, list) else [], self._admits())
-        except ManifestError as exc:
-            raise QuestionError(str(exc)) from exc
-        if not applied.pods:
-            raise QuestionError("there is no pod in it, and nothing that makes one now")
-        pod, *others = applied.pods
-        notes = (*applied.notes, *((f"{len(others)} more pods would be made; this is the first",) if others else ()))
-        with self._simulated_frameworks(copy) as frameworks:
-            framework = frameworks.get(pod.scheduler_name)
-            if framework is None:
+        with self._trial() as trial:
+            try:
+                applied = apply_manifests(trial, items if isinstance(items, list) else [], self._admits())
+            except ManifestError as exc:
+                raise QuestionError(str(exc)) from exc
+            if not applied.pods:
+                raise QuestionError("there is no pod in it, and nothing that makes one now")
+            pod, *others = applied.pods
+            more = (f"{len(others)} more pods would be made; this is the first",) if others else ()
+            if trial.frameworks.get(pod.scheduler_name) is None:
                 return settled(pod, "NotOurs")
-            copy.changed(None, pod)
-            nominated = Nominations(copy.nominees(frameworks))
-            answer = await explain(framework, copy.cache.update_snapshot(), pod, nominated, picture=picture)
-            return msgspec.structs.replace(answer, notes=(*stand_in_notes(frameworks), *notes, *answer.notes))
+            cycle = trial.cycle(pod)
+            answer = await explain(cycle.framework, cycle.snapshot, pod, cycle.nominations, picture=picture)
+            notes = (*stand_in_notes(trial.frameworks), *applied.notes, *more, *answer.notes)
+            return msgspec.structs.replace(answer, notes=notes)
 
     async def plugin_effects(
         self, registry: Registry, before: Configuration, after: Configuration, own: Collection[str], limit: int
@@ -244,9 +238,9 @@ class Questions:
             DecodeError: an object has the wrong form.
             ConfigErrors: the configuration is wrong.
         """
-        copy = self._cluster.fork()
+        cluster, configuration = self._cluster, self._configuration
         try:
-            return what_if(copy, self._configuration, request, self._admits, for_everybody=self._queue is None)
+            return what_if(cluster, configuration, request, self._admits, for_everybody=self._queue is None)
         except WhatIfError as exc:
             raise QuestionError(str(exc)) from exc
 
@@ -257,16 +251,19 @@ class Questions:
             QuestionError: an object cannot be created, or is not one that a plan can be made for.
             DecodeError: an object has the wrong form.
         """
-        copy = self._cluster.fork()
+        cluster, configuration = self._cluster, self._configuration
         try:
-            return plan(copy, self._configuration, request, self._admits, self._now, for_everybody=self._queue is None)
+            return plan(cluster, configuration, request, self._admits, self._now, for_everybody=self._queue is None)
         except PlanError as exc:
             raise QuestionError(str(exc)) from exc
 
     def capacity(self, pod: str, limit: int | None) -> Capacity | None:
         """Returns how many more pods like namespace/name fit; None if there is no such pod."""
         found = self._cluster.find(pod)
-        return None if found is None else self._counted(self._cluster.fork(), found, limit)
+        if found is None:
+            return None
+        with self._trial() as trial:
+            return _counted(trial, found, limit)
 
     def capacity_of(self, pod: Mapping[str, Any], limit: int | None) -> Capacity:
         """Returns how many of such a pod, or of the pods of such a workload, would fit. Its name does not matter.
@@ -277,18 +274,18 @@ class Questions:
         Raises:
             QuestionError: it cannot be created; the message says why.
         """
-        copy = self._cluster.fork()
         try:
             pod, groups = with_groups(pod)
-            sample = sample_pod(pod, copy)
+            sample = sample_pod(pod, self._cluster)
         except NoPodsError as exc:
             raise QuestionError(str(exc)) from exc
-        try:
-            applied = apply_manifests(copy, [*groups, sample.pod], self._admits(), keeps_priorities=True)
-        except ManifestError as exc:
-            raise QuestionError(sample.with_written_name(str(exc))) from exc
-        (created,) = applied.pods
-        found = self._counted(copy, created, limit)
+        with self._trial() as trial:
+            try:
+                applied = apply_manifests(trial, [*groups, sample.pod], self._admits(), keeps_priorities=True)
+            except ManifestError as exc:
+                raise QuestionError(sample.with_written_name(str(exc))) from exc
+            (created,) = applied.pods
+            found = _counted(trial, created, limit)
         spec = pod.get("spec")
         named = spec.get("nodeName") if isinstance(spec, Mapping) else None
         ignored = (
@@ -303,19 +300,8 @@ class Questions:
         )
         return msgspec.structs.replace(found, notes=(*sample.notes, *found.notes, *applied.notes, *missing, *ignored))
 
-    def _counted(self, copy: Cluster, pod: Pod, limit: int | None) -> Capacity:
-        with self._simulated_frameworks(copy) as frameworks:
-            found = capacity(copy, frameworks, pod, limit)
-            framework = frameworks.get(pod.scheduler_name)
-            found = found if framework is None else gangs_in(copy, framework, pod, found)
-        return msgspec.structs.replace(found, notes=(*stand_in_notes(frameworks), *found.notes))
-
-    @contextmanager
-    def _simulated_frameworks(self, copy: Cluster) -> Iterator[Mapping[str, Framework]]:
-        """Opens frameworks of a copy of the cluster."""
-        frameworks = simulated_frameworks(self._configuration, copy, for_everybody=self._queue is None)
-        with closed_at_the_end(frameworks):
-            yield frameworks
+    def _trial(self) -> AbstractContextManager[Trial]:
+        return Trial.of(self._cluster, self._configuration, for_everybody=self._queue is None)
 
     def decisions(self, pod: str | None, limit: int, before: int | None = None) -> Decisions:
         """Returns the last attempts, of all pods or of namespace/name; newest first."""
@@ -411,6 +397,12 @@ class Questions:
 
     def _clock(self) -> WallClock:
         return WallClock(self._now(), asyncio.get_running_loop().time())
+
+
+def _counted(trial: Trial, pod: Pod, limit: int | None) -> Capacity:
+    found, framework = capacity(trial, pod, limit), trial.frameworks.get(pod.scheduler_name)
+    found = found if framework is None else gangs_in(trial.cluster, framework, pod, found)
+    return msgspec.structs.replace(found, notes=(*stand_in_notes(trial.frameworks), *found.notes))
 
 
 def _gone(pod: PodName, attempts: Sequence[Attempt], preempted_by: Preemption | None) -> Explanation:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from extender.answers.explain.explanation import explain
 from extender.answers.profiles import simulated_frameworks
+from extender.answers.trial import Trial
 from extender.answers.what_if.capacity import capacity
 from extender.engine.cache.cluster import Cluster
 from extender.engine.evaluation.evaluate import evaluate
@@ -87,7 +88,7 @@ def _count(num_nodes: int, limit: int = 5000) -> None:
         cluster = Cluster(make_cache(num_nodes))
         frameworks = simulated_frameworks(Configuration(), cluster)
         began = time.process_time()
-        found = capacity(cluster, frameworks, make(0), 10**6 if shape == "basic" else limit)
+        found = capacity(Trial(cluster, frameworks), make(0), 10**6 if shape == "basic" else limit)
         print(f"{shape:14} {found.fits:7} {time.process_time() - began:8.2f}", flush=True)
 
 

@@ -8,12 +8,9 @@ import msgspec
 import numpy as np
 
 from extender.answers.profiles import stand_in_notes
+from extender.answers.trial import Trial
 from extender.answers.types import Attempt, Explanation, NodeScore, PluginScore
-from extender.engine.cache.cluster import Cluster
 from extender.engine.evaluation.evaluate import Evaluation, evaluate
-from extender.engine.runtime.cycle import Cycle
-from extender.engine.runtime.framework import Framework
-from extender.engine.runtime.nominations import Nominations
 from extender.engine.snapshot.axes import Int64s
 from extender.values import limits
 from extender.values.objects.pod import Pod
@@ -73,21 +70,16 @@ def as_decided(answer: Explanation, attempts: Iterable[Attempt]) -> Explanation 
     return None
 
 
-async def worked_out_again(
-    cluster: Cluster, frameworks: Mapping[str, Framework], pod: Pod, answer: Explanation
-) -> Explanation:
+async def worked_out_again(trial: Trial, pod: Pod, answer: Explanation) -> Explanation:
     """Returns the explanation of a pod that has a node with the scores that nodes have now, as if the pod had none.
 
     Arguments:
-        cluster: one without the pod, which is changed.
-        frameworks: of this cluster.
+        trial: one without the pod.
         pod: without its node.
     """
-    framework = frameworks.get(pod.scheduler_name)
-    if framework is None:
+    if trial.frameworks.get(pod.scheduler_name) is None:
         return answer
-    nominations = Nominations(cluster.nominees(frameworks))
-    evaluation = await evaluate(Cycle(framework, cluster.cache.update_snapshot(), pod, nominations))
+    evaluation = await evaluate(trial.cycle(pod))
     scores, fits = best_scores(evaluation), answer.node in evaluation.feasible
     if not fits:
         text = (
@@ -98,7 +90,7 @@ async def worked_out_again(
         text = "As things are now, no other node passes, so that nothing would be scored."
     else:
         text = f"As things are now, without this pod, {_sentence(answer.node, scores, len(evaluation.feasible), 'has')}"
-    notes = (*answer.notes, *stand_in_notes(frameworks))
+    notes = (*answer.notes, *stand_in_notes(trial.frameworks))
     return msgspec.structs.replace(answer, scores=scores, scores_of="now", choice=text, notes=notes)
 
 

@@ -8,8 +8,8 @@ from typing import Final, final
 
 import numpy as np
 
-from extender.answers.what_if.group_attempts import group_key
-from extender.answers.what_if.simulated_pods import belongs_to_node, is_recreated, recreated
+from extender.answers.trial import Trial, belongs_to_node, is_recreated, recreated
+from extender.answers.what_if.group_outcomes import group_key
 from extender.engine.cache.cluster import Cluster
 from extender.engine.preemption import rules_of
 from extender.engine.preemption.budgets import may_be_victims
@@ -63,15 +63,13 @@ class MovablePods:
     allowed: Mapping[str, int]
 
 
-def movable_pods(
-    cluster: Cluster, frameworks: Mapping[str, Framework], wanted: Pod, now: Callable[[], datetime]
-) -> MovablePods:
+def movable_pods(trial: Trial, wanted: Pod, now: Callable[[], datetime]) -> MovablePods:
     """Returns the pods that may be evicted by an eviction request as things are, and that come back somewhere.
 
     Arguments:
-        frameworks: by scheduler name; of this cluster.
         wanted: the pod for which they would move: what the profile's victim policy protects from it stays.
     """
+    cluster, frameworks = trial.cluster, trial.frameworks
     budgets = _budgets(cluster)
     protected = _protected(cluster, frameworks, wanted)
     moment = now().timestamp()

@@ -12,15 +12,16 @@ from extender.answers.plan.search import TRIALS, PlanSearch, SearchResult
 from extender.answers.plan.trial_moves import BoundReachedError, TrialMoves
 from extender.answers.plan.wanted_pods import FoundPlan, WantedPods
 from extender.answers.pods import requested, victim
-from extender.answers.profiles import simulated_frameworks, stand_in_notes
+from extender.answers.profiles import stand_in_notes
+from extender.answers.trial import Trial
 from extender.answers.types import Placement, WhatIf, WhatIfRequest
 from extender.answers.what_if.admission import Admits
-from extender.answers.what_if.group_attempts import group_key
+from extender.answers.what_if.group_outcomes import group_key
 from extender.answers.what_if.manifests import Applied, ManifestError, apply_manifests
 from extender.answers.what_if.simulated_pods import drop_leftover_claims
 from extender.answers.what_if.what_if import WhatIfError, what_if
 from extender.engine.cache.cluster import Cluster
-from extender.engine.runtime.framework import Framework, closed_at_the_end
+from extender.engine.runtime.framework import Framework
 from extender.values import limits
 from extender.values.config.configuration import Configuration
 from extender.values.objects.pod import Pod
@@ -49,7 +50,6 @@ def plan(
     """Returns the moves after which the pods of the request fit. Nothing is written.
 
     Arguments:
-        cluster: changed by the search; pass a fork.
         admits: makes the API server that the request's objects pass through.
         for_everybody: see `simulated_frameworks`.
         trials: see `PlanSearch`.
@@ -57,29 +57,22 @@ def plan(
     Raises:
         PlanError: an object cannot be created, or is not one that a plan can be made for.
     """
-    try:
-        without = what_if(
-            cluster.fork(),
-            configuration,
-            WhatIfRequest(create=request.create),
-            admits,
-            for_everybody=for_everybody,
-        )
-        applied = apply_manifests(cluster, request.create, admits())
-    except (ManifestError, WhatIfError) as exc:
-        raise PlanError(str(exc)) from exc
-    pods = _wanted_of(applied)
-    drop_leftover_claims(cluster, pods)
-    frameworks = simulated_frameworks(configuration, cluster, for_everybody=for_everybody)
-    with closed_at_the_end(frameworks):
-        pods = sorted(pods, key=lambda pod: -pod.priority)
-        with_groups = [(group_key(_framework_of(pod, frameworks), pod), pod) for pod in pods]
-        movable = movable_pods(cluster, frameworks, pods[0], now)
-        trial = TrialMoves(cluster, frameworks, movable)
-        result = PlanSearch(trial, WantedPods(trial, with_groups), trials).run(request.max_moves)
-        moves = () if result.plan is None else _moves(trial, result.plan)
+    asked = WhatIfRequest(create=request.create)
+    with Trial.of(cluster, configuration, for_everybody=for_everybody) as trial:
+        try:
+            without = what_if(cluster, configuration, asked, admits, for_everybody=for_everybody)
+            applied = apply_manifests(trial, request.create, admits())
+        except (ManifestError, WhatIfError) as exc:
+            raise PlanError(str(exc)) from exc
+        pods = sorted(_wanted_of(applied), key=lambda pod: -pod.priority)
+        drop_leftover_claims(trial, pods)
+        with_groups = [(group_key(_framework_of(pod, trial.frameworks), pod), pod) for pod in pods]
+        movable = movable_pods(trial, pods[0], now)
+        moving = TrialMoves(trial, movable)
+        result = PlanSearch(moving, WantedPods(moving, with_groups), trials).run(request.max_moves)
+        moves = () if result.plan is None else _moves(moving, result.plan)
     return _answer(
-        pods, result, moves, without, movable, request.max_moves, (*stand_in_notes(frameworks), *_notes(applied))
+        pods, result, moves, without, movable, request.max_moves, (*stand_in_notes(trial.frameworks), *_notes(applied))
     )
 
 

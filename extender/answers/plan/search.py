@@ -81,7 +81,7 @@ class ExactSearch:
         Where each node decides by itself, what lets the pod fit was looked at before.
         """
         trial, frontier = self._trial, []
-        pods, nodes = trial.different_pods_everywhere(), len(trial.cluster.nodes)
+        pods, nodes = trial.different_pods_everywhere(), len(trial.trial.cluster.nodes)
         if max(len(self._frontier), nodes - 1) * len(pods) > trial.trials_left:
             raise BoundReachedError
         for moves in self._made():

@@ -12,17 +12,12 @@ from typing import Final, final
 import numpy as np
 
 from extender.answers.plan.movable_pods import MovablePod, MovablePods
-from extender.answers.what_if.simulated_pods import give_back_claims
-from extender.engine.cache.cluster import Cluster
+from extender.answers.trial import Trial
 from extender.engine.preemption.dry_run import reprieve
 from extender.engine.runtime.cycle import Cycle
-from extender.engine.runtime.framework import Framework
-from extender.engine.runtime.nominations import Nominations
 from extender.engine.runtime.plugin_calls import PluginError
-from extender.engine.runtime.reserve_to_bind import run_reserve_plugins, run_unreserve_plugins
 from extender.engine.snapshot import PodChanges, Rows, Snapshot
 from extender.engine.snapshot.axes import Index
-from extender.values.objects.devices import ResourceClaim
 from extender.values.objects.pod import Pod
 
 _ROWS_OF_A_TRIAL: Final = 500
@@ -45,23 +40,15 @@ class TrialMoves:
     Moves are context managers: at the end of the block everything is as before.
     """
 
-    def __init__(self, cluster: Cluster, frameworks: Mapping[str, Framework], pods: MovablePods) -> None:
-        """Nothing has moved yet.
-
-        Arguments:
-            cluster: used by the trial alone.
-            frameworks: by scheduler name; used by the trial alone.
-        """
-        self.cluster: Final = cluster
-        self.frameworks: Final = frameworks
+    def __init__(self, trial: Trial, pods: MovablePods) -> None:
+        """Nothing has moved yet."""
+        self.trial: Final = trial
         self.pods: Final = pods
         self.may_wait = False
         """Whether a pod may move after its budget was used up by earlier moves, once these pods run again."""
         self.has_met_budget = False
         """Whether a pod was left where it is for the sake of a budget that earlier moves have used up."""
         self._left = 0
-        self._settled: dict[str, tuple[Cycle | None, Pod]] = {}
-        """UID -> the pod where it was placed, and the cycle that reserved something for it, if any."""
         self._spent: Counter[str] = Counter()
         self._moved: Counter[tuple[Hashable, str]] = Counter()
         """How many pods of a kind a node has more than at the beginning."""
@@ -254,7 +241,7 @@ class TrialMoves:
         it.
         """
         before = self._node_of[each.uid]
-        with self._evicted(each):
+        with self._without(each.pod):
             if not self._settle(each.pod, node):
                 yield False
                 return
@@ -267,73 +254,26 @@ class TrialMoves:
                 self._leave(each.uid, each, node)
                 self._arrive(each.uid, each, before)
                 self._spent.subtract(each.budgets)
-                self._unsettle(each.pod)
 
     @contextmanager
     def placed(self, pod: Pod, node: str) -> Iterator[bool]:
         """Places a pending pod for the block. Yields False if the node does not take it."""
-        if not self._settle(pod, node):
-            yield False
-            return
-        try:
-            yield True
-        finally:
-            self._unsettle(pod)
+        with self.trial.transaction():
+            yield self._settle(pod, node)
 
     @contextmanager
     def _without(self, pod: Pod) -> Iterator[None]:
-        """Evicts the pod for the block if it runs."""
-        running = self.pods.by_uid.get(pod.uid)
-        if running is None:
-            yield
-        else:
-            with self._evicted(running):
-                yield
-
-    @contextmanager
-    def _evicted(self, each: MovablePod) -> Iterator[None]:
         """Has the pod without a node for the block."""
-        cluster, before = self.cluster, self._node_of[each.uid]
-        if each.uid in self._settled:
-            self._unsettle(each.pod)
-            try:
-                yield
-            finally:
-                if not self._settle(each.pod, before, is_counted=False):
-                    raise LookupError(f"{each.pod.key} was on {before}, and does not fit there any more")
-            return
-        claims = _claims_of(cluster, each.running)
-        cluster.changed(each.running, None)
-        give_back_claims(cluster, each.running)
-        cluster.changed(None, each.pod)
-        try:
+        placed = self.trial.cluster.cache.pod(pod.uid)
+        with self.trial.transaction():
+            if placed is not None:
+                self.trial.evict(placed)
             yield
-        finally:
-            cluster.changed(each.pod, None)
-            for claim in claims:
-                cluster.changed(None, claim)
-            cluster.changed(None, each.running)
 
-    def _settle(self, pod: Pod, node: str, *, is_counted: bool = True) -> bool:
-        """Assumes a pending pod on a node that takes it, and reserves what it needs."""
-        cycle = self._passing(pod, node, is_counted=is_counted)
-        assumed = None if cycle is None else self.cluster.assume(pod.uid, node)
-        if cycle is None or assumed is None:
-            return False
-        if not run_reserve_plugins(cycle, assumed, node).is_success:
-            run_unreserve_plugins(cycle, assumed, node)
-            self.cluster.forget(pod.uid)
-            return False
-        # A plugin that skipped the pod in PreFilter reserves nothing for it.
-        has_reserved = any(plugin.name not in cycle.skip_filter_plugins for plugin in cycle.framework.plugins.reserve)
-        self._settled[pod.uid] = cycle if has_reserved else None, assumed
-        return True
-
-    def _unsettle(self, pod: Pod) -> None:
-        cycle, assumed = self._settled.pop(pod.uid)
-        if cycle is not None:
-            run_unreserve_plugins(cycle, assumed, assumed.spec.node_name)
-        self.cluster.forget(pod.uid)
+    def _settle(self, pod: Pod, node: str) -> bool:
+        """Puts a pending pod on a node that takes it."""
+        cycle = self._passing(pod, node)
+        return cycle is not None and bool(self.trial.place(cycle, node).node)
 
     def _arrive(self, uid: str, each: MovablePod, node: str) -> None:
         self._node_of[uid] = node
@@ -350,9 +290,7 @@ class TrialMoves:
         """Returns a cycle of the pod after PreFilter; None if that refuses it."""
         if is_counted:
             self.take()
-        framework = self.frameworks[pod.scheduler_name]
-        nominations = Nominations(self.cluster.nominees(self.frameworks))
-        cycle = Cycle(framework, self.cluster.cache.update_snapshot(), pod, nominations)
+        cycle = self.trial.cycle(pod)
         try:
             return cycle if cycle.run_pre_filter_plugins().status.is_success else None
         except PluginError:
@@ -381,9 +319,9 @@ class TrialMoves:
         except PluginError:
             return []
 
-    def _passing(self, pod: Pod, node: str, *, is_counted: bool = True) -> Cycle | None:
+    def _passing(self, pod: Pod, node: str) -> Cycle | None:
         """Returns the cycle of a pending pod that passes all Filters on the node."""
-        cycle = self._cycle(pod, is_counted=is_counted)
+        cycle = self._cycle(pod)
         place = None if cycle is None else _place(cycle, node)
         if cycle is None or place is None:
             return None
@@ -401,17 +339,3 @@ def _place(cycle: Cycle, node: str) -> int | None:
 
 def _slots(snapshot: Snapshot, pods: Sequence[MovablePod]) -> Index:
     return np.array([snapshot.pods.slots[each.uid] for each in pods], np.intp)
-
-
-def _claims_of(cluster: Cluster, pod: Pod) -> list[ResourceClaim]:
-    """Returns the ResourceClaims that an eviction of the pod changes."""
-    special = pod.status.extended_resource_claim_status
-    if special is None and not pod.spec.resource_claims:
-        return []
-    name = "" if special is None else special.resource_claim_name
-    return [
-        claim
-        for (namespace, claim_name), claim in cluster.cache.objects.resource_claims.items()
-        if (namespace, claim_name) == (pod.namespace, name)
-        or any(each.uid == pod.uid for each in claim.status.reserved_for)
-    ]

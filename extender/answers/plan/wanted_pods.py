@@ -8,7 +8,6 @@ from typing import Final, final
 
 from extender.answers.plan.movable_pods import MovablePod
 from extender.answers.plan.trial_moves import Domain, TrialMoves
-from extender.answers.what_if.group_attempts import GroupAttempts
 from extender.values.objects.pod import Pod
 from extender.values.objects.pod_groups import GroupKey
 
@@ -36,21 +35,20 @@ class FoundPlan:
 class WantedPods:
     """The pods that are to fit, in the order in which the scheduler tries them. Pod groups are tried as groups."""
 
-    def __init__(self, trial: TrialMoves, pods: Sequence[tuple[GroupKey | None, Pod]]) -> None:
+    def __init__(self, moving: TrialMoves, pods: Sequence[tuple[GroupKey | None, Pod]]) -> None:
         """Nothing is placed.
 
         Arguments:
             pods: with the group with which each is scheduled; None for one that is scheduled by itself.
         """
         self.pods: Final = tuple(pod for _, pod in pods)
-        self._trial = trial
+        self._moving = moving
         self._units: dict[Hashable, list[Pod]] = {}
         for key, pod in pods:
             self._units.setdefault(key or pod.uid, []).append(pod)
         self._groups: Final = {key for key, _ in pods if key is not None}
-        self._attempts = GroupAttempts(trial.cluster, trial.frameworks)
         self.is_decided_by_nodes: Final = (
-            len(pods) == 1 and not self._groups and trial.is_decided_by_nodes(self.pods[0])
+            len(pods) == 1 and not self._groups and moving.is_decided_by_nodes(self.pods[0])
         )
         """Whether there is only one pod, and each node by itself decides whether it takes it."""
 
@@ -60,14 +58,14 @@ class WantedPods:
 
     def domains(self) -> Sequence[Domain]:
         """Returns the sets of nodes of which one has to take all pods."""
-        cache = self._trial.cluster.cache
+        cache = self._moving.trial.cluster.cache
         keys = [
             group.topology_key for each in self._groups if (group := cache.objects.pod_groups.get(each)) is not None
         ]
         if len(self._groups) != 1 or not keys or not keys[0]:
             return (None,)
         domains: dict[str, set[str]] = {}
-        for node in self._trial.cluster.nodes.values():
+        for node in self._moving.trial.cluster.nodes.values():
             value = node.labels.get(keys[0])
             if value is not None:
                 domains.setdefault(value, set()).add(node.name)
@@ -84,21 +82,21 @@ class WantedPods:
                         return None
                     nodes |= chosen
                     if not all(
-                        stack.enter_context(self._trial.placed(pod, chosen[pod.uid]))
+                        stack.enter_context(self._moving.placed(pod, chosen[pod.uid]))
                         for pod in pods
                         if pod.uid in chosen
                     ):
                         return None
                     continue
-                choices = self._trial.nodes_for(pods[0])
-                if not choices or not stack.enter_context(self._trial.placed(pods[0], choices[0])):
+                choices = self._moving.nodes_for(pods[0])
+                if not choices or not stack.enter_context(self._moving.placed(pods[0], choices[0])):
                     return None
                 nodes[pods[0].uid] = choices[0]
         return nodes
 
     def _nodes_of_group(self, key: GroupKey, pods: Sequence[Pod]) -> Mapping[str, str] | None:
-        self._trial.take(len(pods))
-        result = asyncio.run(self._attempts.as_things_are(key, pods))
+        self._moving.take(len(pods))
+        result, _ = asyncio.run(self._moving.trial.try_group(key, pods, preempts=False))
         if not result.status.is_success:
             return None
         return {member.pod.uid: member.result.suggested_host for member in result.members if member.result is not None}

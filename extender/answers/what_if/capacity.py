@@ -11,17 +11,13 @@ from typing import Any, Final, final
 import numpy as np
 
 from extender.answers.explain.advice import depends_on_node_alone
+from extender.answers.trial import Trial
 from extender.answers.types import Capacity, NodeRoom
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.findings import status_out_of_play
-from extender.engine.runtime.framework import Framework
-from extender.engine.runtime.nominations import Nominations
 from extender.engine.runtime.plugin_calls import PluginError
-from extender.engine.runtime.reserve_to_bind import run_reserve_plugins, run_unreserve_plugins
-from extender.engine.scheduler.schedule_pod import FitError, SchedulingAlgorithm
-from extender.engine.scheduler.world import refused_on_one_node
 from extender.engine.snapshot import PodChanges, Rows, Snapshot
 from extender.engine.snapshot.axes import Index
 from extender.values import limits
@@ -149,12 +145,7 @@ def _member(obj: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 # One copy after the other.
 
 
-def capacity(
-    cluster: Cluster,
-    frameworks: Mapping[str, Framework],
-    pod: Pod,
-    limit: int | None,
-) -> Capacity:
+def capacity(trial: Trial, pod: Pod, limit: int | None) -> Capacity:
     """Places copies of the pod until one fits nowhere. Each is assumed where it would go, and what it needs is
     reserved.
 
@@ -164,36 +155,27 @@ def capacity(
     scheduler would. Otherwise counting stops at 20,000 copies, whatever the limit, and the answer says so.
 
     Arguments:
-        cluster: changed by counting; pass a fork.
-        frameworks: by scheduler name; of this cluster, and used by nothing else.
+        trial: the copies that are placed stay in it.
         limit: the highest number of copies; None for 100,000, or 1,000 where they are placed one by one.
     """
-    framework = frameworks.get(pod.scheduler_name)
-    if framework is None:
+    if trial.frameworks.get(pod.scheduler_name) is None:
         return _stopped(Counter(), f'no profile here for schedulerName "{pod.scheduler_name}"')
     try:
         validate_requests(pod)
-    except QuantityError as exc:
-        return _stopped(Counter(), str(exc))
-    nominations = Nominations(cluster.nominees(frameworks))
-    try:
-        counted = _count_on_all_nodes(
-            cluster, framework, nominations, _copy(pod, 0), limits.COPIES_COUNTED if limit is None else limit
-        )
-    except PluginError as exc:
+        counted = _count_on_all_nodes(trial, _copy(pod, 0), limits.COPIES_COUNTED if limit is None else limit)
+    except (QuantityError, PluginError) as exc:
         return _stopped(Counter(), str(exc))
     if counted is not None:
         return counted
     by_node: Counter[str] = Counter()
     most = _FIRST_PLACED if limit is None else min(limit, limits.COPIES_PLACED)
-    algorithm = SchedulingAlgorithm()
     while True:
-        try:
-            node = _placed(
-                cluster, framework, algorithm, nominations, _with_claims(cluster, pod, _copy(pod, by_node.total()))
-            )
-        except (FitError, fwk.NoNodesAvailableError, PluginError, _ReserveError) as exc:
-            return _stopped(by_node, str(exc))
+        copy = _with_claims(trial, pod, _copy(pod, by_node.total()))
+        trial.changed(None, copy)
+        attempt = trial.schedule(copy)
+        if not attempt.node:
+            return _stopped(by_node, attempt.message)
+        trial.commit()
         if (fits := by_node.total()) >= most:
             why = (
                 "the most that are placed one by one"
@@ -202,12 +184,7 @@ def capacity(
             )
             notes = () if fits == limit else (f"counting ends at {fits}, {why}",)
             return Capacity(fits=fits, by_node=_sorted_by_node(by_node), stopped_by="", is_limit=True, notes=notes)
-        by_node[node] += 1
-
-
-@final
-class _ReserveError(Exception):
-    """A node was chosen, and a Reserve plugin refused it."""
+        by_node[attempt.node] += 1
 
 
 def _copy(pod: Pod, number: int) -> Pod:
@@ -225,12 +202,12 @@ def _copy(pod: Pod, number: int) -> Pod:
     )
 
 
-def _with_claims(cluster: Cluster, pod: Pod, copy: Pod) -> Pod:
+def _with_claims(trial: Trial, pod: Pod, copy: Pod) -> Pod:
     """The copy with claims like those that controllers made for the pod: for its claim templates and its ephemeral
     volumes.
     """
     objects, owner = (
-        cluster.cache.objects,
+        trial.cluster.cache.objects,
         OwnerReference(api_version="v1", kind="Pod", name=copy.name, uid=copy.uid, controller=True),
     )
     statuses = []
@@ -245,7 +222,7 @@ def _with_claims(cluster: Cluster, pod: Pod, copy: Pod) -> Pod:
             uid=f"{copy.uid}/{status.name}",
             owner_references=[owner],
         )
-        cluster.changed(None, replaced(claim, metadata=meta, status=ResourceClaimStatus()))
+        trial.changed(None, replaced(claim, metadata=meta, status=ResourceClaimStatus()))
         statuses.append(PodResourceClaimStatus(name=status.name, resource_claim_name=meta.name))
     for volume in pod.spec.volumes:
         wanted = (
@@ -258,24 +235,8 @@ def _with_claims(cluster: Cluster, pod: Pod, copy: Pod) -> Pod:
                 uid=f"{copy.uid}/{volume.name}",
                 owner_references=[owner],
             )
-            cluster.changed(None, replaced(wanted, metadata=meta))
+            trial.changed(None, replaced(wanted, metadata=meta))
     return replaced(copy, status=PodStatus(resource_claim_statuses=statuses)) if statuses else copy
-
-
-def _placed(
-    cluster: Cluster, framework: Framework, algorithm: SchedulingAlgorithm, nominations: Nominations, pod: Pod
-) -> str:
-    snapshot = cluster.cache.update_snapshot()
-    cycle = Cycle(framework, snapshot, pod, nominations)
-    node = algorithm.schedule_pod(cycle).suggested_host
-    assumed = replaced(pod, spec=replaced(pod.spec, node_name=node))
-    cluster.cache.assume_pod(assumed)
-    status = run_reserve_plugins(cycle, assumed, node)
-    if not status.is_success:
-        run_unreserve_plugins(cycle, assumed, node)
-        cluster.cache.forget_pod(assumed)
-        raise _ReserveError(refused_on_one_node(status).status.message if status.is_rejected else status.message)
-    return node
 
 
 def _stopped(by_node: Counter[str], why: str) -> Capacity:
@@ -292,19 +253,17 @@ def _sorted_by_node(by_node: Counter[str]) -> tuple[NodeRoom, ...]:
 # All nodes at once.
 
 
-def _count_on_all_nodes(
-    cluster: Cluster, framework: Framework, nominations: Nominations, pod: Pod, limit: int
-) -> Capacity | None:
+def _count_on_all_nodes(trial: Trial, pod: Pod, limit: int) -> Capacity | None:
     """None if copies of the pod have to be placed one by one."""
-    slot = cluster.cache.nominate(pod)
-    counted = _fill_up(framework, cluster.cache.update_snapshot(), nominations, pod, slot, limit)
-    cluster.cache.unnominate(pod.uid)
-    return counted
+    cache = trial.cluster.cache
+    slot = cache.nominate(pod)
+    try:
+        return _fill_up(trial.cycle(pod), slot, limit)
+    finally:
+        cache.unnominate(pod.uid)
 
 
-def _fill_up(
-    framework: Framework, snapshot: Snapshot, nominations: Nominations, pod: Pod, slot: int, limit: int
-) -> Capacity | None:
+def _fill_up(cycle: Cycle, slot: int, limit: int) -> Capacity | None:
     """Fills every node with copies of the pod, one more on all nodes at a time.
 
     Where all Filters look at a node and its pods only, it makes no difference which node a scheduler would choose
@@ -320,7 +279,7 @@ def _fill_up(
     Raises:
         PluginError: a plugin failed.
     """
-    cycle = Cycle(framework, snapshot, pod, nominations)
+    snapshot = cycle.snapshot
     outcome = cycle.run_pre_filter_plugins()
     if not len(snapshot.nodes) or not outcome.status.is_success or not depends_on_node_alone(cycle):
         return None

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple, final
 
 import msgspec
 
+from extender.answers.trial import Trial
 from extender.answers.what_if.admission import Admission
 from extender.answers.what_if.inventory import Inventory, knows_classes, priority_classes, storage_classes
 from extender.answers.what_if.pinned_pods import daemon_pods
@@ -100,9 +101,9 @@ class Applied:
 
 
 def apply_manifests(
-    cluster: Cluster, objects: Iterable[Mapping[str, Any]], admission: Admission, *, keeps_priorities: bool = False
+    trial: Trial, objects: Iterable[Mapping[str, Any]], admission: Admission, *, keeps_priorities: bool = False
 ) -> Applied:
-    """Creates the objects in the cluster; those that exist already are replaced.
+    """Creates the objects in the trial's cluster; those that exist already are replaced.
 
     Arguments:
         admission: an API server without objects.
@@ -120,19 +121,20 @@ def apply_manifests(
         raise ManifestError(f"more than {limits.PODS_CREATED} pods cannot be created at a time")
     if not wanted:
         return Applied()
+    cluster = trial.cluster
     known = frozenset(cluster.nodes)
     batch = _Batch(cluster, wanted, admission, checks_priorities=not keeps_priorities and knows_classes(cluster))
     try:
         batch.admit(wanted)
         batch.make_pods()
         batch.make_claims()
-        applied = batch.put_into(cluster)
+        applied = batch.put_into(trial)
     except decoding.DecodeError as exc:
         raise ManifestError(str(exc)) from exc
     added = [node for name, node in cluster.nodes.items() if name not in known]
     daemons = daemon_pods(cluster, added, batch.daemon_sets)
     for pod in daemons:
-        cluster.changed(None, pod)
+        trial.changed(None, pod)
     if not daemons:
         return applied
     note = (
@@ -337,7 +339,7 @@ class _Batch:
             raise LookupError(f"{at.kind} {at.namespace}/{at.name} was admitted and is not there")
         return obj
 
-    def put_into(self, cluster: Cluster) -> Applied:
+    def put_into(self, trial: Trial) -> Applied:
         """Hands everything to the cluster: nodes and what pods refer to first, then the pods that are created at
         once.
         """
@@ -351,12 +353,12 @@ class _Batch:
             if isinstance(item, Pod):
                 made[at] = _with_claims(item, self._claim_statuses.get(at, ()))
             elif isinstance(item, PodDisruptionBudget) and at not in self._with_status:
-                cluster.changed(None, _with_disruptions_allowed(cluster, item, obj["spec"]))
+                trial.changed(None, _with_disruptions_allowed(trial.cluster, item, obj["spec"]))
             elif isinstance(item, PersistentVolumeClaim) and (volume := self._provisioned(obj)) is not None:
-                cluster.changed(None, decoding.convert(PersistentVolume, volume))
-                cluster.changed(None, decoding.convert(PersistentVolumeClaim, bound_claim(obj, volume)))
+                trial.changed(None, decoding.convert(PersistentVolume, volume))
+                trial.changed(None, decoding.convert(PersistentVolumeClaim, bound_claim(obj, volume)))
             else:
-                cluster.changed(None, item)
+                trial.changed(None, item)
         rollouts = [
             (plan.rollout, *_divided(plan.rollout, [made[at] for at in places]))
             for plan, places in self._plans
@@ -366,11 +368,11 @@ class _Batch:
         named = [pod for pod in made.values() if pod.spec.node_name and not pod.is_terminal]
         for pod in made.values():
             if pod.uid not in later and not pod.spec.node_name:
-                cluster.changed(self._inventory.pending(pod), pod)
+                trial.changed(self._inventory.pending(pod), pod)
             elif pod.uid not in later and (waits := self._inventory.pending(pod)) is not None:
-                cluster.changed(waits, None)
+                trial.changed(waits, None)
         return Applied(
-            pods=[pod for pod in made.values() if pod.uid in cluster.pending],
+            pods=[pod for pod in made.values() if pod.uid in trial.cluster.pending],
             surplus=[pod for plan, _ in self._plans for pod in plan.surplus],
             rollouts=rollouts,
             on_named_nodes=named,

@@ -2,11 +2,12 @@
 added.
 """
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Sequence
 
 import msgspec
 import numpy as np
 
+from extender.answers.trial import Trial
 from extender.engine.cache.cluster import Cluster
 from extender.engine.snapshot import Rows
 from extender.values import limits
@@ -26,7 +27,7 @@ Key = tuple[str, str]
 # Pods that name their node.
 
 
-def run_on_named_nodes(cluster: Cluster, pods: Sequence[Pod]) -> tuple[str, ...]:
+def run_on_named_nodes(trial: Trial, pods: Sequence[Pod]) -> tuple[str, ...]:
     """Puts each pod on the node that it names, unless there is no such node or its kubelet refuses the pod.
 
     A pod whose status says that it runs is there in any case.
@@ -36,10 +37,7 @@ def run_on_named_nodes(cluster: Cluster, pods: Sequence[Pod]) -> tuple[str, ...]
 
     Upstream: pkg/kubelet/lifecycle/predicate.go, Admit (v1.36.2), as far as amounts go.
     """
-    places = (
-        {node.name: place for place, node in enumerate(cluster.cache.update_snapshot().nodes.objects)} if pods else {}
-    )
-    sentences = [_run(cluster, pod, places) for pod in pods]
+    sentences = [_run(trial, pod) for pod in pods]
     more = (
         [f"{len(sentences) - limits.PINNED_POD_SENTENCES} more pods name their nodes themselves"]
         if len(sentences) > limits.PINNED_POD_SENTENCES
@@ -48,17 +46,17 @@ def run_on_named_nodes(cluster: Cluster, pods: Sequence[Pod]) -> tuple[str, ...]
     return (*sentences[: limits.PINNED_POD_SENTENCES], *more)
 
 
-def _run(cluster: Cluster, pod: Pod, places: Mapping[str, int]) -> str:
+def _run(trial: Trial, pod: Pod) -> str:
     name = pod.spec.node_name
     what = f"{pod.key} is not scheduled, for it names node {name} itself"
-    if name not in cluster.nodes:
+    if name not in trial.cluster.nodes:
         return f"{what}; there is no such node, so that it would run nowhere and be deleted"
     try:
-        lacking = _lacking(cluster, pod, places[name])
+        lacking = _lacking(trial.cluster, pod)
     except QuantityError as exc:
         return f"{what}; it cannot be read: {exc}"
     if not lacking or pod.status.phase == "Running":
-        cluster.changed(None, pod)
+        trial.changed(None, pod)
     if lacking:
         reasons = ", ".join(f"OutOf{resource}" for resource in lacking)
         return (
@@ -68,9 +66,10 @@ def _run(cluster: Cluster, pod: Pod, places: Mapping[str, int]) -> str:
     return f"{what}, which takes it as it is"
 
 
-def _lacking(cluster: Cluster, pod: Pod, place: int) -> list[str]:
-    """The resources of which the node at this place has too little left for the pod."""
-    row = Rows.of(cluster.cache.update_snapshot(), np.array([place]))
+def _lacking(cluster: Cluster, pod: Pod) -> list[str]:
+    """The resources of which the node that the pod names has too little left for it."""
+    snapshot = cluster.cache.update_snapshot()
+    row = Rows.of(snapshot, np.array([snapshot.nodes.index[pod.spec.node_name]]))
 
     def free(resource: str) -> int:
         left = (

@@ -105,7 +105,7 @@ class RunningRollout:
             self._create(self._to_come.pop(0))
 
     def _create(self, pod: Pod) -> None:
-        self._simulation.cluster.changed(None, pod)
+        self._simulation.trial.changed(None, pod)
         self._simulation.submit(pod, "created")
         self._new.append(pod)
 
@@ -119,7 +119,7 @@ class RunningRollout:
         return Revision(name, len(pods), sum(map(self._has_node, pods)))
 
     def _has_node(self, pod: Pod) -> bool:
-        return self._simulation.cluster.cache.pod(pod.uid) is not None
+        return self._simulation.trial.cluster.cache.pod(pod.uid) is not None
 
 
 async def run_all(simulation: Simulation, rollouts: Sequence[RunningRollout]) -> None:

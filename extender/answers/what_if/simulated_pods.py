@@ -2,24 +2,18 @@
 release, which of them are recreated, and which evict each other forever.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, final
+from typing import Literal, final
 
 from extender.answers.parts import PodName, Victim
 from extender.answers.pods import requested
+from extender.answers.trial import Trial
 from extender.answers.types import Eviction, EvictionLoop, Placement, PreemptionAnswer
 from extender.engine import framework as fwk
-from extender.engine.cache.cluster import Cluster
 from extender.engine.runtime.memory import signature_of
-from extender.values import limits
-from extender.values.objects.decoding import replaced
-from extender.values.objects.devices import ResourceClaim, ResourceClaimConsumerReference
 from extender.values.objects.extended_resources import SPECIAL_CLAIM_ANNOTATION, special_claim_of
-from extender.values.objects.grouping import PodDisruptionBudget
-from extender.values.objects.pod import Pod, PodStatus
-
-MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
+from extender.values.objects.pod import Pod
 
 Why = Literal["preempted", "drained", "node removed", "scaled down", "replaced"]
 
@@ -106,96 +100,17 @@ def _key(name: PodName) -> str:
     return f"{name.namespace}/{name.name}"
 
 
-# Which pods are recreated.
-
-
-def is_recreated(pod: Pod) -> bool:
-    """Returns whether a controller recreates the pod on any node. A static pod is recreated by its kubelet only."""
-    return any(owner.controller and owner.kind != "Node" for owner in pod.metadata.owner_references)
-
-
-def belongs_to_node(pod: Pod) -> bool:
-    """Returns whether a drain leaves the pod alone: a DaemonSet's pod, or a static pod of the kubelet."""
-    return MIRROR_ANNOTATION in pod.annotations or any(
-        owner.controller and owner.kind in ("DaemonSet", "Node") for owner in pod.metadata.owner_references
-    )
-
-
-def recreated(pod: Pod) -> Pod:
-    """Returns the pod as its controller recreates it: the same, without a node. It keeps its UID, so that it can be
-    followed.
-    """
-    claims = pod.status.resource_claim_statuses
-    return replaced(
-        pod,
-        metadata=replaced(pod.metadata, deletion_timestamp=None),
-        spec=replaced(pod.spec, node_name=""),
-        status=PodStatus(phase="Pending", resource_claim_statuses=claims),
-    )
-
-
-# What they release.
-
-
-def take_from_budgets(cluster: Cluster, pod: Pod) -> tuple[str, ...]:
-    """Counts a disruption against each budget that protects the pod.
-
-    Returns:
-        The names of the first budgets that allow no disruption.
-    """
-    exhausted: list[str] = []
-    for budget in list(_protecting(cluster, pod)):
-        allowed = budget.status.disruptions_allowed
-        if allowed <= 0:
-            exhausted.append(budget.metadata.name)
-        else:
-            cluster.changed(budget, replaced(budget, status=replaced(budget.status, disruptions_allowed=allowed - 1)))
-    return tuple(exhausted[: limits.BUDGETS_NAMED])
-
-
-def give_back_claims(cluster: Cluster, pod: Pod) -> None:
-    """Takes the pod off the reservations of its ResourceClaims; a claim without reservations releases its devices. The
-    claim for extended resources goes with the pod.
-    """
-    special = pod.status.extended_resource_claim_status
-    if special is not None:
-        made = cluster.cache.objects.resource_claims.get((pod.namespace, special.resource_claim_name))
-        if made is not None:
-            cluster.changed(made, None)
-    if not pod.spec.resource_claims:
-        return
-    for claim in list(cluster.cache.objects.resource_claims.values()):
-        kept = [consumer for consumer in claim.status.reserved_for if consumer.uid != pod.uid]
-        if len(kept) < len(claim.status.reserved_for):
-            cluster.changed(claim, _reserved_for(claim, kept))
-
-
-def drop_leftover_claims(cluster: Cluster, pods: Iterable[Pod]) -> None:
+def drop_leftover_claims(trial: Trial, pods: Iterable[Pod]) -> None:
     """Deletes the claims for extended resources that earlier attempts have left for these pods, as the next attempt
     would do.
     """
-    claims = cluster.cache.objects.resource_claims.values()
+    claims = trial.cluster.cache.objects.resource_claims.values()
     marked = [claim for claim in claims if SPECIAL_CLAIM_ANNOTATION in claim.metadata.annotations]
     by_owner = {owner.uid: claim for claim in marked for owner in claim.metadata.owner_references}
     for pod in pods:
         leftover = special_claim_of(pod, [by_owner[pod.uid]] if pod.uid in by_owner else [])
         if leftover is not None:
-            cluster.changed(leftover, None)
-
-
-def _reserved_for(claim: ResourceClaim, consumers: Sequence[ResourceClaimConsumerReference]) -> ResourceClaim:
-    allocation = claim.status.allocation if consumers else None
-    return replaced(claim, status=replaced(claim.status, reserved_for=consumers, allocation=allocation))
-
-
-def _protecting(cluster: Cluster, pod: Pod) -> Iterator[PodDisruptionBudget]:
-    for budget in cluster.cache.objects.pdbs.values():
-        # A pod in `disruptedPods` was counted when its eviction was allowed.
-        is_its = (
-            budget.metadata.namespace or "default"
-        ) == pod.namespace and pod.name not in budget.status.disrupted_pods
-        if is_its and budget.spec.parsed_selector.matches(pod.labels):
-            yield budget
+            trial.changed(leftover, None)
 
 
 Cause = Literal["created", "pending", "evicted"]

@@ -8,13 +8,15 @@ and no extender is called.
 
 import heapq
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final, Literal, final
 
 from extender.answers.explain.preemption import preemption_answer
 from extender.answers.parts import PodName, Victim
 from extender.answers.pods import victim
+from extender.answers.trial import Attempt, Trial, belongs_to_node, is_recreated
 from extender.answers.types import Eviction, EvictionLoop, GroupOutcome, Placement, PreemptionAnswer
-from extender.answers.what_if.group_attempts import GroupAttempts, group_key
+from extender.answers.what_if.group_outcomes import group_key, group_outcome
 from extender.answers.what_if.simulated_pods import (
     FailedAttempt,
     FailedAttempts,
@@ -22,27 +24,15 @@ from extender.answers.what_if.simulated_pods import (
     RemovedPods,
     SimulatedPod,
     Why,
-    belongs_to_node,
-    give_back_claims,
-    is_recreated,
-    recreated,
-    take_from_budgets,
 )
 from extender.engine import framework as fwk
-from extender.engine.cache.cluster import Cluster
 from extender.engine.framework.preemption import STILL_TERMINATING
 from extender.engine.runtime.cycle import Cycle
-from extender.engine.runtime.findings import run_post_filter_plugins
-from extender.engine.runtime.framework import Framework
-from extender.engine.runtime.nominations import Nominations
-from extender.engine.runtime.plugin_calls import PluginError
-from extender.engine.runtime.reserve_to_bind import run_reserve_plugins, run_unreserve_plugins
 from extender.engine.scheduler.pod_group_cycle import decided
 from extender.engine.scheduler.pod_group_trial import GroupResult
-from extender.engine.scheduler.schedule_pod import FitError, ScheduleResult, SchedulingAlgorithm
-from extender.engine.scheduler.world import Failure, refused_on_one_node
+from extender.engine.scheduler.schedule_pod import ScheduleResult
+from extender.engine.scheduler.world import Failure
 from extender.values import limits
-from extender.values.klog.logger import Logger
 from extender.values.objects.decoding import replaced
 from extender.values.objects.pod import Pod
 from extender.values.objects.pod_groups import GroupKey
@@ -53,35 +43,26 @@ _STEPS_OF_A_MISFIT: Final = 10
 _WITH_RUNNERS_UP: Final = 50
 """The number of preemptions that are listed with their runners-up."""
 
-_LOG: Final = Logger(__name__)
-
 
 @final
 class Simulation:
-    """State: the cluster, the submitted pods and what became of them, what is reserved for them, and how many events
-    have happened.
-    """
+    """State: the submitted pods and what became of them, and how many events have happened."""
 
-    def __init__(self, cluster: Cluster, frameworks: Mapping[str, Framework], steps: int = STEPS) -> None:
+    def __init__(self, trial: Trial, steps: int = STEPS) -> None:
         """Nothing has happened yet.
 
         Arguments:
-            cluster: changed by the simulation alone.
-            frameworks: by scheduler name; used by the simulation alone.
+            trial: where it is played through.
             steps: see STEPS.
         """
-        self.cluster = cluster
-        self._frameworks = frameworks
-        self._now = max((each.now().timestamp() for each in frameworks.values()), default=0.0)
-        self._algorithm = SchedulingAlgorithm()
+        self.trial: Final = trial
+        self._now = max((each.now().timestamp() for each in trial.frameworks.values()), default=0.0)
         self._steps = steps
         self._pods: dict[str, SimulatedPod] = {}
         self._queue: list[tuple[object, int, str]] = []
         self._removed_pods = RemovedPods()
         self._loops: list[EvictionLoop] = []
-        self._reserved: dict[str, tuple[Cycle, Pod]] = {}
         self._failed = FailedAttempts()
-        self._group_attempts = GroupAttempts(cluster, frameworks)
         self._groups: dict[GroupKey, GroupOutcome] = {}
         self._group_victims: dict[GroupKey, list[Victim]] = {}
         self._without_policies: dict[GroupKey, list[Victim]] = {}
@@ -96,30 +77,30 @@ class Simulation:
 
     def remove_node(self, name: str) -> None:
         """Removes the node with its pods; those of controllers are recreated and placed elsewhere."""
-        pods = self._pods_on(name)
-        self.cluster.drop_node(name)
-        for pod in pods:
-            if pod.is_terminating or belongs_to_node(pod):
-                self._remove(pod)
-            else:
-                take_from_budgets(self.cluster, pod)  # they are not asked, but they have one healthy pod less
-                self._evict(pod, "node removed")
+        trial, leaving = self.trial, self._pods_that_leave(name)
+        trial.disrupt(leaving)  # they are not asked, but they have one healthy pod less
+        trial.changed(trial.cluster.nodes[name], None)
+        for pod in leaving:
+            self._evict(pod, "node removed")
+        for pod in self._pods_on(name):
+            trial.remove(pod)
         self._num_events += 1
 
     def drain_node(self, name: str) -> None:
         """Cordons the node and evicts its pods, except those that belong to it: last those whose budget makes the drain
         wait.
         """
-        node = self.cluster.nodes[name]
-        self.cluster.set_node(replaced(node, spec=replaced(node.spec, unschedulable=True)))
-        drained = [pod for pod in self._pods_on(name) if not (pod.is_terminating or belongs_to_node(pod))]
-        budgets = [(pod, take_from_budgets(self.cluster, pod)) for pod in drained]
+        node = self.trial.cluster.nodes[name]
+        self.trial.changed(node, replaced(node, spec=replaced(node.spec, unschedulable=True)))
+        drained = self._pods_that_leave(name)
+        budgets = zip(drained, self.trial.disrupt(drained), strict=True)
         for pod, waits_for in sorted(budgets, key=lambda each: bool(each[1])):
             self._evict(pod, "drained", waits_for=waits_for)
 
     def withdraw(self, pod: Pod, why: Literal["scaled down", "replaced"]) -> None:
         """Deletes a pod that its controller does not want any more, wherever it is. Budgets are not asked."""
-        known = self.cluster.cache.pod(pod.uid) or self.cluster.pending.get(pod.uid)
+        cluster = self.trial.cluster
+        known = cluster.cache.pod(pod.uid) or cluster.pending.get(pod.uid)
         self._pods.pop(pod.uid, None)
         if known is None:
             return
@@ -127,7 +108,7 @@ class Simulation:
             victim=victim(known, self._now), node=known.spec.node_name, why=why, by=None, returns=False, depth=1
         )
         self._removed_pods.add(removed)
-        self._remove(known)
+        self.trial.remove(known)
         self._num_events += 1
 
     async def run(self) -> None:
@@ -171,7 +152,7 @@ class Simulation:
     def _enqueue(self, simulated: SimulatedPod) -> None:
         self._pods[simulated.pod.uid] = simulated
         simulated.failed_at = None
-        framework = self._frameworks.get(simulated.pod.scheduler_name)
+        framework = self.trial.frameworks.get(simulated.pod.scheduler_name)
         if framework is None:
             self._fail(simulated, f'no profile here for schedulerName "{simulated.pod.scheduler_name}"', is_final=True)
             return
@@ -193,95 +174,59 @@ class Simulation:
     async def _place(self, simulated: SimulatedPod) -> None:
         if not simulated.is_waiting:
             return  # it was tried with its group meanwhile
-        framework = self._frameworks[simulated.pod.scheduler_name]
-        why_gated = _why_gated(framework, simulated.pod)
+        why_gated = self.trial.why_gated(simulated.pod)
         if why_gated:
             self._fail(simulated, why_gated)
             return
-        key = group_key(framework, simulated.pod)
+        key = group_key(self.trial.frameworks[simulated.pod.scheduler_name], simulated.pod)
         if key is not None:
             await self._place_group(key)
             return
-        has_node = False
-        while not has_node and simulated.failed_at is None and self._steps > 0:
-            has_node = await self._attempt(framework, simulated)
-        if not has_node and simulated.failed_at is None:
+        while not simulated.node and simulated.failed_at is None and self._steps > 0:
+            await self._attempt(simulated)
+        if not simulated.node and simulated.failed_at is None:
             self._enqueue(simulated)  # pods were evicted for it, and there are no steps left to place it
 
-    async def _attempt(self, framework: Framework, simulated: SimulatedPod) -> bool:
-        """Tries to place the pod once. Returns False if it has no node then: it has failed, or others were evicted for
-        it.
-        """
-        pod, known = simulated.pod, self._failed.of(simulated.pod, self._num_events)
+    async def _attempt(self, simulated: SimulatedPod) -> None:
+        """Tries to place the pod once. If it has no node then, it has failed, or others were evicted for it."""
+        known = self._failed.of(simulated.pod, self._num_events)
         if known is not None:
             self._steps -= 1
             self._fail(simulated, known.message, known.preemption)
-            return False
-        nominations = Nominations(self.cluster.nominees(self._frameworks))
-        snapshot = self.cluster.cache.update_snapshot()
-        cycle = Cycle(framework, snapshot, pod, nominations)
-        try:
-            result = self._algorithm.schedule_pod(cycle)
-        except FitError as exc:
+            return
+        attempt = self.trial.schedule(simulated.pod)
+        if attempt.refusal is not None:
             self._steps -= _STEPS_OF_A_MISFIT
-            await self._make_room(cycle, simulated, exc)
-            return False
-        except (PluginError, fwk.NoNodesAvailableError) as exc:
+            await self._make_room(simulated, attempt)
+        else:
             self._steps -= 1
-            self._fail(simulated, str(exc))
-            return False
-        self._steps -= 1
-        return self._take(cycle, simulated, result.suggested_host)
+            self._settle(simulated, attempt)
 
-    def _take(self, cycle: Cycle, simulated: SimulatedPod, node: str) -> bool:
-        try:
-            assumed = self.cluster.assume(simulated.pod.uid, node)
-        except ValueError as exc:
-            self._fail(simulated, str(exc), is_final=True)
-            return False
-        if assumed is None:
-            raise LookupError(f"pod {simulated.pod.key} is not pending")
-        status = run_reserve_plugins(cycle, assumed, node)
-        if not status.is_success:
-            run_unreserve_plugins(cycle, assumed, node)
-            self.cluster.forget(simulated.pod.uid)
-            self._fail(simulated, refused_on_one_node(status).status.message if status.is_rejected else status.message)
-            return False
-        if not all(plugin.name in cycle.skip_filter_plugins for plugin in cycle.framework.plugins.reserve):
-            # A plugin that skipped the pod in PreFilter reserves nothing for it. The cycles of many pods, with arrays
-            # along all nodes, would take gigabytes.
-            self._reserved[simulated.pod.uid] = cycle, assumed
+    def _settle(self, simulated: SimulatedPod, attempt: Attempt) -> None:
+        if not attempt.node:
+            self._fail(simulated, attempt.message)
+            return
         self._num_events += 1
-        simulated.node = node
+        simulated.node = attempt.node
         if simulated.removed is not None:
-            simulated.removed.lands_on, simulated.removed.message = node, ""
-        return True
+            simulated.removed.lands_on, simulated.removed.message = attempt.node, ""
 
-    async def _make_room(self, cycle: Cycle, simulated: SimulatedPod, refusal: FitError) -> None:
+    async def _make_room(self, simulated: SimulatedPod, attempt: Attempt) -> None:
         """No node takes the pod as things are: evicts pods for it, or lets it fail."""
-        try:
-            found = await run_post_filter_plugins(cycle, refusal.diagnosis.statuses)
-        except PluginError as exc:
-            found = fwk.PostFilterResult(fwk.error(str(exc)))
-        post_filter = "" if found.status.is_success or not cycle.framework.plugins.post_filter else found.status.message
-        diagnosis = refusal.diagnosis
-        complete = fwk.Diagnosis(
-            diagnosis.statuses, pre_filter_message=diagnosis.pre_filter_message, post_filter_message=post_filter
-        )
-        message = fwk.fit_error_message(refusal.num_all_nodes, complete)
+        found, message = await self.trial.preempt(attempt)
         outcome = found.preemption
         preemption = None
         if outcome is not None:
             self._num_preemptions += 1
             limit = limits.CANDIDATES if self._num_preemptions <= _WITH_RUNNERS_UP else 1
-            preemption = preemption_answer(outcome, cycle.snapshot, simulated.pod, self._now, limit)
+            preemption = preemption_answer(outcome, attempt.cycle.snapshot, simulated.pod, self._now, limit)
         candidate = found.candidate
         if outcome is not None and outcome.why_not_eligible == STILL_TERMINATING:
             # Its victims are terminating already: they are gone now.
             simulated.message, simulated.preemption = message, preemption
             for victim_pod in self._pods_on(simulated.pod.status.nominated_node_name):
                 if victim_pod.is_terminating:
-                    self._remove(victim_pod)
+                    self.trial.remove(victim_pod)
             self._num_events += 1
         elif candidate is None or not candidate.victims or not found.nominated_node:
             self._failed.add(simulated.pod, self._num_events, FailedAttempt(message, preemption))
@@ -297,18 +242,23 @@ class Simulation:
 
     def _preempt(self, simulated: SimulatedPod, candidate: fwk.Candidate, preemption: PreemptionAnswer | None) -> None:
         known = {} if preemption is None else {each.pod.uid: each for each in preemption.victims}
-        for pod in candidate.victims:
-            take_from_budgets(self.cluster, pod)
-            gone = known.get(pod.uid) or victim(pod, self._now)
-            simulated.evicts.append(gone)
-            self._evict(pod, "preempted", gone=gone, by=simulated)
+        simulated.evicts += self._evict_for(simulated, candidate, known)
         self._nominate(simulated, candidate.node)
+
+    def _evict_for(
+        self, by: SimulatedPod, candidate: fwk.Candidate, known: Mapping[str, Victim] = MappingProxyType({})
+    ) -> list[Victim]:
+        self.trial.disrupt(candidate.victims)
+        victims = [known.get(pod.uid) or victim(pod, self._now) for pod in candidate.victims]
+        for pod, gone in zip(candidate.victims, victims, strict=True):
+            self._evict(pod, "preempted", gone=gone, by=by)
+        return victims
 
     def _nominate(self, simulated: SimulatedPod, node: str) -> None:
         """Nominates the pod to this node; to none if the name is empty."""
         if simulated.pod.status.nominated_node_name != node:
             nominated = replaced(simulated.pod, status=replaced(simulated.pod.status, nominated_node_name=node))
-            self.cluster.changed(simulated.pod, nominated)
+            self.trial.changed(simulated.pod, nominated)
             simulated.pod = nominated
 
     def _fail(
@@ -339,13 +289,13 @@ class Simulation:
         while self._steps > 0:
             members = [each for each in self._pods.values() if each.is_waiting and self._is_ready_in(each, key)]
             members.sort(key=lambda each: -each.pod.priority)
-            result, victims = await self._group_attempts.result(key, [each.pod for each in members])
+            result, victims = await self.trial.try_group(key, [each.pod for each in members])
             self._steps -= len(members) if result.status.is_success else _STEPS_OF_A_MISFIT * len(members)
             if result.without_policies is not None:
                 alone = [victim(pod, self._now) for pod in result.without_policies.victims]
                 self._without_policies.setdefault(key, []).extend(alone)
             evicted, instead_of = self._group_victims.get(key, ()), self._without_policies.get(key, ())
-            self._groups[key] = self._group_attempts.outcome(key, len(members), result, evicted, instead_of)
+            self._groups[key] = group_outcome(self.trial.cluster, key, len(members), result, evicted, instead_of)
             by_uid = {each.pod.uid: each for each in members}
             own = [(by_uid[pod.uid], candidate) for pod, candidate in _own_candidates(result)]
             if result.status.is_success or (victims is None and not own):
@@ -363,26 +313,19 @@ class Simulation:
                     self._fail(simulated, result.status.message, is_final=True)
                 return
             if victims is not None:
-                self._preempt_for_group(key, members[0], victims)
+                self._group_victims.setdefault(key, []).extend(self._evict_for(members[0], victims))
             for simulated, candidate in own:
                 self._preempt(simulated, candidate, None)
         for simulated in self._pods.values():
             if simulated.is_waiting and self._is_ready_in(simulated, key):
                 self._enqueue(simulated)  # there are no steps left to place it
 
-    def _preempt_for_group(self, key: GroupKey, first: SimulatedPod, candidate: fwk.Candidate) -> None:
-        for pod in candidate.victims:
-            take_from_budgets(self.cluster, pod)
-            gone = victim(pod, self._now)
-            self._group_victims.setdefault(key, []).append(gone)
-            self._evict(pod, "preempted", gone=gone, by=first)
-
     def _is_ready_in(self, simulated: SimulatedPod, key: GroupKey) -> bool:
-        framework = self._frameworks.get(simulated.pod.scheduler_name)
+        framework = self.trial.frameworks.get(simulated.pod.scheduler_name)
         return (
             framework is not None
             and group_key(framework, simulated.pod) == key
-            and not _why_gated(framework, simulated.pod)
+            and not self.trial.why_gated(simulated.pod)
         )
 
     def _settle_member(self, simulated: SimulatedPod, outcome: tuple[Cycle, ScheduleResult] | Failure) -> None:
@@ -391,12 +334,15 @@ class Simulation:
             return
         cycle, chosen = outcome
         cycle.write(fwk.GROUP_CYCLE, None)
-        self._take(cycle, simulated, chosen.suggested_host)
+        self._settle(simulated, self.trial.place(cycle, chosen.suggested_host))
 
-    # RemovedPods.
+    # Pods that leave.
+
+    def _pods_that_leave(self, node: str) -> list[Pod]:
+        return [pod for pod in self._pods_on(node) if not (pod.is_terminating or belongs_to_node(pod))]
 
     def _pods_on(self, node: str) -> list[Pod]:
-        return [pod for pod in self.cluster.cache.pods if pod.spec.node_name == node]
+        return [pod for pod in self.trial.cluster.cache.pods if pod.spec.node_name == node]
 
     def _evict(
         self,
@@ -407,41 +353,31 @@ class Simulation:
         by: SimulatedPod | None = None,
         waits_for: tuple[str, ...] = (),
     ) -> None:
-        node, returns = pod.spec.node_name, is_recreated(pod)
         removed = RemovedPod(
             victim=gone or victim(pod, self._now),
-            node=node,
+            node=pod.spec.node_name,
             why=why,
             by=None if by is None else PodName.of(by.pod),
-            returns=returns,
+            returns=is_recreated(pod),
             depth=1 if by is None else by.depth + 1,
             waits_for=waits_for,
         )
         self._removed_pods.add(removed)
-        self._remove(pod)
+        again = self.trial.evict(pod)
         self._num_events += 1
         simulated = self._pods.get(pod.uid)
-        if simulated is None and returns:
-            simulated = SimulatedPod(pod, "evicted", len(self._pods))
+        if simulated is None and again is not None:
+            simulated = SimulatedPod(again, "evicted", len(self._pods))
         if simulated is None:
             return
         simulated.node, simulated.message, simulated.preemption = "", "", None
         simulated.removed, simulated.depth = removed, removed.depth
         simulated.waits_for = simulated.waits_for or waits_for
-        if returns:
-            simulated.pod = recreated(pod)
-            self.cluster.changed(None, simulated.pod)
+        if again is not None:
+            simulated.pod = again
             self._enqueue(simulated)
         else:
             simulated.message, simulated.is_final = "it is evicted and not recreated (no owner)", True
-
-    def _remove(self, pod: Pod) -> None:
-        self.cluster.changed(pod, None)
-        give_back_claims(self.cluster, pod)
-        reserved = self._reserved.pop(pod.uid, None)
-        if reserved is not None:
-            cycle, assumed = reserved
-            run_unreserve_plugins(cycle, assumed, assumed.spec.node_name)
 
 
 def _own_candidates(result: GroupResult) -> list[tuple[Pod, fwk.Candidate]]:
@@ -450,16 +386,3 @@ def _own_candidates(result: GroupResult) -> list[tuple[Pod, fwk.Candidate]]:
         return []
     needing = [(member.pod, member.failure.candidate) for member in result.members if member.failure is not None]
     return [(pod, candidate) for pod, candidate in needing if candidate is not None and candidate.victims]
-
-
-def _why_gated(framework: Framework, pod: Pod) -> str:
-    """Why PreEnqueue keeps the pod from the queue; empty if it does not."""
-    for plugin in framework.plugins.pre_enqueue:
-        try:
-            status = plugin.pre_enqueue(pod)
-        except Exception as exc:
-            _LOG.error(exc, "PreEnqueue plugin failed", plugin=plugin.name, pod=pod.key)
-            return str(exc)
-        if not status.is_success:
-            return status.message
-    return ""

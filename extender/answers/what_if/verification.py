@@ -9,7 +9,7 @@ from typing import Any, Final, final
 
 import msgspec
 
-from extender.answers.profiles import simulated_frameworks
+from extender.answers.trial import Trial
 from extender.answers.types import Eviction, WhatIfRequest
 from extender.answers.what_if.admission import Admits
 from extender.answers.what_if.manifests import ManifestError, unrolled
@@ -79,7 +79,8 @@ def verify(
         ConfigErrors: the configuration is.
     """
     try:
-        end = _played(rule, [*existing, *rule.given.objects], [*applied, *rule.when.create], configuration, admits)
+        with Trial.of(Cluster(), configuration) as trial:
+            end = _played(trial, rule, [*existing, *rule.given.objects], [*applied, *rule.when.create], admits)
         return RuleOutcome(
             [failure for expectation in rule.then for failure in _failures(expectation, end)], _decisions(end)
         )
@@ -107,16 +108,16 @@ class _End:
     evictions: Sequence[tuple[Pod, Eviction]]
 
 
-def _played(rule: Rule, existing: Written, applied: Written, configuration: Configuration, admits: Admits) -> _End:
-    cluster = Cluster()
-    frameworks = simulated_frameworks(configuration, cluster)
+def _played(trial: Trial, rule: Rule, existing: Written, applied: Written, admits: Admits) -> _End:
+    cluster = trial.cluster
     objects = unrolled([*nodes_of(rule.given.nodes), *existing], admits())
     # Budgets come last, since what they allow depends on pods that run.
     budgets = [obj for obj in objects if obj["kind"] == "PodDisruptionBudget"]
-    simulation = Simulation(cluster, frameworks)
+    simulation = Simulation(trial)
     play(simulation, WhatIfRequest(create=[obj for obj in objects if obj["kind"] != "PodDisruptionBudget"]), admits)
     _run(cluster)
-    play(Simulation(cluster, frameworks), WhatIfRequest(create=budgets), admits)
+    trial.commit()
+    play(Simulation(trial), WhatIfRequest(create=budgets), admits)
     known = {pod.uid: pod for pod in (*cluster.cache.pods, *cluster.pending.values())}
     new = unrolled(applied, admits())
     request = WhatIfRequest(
@@ -126,7 +127,7 @@ def _played(rule: Rule, existing: Written, applied: Written, configuration: Conf
         include_pending=True,
     )
     if request != WhatIfRequest(include_pending=True):
-        simulation = Simulation(cluster, frameworks)
+        simulation = Simulation(trial)
         play(simulation, request, admits)
     if not simulation.is_complete:
         raise RuleError("there is more to follow than is followed here: make the cluster smaller")

@@ -11,7 +11,8 @@ from typing import Any, Final, final
 import msgspec
 
 from extender.answers.parts import PodName, gpu_hours_of
-from extender.answers.profiles import simulated_frameworks, stand_in_notes
+from extender.answers.profiles import stand_in_notes
+from extender.answers.trial import Trial
 from extender.answers.types import Eviction, EvictionLoop, NodesLike, Placement, WhatIf, WhatIfRequest
 from extender.answers.what_if.admission import Admits
 from extender.answers.what_if.manifests import ManifestError, apply_manifests
@@ -20,7 +21,6 @@ from extender.answers.what_if.rollout_steps import RunningRollout, run_all
 from extender.answers.what_if.simulated_pods import drop_leftover_claims
 from extender.answers.what_if.simulation import STEPS, Simulation
 from extender.engine.cache.cluster import Cluster
-from extender.engine.runtime.framework import closed_at_the_end
 from extender.values import limits
 from extender.values.config.configuration import Configuration
 from extender.values.config.loading import load
@@ -50,7 +50,6 @@ def what_if(
     """Returns what would become of every pod concerned. Equal questions about equal clusters have equal answers.
 
     Arguments:
-        cluster: changed by the simulation; pass a fork.
         configuration: of the scheduler that decides, unless the request has another one.
         admits: makes the API server that the request's objects pass through.
         for_everybody: see `simulated_frameworks`.
@@ -65,9 +64,8 @@ def what_if(
         if len(configuration.profiles) > limits.PROFILES_TRIED:
             raise WhatIfError(f"more than {limits.PROFILES_TRIED} profiles cannot be tried at a time")
     would_fit = _pending_that_would_fit(cluster, configuration, request, admits, for_everybody=for_everybody)
-    frameworks = simulated_frameworks(configuration, cluster, for_everybody=for_everybody)
-    with closed_at_the_end(frameworks):
-        simulation = Simulation(cluster, frameworks, steps)
+    with Trial.of(cluster, configuration, for_everybody=for_everybody) as trial:
+        simulation = Simulation(trial, steps)
         further, notes = play(simulation, request, admits)
     placements, evictions, loops = simulation.placements, simulation.evictions, simulation.loops
     return WhatIf(
@@ -81,7 +79,7 @@ def what_if(
         unplaced=sum(not placement.node for placement in placements),
         gpu_hours=gpu_hours_of(each.victim for each in evictions),
         is_complete=simulation.is_complete,
-        notes=(*stand_in_notes(frameworks), *notes),
+        notes=(*stand_in_notes(trial.frameworks), *notes),
     )
 
 
@@ -94,24 +92,24 @@ def play(simulation: Simulation, request: WhatIfRequest, admits: Admits) -> tupl
     Raises:
         WhatIfError: an object cannot be created, or a node that should go is not there.
     """
-    cluster = simulation.cluster
+    trial, cluster = simulation.trial, simulation.trial.cluster
     pending = (
         [pod for pod in cluster.pending.values() if not cluster.cache.is_assumed(pod)]
         if request.include_pending
         else []
     )
     try:
-        applied = apply_manifests(cluster, [*nodes_like(cluster, request.add_nodes), *request.create], admits())
+        applied = apply_manifests(trial, [*nodes_like(cluster, request.add_nodes), *request.create], admits())
     except ManifestError as exc:
         raise WhatIfError(str(exc)) from exc
-    drop_leftover_claims(cluster, pending)
+    drop_leftover_claims(trial, pending)
     going = [*request.remove_nodes, *request.drain_nodes]
     for name in going:
         if name not in cluster.nodes:
             raise WhatIfError(f'node "{name}" not found')
     if len(going) > limits.NODES_TRIED:
         raise WhatIfError(f"more than {limits.NODES_TRIED} nodes cannot go at a time")
-    named = run_on_named_nodes(cluster, applied.on_named_nodes)
+    named = run_on_named_nodes(trial, applied.on_named_nodes)
     for pod in applied.surplus:
         simulation.withdraw(pod, "scaled down")
     rollouts = [RunningRollout(simulation, *each) for each in applied.rollouts]
@@ -190,7 +188,7 @@ def _pending_that_would_fit(
     if request.include_pending or not adds_nodes or not 0 < number <= limits.PENDING_TRIED:
         return ()
     asked = msgspec.structs.replace(request, include_pending=True, configuration=None)
-    found = what_if(cluster.fork(), configuration, asked, admits, for_everybody=for_everybody)
+    found = what_if(cluster, configuration, asked, admits, for_everybody=for_everybody)
     placed = sum(placement.cause == "pending" and bool(placement.node) for placement in found.placements)
     if not placed:
         return (f"None of the {_pods(number, 'pending pod')} would fit then",)

@@ -8,7 +8,7 @@ Upstream: pkg/scheduler/backend/cache/cache.go (v1.36.2).
 """
 
 from collections.abc import Mapping, Set
-from typing import final
+from typing import NamedTuple, final
 
 from extender.engine.cache.column_writer import ColumnWriter
 from extender.engine.cache.dump import NodeDump, dump_entry
@@ -17,6 +17,7 @@ from extender.engine.cache.node_entry import ImageState, NodeEntry, counted_imag
 from extender.engine.cache.node_tree import NodeTree, common_length
 from extender.engine.snapshot import Snapshot
 from extender.engine.snapshot.columns import ImagesOnNode, image_names
+from extender.engine.snapshot.pod_attributes import HostPort
 from extender.values.objects.cluster import ClusterObjects
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
@@ -24,6 +25,13 @@ from extender.values.objects.pod_groups import GroupKey
 
 Move = tuple[int, str, int]
 """The slot of a pod, the name of a node, and +1 if the pod came to it or -1 if it left it."""
+
+
+class PodPlace(NamedTuple):
+    """Where a pod is on its node: its place among the pods there, and the ports that count as used with it."""
+
+    at: int
+    used_ports: frozenset[HostPort]
 
 
 class CacheError(Exception):
@@ -311,6 +319,36 @@ class Cache:
         )  # first, since it raises for a pod that cannot be read, and the old one must then stay
         self._take(old)
         self._put(new, slot)
+
+    # For what is tried and taken back.
+
+    def place_of(self, uid: str) -> PodPlace | None:
+        """Returns where a pod is on its node; None if it has none."""
+        pod = self._pods.get(uid)
+        if pod is None:
+            return None
+        entry = self._nodes[pod.spec.node_name]
+        return PodPlace(entry.slots.index(self._slots[uid]), frozenset(entry.used_ports))
+
+    def restore_place(self, uid: str, place: PodPlace) -> None:
+        """Gives a pod that has just come back the place that it had. The pod that took the place is the last again."""
+        entry = self._own(self._pods[uid].spec.node_name)
+        entry.slots[place.at], entry.slots[-1] = entry.slots[-1], entry.slots[place.at]
+        entry.used_ports = {*place.used_ports}
+
+    @property
+    def visiting_order(self) -> NodeTree:
+        """A copy of the order in which nodes are visited."""
+        return self._tree.copy()
+
+    def restore_node(self, node: Node, order: NodeTree) -> None:
+        """Adds a node that was removed, and restores the order in which nodes are visited.
+
+        Arguments:
+            order: `visiting_order` as it was when the node was there.
+        """
+        self.add_node(node)
+        self._tree = order
 
     # For debugging.
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Final, final
 
 from extender.engine.cache import Cache, CacheError
+from extender.engine.cache.node_tree import NodeTree
 from extender.values.klog.logger import Logger
 from extender.values.objects import decoding
 from extender.values.objects.cluster import ClusterState, identified
@@ -100,6 +101,17 @@ class Cluster:
         known = self.nodes.pop(name, None)
         if known is not None:
             self.cache.remove_node(known)
+
+    def restore_node(self, node: Node, order: NodeTree, nodes: Mapping[str, Node]) -> None:
+        """Takes back that a node was dropped.
+
+        Arguments:
+            order, nodes: `cache.visiting_order` and a copy of `nodes`, from when it was there.
+        """
+        self.changes += 1
+        self.cache.restore_node(node, order)
+        self.nodes.clear()
+        self.nodes.update(nodes)
 
     # Pods.
 

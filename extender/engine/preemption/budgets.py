@@ -11,18 +11,20 @@ pkg/scheduler/core/generic_scheduler.go, filterPodsWithPDBViolation (v1.12, v1.1
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final, final
 
 import numpy as np
 
 from extender.engine.framework import PodsByBudget, PreemptionRules
-from extender.engine.preemption.protected_pods import protected
+from extender.engine.preemption.protected_pods import LabelClasses, protected
 from extender.engine.snapshot import Attribute, Snapshot
 from extender.engine.snapshot.axes import Index, Int64s, Mask
 from extender.engine.snapshot.pod_attributes import LabelClass
 from extender.values import limits
 from extender.values.golang.int64 import MAX_INT64
+from extender.values.objects.grouping import PodDisruptionBudget
+from extender.values.objects.label_sets import places_of
 from extender.values.objects.pod import Pod
 
 
@@ -235,6 +237,49 @@ class _Disrupted:
         for place, names in granting:
             left[np.isin(some.pods, [pod for name in names for pod in self._by_name.get(name, ())]), place] = False
         return left
+
+
+@final
+class Disruptions:
+    """Evictions of some pods, counted against budgets one after the other, wherever the pods are.
+
+    State: how many evictions each budget still allows; negative once more were counted than it does.
+    """
+
+    def __init__(self, snapshot: Snapshot, slots: Index) -> None:
+        """Nothing is counted yet.
+
+        Arguments:
+            slots: (C,) the pods that may be evicted.
+        """
+        self._snapshot: Final = snapshot
+        self._slots: Final = slots
+        classes = LabelClasses(snapshot, slots)
+        selected = [*classes.selected(snapshot.objects.pdbs.values())]
+        self.budgets: Final[Sequence[PodDisruptionBudget]] = [budget for budget, _ in selected]
+        """Those that protect any of the pods."""
+        self.left: Final = [budget.status.disruptions_allowed for budget in self.budgets]
+        self._classes: Final = classes
+        self._protecting: Final[list[list[int]]] = [[] for _ in range(len(classes))]
+        for place, (_, of_classes) in enumerate(selected):
+            for of_class in places_of(of_classes):
+                self._protecting[of_class].append(place)
+
+    def evict(self, at: int) -> Iterator[PodDisruptionBudget]:
+        """Takes an eviction from each budget that protects the pod, and yields those that are used up. A budget is
+        counted when it is asked for, so that a caller may stop at the first.
+
+        Arguments:
+            at: the place of the pod among the slots.
+        """
+        for place in self._protecting[self._classes.of_pod[at]]:
+            budget = self.budgets[place]
+            # The API server has already subtracted the eviction of disrupted pods from the budget.
+            if (names := budget.status.disrupted_pods) and self._snapshot.pod_at(self._slots[at]).name in names:
+                continue
+            self.left[place] -= 1
+            if self.left[place] < 0:
+                yield budget
 
 
 def forbidden(snapshot: Snapshot, slots: Index, row: Index, wanted: Mask) -> Iterator[PodsByBudget]:

@@ -13,12 +13,10 @@ from typing import Final, Protocol, final
 import numpy as np
 
 from extender.engine import framework as fwk
-from extender.engine.preemption.budgets import may_be_victims
+from extender.engine.preemption.budgets import Disruptions, may_be_victims
 from extender.engine.preemption.evaluator import NEVER
-from extender.engine.preemption.protected_pods import LabelClasses
 from extender.engine.snapshot import Snapshot
 from extender.engine.snapshot.axes import Index, Int64s, Mask
-from extender.values.objects.label_sets import places_of
 from extender.values.objects.pod import Pod
 from extender.values.objects.pod_groups import GroupKey
 
@@ -197,28 +195,11 @@ def violates_budgets(units: VictimUnits) -> Mask:
 
     Upstream: filterVictimsWithPDBViolation.
     """
-    violates, snapshot = np.zeros(len(units), np.bool_), units.snapshot
-    if not snapshot.objects.pdbs or not len(units):
+    violates = np.zeros(len(units), np.bool_)
+    if not units.snapshot.objects.pdbs or not len(units):
         return violates
-    classes = LabelClasses(snapshot, units.slots)
-    found = [*classes.selected(snapshot.objects.pdbs.values())]
-    left = [budget.status.disruptions_allowed for budget, _ in found]
-    disrupted = [budget.status.disrupted_pods for budget, _ in found]
-    asked: list[list[int]] = [[] for _ in range(len(classes))]  # the places of the budgets that select each class
-    for place, (_, selected) in enumerate(found):
-        for of_class in places_of(selected):
-            asked[of_class].append(place)
-
-    def is_refused(unit: int) -> bool:
-        for at in range(int(units.first[unit]), int(units.first[unit + 1])):
-            for place in asked[classes.of_pod[at]]:
-                if disrupted[place] and snapshot.pod_at(int(units.slots[at])).name in disrupted[place]:
-                    continue
-                left[place] -= 1
-                if left[place] < 0:
-                    return True
-        return False
-
+    disruptions = Disruptions(units.snapshot, units.slots)
     for unit in np.argsort(units.importance).tolist():
-        violates[unit] = is_refused(unit)
+        pods = range(int(units.first[unit]), int(units.first[unit + 1]))
+        violates[unit] = any(True for at in pods for _ in disruptions.evict(at))
     return violates

@@ -253,9 +253,7 @@ class ClusterObjects:
         item = old if new is None else new
         if item is None:
             return
-        kind, meta = kind_of(item), item.metadata
-        table: MutableMapping[object, HasMetadata] = getattr(self, kind.field)
-        key = (meta.namespace or "default", meta.name) if kind.is_namespaced else meta.name
+        table, key = self._table_of(item)
         if new is None:
             table.pop(key, None)
             return
@@ -263,6 +261,15 @@ class ClusterObjects:
         if isinstance(new, PodDisruptionBudget) and isinstance(known, PodDisruptionBudget):
             new.spec.take_over(known.spec)
         table[key] = new
+
+    def known(self, item: HasMetadata) -> HasMetadata | None:
+        """Returns the object of this kind and name that is here now. Raises as `changed`."""
+        table, key = self._table_of(item)
+        return table.get(key)
+
+    def _table_of(self, item: HasMetadata) -> tuple[MutableMapping[object, HasMetadata], object]:
+        kind, meta = kind_of(item), item.metadata
+        return getattr(self, kind.field), (meta.namespace or "default", meta.name) if kind.is_namespaced else meta.name
 
     def everything(self) -> Iterator[HasMetadata]:
         """Yields all objects, kind by kind."""

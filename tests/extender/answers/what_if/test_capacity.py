@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from extender.answers.profiles import simulated_frameworks
+from extender.answers.trial import Trial
 from extender.answers.types import Capacity, NodeRoom
 from extender.answers.what_if.capacity import capacity
 from extender.engine import framework as fwk
@@ -38,7 +39,7 @@ def cluster_of(nodes: Sequence[NodeBuilder], pods: Sequence[PodBuilder] = ()) ->
 
 
 def fitting(cluster: Cluster, pod: Pod, limit: int | None = 1000) -> Capacity:
-    return capacity(cluster, simulated_frameworks(Configuration(), cluster), pod, limit)
+    return capacity(Trial(cluster, simulated_frameworks(Configuration(), cluster)), pod, limit)
 
 
 def node(name: str, cpu: int) -> NodeBuilder:
@@ -82,7 +83,7 @@ def test_a_high_limit_is_reached_without_placing_copies_one_by_one(monkeypatch: 
     Then nodes are filled evenly: each has its share, and none more than it takes. What is a high limit is lowered here.
     """
     monkeypatch.setattr("extender.answers.what_if.capacity._FIRST_PLACED", 2)
-    monkeypatch.setattr("extender.answers.what_if.capacity._placed", None)
+    monkeypatch.setattr("extender.answers.trial.Trial.schedule", None)
     cluster = cluster_of([node("a", 4), node("b", 1), node("c", 4)])
 
     found = fitting(cluster, make_pod().req(cpu=1).obj(), limit=6)
@@ -242,8 +243,8 @@ def test_the_count_is_exact(seed: int) -> None:
     state = ClusterState(nodes=drawn.nodes, pods=drawn.pods)
     one_by_one, in_step = Cluster.of(state), Cluster.of(state)
 
-    placed = capacity(one_by_one, {"default-scheduler": make_framework(*PLUGINS, Elsewhere)}, pod, 60)
-    counted = capacity(in_step, {"default-scheduler": make_framework(*PLUGINS)}, pod, 60)
+    placed = capacity(Trial(one_by_one, {"default-scheduler": make_framework(*PLUGINS, Elsewhere)}), pod, 60)
+    counted = capacity(Trial(in_step, {"default-scheduler": make_framework(*PLUGINS)}), pod, 60)
     after = asyncio.run(
         evaluate(Cycle(make_framework(*PLUGINS), one_by_one.cache.update_snapshot(), pod, NO_NOMINATIONS))
     )

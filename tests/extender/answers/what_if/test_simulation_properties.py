@@ -8,6 +8,7 @@ import random
 from hypothesis import Phase, given, settings, strategies as st
 
 from extender.answers.profiles import simulated_frameworks
+from extender.answers.trial import Trial
 from extender.answers.what_if.simulation import Simulation
 from extender.engine.cache.cluster import Cluster
 from extender.engine.evaluation.evaluate import evaluate
@@ -45,7 +46,7 @@ def test_random_simulation_ends_in_a_state_in_which_no_pending_pod_fits(seed: in
         ClusterState(nodes=before.nodes, pods=[*running, *(pod for pod in arriving if not pod.spec.node_name)])
     )
     frameworks = simulated_frameworks(Configuration(), cluster)
-    simulation = Simulation(cluster, frameworks)
+    simulation = Simulation(Trial(cluster, frameworks))
     for pod in list(cluster.pending.values()):
         simulation.submit(pod, "pending")
     if chance.random() < 0.3:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from extender.answers.profiles import simulated_frameworks
+from extender.answers.trial import Trial
 from extender.answers.types import NodesLike, WhatIf, WhatIfRequest
 from extender.answers.what_if.simulation import Simulation
 from extender.answers.what_if.what_if import WhatIfError, what_if
@@ -523,7 +524,7 @@ class NeverReserves(fwk.ReservePlugin):
 
 
 def played(about: Cluster, *plugins: Any, pods: tuple[Pod, ...]) -> Simulation:
-    simulation = Simulation(about, {"default-scheduler": make_framework(*plugins, live=about.cache)})
+    simulation = Simulation(Trial(about, {"default-scheduler": make_framework(*plugins, live=about.cache)}))
     for pod in pods:
         about.changed(None, pod)
         simulation.submit(pod, "created")

@@ -8,7 +8,7 @@ from typing import Any
 from extender.answers.questions import Questions
 from extender.answers.types import WhatIf, WhatIfRequest
 from extender.cluster.trial_registry import TrialRegistry
-from extender.testing import make_node, make_pod
+from extender.testing import make_node, make_pod, virtual_time
 from extender.values.config import Configuration
 from extender.values.objects.decoding import replaced
 from extender.values.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
@@ -38,7 +38,7 @@ KEEP = PodDisruptionBudget(
 
 def test_what_ifs_do_not_change_the_decisions_made_beside_them() -> None:
     """Pods come, are decided about, push others out and go; questions are answered in between."""
-    (asked, answers), (unasked, none) = asyncio.run(life(asking=True)), asyncio.run(life(asking=False))
+    (asked, answers), (unasked, none) = virtual_time.run(life(asking=True)), virtual_time.run(life(asking=False))
 
     assert asked == unasked
     assert (len(answers), len(none)) == (2 * ROUNDS, 0)

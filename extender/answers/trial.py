@@ -1,0 +1,367 @@
+"""Trial: a copy of a cluster in which things are tried. Pods are scheduled, preempt, are evicted and put back.
+
+Every decision is that of the scheduling cycle: the same algorithm, the same preemption, the same Reserve. Nothing is
+written, no extender is called, no Permit is asked, and no time passes. What was done can be taken back: what is tried
+next is then decided as if it had never been.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, TypeVar, final
+
+import numpy as np
+
+from extender.answers.profiles import simulated_frameworks
+from extender.engine import framework as fwk
+from extender.engine.cache.cache import PodPlace
+from extender.engine.cache.cluster import Cluster
+from extender.engine.preemption.budgets import Disruptions
+from extender.engine.queue.scheduling_queue import SchedulingQueue
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.findings import run_post_filter_plugins
+from extender.engine.runtime.framework import Framework, closed_at_the_end
+from extender.engine.runtime.nominations import Nominations
+from extender.engine.runtime.plugin_calls import PluginError
+from extender.engine.runtime.reserve_to_bind import run_reserve_plugins, run_unreserve_plugins
+from extender.engine.runtime.waiting_pods import WaitingPodsMap
+from extender.engine.scheduler.pod_group_cycle import result_of, why_not_together
+from extender.engine.scheduler.pod_group_trial import GroupResult, PodGroupTrial
+from extender.engine.scheduler.schedule_pod import FitError, SchedulingAlgorithm
+from extender.engine.scheduler.world import PodsInPreBind, World, refused_on_one_node
+from extender.values import limits
+from extender.values.config.configuration import Configuration
+from extender.values.klog.logger import Logger
+from extender.values.objects.cluster import identified
+from extender.values.objects.decoding import replaced
+from extender.values.objects.meta import HasMetadata
+from extender.values.objects.node import Node
+from extender.values.objects.pod import Pod, PodStatus
+from extender.values.objects.pod_groups import GroupKey
+
+T = TypeVar("T")
+
+_LOG: Final = Logger(__name__)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """The outcome of an attempt to schedule a pod.
+
+    Attributes:
+        node: where the pod is from now on; empty if it has none.
+        message: why it has none, before preemption is tried.
+        refusal: why no node takes it; None if it has one, or if no eviction can help.
+    """
+
+    cycle: Cycle
+    node: str = ""
+    message: str = ""
+    refusal: FitError | None = None
+
+
+@final
+class Trial:
+    """State: the cluster, the steps that take back what was done, and the cycles of pods for which plugins have
+    reserved something.
+    """
+
+    def __init__(self, cluster: Cluster, frameworks: Mapping[str, Framework]) -> None:
+        """Nothing is tried yet.
+
+        Arguments:
+            cluster: changed by the trial alone.
+            frameworks: by scheduler name; of this cluster, and used by the trial alone.
+        """
+        self.cluster: Final = cluster
+        self.frameworks: Final = frameworks
+        self._algorithm: Final = SchedulingAlgorithm()
+        self._reserved: Final[dict[str, Cycle]] = {}
+        self._steps: Final[list[Callable[[], None]]] = []
+        self._open = 0
+
+    @staticmethod
+    @contextmanager
+    def of(cluster: Cluster, configuration: Configuration, *, for_everybody: bool = False) -> Iterator["Trial"]:
+        """Opens a trial in a copy of the cluster, with frameworks of its own.
+
+        Arguments:
+            for_everybody: see `simulated_frameworks`.
+
+        Raises:
+            ConfigErrors: the configuration is wrong.
+        """
+        copy = cluster.fork()
+        frameworks = simulated_frameworks(configuration, copy, for_everybody=for_everybody)
+        with closed_at_the_end(frameworks):
+            yield Trial(copy, frameworks)
+
+    # What is taken back.
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Takes back at the end of the block what was done in it, the last step first."""
+        begin = len(self._steps)
+        self._open += 1
+        chance = [(each.random, each.random.getstate()) for each in self.frameworks.values()]
+        try:
+            yield
+        finally:
+            while len(self._steps) > begin:
+                self._steps.pop()()
+            self._open -= 1
+            for source, state in chance:
+                source.setstate(state)
+
+    def commit(self) -> None:
+        """Makes everything that was done so far final, and keeps nothing of it, unless a transaction is open."""
+        if self._open:
+            return
+        self._steps.clear()
+        self._reserved.clear()
+
+    # Objects.
+
+    def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
+        """Applies a change: an object was added (`old` is None), updated, or deleted (`new` is None)."""
+        cluster, item = self.cluster, old if new is None else new
+        match item:
+            case None:
+                return
+            case Pod():
+                step = self._pod_back(identified(item).uid, old, new)
+            case Node() if new is None and (node := cluster.nodes.get(item.name)) is not None:
+                step = partial(cluster.restore_node, node, cluster.cache.visiting_order, dict(cluster.nodes))
+            case Node():
+                step = partial(cluster.changed, new, cluster.nodes.get(item.name))
+            case _:
+                step = partial(cluster.changed, new, cluster.cache.objects.known(item))
+        cluster.changed(old, new)
+        self._steps.append(step)
+
+    # Pods.
+
+    def cycle(self, pod: Pod) -> Cycle:
+        """Begins a scheduling cycle of the pod, as things are."""
+        nominations = Nominations(self.cluster.nominees(self.frameworks))
+        return Cycle(self.frameworks[pod.scheduler_name], self.cluster.cache.update_snapshot(), pod, nominations)
+
+    def why_gated(self, pod: Pod) -> str:
+        """Returns why PreEnqueue keeps the pod from the queue; empty if it does not."""
+        for plugin in self.frameworks[pod.scheduler_name].plugins.pre_enqueue:
+            try:
+                status = plugin.pre_enqueue(pod)
+            except Exception as exc:
+                _LOG.error(exc, "PreEnqueue plugin failed", plugin=plugin.name, pod=pod.key)
+                return str(exc)
+            if not status.is_success:
+                return status.message
+        return ""
+
+    def schedule(self, pod: Pod) -> Attempt:
+        """Puts a pending pod on the node that the scheduler would choose, at random among equals."""
+        cycle = self.cycle(pod)
+        try:
+            node = self._algorithm.schedule_pod(cycle).suggested_host
+        except FitError as exc:
+            return Attempt(cycle, message=str(exc), refusal=exc)
+        except (PluginError, fwk.NoNodesAvailableError) as exc:
+            return Attempt(cycle, message=str(exc))
+        return self.place(cycle, node)
+
+    def place(self, cycle: Cycle, node: str) -> Attempt:
+        """Puts the cycle's pod, which is pending, on a node that has passed its Filters, and reserves what it needs
+        there.
+        """
+        pod = cycle.pod
+        try:
+            assumed = self.cluster.assume(pod.uid, node)
+        except ValueError as exc:
+            return Attempt(cycle, message=str(exc))
+        if assumed is None:
+            raise LookupError(f"pod {pod.key} is not pending")
+        status = run_reserve_plugins(cycle, assumed, node)
+        if not status.is_success:
+            run_unreserve_plugins(cycle, assumed, node)
+            self.cluster.forget(pod.uid)
+            refusal = refused_on_one_node(status).status if status.is_rejected else status
+            return Attempt(cycle, message=refusal.message)
+        if any(plugin.name not in cycle.skip_filter_plugins for plugin in cycle.framework.plugins.reserve):
+            # A plugin that skipped the pod in PreFilter reserves nothing for it. The cycles of many pods, with arrays
+            # along all nodes, would take gigabytes.
+            self._reserved[pod.uid] = cycle
+        self._steps.append(partial(self._take_off, assumed))
+        return Attempt(cycle, node)
+
+    async def preempt(self, attempt: Attempt) -> tuple[fwk.PostFilterResult, str]:
+        """Returns whom PostFilter would evict for a pod that no node takes, and the message of the pod's event. Nobody
+        is evicted.
+        """
+        cycle, refusal = attempt.cycle, attempt.refusal
+        if refusal is None:
+            raise LookupError(f"pod {cycle.pod.key} was not refused by nodes")
+        try:
+            found = await run_post_filter_plugins(cycle, refusal.diagnosis.statuses)
+        except PluginError as exc:
+            found = fwk.PostFilterResult(fwk.error(str(exc)))
+        said = "" if found.status.is_success or not cycle.framework.plugins.post_filter else found.status.message
+        diagnosis = fwk.Diagnosis(
+            refusal.diagnosis.statuses,
+            pre_filter_message=refusal.diagnosis.pre_filter_message,
+            post_filter_message=said,
+        )
+        return found, fwk.fit_error_message(refusal.num_all_nodes, diagnosis)
+
+    async def try_group(
+        self, key: GroupKey, pods: Sequence[Pod], *, preempts: bool = True
+    ) -> tuple[GroupResult, fwk.Candidate | None]:
+        """Returns what is decided about a pod group, and its victims. Nobody is placed or evicted.
+
+        Arguments:
+            pods: the members without a node, in the order in which they are tried.
+        """
+        why_not = why_not_together(pods)
+        if why_not:
+            return GroupResult(fwk.error(why_not)), None
+        framework = self.frameworks[pods[0].scheduler_name]
+        group = self.cluster.cache.objects.pod_groups.get(key)
+        attempt = PodGroupTrial(self._world(framework), self._algorithm, framework, key, group, pods)
+        return await result_of(attempt) if preempts else (await attempt.run(post_filters=False), None)
+
+    def evict(self, pod: Pod) -> Pod | None:
+        """Removes a pod from its node. Returns it as its controller recreates it, pending; None if it has none."""
+        self.remove(pod)
+        if not is_recreated(pod):
+            return None
+        again = recreated(pod)
+        self.changed(None, again)
+        return again
+
+    def remove(self, pod: Pod) -> None:
+        """Deletes a pod, pending or not. What was reserved for it is free again."""
+        objects = self.cluster.cache.objects
+        self.changed(pod, None)
+        special = pod.status.extended_resource_claim_status
+        if special is not None:
+            made = objects.resource_claims.get((pod.namespace, special.resource_claim_name))
+            if made is not None:
+                self.changed(made, None)
+        for claim in list(objects.resource_claims.values()) if pod.spec.resource_claims else ():
+            kept = [consumer for consumer in claim.status.reserved_for if consumer.uid != pod.uid]
+            if len(kept) < len(claim.status.reserved_for):
+                # A claim without reservations releases its devices.
+                allocation = claim.status.allocation if kept else None
+                status = replaced(claim.status, reserved_for=kept, allocation=allocation)
+                self.changed(claim, replaced(claim, status=status))
+
+    def disrupt(self, pods: Sequence[Pod]) -> list[tuple[str, ...]]:
+        """Counts evictions of pods that have nodes, one after the other, against the budgets that protect them.
+
+        Returns:
+            For each pod the names of the first budgets that allow no eviction.
+        """
+        if not pods or not self.cluster.cache.objects.pdbs:
+            return [()] * len(pods)
+        snapshot = self.cluster.cache.update_snapshot()
+        counted = Disruptions(snapshot, np.array([snapshot.pods.slots[pod.uid] for pod in pods], np.intp))
+        exhausted = [tuple(budget.metadata.name for budget in counted.evict(at)) for at in range(len(pods))]
+        for budget, left in zip(counted.budgets, counted.left, strict=True):
+            allowed = min(budget.status.disruptions_allowed, max(left, 0))
+            if allowed != budget.status.disruptions_allowed:
+                status = replaced(budget.status, disruptions_allowed=allowed)
+                self.changed(budget, replaced(budget, status=status))
+        return [names[: limits.BUDGETS_NAMED] for names in exhausted]
+
+    # Steps back.
+
+    def _pod_back(self, uid: str, old: HasMetadata | None, new: HasMetadata | None) -> Callable[[], None]:
+        """Returns what takes back a change of a pod that is about to be made. A pod that was placed here is taken off
+        its node first, unless it stays there.
+        """
+        cluster, cache = self.cluster, self.cluster.cache
+        pending, placed, place = cluster.pending.get(uid), cache.pod(uid), cache.place_of(uid)
+        if pending is None or placed is None or place is None:
+            known = pending or placed or (old if uid in cluster.unreadable else None)
+            return partial(self._change_pod_back, uid, new, known, place)
+        if isinstance(new, Pod) and not new.spec.node_name and not new.is_terminal:
+            return partial(cluster.changed, new, pending)
+        step = partial(self._put_again, placed, place, self._reserved.get(uid))
+        self._take_off(placed)
+        self._steps.append(step)
+        return partial(cluster.changed, new, pending)
+
+    def _change_pod_back(
+        self, uid: str, new: HasMetadata | None, known: HasMetadata | None, place: PodPlace | None
+    ) -> None:
+        self.cluster.changed(new, known)
+        if place is not None:
+            self.cluster.cache.restore_place(uid, place)
+
+    def _take_off(self, assumed: Pod) -> None:
+        cycle = self._reserved.pop(assumed.uid, None)
+        if cycle is not None:
+            run_unreserve_plugins(cycle, assumed, assumed.spec.node_name)
+        self.cluster.forget(assumed.uid)
+
+    def _put_again(self, assumed: Pod, place: PodPlace, cycle: Cycle | None) -> None:
+        self.cluster.assume(assumed.uid, assumed.spec.node_name)
+        self.cluster.cache.restore_place(assumed.uid, place)
+        if cycle is not None:
+            # The cycle knows what it has chosen. Filters are not asked again: they might refuse the pod now, for the
+            # sake of others that came after it.
+            status = run_reserve_plugins(cycle, assumed, assumed.spec.node_name)
+            if not status.is_success:
+                raise LookupError(f"what was reserved for {assumed.key} cannot be reserved again: {status.message}")
+            self._reserved[assumed.uid] = cycle
+
+    def _world(self, framework: Framework) -> World:
+        cluster, sort_key = self.cluster, framework.plugins.queue_sort.sort_key
+        queue = SchedulingQueue(sort_key, {}, lambda pod, last_gated_by: "", now=float, pod_lister=cluster.find)
+        for node, nominees in cluster.nominees(self.frameworks).items():
+            for _, pod in nominees:
+                queue.add_nominated_pod(pod, node)
+        return World(cluster, queue, WaitingPodsMap(), PodsInPreBind(), _NoWrites(), cluster.find, has_groups=True)
+
+
+@final
+class _NoWrites(fwk.Dispatcher):
+    """Refuses all calls: a trial makes none."""
+
+    async def perform(self, call: fwk.ApiCall[T]) -> T:
+        raise fwk.CallError("nothing is written in a trial")
+
+    def submit(self, call: fwk.ApiCall[T]) -> "asyncio.Future[T | None]":
+        raise fwk.CallError("nothing is written in a trial")
+
+
+# Which pods are recreated.
+
+MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
+
+
+def is_recreated(pod: Pod) -> bool:
+    """Returns whether a controller recreates the pod on any node. A static pod is recreated by its kubelet only."""
+    return any(owner.controller and owner.kind != "Node" for owner in pod.metadata.owner_references)
+
+
+def belongs_to_node(pod: Pod) -> bool:
+    """Returns whether a drain leaves the pod alone: a DaemonSet's pod, or a static pod of the kubelet."""
+    return MIRROR_ANNOTATION in pod.annotations or any(
+        owner.controller and owner.kind in ("DaemonSet", "Node") for owner in pod.metadata.owner_references
+    )
+
+
+def recreated(pod: Pod) -> Pod:
+    """Returns the pod as its controller recreates it: the same, without a node. It keeps its UID, so that it can be
+    followed.
+    """
+    claims = pod.status.resource_claim_statuses
+    return replaced(
+        pod,
+        metadata=replaced(pod.metadata, deletion_timestamp=None),
+        spec=replaced(pod.spec, node_name=""),
+        status=PodStatus(phase="Pending", resource_claim_statuses=claims),
+    )

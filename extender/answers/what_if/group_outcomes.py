@@ -1,0 +1,138 @@
+"""What would become of pod groups, as parts of answers."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+
+from extender.answers.parts import PodName, Victim
+from extender.answers.phrases import alone_would_evict
+from extender.answers.pods import victim
+from extender.answers.trial import Trial
+from extender.answers.types import Capacity, GroupOutcome, MemberOutcome
+from extender.engine.cache.cluster import Cluster
+from extender.engine.preemption.minimal_victims import why_ignored
+from extender.engine.runtime.framework import Framework
+from extender.engine.scheduler.pod_group_trial import GroupResult, MemberResult
+from extender.values import limits
+from extender.values.objects.pod import Pod
+from extender.values.objects.pod_groups import GroupKey, group_of
+
+
+def group_key(framework: Framework, pod: Pod) -> GroupKey | None:
+    """Returns the group with which the pod is scheduled; None if it is scheduled by itself."""
+    return group_of(pod) if framework.feature_gates.enabled("GenericWorkload") else None
+
+
+def gangs_in(cluster: Cluster, framework: Framework, pod: Pod, counted: Capacity) -> Capacity:
+    """Returns how many of a pod fit, with the number of gangs that this is.
+
+    Arguments:
+        pod: one of those that were counted.
+    """
+    key = group_key(framework, pod)
+    group = None if key is None else cluster.cache.objects.pod_groups.get(key)
+    size = 0 if group is None else group.min_count or 0
+    if group is None or not size:
+        return counted
+    pods: Counter[str] = Counter()
+    for room in counted.by_node:
+        domain = cluster.nodes[room.node].labels.get(group.topology_key) if group.topology_key else ""
+        if domain is not None:
+            pods[domain] += room.pods
+    return msgspec.structs.replace(counted, gangs=sum(number // size for number in pods.values()), gang_size=size)
+
+
+async def outcome_now(trial: Trial, key: GroupKey) -> GroupOutcome | None:
+    """Returns what would become of the group now; None if no member waits, or too many to be tried for an answer."""
+    cache = trial.cluster.cache
+    pods = [
+        pod for uid, pod in cache.group_members(key).items() if cache.pod(uid) is None and not pod.spec.scheduling_gates
+    ]
+    if not 0 < len(pods) <= limits.GROUP_MEMBERS:
+        return None
+    result, victims = await trial.try_group(key, sorted(pods, key=lambda pod: -pod.priority))
+    now = trial.frameworks[pods[0].scheduler_name].now().timestamp()
+    evicted, instead_of = (
+        [victim(pod, now) for pod in each.victims] if each else [] for each in (victims, result.without_policies)
+    )
+    return group_outcome(trial.cluster, key, len(pods), result, evicted, instead_of)
+
+
+def group_outcome(
+    cluster: Cluster,
+    key: GroupKey,
+    num_members: int,
+    result: GroupResult,
+    evicted: Sequence[Victim] = (),
+    instead_of: Sequence[Victim] = (),
+) -> GroupOutcome:
+    """Returns the result as a part of an answer.
+
+    Arguments:
+        num_members: the number of members without a node.
+        evicted: the pods that were evicted for the group before.
+        instead_of: the pods that kube-scheduler would have evicted, where they are others.
+    """
+    group = cluster.cache.objects.pod_groups.get(key)
+    shown = result.nearest or result
+    fits = sum(member.failure is None for member in shown.members)
+    outcome = GroupOutcome(
+        namespace=key[0],
+        name=key[1],
+        members=num_members,
+        fits=fits,
+        min_count=None if group is None else group.min_count,
+        scheduled=result.status.is_success,
+        topology_key="" if group is None else group.topology_key,
+        placement=shown.placement if group is not None and group.topology_key else "",
+        message="" if result.status.is_success else result.status.message,
+        evicts=tuple(evicted),
+        without_policies=tuple(instead_of),
+        pods=tuple(map(_member, shown.members)),
+    )
+    refusal = next(
+        (
+            f"{each.pod.key}: {_first(each.failure.status.message)}"
+            for each in shown.members
+            if each.failure is not None
+        ),
+        "",
+    )
+    ignored = "" if group is None else why_ignored(group)
+    return msgspec.structs.replace(outcome, text="; ".join(filter(None, [_sentence(outcome, refusal), ignored])))
+
+
+def _sentence(outcome: GroupOutcome, refusal: str) -> str:
+    """Returns the outcome in words.
+
+    Arguments:
+        refusal: why one of the members gets no node; empty if all do.
+    """
+    where = f" in {outcome.topology_key}={outcome.placement}" if outcome.topology_key and outcome.placement else ""
+    name = f"PodGroup {outcome.namespace}/{outcome.name}"
+    if outcome.scheduled and outcome.fits == outcome.members:
+        return f"{name} would be scheduled as a whole{where}{_saving(outcome)}"
+    needs = "" if outcome.min_count is None else f" (the gang needs {outcome.min_count})"
+    verb = "be scheduled" if outcome.scheduled else "wait"
+    why = refusal or outcome.message
+    return f"{name} would {verb}: {outcome.fits} of {outcome.members} pods fit{where}{needs}" + (
+        f"; {why}" if why else ""
+    )
+
+
+def _saving(outcome: GroupOutcome) -> str:
+    alone = alone_would_evict(outcome)
+    pods = "1 pod" if len(outcome.evicts) == 1 else f"{len(outcome.evicts)} pods"
+    return f"; it evicts {pods}, where {alone}" if alone else ""
+
+
+def _member(member: MemberResult) -> MemberOutcome:
+    node = "" if member.result is None else member.result.suggested_host
+    message = "" if member.failure is None else member.failure.status.message
+    return MemberOutcome(pod=PodName.of(member.pod), node=node, message=message)
+
+
+def _first(message: str) -> str:
+    """Returns the first sentence, which is about the nodes; the others are about preemption."""
+    return message.partition(". ")[0].rstrip(".")
