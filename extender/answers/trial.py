@@ -16,7 +16,6 @@ import numpy as np
 
 from extender.answers.profiles import simulated_frameworks
 from extender.engine import framework as fwk
-from extender.engine.cache.cache import PodPlace
 from extender.engine.cache.cluster import Cluster
 from extender.engine.preemption.budgets import Disruptions
 from extender.engine.queue.scheduling_queue import SchedulingQueue
@@ -31,6 +30,7 @@ from extender.engine.scheduler.pod_group_cycle import result_of, why_not_togethe
 from extender.engine.scheduler.pod_group_trial import GroupResult, PodGroupTrial
 from extender.engine.scheduler.schedule_pod import FitError, SchedulingAlgorithm
 from extender.engine.scheduler.world import PodsInPreBind, World, refused_on_one_node
+from extender.engine.snapshot.pod_attributes import HostPort
 from extender.values import limits
 from extender.values.config.configuration import Configuration
 from extender.values.klog.logger import Logger
@@ -48,7 +48,7 @@ _LOG: Final = Logger(__name__)
 
 @final
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class TrialAttempt:
     """The outcome of an attempt to schedule a pod.
 
     Attributes:
@@ -161,18 +161,18 @@ class Trial:
                 return status.message
         return ""
 
-    def schedule(self, pod: Pod) -> Attempt:
+    def schedule(self, pod: Pod) -> TrialAttempt:
         """Puts a pending pod on the node that the scheduler would choose, at random among equals."""
         cycle = self.cycle(pod)
         try:
             node = self._algorithm.schedule_pod(cycle).suggested_host
         except FitError as exc:
-            return Attempt(cycle, message=str(exc), refusal=exc)
+            return TrialAttempt(cycle, message=str(exc), refusal=exc)
         except (PluginError, fwk.NoNodesAvailableError) as exc:
-            return Attempt(cycle, message=str(exc))
+            return TrialAttempt(cycle, message=str(exc))
         return self.place(cycle, node)
 
-    def place(self, cycle: Cycle, node: str) -> Attempt:
+    def place(self, cycle: Cycle, node: str) -> TrialAttempt:
         """Puts the cycle's pod, which is pending, on a node that has passed its Filters, and reserves what it needs
         there.
         """
@@ -180,7 +180,7 @@ class Trial:
         try:
             assumed = self.cluster.assume(pod.uid, node)
         except ValueError as exc:
-            return Attempt(cycle, message=str(exc))
+            return TrialAttempt(cycle, message=str(exc))
         if assumed is None:
             raise LookupError(f"pod {pod.key} is not pending")
         status = run_reserve_plugins(cycle, assumed, node)
@@ -188,15 +188,15 @@ class Trial:
             run_unreserve_plugins(cycle, assumed, node)
             self.cluster.forget(pod.uid)
             refusal = refused_on_one_node(status).status if status.is_rejected else status
-            return Attempt(cycle, message=refusal.message)
+            return TrialAttempt(cycle, message=refusal.message)
         if any(plugin.name not in cycle.skip_filter_plugins for plugin in cycle.framework.plugins.reserve):
             # A plugin that skipped the pod in PreFilter reserves nothing for it. The cycles of many pods, with arrays
             # along all nodes, would take gigabytes.
             self._reserved[pod.uid] = cycle
         self._steps.append(partial(self._take_off, assumed))
-        return Attempt(cycle, node)
+        return TrialAttempt(cycle, node)
 
-    async def preempt(self, attempt: Attempt) -> tuple[fwk.PostFilterResult, str]:
+    async def preempt(self, attempt: TrialAttempt) -> tuple[fwk.PostFilterResult, str]:
         """Returns whom PostFilter would evict for a pod that no node takes, and the message of the pod's event. Nobody
         is evicted.
         """
@@ -282,23 +282,22 @@ class Trial:
         its node first, unless it stays there.
         """
         cluster, cache = self.cluster, self.cluster.cache
-        pending, placed, place = cluster.pending.get(uid), cache.pod(uid), cache.place_of(uid)
-        if pending is None or placed is None or place is None:
-            known = pending or placed or (old if uid in cluster.unreadable else None)
-            return partial(self._change_pod_back, uid, new, known, place)
+        pending, placed = cluster.pending.get(uid), cache.pod(uid)
+        if placed is None:
+            return partial(cluster.changed, new, pending or (old if uid in cluster.unreadable else None))
+        ports = cache.used_ports(placed.spec.node_name)
+        if pending is None:
+            return partial(self._put_back, new, placed, ports)
         if isinstance(new, Pod) and not new.spec.node_name and not new.is_terminal:
             return partial(cluster.changed, new, pending)
-        step = partial(self._put_again, placed, place, self._reserved.get(uid))
+        step = partial(self._place_again, placed, ports, self._reserved.get(uid))
         self._take_off(placed)
         self._steps.append(step)
         return partial(cluster.changed, new, pending)
 
-    def _change_pod_back(
-        self, uid: str, new: HasMetadata | None, known: HasMetadata | None, place: PodPlace | None
-    ) -> None:
-        self.cluster.changed(new, known)
-        if place is not None:
-            self.cluster.cache.restore_place(uid, place)
+    def _put_back(self, new: HasMetadata | None, running: Pod, ports: frozenset[HostPort]) -> None:
+        self.cluster.changed(new, running)
+        self.cluster.cache.restore_ports(running.spec.node_name, ports)
 
     def _take_off(self, assumed: Pod) -> None:
         cycle = self._reserved.pop(assumed.uid, None)
@@ -306,9 +305,9 @@ class Trial:
             run_unreserve_plugins(cycle, assumed, assumed.spec.node_name)
         self.cluster.forget(assumed.uid)
 
-    def _put_again(self, assumed: Pod, place: PodPlace, cycle: Cycle | None) -> None:
+    def _place_again(self, assumed: Pod, ports: frozenset[HostPort], cycle: Cycle | None) -> None:
         self.cluster.assume(assumed.uid, assumed.spec.node_name)
-        self.cluster.cache.restore_place(assumed.uid, place)
+        self.cluster.cache.restore_ports(assumed.spec.node_name, ports)
         if cycle is not None:
             # The cycle knows what it has chosen. Filters are not asked again: they might refuse the pod now, for the
             # sake of others that came after it.
@@ -323,7 +322,15 @@ class Trial:
         for node, nominees in cluster.nominees(self.frameworks).items():
             for _, pod in nominees:
                 queue.add_nominated_pod(pod, node)
-        return World(cluster, queue, WaitingPodsMap(), PodsInPreBind(), _NoWrites(), cluster.find, has_groups=True)
+        return World(
+            cluster=cluster,
+            queue=queue,
+            waiting_pods=WaitingPodsMap(),
+            pods_in_pre_bind=PodsInPreBind(),
+            dispatcher=_NoWrites(),
+            pod_by_key=cluster.find,
+            has_groups=True,
+        )
 
 
 @final

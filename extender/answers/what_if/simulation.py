@@ -14,7 +14,7 @@ from typing import Final, Literal, final
 from extender.answers.explain.preemption import preemption_answer
 from extender.answers.parts import PodName, Victim
 from extender.answers.pods import victim
-from extender.answers.trial import Attempt, Trial, belongs_to_node, is_recreated
+from extender.answers.trial import Trial, TrialAttempt, belongs_to_node, is_recreated
 from extender.answers.types import Eviction, EvictionLoop, GroupOutcome, Placement, PreemptionAnswer
 from extender.answers.what_if.group_outcomes import group_key, group_outcome
 from extender.answers.what_if.simulated_pods import (
@@ -202,7 +202,7 @@ class Simulation:
             self._steps -= 1
             self._settle(simulated, attempt)
 
-    def _settle(self, simulated: SimulatedPod, attempt: Attempt) -> None:
+    def _settle(self, simulated: SimulatedPod, attempt: TrialAttempt) -> None:
         if not attempt.node:
             self._fail(simulated, attempt.message)
             return
@@ -211,7 +211,7 @@ class Simulation:
         if simulated.removed is not None:
             simulated.removed.lands_on, simulated.removed.message = attempt.node, ""
 
-    async def _make_room(self, simulated: SimulatedPod, attempt: Attempt) -> None:
+    async def _make_room(self, simulated: SimulatedPod, attempt: TrialAttempt) -> None:
         """No node takes the pod as things are: evicts pods for it, or lets it fail."""
         found, message = await self.trial.preempt(attempt)
         outcome = found.preemption

@@ -8,7 +8,7 @@ Upstream: pkg/scheduler/backend/cache/cache.go (v1.36.2).
 """
 
 from collections.abc import Mapping, Set
-from typing import NamedTuple, final
+from typing import final
 
 from extender.engine.cache.column_writer import ColumnWriter
 from extender.engine.cache.dump import NodeDump, dump_entry
@@ -25,13 +25,6 @@ from extender.values.objects.pod_groups import GroupKey
 
 Move = tuple[int, str, int]
 """The slot of a pod, the name of a node, and +1 if the pod came to it or -1 if it left it."""
-
-
-class PodPlace(NamedTuple):
-    """Where a pod is on its node: its place among the pods there, and the ports that count as used with it."""
-
-    at: int
-    used_ports: frozenset[HostPort]
 
 
 class CacheError(Exception):
@@ -322,19 +315,15 @@ class Cache:
 
     # For what is tried and taken back.
 
-    def place_of(self, uid: str) -> PodPlace | None:
-        """Returns where a pod is on its node; None if it has none."""
-        pod = self._pods.get(uid)
-        if pod is None:
-            return None
-        entry = self._nodes[pod.spec.node_name]
-        return PodPlace(entry.slots.index(self._slots[uid]), frozenset(entry.used_ports))
+    def used_ports(self, node: str) -> frozenset[HostPort]:
+        """Returns the host ports that count as used on a node."""
+        return frozenset(self._nodes[node].used_ports)
 
-    def restore_place(self, uid: str, place: PodPlace) -> None:
-        """Gives a pod that has just come back the place that it had. The pod that took the place is the last again."""
-        entry = self._own(self._pods[uid].spec.node_name)
-        entry.slots[place.at], entry.slots[-1] = entry.slots[-1], entry.slots[place.at]
-        entry.used_ports = {*place.used_ports}
+    def restore_ports(self, node: str, ports: frozenset[HostPort]) -> None:
+        """Has just these ports count as used on a node, after a pod has come back to it: they do not follow from the
+        pods there, see `NodeEntry.used_ports`.
+        """
+        self._own(node).used_ports = set(ports)
 
     @property
     def visiting_order(self) -> NodeTree:
