@@ -14,14 +14,14 @@ from starlette.types import Receive, Scope, Send
 
 from api.callers.access import Access, OpenAccess
 from api.callers.http_refusals import unreadable_refused
-from api.catalogue import KNOWN_TO_SERVICES, Question
 from api.kubernetes import KubernetesApp
 from api.verb_metrics import VerbMetrics
 from api.worker import QuestionWorker
 from extender import __version__
+from extender.answers.catalogue import AboutQuestion, Question
 from extender.answers.types import AboutService
 from extender.assembly.backend import Backend
-from extender.lab.agreement import Agreement
+from extender.lab.agreement import Agreement, AgreementQuestion
 from extender.lab.shadow import Shadow
 from extender.values.metrics.tracing import Tracer
 from extender.values.protocol.node_lists import DecodedNodes
@@ -96,7 +96,7 @@ class ServiceState:
 
     def answering(self, question: Question[Any]) -> object:
         """Returns what has the method that answers the question."""
-        return self if isinstance(question, KNOWN_TO_SERVICES) else self.backend.questions
+        return self if isinstance(question, AboutQuestion | AgreementQuestion) else self.backend.questions
 
     def about(self) -> AboutService:
         nodes, pods = (0, 0) if self.backend.questions is None else self.backend.questions.size

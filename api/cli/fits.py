@@ -1,19 +1,17 @@
 """`reprieve fits`: how many of such a pod fit?"""
 
-import asyncio
 import copy
-from contextlib import suppress
 from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from api.catalogue import CapacityOfQuestion
 from api.cli.manifest_files import placed, pod_spec_of, read_manifests
-from api.cli.showing import Output, OutputOption, WatchOption, plural, show, show_until_interrupted, table
-from api.cli.sources import Source, SourceOptions
+from api.cli.showing import Output, OutputOption, WatchOption, plural, table
+from api.cli.sources import SourceOptions
 from api.fatal_errors import MisuseError
+from extender.answers.catalogue import CapacityOfQuestion
 from extender.answers.types import Capacity
 from extender.values.workloads.expansion import WORKLOADS
 from extender.values.workloads.job_sets import JOB_SET
@@ -59,16 +57,8 @@ def fits(
     counted = _with_priority(found[0], objects)
     if groups:
         counted = {"apiVersion": "v1", "kind": "List", "items": [*groups, counted]}
-    with suppress(*(KeyboardInterrupt,) if watch else ()):
-        asyncio.run(_shown(source, counted, limit, output, watch=watch))
-
-
-async def _shown(source: Source, pod: dict[str, Any], limit: int | None, output: Output, *, watch: bool) -> None:
-    async with source.open(keeps_asking=watch) as asked:
-        if watch:
-            await show_until_interrupted(lambda: asked.ask(CapacityOfQuestion(pod=pod, limit=limit)), output, _in_words)
-        answer = await asked.ask(CapacityOfQuestion(pod=pod, limit=limit))
-    show(answer, output, _in_words)
+    question = CapacityOfQuestion(pod=counted, limit=limit)
+    answer = source.show(lambda asked: asked.ask(question), output, _in_words, watch=watch)
     if not answer.fits:
         raise typer.Exit(1)
 

@@ -10,11 +10,11 @@ from inspect import isawaitable
 from pathlib import Path
 from typing import Final, TypeVar, final
 
-from api.catalogue import Question, worked_out
 from api.cli.manifest_files import state_of
 from api.cli.reaching import cluster_away, target_of
 from api.fatal_errors import MisuseError, StartUpError
 from api.settings.configuration_file import read_configuration, shadow_configuration, with_fix
+from extender.answers.catalogue import Question, worked_out
 from extender.answers.questions import Questions
 from extender.answers.types import QuestionError
 from extender.assembly.backend import Backend

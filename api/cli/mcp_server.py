@@ -8,7 +8,12 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
-from api.catalogue import (
+from api.cli.manifest_files import placed
+from api.cli.sources import Answers, Source
+from api.fatal_errors import StartUpError
+from api.ui.manifest_text import ManifestTextError, objects_in
+from extender import __version__
+from extender.answers.catalogue import (
     CapacityOfQuestion,
     ExplainQuestion,
     PlanQuestion,
@@ -16,11 +21,6 @@ from api.catalogue import (
     Question,
     WhatIfQuestion,
 )
-from api.cli.manifest_files import placed
-from api.cli.sources import Answers, Source
-from api.fatal_errors import StartUpError
-from api.ui.manifest_text import ManifestTextError, objects_in
-from extender import __version__
 from extender.answers.plan.answer import MOST_MOVES, PlanRequest
 from extender.answers.types import QuestionError, WhatIfRequest
 from extender.values.objects.decoding import DecodeError

@@ -1,13 +1,9 @@
 """`reprieve pending`: which pods wait, and for what?"""
 
-import asyncio
-from contextlib import suppress
-
 from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
-from api.catalogue import PendingQuestion
 from api.cli.showing import (
     Output,
     OutputOption,
@@ -15,11 +11,10 @@ from api.cli.showing import (
     first_of,
     heading,
     plural,
-    show,
-    show_until_interrupted,
     table,
 )
-from api.cli.sources import Source, SourceOptions
+from api.cli.sources import Answers, SourceOptions
+from extender.answers.catalogue import PendingQuestion
 from extender.answers.pending import Pending, PendingWorkload
 
 SHOWN_WORKLOADS = 8
@@ -37,19 +32,11 @@ def pending(
     `reprieve why` on one of them says more: what the nearest nodes lack, and what would help. -n leaves out other
     namespaces.
     """
-    with suppress(*(KeyboardInterrupt,) if watch else ()):
-        asyncio.run(_asked(source, output, watch=watch))
 
-
-async def _asked(source: Source, output: Output, *, watch: bool) -> None:
-    async def ask() -> Pending:
+    async def ask(asked: Answers) -> Pending:
         return within(await asked.ask(PendingQuestion()), source.namespace)
 
-    async with source.open(keeps_asking=watch) as asked:
-        if watch:
-            await show_until_interrupted(ask, output, _in_words)
-        answer = await ask()
-    show(answer, output, _in_words)
+    source.show(ask, output, _in_words, watch=watch)
 
 
 def within(answer: Pending, namespace: str | None) -> Pending:

@@ -1,16 +1,15 @@
 """`reprieve plan`: which pods would have to move, so that it fits?"""
 
-import asyncio
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from api.catalogue import PlanQuestion
 from api.cli.manifest_files import placed, read_manifests
-from api.cli.showing import Output, OutputOption, budgets, heading, name_of, plural, show, table
-from api.cli.sources import Source, SourceOptions
+from api.cli.showing import Output, OutputOption, budgets, heading, name_of, plural, table
+from api.cli.sources import SourceOptions
+from extender.answers.catalogue import PlanQuestion
 from extender.answers.plan.answer import MOST_MOVES, PlanAnswer, PlannedMove, PlanRequest
 
 
@@ -37,15 +36,10 @@ def plan(
     objects = placed(
         (obj for file in filename for obj in read_manifests(file)), source.namespace, source.default_namespace
     )
-    answer = asyncio.run(_asked(source, PlanRequest(create=objects, max_moves=max_moves)))
-    show(answer, output, _in_words)
+    question = PlanQuestion(request=PlanRequest(create=objects, max_moves=max_moves))
+    answer = source.show(lambda asked: asked.ask(question), output, _in_words)
     if not answer.fits:
         raise typer.Exit(1)
-
-
-async def _asked(source: Source, request: PlanRequest) -> PlanAnswer:
-    async with source.open() as asked:
-        return await asked.ask(PlanQuestion(request=request))
 
 
 def _in_words(console: Console, answer: PlanAnswer, wide: bool) -> None:

@@ -13,8 +13,8 @@ import httpx
 import msgspec
 
 from api.callers.http_refusals import FailureStatus
-from api.catalogue import Question
 from api.fatal_errors import MisuseError, SourceAwayError, StartUpError
+from extender.answers.catalogue import Question
 from extender.answers.types import AboutService
 
 REACH_SECONDS: Final = 5.0

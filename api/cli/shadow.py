@@ -10,14 +10,13 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from api.catalogue import AgreementQuestion
 from api.cli import Options
 from api.cli.showing import Output, OutputOption, WaitingLine, heading, name_of, plural, show, table
 from api.cli.sources import Source
 from api.fatal_errors import MisuseError, StartUpError
 from api.ui.wording import percent_of
 from extender.engine.evaluation.decided import Decided
-from extender.lab.agreement import Agreement, AgreementShare, Difference
+from extender.lab.agreement import Agreement, AgreementQuestion, AgreementShare, Difference
 from extender.values import limits
 from extender.values.golang.durations import Duration, DurationError
 

@@ -8,23 +8,28 @@ of ~/.kube/config. The service of this machine is asked if it follows that clust
 And how commands take a pod's name: NAME, NAMESPACE/NAME, pod/NAME, with --namespace.
 """
 
+import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final, Protocol, TypeVar, final
 
+import msgspec
 import typer
+from rich.console import Console
 
-from api.catalogue import Question
 from api.cli import Options
-from api.cli.showing import WaitingLine
+from api.cli.showing import Output, WaitingLine, show, show_until_interrupted
 from api.fatal_errors import MisuseError, SourceAwayError
+from extender.answers.catalogue import Question
 from extender.values.concurrency.collector import collector_paused
 
 A = TypeVar("A")
+S = TypeVar("S", bound=msgspec.Struct)
 
 DEFAULT_SERVER: Final = "http://127.0.0.1:8888"
 
@@ -103,6 +108,31 @@ class Source:
         from api.cli.reaching import target_of  # noqa: PLC0415
 
         return target_of(self.kubeconfig, self.context).namespace
+
+    def show(
+        self,
+        ask: Callable[[Answers], Awaitable[S]],
+        output: Output,
+        words: Callable[[Console, S, bool], None],
+        *,
+        watch: bool = False,
+    ) -> S:
+        """Prints the answer of the source, and returns it. With `watch` it is printed when it changes, until Ctrl-C."""
+
+        async def answered() -> S:
+            async with self.open(keeps_asking=watch) as asked:
+                if watch:
+                    await show_until_interrupted(partial(ask, asked), output, words)
+                return await ask(asked)
+
+        try:
+            answer = asyncio.run(answered())
+        except KeyboardInterrupt:
+            if not watch:
+                raise
+            raise typer.Exit from None
+        show(answer, output, words)
+        return answer
 
     @asynccontextmanager
     async def open(self, *, keeps_asking: bool = False) -> AsyncIterator[Answers]:

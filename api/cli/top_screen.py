@@ -7,11 +7,11 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import DataTable, Footer, Static
 
-from api.catalogue import ExplainQuestion, PendingQuestion, PreemptionsQuestion
 from api.cli.pending import within
 from api.cli.showing import name_of, plural, printable
 from api.cli.sources import Answers
 from api.fatal_errors import StartUpError
+from extender.answers.catalogue import ExplainQuestion, PendingQuestion, PreemptionsQuestion
 from extender.answers.parts import PodName
 from extender.answers.pending import Pending
 from extender.answers.types import Explanation, Preemptions

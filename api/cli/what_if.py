@@ -1,6 +1,5 @@
 """`reprieve whatif` and `reprieve victims`: what would happen if?"""
 
-import asyncio
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,7 +8,6 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from api.catalogue import WhatIfQuestion
 from api.cli.manifest_files import placed, read_manifests, with_priority
 from api.cli.showing import (
     Output,
@@ -19,12 +17,12 @@ from api.cli.showing import (
     heading,
     name_of,
     plural,
-    show,
     table,
     victims_table,
 )
 from api.cli.sources import Source, SourceOptions
 from api.fatal_errors import MisuseError
+from extender.answers.catalogue import WhatIfQuestion
 from extender.answers.parts import Victim
 from extender.answers.phrases import loss, why_no_room
 from extender.answers.types import Eviction, NodesLike, Placement, PreemptionAnswer, WhatIf, WhatIfRequest
@@ -78,8 +76,7 @@ def what_if(
         raise MisuseError(
             "nothing to try: give -f FILE, --add-nodes, --drain NODE, --remove NODE, --with-config FILE or --pending"
         )
-    answer = asyncio.run(_asked(source, request))
-    show(answer, output, _in_words)
+    answer = source.show(lambda asked: asked.ask(WhatIfQuestion(request=request)), output, _in_words)
     if any(placement.cause != "pending" and not placement.node for placement in answer.placements):
         raise typer.Exit(1)
 
@@ -96,19 +93,14 @@ def victims(
 
     The answer names the node, the disruption budgets that would be violated, and why other nodes lose.
     """
-    answer = asyncio.run(_asked(source, WhatIfRequest(create=_read(filename, source))))
-    show(answer, output, _victims_in_words)
+    question = WhatIfQuestion(request=WhatIfRequest(create=_read(filename, source)))
+    answer = source.show(lambda asked: asked.ask(question), output, _victims_in_words)
     if any(placement.cause == "created" and not placement.node for placement in answer.placements):
         raise typer.Exit(1)
 
 
 def _read(files: Iterable[str], source: Source) -> list[dict[str, Any]]:
     return placed((obj for file in files for obj in read_manifests(file)), source.namespace, source.default_namespace)
-
-
-async def _asked(source: Source, request: WhatIfRequest) -> WhatIf:
-    async with source.open() as asked:
-        return await asked.ask(WhatIfQuestion(request=request))
 
 
 def _read_configuration(file: Path) -> dict[str, object]:

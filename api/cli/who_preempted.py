@@ -11,7 +11,6 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from api.catalogue import PreemptionsQuestion
 from api.cli import Options
 from api.cli.showing import (
     Output,
@@ -27,6 +26,7 @@ from api.cli.showing import (
 )
 from api.cli.sources import Answers, Source, pod_named
 from api.fatal_errors import MisuseError, StartUpError
+from extender.answers.catalogue import PreemptionsQuestion
 from extender.answers.parts import PodName
 from extender.answers.phrases import loss
 from extender.answers.types import Preemption, Preemptions

@@ -1,17 +1,13 @@
 """`reprieve why`: why is this pod pending?"""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, Any, Final, TypeVar, final
+from typing import Annotated, Any, Final, final
 
-import msgspec
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from api.catalogue import ExplainOfQuestion, ExplainQuestion, PodsQuestion
 from api.cli.showing import (
     Output,
     OutputOption,
@@ -20,13 +16,12 @@ from api.cli.showing import (
     heading,
     name_of,
     plural,
-    show,
-    show_until_interrupted,
     table,
     victims_table,
 )
 from api.cli.sources import Answers, Source, SourceOptions, pod_named, workload_named
 from api.fatal_errors import MisuseError, StartUpError
+from extender.answers.catalogue import ExplainOfQuestion, ExplainQuestion, PodsQuestion
 from extender.answers.overviews import PodList
 from extender.answers.phrases import alone_would_evict, loss, noun, why_no_room
 from extender.answers.types import Answer, Attempt, Explanation, GroupOutcome, Lack, PreemptionAnswer, QueuePlace
@@ -35,8 +30,6 @@ from extender.values.objects.resource_amounts import in_words
 
 SHOWN_MEMBERS: Final = 10
 """Pods of a group or of a workload that are listed without `-o wide`."""
-
-A = TypeVar("A", bound=msgspec.Struct)
 
 
 @final
@@ -73,48 +66,28 @@ def why(
         raise MisuseError(
             "give a pod, a workload (deploy/NAME), labels (-l app=web) or a file (-f pod.yaml): one of them"
         )
-    with suppress(*(KeyboardInterrupt,) if watch else ()):
-        asyncio.run(_asked(source, pod, selector, filename or (), output, watch=watch))
-
-
-async def _asked(
-    source: Source, pod: str | None, selector: str, files: Sequence[str], output: Output, *, watch: bool
-) -> None:
-    picture = output is not Output.TABLE
-    workload = None if pod is None else workload_named(pod)
-    objects = _read(files, source)
-    async with source.open(keeps_asking=watch) as asked:
-        if workload is not None or selector:
-            kind_and_name = "" if workload is None else "/".join(workload)
-            several = partial(_of_several, asked, source.default_namespace, kind_and_name, selector, picture=picture)
-            await _shown(several, output, _several_in_words, watch=watch)
-        elif files:
-            listed = objects[0] if len(objects) == 1 else {"apiVersion": "v1", "kind": "List", "items": objects}
-            await _shown(
-                partial(asked.ask, ExplainOfQuestion(obj=listed, picture=picture)),
-                output,
-                _in_words,
-                watch=watch,
-            )
-        else:
-            key = pod_named(pod or "", source)
-            await _shown(partial(_of_one, asked, *key, picture=picture), output, _in_words, watch=watch)
+    picture, workload = output is not Output.TABLE, None if pod is None else workload_named(pod)
+    if workload is not None or selector:
+        kind_and_name = "" if workload is None else "/".join(workload)
+        several = partial(
+            _of_several, namespace=source.default_namespace, workload=kind_and_name, selector=selector, picture=picture
+        )
+        source.show(several, output, _several_in_words, watch=watch)
+    elif filename:
+        objects = _read(filename, source)
+        listed = objects[0] if len(objects) == 1 else {"apiVersion": "v1", "kind": "List", "items": objects}
+        question = ExplainOfQuestion(obj=listed, picture=picture)
+        source.show(lambda asked: asked.ask(question), output, _in_words, watch=watch)
+    else:
+        namespace, name = pod_named(pod or "", source)
+        of_one = partial(_of_one, namespace=namespace, name=name, picture=picture)
+        source.show(of_one, output, _in_words, watch=watch)
 
 
 def _read(files: Sequence[str], source: Source) -> list[dict[str, Any]]:
-    if not files:
-        return []
     from api.cli.manifest_files import placed, read_manifests  # noqa: PLC0415 - the kinds of objects take a while to load
 
     return placed((obj for file in files for obj in read_manifests(file)), source.namespace, source.default_namespace)
-
-
-async def _shown(
-    ask: Callable[[], Awaitable[A]], output: Output, words: Callable[[Console, A, bool], None], *, watch: bool
-) -> None:
-    if watch:
-        await show_until_interrupted(ask, output, words)
-    show(await ask(), output, words)
 
 
 async def _of_one(asked: Answers, namespace: str, name: str, *, picture: bool) -> Explanation:

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from api.callers.http_refusals import FailureStatus
-from api.catalogue import QUESTIONS
+from extender.answers.catalogue import QUESTIONS
 from extender.values.objects.node import Node
 from extender.values.protocol.wire_types import (
     ExtenderArgs,

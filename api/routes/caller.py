@@ -10,9 +10,9 @@ from fastapi import Depends, Request
 
 from api.callers.http_refusals import RETRY_SOON, Refusal, cannot_be_done, unreadable_refused
 from api.callers.streaming import until_hang_up
-from api.catalogue import Question, worked_out
 from api.service_state import ServiceState, service_of
 from api.ui.manifest_text import ManifestTextError
+from extender.answers.catalogue import Question, worked_out
 from extender.answers.questions import Questions
 from extender.answers.redaction import Visibility, as_seen_by
 from extender.answers.types import QuestionError

@@ -15,8 +15,16 @@ from fastapi.routing import APIRoute
 
 from api.callers.access import TOKEN_COOKIE, is_signed_in
 from api.callers.http_refusals import Refusal
-from api.catalogue import (
-    AgreementQuestion,
+from api.routes.caller import Caller, KnownCaller, caller_of
+from api.routes.questions import taking, what_is_wrong
+from api.service_state import decoded, service_of
+from api.ui import pages
+from api.ui.assets import assets
+from api.ui.frame import Frame, frame
+from api.ui.manifest_text import configuration_in, objects_in
+from api.ui.node_table import BY_ZONE, NodeSelection, OrderError
+from api.ui.what_if_view import changed_nodes, command
+from extender.answers.catalogue import (
     ClusterQuestion,
     DecisionQuestion,
     DecisionsQuestion,
@@ -29,17 +37,9 @@ from api.catalogue import (
     QueueQuestion,
     WhatIfQuestion,
 )
-from api.routes.caller import Caller, KnownCaller, caller_of
-from api.routes.questions import taking, what_is_wrong
-from api.service_state import decoded, service_of
-from api.ui import pages
-from api.ui.assets import assets
-from api.ui.frame import Frame, frame
-from api.ui.manifest_text import configuration_in, objects_in
-from api.ui.node_table import BY_ZONE, NodeSelection, OrderError
-from api.ui.what_if_view import changed_nodes, command
 from extender.answers.overviews import ClusterMap, NodeOnMap
 from extender.answers.types import NodesLike, WhatIfRequest
+from extender.lab.agreement import AgreementQuestion
 from extender.values import limits
 from extender.values.golang.json_bytes import read
 

@@ -16,11 +16,11 @@ from fastapi.routing import APIRoute
 
 from api.callers.http_refusals import RETRY_SOON, Refusal, not_there, unreadable_refused
 from api.callers.streaming import StreamedResponse
-from api.catalogue import QUESTIONS, Question
 from api.documents.documentation import EVALUATE, REFERENCE
 from api.routes.caller import KnownCaller, caller_of
 from api.service_state import json_response, service_of
 from api.ui.streams import Streams
+from extender.answers.catalogue import QUESTIONS, Question
 from extender.values import limits
 from extender.values.config.configuration import ConfigErrors
 from extender.values.golang.json_bytes import read

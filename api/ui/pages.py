@@ -11,7 +11,6 @@ import msgspec
 from jinja2 import Environment
 from markupsafe import Markup
 
-from api.catalogue import HistoryQuestion
 from api.ui import wording
 from api.ui.answer_drawings import picture, refused_first, score_bars, waterfall_table
 from api.ui.assets import assets
@@ -44,6 +43,7 @@ from api.ui.resources import ALWAYS, Priorities, Resource, most_lacking, quantit
 from api.ui.timeline import OUTCOMES, RANGES, history_href, past_timeline, timeline
 from api.ui.what_if_view import SAMPLE, evictions_alike, fix_href, moves, node_changes, placements_alike
 from extender import __version__
+from extender.answers.catalogue import HistoryQuestion
 from extender.answers.overviews import ClusterMap, FoundNames, NodeOnMap, Past, PodList
 from extender.answers.phrases import noun, why_no_room
 from extender.answers.types import Attempt, Explanation, Preemption, WhatIf

@@ -10,9 +10,9 @@ from urllib.parse import urlencode
 import msgspec
 from markupsafe import Markup
 
-from api.catalogue import HistoryQuestion
 from api.ui.svg import drawing, element
 from api.ui.wording import plural, preemption_words
+from extender.answers.catalogue import HistoryQuestion
 from extender.answers.history import BUCKETS, how_ended
 from extender.answers.overviews import Count, OutcomeWanted, Past
 from extender.answers.types import Attempt, Preemption

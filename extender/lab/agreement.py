@@ -1,7 +1,8 @@
 """Agreement: how often a shadow decides as the scheduler that it follows does, and where it does not."""
 
-from typing import Literal, final
+from typing import Final, Literal, final
 
+from extender.answers.catalogue import Limit, Question, Row
 from extender.answers.parts import PodName
 from extender.answers.types import Answer
 from extender.engine.evaluation.decided import Decided
@@ -97,3 +98,18 @@ class Agreement(Answer, frozen=True, kw_only=True):
     """The last differences, with the newest first."""
     costs: ShadowCosts
     notes: tuple[str, ...] = ()
+
+
+_NO_SHADOW: Final = ("agreements", "nothing is compared: start the service with --shadow")
+
+
+@final
+@Row("GET /agreement", "How often, and where not; newest differences first.", lacking=_NO_SHADOW)
+class AgreementQuestion(Question[Agreement | None], frozen=True):
+    """Would this configuration decide the same?
+
+    Says how often the shadow decides as the scheduler of the cluster does, and about which pods it does not, and
+    why.
+    """
+
+    limit: Limit = 100

@@ -6,22 +6,23 @@ from typing import Any, get_type_hints
 import pytest
 from fastapi.routing import APIRoute
 
-from api import catalogue
 from api.app import ROUTERS
 from api.callers.guards import asks_its_caller_itself
-from api.catalogue import QUESTIONS, Question
 from api.routes import page
 from api.routes.caller import caller_of
 from api.service_state import ServiceState
+from extender.answers import catalogue
+from extender.answers.catalogue import QUESTIONS, Question
 from extender.answers.questions import Questions
 from extender.answers.types import WhatIfRequest
+from extender.lab.agreement import AgreementQuestion
 
 EVERY_QUESTION = pytest.mark.parametrize("kind", QUESTIONS, ids=lambda kind: kind.named())
 
 
 @EVERY_QUESTION
 def test_every_row_finds_a_method_with_its_fields_and_its_answer(kind: type[Question[Any]]) -> None:
-    answering = ServiceState if kind in catalogue.KNOWN_TO_SERVICES else Questions
+    answering = ServiceState if kind in (catalogue.AboutQuestion, AgreementQuestion) else Questions
     method = getattr(answering, kind.named())
 
     _, *parameters = inspect.signature(method).parameters.values()

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import pytest
 
-from api.catalogue import HistoryQuestion
 from api.ui import pages
 from api.ui.frame import Frame, frame
 from api.ui.node_table import NodeSelection
 from api.ui.what_if_view import changed_nodes
+from extender.answers.catalogue import HistoryQuestion
 from extender.answers.cluster_map import ClusterMaps, node_on_map
 from extender.answers.overviews import AttemptsAlike, ClusterMap, Count, NodeOnMap, Past
 from extender.answers.parts import PodName

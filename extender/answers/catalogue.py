@@ -16,13 +16,12 @@ from msgspec import Meta, field
 from extender.answers import overviews, types
 from extender.answers.pending import Pending
 from extender.answers.plan.answer import PlanAnswer, PlanRequest
-from extender.lab.agreement import Agreement
 
 A = TypeVar("A")
 Q = TypeVar("Q", bound="type[Question[Any]]")
 
 QUESTIONS: Final[list["type[Question[Any]]"]] = []
-"""All questions, in the order of this module."""
+"""All questions: those of this module, and those of rooms above that are about more than a cluster."""
 
 _BETWEEN_WORDS: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
@@ -327,21 +326,6 @@ class PreemptionsQuestion(Question[types.Preemptions], frozen=True):
     limit: Limit = 100
 
 
-_NO_SHADOW: Final = ("agreements", "nothing is compared: start the service with --shadow")
-
-
-@final
-@Row("GET /agreement", "How often, and where not; newest differences first.", lacking=_NO_SHADOW)
-class AgreementQuestion(Question[Agreement | None], frozen=True):
-    """Would this configuration decide the same?
-
-    Says how often the shadow decides as the scheduler of the cluster does, and about which pods it does not, and
-    why.
-    """
-
-    limit: Limit = 100
-
-
 @final
 @Row("GET /queue", "All pods that wait.")
 class QueueQuestion(Question[types.Queue], frozen=True):
@@ -415,7 +399,3 @@ class NodeQuestion(Question[overviews.NodeOnMap | None], frozen=True):
     """
 
     node: Name
-
-
-KNOWN_TO_SERVICES: Final = (AboutQuestion, AgreementQuestion)
-"""Questions that are not about a cluster alone; a service has the methods that answer them."""
