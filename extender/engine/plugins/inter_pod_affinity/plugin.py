@@ -76,7 +76,9 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         if not _concerns_nodes(old, new):
             return fwk.QueueingHint.QUEUE_SKIP
         affinity, anti_affinity = _required(pod, anti=False), _required(pod, anti=True)
-        was_near, is_near, is_own = (self._all_match(affinity, each) for each in (old, new, pod))
+        was_near, is_near, is_own = (
+            bool(affinity) and all(self._matches(term, each) for term in affinity) for each in (old, new, pod)
+        )
         if is_near != was_near and (is_near or is_own):
             return fwk.QueueingHint.QUEUE
         if any(self._matches(term, old) and not self._matches(term, new) for term in anti_affinity):
@@ -84,9 +86,6 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         return fwk.queue_if(
             old is not None and new is None and any(self._matches(term, pod) for term in _required(old, anti=True))
         )
-
-    def _all_match(self, terms: Sequence[Term], pod: fwk.Pod | None) -> bool:
-        return bool(terms) and all(self._matches(term, pod) for term in terms)
 
     def _matches(self, term: Term, pod: fwk.Pod | None) -> bool:
         if pod is None:
