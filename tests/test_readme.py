@@ -110,7 +110,6 @@ def test_make_run_says_where_to_click() -> None:
 
 
 def test_every_make_target_that_is_named_exists() -> None:
-    """`make run`, `make test` and so on are in the Makefile."""
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
     named = {word for command in commands() if command.startswith("make ") for word in command.split()[1:2]}

@@ -80,7 +80,6 @@ def post(port: int, path: str, body: bytes, **headers: object) -> Answer:
 
 
 def assert_refused(answer: Answer, code: int) -> None:
-    """The answer has this code and a metav1.Status."""
     assert answer.status == code
     assert answer.headers["content-type"] == "application/json"
     assert (answer.json()["kind"], answer.json()["code"]) == ("Status", code)

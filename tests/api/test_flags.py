@@ -163,7 +163,6 @@ def test_emulated_version_has_two_spellings_and_a_gate_without_effect_is_explain
 
 
 def test_feature_gates_are_shown_in_configz_flagz_statusz_and_metrics() -> None:
-    """In /configz, /flagz, /statusz and the metric kubernetes_feature_enabled."""
     with serving(schedule=False, feature_gates="OpportunisticBatching=false", emulated_version="1.37") as service:
         shown = {
             path: httpx.get(f"http://127.0.0.1:{service.port}{path}", trust_env=False).text

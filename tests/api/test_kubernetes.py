@@ -27,7 +27,6 @@ POD = {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "c", "image
 
 @contextmanager
 def serving() -> Iterator[httpx.Client]:
-    """A client of a real server."""
     config = uvicorn.Config(
         KubernetesApp(KubeApi(make_registry("default", "kube-system"))),
         port=0,

@@ -44,13 +44,11 @@ def session(*source: str) -> Iterator[Ask]:
 
 @pytest.fixture(scope="module")
 def about_the_example() -> Iterator[Ask]:
-    """A session about the example cluster."""
     with session("--dump", str(EXAMPLE_CLUSTER)) as ask:
         yield ask
 
 
 def answer(ask: Ask, tool: str, **arguments: Any) -> tuple[bool, Any]:
-    """Whether the tool failed, and its answer."""
     result = ask("call_tool", tool, arguments)
     text = result.content[0].text
     return bool(result.is_error), text if result.is_error else json.loads(text)

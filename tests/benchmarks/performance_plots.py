@@ -94,5 +94,4 @@ def bars(decisions: Mapping[tuple[int, str], Figures]) -> str:
 
 
 def million(value: float) -> str:
-    """A number in millions."""
     return f"{value / 1e6:,.2f} M" if value < 10e6 else f"{value / 1e6:,.1f} M"

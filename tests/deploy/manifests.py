@@ -32,7 +32,6 @@ def objects_of(text: str) -> tuple[Object, ...]:
 
 
 def one(kind: str, objects: Iterable[Object]) -> Object:
-    """The one object of a kind in a manifest."""
     (found,) = (obj for obj in objects if obj["kind"] == kind)
     return found
 

@@ -61,7 +61,6 @@ LIMIT = 8
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    """The blocks of a language in a page."""
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
 
 

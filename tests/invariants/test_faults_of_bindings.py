@@ -43,7 +43,6 @@ async def test_recreated_pod_is_bound_and_the_old_uid_is_refused() -> None:
 
 
 async def test_assumption_ends_when_another_scheduler_binds_the_pod() -> None:
-    """Its assumption ends, and its room is free."""
     async with a_world() as world:
         world.node("n")
         await asyncio.sleep(5)

@@ -88,7 +88,6 @@ async def test_the_next_process_carries_on_where_one_was_killed(
 
 @pytest.mark.parametrize("how", [answers.delay(3), answers.commit_late(2)], ids=["slow", "late"])
 async def test_stopped_scheduler_finishes_its_binding_and_writes_nothing_afterwards(how: Action) -> None:
-    """A binding that is under way is waited for, and nothing is written afterwards."""
     async with a_world() as world:
         await world.life.kill()
         world.node("n")

@@ -124,7 +124,6 @@ class Cluster(RuleBasedStateMachine):
         self.run(acting())
 
     def one(self, resource: Resource, number: int) -> Object | None:
-        """Any object."""
         found = [obj for obj in self.world.registry.list(resource) if obj["metadata"]["name"] != ELSEWHERE]
         return found[number % len(found)] if found else None
 

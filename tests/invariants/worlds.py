@@ -202,7 +202,6 @@ class World:
         return self.registry.create(resource, "default" if resource.namespaced else "", obj)
 
     def node(self, name: str, cpu: str = "2", **spec: Any) -> Object:
-        """A node joins."""
         status = {"allocatable": {"cpu": cpu, "memory": "8Gi", "pods": "20"}}
         return self.create(
             NODES, {"metadata": {"name": name, "labels": {"name": name}}, "spec": spec, "status": status}
@@ -211,7 +210,6 @@ class World:
     def pod(
         self, name: str, cpu: str = "1", *, priority: str = "", labels: dict[str, str] | None = None, **spec: Any
     ) -> Object:
-        """A pod that wants to run."""
         container = {"name": "main", "image": "web:1", "resources": {"requests": {"cpu": cpu}}} | spec.pop(
             "container", {}
         )
@@ -233,19 +231,15 @@ class World:
     # What there is to see.
 
     def get(self, name: str, resource: Resource = PODS) -> Object:
-        """As the API server has it."""
         return self.registry.get(resource, "default" if resource.namespaced else "", name)
 
     def names(self, resource: Resource = PODS) -> list[str]:
-        """Of what is there."""
         return [obj["metadata"]["name"] for obj in self.registry.list(resource)]
 
     def node_of(self, name: str) -> str:
-        """Where a pod runs; empty if nowhere."""
         return str(self.get(name)["spec"].get("nodeName", ""))
 
     def events_of(self, name: str, reason: str) -> int:
-        """How often it was said of a pod."""
         found = [event for event in self.registry.list(EVENTS, "default") if event["involvedObject"]["name"] == name]
         return sum(event["count"] if event.get("count") else 1 for event in found if event["reason"] == reason)
 

@@ -75,7 +75,6 @@ class Machine:
         self._record(Happened(self._clock(), f"{self.name}{self.num_started or ''}: {what}", broken))
 
     def start(self, *arguments: str | Path) -> None:
-        """Starts the command."""
         self.num_started += 1
         self.log = self.folder / f"{self.name}{self.num_started}.log"
         self.log.touch()

@@ -101,7 +101,6 @@ class ControlPlane:
             yield plane
 
     def target(self, user: str = ADMIN) -> Target:
-        """Returns the target for requests of the user."""
         return Target(
             self.url, tls=Tls(ca=Pem(file=self._authority.certificate)), credentials=token(self._tokens[user])
         )
@@ -132,13 +131,11 @@ class ControlPlane:
             self._api_server = None
 
     def kill_api_server(self) -> None:
-        """Kills the API server, if it runs."""
         if self._api_server is not None:
             self._api_server.kill()
             self._api_server = None
 
     def signal_api_server(self, number: signal.Signals) -> None:
-        """Sends a signal to the API server, if it runs."""
         if self._api_server is not None:
             self._api_server.send(number)
 

@@ -41,7 +41,6 @@ def test_cache_holds_what_upstreams_cache_holds(case: dict[str, Any]) -> None:
 
 
 def perform(cache: Cache, operation: dict[str, Any]) -> dict[str, Any]:
-    """One operation of the corpus."""
     answer: dict[str, Any] = {"error": None}
     try:
         match operation["op"]:

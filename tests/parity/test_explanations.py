@@ -44,7 +44,6 @@ def pending_cases() -> list[dict[str, Any]]:
 
 
 def explained(scenario: dict[str, Any]) -> Explanation:
-    """The pod of the scenario, explained in its cluster."""
     pod = identified(decoding.convert(Pod, scenario["pod"]))
     written = scenario.get("config")
     configuration = Configuration() if written is None else load(msgspec.json.encode(written))

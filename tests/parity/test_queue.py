@@ -111,7 +111,6 @@ class Driver:
         )
 
     def perform(self, operation: dict[str, Any]) -> dict[str, Any]:
-        """One operation of the corpus."""
         queue, self.at = self.queue, operation["at"]
         match operation["op"]:
             case "add":

@@ -98,7 +98,6 @@ def permitting(
 
 
 def holding(name: str, seconds: float = 600.0, held_by: str = "Permitting") -> type[fwk.Plugin]:
-    """Holds one pod."""
     return permitting(lambda pod, _: (WAIT, seconds) if pod.name == name else (fwk.SUCCESS, 0), held_by)
 
 

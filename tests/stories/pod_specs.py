@@ -23,7 +23,6 @@ def on_nodes_with(**labels: str) -> Object:
 
 
 def on_node_named(name: str) -> Object:
-    """By node affinity."""
     return _required_nodes({"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]})
 
 
@@ -78,7 +77,6 @@ def port(number: int, protocol: str = "TCP", ip: str = "") -> Object:
 
 
 def claims(*names: str) -> Object:
-    """Volumes, each from a claim."""
     volumes = [
         {"name": f"volume-{number}", "persistentVolumeClaim": {"claimName": name}} for number, name in enumerate(names)
     ]

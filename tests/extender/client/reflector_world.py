@@ -58,26 +58,22 @@ class Server:
         self.api = KubeApi(self.registry)
 
     def node(self, name: str, cpu: str = "8") -> None:
-        """A node joins."""
         status = {"allocatable": {"cpu": cpu, "memory": "16Gi", "pods": "110"}}
         self.registry.create(api_resources.NODES, "", {"metadata": {"name": name}, "status": status})
 
     def pod(self, name: str, node: str = "", cpu: str = "100m") -> None:
-        """A pod, perhaps on a node."""
         spec = {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}]} | (
             {"nodeName": node} if node else {}
         )
         self.registry.create(api_resources.PODS, "default", {"metadata": {"name": name}, "spec": spec})
 
     def claim(self, name: str) -> None:
-        """A PersistentVolumeClaim."""
         spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
         self.registry.create(
             api_resources.PERSISTENT_VOLUME_CLAIMS, "default", {"metadata": {"name": name}, "spec": spec}
         )
 
     def create(self, table: str, name: str) -> None:
-        """A node, a pod without a node, or a claim."""
         create: dict[str, Callable[[str], None]] = {"nodes": self.node, "pods": self.pod, "pvcs": self.claim}
         create[table](name)
 
@@ -97,12 +93,10 @@ class Server:
         )
 
     def delete(self, table: str, name: str) -> None:
-        """An object goes, at once."""
         resource = WATCHED[table][1]
         self.registry.delete(resource, "default" if resource.namespaced else "", name, {"gracePeriodSeconds": 0})
 
     def names(self, table: str) -> list[str]:
-        """Of what is there."""
         return [obj["metadata"]["name"] for obj in self.registry.list(WATCHED[table][1])]
 
     def compact(self) -> None:
@@ -128,7 +122,6 @@ class World:
             self.informers.add(kind, partial(self._tell, table))
 
     def reflector(self, table: str) -> Reflector[Any]:
-        """Of a table of the cluster."""
         return next(found for found in self.informers.reflectors if found.kind is WATCHED[table][0])
 
     def restart_server(self, *, resource_version: int) -> None:

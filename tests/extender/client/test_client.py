@@ -235,7 +235,6 @@ def test_a_compressed_list_is_read():
 
 
 def test_accepted_write_succeeds_whatever_its_body_says():
-    """A binding that was accepted is a success, whatever the body says."""
     assert (
         with_client(Scripted(answer(201, b'{"kind":"Sta')), lambda client: client.create(BINDING, {}))
         == b'{"kind":"Sta'

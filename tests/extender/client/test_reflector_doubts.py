@@ -237,7 +237,6 @@ def test_a_reflector_that_is_lied_to_is_found_out(lie: Action) -> None:
 
 
 def test_half_a_list_with_a_false_end_would_be_detected() -> None:
-    """With a false end of the initial objects, half a list is delivered, which the tests above look for."""
     meta = b'{"resourceVersion":"1","annotations":{"k8s.io/initial-events-end":"true"}}'
     end = b'{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":' + meta + b"}}\n"
     world = tell(begin, Fault(watches.line_after(1, end), verb="watch", resource="pods"))

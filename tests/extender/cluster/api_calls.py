@@ -75,7 +75,6 @@ def ask(api: KubeApi, method: str, url: str, body: Any = None, **how: str) -> tu
 
 
 def names(listed: Any) -> list[str]:
-    """Of the items of a list."""
     return [item["metadata"]["name"] for item in listed["items"]]
 
 

@@ -39,7 +39,6 @@ class Call:
 
     @property
     def params(self) -> httpx.QueryParams:
-        """The parameters of the query."""
         return self.request.url.params
 
     @staticmethod

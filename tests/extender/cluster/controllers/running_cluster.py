@@ -70,7 +70,6 @@ def bind_to(registry: ObjectRegistry, name: str, node: str, namespace: str = "de
 
 
 def bind_all(registry: ObjectRegistry, node: str = "a") -> None:
-    """Bind every pod that has no node, as a scheduler would that has one node."""
     for pod in registry.list(PODS):
         if not pod["spec"].get("nodeName") and not pod["metadata"].get("deletionTimestamp"):
             bind_to(registry, pod["metadata"]["name"], node, pod["metadata"]["namespace"])

@@ -118,5 +118,4 @@ def symbol_at(snapshot: Snapshot, attribute: Attribute, slot: int) -> PodSymbol 
 
 
 def on_node(snapshot: Snapshot, name: str) -> list[Pod]:
-    """The pods of a node, in order."""
     return [snapshot.pod_at(slot) for slot in snapshot.pods.on_node[snapshot.nodes.index[name]]]

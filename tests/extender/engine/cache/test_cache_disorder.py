@@ -42,7 +42,6 @@ def nodes(draw: st.DrawFn) -> Node:
 
 @st.composite
 def pods(draw: st.DrawFn) -> Pod:
-    """A pod on one of the nodes."""
     return make_pod(draw(st.sampled_from(PODS))).node(draw(st.sampled_from(NODES))).req(cpu="500m").obj()
 
 

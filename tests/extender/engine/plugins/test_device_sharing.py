@@ -36,7 +36,6 @@ def taint(effect: str) -> Manifest:
     ],
 )
 def test_tainted_devices(effect: str, tolerations: list[Manifest], is_allocated: bool) -> None:
-    """A tainted device goes only to requests that tolerate the taint."""
     wanted = make_claim("c", exactly(1, tolerations=tolerations))
 
     assert (

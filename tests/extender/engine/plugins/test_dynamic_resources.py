@@ -68,7 +68,6 @@ def claim(name: str, *requests: Manifest, **more: Any) -> ResourceClaim:
 
 
 def gpus(node: str, *devices: str) -> ResourceSlice:
-    """The devices of a node."""
     return make_slice(*devices, name=node, pool=node, nodeName=node)
 
 

@@ -33,5 +33,4 @@ CORDONED = unresolvable("node(s) were unschedulable")
     ],
 )
 def test_cordoned_nodes(node: NodeBuilder, pod: PodBuilder, answer: Status) -> None:
-    """A cordoned node takes only pods that tolerate the taint that goes with cordoning."""
     assert filter_nodes(NodeUnschedulable(), make_snapshot(node), pod.obj()) == {"n": answer}

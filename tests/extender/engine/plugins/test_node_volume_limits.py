@@ -56,7 +56,6 @@ def answer_on_n(
     *objects: HasMetadata,
     migrated: Sequence[str] = (),
 ) -> Status:
-    """The answer for node n, on which those pods run."""
     csi_node = make_csi_node("n", limits, migrated=migrated)
     snapshot = make_snapshot(make_node("n"), pods=[other.node("n") for other in running], objects=[csi_node, *objects])
     return filter_nodes(NodeVolumeLimits(), snapshot, pod.obj())["n"]

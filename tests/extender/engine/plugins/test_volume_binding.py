@@ -46,7 +46,6 @@ LOCAL = make_class("local", provisioner=NO_PROVISIONER)
 
 
 def zoned(name: str, zone: str) -> NodeBuilder:
-    """A node in a zone."""
     return make_node(name).label({HOSTNAME_LABEL: name, ZONE_LABEL: zone})
 
 

@@ -102,7 +102,6 @@ class Binding:
         return self.cache.objects.pvcs[("default", "c")]
 
     def controller_binds(self, volume: str = "v") -> None:
-        """The volume controller finishes its work."""
         claim = self.claim()
         annotations = {**claim.metadata.annotations, BIND_COMPLETED_ANNOTATION: "yes"}
         self.cache.objects.pvcs[("default", "c")] = replaced(

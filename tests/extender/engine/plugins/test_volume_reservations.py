@@ -45,7 +45,6 @@ class Scheduler:
 
 
 def pod(name: str, *claims: str) -> Pod:
-    """A pod with these claims."""
     builder = make_pod(name)
     for claim in claims:
         builder = builder.claim(claim)
@@ -166,7 +165,6 @@ def test_a_volume_that_is_gone_cannot_be_reserved() -> None:
 
 
 def volume(version: str, **labels: str) -> PersistentVolume:
-    """A volume `v` at a version."""
     return make_volume("v", version=version, labels=labels)
 
 

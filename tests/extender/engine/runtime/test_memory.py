@@ -344,8 +344,6 @@ def test_a_plugin_that_failed_is_asked_again() -> None:
 
 
 def test_skipped_filter_is_not_remembered_for_the_next_pod() -> None:
-    """A PreFilter that skips takes its Filter out, for this pod and not for the next."""
-
     class Sometimes(fwk.PreFilterPlugin, fwk.FilterPlugin):
         looks_only_at_node = True
 

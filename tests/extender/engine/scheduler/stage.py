@@ -33,7 +33,6 @@ class Stage:
     now: list[float]
 
     def told(self, old: PodBuilder | Pod | None, new: PodBuilder | Pod | None) -> None:
-        """A pod came, changed or went."""
         self.handlers.changed(_pod(old), _pod(new))
 
     def node(self, node: NodeBuilder) -> None:

@@ -34,8 +34,6 @@ async def a_recorded_cluster(
 
 
 def record(file: Path, tell: Tell, *objects: Object, **options: Any) -> Path:
-    """Records a story, and returns the file."""
-
     async def story() -> None:
         async with a_recorded_cluster(file, *objects, **options) as cluster:
             await tell(cluster)
@@ -45,7 +43,6 @@ def record(file: Path, tell: Tell, *objects: Object, **options: Any) -> Path:
 
 
 def zoned(name: str, zone: str, cpu: str = "4") -> Object:
-    """A node in a zone."""
     made = node(name, cpu)
     made["metadata"]["labels"] = {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": zone}
     return made
@@ -57,7 +54,6 @@ NODES = [zoned(f"n{number}", "abc"[number % 3]) for number in range(9)]
 def create(
     cluster: ObjectRegistry, name: str, cpu: str = "1", labels: dict[str, str] | None = None, **spec: Any
 ) -> None:
-    """Creates a pod."""
     made = pod(name, cpu, **spec)
     made["metadata"] |= {"labels": labels or {"app": "web"}, "annotations": {"team.example/token": "hush-hush"}}
     cluster.create(PODS, "default", made)

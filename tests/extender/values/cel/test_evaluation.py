@@ -38,7 +38,6 @@ LOOPS = f"{TEN}.all(a, {TEN}.all(b, {TEN}.all(c, a + b + c > 0)))"
     ],
 )
 def test_ordinary_selectors_are_cheap(expression: str) -> None:
-    """Ordinary selectors are evaluated at once."""
     assert is_cheap(expression)
     assert evaluate(expression, FACTS)
 

@@ -23,7 +23,6 @@ from extender.values.objects.storage import ObjectReference, PersistentVolumeCla
 
 
 def annotated(claim: PersistentVolumeClaim, **annotations: str) -> PersistentVolumeClaim:
-    """The claim with these annotations alone."""
     return msgspec.structs.replace(claim, metadata=msgspec.structs.replace(claim.metadata, annotations=annotations))
 
 

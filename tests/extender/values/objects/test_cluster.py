@@ -6,7 +6,6 @@ from extender.values.objects.meta import LabelSelector, ObjectMeta
 
 
 def by_first_letter() -> GroupedTable[str, str, str]:
-    """Words by name, grouped by their first letter."""
     return GroupedTable(lambda word: word[0])
 
 

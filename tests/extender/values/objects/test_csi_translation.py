@@ -49,7 +49,6 @@ def gce_volume(labels: Mapping[str, str]) -> PersistentVolume:
 
 
 def terms_of(volume: PersistentVolume) -> list[NodeSelectorTerm] | None:
-    """The terms of its node affinity, None without one."""
     affinity = volume.spec.node_affinity
     return None if affinity is None or affinity.required is None else affinity.required.node_selector_terms
 

@@ -49,7 +49,6 @@ SUBDOMAIN_OF_253 = ".".join(["a" * 62] * 4) + "aa"
 def test_valid_names_have_no_errors_and_invalid_ones_have(
     errors_of: Callable[[str], list[str]], good: list[str], bad: list[str]
 ) -> None:
-    """Good texts have no errors, bad ones have some."""
     assert [text for text in good if errors_of(text)] == []
     assert [text for text in bad if not errors_of(text)] == []
 

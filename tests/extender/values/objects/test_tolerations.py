@@ -36,7 +36,6 @@ def test_toleration_covers_taint_when_effect_key_and_value_agree(toleration: Tol
 
 @pytest.mark.parametrize("compares", [False, True])
 def test_many_tolerations_cover_what_one_of_them_covers(compares: bool) -> None:
-    """However many there are, a taint is covered if one of them covers it."""
     chance = random.Random(7)
     keys, values, effects = ("a", "b", ""), ("", "1", "5", "9", "x", "05"), ("NoSchedule", "NoExecute", "")
     for _ in range(300):
