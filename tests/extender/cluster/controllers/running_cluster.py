@@ -41,6 +41,16 @@ async def running_controllers(
             await running
 
 
+@asynccontextmanager
+async def deployed(replicas: int, **spec: Any) -> AsyncIterator[ObjectRegistry]:
+    """The same, with the deployment `web`, whose pods run on the node `a`."""
+    async with running_controllers() as registry:
+        add_node(registry, "a")
+        add_deployment(registry, "web", replicas, **spec)
+        await scheduled(registry, 5)
+        yield registry
+
+
 async def settle(seconds: float = 3.0) -> None:
     """Let everything happen that happens within a few seconds."""
     await asyncio.sleep(seconds)
@@ -109,6 +119,15 @@ def change(
     obj = registry.get(resource, namespace if resource.namespaced else "", name)
     how(obj)
     return registry.update(resource, namespace if resource.namespaced else "", name, obj, subresource=subresource)
+
+
+def with_image(image: str) -> Callable[[Object], None]:
+    """Gives the template of a workload another image, for `change`."""
+
+    def edit(workload: Object) -> None:
+        workload["spec"]["template"]["spec"]["containers"][0]["image"] = image
+
+    return edit
 
 
 def scale(registry: ObjectRegistry, resource: Resource, name: str, replicas: int) -> None:

@@ -1,13 +1,12 @@
 """Deployments roll from one template to the next, and tell how far they are."""
 
-from collections.abc import Callable
-
-from extender.cluster.api_resources import DEPLOYMENTS, PODS, REPLICA_SETS, Object
+from extender.cluster.api_resources import DEPLOYMENTS, PODS, REPLICA_SETS
 from tests.extender.cluster.controllers.running_cluster import (
     add_deployment,
     add_node,
     change,
     condition_of,
+    deployed,
     names,
     phases,
     replicas_by_set,
@@ -15,22 +14,12 @@ from tests.extender.cluster.controllers.running_cluster import (
     scale,
     scheduled,
     settle,
+    with_image,
 )
 
 
-def with_image(image: str) -> Callable[[Object], None]:
-    def edit(deployment: Object) -> None:
-        deployment["spec"]["template"]["spec"]["containers"][0]["image"] = image
-
-    return edit
-
-
 async def test_a_deployment_makes_a_replica_set_and_becomes_available() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
-        add_deployment(registry, "web", 3)
-        await scheduled(registry, 5)
-
+    async with deployed(3) as registry:
         deployment = registry.get(DEPLOYMENTS, "default", "web")
         (replica_set,) = registry.list(REPLICA_SETS, "default")
 
@@ -50,10 +39,7 @@ async def test_a_deployment_makes_a_replica_set_and_becomes_available() -> None:
 
 
 async def test_a_new_image_is_rolled_out_and_the_old_replica_set_is_kept_empty() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
-        add_deployment(registry, "web", 4)
-        await scheduled(registry, 5)
+    async with deployed(4) as registry:
         change(registry, DEPLOYMENTS, "web", with_image("web:2"))
         await scheduled(registry, 20)
 
@@ -67,10 +53,7 @@ async def test_a_new_image_is_rolled_out_and_the_old_replica_set_is_kept_empty()
 
 
 async def test_a_rollout_never_has_more_missing_than_allowed() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
-        add_deployment(registry, "web", 4, strategy={"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}})
-        await scheduled(registry, 5)
+    async with deployed(4, strategy={"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}) as registry:
         change(registry, DEPLOYMENTS, "web", with_image("web:2"))
         seen = []
         for _ in range(60):
@@ -84,10 +67,7 @@ async def test_a_rollout_never_has_more_missing_than_allowed() -> None:
 
 
 async def test_stuck_rollout_has_the_condition_progress_deadline_exceeded() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
-        add_deployment(registry, "web", 4, progressDeadlineSeconds=60)
-        await scheduled(registry, 5)
+    async with deployed(4, progressDeadlineSeconds=60) as registry:
         change(registry, DEPLOYMENTS, "web", with_image("web:2"))
         await settle(30)
         waiting = condition_of(registry.get(DEPLOYMENTS, "default", "web"), "Progressing")
@@ -102,10 +82,7 @@ async def test_stuck_rollout_has_the_condition_progress_deadline_exceeded() -> N
 
 
 async def test_recreate_waits_until_the_last_old_pod_is_gone() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
-        add_deployment(registry, "web", 2, strategy={"type": "Recreate"})
-        await scheduled(registry, 5)
+    async with deployed(2, strategy={"type": "Recreate"}) as registry:
         change(registry, DEPLOYMENTS, "web", with_image("web:2"))
         images = set()
         for _ in range(20):
@@ -118,10 +95,7 @@ async def test_recreate_waits_until_the_last_old_pod_is_gone() -> None:
 
 
 async def test_going_back_uses_the_old_replica_set_under_a_new_revision() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
-        add_deployment(registry, "web", 2)
-        await scheduled(registry, 5)
+    async with deployed(2) as registry:
         (first,) = names(registry, REPLICA_SETS)
         for image in ("web:2", "web:1"):
             change(registry, DEPLOYMENTS, "web", with_image(image))
@@ -135,10 +109,7 @@ async def test_going_back_uses_the_old_replica_set_under_a_new_revision() -> Non
 
 
 async def test_scaling_changes_the_replica_set_and_makes_no_revision() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
-        add_deployment(registry, "web", 2)
-        await scheduled(registry, 5)
+    async with deployed(2) as registry:
         for replicas in (5, 0, 3):
             scale(registry, DEPLOYMENTS, "web", replicas)
             await scheduled(registry, 5)
@@ -148,10 +119,7 @@ async def test_scaling_changes_the_replica_set_and_makes_no_revision() -> None:
 
 
 async def test_a_paused_deployment_scales_and_does_not_roll() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
-        add_deployment(registry, "web", 2)
-        await scheduled(registry, 5)
+    async with deployed(2) as registry:
         change(registry, DEPLOYMENTS, "web", lambda obj: obj["spec"].update(paused=True))
         change(registry, DEPLOYMENTS, "web", with_image("web:2"))
         scale(registry, DEPLOYMENTS, "web", 3)
@@ -185,10 +153,7 @@ async def test_old_replica_sets_beyond_the_history_limit_are_deleted() -> None:
 
 
 async def test_everything_goes_with_the_deployment() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
-        add_deployment(registry, "web", 3)
-        await scheduled(registry, 5)
+    async with deployed(3) as registry:
         registry.delete(DEPLOYMENTS, "default", "web", {})
         await settle(5)
 

@@ -1,6 +1,8 @@
 """How many pods may go is always known; what was promised to an eviction counts as gone, but not forever."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -10,11 +12,11 @@ from extender.cluster.dumps.seeding import seed
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.registry.pod_subresources import evict
 from tests.extender.cluster.controllers.running_cluster import (
-    add_deployment,
     add_node,
     add_pod,
     change,
     condition_of,
+    deployed,
     running_controllers,
     scale,
     scheduled,
@@ -25,6 +27,23 @@ from tests.extender.cluster.controllers.running_cluster import (
 def add_budget(registry: ObjectRegistry, app: str = "web", **spec: Any) -> None:
     budget = {"metadata": {"name": app}, "spec": {"selector": {"matchLabels": {"app": app}}, **spec}}
     registry.create(POD_DISRUPTION_BUDGETS, "default", budget)
+
+
+@asynccontextmanager
+async def guarded(*pods: str, stay: bool = False, **spec: Any) -> AsyncIterator[ObjectRegistry]:
+    """Controllers at work on pods of the app `web`, which run on the node `a`, and on their budget.
+
+    Arguments:
+        stay: whether a finalizer keeps the pods when they are deleted.
+    """
+    metadata = {"labels": {"app": "web"}, **({"finalizers": ["example.com/stay"]} if stay else {})}
+    async with running_controllers() as registry:
+        add_node(registry, "a")
+        for name in pods:
+            add_pod(registry, name, node="a", metadata=metadata)
+        add_budget(registry, **spec)
+        await settle()
+        yield registry
 
 
 def numbers(registry: ObjectRegistry, name: str = "web") -> tuple[int, int, int, int]:
@@ -45,11 +64,9 @@ def numbers(registry: ObjectRegistry, name: str = "web") -> tuple[int, int, int,
     ],
 )
 async def test_the_budget_of_a_deployment_of_four(spec: Object, expected: tuple[int, ...]) -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with deployed(4) as registry:
         add_budget(registry, **spec)
-        add_deployment(registry, "web", 4)
-        await scheduled(registry, 5)
+        await settle()
 
         budget = registry.get(POD_DISRUPTION_BUDGETS, "default", "web")
 
@@ -62,11 +79,8 @@ async def test_the_budget_of_a_deployment_of_four(spec: Object, expected: tuple[
 
 
 async def test_the_scale_counts_and_not_the_pods_that_there_are() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with deployed(2) as registry:
         add_budget(registry, maxUnavailable=1)
-        add_deployment(registry, "web", 2)
-        await scheduled(registry, 5)
         scale(registry, DEPLOYMENTS, "web", 5)
         await settle()
 
@@ -74,12 +88,7 @@ async def test_the_scale_counts_and_not_the_pods_that_there_are() -> None:
 
 
 async def test_pods_without_a_controller_count_only_against_a_number() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
-        for name in ("x", "y"):
-            add_pod(registry, name, node="a", metadata={"labels": {"app": "web"}})
-        add_budget(registry, minAvailable=1)
-        await settle()
+    async with guarded("x", "y", minAvailable=1) as registry:
         by_number = numbers(registry)
         change(
             registry, POD_DISRUPTION_BUDGETS, "web", lambda obj: obj.update(spec={**obj["spec"], "minAvailable": "50%"})
@@ -91,12 +100,7 @@ async def test_pods_without_a_controller_count_only_against_a_number() -> None:
 
 
 async def test_a_pod_that_is_deleted_or_not_ready_is_not_healthy() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
-        for name in ("x", "y", "z"):
-            add_pod(registry, name, node="a", metadata={"labels": {"app": "web"}, "finalizers": ["example.com/stay"]})
-        add_budget(registry, minAvailable=1)
-        await settle()
+    async with guarded("x", "y", "z", stay=True, minAvailable=1) as registry:
         registry.delete(PODS, "default", "x", {})
         change(registry, PODS, "y", lambda pod: condition_of(pod, "Ready").update(status="False"), subresource="status")
         await settle()
@@ -105,10 +109,7 @@ async def test_a_pod_that_is_deleted_or_not_ready_is_not_healthy() -> None:
 
 
 async def test_a_pod_that_changes_its_labels_changes_its_budget() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
-        add_pod(registry, "x", node="a", metadata={"labels": {"app": "web"}})
-        add_budget(registry, "web", minAvailable=0)
+    async with guarded("x", minAvailable=0) as registry:
         add_budget(registry, "db", minAvailable=0)
         await settle()
         before = numbers(registry, "web")[0], numbers(registry, "db")[0]
@@ -163,12 +164,7 @@ async def test_a_controller_that_only_a_dump_names_counts_with_its_pods() -> Non
 
 
 async def test_granted_eviction_counts_until_it_is_done_or_expires() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
-        for name in ("x", "y"):
-            add_pod(registry, name, node="a", metadata={"labels": {"app": "web"}})
-        add_budget(registry, minAvailable=1)
-        await settle()
+    async with guarded("x", "y", minAvailable=1) as registry:
 
         def promise(budget: Object) -> None:
             budget["status"].update(disruptedPods={"x": "2026-03-01T08:00:06Z", "gone": "2026-03-01T08:00:06Z"})
@@ -190,13 +186,7 @@ async def test_granted_eviction_counts_until_it_is_done_or_expires() -> None:
 
 async def test_granted_eviction_ends_once_its_pod_is_deleted() -> None:
     """A pod that says goodbye is not healthy any more, so that it must not be counted as gone besides."""
-    async with running_controllers() as registry:
-        add_node(registry, "a")
-        for name in ("x", "y"):
-            stays = {"labels": {"app": "web"}, "finalizers": ["example.com/stay"]}
-            add_pod(registry, name, node="a", metadata=stays)
-        add_budget(registry, minAvailable=1)
-        await settle()
+    async with guarded("x", "y", stay=True, minAvailable=1) as registry:
         evict(registry, "default", "x", {"metadata": {"name": "x"}})
         await settle()
         status = registry.get(POD_DISRUPTION_BUDGETS, "default", "web")["status"]
@@ -207,11 +197,9 @@ async def test_granted_eviction_ends_once_its_pod_is_deleted() -> None:
 
 
 async def test_evictions_spend_the_budget_and_new_pods_fill_it_up() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with deployed(3) as registry:
         add_budget(registry, maxUnavailable=1)
-        add_deployment(registry, "web", 3)
-        await scheduled(registry, 5)
+        await settle()
         victim = registry.list(PODS, "default")[0]["metadata"]["name"]
         evict(registry, "default", victim, {"metadata": {"name": victim}})
         await settle(0.5)

@@ -12,6 +12,7 @@ from tests.extender.cluster.controllers.running_cluster import (
     scale,
     scheduled,
     settle,
+    with_image,
     workload,
 )
 
@@ -97,12 +98,7 @@ async def test_a_new_template_is_rolled_out_from_the_last_pod_to_the_first() -> 
         add_node(registry, "a")
         add_set(registry, 3)
         await scheduled(registry, 8)
-        change(
-            registry,
-            STATEFUL_SETS,
-            "db",
-            lambda obj: obj["spec"]["template"]["spec"]["containers"][0].update(image="db:2"),
-        )
+        change(registry, STATEFUL_SETS, "db", with_image("db:2"))
         images = []
         for _ in range(40):
             await scheduled(registry, 0.5)
@@ -122,12 +118,7 @@ async def test_a_new_template_waits_for_the_new_pod_even_in_a_parallel_set() -> 
         add_node(registry, "a")
         add_set(registry, 3, podManagementPolicy="Parallel")
         await scheduled(registry, 5)
-        change(
-            registry,
-            STATEFUL_SETS,
-            "db",
-            lambda obj: obj["spec"]["template"]["spec"]["containers"][0].update(image="db:2"),
-        )
+        change(registry, STATEFUL_SETS, "db", with_image("db:2"))
         await settle(60)  # no scheduler binds the new pod
 
         assert [image(pod) for pod in registry.list(PODS)] == ["web:1", "web:1", "db:2"]
@@ -138,12 +129,7 @@ async def test_a_partition_keeps_the_first_pods_as_they_are() -> None:
         add_node(registry, "a")
         add_set(registry, 3, updateStrategy={"rollingUpdate": {"partition": 2}})
         await scheduled(registry, 8)
-        change(
-            registry,
-            STATEFUL_SETS,
-            "db",
-            lambda obj: obj["spec"]["template"]["spec"]["containers"][0].update(image="db:2"),
-        )
+        change(registry, STATEFUL_SETS, "db", with_image("db:2"))
         await scheduled(registry, 15)
 
         status = registry.get(STATEFUL_SETS, "default", "db")["status"]

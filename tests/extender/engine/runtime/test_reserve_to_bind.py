@@ -1,6 +1,7 @@
 """What each code means at each extension point of a pod that has a node."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -91,24 +92,25 @@ class Z(Says):
 BROKEN = RuntimeError("broken")
 
 
-@pytest.mark.parametrize(
-    ("says", "comes_of_it"),
-    [
-        (OK, OK),
-        (U, U.by("X")),
-        (UAU, UAU.by("X")),
-        (PENDING, PENDING.by("X")),
-        (SKIP, fwk.error('running Reserve plugin "X": ').by("X")),
-        (WAIT, fwk.error('running Reserve plugin "X": ').by("X")),
-        (ERROR, fwk.error('running Reserve plugin "X": broken').by("X")),
-        (BROKEN, fwk.error('running Reserve plugin "X": broken').by("X")),
-    ],
-    ids=str,
-)
+def outcomes(point: str, errors: Sequence[fwk.Status], also: Sequence[fwk.Status] = ()) -> pytest.MarkDecorator:
+    """What the plugin X says at this point, and what comes of it: refusals stay what they are, and are signed.
+
+    Arguments:
+        errors: what makes no sense there.
+        also: what stays what it is besides Success.
+    """
+    failed = [(each, "") for each in errors] + [(ERROR, "broken"), (BROKEN, "broken")]
+    table: list[tuple[Any, fwk.Status]] = [
+        *((each, each) for each in (OK, *also)),
+        *((each, each.by("X")) for each in (U, UAU, PENDING)),
+        *((each, fwk.error(f'running {point} plugin "X": {why}').by("X")) for each, why in failed),
+    ]
+    return pytest.mark.parametrize(("says", "comes_of_it"), table, ids=str)
+
+
+@outcomes("Reserve", (SKIP, WAIT))
 def test_reserve(says: Any, comes_of_it: fwk.Status) -> None:
-    """
-    Refusals stay what they are, and are signed; all else but Success is an error. The first that is no Success ends it.
-    """
+    """The first that is no Success ends it."""
     asked: list[str] = []
 
     status = run_reserve_plugins(cycle(X(says, asked), Y(OK, asked)), POD, "n")
@@ -125,19 +127,7 @@ def test_unreserve_runs_in_reverse_order_even_if_a_plugin_raises() -> None:
     assert asked == ["Z", "Y", "X"]
 
 
-@pytest.mark.parametrize(
-    ("says", "comes_of_it"),
-    [
-        (OK, OK),
-        (U, U.by("X")),
-        (UAU, UAU.by("X")),
-        (PENDING, PENDING.by("X")),
-        (SKIP, fwk.error('running Permit plugin "X": ').by("X")),
-        (ERROR, fwk.error('running Permit plugin "X": broken').by("X")),
-        (BROKEN, fwk.error('running Permit plugin "X": broken').by("X")),
-    ],
-    ids=str,
-)
+@outcomes("Permit", (SKIP,))
 def test_permit(says: Any, comes_of_it: fwk.Status) -> None:
     asked: list[str] = []
 
@@ -202,20 +192,7 @@ def test_neighbours_that_may_run_beside_each_other_do() -> None:
     assert groups(nothing, nothing, nothing) == []
 
 
-@pytest.mark.parametrize(
-    ("says", "comes_of_it"),
-    [
-        (OK, OK),
-        (U, U.by("X")),
-        (UAU, UAU.by("X")),
-        (PENDING, PENDING.by("X")),
-        (SKIP, fwk.error('running PreBind plugin "X": ').by("X")),
-        (WAIT, fwk.error('running PreBind plugin "X": ').by("X")),
-        (ERROR, fwk.error('running PreBind plugin "X": broken').by("X")),
-        (BROKEN, fwk.error('running PreBind plugin "X": broken').by("X")),
-    ],
-    ids=str,
-)
+@outcomes("PreBind", (SKIP, WAIT))
 def test_pre_bind(says: Any, comes_of_it: fwk.Status) -> None:
     asked: list[str] = []
     framework = make_framework(X(says, asked), Y(OK, asked))
@@ -238,20 +215,7 @@ def test_parallel_pre_bind_plugins_report_the_first_failure_in_order() -> None:
     assert status == fwk.error('running PreBind plugin "X": broken').by("X")
 
 
-@pytest.mark.parametrize(
-    ("says", "comes_of_it"),
-    [
-        (OK, OK),
-        (SKIP, SKIP),
-        (U, U.by("X")),
-        (UAU, UAU.by("X")),
-        (PENDING, PENDING.by("X")),
-        (WAIT, fwk.error('running Bind plugin "X": ').by("X")),
-        (ERROR, fwk.error('running Bind plugin "X": broken').by("X")),
-        (BROKEN, fwk.error('running Bind plugin "X": broken').by("X")),
-    ],
-    ids=str,
-)
+@outcomes("Bind", (WAIT,), (SKIP,))
 def test_bind(says: Any, comes_of_it: fwk.Status) -> None:
     assert status_without_place(run(run_bind_plugins(cycle(X(says)), POD, "n"))) == comes_of_it
 
