@@ -27,12 +27,14 @@ def empty_registry(history: int = 1000) -> ObjectRegistry:
 
 @asynccontextmanager
 async def running_controllers(
-    registry: ObjectRegistry | None = None, *, kubelet: bool = True
+    registry: ObjectRegistry | None = None, *, node: str = "", kubelet: bool = True
 ) -> AsyncIterator[ObjectRegistry]:
-    """A registry with controllers at work on it, the system namespaces made."""
+    """A registry with controllers at work on it, the system namespaces made, and a node if one is named."""
     registry = registry or empty_registry()
     running = asyncio.create_task(controllers.run(registry, now=now, rng=Random(2), kubelet=kubelet))
     await settle()
+    if node:
+        add_node(registry, node)
     try:
         yield registry
     finally:
@@ -44,8 +46,7 @@ async def running_controllers(
 @asynccontextmanager
 async def deployed(replicas: int, **spec: Any) -> AsyncIterator[ObjectRegistry]:
     """The same, with the deployment `web`, whose pods run on the node `a`."""
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         add_deployment(registry, "web", replicas, **spec)
         await scheduled(registry, 5)
         yield registry

@@ -56,8 +56,7 @@ def labelling(registry: ObjectRegistry) -> ControllerLoops:
 
 
 async def test_controllers_take_up_a_state_in_which_others_left_the_cluster() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         add_deployment(registry, "web", 2)
         await settle(1)
     scale(registry, DEPLOYMENTS, "web", 3)
@@ -69,8 +68,7 @@ async def test_controllers_take_up_a_state_in_which_others_left_the_cluster() ->
 
 
 async def test_two_runs_on_a_settled_cluster_write_nothing() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         add_deployment(registry, "web", 2)
         await scheduled(registry, 5)
     version = registry.store.resource_version
@@ -136,8 +134,7 @@ async def test_controller_yields_between_its_keys() -> None:
 
 async def test_a_write_that_comes_second_is_made_again_from_what_is_there_now() -> None:
     """Somebody scales the Deployment in every turn; nothing is lost, and in the end it has what was asked for last."""
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         add_deployment(registry, "web", 1)
         for replicas in range(1, 30):
             scale(registry, DEPLOYMENTS, "web", replicas % 5)

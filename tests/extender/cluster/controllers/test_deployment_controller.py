@@ -3,7 +3,6 @@
 from extender.cluster.api_resources import DEPLOYMENTS, PODS, REPLICA_SETS
 from tests.extender.cluster.controllers.running_cluster import (
     add_deployment,
-    add_node,
     change,
     condition_of,
     deployed,
@@ -136,8 +135,7 @@ async def test_a_paused_deployment_scales_and_does_not_roll() -> None:
 
 
 async def test_old_replica_sets_beyond_the_history_limit_are_deleted() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         add_deployment(registry, "web", 1, revisionHistoryLimit=1)
         for number in range(2, 6):
             await scheduled(registry, 8)
@@ -162,8 +160,7 @@ async def test_everything_goes_with_the_deployment() -> None:
 
 async def test_a_settled_deployment_is_left_alone() -> None:
     """Nothing is written while nothing happens."""
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         add_deployment(registry, "web", 3)
         await scheduled(registry, 10)
         version = registry.store.resource_version

@@ -12,7 +12,6 @@ from extender.cluster.dumps.seeding import seed
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.registry.pod_subresources import evict
 from tests.extender.cluster.controllers.running_cluster import (
-    add_node,
     add_pod,
     change,
     condition_of,
@@ -37,8 +36,7 @@ async def guarded(*pods: str, stay: bool = False, **spec: Any) -> AsyncIterator[
         stay: whether a finalizer keeps the pods when they are deleted.
     """
     metadata = {"labels": {"app": "web"}, **({"finalizers": ["example.com/stay"]} if stay else {})}
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         for name in pods:
             add_pod(registry, name, node="a", metadata=metadata)
         add_budget(registry, **spec)
@@ -121,8 +119,7 @@ async def test_a_pod_that_changes_its_labels_changes_its_budget() -> None:
 
 
 async def test_a_controller_that_cannot_be_scaled_leaves_nothing_to_disrupt() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "1", "controller": True}
         add_pod(registry, "x", node="a", metadata={"labels": {"app": "web"}, "ownerReferences": [owner]})
         add_budget(registry, maxUnavailable=1)
@@ -211,8 +208,7 @@ async def test_evictions_spend_the_budget_and_new_pods_fill_it_up() -> None:
 
 
 async def test_disruption_target_of_a_pod_that_stays_is_withdrawn_after_two_minutes() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         add_pod(registry, "x", node="a")
         await settle()
         target = {
@@ -234,8 +230,7 @@ async def test_disruption_target_of_a_pod_that_stays_is_withdrawn_after_two_minu
 
 async def test_pods_that_come_and_go_are_counted_whatever_their_labels_are() -> None:
     """Each pod has labels of its own, as those of StatefulSets and Jobs have."""
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         add_budget(registry, minAvailable=1)
         expressions = [{"key": "app", "operator": "NotIn", "values": ["n7", "n190"]}]
         change(
@@ -261,8 +256,7 @@ async def test_pods_that_come_and_go_are_counted_whatever_their_labels_are() -> 
 async def test_a_budget_with_a_long_selector_is_counted() -> None:
     """Its selector is parsed in a thread; what happens meanwhile is not lost."""
     long = [{"key": f"key-{place}", "operator": "NotIn", "values": ["x"]} for place in range(3000)]
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         add_pod(registry, "x", node="a", metadata={"labels": {"app": "web"}})
         registry.create(
             POD_DISRUPTION_BUDGETS,

@@ -7,7 +7,6 @@ import pytest
 from extender.cluster.api_resources import PODS, REPLICA_SETS, Object
 from extender.cluster.registry.object_registry import ObjectRegistry
 from tests.extender.cluster.controllers.running_cluster import (
-    add_node,
     add_pod,
     change,
     names,
@@ -121,8 +120,7 @@ async def test_an_owner_that_was_never_here_is_taken_to_exist_elsewhere(owner: O
 
 
 async def test_a_pods_own_claims_go_with_the_pod_and_nothing_else_does() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         registry.create(REPLICA_SETS, "default", workload(REPLICA_SETS, "web", 2))
         await scheduled(registry, 3)
         registry.delete(PODS, "default", names(registry, PODS)[0], {})

@@ -18,8 +18,7 @@ from tests.extender.cluster.controllers.running_cluster import (
 
 
 async def test_a_bound_pod_runs_and_is_ready() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         add_pod(registry, "web", node="a")
         await settle()
 
@@ -39,8 +38,7 @@ async def test_a_bound_pod_runs_and_is_ready() -> None:
 
 
 async def test_init_containers_have_done_their_work_and_sidecars_run() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         inits = [{"name": "once", "image": "i"}, {"name": "sidecar", "image": "i", "restartPolicy": "Always"}]
         add_pod(registry, "web", node="a", initContainers=inits)
         await settle()
@@ -66,8 +64,7 @@ async def test_a_pod_without_a_node_or_on_one_that_does_not_exist_stays_pending(
 
 
 async def test_a_deleted_pod_is_terminating_for_a_second_at_most() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         add_pod(registry, "web", node="a", terminationGracePeriodSeconds=30)
         await settle()
         registry.delete(PODS, "default", "web", {})
@@ -80,8 +77,7 @@ async def test_a_deleted_pod_is_terminating_for_a_second_at_most() -> None:
 
 
 async def test_deleted_pod_with_a_finalizer_stays_until_it_is_removed() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         add_pod(registry, "web", node="a", metadata={"finalizers": ["example.com/mine"]})
         await settle()
         registry.delete(PODS, "default", "web", {})
@@ -107,8 +103,7 @@ async def test_deleted_pod_with_a_finalizer_stays_until_it_is_removed() -> None:
 async def test_a_pod_may_say_how_long_it_runs(policy: str, phase: str) -> None:
     seen: list[Object] = []
 
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         add_pod(registry, "job", node="a", restartPolicy=policy, metadata={"annotations": {RUNS_FOR: "10s"}})
         for _ in range(2):
             await settle(8)
@@ -119,8 +114,7 @@ async def test_a_pod_may_say_how_long_it_runs(policy: str, phase: str) -> None:
 
 
 async def test_a_new_node_becomes_ready() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         await settle()
 
         node = registry.get(NODES, "", "a")
@@ -131,8 +125,7 @@ async def test_a_new_node_becomes_ready() -> None:
 
 
 async def test_node_that_was_marked_not_ready_stays_so_and_starts_no_pod() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         await settle()
         change(
             registry, NODES, "a", lambda node: condition_of(node, "Ready").update(status="False"), subresource="status"
@@ -150,8 +143,7 @@ async def test_node_that_was_marked_not_ready_stays_so_and_starts_no_pod() -> No
 
 
 async def test_on_a_node_that_does_not_answer_nothing_ends() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         add_pod(registry, "web", node="a")
         await settle()
         change(
@@ -172,8 +164,7 @@ async def test_on_a_node_that_does_not_answer_nothing_ends() -> None:
 
 
 async def test_without_a_kubelet_bound_pods_wait_and_nodes_say_nothing() -> None:
-    async with running_controllers(kubelet=False) as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a", kubelet=False) as registry:
         add_pod(registry, "web", node="a")
         await settle(60)
 

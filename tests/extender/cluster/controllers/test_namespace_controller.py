@@ -4,7 +4,7 @@ import pytest
 
 from extender.cluster.api_resources import EVENTS, NAMESPACES, POD_DISRUPTION_BUDGETS, PODS
 from extender.cluster.statuses import ApiStatus
-from tests.extender.cluster.controllers.running_cluster import add_node, add_pod, change, running_controllers, settle
+from tests.extender.cluster.controllers.running_cluster import add_pod, change, running_controllers, settle
 
 
 async def test_the_system_namespaces_exist_from_the_start() -> None:
@@ -15,8 +15,7 @@ async def test_the_system_namespaces_exist_from_the_start() -> None:
 
 
 async def test_a_deleted_namespace_is_emptied_and_goes() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         registry.create(NAMESPACES, "", {"metadata": {"name": "shop"}})
         for name in ("x", "y"):
             add_pod(registry, name, node="a", namespace="shop")

@@ -64,8 +64,7 @@ async def test_a_cordoned_node_is_tainted_until_it_is_uncordoned() -> None:
     ],
 )
 async def test_taints_follow_conditions(kind: str, status: str, expected: list[tuple[str, str]]) -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         await settle()
         set_condition(registry, kind, status)
         await settle()

@@ -14,8 +14,7 @@ from tests.extender.cluster.controllers.running_cluster import (
 
 
 async def test_pods_are_deleted_when_their_node_has_been_gone_for_forty_seconds() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         add_pod(registry, "x", node="a")
         await settle()
         registry.delete(NODES, "", "a", {})
@@ -27,8 +26,7 @@ async def test_pods_are_deleted_when_their_node_has_been_gone_for_forty_seconds(
 
 
 async def test_deleted_pod_gets_a_disruption_condition() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         add_pod(registry, "x", node="a", metadata={"finalizers": ["example.com/stay"]})
         await settle()
         registry.delete(NODES, "", "a", {})
@@ -43,8 +41,7 @@ async def test_deleted_pod_gets_a_disruption_condition() -> None:
 
 
 async def test_a_node_that_comes_back_in_time_keeps_its_pods() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         add_pod(registry, "x", node="a")
         await settle()
         registry.delete(NODES, "", "a", {})

@@ -6,7 +6,6 @@ import pytest
 
 from extender.cluster.api_resources import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Object, Resource
 from tests.extender.cluster.controllers.running_cluster import (
-    add_node,
     add_pod,
     bind_to,
     change,
@@ -43,8 +42,7 @@ async def test_pods_are_made_until_there_are_enough(resource: Resource) -> None:
 
 
 async def test_the_status_follows_the_pods() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         registry.create(REPLICA_SETS, "default", workload(REPLICA_SETS, "web", 3))
         await scheduled(registry, 3)
 
@@ -62,8 +60,7 @@ async def test_the_status_follows_the_pods() -> None:
 
 
 async def test_pods_are_available_when_they_have_been_ready_long_enough() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         registry.create(REPLICA_SETS, "default", workload(REPLICA_SETS, "web", 2, minReadySeconds=30))
         await scheduled(registry, 10)
         early = registry.get(REPLICA_SETS, "default", "web")["status"]
@@ -75,8 +72,7 @@ async def test_pods_are_available_when_they_have_been_ready_long_enough() -> Non
 
 
 async def test_a_deleted_or_finished_pod_is_replaced() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         registry.create(REPLICA_SETS, "default", workload(REPLICA_SETS, "web", 2))
         await scheduled(registry, 3)
         first, second = names(registry, PODS)
@@ -93,8 +89,7 @@ async def test_a_deleted_or_finished_pod_is_replaced() -> None:
 
 
 async def test_scaling_down_takes_those_that_are_missed_least() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         registry.create(REPLICA_SETS, "default", workload(REPLICA_SETS, "web", 4))
         await settle()
         kept = names(registry, PODS)[1:3]

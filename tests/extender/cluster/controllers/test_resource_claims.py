@@ -6,7 +6,6 @@ from extender.cluster.api_resources import PODS, RESOURCE_CLAIMS, Object
 from extender.cluster.controllers.resource_claim_controller import FINALIZER
 from extender.cluster.registry.object_registry import ObjectRegistry
 from tests.extender.cluster.controllers.running_cluster import (
-    add_node,
     add_pod,
     bind_to,
     change,
@@ -55,8 +54,7 @@ async def test_the_claim_is_deallocated_when_its_last_user_is_gone() -> None:
 
 
 async def test_a_finished_pod_is_no_user() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         add_claim(registry)
         allocate(registry, user(registry, "x"))
         bind_to(registry, "x", "a")
@@ -91,8 +89,7 @@ async def test_deleted_claim_goes_once_it_is_unused() -> None:
 
 
 async def test_a_pod_that_no_scheduler_bound_gets_its_reservation() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         add_claim(registry)
         allocate(registry, user(registry, "x"))
         user(registry, "y", nodeName="a")

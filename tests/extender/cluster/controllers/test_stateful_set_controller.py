@@ -5,7 +5,6 @@ from typing import Any
 from extender.cluster.api_resources import PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS, Object
 from extender.cluster.registry.object_registry import ObjectRegistry
 from tests.extender.cluster.controllers.running_cluster import (
-    add_node,
     change,
     names,
     running_controllers,
@@ -34,8 +33,7 @@ def image(pod: Object) -> str:
 
 
 async def test_pods_are_made_one_after_the_other_once_the_one_before_is_ready() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         add_set(registry, 3)
         seen = []
         for _ in range(4):
@@ -79,8 +77,7 @@ async def test_a_pod_knows_its_name_and_its_claim() -> None:
 
 
 async def test_scaling_down_removes_the_last_first_and_keeps_the_claims() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         add_set(registry, 3, volumeClaimTemplates=[CLAIM])
         await scheduled(registry, 8)
         scale(registry, STATEFUL_SETS, "db", 1)
@@ -94,8 +91,7 @@ async def test_scaling_down_removes_the_last_first_and_keeps_the_claims() -> Non
 
 
 async def test_a_new_template_is_rolled_out_from_the_last_pod_to_the_first() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         add_set(registry, 3)
         await scheduled(registry, 8)
         change(registry, STATEFUL_SETS, "db", with_image("db:2"))
@@ -114,8 +110,7 @@ async def test_a_new_template_is_rolled_out_from_the_last_pod_to_the_first() -> 
 
 
 async def test_a_new_template_waits_for_the_new_pod_even_in_a_parallel_set() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         add_set(registry, 3, podManagementPolicy="Parallel")
         await scheduled(registry, 5)
         change(registry, STATEFUL_SETS, "db", with_image("db:2"))
@@ -125,8 +120,7 @@ async def test_a_new_template_waits_for_the_new_pod_even_in_a_parallel_set() -> 
 
 
 async def test_a_partition_keeps_the_first_pods_as_they_are() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         add_set(registry, 3, updateStrategy={"rollingUpdate": {"partition": 2}})
         await scheduled(registry, 8)
         change(registry, STATEFUL_SETS, "db", with_image("db:2"))
@@ -139,8 +133,7 @@ async def test_a_partition_keeps_the_first_pods_as_they_are() -> None:
 
 
 async def test_a_failed_pod_is_made_again_under_its_name() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         add_set(registry, 2)
         await scheduled(registry, 6)
         before = registry.get(PODS, "default", "db-0")["metadata"]["uid"]

@@ -29,8 +29,7 @@ def tolerating(seconds: int | None = None) -> Object:
 
 
 async def test_pods_leave_at_once_after_a_while_or_never() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         add_pod(registry, "intolerant", node="a")
         add_pod(registry, "patient", node="a", **tolerating(60))
         add_pod(registry, "tolerant", node="a", **tolerating())
@@ -50,8 +49,7 @@ async def test_pods_leave_at_once_after_a_while_or_never() -> None:
 
 
 async def test_deleted_pod_gets_a_disruption_condition() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         add_pod(registry, "x", node="a", metadata={"finalizers": ["example.com/stay"]})
         taint(registry, TAINT)
         await settle()
@@ -63,8 +61,7 @@ async def test_deleted_pod_gets_a_disruption_condition() -> None:
 
 
 async def test_a_taint_that_goes_in_time_is_forgiven() -> None:
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         add_pod(registry, "patient", node="a", **tolerating(60))
         await settle()
         for taints in ([TAINT], [], [TAINT]):
@@ -86,8 +83,7 @@ async def test_a_pod_that_comes_to_a_tainted_node_is_driven_away() -> None:
 
 async def test_pods_stay_five_minutes_on_a_node_that_does_not_answer() -> None:
     """By the tolerations that every pod gets."""
-    async with running_controllers() as registry:
-        add_node(registry, "a")
+    async with running_controllers(node="a") as registry:
         add_pod(registry, "x", node="a")
         await settle()
         change(
