@@ -339,8 +339,7 @@ def interrupted(command: "subprocess.Popen[str]") -> tuple[int, str, str]:
 
 
 @pytest.mark.parametrize(
-    ("command", "asks"),
-    [pytest.param("whatif", replicas(NUM_PODS), marks=pytest.mark.slow), ("fits", pod(**SPREAD))],
+    ("command", "asks"), [pytest.param("whatif", replicas(NUM_PODS), marks=pytest.mark.slow), ("fits", pod(**SPREAD))]
 )
 def test_a_command_that_is_interrupted_ends_and_so_does_its_question(
     service: Service, tmp_path: Path, command: str, asks: object

@@ -36,10 +36,7 @@ def test_pods_that_wait_for_the_same_reasons_are_one_group_however_many_nodes_ea
 
     assert (found.pods, [(each.pods, each.reason) for each in found.reasons]) == (
         5,
-        [
-            (3, "Insufficient cpu, node(s) had untolerated taint(s)"),
-            (2, 'persistentvolumeclaim "…" not found'),
-        ],
+        [(3, "Insufficient cpu, node(s) had untolerated taint(s)"), (2, 'persistentvolumeclaim "…" not found')],
     )
     cpu, _ = found.reasons
     assert cpu.nodes == (

@@ -76,12 +76,7 @@ async def test_objects_that_only_one_side_knows_are_logged_as_a_cache_mismatch(
 
 async def test_nominated_pods_are_shown_with_their_node(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "extender")
-    high = {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": "high"},
-        "value": 1000,
-    }
+    high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
     slow = pod("low", "2")
     slow["metadata"]["finalizers"] = ["example.com/wait"]
     async with a_followed_cluster(high, node("a")) as (cluster, found):

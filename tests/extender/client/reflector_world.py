@@ -4,7 +4,8 @@ at rest.
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -176,37 +177,43 @@ class World:
         self.sizes.append((table, len(self.reflector(table).objects)))
 
 
-def tell(
-    story: Story,
+@asynccontextmanager
+async def a_world(
     *faults: Fault,
     seed: int = 1,
     within: float = 120.0,
     misses: bool = False,
     target: Target = SERVER,
     **options: Unpack[ReflectorOptions],
-) -> World:
-    """Run a story against a world in virtual time; in the end all must be as a new list says.
+) -> AsyncIterator[World]:
+    """A world whose reflectors run; after the block all must be as a new list says.
 
     Arguments:
         options: of the reflectors; unless told, so much time passes between two lists that nothing is healed by them.
-        within: seconds, from the end of the story.
+        within: seconds, from the end of the block.
         misses: some faults may not strike.
     """
+    world = World(*faults, seed=seed, target=target, **({"relist_period": 1e6} | options))
+    running = asyncio.ensure_future(world.informers.run())
+    try:
+        yield world
+        await world.settles(within)
+    finally:
+        if running.done():
+            running.result()
+        running.cancel()
+        await asyncio.wait([running])
+        await world.client.aclose()
+    assert misses or world.faults.missed == []
+    assert [reflector.counters.on_changes_failed for reflector in world.informers.reflectors] == [0] * len(WATCHED)
+
+
+def tell(story: Story, *faults: Fault, **how: Any) -> World:
+    """Runs a story against a world in virtual time; arguments as `a_world`."""
 
     async def run() -> World:
-        world = World(*faults, seed=seed, target=target, **({"relist_period": 1e6} | options))
-        running = asyncio.ensure_future(world.informers.run())
-        try:
+        async with a_world(*faults, **how) as world:
             await story(world)
-            await world.settles(within)
-        finally:
-            if running.done():
-                running.result()
-            running.cancel()
-            await asyncio.wait([running])
-            await world.client.aclose()
-        assert misses or world.faults.missed == []
-        assert [reflector.counters.on_changes_failed for reflector in world.informers.reflectors] == [0] * len(WATCHED)
         return world
 
     return virtual_time.run(run(), horizon=1e7)

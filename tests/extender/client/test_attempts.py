@@ -143,22 +143,21 @@ def test_a_pod_that_is_on_that_node_already_is_bound() -> None:
     assert bind(server, pod)[0] == "bound"
 
 
-def test_a_pod_that_was_bound_elsewhere_while_the_answer_was_lost_is_no_success() -> None:
+async def test_a_pod_that_was_bound_elsewhere_while_the_answer_was_lost_is_no_success() -> None:
     server = Server(Fault(drop_before_commit(), **BINDING))
     pod = pod_on(server)
 
     other = BindPod.of(pod, "n2")
-
-    async def bound_by_another(dispatcher: ApiDispatcher) -> str:
+    async with server.dispatching() as dispatcher:
         binding = asyncio.ensure_future(dispatcher.perform(BindPod.of(pod, "n1")))
         await asyncio.sleep(0.01)
         async with server.dispatching() as another:
             await another.perform(other)
         with pytest.raises(CallConflict) as refusal:
             await binding
-        return str(refusal.value)
+        found = str(refusal.value)
 
-    assert server.run(bound_by_another).endswith('pod p is already assigned to node "n2"')
+    assert found.endswith('pod p is already assigned to node "n2"')
 
 
 def test_a_pod_of_that_name_that_is_another_one_is_not_bound() -> None:
@@ -200,19 +199,18 @@ def test_fenced_dispatcher_sends_no_write() -> None:
     assert server.count("create", "pods", "binding") == 0
 
 
-def test_a_binding_in_limbo_ends_as_unknown_at_the_fence() -> None:
+async def test_a_binding_in_limbo_ends_as_unknown_at_the_fence() -> None:
     server = Server(Fault(commit_then_drop(), **BINDING))
     pod = pod_on(server)
-
-    async def story(dispatcher: ApiDispatcher) -> str:
+    async with server.dispatching() as dispatcher:
         binding = asyncio.ensure_future(dispatcher.perform(BindPod.of(pod, "n1")))
         await asyncio.sleep(0.01)
         server.fenced = "this is not the leader"
         with pytest.raises(CallUnknown) as refusal:
             await binding
-        return str(refusal.value)
+        found = str(refusal.value)
 
-    assert server.run(story) == "this is not the leader"
+    assert found == "this is not the leader"
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -317,30 +315,26 @@ def test_a_status_patch_is_tried_again_a_few_times(fault: Any) -> None:
     assert server.count("patch", "pods", "status") == 4
 
 
-def test_a_status_patch_that_always_fails_is_given_up_soon() -> None:
+async def test_a_status_patch_that_always_fails_is_given_up_soon() -> None:
     server = Server(Fault(status(500), verb="patch", times=None))
     pod = pod_on(server)
-
-    async def story(dispatcher: ApiDispatcher) -> float:
+    async with server.dispatching() as dispatcher:
         with pytest.raises(CallUnknown):
             await dispatcher.perform(PatchPodStatus.of(pod, UNSCHEDULABLE))
-        return asyncio.get_running_loop().time()
+        found = asyncio.get_running_loop().time()
 
-    assert server.run(story) < 1
+    assert found < 1
     assert server.count("patch", "pods", "status") == 4
 
 
-def test_a_status_patch_does_not_hit_a_pod_that_took_over_the_name() -> None:
+async def test_a_status_patch_does_not_hit_a_pod_that_took_over_the_name() -> None:
     server = Server()
     old = pod_on(server)
     server.delete_pod()
     pod_on(server)
-
-    async def story(dispatcher: ApiDispatcher) -> None:
+    async with server.dispatching() as dispatcher:
         with pytest.raises(CallError):
             await dispatcher.perform(PatchPodStatus.of(old, nominated_node_name="n1"))
-
-    server.run(story)
 
     assert "nominatedNodeName" not in server.get("pods", "p")["status"]
 
@@ -373,20 +367,17 @@ def test_a_status_patch_that_has_nothing_left_to_say_is_not_sent_again() -> None
     assert server.count("get", "pods") == 1
 
 
-def test_pending_status_is_not_written_to_a_pod_that_has_a_node() -> None:
+async def test_pending_status_is_not_written_to_a_pod_that_has_a_node() -> None:
     server = Server()
     pod = pod_on(server)
-    bind(server, pod)
     disrupted = PodCondition("DisruptionTarget", "True", "PreemptionByScheduler", "why")
-
-    async def story(dispatcher: ApiDispatcher) -> None:
+    async with server.dispatching() as dispatcher:
+        await dispatcher.perform(BindPod.of(pod, "n1"))
         with pytest.raises(CallConflict):
             await dispatcher.perform(PatchPodStatus.of(pod, UNSCHEDULABLE))
         with pytest.raises(CallConflict):
             await dispatcher.perform(PatchPodStatus.of(pod, nominated_node_name="n2"))
         await dispatcher.perform(PatchPodStatus.of(pod, disrupted))
-
-    server.run(story)
 
     written = {condition["type"]: condition["status"] for condition in server.get("pods", "p")["status"]["conditions"]}
     assert written == {"PodScheduled": "True", "DisruptionTarget": "True"}
@@ -461,14 +452,11 @@ def test_a_binding_that_cannot_be_valid_ends() -> None:
     assert bind(server, pod_on(server))[0] == "CallError: injected"
 
 
-def test_missing_pod_is_distinguished_from_other_refusals() -> None:
+async def test_missing_pod_is_distinguished_from_other_refusals() -> None:
     """Who preempts a pod that is gone already has nothing to do."""
     server = Server()
     pod = pod_on(server)
-    delete(server, pod)
-
-    async def story(dispatcher: ApiDispatcher) -> None:
+    server.delete_pod()
+    async with server.dispatching() as dispatcher:
         with pytest.raises(CallNotFound):
             await dispatcher.perform(PatchPodStatus.of(pod, UNSCHEDULABLE))
-
-    server.run(story)

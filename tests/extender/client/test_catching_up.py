@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tests.extender.client.reflector_world import World, begin, both_ways, now, tell
+from tests.extender.client.reflector_world import World, a_world, begin, both_ways, now
 from tests.kit.faults import Fault, answers, watches
 
 
@@ -11,10 +11,10 @@ def behind(world: World) -> bool:
 
 
 @both_ways
-def test_catching_up_lists_what_a_lagging_watch_has_not_delivered(streams: bool) -> None:
+async def test_catching_up_lists_what_a_lagging_watch_has_not_delivered(streams: bool) -> None:
     """The watch says nothing of it, nor that it has not. The list that is asked for does."""
-
-    async def story(world: World) -> None:
+    unsaid = Fault(watches.skipping(watches.event_of("late", "ADDED")), verb="watch", resource="pods")
+    async with a_world(unsaid, streams_lists=streams) as world:
         await begin(world)
         world.server.pod("late", node="n0")
         await asyncio.sleep(10)
@@ -26,13 +26,10 @@ def test_catching_up_lists_what_a_lagging_watch_has_not_delivered(streams: bool)
         assert not behind(world)
         assert now() - began < 2
 
-    unsaid = Fault(watches.skipping(watches.event_of("late", "ADDED")), verb="watch", resource="pods")
-    tell(story, unsaid, streams_lists=streams)
-
 
 @both_ways
-def test_catching_up_waits_for_the_newest_changes(streams: bool) -> None:
-    async def story(world: World) -> None:
+async def test_catching_up_waits_for_the_newest_changes(streams: bool) -> None:
+    async with a_world(streams_lists=streams) as world:
         await begin(world)
         for table, name in (("nodes", "n2"), ("pods", "late"), ("pvcs", "c1")):
             world.server.create(table, name)
@@ -41,11 +38,9 @@ def test_catching_up_waits_for_the_newest_changes(streams: bool) -> None:
         assert world.known("nodes") == ["n0", "n1", "n2"]
         assert not behind(world)
 
-    tell(story, streams_lists=streams)
 
-
-def test_news_that_come_by_themselves_need_no_list() -> None:
-    async def story(world: World) -> None:
+async def test_news_that_come_by_themselves_need_no_list() -> None:
+    async with a_world() as world:
         await begin(world)
         for table in ("nodes", "pods", "pvcs"):
             world.server.create(table, "x")
@@ -54,13 +49,11 @@ def test_news_that_come_by_themselves_need_no_list() -> None:
         for table in ("nodes", "pods", "pvcs"):
             world.server.label(table, "x", "1")
         await catching_up
-
-    world = tell(story)
     assert world.reflector("pvcs").counters.lists == 1
 
 
-def test_catching_up_waits_while_the_server_is_away() -> None:
-    async def story(world: World) -> None:
+async def test_catching_up_waits_while_the_server_is_away() -> None:
+    async with a_world() as world:
         await begin(world)
         world.faults.go_down()
         catching_up = asyncio.ensure_future(world.informers.catch_up())
@@ -72,14 +65,10 @@ def test_catching_up_waits_while_the_server_is_away() -> None:
 
         assert not behind(world)
 
-    tell(story)
 
-
-def test_a_question_that_fails_is_asked_again() -> None:
-    async def story(world: World) -> None:
+async def test_a_question_that_fails_is_asked_again() -> None:
+    async with a_world() as world:
         await begin(world)
         world.faults.add(Fault(answers.status(500), verb="list", resource="pods"))
         world.faults.add(Fault(answers.login_page(), verb="list", resource="nodes"))
         await world.informers.catch_up()
-
-    tell(story)

@@ -21,25 +21,23 @@ from tests.kit.faults import Fault
 from tests.kit.faults.answers import black_hole, delay
 
 
-def test_number_of_simultaneous_bindings_is_limited() -> None:
+async def test_number_of_simultaneous_bindings_is_limited() -> None:
     server = Server(Fault(delay(1), **BINDING, times=None))
     pods = [pod_on(server, f"p{number}") for number in range(AT_A_TIME[Lane.URGENT] + 6)]
-
-    async def story(dispatcher: ApiDispatcher) -> tuple[int, float]:
+    async with server.dispatching() as dispatcher:
         bindings = [asyncio.ensure_future(dispatcher.perform(BindPod.of(pod, "n1"))) for pod in pods]
         await asyncio.sleep(0.5)
         under_way = server.count("create", "pods", "binding")
         await asyncio.gather(*bindings)
-        return under_way, asyncio.get_running_loop().time()
+        found = under_way, asyncio.get_running_loop().time()
 
-    assert server.run(story) == (AT_A_TIME[Lane.URGENT], 2)
+    assert found == (AT_A_TIME[Lane.URGENT], 2)
 
 
-def test_events_wait_until_no_binding_waits() -> None:
+async def test_events_wait_until_no_binding_waits() -> None:
     server = Server(Fault(delay(1), **BINDING, times=None))
     pods = [pod_on(server, f"p{number}") for number in range(AT_A_TIME[Lane.URGENT] + 1)]
-
-    async def story(dispatcher: ApiDispatcher) -> list[int]:
+    async with server.dispatching() as dispatcher:
         bindings = [dispatcher.submit(BindPod.of(pod, "n1")) for pod in pods]
         dispatcher.submit(
             RecordEvent(reference_to(pods[0]), "Normal", "Scheduled", "Binding", "done", "default-scheduler")
@@ -49,33 +47,31 @@ def test_events_wait_until_no_binding_waits() -> None:
             await asyncio.sleep(0.6)
             written.append(server.count("create", "events"))
         await asyncio.gather(*bindings)
-        return written
+        found = written
 
-    assert server.run(story) == [0, 1]
+    assert found == [0, 1]
 
 
-def test_other_writes_go_on_while_bindings_are_stuck() -> None:
+async def test_other_writes_go_on_while_bindings_are_stuck() -> None:
     server = Server(Fault(black_hole(), **BINDING, times=None))
     pods = [pod_on(server, f"p{number}") for number in range(AT_A_TIME[Lane.URGENT] + 1)]
-
-    async def story(dispatcher: ApiDispatcher) -> float:
+    async with server.dispatching() as dispatcher:
         bindings = [asyncio.ensure_future(dispatcher.perform(BindPod.of(pod, "n1"))) for pod in pods[1:]]
         await asyncio.sleep(0.01)
         await dispatcher.perform(PatchPodStatus.of(pods[0], nominated_node_name="n1"))
         for binding in bindings:
             binding.cancel()
         await asyncio.wait(bindings)
-        return asyncio.get_running_loop().time()
+        found = asyncio.get_running_loop().time()
 
-    assert server.run(story) < 1
+    assert found < 1
 
 
-def test_a_status_patch_that_waits_is_displaced_by_the_binding() -> None:
+async def test_a_status_patch_that_waits_is_displaced_by_the_binding() -> None:
     """And one under way is waited for, so that the two do not overtake each other."""
     server = Server(Fault(delay(3), verb="patch"))
     pod = pod_on(server)
-
-    async def story(dispatcher: ApiDispatcher) -> float:
+    async with server.dispatching() as dispatcher:
         first = asyncio.ensure_future(dispatcher.perform(PatchPodStatus.of(pod, nominated_node_name="n1")))
         await asyncio.sleep(1)
         second = asyncio.ensure_future(dispatcher.perform(PatchPodStatus.of(pod, nominated_node_name="n2")))
@@ -84,45 +80,42 @@ def test_a_status_patch_that_waits_is_displaced_by_the_binding() -> None:
         await first
         with pytest.raises(CallSkipped):
             await second
-        return asyncio.get_running_loop().time()
+        found = asyncio.get_running_loop().time()
 
-    assert server.run(story) == 3
+    assert found == 3
     assert server.count("patch", "pods", "status") == 1
 
 
-def test_submitted_call_is_performed_in_the_background() -> None:
+async def test_submitted_call_is_performed_in_the_background() -> None:
     server = Server()
     pod = pod_on(server)
-
-    async def story(dispatcher: ApiDispatcher) -> bool:
+    async with server.dispatching() as dispatcher:
         dispatcher.submit(PatchPodStatus.of(pod, nominated_node_name="n1"))
-        return await dispatcher.drain(1)
+        found = await dispatcher.drain(1)
 
-    assert server.run(story)
+    assert found
     assert server.get("pods", "p")["status"]["nominatedNodeName"] == "n1"
 
 
-def test_failed_background_call_is_logged_and_returns_none(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failed_background_call_is_logged_and_returns_none(caplog: pytest.LogCaptureFixture) -> None:
     server = Server()
     pod = pod_on(server)
     server.delete_pod()
+    async with server.dispatching() as dispatcher:
+        found = await dispatcher.submit(PatchPodStatus.of(pod, nominated_node_name="n1"))
 
-    async def story(dispatcher: ApiDispatcher) -> object:
-        return await dispatcher.submit(PatchPodStatus.of(pod, nominated_node_name="n1"))
-
-    assert server.run(story) is None
+    assert found is None
     assert caplog.messages == ['PatchPodStatus: pods "p" not found']
 
 
-def test_draining_takes_only_so_long() -> None:
+async def test_draining_takes_only_so_long() -> None:
     server = Server(Fault(black_hole(), **BINDING, times=None))
     pod = pod_on(server)
-
-    async def story(dispatcher: ApiDispatcher) -> tuple[bool, float]:
+    async with server.dispatching() as dispatcher:
         dispatcher.submit(BindPod.of(pod, "n1"))
-        return await dispatcher.drain(5), asyncio.get_running_loop().time()
+        found = await dispatcher.drain(5), asyncio.get_running_loop().time()
 
-    assert server.run(story) == (False, 5)
+    assert found == (False, 5)
 
 
 def test_closed_dispatcher_fails_its_waiting_and_running_calls() -> None:
@@ -143,22 +136,16 @@ def test_closed_dispatcher_fails_its_waiting_and_running_calls() -> None:
     assert [type(ending) for ending in endings] == [CallUnknown] * AT_A_TIME[Lane.URGENT] + [CallError, CallError]
 
 
-def test_events_unrecorded_at_the_end_are_reported_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+async def test_events_unrecorded_at_the_end_are_reported_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
     server = Server(Fault(black_hole(), resource="events", times=None))
     pod = pod_on(server)
     waiting = 5
-
-    async def story(_: ApiDispatcher) -> None:
-        async with server.dispatching() as ending:
-            for number in range(AT_A_TIME[Lane.EVENTS] + waiting):
-                event = RecordEvent(
-                    reference_to(pod), "Normal", f"Reason{number}", "Binding", "well", "default-scheduler"
-                )
-                ending.submit(event)
-            await asyncio.sleep(0.5)
-            caplog.clear()
-
-    server.run(story)
+    async with server.dispatching(), server.dispatching() as ending:
+        for number in range(AT_A_TIME[Lane.EVENTS] + waiting):
+            event = RecordEvent(reference_to(pod), "Normal", f"Reason{number}", "Binding", "well", "default-scheduler")
+            ending.submit(event)
+        await asyncio.sleep(0.5)
+        caplog.clear()
 
     assert [message for message in caplog.messages if "not recorded" in message] == [
         "5 events were not recorded: api dispatcher is closed"

@@ -72,17 +72,14 @@ def test_events_of_different_reasons_are_separate() -> None:
     assert len(recorded(server)) == 2
 
 
-def test_a_series_that_has_ended_is_written_and_forgotten() -> None:
+async def test_a_series_that_has_ended_is_written_and_forgotten() -> None:
     """The next event of the kind begins a new one."""
     server = Server()
-
-    async def story(dispatcher: ApiDispatcher) -> None:
+    async with server.dispatching() as dispatcher:
         for _ in range(3):
             await dispatcher.perform(event())
         await asyncio.sleep(1000)
         await dispatcher.perform(event("much later"))
-
-    server.run(story)
 
     assert recorded(server)[0]["series"]["count"] == 3
     assert server.count("create", "events") == 2
@@ -121,26 +118,22 @@ def test_an_event_whose_answer_was_lost_is_recorded_once() -> None:
     assert len(recorded(server)) == 1
 
 
-def test_event_is_given_up_after_the_last_attempt() -> None:
+async def test_event_is_given_up_after_the_last_attempt() -> None:
     server = Server(Fault(refused(), verb="create", resource="events", times=None))
-
-    async def story(dispatcher: ApiDispatcher) -> float:
+    async with server.dispatching() as dispatcher:
         with pytest.raises(CallError):
             await dispatcher.perform(event())
-        return asyncio.get_running_loop().time()
+        found = asyncio.get_running_loop().time()
 
-    assert server.run(story) == (ATTEMPTS - 1) * 10
+    assert found == (ATTEMPTS - 1) * 10
     assert server.count("create", "events") == ATTEMPTS
 
 
-def test_refused_event_is_not_tried_again() -> None:
+async def test_refused_event_is_not_tried_again() -> None:
     server = Server(Fault(status(403), verb="create", resource="events", times=None))
-
-    async def story(dispatcher: ApiDispatcher) -> None:
+    async with server.dispatching() as dispatcher:
         with pytest.raises(CallError):
             await dispatcher.perform(event())
-
-    server.run(story)
 
     assert server.count("create", "events") == 1
 

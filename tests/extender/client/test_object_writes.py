@@ -130,17 +130,14 @@ def test_a_lost_answer_is_asked_for_again(fault: Any) -> None:
     assert written.metadata.resource_version == server.get("persistentvolumes", "v", "")["metadata"]["resourceVersion"]
 
 
-def test_lost_answer_and_foreign_write_are_distinguished() -> None:
+async def test_lost_answer_and_foreign_write_are_distinguished() -> None:
     server = Storage(Fault(drop_before_commit(), verb="patch"))
-
-    async def story(dispatcher: ApiDispatcher) -> None:
+    async with server.dispatching() as dispatcher:
         writing = asyncio.ensure_future(dispatcher.perform(server.binding))
         await asyncio.sleep(0.01)
         server.touch("persistentvolumes", "v", "")
         with pytest.raises(CallConflict):
             await writing
-
-    server.run(story)
 
 
 def test_an_outage_ends_a_write_as_unknown() -> None:

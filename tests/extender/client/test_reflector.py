@@ -3,7 +3,8 @@
 import asyncio
 import json
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import fields
 from random import Random
 from typing import Any
@@ -16,13 +17,12 @@ from extender.client.informers.reading import ObjectReader
 from extender.client.informers.reflector import Reflector
 from extender.client.informers.store import Change
 from extender.cluster.api_resources import RESOURCES
-from extender.testing import virtual_time
 from extender.values.objects import kinds
 from extender.values.objects.cluster import ClusterObjects, ClusterState
 from extender.values.objects.kinds import KINDS, WatchedKind
 from extender.values.objects.pod import Pod
 from extender.values.targets.target import Target
-from tests.extender.client.reflector_world import World, begin, both_ways, lists_of_pods, now, tell
+from tests.extender.client.reflector_world import World, a_world, begin, both_ways, lists_of_pods, now, tell
 from tests.extender.client.scripted import Scripted, answer, never, stream
 from tests.kit.faults import Fault, answers
 
@@ -49,29 +49,22 @@ def bookmark(version: int) -> bytes:
     return event("BOOKMARK", {"kind": "Pod", "apiVersion": "v1", "metadata": {"resourceVersion": str(version)}})
 
 
-def reflect(
-    server: Scripted,
-    story: Callable[[Reflector[Pod]], Awaitable[None]],
-    on_changes: Callable[[Sequence[Change[Pod]]], None] = lambda changes: None,
-    **options: Any,
-) -> Reflector[Pod]:
-    """A reflector of pods against a scripted server, while a story is told."""
-
-    async def run() -> Reflector[Pod]:
-        client = Client(Target("http://server"), transport=server, rng=Random(0))
-        reflector = Reflector(client, kinds.PODS, on_changes, rng=Random(0), **{"streams_lists": False} | options)
-        running = asyncio.ensure_future(reflector.run())
-        try:
-            await story(reflector)
-        finally:
-            if running.done():
-                running.result()
-            running.cancel()
-            await asyncio.wait([running])
-            await client.aclose()
-        return reflector
-
-    return virtual_time.run(run())
+@asynccontextmanager
+async def reflected(
+    server: Scripted, on_changes: Callable[[Sequence[Change[Pod]]], None] = lambda changes: None, **options: Any
+) -> AsyncIterator[Reflector[Pod]]:
+    """A reflector of pods that runs against a scripted server."""
+    client = Client(Target("http://server"), transport=server, rng=Random(0))
+    reflector = Reflector(client, kinds.PODS, on_changes, rng=Random(0), **{"streams_lists": False} | options)
+    running = asyncio.ensure_future(reflector.run())
+    try:
+        yield reflector
+    finally:
+        if running.done():
+            running.result()
+        running.cancel()
+        await asyncio.wait([running])
+        await client.aclose()
 
 
 def names(changes: Sequence[Change[Pod]]) -> list[str]:
@@ -81,23 +74,20 @@ def names(changes: Sequence[Change[Pod]]) -> list[str]:
 # What is told.
 
 
-def test_list_and_simultaneous_events_are_each_delivered_together() -> None:
+async def test_list_and_simultaneous_events_are_each_delivered_together() -> None:
     told: list[list[str]] = []
     together = event("ADDED", pod("b", 11)) + event("ADDED", pod("c", 12))
     first = answer(200, pod_list(10, pod("a", 1), pod("z", 2)))
     server = Scripted(first, stream(together, 1.0, event("DELETED", pod("a", 13)), 9.0), never)
-
-    async def story(reflector: Reflector[Pod]) -> None:
+    async with reflected(server, lambda changes: told.append(names(changes))) as reflector:
         await asyncio.sleep(5)
         assert reflector.has_synced
         assert sorted(name for _, name in reflector.objects) == ["b", "c", "z"]
 
-    reflect(server, story, lambda changes: told.append(names(changes)))
-
     assert told == [["a", "z"], ["b", "c"], ["a"]]
 
 
-def test_failing_listener_is_counted_and_hears_of_the_next_change() -> None:
+async def test_failing_listener_is_counted_and_hears_of_the_next_change() -> None:
     """No exception of theirs ends the watch."""
     told: list[str] = []
 
@@ -110,39 +100,32 @@ def test_failing_listener_is_counted_and_hears_of_the_next_change() -> None:
         answer(200, pod_list(10, pod("a", 1))),
         stream(event("ADDED", pod("b", 11)), 1.0, event("ADDED", pod("c", 12)), 9.0),
     )
-
-    async def story(reflector: Reflector[Pod]) -> None:
+    async with reflected(server, fails_at_first) as reflector:
         await asyncio.sleep(5)
-
-    reflector = reflect(server, story, fails_at_first)
 
     assert told == ["a", "b", "c"]
     assert reflector.counters.on_changes_failed == 2
     assert sorted(name for _, name in reflector.objects) == ["a", "b", "c"]
 
 
-def test_empty_list_syncs_the_reflector_without_changes() -> None:
+async def test_empty_list_syncs_the_reflector_without_changes() -> None:
     told: list[list[str]] = []
-
-    async def story(reflector: Reflector[Pod]) -> None:
+    async with reflected(
+        Scripted(answer(200, pod_list(10)), never), lambda changes: told.append(names(changes))
+    ) as reflector:
         assert not reflector.has_synced
         await reflector.wait_for_sync()
-
-    reflect(Scripted(answer(200, pod_list(10)), never), story, lambda changes: told.append(names(changes)))
 
     assert told == []
 
 
-def test_changes_before_a_malformed_line_are_delivered() -> None:
+async def test_changes_before_a_malformed_line_are_delivered() -> None:
     told: list[list[str]] = []
     server = Scripted(
         answer(200, pod_list(10)), stream(event("ADDED", pod("a", 11)) + b"{]\n" + event("ADDED", pod("b", 12))), never
     )
-
-    async def story(reflector: Reflector[Pod]) -> None:
+    async with reflected(server, lambda changes: told.append(names(changes))):
         await asyncio.sleep(5)
-
-    reflect(server, story, lambda changes: told.append(names(changes)))
 
     assert told == [["a"]]
     assert server.asked[-1].url.params["resourceVersion"] == "11"
@@ -151,26 +134,22 @@ def test_changes_before_a_malformed_line_are_delivered() -> None:
 # What is asked for.
 
 
-def test_pods_that_are_finished_are_not_asked_for() -> None:
-    async def story(world: World) -> None:
+async def test_pods_that_are_finished_are_not_asked_for() -> None:
+    async with a_world() as world:
         await begin(world)
         world.server.finish("p0")
         await asyncio.sleep(1)
-
-    world = tell(story)
     selectors = {call.params["fieldSelector"] for call in world.faults.calls if call.resource == "pods"}
 
     assert selectors == {"status.phase!=Succeeded,status.phase!=Failed"}
     assert world.known("pods") == ["p1", "p2"]
 
 
-def test_a_first_list_is_of_what_is_at_hand_and_a_later_one_not_older_than_what_is_known() -> None:
-    async def story(world: World) -> None:
+async def test_a_first_list_is_of_what_is_at_hand_and_a_later_one_not_older_than_what_is_known() -> None:
+    async with a_world(streams_lists=False, relist_period=100) as world:
         await begin(world)
         world.server.pod("x")
         await asyncio.sleep(150)
-
-    world = tell(story, streams_lists=False, relist_period=100)
     first, second = lists_of_pods(world)
 
     assert first == {"limit": "500", "resourceVersion": "0"}
@@ -180,7 +159,7 @@ def test_a_first_list_is_of_what_is_at_hand_and_a_later_one_not_older_than_what_
     }
 
 
-def test_a_server_that_cuts_even_the_first_list_into_pages_is_always_asked_for_pages() -> None:
+async def test_a_server_that_cuts_even_the_first_list_into_pages_is_always_asked_for_pages() -> None:
     """It has nothing at hand, so that a whole list would cost it as much as it costs us."""
     server = Scripted(
         answer(200, pod_list(10, pod("a", 1), **{"continue": "t"})),
@@ -190,23 +169,18 @@ def test_a_server_that_cuts_even_the_first_list_into_pages_is_always_asked_for_p
         answer(200, pod_list(30, pod("c", 1))),
         never,
     )
-
-    async def story(reflector: Reflector[Pod]) -> None:
+    async with reflected(server, relist_period=30) as reflector:
         await asyncio.sleep(50)
         assert sorted(name for _, name in reflector.objects) == ["a", "c"]
-
-    reflect(server, story, relist_period=30)
 
     assert [request.url.params.get("limit") for request in server.asked if "watch" not in request.url.params] == [
         "500"
     ] * 4
 
 
-def test_a_watch_asks_for_bookmarks_and_lasts_five_to_ten_minutes() -> None:
-    async def story(world: World) -> None:
+async def test_a_watch_asks_for_bookmarks_and_lasts_five_to_ten_minutes() -> None:
+    async with a_world() as world:
         await begin(world)
-
-    world = tell(story)
     asked = [call.params for call in world.faults.calls if call.verb == "watch"]
 
     assert all(params["allowWatchBookmarks"] == "true" for params in asked)
@@ -214,32 +188,26 @@ def test_a_watch_asks_for_bookmarks_and_lasts_five_to_ten_minutes() -> None:
     assert len({params["timeoutSeconds"] for params in asked}) > 1
 
 
-def test_after_a_bookmark_the_next_watch_begins_there() -> None:
+async def test_after_a_bookmark_the_next_watch_begins_there() -> None:
     server = Scripted(answer(200, pod_list(10)), stream(bookmark(500), 2.0), never)
-
-    async def story(reflector: Reflector[Pod]) -> None:
+    async with reflected(server):
         await asyncio.sleep(5)
-
-    reflect(server, story)
 
     assert server.asked[-1].url.params["resourceVersion"] == "500"
 
 
-def test_after_events_out_of_order_the_next_watch_begins_after_the_newest() -> None:
+async def test_after_events_out_of_order_the_next_watch_begins_after_the_newest() -> None:
     """It never begins earlier than it must."""
     server = Scripted(
         answer(200, pod_list(10)), stream(event("ADDED", pod("a", 12)) + event("ADDED", pod("b", 11)), 2.0), never
     )
-
-    async def story(reflector: Reflector[Pod]) -> None:
+    async with reflected(server):
         await asyncio.sleep(5)
-
-    reflect(server, story)
 
     assert server.asked[-1].url.params["resourceVersion"] == "12"
 
 
-def test_a_bookmark_from_before_shows_that_the_server_is_not_what_it_was() -> None:
+async def test_a_bookmark_from_before_shows_that_the_server_is_not_what_it_was() -> None:
     """It was restored from a copy, and the connection held."""
     server = Scripted(
         answer(200, pod_list(1000, pod("a", 900))),
@@ -247,28 +215,22 @@ def test_a_bookmark_from_before_shows_that_the_server_is_not_what_it_was() -> No
         answer(200, pod_list(50, pod("a", 40))),
         never,
     )
-
-    async def story(reflector: Reflector[Pod]) -> None:
+    async with reflected(server) as reflector:
         await asyncio.sleep(5)
         assert reflector.objects["default", "a"].metadata.resource_version == "40"
-
-    reflector = reflect(server, story)
 
     assert "resourceVersion" not in server.asked[2].url.params
     assert reflector.counters.went_back == 1
 
 
-def test_watches_that_end_at_once_are_backed_off_from_and_replaced_by_a_list() -> None:
+async def test_watches_that_end_at_once_are_backed_off_from_and_replaced_by_a_list() -> None:
     """A proxy that closes every watch: what changes is seen all the same, in lists."""
     server = Scripted(
         answer(200, pod_list(10)), stream(), stream(), stream(), answer(200, pod_list(20, pod("a", 11))), never
     )
-
-    async def story(reflector: Reflector[Pod]) -> None:
+    async with reflected(server) as reflector:
         await asyncio.sleep(30)
         assert ("default", "a") in reflector.objects
-
-    reflect(server, story)
     waits = [later - earlier for earlier, later in zip(server.times[1:4], server.times[2:5], strict=True)]
 
     assert 0.8 <= waits[0] <= 1.6
@@ -362,27 +324,21 @@ async def test_unknown_kind_is_believed_at_the_second_answer() -> None:
     assert claims.health(now()).is_served
 
 
-def test_a_server_that_does_not_know_pods_is_no_kubernetes() -> None:
+async def test_a_server_that_does_not_know_pods_is_no_kubernetes() -> None:
     server = Scripted(answer(404, b"404 page not found"))
-
-    async def story(reflector: Reflector[Pod]) -> None:
+    async with reflected(server) as reflector:
         await asyncio.sleep(600)
         assert not reflector.has_synced
         assert reflector.health(now()).last_error.startswith("NotServed: ")
 
-    reflect(server, story)
 
-
-def test_errors_are_one_line_whatever_the_server_says() -> None:
+async def test_errors_are_one_line_whatever_the_server_says() -> None:
     """What goes to logs begins no line of its own."""
     status = answers.status_object(403, "no\nFAKE log line")
     server = Scripted(answer(403, status))
-
-    async def story(reflector: Reflector[Pod]) -> None:
+    async with reflected(server) as reflector:
         await asyncio.sleep(1)
         assert reflector.health(now()).last_error == "Forbidden: no FAKE log line"
-
-    reflect(server, story)
 
 
 def test_a_watch_that_never_ends_its_line_is_ended() -> None:

@@ -12,18 +12,27 @@ from typing import Any
 import pytest
 
 from extender.values.targets.target import Target, TokenFile
-from tests.extender.client.reflector_world import World, begin, both_ways, is_plain, lists_of_pods, now, tell, times
+from tests.extender.client.reflector_world import (
+    World,
+    a_world,
+    begin,
+    both_ways,
+    is_plain,
+    lists_of_pods,
+    now,
+    tell,
+    times,
+)
 from tests.kit.faults import Action, Call, Fault, answers, watches
 
 # Who we are.
 
 
 @both_ways
-def test_one_resource_that_is_forbidden_is_named_and_the_others_go_on(streams: bool) -> None:
+async def test_one_resource_that_is_forbidden_is_named_and_the_others_go_on(streams: bool) -> None:
     """RBAC is taken away while we run, and given back."""
     errors: dict[str, str] = {}
-
-    async def story(world: World) -> None:
+    async with a_world(streams_lists=streams) as world:
         await begin(world)
         world.faults.add(Fault(answers.status(403, "pods is forbidden"), resource="pods", times=None))
         world.faults.cut()
@@ -38,19 +47,21 @@ def test_one_resource_that_is_forbidden_is_named_and_the_others_go_on(streams: b
 
         assert world.wrong() == []
 
-    world = tell(story, streams_lists=streams)
-
     assert errors == {"nodes": "", "pods": "Forbidden: pods is forbidden", "persistentvolumeclaims": ""}
     assert world.informers.has_synced
 
 
-def test_a_token_that_was_replaced_on_disk_is_read_again(tmp_path: Path) -> None:
+async def test_a_token_that_was_replaced_on_disk_is_read_again(tmp_path: Path) -> None:
     """The old token is refused. One more try with the new one; nothing is listed again."""
     file = tmp_path / "token"
     file.write_text("first")
     valid = ["first"]
-
-    async def story(world: World) -> None:
+    refused = Fault(
+        answers.status(401, "Unauthorized"),
+        times=None,
+        where=lambda call: call.request.headers["Authorization"] != f"Bearer {valid[0]}",
+    )
+    async with a_world(refused, target=Target("http://server", credentials=TokenFile(file))) as world:
         await begin(world)
         file.write_text("second")
         valid[0] = "second"
@@ -59,13 +70,6 @@ def test_a_token_that_was_replaced_on_disk_is_read_again(tmp_path: Path) -> None
         await asyncio.sleep(3)
 
         assert world.wrong() == []
-
-    refused = Fault(
-        answers.status(401, "Unauthorized"),
-        times=None,
-        where=lambda call: call.request.headers["Authorization"] != f"Bearer {valid[0]}",
-    )
-    world = tell(story, refused, target=Target("http://server", credentials=TokenFile(file)))
 
     assert len(lists_of_pods(world)) == 1
     assert refused.struck <= 3
@@ -82,31 +86,25 @@ def test_a_token_that_was_replaced_on_disk_is_read_again(tmp_path: Path) -> None
         pytest.param(answers.status(422, "sendInitialEvents: Forbidden"), id="422"),
     ],
 )
-def test_a_server_that_does_not_stream_lists_is_asked_once(refusal: Action) -> None:
+async def test_a_server_that_does_not_stream_lists_is_asked_once(refusal: Action) -> None:
     """From then on lists are ordinary ones."""
-
-    async def story(world: World) -> None:
+    refuses = Fault(refusal, verb="watch", times=None, where=lambda call: not is_plain(call))
+    async with a_world(refuses, relist_period=100) as world:
         await begin(world)
         await asyncio.sleep(500)
-
-    refuses = Fault(refusal, verb="watch", times=None, where=lambda call: not is_plain(call))
-    world = tell(story, refuses, relist_period=100)
 
     assert refuses.struck == 3
     assert len(times(world, "list")) >= 4
 
 
-def test_a_streamed_list_without_an_end_is_given_up_and_never_seen() -> None:
+async def test_a_streamed_list_without_an_end_is_given_up_and_never_seen() -> None:
     """The server does not know the bookmark that ends it."""
     endless = watches.skipping(lambda event: event["type"] == "BOOKMARK")
-
-    async def story(world: World) -> None:
+    async with a_world(
+        Fault(endless, verb="watch", resource="pods", times=None, where=lambda call: not is_plain(call))
+    ) as world:
         await begin(world)
         await asyncio.sleep(60)
-
-    world = tell(
-        story, Fault(endless, verb="watch", resource="pods", times=None, where=lambda call: not is_plain(call))
-    )
 
     assert [size for table, size in world.sizes if table == "pods"] == [3]
     assert len(times(world, "list")) == 1
@@ -152,16 +150,13 @@ NO_LISTS = [
 
 @both_ways
 @pytest.mark.parametrize("nothing", NO_LISTS)
-def test_answer_that_is_no_list_does_not_empty_the_cluster(nothing: Action, streams: bool) -> None:
+async def test_answer_that_is_no_list_does_not_empty_the_cluster(nothing: Action, streams: bool) -> None:
     """A proxy answers for the server, with status 200 and nonsense."""
-
-    async def story(world: World) -> None:
+    async with a_world(streams_lists=streams, relist_period=20) as world:
         await begin(world)
         world.faults.add(Fault(nothing, resource="pods", times=6))
         world.faults.cut()
         await asyncio.sleep(150)
-
-    world = tell(story, streams_lists=streams, relist_period=20)
 
     assert world.changes("pods") == ["+p0", "+p1", "+p2"]
 
@@ -176,14 +171,8 @@ def _crowd(world: World) -> None:
 
 
 @pytest.mark.parametrize("which", [[1], [1, 3]], ids=["once", "again later"])
-def test_that_all_nodes_are_gone_at_once_is_asked_twice(which: list[int]) -> None:
+async def test_that_all_nodes_are_gone_at_once_is_asked_twice(which: list[int]) -> None:
     """Lists are empty, by a fault of a proxy."""
-
-    async def story(world: World) -> None:
-        _crowd(world)
-        await begin(world)
-        await asyncio.sleep(400)
-
     lists = count()
     empty = Fault(
         answers.edited_json(_emptied),
@@ -192,14 +181,17 @@ def test_that_all_nodes_are_gone_at_once_is_asked_twice(which: list[int]) -> Non
         times=len(which),
         where=lambda call: next(lists) in which,
     )
-    world = tell(story, empty, streams_lists=False, relist_period=100)
+    async with a_world(empty, streams_lists=False, relist_period=100) as world:
+        _crowd(world)
+        await begin(world)
+        await asyncio.sleep(400)
 
     assert not any(change.startswith("-") for change in world.changes("nodes"))
 
 
 @both_ways
-def test_that_all_nodes_are_gone_is_believed_the_second_time(streams: bool) -> None:
-    async def story(world: World) -> None:
+async def test_that_all_nodes_are_gone_is_believed_the_second_time(streams: bool) -> None:
+    async with a_world(streams_lists=streams) as world:
         _crowd(world)
         await begin(world)
         world.faults.go_down()
@@ -207,8 +199,6 @@ def test_that_all_nodes_are_gone_is_believed_the_second_time(streams: bool) -> N
             world.server.delete("nodes", name)
         world.server.compact()
         world.faults.come_up()
-
-    world = tell(story, streams_lists=streams)
 
     assert world.known("nodes") == []
 

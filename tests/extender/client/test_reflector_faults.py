@@ -13,6 +13,7 @@ import pytest
 from tests.extender.client.reflector_world import (
     PODS,
     World,
+    a_world,
     begin,
     both_ways,
     is_plain,
@@ -27,10 +28,9 @@ from tests.kit.faults import Action, Fault, answers, watches
 
 
 @both_ways
-def test_a_watch_that_is_closed_goes_on_where_it_was(streams: bool) -> None:
+async def test_a_watch_that_is_closed_goes_on_where_it_was(streams: bool) -> None:
     """The server closes the watch while objects change. No list; every change is told once."""
-
-    async def story(world: World) -> None:
+    async with a_world(streams_lists=streams) as world:
         await begin(world)
         world.server.pod("x")
         await asyncio.sleep(1)
@@ -42,23 +42,18 @@ def test_a_watch_that_is_closed_goes_on_where_it_was(streams: bool) -> None:
 
         assert world.wrong() == []
 
-    world = tell(story, streams_lists=streams)
-
     assert world.changes("pods")[-5:] == ["+x", "+y", "~x", "~p0", "-p0"]
     assert len(lists_of_pods(world)) == 1
 
 
-def test_half_a_line_is_dropped_and_read_again_after_reconnecting() -> None:
+async def test_half_a_line_is_dropped_and_read_again_after_reconnecting() -> None:
     """The connection is reset in the middle of an event."""
-
-    async def story(world: World) -> None:
+    cut = Fault(watches.reset_after(1, partial=300), verb="watch", resource="pods")
+    async with a_world(cut, streams_lists=False) as world:
         await begin(world)
         world.server.pod("x")
         world.server.pod("y")
         await asyncio.sleep(1.7)
-
-    cut = Fault(watches.reset_after(1, partial=300), verb="watch", resource="pods")
-    world = tell(story, cut, streams_lists=False)
 
     assert world.changes("pods")[-2:] == ["+x", "+y"]
     assert len(lists_of_pods(world)) == 1
@@ -76,8 +71,8 @@ def test_half_a_line_is_dropped_and_read_again_after_reconnecting() -> None:
         pytest.param(watches.error_after(0, 410, "too old resource version"), id="as an event of the watch"),
     ],
 )
-def test_when_history_is_gone_there_is_one_list_of_the_newest_state(too_old: Action, streams: bool) -> None:
-    async def story(world: World) -> None:
+async def test_when_history_is_gone_there_is_one_list_of_the_newest_state(too_old: Action, streams: bool) -> None:
+    async with a_world(streams_lists=streams) as world:
         await begin(world)
         world.faults.go_down()
         world.server.delete("pods", "p0")
@@ -85,8 +80,6 @@ def test_when_history_is_gone_there_is_one_list_of_the_newest_state(too_old: Act
         world.server.compact()
         world.faults.add(Fault(too_old, verb="watch", resource="pods", where=is_plain))
         world.faults.come_up()
-
-    world = tell(story, streams_lists=streams)
     lists = lists_of_pods(world)
 
     assert len(lists) == 2
@@ -95,10 +88,9 @@ def test_when_history_is_gone_there_is_one_list_of_the_newest_state(too_old: Act
 
 
 @both_ways
-def test_a_server_that_has_compacted_its_history_is_listed_again(streams: bool) -> None:
+async def test_a_server_that_has_compacted_its_history_is_listed_again(streams: bool) -> None:
     """With the server's own 410: the watch was away while everything was forgotten."""
-
-    async def story(world: World) -> None:
+    async with a_world(streams_lists=streams) as world:
         await begin(world)
         world.faults.go_down()
         for name in PODS:
@@ -106,39 +98,28 @@ def test_a_server_that_has_compacted_its_history_is_listed_again(streams: bool) 
         world.server.compact()
         world.faults.come_up()
 
-    world = tell(story, streams_lists=streams)
-
     assert world.reflector("pods").counters.errors["Gone"] == 1
     assert len(lists_of_pods(world)) == 2
 
 
-def test_a_list_that_can_not_be_continued_is_begun_anew_and_never_half_seen() -> None:
+async def test_a_list_that_can_not_be_continued_is_begun_anew_and_never_half_seen() -> None:
     """The third page is answered with 410."""
-
-    async def story(world: World) -> None:
-        for number in range(7):
-            world.server.pod(f"x{number}")
-        await world.informers.wait_for_sync()
-
     first = Fault(answers.status(410), verb="list", resource="pods")
     third_page = Fault(
         answers.status(410), verb="list", resource="pods", where=lambda call: "continue" in call.params, skip=1
     )
-    world = tell(story, first, third_page, streams_lists=False, page_size=2)
+    async with a_world(first, third_page, streams_lists=False, page_size=2) as world:
+        for number in range(7):
+            world.server.pod(f"x{number}")
+        await world.informers.wait_for_sync()
 
     assert [asked.get("limit") for asked in lists_of_pods(world)] == ["2", "2", "2", "2", None]
     assert [size for table, size in world.sizes if table == "pods"] == [7]
 
 
 @both_ways
-def test_a_server_that_has_not_seen_what_we_have_is_asked_for_the_newest(streams: bool) -> None:
+async def test_a_server_that_has_not_seen_what_we_have_is_asked_for_the_newest(streams: bool) -> None:
     """504, too large resource version."""
-
-    async def story(world: World) -> None:
-        await begin(world)
-        world.server.pod("x")
-        await asyncio.sleep(200)
-
     behind = Fault(
         answers.too_large_resource_version(),
         resource="pods",
@@ -146,7 +127,10 @@ def test_a_server_that_has_not_seen_what_we_have_is_asked_for_the_newest(streams
             call.params.get("resourceVersion", "0") != "0" and (call.verb == "list" or not is_plain(call))
         ),
     )
-    world = tell(story, behind, streams_lists=streams, relist_period=100)
+    async with a_world(behind, streams_lists=streams, relist_period=100) as world:
+        await begin(world)
+        world.server.pod("x")
+        await asyncio.sleep(200)
     lists = lists_of_pods(world)
 
     assert lists[1]["resourceVersionMatch"] == "NotOlderThan"
@@ -154,10 +138,9 @@ def test_a_server_that_has_not_seen_what_we_have_is_asked_for_the_newest(streams
 
 
 @both_ways
-def test_a_history_of_one_second_is_enough_to_make_progress(streams: bool) -> None:
+async def test_a_history_of_one_second_is_enough_to_make_progress(streams: bool) -> None:
     """The server forgets its history every second, and every connection is cut."""
-
-    async def story(world: World) -> None:
+    async with a_world(streams_lists=streams, within=130) as world:
         await begin(world)
         for second in range(120):
             world.server.pod(f"x{second}")
@@ -166,8 +149,6 @@ def test_a_history_of_one_second_is_enough_to_make_progress(streams: bool) -> No
             world.faults.cut()
             world.server.compact()
             await asyncio.sleep(1)
-
-    world = tell(story, streams_lists=streams, within=130)
     seen = {change for change in world.changes("pods") if change.startswith("+x")}
 
     assert len(seen) >= 3
@@ -177,15 +158,12 @@ def test_a_history_of_one_second_is_enough_to_make_progress(streams: bool) -> No
 # Servers that are busy, broken, or away.
 
 
-def test_a_busy_server_is_given_the_time_it_asks_for_and_no_list_to_make() -> None:
+async def test_a_busy_server_is_given_the_time_it_asks_for_and_no_list_to_make() -> None:
     """429 with Retry-After 7 on the watch."""
-
-    async def story(world: World) -> None:
+    busy = Fault(answers.status(429, retry_after=7), verb="watch", resource="pods")
+    async with a_world(busy, streams_lists=False) as world:
         await begin(world)
         await asyncio.sleep(10)
-
-    busy = Fault(answers.status(429, retry_after=7), verb="watch", resource="pods")
-    world = tell(story, busy, streams_lists=False)
     first, second = times(world, "watch")[:2]
 
     assert 7 <= second - first < 10
@@ -202,10 +180,10 @@ def test_a_list_that_is_refused_for_now_comes_when_the_server_has_time() -> None
 
 @both_ways
 @pytest.mark.parametrize("seed", range(3))
-def test_a_server_that_fails_three_times_in_ten_is_followed_all_the_same(seed: int, streams: bool) -> None:
+async def test_a_server_that_fails_three_times_in_ten_is_followed_all_the_same(seed: int, streams: bool) -> None:
     """500, 503 and 504 on everything; all is well within a minute after it ends."""
-
-    async def story(world: World) -> None:
+    flaky = [Fault(answers.status(code), probability=0.1, times=None) for code in (500, 503, 504)]
+    async with a_world(*flaky, streams_lists=streams, seed=seed, within=60) as world:
         await begin(world)
         for number in range(60):
             world.server.pod(f"x{number}")
@@ -216,16 +194,11 @@ def test_a_server_that_fails_three_times_in_ten_is_followed_all_the_same(seed: i
             await asyncio.sleep(2)
         world.faults.faults.clear()
 
-    flaky = [Fault(answers.status(code), probability=0.1, times=None) for code in (500, 503, 504)]
-
-    tell(story, *flaky, streams_lists=streams, seed=seed, within=60)
-
 
 @both_ways
-def test_a_server_that_is_away_in_the_middle_of_a_burst_is_caught_up_with(streams: bool) -> None:
+async def test_a_server_that_is_away_in_the_middle_of_a_burst_is_caught_up_with(streams: bool) -> None:
     """Down for ten seconds while pods come by the hundred. Nobody lists while nobody listens."""
-
-    async def story(world: World) -> None:
+    async with a_world(streams_lists=streams, within=60) as world:
         await begin(world)
         for number in range(300):
             world.server.pod(f"x{number}", node="n0" if number % 2 else "")
@@ -234,8 +207,6 @@ def test_a_server_that_is_away_in_the_middle_of_a_burst_is_caught_up_with(stream
             if number == 200:
                 world.faults.come_up()
             await asyncio.sleep(0.1)
-
-    world = tell(story, streams_lists=streams, within=60)
 
     assert len(lists_of_pods(world)) == 1
 
@@ -290,14 +261,12 @@ def test_all_resources_are_known_again_within_seconds_of_the_servers_return(
         tell(story, streams_lists=streams, seed=seed)
 
 
-def test_pauses_grow_to_some_seconds_while_connections_are_refused_and_not_beyond() -> None:
-    async def story(world: World) -> None:
+async def test_pauses_grow_to_some_seconds_while_connections_are_refused_and_not_beyond() -> None:
+    async with a_world() as world:
         await begin(world)
         world.faults.go_down()
         await asyncio.sleep(600)
         world.faults.come_up()
-
-    world = tell(story)
     asked = [call.at for call in world.faults.calls if call.resource == "pods"]
     pauses = [after - before for before, after in pairwise(asked)]
 
@@ -308,32 +277,28 @@ def test_pauses_grow_to_some_seconds_while_connections_are_refused_and_not_beyon
 # Silence.
 
 
-def test_a_list_that_is_never_answered_is_given_up_and_others_go_on() -> None:
+async def test_a_list_that_is_never_answered_is_given_up_and_others_go_on() -> None:
     """The connection is accepted, and no byte comes. The list may have been too long, so that it is asked for in
     pages.
     """
     synced: dict[str, float] = {}
-
-    async def story(world: World) -> None:
+    async with a_world(Fault(answers.black_hole(), verb="list", resource="pods"), streams_lists=False) as world:
         world.server.pod("x")
         for table in ("nodes", "pods"):
             await world.reflector(table).wait_for_sync()
             synced[table] = now()
-
-    world = tell(story, Fault(answers.black_hole(), verb="list", resource="pods"), streams_lists=False)
 
     assert synced["nodes"] < 1
     assert 60 <= synced["pods"] < 62
     assert lists_of_pods(world) == [{"limit": "500", "resourceVersion": "0"}, {"limit": "500"}]
 
 
-def test_a_peer_that_has_vanished_is_noticed_within_ninety_seconds() -> None:
+async def test_a_peer_that_has_vanished_is_noticed_within_ninety_seconds() -> None:
     """The watch is open, and nobody is at the other end. There is no list, but for one object, so as to know that the
     server is the same.
     """
     silences: list[float] = []
-
-    async def story(world: World) -> None:
+    async with a_world(Fault(watches.silent_after(0), verb="watch", resource="pods"), streams_lists=False) as world:
         await begin(world)
         world.server.pod("x")
         await asyncio.sleep(60)
@@ -345,21 +310,16 @@ def test_a_peer_that_has_vanished_is_noticed_within_ninety_seconds() -> None:
 
         assert world.known("pods") == [*PODS, "x"]
 
-    world = tell(story, Fault(watches.silent_after(0), verb="watch", resource="pods"), streams_lists=False)
-
     assert 60 <= silences[0] <= 66
     assert [asked["limit"] for asked in lists_of_pods(world)] == ["500", "1"]
 
 
 @both_ways
-def test_a_watch_with_nothing_but_bookmarks_is_alive(streams: bool) -> None:
+async def test_a_watch_with_nothing_but_bookmarks_is_alive(streams: bool) -> None:
     """Nothing happens for an hour. The watch is renewed when its time is over, and not before."""
-
-    async def story(world: World) -> None:
+    async with a_world(streams_lists=streams) as world:
         await begin(world)
         await asyncio.sleep(3600)
-
-    world = tell(story, streams_lists=streams)
     watched = times(world, "watch")
 
     assert all(299 <= later - earlier <= 602 for earlier, later in pairwise(watched))

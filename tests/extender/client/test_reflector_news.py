@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.extender.client.reflector_world import PODS, Server, World, begin, both_ways, lists_of_pods, now, tell
+from tests.extender.client.reflector_world import PODS, Server, a_world, begin, both_ways, lists_of_pods, now
 from tests.kit.faults import Fault, answers, watches
 
 # Events that are missing, come again, or come in another order.
@@ -30,34 +30,31 @@ def _happen(server: Server, table: str, what: str) -> None:
 @both_ways
 @pytest.mark.parametrize("what", ["ADDED", "MODIFIED", "DELETED"])
 @pytest.mark.parametrize("table", ["nodes", "pods", "pvcs"])
-def test_an_event_that_was_missed_is_made_up_for_by_the_next_list(table: str, what: str, streams: bool) -> None:
+async def test_an_event_that_was_missed_is_made_up_for_by_the_next_list(table: str, what: str, streams: bool) -> None:
     """The server never said it."""
-
-    async def story(world: World) -> None:
+    unsaid = watches.skipping(watches.event_of("x" if what == "ADDED" else KNOWN[table], what))
+    resource = "persistentvolumeclaims" if table == "pvcs" else table
+    async with a_world(
+        Fault(unsaid, verb="watch", resource=resource), streams_lists=streams, relist_period=600, within=600
+    ) as world:
         await begin(world)
         _happen(world.server, table, what)
         await asyncio.sleep(100)
         assert world.wrong() != []
 
-    unsaid = watches.skipping(watches.event_of("x" if what == "ADDED" else KNOWN[table], what))
-    resource = "persistentvolumeclaims" if table == "pvcs" else table
-    world = tell(
-        story, Fault(unsaid, verb="watch", resource=resource), streams_lists=streams, relist_period=600, within=600
-    )
-
     assert world.reflector(table).counters.lists == 2
 
 
 @both_ways
-def test_event_that_is_sent_three_times_is_delivered_once(streams: bool) -> None:
-    async def story(world: World) -> None:
+async def test_event_that_is_sent_three_times_is_delivered_once(streams: bool) -> None:
+    async with a_world(
+        Fault(watches.repeating(3), verb="watch", resource="pods", times=None), streams_lists=streams
+    ) as world:
         await begin(world)
         world.server.pod("x")
         world.server.label("pods", "x", "1")
         world.server.delete("pods", "p0")
         world.server.pod("p0")
-
-    world = tell(story, Fault(watches.repeating(3), verb="watch", resource="pods", times=None), streams_lists=streams)
 
     assert world.changes("pods") == ["+p0", "+p1", "+p2", "+x", "~x", "~p0", "-p0", "+p0"]
 
@@ -71,12 +68,13 @@ def test_event_that_is_sent_three_times_is_delivered_once(streams: bool) -> None
         pytest.param(watches.event_of("x", "DELETED"), 1, ["+x", "~x", "~x", "+y", "-x"], id="the end after others"),
     ],
 )
-def test_events_out_of_order_lead_to_the_right_end_and_revive_no_deleted_object(
+async def test_events_out_of_order_lead_to_the_right_end_and_revive_no_deleted_object(
     late: watches.Which, distance: int, told: list[str]
 ) -> None:
     """Reordered events of one kind."""
-
-    async def story(world: World) -> None:
+    async with a_world(
+        Fault(watches.reordered(distance, late), verb="watch", resource="pods"), streams_lists=False
+    ) as world:
         await begin(world)
         world.server.pod("x")
         world.server.label("pods", "x", "1")
@@ -84,16 +82,13 @@ def test_events_out_of_order_lead_to_the_right_end_and_revive_no_deleted_object(
         world.server.pod("y")
         world.server.pod("end")
 
-    world = tell(story, Fault(watches.reordered(distance, late), verb="watch", resource="pods"), streams_lists=False)
-
     assert world.changes("pods")[3:-1] == told
 
 
 @pytest.mark.parametrize("late", ["nodes", "pods"])
-def test_kinds_need_not_be_in_step(late: str) -> None:
+async def test_kinds_need_not_be_in_step(late: str) -> None:
     """A pod is seen before its node, a node goes before its pods."""
-
-    async def story(world: World) -> None:
+    async with a_world(Fault(watches.held(7), verb="watch", resource=late, times=None), streams_lists=False) as world:
         await begin(world)
         world.server.node("n2")
         world.server.pod("x", node="n2")
@@ -101,23 +96,18 @@ def test_kinds_need_not_be_in_step(late: str) -> None:
         world.server.delete("pods", "x")
         world.server.delete("nodes", "n2")
 
-    tell(story, Fault(watches.held(7), verb="watch", resource=late, times=None), streams_lists=False)
-
 
 # Servers that lag behind.
 
 
-def test_a_list_older_than_asked_for_is_not_taken() -> None:
+async def test_a_list_older_than_asked_for_is_not_taken() -> None:
     """A server that lags behind answers with what was some time ago."""
-
-    async def story(world: World) -> None:
+    lagging = Fault(answers.first_time_again(), verb="list", resource="pods", times=2)
+    async with a_world(lagging, streams_lists=False, relist_period=100) as world:
         await begin(world)
         world.server.label("pods", "p0", "new")
         world.server.delete("pods", "p1")
         await asyncio.sleep(150)
-
-    lagging = Fault(answers.first_time_again(), verb="list", resource="pods", times=2)
-    world = tell(story, lagging, streams_lists=False, relist_period=100)
     lists = lists_of_pods(world)
 
     assert world.changes("pods") == ["+p0", "+p1", "+p2", "~p0", "~p1", "-p1"]
@@ -125,11 +115,12 @@ def test_a_list_older_than_asked_for_is_not_taken() -> None:
     assert "resourceVersion" not in lists[2]
 
 
-def test_a_watch_that_tells_of_the_past_changes_nothing() -> None:
+async def test_a_watch_that_tells_of_the_past_changes_nothing() -> None:
     """After a new connection a server that lags behind says again what was said before."""
     said: list[bytes] = []
-
-    async def story(world: World) -> None:
+    first = Fault(watches.recorded(said), verb="watch", resource="pods")
+    second = Fault(watches.rewound(said), verb="watch", resource="pods")
+    async with a_world(first, second, streams_lists=False) as world:
         await begin(world)
         world.server.label("pods", "p0", "new")
         world.server.delete("pods", "p1")
@@ -140,28 +131,21 @@ def test_a_watch_that_tells_of_the_past_changes_nothing() -> None:
         world.faults.cut(cleanly=True)
         await asyncio.sleep(1)
 
-    first = Fault(watches.recorded(said), verb="watch", resource="pods")
-    second = Fault(watches.rewound(said), verb="watch", resource="pods")
-    world = tell(story, first, second, streams_lists=False)
-
     assert len(said) >= 5
     assert world.changes("pods") == ["+p0", "+p1", "+p2", "~p0", "~p1", "-p1", "+x", "~x", "-x", "+x"]
     assert len(lists_of_pods(world)) == 1
 
 
 @both_ways
-def test_recreated_object_of_the_same_name_is_another_object(streams: bool) -> None:
+async def test_recreated_object_of_the_same_name_is_another_object(streams: bool) -> None:
     """Deleted and created again while nobody watched."""
-
-    async def story(world: World) -> None:
+    async with a_world(streams_lists=streams) as world:
         await begin(world)
         world.faults.go_down()
         world.server.delete("pods", "p0")
         world.server.pod("p0")
         world.server.compact()
         world.faults.come_up()
-
-    world = tell(story, streams_lists=streams)
 
     assert world.changes("pods")[-2:] == ["-p0", "+p0"]
 
@@ -175,11 +159,19 @@ def _poison(event: dict[str, Any]) -> None:
 
 
 @both_ways
-def test_one_object_that_can_not_be_read_is_set_aside(streams: bool) -> None:
+async def test_one_object_that_can_not_be_read_is_set_aside(streams: bool) -> None:
     """The stream goes on; the object is named, until it can be read or is gone."""
     seen: list[dict[Any, str]] = []
 
-    async def story(world: World) -> None:
+    def poison_list(body: dict[str, Any]) -> None:
+        for item in body["items"]:
+            _poison({"object": item})
+
+    faults = [
+        Fault(watches.changed(_poison), verb="watch", resource="pods", times=None),
+        Fault(answers.edited_json(poison_list), verb="list", resource="pods", times=None),
+    ]
+    async with a_world(*faults, streams_lists=streams, misses=True) as world:
         world.server.pod("poison")
         await begin(world)
         world.server.pod("x")
@@ -190,16 +182,6 @@ def test_one_object_that_can_not_be_read_is_set_aside(streams: bool) -> None:
         await asyncio.sleep(1)
         seen.append(dict(world.reflector("pods").health(now()).unreadable))
 
-    def poison_list(body: dict[str, Any]) -> None:
-        for item in body["items"]:
-            _poison({"object": item})
-
-    faults = [
-        Fault(watches.changed(_poison), verb="watch", resource="pods", times=None),
-        Fault(answers.edited_json(poison_list), verb="list", resource="pods", times=None),
-    ]
-    world = tell(story, *faults, streams_lists=streams, misses=True)
-
     assert list(seen[0]) == [("default", "poison")]
     assert "spec.containers" in seen[0]["default", "poison"]
     assert seen[1] == {}
@@ -207,11 +189,10 @@ def test_one_object_that_can_not_be_read_is_set_aside(streams: bool) -> None:
 
 
 @both_ways
-def test_an_object_that_can_not_be_read_any_more_is_known_as_it_was(streams: bool) -> None:
+async def test_an_object_that_can_not_be_read_any_more_is_known_as_it_was(streams: bool) -> None:
     """A pod that holds room on a node does not let go of it because its latest state cannot be read."""
     during: list[Any] = []
-
-    async def story(world: World) -> None:
+    async with a_world(streams_lists=streams) as world:
         await begin(world)
         world.server.pod("poison", node="n0")
         await asyncio.sleep(1)
@@ -226,8 +207,6 @@ def test_an_object_that_can_not_be_read_any_more_is_known_as_it_was(streams: boo
         await asyncio.sleep(2)
 
         assert world.reflector("pods").health(now()).unreadable == {}
-
-    tell(story, streams_lists=streams)
 
     assert during == [([*PODS, "poison"], [("default", "poison")])]
 
@@ -250,29 +229,24 @@ def test_an_object_that_can_not_be_read_any_more_is_known_as_it_was(streams: boo
         pytest.param(b"[" * 100_000 + b"\n", id="nested without end"),
     ],
 )
-def test_a_line_that_makes_no_sense_ends_the_watch_and_nothing_is_lost(line: bytes) -> None:
+async def test_a_line_that_makes_no_sense_ends_the_watch_and_nothing_is_lost(line: bytes) -> None:
     """Nobody knows what was to be said, so it must be said again."""
-
-    async def story(world: World) -> None:
+    garbage = Fault(watches.line_after(0, line), verb="watch", resource="pods")
+    async with a_world(garbage, streams_lists=False) as world:
         await begin(world)
         world.server.pod("x")
         await asyncio.sleep(3)
 
         assert world.wrong() == []
 
-    garbage = Fault(watches.line_after(0, line), verb="watch", resource="pods")
-    world = tell(story, garbage, streams_lists=False)
-
     assert len(lists_of_pods(world)) == 1
     assert world.reflector("pods").counters.errors.total() == 1
 
 
-def test_a_line_that_makes_no_sense_again_and_again_is_got_past_by_a_list() -> None:
-    async def story(world: World) -> None:
+async def test_a_line_that_makes_no_sense_again_and_again_is_got_past_by_a_list() -> None:
+    garbage = Fault(watches.line_after(0, b"{]\n"), verb="watch", resource="pods", times=3)
+    async with a_world(garbage, streams_lists=False) as world:
         await begin(world)
         await asyncio.sleep(10)
-
-    garbage = Fault(watches.line_after(0, b"{]\n"), verb="watch", resource="pods", times=3)
-    world = tell(story, garbage, streams_lists=False)
 
     assert len(lists_of_pods(world)) == 2

@@ -44,10 +44,7 @@ def explained(pod: Pod, *objects: HasMetadata) -> Explanation:
             "of the class std is Pending: it gets a volume, made by csi.example, before nodes are looked at (Immediate)",
         ),
         ([make_claim("data", storage_class="gone")], "of the class gone is Pending: its class does not exist"),
-        (
-            [make_claim("data", storage_class="")],
-            "is Pending: without a class its volume is made by hand",
-        ),
+        ([make_claim("data", storage_class="")], "is Pending: without a class its volume is made by hand"),
         (
             [make_claim("data"), make_class("std", provisioner=NO_PROVISIONER, binding=LATER)],
             f"of the class std is Pending: it gets a volume, made by hand, once a node is chosen ({LATER})",

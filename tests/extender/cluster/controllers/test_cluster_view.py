@@ -145,10 +145,7 @@ async def test_after_a_storm_everything_is_as_it_should_be(number: int) -> None:
             add_node(registry, f"n{node}")
         for app in ("web", "api"):
             add_deployment(registry, app, 3, app=app)
-            budget = {
-                "metadata": {"name": app},
-                "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": app}}},
-            }
+            budget = {"metadata": {"name": app}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": app}}}}
             registry.create(POD_DISRUPTION_BUDGETS, "default", budget)
         for _ in range(80):
             try:

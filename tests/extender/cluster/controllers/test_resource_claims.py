@@ -5,13 +5,7 @@ from typing import Any
 from extender.cluster.api_resources import PODS, RESOURCE_CLAIMS, Object
 from extender.cluster.controllers.resource_claim_controller import FINALIZER
 from extender.cluster.registry.object_registry import ObjectRegistry
-from tests.extender.cluster.controllers.running_cluster import (
-    add_pod,
-    bind_to,
-    change,
-    running_controllers,
-    settle,
-)
+from tests.extender.cluster.controllers.running_cluster import add_pod, bind_to, change, running_controllers, settle
 
 SPEC: Object = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}]}}
 RESULT: Object = {"request": "gpu", "driver": "gpu.example.com", "pool": "a", "device": "0"}

@@ -14,13 +14,7 @@ from extender.cluster.api_resources import (
     Object,
 )
 from extender.cluster.registry.object_registry import ObjectRegistry
-from tests.extender.cluster.controllers.running_cluster import (
-    add_node,
-    change,
-    names,
-    running_controllers,
-    settle,
-)
+from tests.extender.cluster.controllers.running_cluster import add_node, change, names, running_controllers, settle
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 STATIC = "kubernetes.io/no-provisioner"

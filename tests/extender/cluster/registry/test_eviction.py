@@ -159,8 +159,7 @@ def test_budgets_of_others_do_not_count(selector: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("labels", [["app"], []])
 @pytest.mark.parametrize(
-    "selector",
-    [{}, {"matchLabels": {}}, {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["y"]}]}],
+    "selector", [{}, {"matchLabels": {}}, {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["y"]}]}]
 )
 def test_budget_that_asks_for_no_label_counts_for_pods_with_and_without_labels(
     selector: dict[str, Any], labels: list[str]
