@@ -19,8 +19,7 @@ from api.routes.caller import Caller, KnownCaller, caller_of
 from api.routes.questions import taking, what_is_wrong
 from api.service_state import decoded, service_of
 from api.ui import pages
-from api.ui.assets import assets
-from api.ui.frame import Frame, frame
+from api.ui.frame import Frame, assets, frame
 from api.ui.manifest_text import configuration_in, objects_in
 from api.ui.node_table import BY_ZONE, NodeSelection, OrderError
 from api.ui.what_if_view import changed_nodes, command

@@ -10,7 +10,7 @@ from typing import Final, final
 
 from markupsafe import Markup
 
-from api.ui.svg import element
+from api.ui.node_drawing import element
 from extender.answers.types import NodePicture, NodeScore, PluginScore, ReasonCount, WaterfallStep
 from extender.values import limits
 

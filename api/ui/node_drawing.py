@@ -1,19 +1,19 @@
-"""Drawings of nodes: pods are stacked from the bottom up, the highest priority first, and what is left above them is
-free.
+"""Drawings as SVG: elements as escaped text, and nodes. There is no style attribute anywhere, which the page's policy
+forbids; classes follow the theme.
 
-Preemption evicts from the top, so that a drawing shows which pods would be evicted first.
+In the drawing of a node, pods are stacked from the bottom up, the highest priority first, and what is left above them
+is free. Preemption evicts from the top, so that a drawing shows which pods would be evicted first.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, final
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from api.ui.frame import node_href, pod_href
 from api.ui.resources import Priorities, Resource, amount, quantity, resource_words, usage
-from api.ui.svg import drawing, element
-from api.ui.wording import cores, plural, pod_words, share, size
+from api.ui.wording import cores, plural, pod_words, readable, share, size
 from extender.answers.overviews import NodeOnMap, PodOnNode
 
 Mark = Literal["leaves", "arrives", "stays"]
@@ -167,3 +167,49 @@ def _linked(pod: PodOnNode, priorities: Priorities, mark: Mark, *parts: Markup) 
     if not href:
         return element("g", *parts, data_tip=tip)
     return element("a", *parts, href=href, tabindex=-1, aria_label=pod_words(pod.pod), data_tip=tip)
+
+
+Value = str | int | float | None
+
+_NAMES: Final = {"class_": "class", "view_box": "viewBox", "preserve": "preserveAspectRatio"}
+
+
+def element(name: str, *content: Markup | str, **attributes: Value) -> Markup:
+    """Returns one element. Attributes that are None are left out; `_` in their names stands for `-`; numbers keep one
+    decimal.
+    """
+    written = "".join(
+        f' {_NAMES.get(key) or key.replace("_", "-")}="{_text(value)}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    inside = Markup("").join(part if isinstance(part, Markup) else readable(part) for part in content)
+    return Markup(f"<{name}{written}>{inside}</{name}>" if inside else f"<{name}{written}/>")  # noqa: S704 - both parts are escaped
+
+
+def drawing(width: float, height: float, *content: Markup, label: str, class_: str = "", role: str = "img") -> Markup:
+    """Returns a whole picture; `label` describes it to screen readers. A picture with links in it has the role of a
+    group.
+    """
+    return element(
+        "svg", *content, class_=class_ or None, view_box=f"0 0 {_number(width)} "
+            f"{_number(height)}", width=width, height=height,
+        role=role, aria_label=label,
+    )  # fmt: skip
+
+
+def boxes(places: Iterable[tuple[float, float, float, float]]) -> str:
+    """Returns the path of many rectangles (x, y, width, height): one element, however many there are."""
+    return "".join(f"M{_number(x)} {_number(y)}h{_number(w)}v{_number(h)}h{_number(-w)}z" for x, y, w, h in places)
+
+
+def _text(value: Value) -> str:
+    return (
+        _number(value)
+        if isinstance(value, (int, float))
+        else str(escape(value if isinstance(value, Markup) else readable(str(value))))
+    )
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)

@@ -9,9 +9,9 @@ from typing import Final, final
 
 from markupsafe import Markup
 
+from api.ui.node_drawing import boxes, drawing, element
 from api.ui.node_table import GroupOfNodes, NodeSelection, groups_of
 from api.ui.resources import Resource, resource_words, usage
-from api.ui.svg import boxes, drawing, element
 from api.ui.wording import plural, share
 from extender.answers.overviews import NodeOnMap
 

@@ -13,7 +13,6 @@ from markupsafe import Markup
 
 from api.ui import wording
 from api.ui.answer_drawings import picture, refused_first, score_bars, waterfall_table
-from api.ui.assets import assets
 from api.ui.changes import (
     BeforeAndAfter,
     NodeChange,
@@ -23,7 +22,7 @@ from api.ui.changes import (
     changed_priorities,
     preemption_view,
 )
-from api.ui.frame import Frame, found_href, node_href, pod_href, pods_href, short_reason
+from api.ui.frame import Frame, assets, found_href, node_href, pod_href, pods_href, short_reason
 from api.ui.manifest_text import manifest_of, written
 from api.ui.node_drawing import node_drawing
 from api.ui.node_grid import ZoneGrid, group_grids, reason_grids, zone_grids

@@ -10,8 +10,8 @@ from typing import Final, final
 from jinja2 import Environment
 from markupsafe import Markup
 
-from api.ui.assets import assets
-from api.ui.svg import drawing, element
+from api.ui.frame import assets
+from api.ui.node_drawing import drawing, element
 from api.ui.wording import environment, figure_words, seconds_words
 from extender.lab.simulation import RunComparison, Sample, SimulationReport
 

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import msgspec
 from markupsafe import Markup
 
-from api.ui.svg import drawing, element
+from api.ui.node_drawing import drawing, element
 from api.ui.wording import plural, preemption_words
 from extender.answers.catalogue import HistoryQuestion
 from extender.answers.history import BUCKETS, how_ended

@@ -20,8 +20,8 @@ from extender.answers.cluster_map import ClusterMaps, DeviceRoom, node_on_map
 from extender.answers.explain import queue_places
 from extender.answers.explain.claims import with_claims
 from extender.answers.explain.explanation import explain, settled, unreadable
-from extender.answers.explain.node_choice import as_decided, worked_out_again
 from extender.answers.explain.queue_places import Registered, WallClock
+from extender.answers.explain.verdict_tables import as_decided, worked_out_again
 from extender.answers.overviews import ClusterMap, FoundNames, NodeOnMap, Past, PodList
 from extender.answers.parts import PodName
 from extender.answers.pending import Pending, pending

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from api.app import create_app
 from api.documents.documentation import BY_NAME
 from api.settings.settings import Settings
-from api.ui.assets import assets
+from api.ui.frame import assets
 from tests.api.test_questions import cluster
 from tests.kit.certificates import Authority, CertificateFiles, can_make_certificates
 from tests.kit.service import Service, kubeconfig_for, serving, serving_app

@@ -16,7 +16,7 @@ from api.callers.http_refusals import Refusal
 from api.documents.documentation import BY_NAME
 from api.service_state import ServiceState
 from api.settings.settings import Settings
-from api.ui.assets import assets
+from api.ui.frame import assets
 from extender.answers.redaction import Visibility
 from extender.values import limits
 from tests.api.fake_engines import FailingEngine

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from api.ui import wording
-from api.ui.svg import element
+from api.ui.node_drawing import element
 from tests.api.in_process import reprieve
 
 EVIL = "x\x1b]0;pwn\x07\x1b[2J\r\nNODE ok\u202e\u2066\x9b31m\u2028\x7f"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from markupsafe import Markup
 
-from api.ui.svg import drawing, element
+from api.ui.node_drawing import drawing, element
 from tests.benchmarks.decision import SHAPES, Figures
 from tests.benchmarks.published import GO_CPU_MS, PUBLISHED
 

@@ -9,7 +9,7 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Page, expect
 
-from api.ui.assets import assets
+from api.ui.frame import assets
 from extender import __version__
 from tests.browser.conftest import OpenPage
 from tests.kit.service import Running

@@ -9,9 +9,8 @@ from typing import Literal
 from extender.answers.explain.advice import Advice, Refusals, nearest_nodes
 from extender.answers.explain.claims import claim_notes
 from extender.answers.explain.fixes import fixes
-from extender.answers.explain.node_choice import best_scores
 from extender.answers.explain.preemption import preemption_answer
-from extender.answers.explain.verdict_tables import picture as picture_of, waterfall
+from extender.answers.explain.verdict_tables import best_scores, picture as picture_of, waterfall
 from extender.answers.parts import PodName
 from extender.answers.phrases import why_no_room
 from extender.answers.pods import requested, workload_of

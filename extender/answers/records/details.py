@@ -10,8 +10,7 @@ from typing import Final, final
 import msgspec
 import numpy as np
 
-from extender.answers.explain.node_choice import node_score
-from extender.answers.explain.verdict_tables import reason_counts
+from extender.answers.explain.verdict_tables import node_score, reason_counts
 from extender.answers.pods import victim
 from extender.answers.records.values import AttemptRecord, CandidateRecord, PreemptionRecord
 from extender.answers.types import NodePicture, NodeScore, PluginVerdict, ReasonCount, WaterfallStep

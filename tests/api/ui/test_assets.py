@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from api.ui.assets import assets
+from api.ui.frame import assets
 
 FOLDER = Path(__file__).parents[3] / "api" / "ui"
 
