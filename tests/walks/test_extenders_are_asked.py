@@ -4,7 +4,8 @@ answer.
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import pytest
@@ -13,7 +14,6 @@ from extender.client.http_extender import Transports
 from extender.cluster.api_resources import NODES, PODS
 from extender.cluster.registry import pod_subresources
 from extender.cluster.registry.object_registry import ObjectRegistry
-from extender.testing import virtual_time
 from extender.values.config import Configuration
 from extender.values.config.configuration import Extender, ExtenderManagedResource
 from extender.values.objects.decoding import convert
@@ -28,21 +28,15 @@ def extenders(*configs: Extender) -> Configuration:
     return Configuration(extenders=configs)
 
 
-def told(
-    configuration: Configuration,
-    memory: InMemory,
-    objects: Iterable[Any],
-    tell: Callable[[ObjectRegistry], Awaitable[None]],
-) -> None:
-    """A story in a cluster with these objects."""
-
-    async def whole() -> None:
-        transports: Transports = memory.transport
-        async with a_followed_cluster(*objects, configuration=configuration, transports=transports) as (cluster, _):
-            await tell(cluster)
-        assert memory.open == 0  # connections end with the scheduler
-
-    virtual_time.run(whole())
+@asynccontextmanager
+async def asking(
+    configuration: Configuration, memory: InMemory, objects: Iterable[Any]
+) -> AsyncIterator[ObjectRegistry]:
+    """A cluster with these objects whose scheduler asks these extenders."""
+    transports: Transports = memory.transport
+    async with a_followed_cluster(*objects, configuration=configuration, transports=transports) as (cluster, _):
+        yield cluster
+    assert memory.open == 0  # connections end with the scheduler
 
 
 def node_of(cluster: ObjectRegistry, name: str) -> str:
@@ -56,11 +50,11 @@ def condition_of(cluster: ObjectRegistry, name: str) -> dict[str, Any]:
     return dict(condition)
 
 
-def test_each_extender_filters_what_the_former_left() -> None:
+async def test_each_extender_filters_what_the_former_left() -> None:
     memory = InMemory(one_filter=keeping("a", "b"), two_filter=keeping("b", "c"))
     configuration = extenders(an_extender("one", filter_verb="filter"), an_extender("two", filter_verb="filter"))
 
-    async def tell(cluster: ObjectRegistry) -> None:
+    async with asking(configuration, memory, [node("a"), node("b"), node("c")]) as cluster:
         cluster.create(PODS, "default", pod("p"))
         await asyncio.sleep(5)
 
@@ -70,14 +64,14 @@ def test_each_extender_filters_what_the_former_left() -> None:
             ("two", ["a", "b"]),
         ]
 
-    told(configuration, memory, [node("a"), node("b"), node("c")], tell)
 
-
-def test_refusal_by_an_extender_is_in_the_condition_and_any_event_requeues_the_pod() -> None:
+async def test_refusal_by_an_extender_is_in_the_condition_and_any_event_requeues_the_pod() -> None:
     """An extender cannot say what would help, so that even a label of a node may."""
     memory = InMemory(one_filter=keeping(failed={"a": "broken fan"}, gone={"a": "no fan", "b": "no fan"}))
 
-    async def tell(cluster: ObjectRegistry) -> None:
+    async with asking(
+        extenders(an_extender("one", filter_verb="filter")), memory, [node("a"), node("b"), node("c")]
+    ) as cluster:
         cluster.create(PODS, "default", pod("p"))
         await asyncio.sleep(5)
 
@@ -99,16 +93,14 @@ def test_refusal_by_an_extender_is_in_the_condition_and_any_event_requeues_the_p
 
         assert node_of(cluster, "p") != ""
 
-    told(extenders(an_extender("one", filter_verb="filter")), memory, [node("a"), node("b"), node("c")], tell)
-
 
 @pytest.mark.parametrize(
     "answer", [500, 201, 302, {"Error": "on fire"}, {"NodeNames": ["nowhere"]}, {"NodeNames": 1}, [1]], ids=str
 )
-def test_an_extender_that_fails_keeps_pods_from_being_scheduled_until_it_recovers(answer: Any) -> None:
+async def test_an_extender_that_fails_keeps_pods_from_being_scheduled_until_it_recovers(answer: Any) -> None:
     memory = InMemory(one_filter=lambda _: answer)
 
-    async def tell(cluster: ObjectRegistry) -> None:
+    async with asking(extenders(an_extender("one", filter_verb="filter")), memory, [node("a")]) as cluster:
         cluster.create(PODS, "default", pod("p"))
         await asyncio.sleep(5)
 
@@ -129,26 +121,22 @@ def test_an_extender_that_fails_keeps_pods_from_being_scheduled_until_it_recover
 
         assert node_of(cluster, "p") == "a"
 
-    told(extenders(an_extender("one", filter_verb="filter")), memory, [node("a")], tell)
 
-
-def test_an_ignorable_extender_may_fail_and_is_asked_last() -> None:
+async def test_an_ignorable_extender_may_fail_and_is_asked_last() -> None:
     memory = InMemory(frail_filter=lambda _: 500, firm_filter=keeping("b"))
     configuration = extenders(
         an_extender("frail", filter_verb="filter", ignorable=True), an_extender("firm", filter_verb="filter")
     )
 
-    async def tell(cluster: ObjectRegistry) -> None:
+    async with asking(configuration, memory, [node("a"), node("b")]) as cluster:
         cluster.create(PODS, "default", pod("p"))
         await asyncio.sleep(5)
 
         assert node_of(cluster, "p") == "b"
         assert memory.verbs_for("p") == [("firm", "filter"), ("frail", "filter")]
 
-    told(configuration, memory, [node("a"), node("b")], tell)
 
-
-def test_scores_of_extenders_are_weighed_against_those_of_plugins() -> None:
+async def test_scores_of_extenders_are_weighed_against_those_of_plugins() -> None:
     """A weight of 5 makes 10 points 500: more than an empty node is worth. One that fails adds nothing. Scores above 10
     count as they are.
     """
@@ -159,7 +147,9 @@ def test_scores_of_extenders_are_weighed_against_those_of_plugins() -> None:
         an_extender("loud", prioritize_verb="prioritize"),
     )
 
-    async def tell(cluster: ObjectRegistry) -> None:
+    small = node("full")
+    small["metadata"]["labels"] = {"size": "small"}
+    async with asking(configuration, memory, [small, node("empty")]) as cluster:
         cluster.create(PODS, "default", pod("first", cpu="1", nodeSelector={"size": "small"}))
         await asyncio.sleep(5)
         assert node_of(cluster, "first") == "full"
@@ -170,18 +160,17 @@ def test_scores_of_extenders_are_weighed_against_those_of_plugins() -> None:
         assert sorted(memory.verbs_for("p")) == [("down", "prioritize"), ("loud", "prioritize"), ("one", "prioritize")]
         assert memory.verbs_for("first") == []  # with one node left there is nothing to choose
 
-    small = node("full")
-    small["metadata"]["labels"] = {"size": "small"}
-    told(configuration, memory, [small, node("empty")], tell)
 
-
-def test_an_extender_binds_the_pods_it_is_interested_in() -> None:
+async def test_an_extender_binds_the_pods_it_is_interested_in() -> None:
     """Its failure is the binding's: the pod is tried again. Others are bound as ever."""
     gpu = {"containers": [{"name": "main", "image": "web:1", "resources": {"limits": {"example.com/gpu": "1"}}}]}
     managed = (ExtenderManagedResource("example.com/gpu", ignored_by_scheduler=True),)
     memory = InMemory(binder_bind=lambda _: {"Error": "no driver"})
 
-    async def tell(cluster: ObjectRegistry) -> None:
+    async with asking(
+        extenders(an_extender("binder", bind_verb="bind", managed_resources=managed)), memory, [node("a")]
+    ) as cluster:
+
         def bind(arguments: Any) -> Any:
             target = {"apiVersion": "v1", "kind": "Node", "name": arguments["Node"]}
             meta = {"name": arguments["PodName"], "uid": arguments["PodUID"]}
@@ -204,10 +193,8 @@ def test_an_extender_binds_the_pods_it_is_interested_in() -> None:
         assert memory.verbs_for("plain") == []
         assert events_of(cluster, "gpu")[-1] == ("Scheduled", "Successfully assigned default/gpu to a")
 
-    told(extenders(an_extender("binder", bind_verb="bind", managed_resources=managed)), memory, [node("a")], tell)
 
-
-def test_an_extender_may_spare_a_node() -> None:
+async def test_an_extender_may_spare_a_node() -> None:
     """It is told who would have to go, by UID, and strikes out one of two nodes."""
 
     def sparing_a(arguments: Any) -> Any:
@@ -216,7 +203,10 @@ def test_an_extender_may_spare_a_node() -> None:
 
     memory = InMemory(one_preempt=sparing_a)
 
-    async def tell(cluster: ObjectRegistry) -> None:
+    nodes = [node("a"), node("b")]
+    for each in nodes:
+        each["metadata"]["labels"] = {"name": each["metadata"]["name"]}
+    async with asking(extenders(an_extender("one", preempt_verb="preempt")), memory, [*nodes, HIGH]) as cluster:
         for name in ("a", "b"):
             cluster.create(PODS, "default", pod(f"low-{name}", cpu="1500m", nodeSelector={"name": name}))
         await asyncio.sleep(5)
@@ -232,16 +222,11 @@ def test_an_extender_may_spare_a_node() -> None:
             name: {"Pods": [{"UID": uid}], "NumPDBViolations": 0} for name, uid in low.items()
         }
 
-    nodes = [node("a"), node("b")]
-    for each in nodes:
-        each["metadata"]["labels"] = {"name": each["metadata"]["name"]}
-    told(extenders(an_extender("one", preempt_verb="preempt")), memory, [*nodes, HIGH], tell)
 
-
-def test_preemption_that_an_extender_fails_evicts_no_pod() -> None:
+async def test_preemption_that_an_extender_fails_evicts_no_pod() -> None:
     memory = InMemory(one_preempt=lambda _: {"NodeNameToMetaVictims": {"a": None}})
 
-    async def tell(cluster: ObjectRegistry) -> None:
+    async with asking(extenders(an_extender("one", preempt_verb="preempt")), memory, [node("a"), HIGH]) as cluster:
         cluster.create(PODS, "default", pod("low", cpu="1500m"))
         await asyncio.sleep(5)
         cluster.create(PODS, "default", pod("high", cpu="1500m", priorityClassName="high"))
@@ -253,8 +238,6 @@ def test_preemption_that_an_extender_fails_evicts_no_pod() -> None:
             "0/1 nodes are available: 1 Insufficient cpu. "
             "preemption: extender: http://one/ claims to preempt pods on node: a, but has null for them"
         )
-
-    told(extenders(an_extender("one", preempt_verb="preempt")), memory, [node("a"), HIGH], tell)
 
 
 async def test_verbs_that_are_asked_while_an_extender_thinks_do_not_disturb_the_cycle() -> None:
@@ -287,13 +270,13 @@ async def test_verbs_that_are_asked_while_an_extender_thinks_do_not_disturb_the_
         assert node_of(cluster, "p") == "c-empty"
 
 
-def test_an_extender_that_never_answers_holds_a_pod_up_for_its_timeout() -> None:
+async def test_an_extender_that_never_answers_holds_a_pod_up_for_its_timeout() -> None:
     async def never(arguments: Any) -> Any:
         await asyncio.Event().wait()
 
     memory = InMemory(slow_filter=never)
 
-    async def tell(cluster: ObjectRegistry) -> None:
+    async with asking(extenders(an_extender("slow", filter_verb="filter")), memory, [node("a")]) as cluster:
         cluster.create(PODS, "default", pod("p"))
         await asyncio.sleep(4.9)
         assert "conditions" not in cluster.get(PODS, "default", "p")["status"]
@@ -302,8 +285,6 @@ def test_an_extender_that_never_answers_holds_a_pod_up_for_its_timeout() -> None
         assert condition_of(cluster, "p")["message"] == (
             'Post "http://slow/filter": context deadline exceeded (Client.Timeout exceeded while awaiting headers)'
         )
-
-    told(extenders(an_extender("slow", filter_verb="filter")), memory, [node("a")], tell)
 
 
 WRONG: Final[tuple[Any, ...]] = (
@@ -315,12 +296,17 @@ WRONG: Final[tuple[Any, ...]] = (
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_pods_are_scheduled_once_faulty_extenders_recover(seed: int) -> None:
+async def test_pods_are_scheduled_once_faulty_extenders_recover(seed: int) -> None:
     """Nothing is lost on the way, whether a call fails, hangs, or is answered with nonsense."""
     chance = random.Random(seed)
     memory = InMemory()
 
-    async def tell(cluster: ObjectRegistry) -> None:
+    low = {**HIGH, "metadata": {"name": "low"}, "value": 1}
+    options: dict[str, Any] = {f"{verb}_verb": verb for verb in ("filter", "prioritize", "preempt", "bind")}
+    async with asking(
+        extenders(an_extender("one", weight=1, **options)), memory, [node("a"), node("b"), HIGH, low]
+    ) as cluster:
+
         def bind(arguments: Any) -> Any:
             target = {"apiVersion": "v1", "kind": "Node", "name": arguments["Node"]}
             meta = {"name": arguments["PodName"], "uid": arguments["PodUID"]}
@@ -358,7 +344,3 @@ def test_pods_are_scheduled_once_faulty_extenders_recover(seed: int) -> None:
         assert len(left) == len(names)  # there is room for all, so that nobody has to go
         bound = [arguments["PodUID"] for _, verb, arguments in memory.asked if verb == "bind"]
         assert {each["metadata"]["uid"] for each in left} <= set(bound)
-
-    low = {**HIGH, "metadata": {"name": "low"}, "value": 1}
-    options: dict[str, Any] = {f"{verb}_verb": verb for verb in ("filter", "prioritize", "preempt", "bind")}
-    told(extenders(an_extender("one", weight=1, **options)), memory, [node("a"), node("b"), HIGH, low], tell)

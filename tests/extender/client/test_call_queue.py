@@ -1,7 +1,6 @@
 """Of the calls about one pod only what still matters is performed."""
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -56,188 +55,152 @@ class Queue:
         return popped
 
 
-def in_loop(story: Callable[[Queue], None]) -> None:
-    async def main() -> None:
-        story(Queue())
-
-    asyncio.run(main())
-
-
 def skipped(outcome: "asyncio.Future[Any]") -> str:
     failure = outcome.exception()
     assert isinstance(failure, CallSkipped)
     return str(failure)
 
 
-def test_a_binding_displaces_a_status_patch() -> None:
-    def story(queue: Queue) -> None:
-        patching = queue.add(patch("no room"))
-        queue.add(BINDING)
+async def test_a_binding_displaces_a_status_patch() -> None:
+    queue = Queue()
+    patching = queue.add(patch("no room"))
+    queue.add(BINDING)
 
-        assert queue.pop_all() == [BINDING]
-        assert skipped(patching) == "a more relevant call was enqueued for this object"
-
-    in_loop(story)
+    assert queue.pop_all() == [BINDING]
+    assert skipped(patching) == "a more relevant call was enqueued for this object"
 
 
-def test_a_status_patch_is_skipped_while_a_binding_waits_or_is_performed() -> None:
-    def story(queue: Queue) -> None:
-        queue.add(BINDING)
-        first = queue.add(patch("no room"))
-        popped = queue.pop_all()
-        second = queue.add(patch("no room"))
+async def test_a_status_patch_is_skipped_while_a_binding_waits_or_is_performed() -> None:
+    queue = Queue()
+    queue.add(BINDING)
+    first = queue.add(patch("no room"))
+    popped = queue.pop_all()
+    second = queue.add(patch("no room"))
 
-        assert popped == [BINDING]
-        assert skipped(first) == skipped(second) == "a more relevant call is already enqueued for this object"
-
-    in_loop(story)
+    assert popped == [BINDING]
+    assert skipped(first) == skipped(second) == "a more relevant call is already enqueued for this object"
 
 
-def test_a_newer_patch_takes_over_what_the_older_one_had_to_say() -> None:
-    def story(queue: Queue) -> None:
-        older = queue.add(patch("victim", "DisruptionTarget", nominate="n1"))
-        queue.add(patch("no room"))
+async def test_a_newer_patch_takes_over_what_the_older_one_had_to_say() -> None:
+    queue = Queue()
+    older = queue.add(patch("victim", "DisruptionTarget", nominate="n1"))
+    queue.add(patch("no room"))
 
-        (merged,) = queue.pop_all()
-        assert merged == PatchPodStatus.of(
-            POD, condition("no room"), condition("victim", "DisruptionTarget"), nominated_node_name="n1"
-        )
-        assert skipped(older) == "a call of the same type was enqueued for this object"
-
-    in_loop(story)
+    (merged,) = queue.pop_all()
+    assert merged == PatchPodStatus.of(
+        POD, condition("no room"), condition("victim", "DisruptionTarget"), nominated_node_name="n1"
+    )
+    assert skipped(older) == "a call of the same type was enqueued for this object"
 
 
-def test_newest_of_several_nominations_is_written() -> None:
-    def story(queue: Queue) -> None:
-        queue.add(patch("old", nominate="n1"))
-        queue.add(patch("new", nominate=""))
-        queue.add(patch("newest", nominate="n2"))
+async def test_newest_of_several_nominations_is_written() -> None:
+    queue = Queue()
+    queue.add(patch("old", nominate="n1"))
+    queue.add(patch("new", nominate=""))
+    queue.add(patch("newest", nominate="n2"))
 
-        assert queue.pop_all() == [patch("newest", nominate="n2")]
-
-    in_loop(story)
+    assert queue.pop_all() == [patch("newest", nominate="n2")]
 
 
-def test_calls_that_change_nothing_are_done_at_once() -> None:
-    def story(queue: Queue) -> None:
-        done = queue.add(PatchPodStatus.of(POD, nominated_node_name=""))
+async def test_calls_that_change_nothing_are_done_at_once() -> None:
+    queue = Queue()
+    done = queue.add(PatchPodStatus.of(POD, nominated_node_name=""))
 
-        assert (done.result(), queue.pop_all()) == (None, [])
-
-    in_loop(story)
+    assert (done.result(), queue.pop_all()) == (None, [])
 
 
-def test_a_change_that_is_taken_back_need_not_be_written() -> None:
+async def test_a_change_that_is_taken_back_need_not_be_written() -> None:
     """The nomination is cleared before it was written."""
+    queue = Queue()
+    queue.add(PatchPodStatus.of(POD, nominated_node_name="n1"))
+    done = queue.add(PatchPodStatus.of(POD, nominated_node_name=""))
 
-    def story(queue: Queue) -> None:
-        queue.add(PatchPodStatus.of(POD, nominated_node_name="n1"))
-        done = queue.add(PatchPodStatus.of(POD, nominated_node_name=""))
-
-        assert (done.result(), queue.pop_all(), queue.queue.is_empty) == (None, [], True)
-
-    in_loop(story)
+    assert (done.result(), queue.pop_all(), queue.queue.is_empty) == (None, [], True)
 
 
-def test_calls_about_a_pod_wait_for_the_one_under_way() -> None:
-    def story(queue: Queue) -> None:
-        queue.add(patch("no room"))
-        first = queue.queue.pop(Lane.ORDINARY)
-        assert first is not None
-        queue.add(BINDING)
-        before = queue.pop_all()
-        queue.queue.finish(first, succeeded=True)
+async def test_calls_about_a_pod_wait_for_the_one_under_way() -> None:
+    queue = Queue()
+    queue.add(patch("no room"))
+    first = queue.queue.pop(Lane.ORDINARY)
+    assert first is not None
+    queue.add(BINDING)
+    before = queue.pop_all()
+    queue.queue.finish(first, succeeded=True)
 
-        assert (before, queue.pop_all()) == ([], [BINDING])
-
-    in_loop(story)
+    assert (before, queue.pop_all()) == ([], [BINDING])
 
 
 @pytest.mark.parametrize(("succeeded", "writes"), [(True, True), (False, False)], ids=["written", "refused"])
-def test_finished_call_counts_only_when_it_succeeded(succeeded: bool, writes: bool) -> None:
+async def test_finished_call_counts_only_when_it_succeeded(succeeded: bool, writes: bool) -> None:
     """A nomination is written; clearing it is a change then, though the pod as it was last seen has none."""
+    queue = Queue()
+    queue.add(PatchPodStatus.of(POD, nominated_node_name="n1"))
+    first = queue.queue.pop(Lane.ORDINARY)
+    assert first is not None
+    queue.add(PatchPodStatus.of(POD, nominated_node_name=""))
+    queue.queue.finish(first, succeeded=succeeded)
 
-    def story(queue: Queue) -> None:
-        queue.add(PatchPodStatus.of(POD, nominated_node_name="n1"))
-        first = queue.queue.pop(Lane.ORDINARY)
-        assert first is not None
-        queue.add(PatchPodStatus.of(POD, nominated_node_name=""))
-        queue.queue.finish(first, succeeded=succeeded)
-
-        assert [isinstance(call, PatchPodStatus) and call.changes_nomination for call in queue.pop_all()] == (
-            [True] if writes else []
-        )
-
-    in_loop(story)
+    assert [isinstance(call, PatchPodStatus) and call.changes_nomination for call in queue.pop_all()] == (
+        [True] if writes else []
+    )
 
 
-def test_calls_that_follow_are_merged_among_themselves() -> None:
-    def story(queue: Queue) -> None:
-        queue.add(patch("first"))
-        first = queue.queue.pop(Lane.ORDINARY)
-        assert first is not None
-        second = queue.add(patch("second", nominate="n1"))
-        queue.add(patch("third"))
-        queue.queue.finish(first, succeeded=False)
+async def test_calls_that_follow_are_merged_among_themselves() -> None:
+    queue = Queue()
+    queue.add(patch("first"))
+    first = queue.queue.pop(Lane.ORDINARY)
+    assert first is not None
+    second = queue.add(patch("second", nominate="n1"))
+    queue.add(patch("third"))
+    queue.queue.finish(first, succeeded=False)
 
-        assert queue.pop_all() == [patch("third", nominate="n1")]
-        assert skipped(second) == "a call of the same type was enqueued for this object"
-
-    in_loop(story)
+    assert queue.pop_all() == [patch("third", nominate="n1")]
+    assert skipped(second) == "a call of the same type was enqueued for this object"
 
 
-def test_calls_about_others_are_not_touched() -> None:
+async def test_calls_about_others_are_not_touched() -> None:
     """Nor are calls without a relevance, even about the same object: each is performed."""
+    queue = Queue()
+    unreserve = UnreserveResourceClaim("default", "c", "c", "1")
+    calls: list[ApiCall[Any]] = [
+        patch("no room"),
+        PatchPodStatus.of(OTHER, condition("no")),
+        DeletePod.of(POD),
+        unreserve,
+        unreserve,
+    ]
+    for call in calls:
+        queue.add(call)
 
-    def story(queue: Queue) -> None:
-        unreserve = UnreserveResourceClaim("default", "c", "c", "1")
-        calls: list[ApiCall[Any]] = [
-            patch("no room"),
-            PatchPodStatus.of(OTHER, condition("no")),
-            DeletePod.of(POD),
-            unreserve,
-            unreserve,
-        ]
-        for call in calls:
-            queue.add(call)
-
-        assert queue.pop_all() == calls
-
-    in_loop(story)
+    assert queue.pop_all() == calls
 
 
-def test_bindings_wait_in_a_lane_of_their_own() -> None:
-    def story(queue: Queue) -> None:
-        event = RecordEvent(reference_to(POD), "Normal", "Scheduled", "Binding", "well", "default-scheduler")
-        queue.add(event)
-        queue.add(patch("no room"))
-        queue.add(BindPod.of(OTHER, "n"))
+async def test_bindings_wait_in_a_lane_of_their_own() -> None:
+    queue = Queue()
+    event = RecordEvent(reference_to(POD), "Normal", "Scheduled", "Binding", "well", "default-scheduler")
+    queue.add(event)
+    queue.add(patch("no room"))
+    queue.add(BindPod.of(OTHER, "n"))
 
-        assert queue.pop_all() == [BindPod.of(OTHER, "n"), patch("no room"), event]
-
-    in_loop(story)
+    assert queue.pop_all() == [BindPod.of(OTHER, "n"), patch("no room"), event]
 
 
-def test_number_of_queued_events_is_limited() -> None:
-    def story(queue: Queue) -> None:
-        event = RecordEvent(reference_to(POD), "Normal", "Scheduled", "Binding", "well", "default-scheduler")
-        outcomes = [queue.add(event) for _ in range(limits.EVENTS_QUEUED + 1)]
+async def test_number_of_queued_events_is_limited() -> None:
+    queue = Queue()
+    event = RecordEvent(reference_to(POD), "Normal", "Scheduled", "Binding", "well", "default-scheduler")
+    outcomes = [queue.add(event) for _ in range(limits.EVENTS_QUEUED + 1)]
 
-        assert sum(outcome.done() for outcome in outcomes) == 1
-        assert skipped(outcomes[-1]) == "too many events wait to be recorded"
-
-    in_loop(story)
+    assert sum(outcome.done() for outcome in outcomes) == 1
+    assert skipped(outcomes[-1]) == "too many events wait to be recorded"
 
 
-def test_withdrawn_call_is_not_started() -> None:
-    def story(queue: Queue) -> None:
-        queue.queue.withdraw(queue.add(BINDING))
-        after = queue.add(patch("no room"))
+async def test_withdrawn_call_is_not_started() -> None:
+    queue = Queue()
+    queue.queue.withdraw(queue.add(BINDING))
+    after = queue.add(patch("no room"))
 
-        assert queue.pop_all() == [patch("no room")]
-        assert not after.done()
-
-    in_loop(story)
+    assert queue.pop_all() == [patch("no room")]
+    assert not after.done()
 
 
 # What changes, the contract says.

@@ -1,14 +1,14 @@
 """Events go by themselves: an hour after they were last written, and the oldest of very many sooner."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
 from extender.cluster.api_resources import EVENTS, NAMESPACES
 from extender.cluster.store.event_expiry import SECONDS_BETWEEN_LOOKS, SECONDS_KEPT, expire_events
 from extender.cluster.store.object_store import ObjectStore
-from extender.testing import virtual_time
 from extender.values import limits
 from tests.kit.counting import num_held
 
@@ -21,22 +21,19 @@ def names(store: ObjectStore) -> list[str]:
     return [each.name for each in store.read(EVENTS)]
 
 
-def told(story: Callable[[ObjectStore], Awaitable[None]], store: ObjectStore | None = None) -> None:
-    """Tells a story while events expire."""
-
-    async def run() -> None:
-        there = store or ObjectStore()
-        expiry = asyncio.ensure_future(expire_events(there))
-        await asyncio.sleep(0)
-        await story(there)
-        expiry.cancel()
-        await asyncio.wait([expiry])
-
-    virtual_time.run(run())
+@asynccontextmanager
+async def expiring(store: ObjectStore | None = None) -> AsyncIterator[ObjectStore]:
+    """A store whose events expire."""
+    there = store or ObjectStore()
+    expiry = asyncio.ensure_future(expire_events(there))
+    await asyncio.sleep(0)
+    yield there
+    expiry.cancel()
+    await asyncio.wait([expiry])
 
 
-def test_an_event_goes_an_hour_after_it_was_last_written() -> None:
-    async def story(store: ObjectStore) -> None:
+async def test_an_event_goes_an_hour_after_it_was_last_written() -> None:
+    async with expiring() as store:
         write(store, "once")
         write(store, "again")
         await asyncio.sleep(SECONDS_KEPT / 2)
@@ -46,34 +43,28 @@ def test_an_event_goes_an_hour_after_it_was_last_written() -> None:
         await asyncio.sleep(SECONDS_KEPT / 2)
         assert names(store) == []
 
-    told(story)
 
-
-def test_expired_event_is_deleted_for_watchers() -> None:
-    async def story(store: ObjectStore) -> None:
+async def test_expired_event_is_deleted_for_watchers() -> None:
+    async with expiring() as store:
         write(store, "once")
         changes = store.follow([EVENTS], store.resource_version)
         await asyncio.sleep(SECONDS_KEPT + 2 * SECONDS_BETWEEN_LOOKS)
         assert [(change.type, change.new.name) for change in changes.take()] == [("DELETED", "once")]
 
-    told(story)
 
-
-def test_an_event_that_was_there_before_goes_an_hour_later() -> None:
+async def test_an_event_that_was_there_before_goes_an_hour_later() -> None:
     store = ObjectStore()
     write(store, "old")
 
-    async def story(store: ObjectStore) -> None:
+    async with expiring(store) as store:
         await asyncio.sleep(SECONDS_KEPT - 1)
         assert names(store) == ["old"]
         await asyncio.sleep(2)
         assert names(store) == []
 
-    told(story, store)
 
-
-def test_an_event_that_was_deleted_and_made_again_is_another_one() -> None:
-    async def story(store: ObjectStore) -> None:
+async def test_an_event_that_was_deleted_and_made_again_is_another_one() -> None:
+    async with expiring() as store:
         write(store, "e")
         await asyncio.sleep(SECONDS_KEPT / 2)
         store.remove(EVENTS, "default", "e")
@@ -81,33 +72,27 @@ def test_an_event_that_was_deleted_and_made_again_is_another_one() -> None:
         await asyncio.sleep(SECONDS_KEPT / 2 + 2 * SECONDS_BETWEEN_LOOKS)
         assert names(store) == ["e"]
 
-    told(story)
 
-
-def test_the_oldest_of_very_many_go_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_oldest_of_very_many_go_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "STORED_EVENTS", 100)
 
-    async def story(store: ObjectStore) -> None:
+    async with expiring() as store:
         for number in range(300):
             write(store, f"e{number:03}")
         await asyncio.sleep(2 * SECONDS_BETWEEN_LOOKS)
         assert names(store) == [f"e{number:03}" for number in range(200, 300)]
 
-    told(story)
 
-
-def test_all_events_expire_when_changes_outrun_the_history() -> None:
-    async def story(store: ObjectStore) -> None:
+async def test_all_events_expire_when_changes_outrun_the_history() -> None:
+    async with expiring(ObjectStore(history=8)) as store:
         for number in range(50):
             write(store, f"e{number}")
         await asyncio.sleep(SECONDS_KEPT + 2 * SECONDS_BETWEEN_LOOKS)
         assert names(store) == []
 
-    told(story, ObjectStore(history=8))
 
-
-def test_an_event_that_is_written_again_and_again_is_noted_once() -> None:
-    async def story(store: ObjectStore) -> None:
+async def test_an_event_that_is_written_again_and_again_is_noted_once() -> None:
+    async with expiring(ObjectStore(history=100)) as store:
         held = []
         for _ in range(2):
             for number in range(1000):
@@ -117,13 +102,9 @@ def test_an_event_that_is_written_again_and_again_is_noted_once() -> None:
             held.append(num_held(store, *asyncio.all_tasks()))
         assert held[1] - held[0] < 20
 
-    told(story, ObjectStore(history=100))
 
-
-def test_other_objects_do_not_expire() -> None:
-    async def story(store: ObjectStore) -> None:
+async def test_other_objects_do_not_expire() -> None:
+    async with expiring() as store:
         store.put(NAMESPACES, "", "default", {"metadata": {"name": "default"}})
         await asyncio.sleep(2 * SECONDS_KEPT)
         assert len(store.read(NAMESPACES)) == 1
-
-    told(story)
