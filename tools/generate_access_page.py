@@ -27,7 +27,7 @@ _HEAD: Final = """\
 A caller is the user of a client certificate that `--client-ca-file` verifies (common name, with organizations as
 groups), else of a bearer token that the API server knows (TokenReview), else of the page's cookie. An endpoint about
 names of pods shows a user those of the namespaces whose pods the user may list. Every other endpoint needs a rule of
-the cluster for its path and method:
+the cluster for its path and method; of those on loopback only `/metrics/resources` does, because it names all pods:
 
     kind: ClusterRole
     rules:
@@ -38,7 +38,8 @@ The verbs accept the common names in `--client-allowed-names` without one. `--au
 everyone call further paths. Answers of the API server are kept for ten seconds.
 
 "yes" is an answer, whatever it says. "no names" is an answer in which pods have no names. 401, 403 and 421 are
-refusals. A page of another site reads no answer, even where it is given one: the browser keeps it. `bind` needs
+refusals. A page of another site reads no answer, even where it is given one: the browser keeps it. It is given none
+that does not end (`/v1/stream`, `watch=`). `bind` needs
 `--serve-bind`, too, and
 answers 404 otherwise.
 """
@@ -166,10 +167,10 @@ def cell(endpoint: Endpoint, mode: Mode, caller: CallerKind) -> str:
     """Returns what the caller gets: `yes`, `no names`, or the status of a refusal."""
     if caller is CallerKind.REBOUND_PAGE:
         return "421"
-    if caller is CallerKind.FOREIGN_PAGE and endpoint.method != "GET":
+    if caller is CallerKind.FOREIGN_PAGE and (endpoint.method != "GET" or endpoint.path == "/v1/stream"):
         return "403"
-    is_about_names = endpoint.about in (About.NAMES, About.NAMED)
-    if endpoint.about is About.PUBLIC or (mode.opens_names if is_about_names else mode.opens_calls):
+    shows_names = endpoint.about in (About.NAMES, About.NAMED) or endpoint.path == "/metrics/resources"
+    if endpoint.about is About.PUBLIC or (mode.opens_names if shows_names else mode.opens_calls):
         return "yes"
     is_certified = caller in (CallerKind.CERTIFICATE, CallerKind.ALLOWED_CERTIFICATE)
     if mode.is_embedded:

@@ -102,7 +102,10 @@ class LocalAccess:
         return await self._guarded.of(caller) if self._hides_names or not _is_local(caller) else SEES_ALL
 
     async def admit(self, caller: HTTPConnection, path: str, *, is_verb: bool) -> User | None:
-        return None if _is_local(caller) else await self._guarded.admit(caller, path, is_verb=is_verb)
+        shows_names = self._hides_names and path == "/metrics/resources"
+        if _is_local(caller) and not shows_names:
+            return None
+        return await self._guarded.admit(caller, path, is_verb=is_verb)
 
     def takes_tokens(self, caller: HTTPConnection) -> bool:
         return (self._hides_names or not _is_local(caller)) and self._guarded.takes_tokens(caller)

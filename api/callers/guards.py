@@ -95,6 +95,9 @@ class BrowserGuard:
                 421, "this service is not known by the name in Host: use an address, or start it with --allowed-hosts"
             )
         if scope["method"] in _READING:
+            # A page of another site cannot read an answer, but one that does not end keeps a place from others.
+            if headers.get("sec-fetch-site", "none") not in _OWN_SITE and _is_endless(scope):
+                raise Refusal(403, "a page of another origin may not follow what happens here")
             return
         _check_origin(headers)
         # Scripts may send a body without a type to any site. Before one of a type that is not a form's, browsers ask
@@ -131,6 +134,10 @@ def _is_address(host: str) -> bool:
 def _is_loopback_name(host: str) -> bool:
     """RFC 6761, section 6.3: these names never leave the machine."""
     return host == "localhost" or host.endswith(".localhost")
+
+
+def _is_endless(scope: Scope) -> bool:
+    return bool(scope["path"] == "/v1/stream" or b"watch=" in scope["query_string"])
 
 
 def _check_origin(headers: Headers) -> None:

@@ -73,6 +73,12 @@ def serve(
             )
             STDERR.write_line(f"kubectl --server {scheme}://{settings.host}:{listening[1].getsockname()[1]} reaches it")
         STDERR.write_line(f"{address}/ shows it")
+        if isinstance(cluster, Own):
+            STDERR.write_line("it has no RBAC, and its TokenReview takes every token for an administrator's")
+            if settings.save is not None:
+                STDERR.write_line(
+                    f"it is saved to {settings.save} each minute and at SIGTERM: kill -9 loses up to a minute"
+                )
         server.run(sockets=listening)
     if server.why_over:
         raise ServiceOverError(server.why_over)

@@ -61,7 +61,7 @@ class Settings(BaseModel):
     state: Annotated[Path | None, Option(unset="an example")] = None
     """What the embedded cluster begins with: a List as kubectl prints it, also .gz."""
     save: Annotated[Path | None, Option(unset="not saved")] = None
-    """File to save the embedded cluster to; the cluster begins with it if it exists."""
+    """File to save the embedded cluster to, each minute and at the end; the cluster begins with it if it exists."""
     kubelet: Annotated[bool, Option()] = True
     """In the embedded cluster, run bound pods and end deleted ones."""
     kubernetes_port: Annotated[Port, Option()] = 8080

@@ -154,6 +154,8 @@ PODS_PLANNED: Final = Limit(Door.QUESTIONS, 200, "pods for which a plan is made"
 STATE_FILE_BYTES: Final = Limit(Door.CONFIGURATION, 2**30,
     "bytes of a file with a cluster, and of what a compressed one holds: some hundred thousand pods",
     "the command or the service ends with an error that names the file")
+STATE_FILE_RATIO: Final = Limit(Door.CONFIGURATION, 100,
+    "times its own size that a compressed file holds, once that is more than 64 MiB", "the same error")
 STATE_FILE_VALUES: Final = Limit(Door.CONFIGURATION, 50_000_000,
     "values in such a file in JSON, roughly", "the same error")
 STATE_FILE_YAML_VALUES: Final = Limit(Door.CONFIGURATION, 5_000_000,

@@ -102,6 +102,8 @@ WRONG = {
     "pod name of escapes": asking({"metadata": {"name": "\x1b[31mred"}}),
     "pod name of NUL": asking({"metadata": {"name": "a\x00b"}}),
     "pod name from right to left": asking({"metadata": {"name": "\u202egpj"}}),
+    "uid of 129 characters": asking({"metadata": {"name": "p", "uid": "u" * 129}}),
+    "uid of a megabyte": asking({"metadata": {"name": "p", "uid": "u" * 10**6}}),
     "namespace of emoji": asking({"metadata": {"name": "p", "namespace": "🙂"}}),
 }
 

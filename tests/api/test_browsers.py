@@ -80,6 +80,18 @@ def test_http_1_0_knows_no_host(service: Service) -> None:
     assert status(service, "GET /livez HTTP/1.0") == 200
 
 
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+@pytest.mark.parametrize("path", ["/v1/stream", "/api/v1/pods?watch=1", "/api/v1/pods?limit=1&watch=true"])
+def test_a_page_of_another_origin_follows_no_stream(service: Service, path: str, site: str) -> None:
+    assert status(service, f"GET {path} HTTP/1.1", "Host: 127.0.0.1:8888", f"Sec-Fetch-Site: {site}") == 403
+
+
+@pytest.mark.parametrize("site", ["same-origin", "none"])
+def test_our_own_page_follows_streams(service: Service, site: str) -> None:
+    with service.client.stream("GET", "/v1/stream", headers={"Sec-Fetch-Site": site}) as answer:
+        assert answer.status_code == 200
+
+
 # Writing.
 
 

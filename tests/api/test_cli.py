@@ -203,22 +203,29 @@ def test_evaluate_ends_quietly_when_its_reader_closes_the_pipe() -> None:
     assert (done.stdout, done.stderr) == (b"{", b"")
 
 
-def test_serve_answers_until_sigterm() -> None:
+def test_serve_answers_until_sigterm(tmp_path: Path) -> None:
+    saved = tmp_path / "saved.json"
     command = [sys.executable, "-m", "api.cli", "serve", "--port", "0", "--kubernetes-port", "0", "--prefix", "/sched"]
+    command += ["--save", str(saved)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, cwd=ROOT, text=True) as process:
         assert process.stderr is not None
         try:
             first = process.stderr.readline()
             address = re.search(r"reprieve answers for the example cluster on (http://\S+/sched)\n", first)
             assert address, first
-            told = [process.stderr.readline() for _ in range(2)]
+            told = [process.stderr.readline() for _ in range(4)]
             answer = httpx.post(f"{address[1]}/filter", json=BY_NAME, trust_env=False)
         finally:
             process.send_signal(signal.SIGTERM)
             _, log = process.communicate(timeout=DEADLINE)
 
     assert answer.json()["NodeNames"] == ["node-a1"]
-    assert told[-1] == f"{address[1].removesuffix('/sched')}/ shows it\n"
+    assert told[1:] == [
+        f"{address[1].removesuffix('/sched')}/ shows it\n",
+        "it has no RBAC, and its TokenReview takes every token for an administrator's\n",
+        f"it is saved to {saved} each minute and at SIGTERM: kill -9 loses up to a minute\n",
+    ]
+    assert saved.exists()
     assert process.returncode in (0, -signal.SIGTERM)
     assert "Application shutdown complete" in log
     assert "Traceback" not in log

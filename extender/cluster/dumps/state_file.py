@@ -28,6 +28,7 @@ from extender.values.golang.yaml import read_yaml, split_documents
 from extender.values.golang.yaml_scalars import STRING, ScalarError, resolve
 
 _PART: Final = 2**20
+_UNPACKED_ANYWAY: Final = 64 * 2**20
 """The number of bytes that are read at one time."""
 
 _IS_JSON: Final = re.compile(rb"\s*[\[{]")
@@ -57,7 +58,7 @@ def load_state(path: Path) -> list[Object]:
     """
     try:
         with path.open("rb") as file:
-            data = _content(file)
+            data = _content(file, limits.STATE_FILE_BYTES)
     except OSError as exc:
         raise StateFileError(f"state file {path}: {(exc.strerror or str(exc)).lower()}") from exc
     except MemoryError as exc:
@@ -75,9 +76,14 @@ def read_state(data: bytes, source: str) -> list[Object]:
         StateFileError: it holds something else.
     """
     try:
-        text = _unpacked(data) if data.startswith(_GZIP) else data
-        if len(text) > limits.STATE_FILE_BYTES:
-            raise StateFileError(f"{source}: more than {limits.STATE_FILE_BYTES} bytes")
+        most = int(limits.STATE_FILE_BYTES)
+        text = data
+        if data.startswith(_GZIP):
+            most = min(most, max(_UNPACKED_ANYWAY, limits.STATE_FILE_RATIO * len(data)))
+            with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
+                text = _content(stream, most)
+        if len(text) > most:
+            raise StateFileError(f"{source}: more than {most} bytes")
         with collector_paused():
             return [item for document in _documents(text) for item in _items(document)]
     except StateFileError:
@@ -161,17 +167,11 @@ def _is_text_to_go(text: str) -> bool:
         return False
 
 
-def _unpacked(data: bytes) -> bytes:
-    """Returns what gzipped data holds, as `_content`."""
-    with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
-        return _content(stream)
-
-
-def _content(stream: BinaryIO | gzip.GzipFile) -> bytes:
-    """Returns what a stream holds; of more than is allowed, a little more than that."""
+def _content(stream: BinaryIO | gzip.GzipFile, most: int) -> bytes:
+    """Returns what a stream holds; of more bytes than `most`, a few more than that."""
     # In parts: for all that may come, Python would make room before anything is read.
     parts, length = [], 0
-    while length <= limits.STATE_FILE_BYTES and (part := stream.read(_PART)):
+    while length <= most and (part := stream.read(_PART)):
         parts.append(part)
         length += len(part)
     return b"".join(parts)

@@ -17,8 +17,10 @@ def replaced_file(path: Path) -> Iterator[BinaryIO]:
         OSError: it cannot be written.
     """
     temporary = path.with_name(f"{_beginning(path)}{os.getpid()}.tmp")
+    temporary.unlink(missing_ok=True)  # of a process that was killed and had our number
     try:
-        with open(temporary, "wb", opener=private) as file:
+        # Made anew, so that a link that another user has put there is not followed.
+        with open(temporary, "xb", opener=private) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

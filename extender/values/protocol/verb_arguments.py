@@ -262,6 +262,8 @@ def _read_pod(document: Raw | None) -> Pod:
         raise JsonError("Pod: metadata.name is required")
     if not _is_name(pod.name) or not _is_name(pod.namespace):
         raise JsonError("Pod: metadata.name or metadata.namespace is not a name that a pod can have")
+    if len(pod.metadata.uid) > UID_MAX_LENGTH:
+        raise JsonError(f"Pod: metadata.uid has more than {UID_MAX_LENGTH} characters")
     return pod
 
 

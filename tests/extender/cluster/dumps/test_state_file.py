@@ -184,6 +184,14 @@ def test_a_small_file_that_holds_far_too_much_is_refused_in_one_line(
     assert done.stdout.count("\n") == 1
 
 
+def test_compressed_file_that_holds_a_hundred_times_its_size_is_not_read_on(tmp_path: Path) -> None:
+    path = tmp_path / "state.json.gz"
+    path.write_bytes(gzip.compress(b" " * (65 * 2**20)))
+
+    with pytest.raises(StateFileError, match=rf"more than {64 * 2**20} bytes$"):
+        load_state(path)
+
+
 def test_a_small_file_takes_little_memory(tmp_path: Path) -> None:
     """Not as much as the largest one."""
     path = tmp_path / "state.json.gz"
