@@ -207,13 +207,7 @@ class Trial:
             found = await run_post_filter_plugins(cycle, refusal.diagnosis.statuses)
         except PluginError as exc:
             found = fwk.PostFilterResult(fwk.error(str(exc)))
-        said = "" if found.status.is_success or not cycle.framework.plugins.post_filter else found.status.message
-        diagnosis = fwk.Diagnosis(
-            refusal.diagnosis.statuses,
-            pre_filter_message=refusal.diagnosis.pre_filter_message,
-            post_filter_message=said,
-        )
-        return found, fwk.fit_error_message(refusal.num_all_nodes, diagnosis)
+        return found, refusal.message_after(found.status) if cycle.framework.plugins.post_filter else str(refusal)
 
     async def try_group(
         self, key: GroupKey, pods: Sequence[Pod], *, preempts: bool = True

@@ -16,7 +16,7 @@ from extender.engine.preemption.budgets import may_be_victims
 from extender.engine.preemption.victim_policy import lost_gpu_hours
 from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.memory import signature_of
-from extender.values.objects.label_selectors import Selector
+from extender.values.objects.cluster import Key
 from extender.values.objects.pod import Pod
 
 NO_CONTROLLER: Final = "have no controller that would recreate them"
@@ -30,14 +30,14 @@ class MovablePod:
     Attributes:
         running: the pod on its node.
         pod: the pod as it is recreated, without a node.
-        budgets: namespace/name of the PodDisruptionBudgets that its eviction takes from: none, or one.
+        budgets: (namespace, name) of the PodDisruptionBudgets that its eviction takes from: none, or one.
         kind: equal for pods that are alike to every Filter, so that it makes no difference which of them moves.
         gpu_hours: what it has computed on its GPUs since its last checkpoint, or since its start.
     """
 
     running: Pod
     pod: Pod
-    budgets: tuple[str, ...]
+    budgets: tuple[Key, ...]
     kind: Hashable
     gpu_hours: float
 
@@ -55,12 +55,10 @@ class MovablePods:
         by_uid: UID -> a pod that may move. The pods that lose least by it come first: those of the lowest priority,
             then those that have computed least.
         staying: why pods stay -> how many.
-        allowed: namespace/name of a PodDisruptionBudget -> the evictions that it allows now.
     """
 
     by_uid: Mapping[str, MovablePod]
     staying: Mapping[str, int]
-    allowed: Mapping[str, int]
 
 
 def movable_pods(trial: Trial, wanted: Pod, now: Callable[[], datetime]) -> MovablePods:
@@ -70,42 +68,31 @@ def movable_pods(trial: Trial, wanted: Pod, now: Callable[[], datetime]) -> Mova
         wanted: the pod for which they would move: what the profile's victim policy protects from it stays.
     """
     cluster, frameworks = trial.cluster, trial.frameworks
-    budgets = _budgets(cluster)
+    budgets = cluster.cache.objects.pdbs
     protected = _protected(cluster, frameworks, wanted)
     moment = now().timestamp()
     found: list[MovablePod] = []
     staying: Counter[str] = Counter()
     for running in cluster.cache.pods:
         spent = tuple(
-            name
-            for name, namespace, selector, _ in budgets
-            if namespace == running.namespace and selector.matches(running.labels)
+            (namespace, name)
+            for (namespace, name), budget in budgets.items()
+            if namespace == running.namespace and budget.spec.parsed_selector.matches(running.labels)
         )
-        why = _why_it_stays(running, frameworks.get(running.scheduler_name)) or (
-            "are protected by the victim policy" if running.uid in protected else _why_budgets_forbid(spent, budgets)
-        )
+        why = _why_it_stays(running, frameworks.get(running.scheduler_name))
+        if not why and running.uid in protected:
+            why = "are protected by the victim policy"
+        if not why and len(spent) > 1:
+            why = "have more than one PodDisruptionBudget, so that no eviction request is granted"
+        if not why and any(budgets[key].status.disruptions_allowed <= 0 for key in spent):
+            why = "have a PodDisruptionBudget that allows no eviction now"
         if why:
             staying[why] += 1
             continue
         pod = recreated(running)
         found.append(MovablePod(running, pod, spent, _kind(pod, spent), lost_gpu_hours(running, moment)))
     found.sort(key=lambda each: (each.pod.priority, each.gpu_hours, each.pod.key))
-    return MovablePods({each.uid: each for each in found}, staying, {name: allowed for name, _, _, allowed in budgets})
-
-
-_Budget = tuple[str, str, Selector, int]
-"""namespace/name, namespace, selector, evictions allowed."""
-
-
-def _budgets(cluster: Cluster) -> list[_Budget]:
-    """Returns the budgets as the eviction API reads them: an empty selector selects all pods, one that cannot be read
-    none.
-    """
-    found: list[_Budget] = []
-    for budget in cluster.cache.objects.pdbs.values():
-        namespace, selector = budget.metadata.namespace or "default", budget.spec.parsed_selector
-        found.append((f"{namespace}/{budget.metadata.name}", namespace, selector, budget.status.disruptions_allowed))
-    return found
+    return MovablePods({each.uid: each for each in found}, staying)
 
 
 def _why_it_stays(pod: Pod, framework: Framework | None) -> str:
@@ -122,14 +109,6 @@ def _why_it_stays(pod: Pod, framework: Framework | None) -> str:
     return ""
 
 
-def _why_budgets_forbid(names: tuple[str, ...], budgets: list[_Budget]) -> str:
-    if len(names) > 1:
-        return "have more than one PodDisruptionBudget, so that no eviction request is granted"
-    if any(allowed <= 0 for name, _, _, allowed in budgets if name in names):
-        return "have a PodDisruptionBudget that allows no eviction now"
-    return ""
-
-
 def _protected(cluster: Cluster, frameworks: Mapping[str, Framework], wanted: Pod) -> frozenset[str]:
     framework = frameworks.get(wanted.scheduler_name)
     if framework is None:
@@ -140,7 +119,7 @@ def _protected(cluster: Cluster, frameworks: Mapping[str, Framework], wanted: Po
     return frozenset(snapshot.pod_at(slot).uid for slot in slots[~may_go].tolist())
 
 
-def _kind(pod: Pod, budgets: tuple[str, ...]) -> Hashable:
+def _kind(pod: Pod, budgets: tuple[Key, ...]) -> Hashable:
     # Claims and volumes of its own make a pod unlike all others.
     own = pod.spec.resource_claims or any(volume.ephemeral is not None for volume in pod.spec.volumes)
     return pod.uid if own else (signature_of(pod), budgets)

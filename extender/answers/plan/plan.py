@@ -103,13 +103,9 @@ def _framework_of(pod: Pod, frameworks: Mapping[str, Framework]) -> Framework:
 
 def _notes(applied: Applied) -> tuple[str, ...]:
     gated = [pod.key for pod in applied.pods if pod.spec.scheduling_gates]
-    missing = (
-        f"ResourceClaimTemplate {name} is not known here: put it into the file as well"
-        for name in applied.missing_templates
-    )
     return (
         *applied.notes,
-        *missing,
+        *applied.missing,
         *(f"{key} has scheduling gates: the plan is for the time when they are gone" for key in gated),
     )
 
@@ -140,7 +136,7 @@ def _move(trial: TrialMoves, each: MovablePod, node: str) -> PlannedMove:
         requests=requested(each.pod),
         gpu_hours=each.gpu_hours,
         needs_steering=needs_steering,
-        waits_for=tuple(name.partition("/")[2] for name in trial.budgets_used_up(each)),
+        waits_for=trial.budgets_used_up(each),
     )
 
 

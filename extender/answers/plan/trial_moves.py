@@ -49,7 +49,6 @@ class TrialMoves:
         self.has_met_budget = False
         """Whether a pod was left where it is for the sake of a budget that earlier moves have used up."""
         self._left = 0
-        self._spent: Counter[str] = Counter()
         self._moved: Counter[tuple[Hashable, str]] = Counter()
         """How many pods of a kind a node has more than at the beginning."""
         self._on: dict[str, dict[str, MovablePod]] = {}
@@ -119,8 +118,9 @@ class TrialMoves:
         return False
 
     def budgets_used_up(self, each: MovablePod) -> tuple[str, ...]:
-        """Returns the budgets of the pod from which the moves so far have taken all that they allowed."""
-        return tuple(name for name in each.budgets if self._spent[name] >= self.pods.allowed[name])
+        """Returns the names of the pod's budgets from which the moves so far have taken all that they allowed."""
+        budgets = self.trial.cluster.cache.objects.pdbs
+        return tuple(key[1] for key in each.budgets if budgets[key].status.disruptions_allowed <= 0)
 
     # Questions.
 
@@ -245,7 +245,7 @@ class TrialMoves:
             if not self._settle(each.pod, node):
                 yield False
                 return
-            self._spent.update(each.budgets)
+            self.trial.disrupt([self.trial.cluster.cache.pod(each.uid) or each.running])
             self._leave(each.uid, each, before)
             self._arrive(each.uid, each, node)
             try:
@@ -253,7 +253,6 @@ class TrialMoves:
             finally:
                 self._leave(each.uid, each, node)
                 self._arrive(each.uid, each, before)
-                self._spent.subtract(each.budgets)
 
     @contextmanager
     def placed(self, pod: Pod, node: str) -> Iterator[bool]:

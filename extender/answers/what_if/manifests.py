@@ -99,6 +99,12 @@ class Applied:
     missing_templates: Sequence[str] = ()
     notes: tuple[str, ...] = ()
 
+    @property
+    def missing(self) -> list[str]:
+        """What to say of them."""
+        told = "is not known here: put it into the file as well"
+        return [f"ResourceClaimTemplate {name} {told}" for name in self.missing_templates]
+
 
 def apply_manifests(
     trial: Trial, objects: Iterable[Mapping[str, Any]], admission: Admission, *, keeps_priorities: bool = False

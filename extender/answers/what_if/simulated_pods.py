@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, final
 
+import msgspec
+
 from extender.answers.parts import PodName, Victim
 from extender.answers.pods import requested
 from extender.answers.trial import Trial
@@ -21,31 +23,15 @@ Why = Literal["preempted", "drained", "node removed", "scaled down", "replaced"]
 @final
 @dataclass(slots=True)
 class RemovedPod:
-    """A pod that leaves its node. The fields are those of `Eviction`; its next node is filled in once it is known."""
+    """A pod that leaves its node. Its next node is filled in once it is known."""
 
-    victim: Victim
-    node: str
-    why: Why
-    by: PodName | None
-    returns: bool
-    depth: int
-    waits_for: tuple[str, ...] = ()
+    eviction: Eviction
     lands_on: str = ""
     message: str = ""
 
     def as_answer(self) -> Eviction:
         """Returns the pod as a part of an answer."""
-        return Eviction(
-            victim=self.victim,
-            node=self.node,
-            why=self.why,
-            by=self.by,
-            returns=self.returns,
-            lands_on=self.lands_on,
-            message=self.message,
-            depth=self.depth,
-            waits_for=self.waits_for,
-        )
+        return msgspec.structs.replace(self.eviction, lands_on=self.lands_on, message=self.message)
 
 
 @final
@@ -60,8 +46,9 @@ class RemovedPods:
         """(UID of the preemptor, UID of the victim, node) -> place in `_all`."""
 
     def add(self, removed: RemovedPod) -> None:
-        if removed.by is not None:
-            self._last_time[removed.by.uid, removed.victim.pod.uid, removed.node] = len(self._all)
+        gone = removed.eviction
+        if gone.by is not None:
+            self._last_time[gone.by.uid, gone.victim.pod.uid, gone.node] = len(self._all)
         self._all.append(removed)
 
     @property
@@ -77,27 +64,23 @@ class RemovedPods:
         """
         times = [self._last_time.get((pod.uid, victim.uid, candidate.node)) for victim in candidate.victims]
         known = [at for at in times if at is not None]
-        since = self._all[min(known) :] if known else []
+        since = [each.eviction for each in self._all[min(known) :]] if known else []
         by = {each.by.uid if each.by is not None else "" for each in since}
         if not since or by - {each.victim.pod.uid for each in since} - {pod.uid}:
             return None
         steps = [
-            f"{_key(each.by)} evicts {_key(each.victim.pod)} from {each.node}" for each in since if each.by is not None
+            f"{each.by.key} evicts {each.victim.pod.key} from {each.node}" for each in since if each.by is not None
         ]
         steps.append(f"{pod.key} would evict {candidate.victims[0].key} from {candidate.node} again")
         return EvictionLoop(pods=tuple(_names(pod, since).values()), text=f"{', then '.join(steps)}, and so on forever")
 
 
-def _names(pod: Pod, removed_pods: Sequence[RemovedPod]) -> Mapping[str, PodName]:
+def _names(pod: Pod, evictions: Sequence[Eviction]) -> Mapping[str, PodName]:
     """UID -> each pod of the loop once; the preemptor first."""
     names = {pod.uid: PodName.of(pod)}
-    for removed in removed_pods:
-        names.setdefault(removed.victim.pod.uid, removed.victim.pod)
+    for each in evictions:
+        names.setdefault(each.victim.pod.uid, each.victim.pod)
     return names
-
-
-def _key(name: PodName) -> str:
-    return f"{name.namespace}/{name.name}"
 
 
 def drop_leftover_claims(trial: Trial, pods: Iterable[Pod]) -> None:
@@ -162,13 +145,8 @@ class SimulatedPod:
         )
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class FailedAttempt:
-    """The outcome for a pod that fits nowhere."""
-
-    message: str
-    preemption: PreemptionAnswer | None
+FailedAttempt = tuple[str, PreemptionAnswer | None]
+"""The message of a pod that fits nowhere, and whom it could have evicted."""
 
 
 @final
@@ -188,8 +166,7 @@ class FailedAttempts:
 
     def add(self, pod: Pod, num_events: int, failed: FailedAttempt) -> None:
         """Keeps the outcome for the pod."""
-        signature = _signature(pod)
-        if signature:
+        if signature := _signature(pod):
             self._known[signature] = num_events, failed
 
 

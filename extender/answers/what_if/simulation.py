@@ -18,7 +18,6 @@ from extender.answers.trial import Trial, TrialAttempt, belongs_to_node, is_recr
 from extender.answers.types import Eviction, EvictionLoop, GroupOutcome, Placement, PreemptionAnswer
 from extender.answers.what_if.group_outcomes import group_key, group_outcome
 from extender.answers.what_if.simulated_pods import (
-    FailedAttempt,
     FailedAttempts,
     RemovedPod,
     RemovedPods,
@@ -104,10 +103,8 @@ class Simulation:
         self._pods.pop(pod.uid, None)
         if known is None:
             return
-        removed = RemovedPod(
-            victim=victim(known, self._now), node=known.spec.node_name, why=why, by=None, returns=False, depth=1
-        )
-        self._removed_pods.add(removed)
+        eviction = Eviction(victim=victim(known, self._now), node=known.spec.node_name, why=why, returns=False)
+        self._removed_pods.add(RemovedPod(eviction))
         self.trial.remove(known)
         self._num_events += 1
 
@@ -192,7 +189,7 @@ class Simulation:
         known = self._failed.of(simulated.pod, self._num_events)
         if known is not None:
             self._steps -= 1
-            self._fail(simulated, known.message, known.preemption)
+            self._fail(simulated, *known)
             return
         attempt = self.trial.schedule(simulated.pod)
         if attempt.refusal is not None:
@@ -229,7 +226,7 @@ class Simulation:
                     self.trial.remove(victim_pod)
             self._num_events += 1
         elif candidate is None or not candidate.victims or not found.nominated_node:
-            self._failed.add(simulated.pod, self._num_events, FailedAttempt(message, preemption))
+            self._failed.add(simulated.pod, self._num_events, (message, preemption))
             self._fail(simulated, message, preemption, nominate=found.nominated_node)
         elif (loop := self._removed_pods.loop(simulated.pod, candidate)) is not None:
             self._loops.append(loop)
@@ -353,7 +350,7 @@ class Simulation:
         by: SimulatedPod | None = None,
         waits_for: tuple[str, ...] = (),
     ) -> None:
-        removed = RemovedPod(
+        eviction = Eviction(
             victim=gone or victim(pod, self._now),
             node=pod.spec.node_name,
             why=why,
@@ -362,6 +359,7 @@ class Simulation:
             depth=1 if by is None else by.depth + 1,
             waits_for=waits_for,
         )
+        removed = RemovedPod(eviction)
         self._removed_pods.add(removed)
         again = self.trial.evict(pod)
         self._num_events += 1
@@ -371,7 +369,7 @@ class Simulation:
         if simulated is None:
             return
         simulated.node, simulated.message, simulated.preemption = "", "", None
-        simulated.removed, simulated.depth = removed, removed.depth
+        simulated.removed, simulated.depth = removed, eviction.depth
         simulated.waits_for = simulated.waits_for or waits_for
         if again is not None:
             simulated.pod = again

@@ -10,7 +10,7 @@ from typing import Any, Final, final
 
 import msgspec
 
-from extender.answers.parts import PodName, gpu_hours_of
+from extender.answers.parts import gpu_hours_of
 from extender.answers.profiles import stand_in_notes
 from extender.answers.trial import Trial
 from extender.answers.types import Eviction, EvictionLoop, NodesLike, Placement, WhatIf, WhatIfRequest
@@ -129,11 +129,7 @@ def play(simulation: Simulation, request: WhatIfRequest, admits: Admits) -> tupl
             simulation.drain_node(name)
     asyncio.run(run_all(simulation, rollouts))
     stopped = tuple(outcome for rollout in rollouts if (outcome := rollout.outcome) and simulation.is_complete)
-    missing = (
-        f"ResourceClaimTemplate {name} is not known here: put it into the file as well"
-        for name in applied.missing_templates
-    )
-    return (*named, *stopped), (*applied.notes, *missing)
+    return (*named, *stopped), (*applied.notes, *applied.missing)
 
 
 def nodes_like(cluster: Cluster, wanted: Sequence[NodesLike]) -> list[dict[str, Any]]:
@@ -237,7 +233,7 @@ def summary(
         sentences.append(_of_waiting(waiting))
     violating = [eviction for eviction in evictions if eviction.victim.violates]
     if violating:
-        one = _key(violating[0].victim.pod)
+        one = violating[0].victim.pod.key
         subject = f"the eviction of {one} violates" if len(violating) == 1 else f"{len(violating)} evictions violate"
         names = [f"{each.victim.pod.namespace}/{name}" for each in violating for name in each.victim.violates]
         sentences.append(_capital(f"{subject} {_budgets(names)}."))
@@ -247,7 +243,7 @@ def summary(
 
 
 def _one(placement: Placement) -> str:
-    name = _key(placement.pod)
+    name = placement.pod.key
     if not placement.node:
         return (
             f"{name} would be unschedulable: {placement.message.rstrip('.')}"
@@ -258,7 +254,7 @@ def _one(placement: Placement) -> str:
 
 
 def _of_withdrawn(evictions: Sequence[Eviction], how: str) -> str:
-    who = _key(evictions[0].victim.pod) if len(evictions) == 1 else f"{len(evictions)} pods"
+    who = evictions[0].victim.pod.key if len(evictions) == 1 else f"{len(evictions)} pods"
     return f"{who} would be {how}"
 
 
@@ -274,7 +270,7 @@ def _of_several(placements: Sequence[Placement]) -> str:
 def _of_evictions(evictions: Sequence[Eviction]) -> str:
     if len(evictions) == 1:
         eviction = evictions[0]
-        return f"{_key(eviction.victim.pod)} would be evicted from {eviction.node} and {_outcome(eviction)}"
+        return f"{eviction.victim.pod.key} would be evicted from {eviction.node} and {_outcome(eviction)}"
     return f"{len(evictions)} pods would be evicted ({', '.join(_outcomes(evictions))})"
 
 
@@ -285,7 +281,7 @@ def _of_waiting(evictions: Sequence[Eviction]) -> str:
     if len(evictions) == 1:
         eviction = evictions[0]
         return (
-            f"{drain} before {_key(eviction.victim.pod)} may leave {eviction.node}; then it would {_outcome(eviction)}."
+            f"{drain} before {eviction.victim.pod.key} may leave {eviction.node}; then it would {_outcome(eviction)}."
         )
     return f"{drain} before {len(evictions)} pods may leave (then {', '.join(_outcomes(evictions))})."
 
@@ -315,10 +311,6 @@ def _budgets(names: Sequence[str]) -> str:
     """The budgets, each with its kind, by which redaction recognizes their names."""
     *others, last = [f"PodDisruptionBudget {name}" for name in dict.fromkeys(names)]
     return f"{', '.join(others)} and {last}" if others else last
-
-
-def _key(name: PodName) -> str:
-    return f"{name.namespace}/{name.name}"
 
 
 def _capital(text: str) -> str:

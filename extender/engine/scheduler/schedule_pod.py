@@ -3,7 +3,7 @@
 Upstream: pkg/scheduler/schedule_one.go, schedulePod, findNodesThatFitPod, prioritizeNodes, selectHost (v1.36.2).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, final
 
@@ -38,6 +38,11 @@ class FitError(Exception):
         self.num_all_nodes = num_all_nodes
         self.diagnosis = diagnosis
         self.findings = findings
+
+    def message_after(self, post_filter: fwk.Status) -> str:
+        """Returns the message once PostFilter has answered."""
+        said = "" if post_filter.is_success else post_filter.message
+        return fwk.fit_error_message(self.num_all_nodes, replace(self.diagnosis, post_filter_message=said))
 
 
 @final

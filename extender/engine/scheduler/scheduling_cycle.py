@@ -219,16 +219,8 @@ async def _after_post_filter(world: World, cycle: Cycle, refusal: FitError, evic
                 _LOG.info(5, "Status after running PostFilter plugins for pod", pod=pod, status=result.status.message)
         point.status = str(result.status.code)
     world.metrics.preemption_attempts += is_attempt
-    with_post_filter = fwk.Diagnosis(
-        diagnosis.statuses,
-        plugins,
-        pending,
-        diagnosis.pre_filter_message,
-        "" if result.status.is_success else result.status.message,
-    )
-    message = fwk.fit_error_message(refusal.num_all_nodes, with_post_filter)
     return Failure(
-        fwk.unschedulable(message),
+        fwk.unschedulable(refusal.message_after(result.status)),
         plugins,
         pending,
         result.nominated_node,
