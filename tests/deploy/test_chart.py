@@ -41,7 +41,8 @@ EVERYTHING: Final = (
     "plugins[0].weight=2", "plugins[0].args.server=license.example.com",
     "featureGates=NodeDeclaredFeatures=true", "image.digest=sha256:" + "0" * 64,
     "service.clusterIP=10.96.0.42", "extraArgs[0]=--kube-api-qps=100", "logging.format=json", "nodeSelector.disk=ssd",
-    "networkPolicy.egress[0].ports[0].port=8443", "podLabels.team=red", "imagePullSecrets[0].name=registry",
+    "networkPolicy.egress[0].ports[0].port=8443", "networkPolicy.apiServer[0].ipBlock.cidr=10.0.0.10/32",
+    "networkPolicy.dns[0].podSelector.matchLabels.k8s-app=kube-dns", "podLabels.team=red", "imagePullSecrets[0].name=registry",
 )  # fmt: skip
 CASES: Final = {
     **{mode: (mode, ()) for mode in ("sidecar", "second-scheduler", "scheduler")},
@@ -227,6 +228,27 @@ def test_a_pod_is_guarded_from_eviction_neighbours_and_callers(mode: str) -> Non
         assert {"startupProbe", "readinessProbe", "livenessProbe"} <= each.keys()
     assert container(every)["lifecycle"] == {"preStop": {"sleep": {"seconds": 5}}}
     assert container(every)["image"].endswith("@sha256:" + "0" * 64)
+
+
+@pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "scheduler"])
+def test_pod_calls_only_the_addresses_that_are_given(mode: str) -> None:
+    anywhere = one("NetworkPolicy", objects(f"{mode} with a certificate"))["spec"]["egress"]
+    named = one("NetworkPolicy", objects(f"{mode} with everything"))["spec"]["egress"]
+
+    assert [rule.get("to") for rule in anywhere] == [None, None]
+    assert [rule.get("to") for rule in named] == [
+        [{"ipBlock": {"cidr": "10.0.0.10/32"}}],
+        [{"podSelector": {"matchLabels": {"k8s-app": "kube-dns"}}}],
+        None,
+    ]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_only_the_pod_that_needs_the_token_has_it(mode: str) -> None:
+    every = objects(f"{mode} with a certificate")
+    account = next(obj for obj in every if obj["kind"] == "ServiceAccount")
+
+    assert (account["automountServiceAccountToken"], pod_spec(every)["automountServiceAccountToken"]) == (False, True)
 
 
 def test_dashboards_and_alerts_come_with_the_chart_as_they_are_in_its_files() -> None:

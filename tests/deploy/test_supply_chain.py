@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+import yaml
 
 from tools.generate_licences import PAGE, ROOT, packages
 
@@ -92,3 +93,9 @@ def test_the_bill_of_materials_has_every_locked_package_with_its_hashes(tmp_path
     for component in components:
         assert component["purl"] == f"pkg:pypi/{component['name']}@{component['version']}"
         assert component["externalReferences"][0]["hashes"]
+
+
+def test_updates_are_proposed_for_python_packages_actions_and_images() -> None:
+    updates = yaml.safe_load((ROOT / ".github/dependabot.yml").read_text())["updates"]
+
+    assert {each["package-ecosystem"] for each in updates} == {"pip", "github-actions", "docker"}
