@@ -33,6 +33,7 @@ SINCE: Final = "54ba3d6"
 
 GONE: Final = {
     "answers: Details.*": "what a record keeps in memory; no answer and no file has it",
+    "answers: HistoryFilter.*": "the page's filter is the question itself, HistoryQuestion, with the same fields",
     "answers: KeptAttempt.*": "what a record keeps in memory; no answer and no file has it",
     "answers: KeptScores.*": "what a record keeps in memory; no answer and no file has it",
     "framework: extender.framework.LabelScores": "with `score_by_label`: docs/decisions/0022-a-lean-plugin-contract.md",
