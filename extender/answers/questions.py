@@ -26,7 +26,7 @@ from extender.answers.overviews import ClusterMap, FoundNames, NodeOnMap, Past, 
 from extender.answers.parts import PodName
 from extender.answers.pending import Pending, pending
 from extender.answers.plan.answer import PlanAnswer, PlanRequest
-from extender.answers.plan.plan import PlanError, plan
+from extender.answers.plan.plan import plan
 from extender.answers.plugin_effects import PluginEffects, plugin_effects
 from extender.answers.profiles import SingleProfile, stand_in_notes
 from extender.answers.records.records import Records
@@ -47,10 +47,10 @@ from extender.answers.types import (
     WhatIfRequest,
 )
 from extender.answers.what_if.admission import Admits
-from extender.answers.what_if.capacity import NoPodsError, capacity, sample_pod, with_groups
+from extender.answers.what_if.capacity import capacity, sample_pod, with_groups
 from extender.answers.what_if.group_outcomes import gangs_in, group_key, outcome_now
 from extender.answers.what_if.manifests import ManifestError, apply_manifests
-from extender.answers.what_if.what_if import WhatIfError, what_if
+from extender.answers.what_if.what_if import what_if
 from extender.engine.cache.cluster import Cluster
 from extender.engine.plugins import IN_TREE
 from extender.engine.queue.scheduling_queue import SchedulingQueue
@@ -203,10 +203,7 @@ class Questions:
         """
         items = obj.get("items") if obj.get("kind") == "List" else [obj]
         with self._trial() as trial:
-            try:
-                applied = apply_manifests(trial, items if isinstance(items, list) else [], self._admits())
-            except ManifestError as exc:
-                raise QuestionError(str(exc)) from exc
+            applied = apply_manifests(trial, items if isinstance(items, list) else [], self._admits())
             if not applied.pods:
                 raise QuestionError("there is no pod in it, and nothing that makes one now")
             pod, *others = applied.pods
@@ -239,10 +236,7 @@ class Questions:
             ConfigErrors: the configuration is wrong.
         """
         cluster, configuration = self._cluster, self._configuration
-        try:
-            return what_if(cluster, configuration, request, self._admits, for_everybody=self._queue is None)
-        except WhatIfError as exc:
-            raise QuestionError(str(exc)) from exc
+        return what_if(cluster, configuration, request, self._admits, for_everybody=self._queue is None)
 
     def plan(self, request: PlanRequest) -> PlanAnswer:
         """Returns the moves of running pods after which the pods of the request fit.
@@ -252,10 +246,7 @@ class Questions:
             DecodeError: an object has the wrong form.
         """
         cluster, configuration = self._cluster, self._configuration
-        try:
-            return plan(cluster, configuration, request, self._admits, self._now, for_everybody=self._queue is None)
-        except PlanError as exc:
-            raise QuestionError(str(exc)) from exc
+        return plan(cluster, configuration, request, self._admits, self._now, for_everybody=self._queue is None)
 
     def capacity(self, pod: str, limit: int | None) -> Capacity | None:
         """Returns how many more pods like namespace/name fit; None if there is no such pod."""
@@ -274,11 +265,8 @@ class Questions:
         Raises:
             QuestionError: it cannot be created; the message says why.
         """
-        try:
-            pod, groups = with_groups(pod)
-            sample = sample_pod(pod, self._cluster)
-        except NoPodsError as exc:
-            raise QuestionError(str(exc)) from exc
+        pod, groups = with_groups(pod)
+        sample = sample_pod(pod, self._cluster)
         with self._trial() as trial:
             try:
                 applied = apply_manifests(trial, [*groups, sample.pod], self._admits(), keeps_priorities=True)

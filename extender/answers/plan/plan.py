@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
-from typing import Final, final
+from typing import Final
 
 from extender.answers.parts import PodName
 from extender.answers.plan.answer import PlanAnswer, PlannedMove, PlanRequest, StayingPods
@@ -14,12 +14,12 @@ from extender.answers.plan.wanted_pods import FoundPlan, WantedPods
 from extender.answers.pods import requested, victim
 from extender.answers.profiles import stand_in_notes
 from extender.answers.trial import Trial
-from extender.answers.types import Placement, WhatIf, WhatIfRequest
+from extender.answers.types import Placement, QuestionError, WhatIf, WhatIfRequest
 from extender.answers.what_if.admission import Admits
 from extender.answers.what_if.group_outcomes import group_key
-from extender.answers.what_if.manifests import Applied, ManifestError, apply_manifests
+from extender.answers.what_if.manifests import Applied, apply_manifests
 from extender.answers.what_if.simulated_pods import drop_leftover_claims
-from extender.answers.what_if.what_if import WhatIfError, what_if
+from extender.answers.what_if.what_if import what_if
 from extender.engine.cache.cluster import Cluster
 from extender.engine.runtime.framework import Framework
 from extender.values import limits
@@ -30,11 +30,6 @@ from extender.values.objects.resource_amounts import validate_requests
 
 _TOLD: Final = 3
 """The moves that the summary names."""
-
-
-@final
-class PlanError(Exception):
-    """There can be no plan for these objects; the message says why."""
 
 
 def plan(
@@ -55,15 +50,12 @@ def plan(
         trials: see `PlanSearch`.
 
     Raises:
-        PlanError: an object cannot be created, or is not one that a plan can be made for.
+        QuestionError: an object cannot be created, or is not one that a plan can be made for.
     """
     asked = WhatIfRequest(create=request.create)
     with Trial.of(cluster, configuration, for_everybody=for_everybody) as trial:
-        try:
-            without = what_if(cluster, configuration, asked, admits, for_everybody=for_everybody)
-            applied = apply_manifests(trial, request.create, admits())
-        except (ManifestError, WhatIfError) as exc:
-            raise PlanError(str(exc)) from exc
+        without = what_if(cluster, configuration, asked, admits, for_everybody=for_everybody)
+        applied = apply_manifests(trial, request.create, admits())
         pods = sorted(_wanted_of(applied), key=lambda pod: -pod.priority)
         drop_leftover_claims(trial, pods)
         with_groups = [(group_key(_framework_of(pod, trial.frameworks), pod), pod) for pod in pods]
@@ -78,26 +70,26 @@ def plan(
 
 def _wanted_of(applied: Applied) -> Sequence[Pod]:
     if applied.surplus or applied.rollouts or applied.on_named_nodes or applied.daemons:
-        raise PlanError(
+        raise QuestionError(
             "a plan is for new pods that a scheduler places: leave out pods with a node, changed workloads and new "
             "nodes"
         )
     if not applied.pods:
-        raise PlanError("there is no pod without a node in it")
+        raise QuestionError("there is no pod without a node in it")
     if len(applied.pods) > limits.PODS_PLANNED:
-        raise PlanError(f"a plan is for at most {limits.PODS_PLANNED} pods, and these are {len(applied.pods)}")
+        raise QuestionError(f"a plan is for at most {limits.PODS_PLANNED} pods, and these are {len(applied.pods)}")
     for pod in applied.pods:
         try:
             validate_requests(pod)
         except QuantityError as exc:
-            raise PlanError(f"Pod {pod.key}: {exc}") from exc
+            raise QuestionError(f"Pod {pod.key}: {exc}") from exc
     return applied.pods
 
 
 def _framework_of(pod: Pod, frameworks: Mapping[str, Framework]) -> Framework:
     framework = frameworks.get(pod.scheduler_name)
     if framework is None:
-        raise PlanError(f'no profile here for schedulerName "{pod.scheduler_name}"')
+        raise QuestionError(f'no profile here for schedulerName "{pod.scheduler_name}"')
     return framework
 
 

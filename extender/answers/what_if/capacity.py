@@ -12,7 +12,7 @@ import numpy as np
 
 from extender.answers.explain.advice import depends_on_node_alone
 from extender.answers.trial import Trial
-from extender.answers.types import Capacity, NodeRoom
+from extender.answers.types import Capacity, NodeRoom, QuestionError
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
 from extender.engine.runtime.cycle import Cycle
@@ -43,10 +43,6 @@ _KINDS: Final = frozenset(kind for _, kind in WORKLOADS)
 # The pod.
 
 
-class NoPodsError(ValueError):
-    """The object is neither a pod nor a workload; the message names its kind."""
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class SamplePod:
@@ -71,7 +67,7 @@ def with_groups(obj: Mapping[str, Any]) -> tuple[Mapping[str, Any], Sequence[Map
     """Returns the pod or workload, and the PodGroups beside it if the object is a List.
 
     Raises:
-        NoPodsError: the List has not just one pod or workload besides PodGroups.
+        QuestionError: the List has not just one pod or workload besides PodGroups.
     """
     if obj.get("kind") != "List":
         return obj, ()
@@ -79,7 +75,7 @@ def with_groups(obj: Mapping[str, Any]) -> tuple[Mapping[str, Any], Sequence[Map
     members = [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
     others = [item for item in members if item.get("kind") != "PodGroup"]
     if len(others) != 1:
-        raise NoPodsError(f"the List has {len(others)} pods or workloads besides PodGroups; give one")
+        raise QuestionError(f"the List has {len(others)} pods or workloads besides PodGroups; give one")
     return others[0], [item for item in members if item.get("kind") == "PodGroup"]
 
 
@@ -88,7 +84,7 @@ def sample_pod(obj: Mapping[str, Any], cluster: Cluster) -> SamplePod:
     already.
 
     Raises:
-        NoPodsError: the object makes no pods.
+        QuestionError: the object makes no pods.
     """
     kind, name = obj.get("kind", "Pod"), _member(obj, "metadata").get("name")
     written_name = name if isinstance(name, str) else ""
@@ -99,7 +95,7 @@ def sample_pod(obj: Mapping[str, Any], cluster: Cluster) -> SamplePod:
             notes = (*notes, "the volumes that it claims for each of them are left aside")
         obj = _pod_of(obj, kind)
     elif kind != "Pod":
-        raise NoPodsError(f"pods are counted, not objects of kind {kind!r:.100}")
+        raise QuestionError(f"pods are counted, not objects of kind {kind!r:.100}")
     taken = {known.name for pods in (cluster.pending.values(), cluster.cache.pods) for known in pods}
     name = next(name for number in count() if (name := f"{_SAMPLE_NAME}-{number}") not in taken)
     metadata = {key: value for key, value in _member(obj, "metadata").items() if key not in _LEFT_OUT}

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, final
 import msgspec
 
 from extender.answers.trial import Trial
+from extender.answers.types import QuestionError
 from extender.answers.what_if.admission import Admission
 from extender.answers.what_if.inventory import Inventory, knows_classes, priority_classes, storage_classes
 from extender.answers.what_if.pinned_pods import daemon_pods
@@ -45,7 +46,7 @@ IGNORED_KINDS: Final = frozenset(
 _TYPE_OF: Final[Mapping[str, type[Any]]] = {kind.name: kind.type for kind in KINDS}
 
 
-class ManifestError(ValueError):
+class ManifestError(QuestionError):
     """An object cannot be applied; the message says which one, and why."""
 
 

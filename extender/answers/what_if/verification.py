@@ -10,12 +10,12 @@ from typing import Any, Final, final
 import msgspec
 
 from extender.answers.trial import Trial
-from extender.answers.types import Eviction, WhatIfRequest
+from extender.answers.types import Eviction, QuestionError, WhatIfRequest
 from extender.answers.what_if.admission import Admits
-from extender.answers.what_if.manifests import ManifestError, unrolled
+from extender.answers.what_if.manifests import unrolled
 from extender.answers.what_if.rules import Expectation, PodSelection, Rule, Spread, listed, nodes_of
 from extender.answers.what_if.simulation import Simulation
-from extender.answers.what_if.what_if import WhatIfError, play
+from extender.answers.what_if.what_if import play
 from extender.engine.cache.cluster import Cluster
 from extender.values.config.configuration import Configuration
 from extender.values.objects import decoding
@@ -84,7 +84,7 @@ def verify(
         return RuleOutcome(
             [failure for expectation in rule.then for failure in _failures(expectation, end)], _decisions(end)
         )
-    except (WhatIfError, ManifestError, SelectorError) as exc:
+    except (QuestionError, SelectorError) as exc:
         raise RuleError(str(exc)) from exc
 
 

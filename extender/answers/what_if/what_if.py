@@ -6,16 +6,16 @@ The scheduler's own algorithm computes the answer, on a cluster that nothing els
 import asyncio
 from collections.abc import Sequence
 from itertools import count, islice
-from typing import Any, Final, final
+from typing import Any, Final
 
 import msgspec
 
 from extender.answers.parts import gpu_hours_of
 from extender.answers.profiles import stand_in_notes
 from extender.answers.trial import Trial
-from extender.answers.types import Eviction, EvictionLoop, NodesLike, Placement, WhatIf, WhatIfRequest
+from extender.answers.types import Eviction, EvictionLoop, NodesLike, Placement, QuestionError, WhatIf, WhatIfRequest
 from extender.answers.what_if.admission import Admits
-from extender.answers.what_if.manifests import ManifestError, apply_manifests
+from extender.answers.what_if.manifests import apply_manifests
 from extender.answers.what_if.pinned_pods import run_on_named_nodes
 from extender.answers.what_if.rollout_steps import RunningRollout, run_all
 from extender.answers.what_if.simulated_pods import drop_leftover_claims
@@ -31,11 +31,6 @@ _WITHDRAWN: Final = {
     "replaced": "replaced by pods of the new template",
 }
 """Why a controller deletes its pods -> in words."""
-
-
-@final
-class WhatIfError(Exception):
-    """The question cannot be answered; the message says why."""
 
 
 def what_if(
@@ -56,13 +51,13 @@ def what_if(
         steps: the budget of the simulation.
 
     Raises:
-        WhatIfError: an object cannot be created, or a node that should go is not there.
+        QuestionError: an object cannot be created, or a node that should go is not there.
         ConfigErrors: the configuration is wrong.
     """
     if request.configuration is not None:
         configuration = load(msgspec.json.encode(request.configuration), configuration.feature_gates)
         if len(configuration.profiles) > limits.PROFILES_TRIED:
-            raise WhatIfError(f"more than {limits.PROFILES_TRIED} profiles cannot be tried at a time")
+            raise QuestionError(f"more than {limits.PROFILES_TRIED} profiles cannot be tried at a time")
     would_fit = _pending_that_would_fit(cluster, configuration, request, admits, for_everybody=for_everybody)
     with Trial.of(cluster, configuration, for_everybody=for_everybody) as trial:
         simulation = Simulation(trial, steps)
@@ -90,7 +85,7 @@ def play(simulation: Simulation, request: WhatIfRequest, admits: Admits) -> tupl
         (sentences that say what placements and evictions do not show, notes about what was taken for granted).
 
     Raises:
-        WhatIfError: an object cannot be created, or a node that should go is not there.
+        QuestionError: an object cannot be created, or a node that should go is not there.
     """
     trial, cluster = simulation.trial, simulation.trial.cluster
     pending = (
@@ -98,17 +93,14 @@ def play(simulation: Simulation, request: WhatIfRequest, admits: Admits) -> tupl
         if request.include_pending
         else []
     )
-    try:
-        applied = apply_manifests(trial, [*nodes_like(cluster, request.add_nodes), *request.create], admits())
-    except ManifestError as exc:
-        raise WhatIfError(str(exc)) from exc
+    applied = apply_manifests(trial, [*nodes_like(cluster, request.add_nodes), *request.create], admits())
     drop_leftover_claims(trial, pending)
     going = [*request.remove_nodes, *request.drain_nodes]
     for name in going:
         if name not in cluster.nodes:
-            raise WhatIfError(f'node "{name}" not found')
+            raise QuestionError(f'node "{name}" not found')
     if len(going) > limits.NODES_TRIED:
-        raise WhatIfError(f"more than {limits.NODES_TRIED} nodes cannot go at a time")
+        raise QuestionError(f"more than {limits.NODES_TRIED} nodes cannot go at a time")
     named = run_on_named_nodes(trial, applied.on_named_nodes)
     for pod in applied.surplus:
         simulation.withdraw(pod, "scaled down")
@@ -136,15 +128,15 @@ def nodes_like(cluster: Cluster, wanted: Sequence[NodesLike]) -> list[dict[str, 
     """Returns further nodes as objects to create. They are ready, and nothing is on them.
 
     Raises:
-        WhatIfError: a node is not there, or there would be too many.
+        QuestionError: a node is not there, or there would be too many.
     """
     if sum(each.count for each in wanted) > limits.NODES_TRIED:
-        raise WhatIfError(f"more than {limits.NODES_TRIED} nodes cannot be added at a time")
+        raise QuestionError(f"more than {limits.NODES_TRIED} nodes cannot be added at a time")
     found: dict[str, dict[str, Any]] = {}
     for each in wanted:
         model = cluster.nodes.get(each.like)
         if model is None:
-            raise WhatIfError(f'node "{each.like}" not found')
+            raise QuestionError(f'node "{each.like}" not found')
         free = (
             name
             for number in count(1)

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from extender.answers.plan.answer import PlanAnswer, PlanRequest
-from extender.answers.plan.plan import PlanError, plan
+from extender.answers.plan.plan import plan
 from extender.answers.redaction import redacted
+from extender.answers.types import QuestionError
 from extender.cluster.trial_registry import TrialRegistry
 from extender.engine.cache.cluster import Cluster
 from extender.testing import make_pod
@@ -362,7 +363,7 @@ def test_a_move_to_where_the_scheduler_would_not_put_the_pod_needs_steering() ->
     ],
 )
 def test_a_question_that_makes_no_sense_is_refused(create: list[Mapping[str, Any]], words: str) -> None:
-    with pytest.raises(PlanError) as raised:
+    with pytest.raises(QuestionError) as raised:
         ask(cluster(node("a")), *create)
     assert words in str(raised.value)
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from extender.answers.types import WhatIf, WhatIfRequest
-from extender.answers.what_if.what_if import WhatIfError, what_if
+from extender.answers.types import QuestionError, WhatIf, WhatIfRequest
+from extender.answers.what_if.what_if import what_if
 from extender.cluster.trial_registry import TrialRegistry
 from extender.engine.cache.cluster import Cluster
 from extender.testing import make_node
@@ -59,7 +59,7 @@ SELECTOR = {"selector": {"matchLabels": {"app": "x"}}}
 )
 def test_unknown_fields_are_refused_in_the_words_of_an_api_server(obj: dict[str, Any], paths: list[str]) -> None:
     """Of kinds that our own API does not serve, the pods are known."""
-    with pytest.raises(WhatIfError) as refused:
+    with pytest.raises(QuestionError) as refused:
         ask(obj)
 
     kind, version = obj["kind"], obj["apiVersion"].rpartition("/")[2]

@@ -9,9 +9,9 @@ import pytest
 
 from extender.answers.profiles import simulated_frameworks
 from extender.answers.trial import Trial
-from extender.answers.types import NodesLike, WhatIf, WhatIfRequest
+from extender.answers.types import NodesLike, QuestionError, WhatIf, WhatIfRequest
 from extender.answers.what_if.simulation import Simulation
-from extender.answers.what_if.what_if import WhatIfError, what_if
+from extender.answers.what_if.what_if import what_if
 from extender.cluster.trial_registry import TrialRegistry
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
@@ -476,7 +476,7 @@ def test_a_node_that_is_added_takes_pods() -> None:
 
 
 def test_draining_an_unknown_node_is_refused() -> None:
-    with pytest.raises(WhatIfError, match='node "gone" not found'):
+    with pytest.raises(QuestionError, match='node "gone" not found'):
         ask(cluster(node("n")), drain_nodes=["gone"])
 
 
@@ -651,7 +651,7 @@ def test_a_configuration_of_many_profiles_is_refused() -> None:
         "profiles": profiles,
     }
 
-    with pytest.raises(WhatIfError, match="more than 100 profiles"):
+    with pytest.raises(QuestionError, match="more than 100 profiles"):
         ask(cluster(node("n")), configuration=configuration)
 
 
@@ -681,7 +681,7 @@ def test_a_node_like_one_that_is_cordoned_is_not() -> None:
     ],
 )
 def test_nodes_that_cannot_be_added(wanted: list[NodesLike], words: str) -> None:
-    with pytest.raises(WhatIfError, match=words):
+    with pytest.raises(QuestionError, match=words):
         ask(cluster(node("a")), add_nodes=wanted)
 
 
