@@ -41,7 +41,7 @@ class KubernetesApp:
         # Answers wait for callers to read them; some are large.
         self._requests += 1
         try:
-            answer = self._api.handle(_request(scope, body))
+            answer = await self._api.answer(_request(scope, body))
             if not isinstance(answer, StreamResponse):
                 await _whole(answer, send)
                 return

@@ -229,7 +229,12 @@ async def _own(
     # The objects become the cluster's own. A service that is opened again reads them again.
     first, objects[:] = objects[:] or load_state(cluster.begins_with), []
     async with own_cluster(
-        first, kubelet=cluster.kubelet, save_to=cluster.save, address=address, features=configuration.feature_gates
+        first,
+        kubelet=cluster.kubelet,
+        save_to=cluster.save,
+        saves_each_change=settings.save_each_change,
+        address=address,
+        features=configuration.feature_gates,
     ) as own:
         _report(own)
         async with (

@@ -76,9 +76,12 @@ def serve(
         if isinstance(cluster, Own):
             STDERR.write_line("it has no RBAC, and its TokenReview takes every token for an administrator's")
             if settings.save is not None:
-                STDERR.write_line(
-                    f"it is saved to {settings.save} each minute and at SIGTERM: kill -9 loses up to a minute"
+                when = (
+                    "with each change"
+                    if settings.save_each_change
+                    else "each minute and at SIGTERM: kill -9 loses up to a minute"
                 )
+                STDERR.write_line(f"it is saved to {settings.save} {when}")
         server.run(sockets=listening)
     if server.why_over:
         raise ServiceOverError(server.why_over)

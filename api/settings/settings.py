@@ -62,6 +62,8 @@ class Settings(BaseModel):
     """What the embedded cluster begins with: a List as kubectl prints it, also .gz."""
     save: Annotated[Path | None, Option(unset="not saved")] = None
     """File to save the embedded cluster to, each minute and at the end; the cluster begins with it if it exists."""
+    save_each_change: Annotated[bool, Option()] = False
+    """Answer a write to the embedded cluster when it is in the file of --save, so that kill -9 loses none."""
     kubelet: Annotated[bool, Option()] = True
     """In the embedded cluster, run bound pods and end deleted ones."""
     kubernetes_port: Annotated[Port, Option()] = 8080

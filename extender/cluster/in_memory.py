@@ -43,7 +43,7 @@ class EmbeddedTransport(httpx.AsyncBaseTransport):
         self._api: Final = api
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        answer = self._api.handle(
+        answer = await self._api.answer(
             Request(
                 request.method,
                 unquote(request.url.raw_path.partition(b"?")[0].decode("ascii"), errors="replace"),
@@ -121,6 +121,7 @@ async def own_cluster(
     *,
     kubelet: bool = True,
     save_to: Path | None = None,
+    saves_each_change: bool = False,
     address: str = "",
     rng: random.Random | None = None,
     features: FeatureGates = DEFAULT_FEATURES,
@@ -133,6 +134,7 @@ async def own_cluster(
         kubelet: whether bound pods run and deleted pods end by themselves.
         save_to: the file for its state, which is written at the start, each minute if something has changed, and at the
             end.
+        saves_each_change: whether a write is answered when it is in the file.
         address: `host:port` under which other processes reach it.
         features: the features that are on.
         now: the time of day, for what its objects say of when they were made and when they started.
@@ -155,7 +157,9 @@ async def own_cluster(
     if saved is not None:
         # The file says which versions the cluster gives from now on, should it be killed before anything changes.
         await saved.save_changes()
-    cluster = OwnCluster(KubeApi(registry, address=address), report, str if saved is None else saved.why_lost)
+    keep = saved.save_changes if saved is not None and saves_each_change else None
+    api = KubeApi(registry, address=address, keep=keep)
+    cluster = OwnCluster(api, report, str if saved is None else saved.why_lost)
     async with asyncio.TaskGroup() as group:
         tasks = [
             group.create_task(controllers.run(registry, now=now, rng=chance, kubelet=kubelet), name="controllers"),
@@ -209,8 +213,6 @@ class _SavedState:
             _LOGGER.error(
                 "the cluster could not be saved to %s, and will be tried again: %s", self._path, exc.strerror or exc
             )
-        else:
-            self._version = version
 
     def finish(self) -> None:
         """Saves the state for the last time."""
@@ -228,9 +230,14 @@ class _SavedState:
         return self._lost
 
     def write(self, objects: list[tuple[Resource, Stored]], version: int) -> None:
-        """Writes the objects. Calls are serialized, because a thread goes on after its task was cancelled."""
+        """Writes the objects, unless the file is newer. Calls are serialized, because a thread goes on after its task
+        was cancelled.
+        """
         with self._writing:
-            save_state(self._path, (stored_objects.shown(resource, stored) for resource, stored in objects), version)
+            if version > self._version:
+                shown = (stored_objects.shown(resource, stored) for resource, stored in objects)
+                save_state(self._path, shown, version)
+                self._version = version
 
 
 def _stored(registry: ObjectRegistry) -> list[tuple[Resource, Stored]]:

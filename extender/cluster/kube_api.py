@@ -6,7 +6,7 @@ Upstream: apiserver/pkg/endpoints, installer.go, handlers (v1.36.2).
 
 import logging
 import uuid
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, final
 
@@ -67,11 +67,22 @@ class KubeApi:
 
     Arguments:
         address: the `host:port` under which callers reach this server, for the discovery documents.
+        keep: writes what has changed to a disk.
     """
 
-    def __init__(self, registry: ObjectRegistry, *, address: str = "") -> None:
+    def __init__(
+        self, registry: ObjectRegistry, *, address: str = "", keep: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
         self.registry: Final = registry
         self._address = address
+        self._keep = keep
+
+    async def answer(self, request: Request) -> Response | StreamResponse:
+        """Answers a request as `handle` does; a write once it is kept."""
+        answer = self.handle(request)
+        if self._keep is not None and request.method != "GET":
+            await self._keep()
+        return answer
 
     def handle(self, request: Request) -> Response | StreamResponse:
         """Returns the answer. A watch begins now, even if its first chunk is asked for later."""

@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from extender.cluster import own_cluster
@@ -84,6 +85,25 @@ def test_change_is_saved_within_a_minute(tmp_path: Path) -> None:
             return load_state(path)
 
     assert names(virtual_time.run(tell()), "Node") == ["a"]
+
+
+async def test_write_is_answered_when_it_is_in_the_file_where_each_change_is_saved(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.json"
+    async with (
+        own_cluster(save_to=path, saves_each_change=True) as own,
+        httpx.AsyncClient(transport=own.transport()) as client,
+    ):
+
+        async def create(name: str) -> None:
+            node = {**NODE, "metadata": {"name": name}}
+            answer = await client.post("http://own/api/v1/nodes", json=node)
+            assert answer.status_code == 201
+            assert name in names(load_state(path), "Node")
+
+        await asyncio.gather(*(create(f"n{number}") for number in range(20)))
+        await client.delete("http://own/api/v1/nodes/n7")
+
+        assert len(names(load_state(path), "Node")) == 19
 
 
 def test_a_disk_that_refuses_does_not_end_the_cluster(tmp_path: Path) -> None:
