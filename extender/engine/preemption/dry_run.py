@@ -30,7 +30,7 @@ class DryRun:
     statuses: fwk.NodeStatuses
     """Why preemption does not work on which nodes; of all nodes that were not tried, that it is not helpful there."""
     fits_as_is: tuple[str, ...]
-    """Nodes on which all pods could stay."""
+    """Nodes on which all pods could stay. Something other than a Filter refused the pod there, such as an extender."""
 
 
 @final
@@ -78,6 +78,7 @@ def dry_run(state: fwk.CycleState, pod: Pod, nodes: Index, rules: fwk.Preemption
     reprieved = reprieve(state, rows, victims.slots, victims.row)
 
     candidates, fitting = _candidates(snapshot, nodes, victims, reprieved, rules)
+    statuses = statuses.joined(_of_one_kind(snapshot, fitting, fwk.unresolvable(NO_VICTIMS)))
     if rules.too_costly is not None and len(candidates):
         allowed = np.ones(len(candidates), np.bool_)
         for reason, mask in rules.too_costly(candidates):

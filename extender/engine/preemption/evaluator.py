@@ -4,7 +4,7 @@ Upstream: pkg/scheduler/framework/preemption/preemption.go, Evaluator;
 pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, PodEligibleToPreemptOthers (v1.36.2).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Final, final
@@ -71,18 +71,18 @@ class Evaluator:
         if not len(potential):
             _LOG.info(3, "Preemption will not help schedule pod on any node", pod=pod)
         found = self.find_candidates(state, pod, potential)
-        free = found.fits_as_is if rules.takes_free_nodes else ()
+        free = found.fits_as_is if self._keeps_free_nodes(pod) else ()
         if not len(found.candidates) and not free:
             _LOG.info(2, "No preemption candidate is found; preemption is not helpful for scheduling", pod=pod)
             return self._no_candidates(snapshot, potential, found)
 
-        # 3 extenders may drop candidates or choose other victims
+        # 3 extenders may drop candidates or choose other victims, also where Filters need none
         candidates = found.candidates
         if self.handle.extenders:
             try:
                 offered = [*(fwk.Candidate(node, (), 0) for node in free), *candidates.listed()]
                 answer = await self._call_extenders(pod, offered, snapshot)
-                free = tuple(candidate.node for candidate in answer if not candidate.victims)
+                free = tuple(candidate.node for candidate in answer if not candidate.victims and rules.takes_free_nodes)
                 candidates = fwk.Candidates.of(
                     snapshot, [candidate for candidate in answer if candidate.victims], rules
                 )
@@ -115,31 +115,33 @@ class Evaluator:
             statuses = fwk.NodeStatuses.at(state.snapshot, nowhere, [], nowhere, fwk.unresolvable(NOT_HELPFUL))
             return DryRun(no_candidates(state.snapshot, self.rules), statuses, ())
         offset, enough = self.num_candidates(len(potential))
-        in_turn = np.roll(potential, -offset)
+        in_turn, keeps_free = np.roll(potential, -offset), self._keeps_free_nodes(pod)
         runs: list[DryRun] = []
         non_violating = total = 0
         # Without possible victims there is nothing to stop for.
-        at_once = (
-            enough if self.rules.takes_free_nodes or has_lower_priority_pods(state.snapshot, pod) else len(in_turn)
-        )
+        at_once = enough if keeps_free or has_lower_priority_pods(state.snapshot, pod) else len(in_turn)
         for start in range(0, len(in_turn), at_once):
             nodes = in_turn[start : start + at_once]
             run = dry_run(state, pod, nodes, self.rules)
             for rules in self.rules.also_by:
                 run = _better_on_each_node(run, dry_run(state, pod, nodes, rules))
             runs.append(run)
-            total += len(run.candidates)
-            non_violating += int((run.candidates.num_pdb_violations == 0).sum())
+            num_free = len(run.fits_as_is) if keeps_free else 0
+            total += len(run.candidates) + num_free
+            non_violating += int((run.candidates.num_pdb_violations == 0).sum()) + num_free
             if non_violating and total >= enough:
                 break
         return _joined(runs, enough)
 
+    def _keeps_free_nodes(self, pod: Pod) -> bool:
+        """Returns whether nodes count on which the pod fits as it is, where an extender must have refused it: only an
+        extender can say whom to evict there.
+
+        Upstream: hasInterestedPreemptExtender, of kubernetes#135486.
+        """
+        return self.rules.takes_free_nodes or any(extender.is_interested(pod) for extender in self.handle.extenders)
+
     def _no_candidates(self, snapshot: Snapshot, potential: Index, found: DryRun) -> fwk.PreemptionOutcome:
-        if found.fits_as_is:
-            # The pod fits on the node as it is, so it was refused by something other than a Filter, such as an
-            # extender.
-            reason = f'expected at least one victim pod on node "{found.fits_as_is[0]}"'
-            return fwk.PreemptionOutcome(fwk.error(reason), None, None, potential, found.candidates, found.statuses)
         message = fwk.fit_error_message(len(snapshot.nodes), fwk.Diagnosis(found.statuses))
         return fwk.PreemptionOutcome(fwk.unschedulable(message), "", None, potential, found.candidates, found.statuses)
 
@@ -168,7 +170,9 @@ class Evaluator:
                     err=exc,
                 )
                 continue
-            candidates = _checked(answer, extender, self.rules)
+            # What came without victims may be passed on so, for the next extender to say.
+            came_free = {candidate.node for candidate in candidates if not candidate.victims}
+            candidates = _checked(answer, extender, self.rules, came_free)
         return candidates
 
 
@@ -179,16 +183,20 @@ def best_of(candidates: fwk.Candidates) -> fwk.Candidate | None:
 
 
 def _checked(
-    answer: Sequence[fwk.Candidate], extender: fwk.PreemptionExtender, rules: PreemptionRules
+    answer: Sequence[fwk.Candidate], extender: fwk.PreemptionExtender, rules: PreemptionRules, came_free: Container[str]
 ) -> list[fwk.Candidate]:
-    """Returns the candidates, each victim once; without those that have no victims, unless the rules take free nodes.
+    """Returns the candidates, each victim once; without those that the extender took all victims from, unless the rules
+    take free nodes.
+
+    Arguments:
+        came_free: the nodes that the extender got without victims.
 
     Raises:
         ExtenderError: a candidate has no victim, though it needs one, and the extender is not ignorable.
     """
     kept: list[fwk.Candidate] = []
     for candidate in answer:
-        if candidate.victims or rules.takes_free_nodes:
+        if candidate.victims or rules.takes_free_nodes or candidate.node in came_free:
             once = tuple({victim.uid: victim for victim in candidate.victims}.values())
             kept.append(fwk.Candidate(candidate.node, once, candidate.num_pdb_violations))
         elif extender.is_ignorable:
@@ -232,7 +240,7 @@ def _joined(runs: list[DryRun], enough: int) -> DryRun:
     if violates.any() or len(kept) < len(joined):
         joined = joined.take(kept)
     statuses = reduce(fwk.NodeStatuses.joined, (run.statuses for run in runs))
-    return DryRun(joined, statuses, tuple(name for run in runs for name in run.fits_as_is))
+    return DryRun(joined, statuses, tuple(name for run in runs for name in run.fits_as_is)[:enough])
 
 
 NEVER = "not eligible due to preemptionPolicy=Never."

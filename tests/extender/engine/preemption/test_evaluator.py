@@ -340,14 +340,17 @@ def test_pod_with_policy_never_does_not_preempt_and_keeps_its_nomination() -> No
     assert (outcome.nominated_node, outcome.candidates) == (None, None)
 
 
-def test_a_node_that_fits_as_it_is_must_have_been_refused_by_something_else() -> None:
-    """By an extender: the Filters are content. Upstream takes that for an error."""
-    refused = fwk.NodeStatuses({"n": fwk.unschedulable("the extender says no")})
+REFUSED_BY_EXTENDER = fwk.NodeStatuses({"n": fwk.unschedulable("the extender says no")})
 
-    outcome = preempt(make_snapshot(node("n"), pods=[pod("a", "n", cpu=0)]), statuses=refused)
 
-    assert outcome.status == fwk.error('expected at least one victim pod on node "n"')
-    assert outcome.nominated_node is None
+def test_nobody_is_evicted_where_only_an_extender_refused_the_pod() -> None:
+    """The Filters are content, and nobody asks for victims."""
+    outcome = preempt(make_snapshot(node("n"), pods=[pod("a", "n", cpu=0)]), statuses=REFUSED_BY_EXTENDER)
+
+    assert outcome.status == fwk.unschedulable(
+        "0/1 nodes are available: 1 No preemption victims found for incoming pod."
+    )
+    assert outcome.nominated_node == ""
 
 
 def test_but_another_node_may_do() -> None:
@@ -458,6 +461,94 @@ def test_extenders_may_object_to_all() -> None:
     assert outcome.status == fwk.unschedulable("no candidate node for preemption")
     assert outcome.nominated_node is None
     assert silent.asked == []
+
+
+def adding(*names: str) -> Answer:
+    """Adds these pods where nobody is to go yet."""
+    added = tuple(pod(name, "n", cpu=0).obj() for name in names)
+    return lambda candidates: [fwk.Candidate(one.node, one.victims or added, 0) for one in candidates]
+
+
+def passing(candidates: Sequence[fwk.Candidate]) -> Iterable[fwk.Candidate]:
+    return candidates
+
+
+def dropping(candidates: Sequence[fwk.Candidate]) -> Iterable[fwk.Candidate]:
+    return []
+
+
+def preempt_where_filters_are_content(*extenders: Extender) -> fwk.PreemptionOutcome:
+    pods = [pod(name, "n", cpu=0) for name in ("a", "b")]
+    return preempt(
+        make_snapshot(node("n"), pods=pods), statuses=REFUSED_BY_EXTENDER, framework=with_extenders(*extenders)
+    )
+
+
+@pytest.mark.parametrize(
+    ("answers", "gone"),
+    [
+        pytest.param([adding("a")], ["a"], id="one adds a victim"),
+        pytest.param([adding("b", "a")], ["b", "a"], id="one adds two, in its order"),
+        pytest.param([passing, adding("a")], ["a"], id="the first passes it on"),
+        pytest.param([adding("a"), passing], ["a"], id="the second agrees"),
+        pytest.param([passing], None, id="nobody needs victims"),
+        pytest.param([passing, passing], None, id="neither needs victims"),
+        pytest.param([dropping, adding("a")], None, id="the first refuses the node"),
+        pytest.param([adding("a"), dropping], None, id="the second refuses the node"),
+    ],
+)
+def test_extenders_say_whom_to_evict_where_filters_need_nobody_to_go(
+    answers: list[Answer], gone: list[str] | None
+) -> None:
+    outcome = preempt_where_filters_are_content(*(Extender(f"e{place}", each) for place, each in enumerate(answers)))
+
+    if gone is None:
+        assert (outcome.status, outcome.chosen) == (fwk.unschedulable("no candidate node for preemption"), None)
+    else:
+        assert outcome.chosen is not None
+        assert [victim.name for victim in outcome.chosen.victims] == gone
+        assert outcome.nominated_node == "n"
+
+
+def test_an_extender_that_is_not_interested_is_not_asked_about_a_node_where_filters_are_content() -> None:
+    bored = Extender("bored", adding("a"), is_interested=False)
+
+    outcome = preempt_where_filters_are_content(bored)
+
+    assert bored.asked == []
+    assert outcome.status == fwk.unschedulable(
+        "0/1 nodes are available: 1 No preemption victims found for incoming pod."
+    )
+
+
+def test_ignorable_extender_that_fails_leaves_a_node_without_victims_to_the_next() -> None:
+    outcome = preempt_where_filters_are_content(
+        Extender("down", failing, is_ignorable=True), Extender("last", adding("a"))
+    )
+
+    assert outcome.nominated_node == "n"
+
+
+def test_victims_that_one_extender_added_may_not_be_taken_back_by_the_next() -> None:
+    outcome = preempt_where_filters_are_content(
+        Extender("first", adding("a")), Extender("second", naming_nobody_on_the_first)
+    )
+
+    assert outcome.status == fwk.error('expected at least one victim pod on node "n"')
+
+
+def test_nodes_without_victims_count_as_candidates_where_few_are_enough() -> None:
+    nodes = [f"n{number}" for number in range(6)]
+    extender = Extender("e", dropping)
+
+    preempt(
+        make_snapshot(*map(node, nodes), pods=[pod(f"p{name}", name, cpu=0) for name in nodes]),
+        statuses=fwk.NodeStatuses({name: fwk.unschedulable("no") for name in nodes}),
+        framework=with_extenders(extender),
+        evaluator=lambda framework: Evaluator(framework, lambda number: (1, 2)),
+    )
+
+    assert extender.asked == [["n1", "n2"]]
 
 
 def failing(victims: Sequence[fwk.Candidate]) -> Iterable[fwk.Candidate]:
