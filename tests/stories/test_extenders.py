@@ -2,13 +2,18 @@
 (v1.36.2).
 """
 
-from typing import Any
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, ClassVar
 
 import pytest
 
 from extender.engine import framework as fwk
 from extender.values.config.configuration import Extender, ExtenderManagedResource
 from tests.kit.extenders import NO_FAILURES, InMemory, Says, an_extender, keeping, scoring
+from tests.stories.conftest import OURS
 from tests.stories.objects import node, pod
 from tests.stories.plugins import filtering, scoring_nodes
 from tests.stories.scene import Scene, a_scene
@@ -222,3 +227,114 @@ async def test_a_pod_is_bound_by_the_extender_that_binds_it_or_else_as_ever(
 
         assert [verb for _, verb, _ in memory.asked] == asked
         assert scene.node_of("p") == ("a" if is_bound else "")
+
+
+class GpuExtender(BaseHTTPRequestHandler):
+    """An extender of its own on a real socket that alone knows of GPUs: each pod needs one, each node has one."""
+
+    holders: ClassVar[dict[str, str]]
+    """Node -> the UID of the pod that has its GPU, which keeps it until the pod has gone."""
+    verbs: ClassVar[list[tuple[str, Any]]]
+
+    def do_POST(self) -> None:
+        arguments = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        verb = self.path.strip("/")
+        self.verbs.append((verb, arguments))
+        body = json.dumps(getattr(self, verb.replace("-", "_"))(arguments)).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def filter(self, arguments: Any) -> Any:
+        nodes = (arguments["Nodes"] or {}).get("items") or []
+        names = arguments["NodeNames"] or [each["metadata"]["name"] for each in nodes]
+        free = [name for name in names if not self.holders.get(name)]
+        kept = {"Nodes": {"items": [each for each in nodes if each["metadata"]["name"] in free]}, "NodeNames": free}
+        return kept | {"FailedNodes": {name: "no GPU left" for name in names if name not in free}}
+
+    def preempt(self, arguments: Any) -> Any:
+        given = arguments["NodeNameToMetaVictims"] or arguments["NodeNameToVictims"]
+        return {
+            "NodeNameToMetaVictims": {
+                name: {"Pods": [{"UID": self.holders[name]}], "NumPDBViolations": 0}
+                for name in given
+                if self.holders.get(name)
+            }
+        }
+
+    def pass_on(self, arguments: Any) -> Any:
+        given = arguments["NodeNameToMetaVictims"] or arguments["NodeNameToVictims"]
+        victims = {
+            name: {"Pods": [{"UID": each.get("UID") or each["metadata"]["uid"]} for each in of["Pods"] or []]}
+            for name, of in given.items()
+        }
+        return {"NodeNameToMetaVictims": victims}
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def gpus() -> Iterator[tuple[type[GpuExtender], str]]:
+    """The extender, and its address."""
+    extender: Any = type("Gpus", (GpuExtender,), {"holders": {}, "verbs": []})
+    with ThreadingHTTPServer(("127.0.0.1", 0), extender) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield extender, f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", [OURS], indirect=True)
+@pytest.mark.parametrize("by_name", [pytest.param(True, id="by name"), pytest.param(False, id="in full")])
+@pytest.mark.parametrize("chain", [["preempt"], ["pass-on", "preempt"], ["preempt", "pass-on"]], ids=" then ".join)
+async def test_an_extender_that_alone_knows_of_gpus_frees_one(
+    gpus: tuple[type[GpuExtender], str], chain: list[str], by_name: bool
+) -> None:
+    """Its filter refuses the only node, for plugins the pod fits there, and its preempt names who has to go. Of two
+    extenders one has nothing to add.
+    """
+    extender, address = gpus
+    asked = [
+        Extender(
+            url_prefix=address,
+            filter_verb="filter" if verb == "preempt" else "",
+            preempt_verb=verb,
+            node_cache_capable=by_name,
+        )
+        for verb in chain
+    ]
+    async with a_scene(node("n"), extenders=asked) as scene:
+        await scene.has(pod("low", "100m", "low", stays=True), pod("other", "100m", "low"))
+        extender.holders["n"] = scene.pod("low")["metadata"]["uid"]
+        await scene.has(pod("high", "100m", "high"))
+
+        assert (scene.leaving(), scene.nominated_node_of("high")) == ({"low"}, "n")
+        del extender.holders["n"]
+        await scene.lets_go("low")
+
+        assert (scene.node_of("high"), scene.pods()) == ("n", {"high", "other"})
+        form = "NodeNameToMetaVictims" if by_name else "NodeNameToVictims"
+        sent = [arguments[form]["n"]["Pods"] for verb, arguments in extender.verbs if verb == chain[0]]
+        assert [pods or [] for pods in sent] == [[]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", [OURS], indirect=True)
+async def test_a_pod_that_an_extender_without_a_preempt_verb_refuses_evicts_nobody(
+    gpus: tuple[type[GpuExtender], str],
+) -> None:
+    extender, address = gpus
+    alone = Extender(url_prefix=address, filter_verb="filter", node_cache_capable=True)
+    async with a_scene(node("n"), extenders=[alone]) as scene:
+        await scene.has(pod("low", "100m", "low"))
+        extender.holders["n"] = "somebody"
+        await scene.has(pod("high", "100m", "high"))
+
+        condition = scene.condition("high")
+        assert condition is not None
+        assert condition[2].endswith(
+            "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
+        )
+        assert scene.node_of("low") == "n"
