@@ -12,186 +12,157 @@ from tests.kit.faults import Fault
 from tests.kit.faults.answers import answer, black_hole, commit_then, commit_then_drop, edited_json, status
 
 
-def test_the_first_one_writes_down_that_it_leads() -> None:
-    async def tell(server: Server) -> None:
-        first = Replica("first_1", server).start()
-        await asyncio.sleep(5)
+async def test_the_first_one_writes_down_that_it_leads() -> None:
+    server = Server()
+    first = Replica("first_1", server).start()
+    await asyncio.sleep(5)
 
-        assert first.leads
-        assert first.began_to_lead == 0
-        spec = server.spec()
-        assert (spec["holderIdentity"], spec["leaseDurationSeconds"], spec["leaseTransitions"]) == ("first_1", 15, 0)
-        assert (spec["acquireTime"], spec["renewTime"]) == (
-            "2026-01-01T00:00:00.000000Z",
-            "2026-01-01T00:00:04.000000Z",
-        )
-
-    story(tell)
+    assert first.leads
+    assert first.began_to_lead == 0
+    spec = server.spec()
+    assert (spec["holderIdentity"], spec["leaseDurationSeconds"], spec["leaseTransitions"]) == ("first_1", 15, 0)
+    assert (spec["acquireTime"], spec["renewTime"]) == ("2026-01-01T00:00:00.000000Z", "2026-01-01T00:00:04.000000Z")
 
 
-def test_the_second_one_waits_for_as_long_as_the_first_renews() -> None:
-    async def tell(server: Server) -> None:
-        first, second = Replica("first", server).start(), Replica("second", server).start()
-        await never_two(first, second, seconds=300)
+async def test_the_second_one_waits_for_as_long_as_the_first_renews() -> None:
+    server = Server()
+    first, second = Replica("first", server).start(), Replica("second", server).start()
+    await never_two(first, second, seconds=300)
 
-        assert first.leads
-        assert second.elector.leader == "first"
-        assert second.writes() == 0
-
-    story(tell)
+    assert first.leads
+    assert second.elector.leader == "first"
+    assert second.writes() == 0
 
 
-def test_killed_leader_is_replaced_after_lease_duration_and_retry_period() -> None:
-    async def tell(server: Server) -> None:
-        first, second = Replica("first", server).start(), Replica("second", server).start()
-        await asyncio.sleep(60.5)
-        await first.kill()
-        killed = now()
-        await never_two(first, second, seconds=LEASE + RETRY)
+async def test_killed_leader_is_replaced_after_lease_duration_and_retry_period() -> None:
+    server = Server()
+    first, second = Replica("first", server).start(), Replica("second", server).start()
+    await asyncio.sleep(60.5)
+    await first.kill()
+    killed = now()
+    await never_two(first, second, seconds=LEASE + RETRY)
 
-        assert second.leads
-        assert second.began_to_lead is not None
-        assert LEASE - RETRY <= second.began_to_lead - killed <= LEASE + RETRY
-        assert (server.spec()["holderIdentity"], server.spec()["leaseTransitions"]) == ("second", 1)
-
-    story(tell)
+    assert second.leads
+    assert second.began_to_lead is not None
+    assert LEASE - RETRY <= second.began_to_lead - killed <= LEASE + RETRY
+    assert (server.spec()["holderIdentity"], server.spec()["leaseTransitions"]) == ("second", 1)
 
 
-def test_leader_that_releases_the_lease_is_replaced_at_once() -> None:
-    async def tell(server: Server) -> None:
-        first, second = Replica("first", server).start(), Replica("second", server).start()
-        await asyncio.sleep(60.5)
-        await first.stop()
-        assert (server.spec()["holderIdentity"], server.spec()["leaseDurationSeconds"]) == ("", 1)
-        assert not first.leads
-        await never_two(first, second, seconds=RETRY)
+async def test_leader_that_releases_the_lease_is_replaced_at_once() -> None:
+    server = Server()
+    first, second = Replica("first", server).start(), Replica("second", server).start()
+    await asyncio.sleep(60.5)
+    await first.stop()
+    assert (server.spec()["holderIdentity"], server.spec()["leaseDurationSeconds"]) == ("", 1)
+    assert not first.leads
+    await never_two(first, second, seconds=RETRY)
 
-        assert second.leads
-
-    story(tell)
+    assert second.leads
 
 
-def test_lease_with_an_unanswered_renewal_is_released() -> None:
-    async def tell(server: Server) -> None:
-        first = Replica("first", server, Fault(commit_then(black_hole()), verb="update", skip=3)).start()
-        await asyncio.sleep(9)
-        await first.stop()
+async def test_lease_with_an_unanswered_renewal_is_released() -> None:
+    server = Server()
+    first = Replica("first", server, Fault(commit_then(black_hole()), verb="update", skip=3)).start()
+    await asyncio.sleep(9)
+    await first.stop()
 
-        assert server.spec()["holderIdentity"] == ""
-
-    story(tell)
+    assert server.spec()["holderIdentity"] == ""
 
 
-def test_follower_has_no_lease_to_release() -> None:
-    async def tell(server: Server) -> None:
-        Replica("first", server).start()
-        second = Replica("second", server).start()
-        await asyncio.sleep(5)
+async def test_follower_has_no_lease_to_release() -> None:
+    server = Server()
+    Replica("first", server).start()
+    second = Replica("second", server).start()
+    await asyncio.sleep(5)
 
-        assert not await second.elector.release()
-        assert second.writes() == 0
-
-    story(tell)
+    assert not await second.elector.release()
+    assert second.writes() == 0
 
 
-def test_leader_without_an_api_server_gives_up_before_another_leads() -> None:
+async def test_leader_without_an_api_server_gives_up_before_another_leads() -> None:
     """It has written nothing after the renew deadline, and says why it ends."""
+    server = Server()
+    first, second = Replica("first", server).start(), Replica("second", server).start()
+    await asyncio.sleep(60.5)
+    first.transport.go_down()
+    await never_two(first, second, seconds=30)
 
-    async def tell(server: Server) -> None:
-        first, second = Replica("first", server).start(), Replica("second", server).start()
-        await asyncio.sleep(60.5)
-        first.transport.go_down()
-        await never_two(first, second, seconds=30)
-
-        assert first.ended is not None
-        assert first.ended[0] == pytest.approx(60 + RENEW, abs=0.01)
-        assert first.ended[1].startswith(
-            "failed to renew lease kube-system/kube-scheduler within 10 s: GET /apis/coordination.k8s.io/v1/"
-        )
-        assert first.ended[1].endswith("connection refused")
-        assert second.leads
-
-    story(tell)
+    assert first.ended is not None
+    assert first.ended[0] == pytest.approx(60 + RENEW, abs=0.01)
+    assert first.ended[1].startswith(
+        "failed to renew lease kube-system/kube-scheduler within 10 s: GET /apis/coordination.k8s.io/v1/"
+    )
+    assert first.ended[1].endswith("connection refused")
+    assert second.leads
 
 
-def test_one_whose_requests_are_swallowed_gives_up_in_time_too() -> None:
-    async def tell(server: Server) -> None:
-        first = Replica("first", server, Fault(black_hole(), skip=5, times=None)).start()
-        await asyncio.sleep(60)
+async def test_one_whose_requests_are_swallowed_gives_up_in_time_too() -> None:
+    server = Server()
+    first = Replica("first", server, Fault(black_hole(), skip=5, times=None)).start()
+    await asyncio.sleep(60)
 
-        assert first.ended is not None
-        assert first.ended[0] == pytest.approx(
-            6 + RENEW
-        )  # create, get (there was none before) and three renewals went well
-
-    story(tell)
+    assert first.ended is not None
+    assert first.ended[0] == pytest.approx(
+        6 + RENEW
+    )  # create, get (there was none before) and three renewals went well
 
 
 @pytest.mark.parametrize("seconds", [10.5, 30, 86400])
-def test_suspended_leader_writes_nothing_when_it_wakes(seconds: float) -> None:
+async def test_suspended_leader_writes_nothing_when_it_wakes(seconds: float) -> None:
     """The event loop has not seen the time pass: no timer of its own is late."""
+    server = Server()
+    first = Replica("first", server).start()
+    await asyncio.sleep(60.5)
+    first.slept = seconds
+    assert not first.leads
+    before = first.writes()
+    await asyncio.sleep(30)
 
-    async def tell(server: Server) -> None:
-        first = Replica("first", server).start()
-        await asyncio.sleep(60.5)
-        first.slept = seconds
-        assert not first.leads
-        before = first.writes()
-        await asyncio.sleep(30)
-
-        assert first.writes() == before
-        assert first.ended is not None
-        assert first.ended[1].startswith("failed to renew lease kube-system/kube-scheduler within 10 s")
-        assert not await first.elector.release()
-
-    story(tell)
+    assert first.writes() == before
+    assert first.ended is not None
+    assert first.ended[1].startswith("failed to renew lease kube-system/kube-scheduler within 10 s")
+    assert not await first.elector.release()
 
 
-def test_briefly_suspended_leader_goes_on() -> None:
-    async def tell(server: Server) -> None:
-        first = Replica("first", server).start()
-        await asyncio.sleep(60.5)
-        first.slept = RENEW - 3
-        await asyncio.sleep(30)
+async def test_briefly_suspended_leader_goes_on() -> None:
+    server = Server()
+    first = Replica("first", server).start()
+    await asyncio.sleep(60.5)
+    first.slept = RENEW - 3
+    await asyncio.sleep(30)
 
-        assert first.leads
-
-    story(tell)
+    assert first.leads
 
 
-def test_an_answer_that_comes_late_does_not_prolong_the_lease() -> None:
+async def test_an_answer_that_comes_late_does_not_prolong_the_lease() -> None:
     """Others count from when the renewal was written, and so does the leader: from when it was sent."""
+    server = Server()
 
-    async def tell(server: Server) -> None:
-        async def slow(call: Any, forward: Any) -> Any:
-            response = await forward()
-            await asyncio.sleep(4)
-            return response
+    async def slow(call: Any, forward: Any) -> Any:
+        response = await forward()
+        await asyncio.sleep(4)
+        return response
 
-        first = Replica("first", server, Fault(slow, verb="update", times=1)).start()
-        await asyncio.sleep(7)  # the first renewal was sent at 2 and answered at 6
-        first.transport.go_down()
-        await asyncio.sleep(30)
+    first = Replica("first", server, Fault(slow, verb="update", times=1)).start()
+    await asyncio.sleep(7)  # the first renewal was sent at 2 and answered at 6
+    first.transport.go_down()
+    await asyncio.sleep(30)
 
-        assert first.ended is not None
-        assert first.ended[0] == pytest.approx(2 + RENEW, abs=0.01)
-
-    story(tell)
+    assert first.ended is not None
+    assert first.ended[0] == pytest.approx(2 + RENEW, abs=0.01)
 
 
-def test_leader_that_finds_another_holder_stops_at_once_and_leaves_the_lease() -> None:
-    async def tell(server: Server) -> None:
-        first = Replica("first", server).start()
-        await asyncio.sleep(60.5)
-        server.write(holderIdentity="forged")
-        await asyncio.sleep(RETRY)
+async def test_leader_that_finds_another_holder_stops_at_once_and_leaves_the_lease() -> None:
+    server = Server()
+    first = Replica("first", server).start()
+    await asyncio.sleep(60.5)
+    server.write(holderIdentity="forged")
+    await asyncio.sleep(RETRY)
 
-        assert (first.ended, server.spec()["holderIdentity"]) == (
-            (62, "lease kube-system/kube-scheduler is held by forged"),
-            "forged",
-        )
-
-    story(tell)
+    assert (first.ended, server.spec()["holderIdentity"]) == (
+        (62, "lease kube-system/kube-scheduler is held by forged"),
+        "forged",
+    )
 
 
 @pytest.mark.parametrize(
@@ -205,64 +176,53 @@ def test_leader_that_finds_another_holder_stops_at_once_and_leaves_the_lease() -
         pytest.param(Fault(status(429, retry_after=2), verb="update", skip=3), id="too many requests"),
     ],
 )
-def test_a_renewal_that_fails_is_tried_again(fault: Fault) -> None:
-    async def tell(server: Server) -> None:
-        first, second = Replica("first", server, fault).start(), Replica("second", server).start()
-        await never_two(first, second, seconds=60)
+async def test_a_renewal_that_fails_is_tried_again(fault: Fault) -> None:
+    server = Server()
+    first, second = Replica("first", server, fault).start(), Replica("second", server).start()
+    await never_two(first, second, seconds=60)
 
-        assert fault.struck
-        assert first.leads
-        assert first.ended is None
-
-    story(tell)
+    assert fault.struck
+    assert first.leads
+    assert first.ended is None
 
 
-def test_a_lease_that_was_deleted_is_written_again() -> None:
-    async def tell(server: Server) -> None:
-        first, second = Replica("first", server).start(), Replica("second", server).start()
-        await asyncio.sleep(60.1)
-        server.delete()
-        await never_two(first, second, seconds=30)
+async def test_a_lease_that_was_deleted_is_written_again() -> None:
+    server = Server()
+    first, second = Replica("first", server).start(), Replica("second", server).start()
+    await asyncio.sleep(60.1)
+    server.delete()
+    await never_two(first, second, seconds=30)
 
-        assert first.leads
-        assert server.spec()["holderIdentity"] == "first"
-
-    story(tell)
+    assert first.leads
+    assert server.spec()["holderIdentity"] == "first"
 
 
 @pytest.mark.parametrize("seconds", [0, -1, 10**9, 2**31 - 1, None])
-def test_lease_with_an_invalid_duration_is_waited_for_as_long_as_an_own_one(seconds: int | None) -> None:
+async def test_lease_with_an_invalid_duration_is_waited_for_as_long_as_an_own_one(seconds: int | None) -> None:
     def says(lease: dict[str, Any]) -> None:
         lease["spec"]["leaseDurationSeconds"] = seconds
 
-    async def tell(server: Server) -> None:
-        first = Replica("first", server).start()
-        await asyncio.sleep(1)
-        await first.kill()
-        second = Replica("second", server, Fault(edited_json(says), verb="get", times=None)).start()
-        await asyncio.sleep(60)
+    server = Server()
+    first = Replica("first", server).start()
+    await asyncio.sleep(1)
+    await first.kill()
+    second = Replica("second", server, Fault(edited_json(says), verb="get", times=None)).start()
+    await asyncio.sleep(60)
 
-        assert second.began_to_lead == 1 + LEASE
-
-    story(tell)
+    assert second.began_to_lead == 1 + LEASE
 
 
-def test_a_lease_that_lasts_longer_than_ours_is_respected() -> None:
+async def test_a_lease_that_lasts_longer_than_ours_is_respected() -> None:
     """While replicas are being given another configuration, both hold."""
+    server = Server()
+    long = LeaderElection(lease_duration=Duration.of(60), renew_deadline=Duration.of(40), retry_period=Duration.of(2))
+    first = Replica("first", server, election=long).start()
+    await asyncio.sleep(1)
+    await first.kill()
+    second = Replica("second", server).start()
+    await asyncio.sleep(100)
 
-    async def tell(server: Server) -> None:
-        long = LeaderElection(
-            lease_duration=Duration.of(60), renew_deadline=Duration.of(40), retry_period=Duration.of(2)
-        )
-        first = Replica("first", server, election=long).start()
-        await asyncio.sleep(1)
-        await first.kill()
-        second = Replica("second", server).start()
-        await asyncio.sleep(100)
-
-        assert second.began_to_lead == 61
-
-    story(tell)
+    assert second.began_to_lead == 61
 
 
 @pytest.mark.parametrize(
@@ -275,18 +235,16 @@ def test_a_lease_that_lasts_longer_than_ours_is_respected() -> None:
         "\xff",
     ],
 )
-def test_unreadable_lease_is_not_acquired(body: str) -> None:
-    async def tell(server: Server) -> None:
-        fault = Fault(answer(body.encode("latin-1")), verb="get", times=5)
-        first = Replica("first", server, fault).start()
-        await asyncio.sleep(1)
-        assert not first.leads
-        assert first.writes() == 0
-        await asyncio.sleep(30)
+async def test_unreadable_lease_is_not_acquired(body: str) -> None:
+    server = Server()
+    fault = Fault(answer(body.encode("latin-1")), verb="get", times=5)
+    first = Replica("first", server, fault).start()
+    await asyncio.sleep(1)
+    assert not first.leads
+    assert first.writes() == 0
+    await asyncio.sleep(30)
 
-        assert first.leads
-
-    story(tell)
+    assert first.leads
 
 
 @pytest.mark.parametrize(
@@ -317,43 +275,39 @@ def test_the_clock_on_the_wall_decides_nothing(off: timedelta) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_never_do_two_lead_whatever_fails(seed: int) -> None:
+async def test_never_do_two_lead_whatever_fails(seed: int) -> None:
     """
     Three replicas, each with a network that swallows, refuses, loses answers; now and then the one that leads sleeps.
     """
+    server = Server()
 
-    async def tell(server: Server) -> None:
-        def faults() -> list[Fault]:
-            return [
-                Fault(black_hole(), probability=0.05, times=None),
-                Fault(commit_then_drop(), probability=0.1, times=None),
-                Fault(status(500), probability=0.1, times=None),
-            ]
+    def faults() -> list[Fault]:
+        return [
+            Fault(black_hole(), probability=0.05, times=None),
+            Fault(commit_then_drop(), probability=0.1, times=None),
+            Fault(status(500), probability=0.1, times=None),
+        ]
 
-        replicas = [Replica(f"{seed}-{number}", server, *faults()).start() for number in range(3)]
-        led = 0
-        for turn in range(20):
-            await never_two(*replicas, seconds=17)
-            led += any(replica.leads for replica in replicas)
-            for sleeper in replicas:
-                sleeper.slept += 12 * (turn % 3 == 0 and sleeper.leads)
-            for number, replica in enumerate(replicas):
-                if replica.ended:
-                    replicas[number] = Replica(f"{seed}-{number}-{turn}", server, *faults()).start()
-        assert led > 10
-
-    story(tell)
+    replicas = [Replica(f"{seed}-{number}", server, *faults()).start() for number in range(3)]
+    led = 0
+    for turn in range(20):
+        await never_two(*replicas, seconds=17)
+        led += any(replica.leads for replica in replicas)
+        for sleeper in replicas:
+            sleeper.slept += 12 * (turn % 3 == 0 and sleeper.leads)
+        for number, replica in enumerate(replicas):
+            if replica.ended:
+                replicas[number] = Replica(f"{seed}-{number}-{turn}", server, *faults()).start()
+    assert led > 10
 
 
-def test_a_leader_that_goes_on_long_after_its_lease_is_reported_ill() -> None:
-    async def tell(server: Server) -> None:
-        first, second = Replica("first", server).start(), Replica("second", server).start()
-        await asyncio.sleep(10)
-        first.slept = second.slept = LEASE + 19
-        assert (first.elector.check(), second.elector.check()) == ("", "")
-        first.slept = second.slept = LEASE + 25
+async def test_a_leader_that_goes_on_long_after_its_lease_is_reported_ill() -> None:
+    server = Server()
+    first, second = Replica("first", server).start(), Replica("second", server).start()
+    await asyncio.sleep(10)
+    first.slept = second.slept = LEASE + 19
+    assert (first.elector.check(), second.elector.check()) == ("", "")
+    first.slept = second.slept = LEASE + 25
 
-        assert first.elector.check() == "failed election to renew leadership on lease kube-scheduler"
-        assert second.elector.check() == ""
-
-    story(tell)
+    assert first.elector.check() == "failed election to renew leadership on lease kube-scheduler"
+    assert second.elector.check() == ""
