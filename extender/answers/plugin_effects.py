@@ -19,9 +19,8 @@ from extender.answers.types import Answer, ReasonCount
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
 from extender.engine.evaluation.evaluate import Evaluation, evaluate
-from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.cycle import Cycle, Nominations
 from extender.engine.runtime.framework import Framework, closed_at_the_end
-from extender.engine.runtime.nominations import Nominations
 from extender.engine.runtime.plugin_calls import PluginError
 from extender.engine.runtime.quarantine import QUARANTINED
 from extender.engine.runtime.registry import Registry

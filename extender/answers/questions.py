@@ -54,8 +54,8 @@ from extender.answers.what_if.what_if import what_if
 from extender.engine.cache.cluster import Cluster
 from extender.engine.plugins import IN_TREE
 from extender.engine.queue.scheduling_queue import SchedulingQueue
-from extender.engine.runtime.long_work import with_long_work
-from extender.engine.runtime.nominations import Nominations
+from extender.engine.runtime.cycle import Nominations
+from extender.engine.runtime.plugin_calls import with_long_work
 from extender.engine.runtime.queueing_hints import registrations
 from extender.engine.runtime.registry import Registry
 from extender.values import limits

@@ -19,10 +19,9 @@ from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
 from extender.engine.preemption.budgets import Disruptions
 from extender.engine.queue.scheduling_queue import SchedulingQueue
-from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.cycle import Cycle, Nominations
 from extender.engine.runtime.findings import run_post_filter_plugins
 from extender.engine.runtime.framework import Framework, closed_at_the_end
-from extender.engine.runtime.nominations import Nominations
 from extender.engine.runtime.plugin_calls import PluginError
 from extender.engine.runtime.reserve_to_bind import run_reserve_plugins, run_unreserve_plugins
 from extender.engine.runtime.waiting_pods import WaitingPodsMap

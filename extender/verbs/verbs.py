@@ -14,11 +14,9 @@ from extender.engine.cache.cluster import Cluster
 from extender.engine.cache.overlay import Overlay
 from extender.engine.plugins import IN_TREE
 from extender.engine.reporter import NO_REPORTER, Reporter, Reporters, VerbCall
-from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.cycle import Cycle, Nominations
 from extender.engine.runtime.framework import Framework
-from extender.engine.runtime.long_work import with_long_work
-from extender.engine.runtime.nominations import Nominations
-from extender.engine.runtime.plugin_calls import PluginError
+from extender.engine.runtime.plugin_calls import PluginError, with_long_work
 from extender.engine.runtime.scoring import Scores
 from extender.engine.snapshot import Snapshot
 from extender.engine.snapshot.axes import Int64s

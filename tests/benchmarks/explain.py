@@ -15,8 +15,7 @@ from extender.answers.what_if.capacity import capacity
 from extender.engine.cache.cluster import Cluster
 from extender.engine.evaluation.evaluate import evaluate
 from extender.engine.plugins import IN_TREE
-from extender.engine.runtime.cycle import Cycle
-from extender.engine.runtime.nominations import NO_NOMINATIONS
+from extender.engine.runtime.cycle import NO_NOMINATIONS, Cycle
 from extender.engine.runtime.registry import Registry
 from extender.values.config import Configuration
 from extender.values.objects.pod import Pod

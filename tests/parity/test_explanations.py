@@ -14,7 +14,7 @@ from extender.answers.explain.explanation import explain
 from extender.answers.types import Explanation, PreemptionAnswer
 from extender.engine.cache.cluster import Cluster
 from extender.engine.plugins import IN_TREE
-from extender.engine.runtime.nominations import Nominations
+from extender.engine.runtime.cycle import Nominations
 from extender.engine.runtime.registry import Registry
 from extender.values.config import Configuration, load
 from extender.values.objects import decoding

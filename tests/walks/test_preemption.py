@@ -6,9 +6,8 @@ import random
 import pytest
 
 from extender.engine.plugins import IN_TREE
-from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.cycle import Cycle, Nominations
 from extender.engine.runtime.findings import run_post_filter_plugins
-from extender.engine.runtime.nominations import Nominations
 from extender.engine.runtime.registry import Registry
 from extender.engine.scheduler.schedule_pod import FitError, SchedulingAlgorithm
 from extender.testing import PodBuilder, make_cache, make_node, make_pod

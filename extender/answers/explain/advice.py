@@ -12,9 +12,8 @@ import numpy as np
 from extender.answers.types import Lack, NearNode
 from extender.engine.evaluation.evaluate import Evaluation
 from extender.engine.framework import AdvicePlugin, Code, NodeStatuses, Shortage, Suggestion, Verdicts
-from extender.engine.runtime.cycle import Cycle, PreFilterOutcome
+from extender.engine.runtime.cycle import Cycle, Nominations, PreFilterOutcome
 from extender.engine.runtime.framework import Framework
-from extender.engine.runtime.nominations import Nominations
 from extender.engine.runtime.plugin_calls import PluginError, call_plugin
 from extender.engine.snapshot import PodChanges, Rows, Snapshot
 from extender.engine.snapshot.axes import Floats, Index, Int64s, Mask

@@ -17,9 +17,8 @@ from extender.answers.pods import requested, workload_of
 from extender.answers.types import Explanation, PreemptionAnswer, WaterfallStep
 from extender.engine.evaluation.evaluate import Evaluation, evaluate
 from extender.engine.framework.preemption import STILL_TERMINATING
-from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.cycle import Cycle, Nominations
 from extender.engine.runtime.framework import Framework
-from extender.engine.runtime.nominations import Nominations
 from extender.engine.snapshot import Snapshot
 from extender.values.objects.pod import Pod
 

@@ -18,9 +18,8 @@ from extender.engine.framework.advice import SuggestionKind
 from extender.engine.preemption import rules_of
 from extender.engine.preemption.budgets import lower_priority_pods
 from extender.engine.preemption.evaluator import nodes_where_preemption_might_help
-from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.cycle import Cycle, Nominations
 from extender.engine.runtime.framework import Framework
-from extender.engine.runtime.nominations import Nominations
 from extender.engine.runtime.plugin_calls import PluginError
 from extender.engine.snapshot import PodChanges, Rows, Snapshot
 from extender.engine.snapshot.axes import Index

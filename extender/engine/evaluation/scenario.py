@@ -14,9 +14,8 @@ from extender.engine.cache.cluster import Cluster
 from extender.engine.evaluation.evaluate import Evaluation, evaluate
 from extender.engine.framework import PreemptionOutcome
 from extender.engine.plugins import IN_TREE
-from extender.engine.runtime.cycle import Cycle, PreFilterOutcome
+from extender.engine.runtime.cycle import Cycle, Nominations, PreFilterOutcome
 from extender.engine.runtime.framework import closed_at_the_end
-from extender.engine.runtime.nominations import Nominations
 from extender.engine.runtime.registry import Registry
 from extender.engine.snapshot.axes import Int64s
 from extender.values.config.configuration import Configuration

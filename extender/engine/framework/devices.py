@@ -1,7 +1,7 @@
 """What DynamicResources, which alone knows devices, has to do with the rest: its search for devices may be put off
 (`LongWork`), and it counts them for plugins that score by extended resources (`DeviceTotals`).
 
-LongWork is no part of the contract of plugins: `runtime.long_work` and the scheduler catch it.
+LongWork is no part of the contract of plugins: `runtime.plugin_calls` and the scheduler catch it.
 """
 
 from abc import ABC, abstractmethod

@@ -7,7 +7,8 @@ after a node was chosen are in `extender.engine.runtime.reserve_to_bind`.
 Upstream: pkg/scheduler/framework/runtime/framework.go (v1.36.2).
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, final
 
@@ -27,9 +28,9 @@ from extender.engine.runtime.memory import (
     remembered_sum,
     signature_of,
 )
-from extender.engine.runtime.nominations import NO_NOMINATIONS, Nominations, rows_with_changes
-from extender.engine.runtime.plugin_calls import PluginError, call_plugin
-from extender.engine.runtime.plugin_results import (
+from extender.engine.runtime.plugin_calls import (
+    PluginError,
+    call_plugin,
     filter_verdicts,
     no_node_left,
     pre_filter_result,
@@ -49,7 +50,7 @@ from extender.engine.runtime.scoring import (
     plugin_scores,
     scores_at,
 )
-from extender.engine.snapshot import Rows, Snapshot
+from extender.engine.snapshot import PodChanges, Rows, Snapshot
 from extender.engine.snapshot.axes import Index, Int64s, Mask
 from extender.values.metrics import ObservePlugin
 from extender.values.objects.pod import Pod
@@ -67,6 +68,49 @@ class PreFilterOutcome:
     """The nodes still in play, None for all of them."""
     narrowed_by: tuple[str, ...] = ()
     """Sorted names of the plugins that narrowed the search."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Nominations:
+    """Node name -> (slot, pod) of the pods nominated to it, in order of nomination."""
+
+    by_node: Mapping[str, tuple[tuple[int, Pod], ...]] = field(default_factory=dict)
+
+    def changes_for(self, pod: Pod, rows: Rows) -> PodChanges | None:
+        """Returns a +1 for every nominated pod of at least the priority of `pod`; None if these rows have none.
+
+        Upstream: pkg/scheduler/framework/runtime/framework.go, addGENominatedPods (v1.36.2).
+        """
+        if not self.by_node:
+            return None
+        nodes = rows.snapshot.nodes
+        slots_at: dict[int, list[int]] = {}
+        for name, nominated in self.by_node.items():
+            place = nodes.index.get(name)
+            if place is not None:
+                slots_at[place] = [
+                    slot for slot, other in nominated if other.priority >= pod.priority and other.uid != pod.uid
+                ]
+        has_nominated = np.zeros(len(nodes), np.bool_)
+        has_nominated[[place for place, slots in slots_at.items() if slots]] = True
+        # Several rows may be hypotheses over the same node, so the search goes from rows to nodes.
+        affected = np.flatnonzero(has_nominated[rows.node])
+        added = [(row, slot) for row in affected.tolist() for slot in slots_at[int(rows.node[row])]]
+        if not added:
+            return None
+        changes = np.array(added, np.intp)
+        return PodChanges(changes[:, 0], changes[:, 1], np.ones(len(changes), np.int64))
+
+
+NO_NOMINATIONS = Nominations()
+
+
+def rows_with_changes(changes: PodChanges, num_rows: int) -> Mask:
+    """Returns (R,) the rows that have any change."""
+    mask = np.zeros(num_rows, np.bool_)
+    mask[changes.row] = True
+    return mask
 
 
 @final
@@ -158,8 +202,8 @@ class Cycle(fwk.CycleState):
             self.pre_filter = PreFilterOutcome(refused)
             return self.pre_filter
         skipped: set[str] = set()
-        if self.pod_signature:
-            self._remembered = self.framework.memory.recall(self.pod_signature, self._snapshot)
+        self.pod_signature = signature_of(self.pod)
+        self._remembered = self.framework.memory.recall(self.pod_signature, self._snapshot)
         try:
             outcome = self._pre_filtered(skipped)
         finally:
@@ -297,7 +341,7 @@ class Cycle(fwk.CycleState):
         known = None if self.depends_on_devices else self._remembered
         if known is None:
             memory = Memory() if self.depends_on_devices else framework.memory
-            known = self._remembered = memory.recall(self.pod_signature or signature_of(self.pod), snapshot)
+            known = self._remembered = memory.recall(self.pod_signature, snapshot)
         framework.evaluations.filtered[self.skip_filter_plugins] += 1
         plan = framework.filter_plan(self.skip_filter_plugins)
         fits = remembered_fits(known, plan, self._passing, snapshot, self.pod)

@@ -15,8 +15,7 @@ import numpy as np
 
 from extender.engine import framework as fwk
 from extender.engine.runtime.cycle import Cycle
-from extender.engine.runtime.plugin_calls import PluginError, call_plugin_async
-from extender.engine.runtime.plugin_results import post_filter_result
+from extender.engine.runtime.plugin_calls import PluginError, call_plugin_async, post_filter_result
 from extender.engine.snapshot import Rows
 
 

@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from extender.engine import framework as fwk
-from extender.engine.runtime.plugin_calls import call_plugin
-from extender.engine.runtime.plugin_results import pod_signature
+from extender.engine.runtime.plugin_calls import call_plugin, pod_signature
 from extender.engine.runtime.ranking import Totals, type_of_totals
 from extender.engine.runtime.scoring import WeightedScorer
 from extender.engine.snapshot import Rows, Snapshot

@@ -18,7 +18,7 @@ from extender.engine.preemption.minimal_victims import why_ignored
 from extender.engine.queue.queued_pod_info import QueuedPodInfo
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.framework import Framework
-from extender.engine.runtime.long_work import with_long_work
+from extender.engine.runtime.plugin_calls import with_long_work
 from extender.engine.scheduler.executor import DEFAULT_PREEMPTION
 from extender.engine.scheduler.pod_group_preemption import find_victims
 from extender.engine.scheduler.pod_group_trial import UNSCHEDULABLE, GroupResult, MemberResult, PodGroupTrial

@@ -40,9 +40,8 @@ from extender.engine.preemption.pod_group_victims import (
 from extender.engine.preemption.rules import rules_of
 from extender.engine.reporter import NO_REPORTER
 from extender.engine.runtime.cycle import Cycle
-from extender.engine.runtime.long_work import with_long_work
 from extender.engine.runtime.memory import signature_of
-from extender.engine.runtime.plugin_calls import PluginError
+from extender.engine.runtime.plugin_calls import PluginError, with_long_work
 from extender.engine.scheduler.pod_group_trial import PodGroupTrial
 from extender.engine.scheduler.scheduling_cycle import nominations_of
 from extender.engine.snapshot.axes import Index
@@ -171,7 +170,6 @@ async def _equal_members(trial: PodGroupTrial, cycle: Cycle, slot: int) -> Equal
     # Of GangScheduling it is known that its answer follows from the group alone, and stays Success once it is.
     if not all(isinstance(plugin, GangScheduling) for plugin in framework.plugins.permit):
         return None
-    cycle.pod_signature = signature
     if not cycle.run_pre_filter_plugins().status.is_success or cycle.depends_on_devices:
         return None
     skipped = cycle.skip_filter_plugins

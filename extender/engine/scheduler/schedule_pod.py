@@ -13,7 +13,6 @@ from extender.engine import framework as fwk
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.findings import Findings, diagnosis_of, find, refused_by_pre_filter
 from extender.engine.runtime.framework import Framework
-from extender.engine.runtime.memory import signature_of
 from extender.engine.runtime.plugin_calls import PluginError
 from extender.engine.runtime.ranking import Ranking
 from extender.engine.runtime.scoring import Choice
@@ -105,7 +104,6 @@ class SchedulingAlgorithm:
             self._refusals.clear()
         if not num_nodes:
             raise fwk.NoNodesAvailableError
-        cycle.pod_signature = signature_of(cycle.pod)
         with self.metrics.timed("PreFilter", cycle.framework.profile_name) as point:
             outcome = cycle.run_pre_filter_plugins()
             point.status = str(outcome.status.code)

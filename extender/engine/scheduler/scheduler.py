@@ -14,7 +14,7 @@ from extender.engine.framework.devices import LongWork
 from extender.engine.preemption.preemptions import PREEMPTIONS, RunningPreemptions
 from extender.engine.queue.queued_pod_info import QueuedPodInfo
 from extender.engine.runtime.framework import Framework
-from extender.engine.runtime.long_work import do_long_work
+from extender.engine.runtime.plugin_calls import do_long_work
 from extender.engine.scheduler.binding_cycle import UnconfirmedBindings, binding_cycle, wake_other_pods
 from extender.engine.scheduler.executor import Executor
 from extender.engine.scheduler.failure import handle_scheduling_failure

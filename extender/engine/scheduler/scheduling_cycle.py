@@ -8,10 +8,9 @@ from time import perf_counter
 from typing import Final
 
 from extender.engine import framework as fwk
-from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.cycle import Cycle, Nominations
 from extender.engine.runtime.findings import run_post_filter_plugins
 from extender.engine.runtime.framework import Framework
-from extender.engine.runtime.nominations import Nominations
 from extender.engine.runtime.plugin_calls import PluginError
 from extender.engine.runtime.reserve_to_bind import run_permit_plugins, run_reserve_plugins, run_unreserve_plugins
 from extender.engine.scheduler.extenders import schedule_pod_with_extenders

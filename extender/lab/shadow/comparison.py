@@ -13,12 +13,10 @@ from extender.answers.profiles import simulated_frameworks
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
 from extender.engine.evaluation.decided import Decided
-from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.cycle import Cycle, Nominations
 from extender.engine.runtime.findings import out_of_play_reason, run_post_filter_plugins, status_out_of_play
 from extender.engine.runtime.framework import Framework
-from extender.engine.runtime.long_work import with_long_work
-from extender.engine.runtime.nominations import Nominations
-from extender.engine.runtime.plugin_calls import PluginError
+from extender.engine.runtime.plugin_calls import PluginError, with_long_work
 from extender.engine.runtime.scoring import Choice
 from extender.engine.scheduler.schedule_pod import FitError, SchedulingAlgorithm
 from extender.engine.snapshot import Rows

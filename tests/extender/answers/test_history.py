@@ -13,9 +13,8 @@ from extender.answers.records.values import AttemptRecord
 from extender.answers.types import Attempt, ReasonCount, WaterfallStep
 from extender.engine import framework as fwk
 from extender.engine.evaluation.evaluate import evaluate
-from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.cycle import NO_NOMINATIONS, Cycle
 from extender.engine.runtime.findings import Findings
-from extender.engine.runtime.nominations import NO_NOMINATIONS
 from extender.engine.scheduler.schedule_pod import FitError, SchedulingAlgorithm
 from extender.engine.snapshot import Rows
 from extender.testing import make_framework, make_node, make_pod, make_snapshot

@@ -9,9 +9,8 @@ from extender.engine import framework as fwk
 from extender.engine.plugins import IN_TREE
 from extender.engine.plugins.default_preemption import DefaultPreemption
 from extender.engine.plugins.node_resources.fit import NodeResourcesFit
-from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.cycle import NO_NOMINATIONS, Cycle, Nominations
 from extender.engine.runtime.framework import Framework
-from extender.engine.runtime.nominations import NO_NOMINATIONS, Nominations
 from extender.engine.runtime.plugin_calls import PluginError
 from extender.engine.runtime.registry import Registry
 from extender.engine.snapshot import Snapshot

@@ -13,9 +13,8 @@ from extender.answers.types import Fix, Lack, NearNode
 from extender.engine import framework as fwk
 from extender.engine.evaluation.evaluate import evaluate
 from extender.engine.plugins.node_resources.fit import NodeResourcesFit
-from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.cycle import NO_NOMINATIONS, Cycle, Nominations
 from extender.engine.runtime.framework import Framework
-from extender.engine.runtime.nominations import NO_NOMINATIONS, Nominations
 from extender.engine.snapshot import Snapshot
 from extender.engine.snapshot.axes import Int64s
 from extender.testing import PodBuilder, make_cache, make_framework, make_node, make_pod, make_snapshot

@@ -14,7 +14,7 @@ from extender.answers.redaction import redacted
 from extender.answers.types import Explanation
 from extender.engine.cache.cluster import Cluster
 from extender.engine.plugins import IN_TREE
-from extender.engine.runtime.nominations import NO_NOMINATIONS
+from extender.engine.runtime.cycle import NO_NOMINATIONS
 from extender.engine.runtime.registry import Registry
 from extender.testing import make_node, make_pod, make_snapshot
 from extender.testing.storage import ephemeral, make_claim, make_class

@@ -9,7 +9,7 @@ from extender.answers.explain.explanation import explain, settled, unreadable
 from extender.answers.parts import PodName
 from extender.answers.types import Explanation, NodeScore
 from extender.engine.plugins import IN_TREE
-from extender.engine.runtime.nominations import NO_NOMINATIONS
+from extender.engine.runtime.cycle import NO_NOMINATIONS
 from extender.engine.runtime.registry import Registry
 from extender.engine.snapshot import Snapshot
 from extender.testing import NodeBuilder, PodBuilder, make_cache, make_node, make_pod, make_snapshot

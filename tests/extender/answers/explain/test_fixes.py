@@ -16,9 +16,8 @@ from extender.engine.plugins import IN_TREE
 from extender.engine.plugins.node_resources.fit import NodeResourcesFit
 from extender.engine.plugins.pod_topology_spread.plugin import PodTopologySpread
 from extender.engine.plugins.taint_toleration import TaintToleration
-from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.cycle import NO_NOMINATIONS, Cycle, Nominations
 from extender.engine.runtime.framework import Framework
-from extender.engine.runtime.nominations import NO_NOMINATIONS, Nominations
 from extender.engine.runtime.registry import Registry
 from extender.engine.snapshot import Rows, Snapshot
 from extender.testing import (

@@ -11,9 +11,8 @@ from extender.engine.plugins.node_affinity import NodeAffinity
 from extender.engine.plugins.node_ports import NodePorts
 from extender.engine.plugins.node_resources.fit import NodeResourcesFit
 from extender.engine.plugins.taint_toleration import TaintToleration
-from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.cycle import NO_NOMINATIONS, Cycle, Nominations
 from extender.engine.runtime.framework import Framework
-from extender.engine.runtime.nominations import NO_NOMINATIONS, Nominations
 from extender.engine.snapshot import Snapshot
 from extender.testing import PodBuilder, make_cache, make_framework, make_node, make_pod, name_term
 from extender.values.config.plugin_args import NodeResourcesFitArgs

@@ -12,8 +12,7 @@ from extender.engine.evaluation.scenario import answer
 from extender.engine.plugins import IN_TREE
 from extender.engine.plugins.node_resources.fit import NodeResourcesFit
 from extender.engine.plugins.node_unschedulable import NodeUnschedulable
-from extender.engine.runtime.cycle import Cycle
-from extender.engine.runtime.nominations import NO_NOMINATIONS
+from extender.engine.runtime.cycle import NO_NOMINATIONS, Cycle
 from extender.engine.runtime.registry import Registry
 from extender.engine.snapshot import Snapshot
 from extender.testing import make_framework, make_node, make_pod, make_snapshot, name_term, random_cluster

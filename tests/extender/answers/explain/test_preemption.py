@@ -14,8 +14,7 @@ from extender.engine.framework import PreemptionOutcome
 from extender.engine.plugins.default_preemption import DefaultPreemption
 from extender.engine.plugins.node_affinity import NodeAffinity
 from extender.engine.plugins.node_resources.fit import NodeResourcesFit
-from extender.engine.runtime.cycle import Cycle
-from extender.engine.runtime.nominations import NO_NOMINATIONS
+from extender.engine.runtime.cycle import NO_NOMINATIONS, Cycle
 from extender.engine.snapshot import Snapshot
 from extender.testing import NodeBuilder, PodBuilder, make_framework, make_node, make_pod, make_snapshot
 from extender.values.config.plugin_args import DefaultPreemptionArgs

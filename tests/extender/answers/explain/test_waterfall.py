@@ -15,9 +15,8 @@ from extender.engine.plugins.node_ports import NodePorts
 from extender.engine.plugins.node_resources.fit import NodeResourcesFit
 from extender.engine.plugins.node_unschedulable import NodeUnschedulable
 from extender.engine.plugins.taint_toleration import TaintToleration
-from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.cycle import NO_NOMINATIONS, Cycle
 from extender.engine.runtime.framework import Framework
-from extender.engine.runtime.nominations import NO_NOMINATIONS
 from extender.engine.snapshot import Snapshot
 from extender.testing import PodBuilder, make_framework, make_node, make_pod, make_snapshot, name_term, random_cluster
 from extender.values.objects.pod import Pod

@@ -12,8 +12,7 @@ from extender.answers.trial import Trial
 from extender.answers.what_if.simulation import Simulation
 from extender.engine.cache.cluster import Cluster
 from extender.engine.evaluation.evaluate import evaluate
-from extender.engine.runtime.cycle import Cycle
-from extender.engine.runtime.nominations import Nominations
+from extender.engine.runtime.cycle import Cycle, Nominations
 from extender.testing import random_cluster
 from extender.values.config import Configuration
 from extender.values.objects.cluster import ClusterState

@@ -3,8 +3,7 @@
 import asyncio
 
 from extender.engine.evaluation.evaluate import evaluate
-from extender.engine.runtime.cycle import Cycle
-from extender.engine.runtime.nominations import NO_NOMINATIONS
+from extender.engine.runtime.cycle import NO_NOMINATIONS, Cycle
 from extender.testing import make_framework, make_node, make_pod, make_snapshot
 
 

@@ -15,10 +15,9 @@ from extender.engine.plugins.node_resources.fit import NodeResourcesFit
 from extender.engine.plugins.node_unschedulable import NodeUnschedulable
 from extender.engine.preemption import V1_36
 from extender.engine.preemption.evaluator import Evaluator, nodes_where_preemption_might_help
-from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.cycle import NO_NOMINATIONS, Cycle, Nominations
 from extender.engine.runtime.findings import run_post_filter_plugins
 from extender.engine.runtime.framework import Framework
-from extender.engine.runtime.nominations import NO_NOMINATIONS, Nominations
 from extender.engine.snapshot import Rows, Snapshot
 from extender.engine.snapshot.axes import Int64s
 from extender.testing import NodeBuilder, PodBuilder, make_cache, make_framework, make_node, make_pod, make_snapshot

@@ -14,9 +14,8 @@ from extender.engine.framework import Status, unresolvable
 from extender.engine.plugins import IN_TREE
 from extender.engine.preemption import V1_36
 from extender.engine.preemption.dry_run import dry_run
-from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.cycle import Cycle, Nominations
 from extender.engine.runtime.framework import Framework
-from extender.engine.runtime.nominations import Nominations
 from extender.engine.runtime.plugin_calls import PluginError
 from extender.engine.snapshot import Rows
 from extender.testing import (

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from extender.engine import framework as fwk
-from extender.engine.runtime.cycle import Cycle
-from extender.engine.runtime.nominations import NO_NOMINATIONS, Nominations
+from extender.engine.runtime.cycle import NO_NOMINATIONS, Cycle, Nominations
 from extender.engine.runtime.plugin_calls import PluginError
 from extender.engine.snapshot import Rows, Snapshot
 from extender.testing import PodBuilder, make_cache, make_framework, make_node, make_pod, make_snapshot

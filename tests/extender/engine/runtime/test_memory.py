@@ -11,11 +11,10 @@ from hypothesis import given, settings, strategies as st
 from extender.engine import framework as fwk
 from extender.engine.cache import Cache
 from extender.engine.plugins import IN_TREE
-from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.cycle import NO_NOMINATIONS, Cycle, Nominations
 from extender.engine.runtime.findings import diagnosis_of, find
 from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.memory import KEPT_SIGNATURE_BYTES, KEPT_SIGNATURES, kept_signatures, signature_of
-from extender.engine.runtime.nominations import NO_NOMINATIONS, Nominations
 from extender.engine.runtime.plugin_calls import PluginError
 from extender.engine.runtime.ranking import select_host
 from extender.engine.runtime.registry import Registry

@@ -10,9 +10,8 @@ import pytest
 from extender.engine import framework as fwk
 from extender.engine.framework.devices import LongWork
 from extender.engine.plugins.node_resources.fit import NodeResourcesFit
-from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.cycle import Cycle, Nominations
 from extender.engine.runtime.framework import Framework
-from extender.engine.runtime.nominations import Nominations
 from extender.engine.runtime.plugin_calls import PluginError
 from extender.engine.runtime.ranking import select_host
 from extender.engine.scheduler.schedule_pod import (

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from extender.engine.runtime.long_work import with_long_work
+from extender.engine.runtime.plugin_calls import with_long_work
 from extender.values.cel.evaluation import evaluate, is_cheap
 from extender.values.cel.selector import Facts
 from extender.values.concurrency.child_process import ChildEndedError, DeadlineError, NoChildError, in_child
