@@ -47,8 +47,15 @@ class Given(Workload):
         self.nodes_of_pods = {pod.name: pod.spec.node_name for pod in scene.cluster.all_of(Pod)}
 
 
+def policy(number: int) -> str:
+    return "PreemptLowerPriority" if number >= 60 else "Never"
+
+
 def mixed(number: int) -> Object:
-    """Pods of several kinds, some of which preempt others."""
+    """Pods of several kinds, of which the last thirty preempt others.
+
+    No two have the same priority: of equal victims the one with the smaller UID stays, and UIDs are drawn.
+    """
     app = {"matchLabels": {"app": f"app-{number % 5}"}}
     apart = {"topologyKey": "host", "labelSelector": app}
     kinds: list[dict[str, Any]] = [
@@ -61,9 +68,9 @@ def mixed(number: int) -> Object:
         {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}},
         {"nodeSelector": {"zone": f"zone-{number % 3}"}},
     ]
-    urgent = {"priority": number, "priorityClassName": f"class-{number}"} if number >= 60 else {}
-    spec = {**urgent, "terminationGracePeriodSeconds": 0, **kinds[number % 4]}
-    made = pod(f"pod-{number:03}", cpu=f"{300 + number * 7 % 400}m", **spec)
+    priority = {"priority": number, "priorityClassName": f"class-{number}", "preemptionPolicy": policy(number)}
+    spec = {**priority, "terminationGracePeriodSeconds": 0, **kinds[number % 4]}
+    made = pod(f"pod-{number:03}", cpu=f"{400 + number * 7 % 400}m", **spec)
     made["metadata"]["labels"] = {"app": f"app-{number % 5}"}
     return made
 
@@ -81,8 +88,9 @@ CLASSES = [
         "kind": "PriorityClass",
         "metadata": {"name": f"class-{number}"},
         "value": number,
+        "preemptionPolicy": policy(number),
     }
-    for number in range(60, 90)
+    for number in range(90)
 ]
 URGENT = [mixed(number) for number in range(60, 90)]
 LATER = 60.0
