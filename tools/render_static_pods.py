@@ -58,7 +58,7 @@ def _pod(deployment: Object) -> Object:
         "priorityClassName": "system-node-critical",
     }
     spec["volumes"] = [{"name": "config", "hostPath": {"path": PLACE, "type": "Directory"}}]
-    for of_pods in ("serviceAccountName", "affinity", "tolerations"):
+    for of_pods in ("serviceAccountName", "automountServiceAccountToken", "affinity", "tolerations"):
         spec.pop(of_pods, None)
     metadata = {"name": RELEASE, "namespace": NAMESPACE, "labels": deployment["spec"]["template"]["metadata"]["labels"]}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
