@@ -89,7 +89,9 @@ async def prioritize_nodes(request: Request) -> Response:
 
 @router.post("/preempt", **PREEMPT)
 async def preempt(request: Request) -> Response:
-    """Says which pods have to go on each of the nodes; nodes where that does not help are left out."""
+    """Says which pods have to go on each of the nodes; nodes where that does not help are left out. A node without
+    victims on which the pod fits is passed on without any, and victims on such a node stay.
+    """
     service = _ready_service(request)
     asked = decoded(read_preemption_args, await request.body())
     service.verb_metrics.asked_about("preempt", len(asked.candidates))

@@ -27,10 +27,11 @@ def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, 
     out.
 
     All Filters of the profile run, by the rules of its preemption. Where the caller's victims suffice, those of them
-    that need not go are reprieved. Where they do not suffice, or none were named (upstream sends such candidates for
-    nodes that an extender refused), the victims are chosen among all pods of lower priority. A profile without a
-    PostFilter plugin is one of plugins besides the caller's: its Filters cannot tell which of the caller's victims need
-    not go, so that all of them are kept.
+    that need not go are reprieved. Where they do not suffice, the victims are chosen among all pods of lower priority.
+    Where the pod fits as it is, another extender must have refused it: the caller's victims stay, and where it named
+    none (kubernetes#135486), the node is passed on without any. A profile without a PostFilter plugin is one of plugins
+    besides the caller's: its Filters cannot tell which of the caller's victims need not go, so that all of them are
+    kept.
 
     Arguments:
         given: node name -> the caller's victims there.
@@ -55,10 +56,10 @@ def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, 
 
     # 1 where the caller's victims do not suffice, or are protected, all pods of lower priority are possible victims
     lower, lower_row = lower_priority_pods(snapshot, pod, nodes, rules)
+    came_free = np.bincount(named_row, minlength=len(nodes)) == 0
     may_go = np.isin(named, lower)
     named, named_row = named[may_go], named_row[may_go]
-    # Where nobody is named, all of lower priority may go, even if the pod fits there by now.
-    suffices = _fits_without(cycle, nodes, named, named_row) & (np.bincount(named_row, minlength=len(nodes)) > 0)
+    suffices = _fits_without(cycle, nodes, named, named_row)
     # A node has victims of one kind: the named ones where they suffice, all of lower priority elsewhere.
     slots = np.r_[named[suffices[named_row]], lower[~suffices[lower_row]]]
     row = np.r_[named_row[suffices[named_row]], lower_row[~suffices[lower_row]]]
@@ -68,18 +69,21 @@ def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, 
     slots, row = slots[fits[row]], row[fits[row]]
     slots, row = _in_order_of_reprieve(snapshot, slots, row, np.isin(slots, named), rules)
     without = Rows.of(snapshot, nodes).changed(_removed(slots, row))
+    victims_left = ~reprieve(cycle, without, slots, row)
+    # Where all could stay, an extender before us wants the caller's to go, for a resource that we cannot know.
+    fits_as_is = suffices & (np.bincount(row[victims_left], minlength=len(nodes)) == 0)
     # The caller's come last in the order, so that keeping them changes nothing for the others.
-    kept = np.isin(slots, named) & (not cycle.framework.plugins.post_filter)
-    victims_left = ~reprieve(cycle, without, slots, row) | kept
+    victims_left |= np.isin(slots, named) & (fits_as_is[row] | (not cycle.framework.plugins.post_filter))
 
     # 3 the remaining victims, by the policies of the rules
-    return _by_policy(cycle, nodes, _by_node(snapshot, nodes, slots[victims_left], row[victims_left], rules), rules)
+    by_node = _by_node(snapshot, nodes, slots[victims_left], row[victims_left], came_free & fits_as_is, rules)
+    return _by_policy(cycle, nodes, by_node, rules)
 
 
 def _by_node(
-    snapshot: Snapshot, nodes: Index, slots: Index, row: Index, rules: fwk.PreemptionRules
+    snapshot: Snapshot, nodes: Index, slots: Index, row: Index, may_be_free: Mask, rules: fwk.PreemptionRules
 ) -> dict[str, MetaVictims]:
-    """Returns the victims of each node, in the order of the rules."""
+    """Returns the victims of each node, in the order of the rules; without the nodes that have none and need some."""
     order = rules.by_importance(snapshot, slots, row)
     slots, row = slots[order], row[order]
     # By importance first: the pods that come first use a budget up, and those after them violate it.
@@ -95,7 +99,7 @@ def _by_node(
     return {
         snapshot.nodes.objects[place].metadata.name: MetaVictims(victims[start:end], violations[at])
         for at, (place, start, end) in enumerate(zip(nodes.tolist(), [0, *ends], ends, strict=False))
-        if end > start
+        if end > start or may_be_free[at]
     }
 
 
@@ -107,6 +111,7 @@ def _by_policy(
     """
     if not rules.also_by and rules.too_costly is None:
         return chosen
+    free = {name: each for name, each in chosen.items() if not each.pods}
     candidates = candidates_of(cycle, chosen)
     if rules.also_by:
         for each in (rules, *rules.also_by):
@@ -114,7 +119,7 @@ def _by_policy(
     if rules.too_costly is not None and len(candidates):
         refused = np.logical_or.reduce([mask for _, mask in rules.too_costly(candidates)])
         candidates = candidates.take(np.flatnonzero(~refused))
-    return {
+    return free | {
         candidate.node: MetaVictims.of(tuple(victim.uid for victim in candidate.victims), candidate.num_pdb_violations)
         for candidate in candidates.listed()
     }
@@ -127,18 +132,20 @@ def without_policies(cycle: Cycle, given: Mapping[str, MetaVictims]) -> fwk.Cand
     rules = rules_of(cycle.framework.plugins.post_filter).without_policies
     if rules is None:
         return None
-    return best_of(_candidates(cycle, {name: victims for name, victims in given.items() if victims.pods}, rules))
+    return best_of(_candidates(cycle, given, rules))
 
 
 def candidates_of(cycle: Cycle, chosen: Mapping[str, MetaVictims]) -> fwk.Candidates:
-    """Returns results of `choose_victims` as arrays over the cycle's snapshot, without those of which a pod or the node
-    is gone by now.
+    """Returns results of `choose_victims` as arrays over the cycle's snapshot, without those that have no victims, or
+    of which a pod or the node is gone by now.
     """
     return _candidates(cycle, chosen, rules_of(cycle.framework.plugins.post_filter))
 
 
 def _candidates(cycle: Cycle, given: Mapping[str, MetaVictims], rules: fwk.PreemptionRules) -> fwk.Candidates:
-    names, nodes, slots, row = _usable(cycle.snapshot, cycle.pod, given)
+    # A node without victims costs nothing, which the criteria cannot compare.
+    with_victims = {name: victims for name, victims in given.items() if victims.pods}
+    names, nodes, slots, row = _usable(cycle.snapshot, cycle.pod, with_victims)
     # The victims of the node at position i are slots[ends[i - 1] : ends[i]], since `slots` are node by node.
     ends = np.bincount(row, minlength=len(nodes)).cumsum()
     violations = np.array([given[name].num_pdb_violations for name in names], np.int64)

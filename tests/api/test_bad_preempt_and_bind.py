@@ -91,7 +91,6 @@ def test_victims_in_full_are_answered_by_uid(example: Service) -> None:
     "value",
     [
         pytest.param(None, id="null node"),
-        pytest.param({"Pods": None, "NumPDBViolations": 0}, id="null pods"),
         pytest.param({"Pods": [None]}, id="null pod"),
         pytest.param({"Pods": [{"UID": UNKNOWN}]}, id="unknown UID"),
         pytest.param({"Pods": [{"UID": None}]}, id="no UID"),
@@ -144,10 +143,30 @@ def test_added_victims_are_pods_of_lower_priority_on_that_node(example: Service)
     assert added <= possible
 
 
-def test_node_without_victims_is_left_out(example: Service) -> None:
+def test_node_with_room_is_passed_on_without_victims(example: Service) -> None:
     room = {"node-a1": {"Pods": [], "NumPDBViolations": 0}}
 
-    assert chosen(example, asking(room)) == {}
+    assert chosen(example, asking(room)) == room
+
+
+NOBODY: list[dict[str, object]] = [
+    {"Pods": [], "NumPDBViolations": 0}, {"Pods": None, "NumPDBViolations": 0}, {"Pods": None}, {"NumPDBViolations": 3},
+    {"pods": None}, {},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("nobody", NOBODY, ids=str)
+@pytest.mark.parametrize("form", ["by_uid", "in_full"])
+def test_no_victims_are_the_same_however_they_are_written(example: Service, form: str, nobody: object) -> None:
+    small = deepcopy(POD)
+    small["spec"]["containers"] = [{"name": "c", "image": "registry.example/small:1"}]
+
+    added = chosen(example, asking(**{form: {"node-a2": nobody}}))
+    passed_on = chosen(example, asking(**{form: {"node-a2": nobody}}, pod=small))
+
+    assert added == chosen(example, asking({"node-a2": {"Pods": []}}))
+    assert added["node-a2"]["Pods"]
+    assert passed_on == {"node-a2": {"Pods": [], "NumPDBViolations": 0}}
 
 
 def test_members_of_victims_are_known_in_any_case(example: Service) -> None:

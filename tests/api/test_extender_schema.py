@@ -54,6 +54,15 @@ def test_our_answers_to_them_are_valid(example: Service, verb: str) -> None:
         validator(ANSWER_TO[verb]).validate(answer.json())
 
 
+@pytest.mark.parametrize("nobody", [{"Pods": []}, {"Pods": None}, {"NumPDBViolations": 0}, {}], ids=str)
+def test_a_node_may_be_without_victims(nobody: object) -> None:
+    pod = {"metadata": {"name": "p"}}
+
+    assert validator("ExtenderPreemptionArgs").is_valid({"Pod": pod, "NodeNameToMetaVictims": {"n": nobody}})
+    assert validator("ExtenderPreemptionArgs").is_valid({"Pod": pod, "NodeNameToVictims": {"n": nobody}})
+    assert validator("ExtenderPreemptionResult").is_valid({"NodeNameToMetaVictims": {"n": nobody}})
+
+
 @pytest.mark.parametrize(
     ("name", "wrong"),
     [

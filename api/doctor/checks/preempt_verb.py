@@ -1,4 +1,4 @@
-"""Checks of preempt. Its answer has no Error: a node on which the extender finds no victims is left out."""
+"""Checks of preempt. Its answer has no Error: a node that the extender refuses is left out."""
 
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final
@@ -9,13 +9,14 @@ from api.doctor import samples
 from api.doctor.checks.every_verb import is_valid, reached
 from api.doctor.checks.filter_verb import NAMES
 from api.doctor.examined_service import ExaminedService, Reply
-from api.doctor.grades import Finding, bad, ok
+from api.doctor.grades import Finding, Grade, bad, ok
 from extender.engine.framework import ExtenderError
 from extender.values.protocol.verb_results import read_preemption_result
 from extender.values.protocol.wire_types import MetaVictims
 
 READABLE: Final = "can be read by kube-scheduler"
 EMPTY: Final = "takes candidates without victims"
+NULL: Final = "takes candidates whose victims are null"
 KNOWN: Final = "names only nodes and pods that were sent"
 
 Sent = dict[str, list[dict[str, Any]] | None]
@@ -46,7 +47,7 @@ async def checks(service: ExaminedService) -> AsyncIterator[Finding]:
         yield _known(verb, answer, sent)
         yield _violations(verb, answer)
     yield await _without_victims(service, verb, {names[0]: []}, EMPTY)
-    yield await _without_victims(service, verb, {names[0]: None}, "takes candidates whose victims are null")
+    yield await _without_victims(service, verb, {names[0]: None}, NULL)
 
 
 def _question(service: ExaminedService, sent: Sent) -> bytes:
@@ -81,7 +82,11 @@ def _known(verb: str, answer: Answer, sent: Sent) -> Finding:
         if victims is None:
             detail = f"null stands for victims on {node!r}: kube-scheduler follows it, which ends its process"
             return bad(verb, KNOWN, detail, "leave the node out, or name its victims")
-        strangers = [uid for uid in victims.uids if uid not in uids]
+        if not victims.uids and uids:
+            detail = f'expected at least one victim pod on node "{node}": those that were sent are gone from the answer'
+            return bad(verb, KNOWN, detail, "leave the node out, or name its victims")
+        # On a node that came without victims it may name any pods that are there.
+        strangers = [uid for uid in victims.uids if uids and uid not in uids]
         if strangers:
             detail = (
                 f"a pod {strangers[0]!r} on {node!r} was not sent: kube-scheduler gives up when it does not know it "
@@ -107,15 +112,13 @@ def _violations(verb: str, answer: Answer) -> Finding:
 async def _without_victims(service: ExaminedService, verb: str, sent: Sent, check: str) -> Finding:
     reply = await service.ask(verb, _question(service, sent))
     advice = (
-        "leave the node out, or name the victims that make the pod fit (kube-scheduler sends such candidates since "
-        "1.38)"
+        "pass the node on empty if nobody has to go for this extender, name its victims, or leave it out to refuse it "
+        "(since 1.38 kube-scheduler asks so about nodes that only extenders refused)"
     )
     if reply.failure or not reply.is_ok:
         return bad(verb, check, reply.words, advice)
     answer = _read(reply)
     if isinstance(answer, str):
         return bad(verb, check, answer, advice)
-    empty = [node for node, victims in answer.items() if victims is None or not victims.uids]
-    if empty:
-        return bad(verb, check, f'expected at least one victim pod on node "{empty[0]}"', advice)
-    return ok(verb, check)
+    known = _known(verb, answer, sent)
+    return ok(verb, check) if known.grade is Grade.OK else bad(verb, check, known.detail, known.advice)

@@ -77,7 +77,8 @@ class HTTPCalls(ExtenderCalls):
         return read_prioritize_result(body)
 
     async def preempt(self, pod: Pod, candidates: Sequence[Candidate]) -> Mapping[str, MetaVictims | None]:
-        in_full = {each.node: Victims(each.victims, each.num_pdb_violations) for each in candidates}
+        # Go writes null for a list of objects that was never filled.
+        in_full = {each.node: Victims(each.victims or None, each.num_pdb_violations) for each in candidates}
         arguments = preemption_args(pod, in_full, by_uid=self._config.node_cache_capable)
         return read_preemption_result(await self._client.post(self._config.preempt_verb, arguments))
 

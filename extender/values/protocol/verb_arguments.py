@@ -91,7 +91,7 @@ class _ExactVictim(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=
 class _ExactVictims(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """MetaVictims as kube-scheduler writes them. Any others are read piece by piece, as Go reads them."""
 
-    pods: list[_ExactVictim] = field(name="Pods")
+    pods: list[_ExactVictim] | None = field(name="Pods", default=None)
     violations: Annotated[int, msgspec.Meta(ge=0, le=MAX_INT64)] = field(name="NumPDBViolations", default=0)
 
 
@@ -142,7 +142,7 @@ def read_preemption_args(body: bytes) -> AskedPreemption:
     exact = None if by_uid is None else quickly(dict[str, _ExactVictims], by_uid)
     if exact is not None:
         candidates = {
-            node: MetaVictims.of(dict.fromkeys([pod.uid for pod in each.pods]), each.violations)
+            node: MetaVictims.of(dict.fromkeys([pod.uid for pod in each.pods or ()]), each.violations)
             for node, each in exact.items()
         }
         nodes = {}
@@ -190,7 +190,7 @@ def preemption_args(pod: Pod, victims: Mapping[str, Victims], *, by_uid: bool) -
     """Writes ExtenderPreemptionArgs, with the victims of each node by UID or in full."""
     if by_uid:
         meta = {
-            node: MetaVictims.of((each.uid for each in on_node.pods), on_node.num_pdb_violations)
+            node: MetaVictims.of((each.uid for each in on_node.pods or ()), on_node.num_pdb_violations)
             for node, on_node in victims.items()
         }
         return _ENCODE(ExtenderPreemptionArgs(pod, None, meta))
@@ -291,16 +291,16 @@ def _victims_by_node(what: str, document: Raw) -> dict[str, Raw]:
 
 
 def _read_victims(what: str, document: Raw, *, is_in_full: bool) -> MetaVictims | None:
-    """Returns None where nulls stand for victims: kube-scheduler could not have meant an answer for such a node."""
+    """Returns None where a null stands for a victim or for all there is to a node: kube-scheduler could not have meant
+    an answer for such a node. Pods that are null or missing are an empty list, as Go writes and reads it.
+    """
     if is_null(document):
         return None
     pods, violations = members(_object(document, what), "Pods", "NumPDBViolations")
     count = 0 if violations is None else read(int, violations, f"{what}: NumPDBViolations")
     if not 0 <= count <= MAX_INT64:
         raise JsonError(f"{what}: NumPDBViolations is out of range")
-    if pods is None:
-        return None
-    items = read(list[Raw], pods, f"{what}: Pods")
+    items = [] if pods is None else read(list[Raw], pods, f"{what}: Pods")
     if any(map(is_null, items)):
         return None
     uids = [_uid(f"{what}: Pods[{place}]", item, is_in_full) for place, item in enumerate(items)]

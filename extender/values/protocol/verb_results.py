@@ -92,8 +92,8 @@ def prioritize_result(names: Sequence[str], scores: Sequence[int]) -> bytes:
 
 
 def preemption_result(chosen: Mapping[str, MetaVictims]) -> bytes:
-    """Writes the victims by UID. Nodes without victims are left out, because kube-scheduler treats one as an error."""
-    return _ENCODE(ExtenderPreemptionResult({node: victims for node, victims in chosen.items() if victims.pods}))
+    """Writes the victims by UID."""
+    return _ENCODE(ExtenderPreemptionResult(dict(chosen)))
 
 
 def binding_result(error: str = "") -> bytes:

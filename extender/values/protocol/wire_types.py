@@ -80,7 +80,7 @@ class MetaPod(Struct, frozen=True, gc=False):
 class MetaVictims(Struct, frozen=True, gc=False):
     """The victims on one node by UID, the most important first."""
 
-    pods: list[MetaPod] = field(name="Pods")
+    pods: list[MetaPod] = field(name="Pods", default_factory=list)
     num_pdb_violations: Count = field(name="NumPDBViolations", default=0)
 
     @classmethod
@@ -97,12 +97,12 @@ class MetaVictims(Struct, frozen=True, gc=False):
 class Victims(Struct, frozen=True, gc=False):
     """The victims on one node in full, the most important first."""
 
-    pods: Sequence[Pod] = field(name="Pods")
+    pods: Sequence[Pod] | None = field(name="Pods", default=None)
     num_pdb_violations: Count = field(name="NumPDBViolations", default=0)
 
 
 class ExtenderPreemptionArgs(Struct, frozen=True, gc=False):
-    """The arguments of preempt: the preemptor, and the victims on each node either in full or by UID."""
+    """The arguments of preempt: the preemptor, and the victims on each node, in full or by UID; maybe none."""
 
     pod: Pod = field(name="Pod")
     node_name_to_victims: dict[Name, Victims] | None = field(name="NodeNameToVictims", default=None)
@@ -110,7 +110,9 @@ class ExtenderPreemptionArgs(Struct, frozen=True, gc=False):
 
 
 class ExtenderPreemptionResult(Struct, frozen=True, gc=False):
-    """The answer of preempt, always by UID: the nodes that remain, each with at least one victim."""
+    """The answer of preempt, always by UID: the nodes that remain, each with at least one victim, or with none where
+    the call named none and nobody has to go for this extender.
+    """
 
     node_name_to_meta_victims: dict[str, MetaVictims] = field(name="NodeNameToMetaVictims", default_factory=dict)
 

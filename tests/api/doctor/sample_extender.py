@@ -17,9 +17,12 @@ def _as_javascript(digits: str) -> int:
 
 @dataclass
 class SampleExtender:
-    """An ASGI application that answers the four verbs; `defect` names what is wrong with it."""
+    """An ASGI application that answers the four verbs; `defect` names what is wrong with it. It refuses nodes without
+    victims, unless it passes all on.
+    """
 
     defect: str = ""
+    passes_on: bool = False
     calls: int = 0
     headers: list[tuple[bytes, bytes]] = field(default_factory=lambda: [(b"content-type", b"application/json")])
 
@@ -96,12 +99,12 @@ class SampleExtender:
             }
             for node, victims in asked["NodeNameToVictims"].items()
         }
-        if self.defect == "echoes empty victims":
-            return {
-                "NodeNameToMetaVictims": {
-                    node: victims | {"Pods": victims["Pods"] or []} for node, victims in given.items()
-                }
-            }
+        if self.passes_on:
+            return {"NodeNameToMetaVictims": given}
+        if self.defect == "takes all victims back":
+            return {"NodeNameToMetaVictims": {node: {"Pods": []} for node in given}}
+        if self.defect == "null for no victims":
+            return {"NodeNameToMetaVictims": {node: each if each["Pods"] else None for node, each in given.items()}}
         if self.defect == "preempt crashes on no victims" and any(not victims["Pods"] for victims in given.values()):
             raise IndexError("list index out of range")
         kept = {node: victims for node, victims in given.items() if victims["Pods"]}

@@ -25,7 +25,8 @@ PLANTED = {
     "slow": ("filter", "1.2"),
     "redirects": ("filter", "a redirect"),
     "scores are fractions": ("prioritize", "of type int64"),
-    "echoes empty victims": ("preempt", "expected at least one victim pod"),
+    "takes all victims back": ("preempt", "expected at least one victim pod"),
+    "null for no victims": ("preempt", "null stands for victims"),
     "preempt crashes on no victims": ("preempt", "status 500"),
     "answers victims in full": ("preempt", "NodeNameToMetaVictims is not"),
     "invents victims": ("preempt", "'somebody'"),
@@ -47,6 +48,19 @@ def test_an_extender_that_is_well_is_found_well() -> None:
     assert code == 0
     assert [finding for finding in found if finding["grade"] == "bad"] == []
     assert {finding["verb"] for finding in found} == {"", "filter", "prioritize", "preempt", "bind"}
+
+
+@pytest.mark.parametrize("form", ["full", "names"])
+@pytest.mark.parametrize("passes_on", [True, False])
+def test_an_extender_may_pass_a_node_without_victims_on_or_leave_it_out(passes_on: bool, form: str) -> None:
+    with serving(SampleExtender(passes_on=passes_on)) as url:
+        code, found = findings(url, "--form", form, "--verbs", "preempt")
+
+    assert code == 0
+    assert {each["check"]: each["grade"] for each in found if each["check"].startswith("takes candidates")} == {
+        "takes candidates without victims": "ok",
+        "takes candidates whose victims are null": "ok",
+    }
 
 
 def test_a_field_that_the_protocol_does_not_have_is_a_warning_because_kube_scheduler_ignores_it() -> None:

@@ -291,11 +291,48 @@ def test_victims_that_need_not_go_may_stay() -> None:
     assert uids(chosen(snapshot, {"n": ["high", "mid", "low"]})) == {"n": ["mid", "low"]}
 
 
-def test_a_node_that_needs_no_victims_is_left_out() -> None:
-    """
-    An empty list would make kube-scheduler fail; it takes the node for no candidate, and finds room the next time.
-    """
-    assert chosen(make_snapshot(node("n", cpu=9), pods=[pod("a"), pod("b")]), {"n": ["a"]}) == {}
+ROOMY = make_snapshot(node("n", cpu=9), pods=[pod("a", priority=2), pod("b", priority=1), pod("equal", priority=10)])
+
+
+@pytest.mark.parametrize("named", [["a"], ["b"], ["a", "b"]])
+def test_victims_on_a_node_where_the_pod_fits_as_it_is_stay(named: list[str]) -> None:
+    """An extender before us has named them, for a resource that we cannot know."""
+    assert uids(chosen(ROOMY, {"n": named})) == {"n": named}
+
+
+def test_violations_on_a_node_where_the_pod_fits_as_it_is_are_counted() -> None:
+    snapshot = make_snapshot(node("n", cpu=9), pods=[pod("a").label(app="web")], objects=[budget(0)])
+
+    assert chosen(snapshot, {"n": ["a"]}) == {"n": MetaVictims.of(("a",), 1)}
+
+
+def test_a_node_that_fits_and_came_without_victims_is_passed_on_empty() -> None:
+    """So that extenders behind us are asked whom they need to go."""
+    assert chosen(ROOMY, {"n": []}) == {"n": MetaVictims.of((), 0)}
+
+
+def test_a_node_without_victims_is_passed_on_beside_others() -> None:
+    """Nodes that fit, that need victims, and that nothing helps, in any order."""
+    snapshot = make_snapshot(
+        node("full"), node("roomy"), node("vital"), pods=[pod("a", "full", cpu=2), pod("c", "vital", priority=10)]
+    )
+
+    assert uids(chosen(snapshot, {"vital": [], "roomy": [], "full": ["a"]})) == {"roomy": [], "full": ["a"]}
+    assert uids(chosen(snapshot, {"full": [], "unknown": [], "roomy": []})) == {"full": ["a"], "roomy": []}
+
+
+def test_a_node_where_only_a_nominated_pod_takes_the_room_gets_victims() -> None:
+    cache = make_cache(node("n", cpu=3), pods=[pod("a")])
+    earlier = make_pod("earlier").req(cpu=1).priority(10).obj()
+    nominations = Nominations({"n": ((cache.nominate(earlier), earlier),)})
+
+    assert uids(chosen(cache.update_snapshot(), {"n": []}, nominations=nominations)) == {"n": ["a"]}
+    assert uids(chosen(cache.update_snapshot(), {"n": []})) == {"n": []}
+
+
+def test_a_profile_without_preemption_passes_a_node_without_victims_on_where_its_filters_are_content() -> None:
+    assert uids(chosen(ROOMY, {"n": []}, framework=make_framework(Holds(9)))) == {"n": []}
+    assert uids(chosen(ROOMY, {"n": []}, framework=make_framework(Refuses("A", {"n": NO})))) == {}
 
 
 def test_profile_without_preemption_spares_no_victim() -> None:
@@ -324,7 +361,7 @@ def test_victims_are_added_when_those_named_are_too_few() -> None:
 
 
 def test_victims_are_found_where_none_were_named() -> None:
-    """kube-scheduler names none on nodes that fit but for an extender."""
+    """kube-scheduler names none on nodes that only an extender refused; here a later state is known."""
     assert uids(chosen(FULL, {"n": []})) == {"n": ["a", "b"]}
     assert uids(chosen(FULL, {"n": []}, make_pod("small").req(cpu=1).priority(10))) == {"n": ["b"]}
 

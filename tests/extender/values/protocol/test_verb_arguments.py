@@ -79,6 +79,16 @@ def test_victims_go_by_uid_or_in_full(by_uid: bool) -> None:
     }
 
 
+def test_no_victims_are_an_empty_list_by_uid_and_null_in_full() -> None:
+    """As Go writes them."""
+    by_uid, in_full = (
+        written(preemption_args(make_pod("p").obj(), {"n": Victims(None, 0)}, by_uid=form)) for form in (True, False)
+    )
+
+    assert by_uid["NodeNameToMetaVictims"] == {"n": {"Pods": [], "NumPDBViolations": 0}}
+    assert in_full["NodeNameToVictims"] == {"n": {"Pods": None, "NumPDBViolations": 0}}
+
+
 def test_a_binding_names_the_pod_by_all_it_has() -> None:
     pod = decode(Pod, json.dumps(POD).encode())
 
