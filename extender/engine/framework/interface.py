@@ -292,6 +292,11 @@ class ScorePlugin(Plugin):
     `FilterPlugin.looks_at_pods`.
     """
 
+    scores_nothing_when_skipped: ClassVar[bool] = False
+    """True promises that all scores of a pod that the plugin's PreFilter skipped are 0, normalised or not: they are not
+    asked for then.
+    """
+
     normalizes_by_extremes: ClassVar[bool] = False
     """True promises that the normalised score of a row follows from the pod, its own score, and the least and the
     highest of all rows'. Where all rows have the same score, it is then normalised once for all of them.

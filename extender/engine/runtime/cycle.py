@@ -455,6 +455,10 @@ class Cycle(fwk.CycleState):
             else:
                 ranked.add(scorer, of_rows, weighted)
         for scorer in plan.others:
+            is_skipped = scorer.plugin.scores_nothing_when_skipped and scorer.name in self.skip_filter_plugins
+            if is_skipped and self.observe is None:
+                ranked.add_common(scorer, 0, 0)
+                continue
             scores = self._raw_scores(scorer, rows)
             are_alike = scorer.plugin.normalizes_by_extremes and len(rows) > 0 and bool((scores == scores[0]).all())
             weighted = self._normalized_scores(scorer, scores[:1] if are_alike else scores) * scorer.weight

@@ -30,8 +30,7 @@ from extender.values.klog.logger import Logger
 ENTRY_POINTS = "extender.plugins"
 
 DROPPED_PROMISES: Final = (
-    "fits", "score_by_label", "scores_nothing_when_skipped", "follows_group_cycle", "prepare", "deadline",
-    "async_deadline", "blocking",
+    "fits", "score_by_label", "follows_group_cycle", "prepare", "deadline", "async_deadline", "blocking",
 )  # fmt: skip
 """What plugins could say of themselves before docs/decisions/0022-a-lean-plugin-contract.md."""
 

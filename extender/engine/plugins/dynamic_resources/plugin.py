@@ -106,7 +106,7 @@ class DynamicResources(
     """
 
     looks_at_pods = False
-    normalizes_by_extremes = True
+    scores_nothing_when_skipped = True
 
     def __init__(self, arguments: Any = None, handle: fwk.Handle | None = None) -> None:
         super().__init__(arguments, handle)
