@@ -65,7 +65,6 @@ class PluginProject:
 
     @property
     def plugin_names(self) -> frozenset[str]:
-        """The names of its plugins."""
         return frozenset(entry.name for entry in self.plugins)
 
     @property
@@ -125,7 +124,6 @@ class PluginProject:
         )
 
     def disabled_in(self, configuration: Configuration) -> Configuration:
-        """Returns the configuration without the plugins."""
         return replace(configuration, profiles=tuple(map(self._without, configuration.profiles)))
 
     def _without(self, profile: Profile) -> Profile:

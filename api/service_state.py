@@ -119,7 +119,6 @@ def decoded(decode: Callable[[B], T], body: B) -> T:
 
 
 def json_response(body: bytes) -> Response:
-    """Returns a 200 with a JSON body."""
     return Response(body, media_type="application/json")
 
 

@@ -57,7 +57,6 @@ class Options:
 
 
 def option(name: str, annotation: Any, default: object) -> inspect.Parameter:
-    """Returns a parameter that is an option."""
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 

@@ -198,7 +198,6 @@ def _longest_word(text: str) -> int:
 
 
 def table(*headings: str, less_important: Sequence[str] = ()) -> AnswerTable:
-    """Returns an empty table."""
     return AnswerTable(*headings, less_important=less_important)
 
 
@@ -213,7 +212,6 @@ def heading(text: str) -> Text:
 
 
 def plural(count: int, noun: str) -> str:
-    """Returns `1 node`, `2 nodes`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 

@@ -43,7 +43,6 @@ _SHOWN_REFUSALS = 5
 
 
 def print_report(shown: Console, report: SimulationReport) -> None:
-    """Prints one report."""
     title = (
         f"{report.workload}: {report.placed} of {plural(report.pods, 'pod')} placed on {plural(report.nodes, 'node')}"
     )

@@ -91,7 +91,6 @@ class ExaminedService:
         return self._trust.verify_mode != ssl.CERT_NONE
 
     def url(self, verb: str) -> str:
-        """Returns the URL of a verb."""
         return f"{self.extender.url_prefix.rstrip('/')}/{verb}"
 
     async def ask(self, verb: str, body: bytes) -> Reply:

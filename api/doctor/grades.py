@@ -33,12 +33,10 @@ class Finding:
 
 
 def ok(verb: str, check: str, detail: str = "") -> Finding:
-    """Returns a finding of a check that passed."""
     return Finding(verb, check, Grade.OK, detail)
 
 
 def bad(verb: str, check: str, detail: str, advice: str = "") -> Finding:
-    """Returns a finding of a check that failed."""
     return Finding(verb, check, Grade.BAD, detail, advice)
 
 
@@ -48,5 +46,4 @@ def warning(verb: str, check: str, detail: str, advice: str = "") -> Finding:
 
 
 def skipped(verb: str, check: str, why: str) -> Finding:
-    """Returns a finding of a check that was not tried."""
     return Finding(verb, check, Grade.SKIPPED, why)

@@ -66,7 +66,6 @@ def hash_of(name: str) -> int:
 
 
 def node(name: str, *, padding: bool = False) -> dict[str, Any]:
-    """Returns a node with room."""
     annotations = {"example.com/padding": _PADDING} if padding else None
     return {
         "metadata": {
@@ -118,5 +117,4 @@ def candidates_by_uid(victims: dict[str, list[dict[str, Any]] | None]) -> dict[s
 
 
 def encoded(body: object) -> bytes:
-    """Returns the object as JSON."""
     return orjson.dumps(body)

@@ -158,7 +158,6 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
     async def on_tick(self, counter: int) -> bool:
-        """Returns whether to end."""
         self._watchdog.beat()
         if self.certificate is not None and counter % _TICKS_BETWEEN_LOOKS == 0:
             self.certificate.renew()

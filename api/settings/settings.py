@@ -228,12 +228,10 @@ class Settings(BaseModel):
 
     @property
     def allowed_host_names(self) -> list[str]:
-        """The names of `allowed_hosts`."""
         return _listed(self.allowed_hosts)
 
     @property
     def allowed_common_names(self) -> list[str]:
-        """The names of `client_allowed_names`."""
         return _listed(self.client_allowed_names)
 
     @property

@@ -133,7 +133,6 @@ class ScoreBars:
 
 
 def score_bars(scores: Sequence[NodeScore]) -> ScoreBars:
-    """Returns the bars, all at one scale."""
     parts = [_parts(score) for score in scores]
     names = list(dict.fromkeys(name for each in parts for name, value in each.items() if value))
     names.sort(key=lambda name: -max(each.get(name, 0) for each in parts))

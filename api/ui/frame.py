@@ -117,7 +117,6 @@ def node_href(name: str) -> str:
 
 
 def found_href(found: Found) -> str:
-    """Returns the address of what was found."""
     match found.kind:
         case "node":
             return node_href(found.name)
@@ -203,7 +202,6 @@ class Assets:
     files: Mapping[str, Asset]
 
     def path(self, name: str) -> str:
-        """Returns the path of the file."""
         if name not in self.files:
             raise LookupError(f"there is no file {name}")
         return f"/ui/static/{self.version}/{name}"

@@ -61,7 +61,6 @@ def _objects(value: object) -> list[dict[str, Any]]:
 
 
 def written(objects: Iterable[dict[str, Any]]) -> str:
-    """Returns the objects as YAML."""
     return yaml.safe_dump_all(objects, sort_keys=False, default_flow_style=False, allow_unicode=True, width=10_000)
 
 

@@ -129,7 +129,6 @@ def node_drawing(
 
 
 def pod_tip(pod: PodOnNode, priorities: Priorities, mark: Mark = "stays") -> str:
-    """Returns the tooltip of a pod."""
     lines = [
         pod_words(pod.pod),
         f"priority {priorities.words(pod.pod.priority)}",

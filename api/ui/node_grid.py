@@ -110,11 +110,9 @@ class _Zone:
         return self.pitch - (2 if self.pitch > 14 else 1)
 
     def cells(self) -> Iterator[tuple[NodeOnMap, int, int]]:
-        """Each node, and the corner of its cell."""
         return ((node, x, y) for node, (x, y) in zip(self.nodes, self.corners, strict=True))
 
     def percent_requested(self, by: Resource) -> int:
-        """Returns the requested share of the zone in percent."""
         sums = [usage(node, by) for node in self.nodes]
         return share(sum(requested for requested, _ in sums), sum(whole for _, whole in sums))
 

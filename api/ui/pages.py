@@ -179,7 +179,6 @@ def nodes_page(frame: Frame, shown: ClusterMap, words: str, sort: str, first: in
 
 
 def node_page(frame: Frame, node: NodeOnMap) -> str:
-    """Returns one node with its pods."""
     priorities = _scale(frame, [pod.pod.priority for pod in node.pods])
     resources = resources_of((node,))
     pictures = [(by, node_drawing(node, by, priorities, width=320, height=260)) for by in resources if by != "pods"]
@@ -207,7 +206,6 @@ def pods_page(frame: Frame, found: PodList, namespace: str, what: str, now: date
 
 
 def find_page(frame: Frame, found: FoundNames, query: str) -> str:
-    """Returns what was found by name, as a page."""
     return _render("find.html", frame=frame, found=found, query=query)
 
 
@@ -258,7 +256,6 @@ def pod_page(
 
 
 def decision_page(frame: Frame, made: Attempt, now: datetime) -> str:
-    """Returns one attempt, as it was recorded."""
     before = made.waterfall[0].left + made.waterfall[0].refused if made.waterfall else 0
     return _render(
         "decision.html",
@@ -310,7 +307,6 @@ def agreement_page(frame: Frame, answer: Agreement, now: datetime) -> str:
 
 
 def what_if_page(frame: Frame) -> str:
-    """Returns the form for what-ifs."""
     return _render("what_if.html", frame=frame, sample=SAMPLE)
 
 

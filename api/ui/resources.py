@@ -42,7 +42,6 @@ def usage(node: NodeOnMap, by: Resource) -> tuple[int, int]:
 
 
 def amount(pod: PodOnNode, by: Resource) -> int:
-    """Returns what the pod requests."""
     match by:
         case "cpu":
             return pod.cpu

@@ -92,7 +92,6 @@ def changed_nodes(answer: WhatIf) -> list[str]:
 
 
 def node_changes(answer: WhatIf, nodes: Mapping[str, NodeOnMap]) -> list[NodeChange]:
-    """Returns what changes on the given nodes."""
     sizes = {pod.pod.uid: pod for node in nodes.values() for pod in node.pods}
     leaves: dict[str, set[str]] = defaultdict(set)
     arrives: dict[str, list[PodOnNode]] = defaultdict(list)

@@ -136,7 +136,6 @@ def requested(requests: dict[str, str]) -> tuple[int, int]:
 
 
 def preemption_words(record: Preemption) -> str:
-    """Returns a preemption in one sentence."""
     victims = ", ".join(pod_words(victim.pod) for victim in record.victims) or "no pod"
     return f"{pod_words(record.by)} preempted {victims}" + (f" on {record.node}" if record.node else "")
 

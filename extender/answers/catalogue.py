@@ -70,7 +70,6 @@ class Question(msgspec.Struct, Generic[A], frozen=True):
 
     @classmethod
     def words(cls) -> tuple[str, str]:
-        """Returns the question in words, and what is done for it."""
         summary, _, description = cleandoc(cls.__doc__ or "").partition("\n\n")
         return summary, description
 

@@ -67,7 +67,6 @@ class ClusterMaps:
         self._devices: Devices = _NO_DEVICES
 
     def now(self, devices: Devices = _NO_DEVICES) -> ClusterMap:
-        """Returns the cluster as it is now, with these devices."""
         snapshot = self._cluster.cache.update_snapshot()
         self._draw(snapshot, devices)
         classes = {name: each.value for name, each in self._cluster.cache.objects.priority_classes.items()}

@@ -72,7 +72,6 @@ class Victim(Value, frozen=True, gc=False):
 
     @staticmethod
     def of(pod: Pod, violates: tuple[str, ...], cpu: int, memory: int, gpu_hours: float) -> "Victim":
-        """Returns the pod as a victim."""
         owner = ""
         for each in pod.metadata.owner_references:
             if each.controller:

@@ -100,7 +100,6 @@ def pods_of(
 
 
 def namespaces_with_pods(population: Population) -> PodList:
-    """Returns all namespaces that have pods."""
     every: Counter[str] = Counter()
     pending: Counter[str] = Counter()
     for pod in population.pods:

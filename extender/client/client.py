@@ -116,7 +116,6 @@ class Client:
 
     @property
     def namespace(self) -> str:
-        """The namespace of objects for which none is given."""
         return self._target.namespace
 
     async def get(self, path: str, *, params: Mapping[str, str] | None = None, timeout: float = 30.0) -> bytes:
@@ -128,7 +127,6 @@ class Client:
         return await self.request("POST", path, body=obj, timeout=timeout)
 
     async def update(self, path: str, obj: object, *, timeout: float = 30.0) -> bytes:
-        """Returns the updated object."""
         return await self.request("PUT", path, body=obj, timeout=timeout)
 
     async def patch(self, path: str, patch: object, content_type: str, *, timeout: float = 30.0) -> bytes:

@@ -259,7 +259,6 @@ class GatesThatAreOn(Protocol):
 
 @cache
 def served(features: GatesThatAreOn) -> tuple[Resource, ...]:
-    """Returns the resources that are served while these features are on."""
     return tuple(each for each in RESOURCES if not each.gate or features.enabled(each.gate))
 
 

@@ -101,7 +101,6 @@ class RecordStore:
                 yield record
 
     def last_preemption_for(self, uid: str) -> PreemptionRecord | None:
-        """Returns the last preemption for the pod of this UID."""
         number = self._last_preemption.get(uid)
         return None if number is None else self._preemptions.get(number)
 

@@ -77,7 +77,6 @@ class Inventory:
         return (namespace, name) in self._objects.get(kind, ())
 
     def has_pod(self, namespace: str, name: str) -> bool:
-        """Returns whether there is a pod of that name, or will be."""
         return any((namespace, name) in names for names in (self._running, self._pending, self._added))
 
     def add(self, namespace: str, name: str) -> None:
@@ -91,7 +90,6 @@ class Inventory:
         return self._holder_of_uid.setdefault(uid, (namespace, name)) == (namespace, name)
 
     def pending(self, pod: Pod) -> Pod | None:
-        """Returns the pending pod with the name of this one."""
         return self._pending.get((pod.namespace, pod.name))
 
     def owned(self, kind: str, namespace: str, name: str) -> Sequence[Pod]:

@@ -102,7 +102,6 @@ class Applied:
 
     @property
     def missing(self) -> list[str]:
-        """What to say of them."""
         told = "is not known here: put it into the file as well"
         return [f"ResourceClaimTemplate {name} {told}" for name in self.missing_templates]
 

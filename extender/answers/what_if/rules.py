@@ -128,12 +128,10 @@ def read_rule(document: object) -> Rule:
 
 
 def listed(value: "str | tuple[str, ...]") -> tuple[str, ...]:
-    """Returns one or many values as a tuple."""
     return (value,) if isinstance(value, str) else value
 
 
 def nodes_of(groups: NodeGroup | tuple[NodeGroup, ...]) -> Iterator[Object]:
-    """Yields the nodes of the groups, as manifests."""
     for group in (groups,) if isinstance(groups, NodeGroup) else groups:
         for number in range(group.count):
             name = group.name if group.count == 1 else f"{group.name}-{number + 1}"
@@ -184,7 +182,6 @@ class PodSelection:
         return PodSelection(text, parse_selector(",".join(labels)), attributes)
 
     def selects(self, pod: Pod) -> bool:
-        """Returns whether the pod is selected."""
         has = {"name": pod.name, "namespace": pod.namespace, "priorityClass": pod.spec.priority_class_name}
         return all(has[key] == value for key, value in self.attributes.items()) and self.labels.matches(pod.labels)
 

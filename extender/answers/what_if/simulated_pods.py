@@ -30,7 +30,6 @@ class RemovedPod:
     message: str = ""
 
     def as_answer(self) -> Eviction:
-        """Returns the pod as a part of an answer."""
         return msgspec.structs.replace(self.eviction, lands_on=self.lands_on, message=self.message)
 
 
@@ -132,7 +131,6 @@ class SimulatedPod:
         return not self.node and self.failed_at is None and not self.is_final
 
     def as_answer(self) -> Placement:
-        """Returns the pod as a part of an answer."""
         return Placement(
             pod=PodName.of(self.pod),
             cause=self.cause,

@@ -130,7 +130,6 @@ class HTTPExtender:
 
     @property
     def is_filter(self) -> bool:
-        """Whether the extender filters."""
         return bool(self._config.filter_verb)
 
     @property

@@ -29,7 +29,6 @@ class Lane(enum.IntEnum):
 
 
 def lane_of(call: ApiCall[Any]) -> Lane:
-    """Returns the lane in which the call waits."""
     return Lane.URGENT if call.is_urgent else Lane.EVENTS if isinstance(call, RecordEvent) else Lane.ORDINARY
 
 

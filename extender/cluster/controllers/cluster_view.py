@@ -139,7 +139,6 @@ class ClusterView:
         return self._on_node.get(node, {})
 
     def pods_of(self, owner_uid: str) -> OwnedPods:
-        """Returns the pods whose controller is this owner."""
         return self._groups.get(owner_uid, _NO_PODS)
 
     def pods_in(self, namespace: str) -> Mapping[Labels, Mapping[Key, ObservedPod]]:

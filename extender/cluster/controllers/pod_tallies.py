@@ -38,7 +38,6 @@ class PodTally:
             self._count_owned(owner, one, pod.name)
 
     def add(self, other: "PodTally") -> None:
-        """Adds other pods."""
         self.total += other.total
         self.healthy += other.healthy
         for owner, number, name in other.owners.values():
@@ -98,7 +97,6 @@ class PodTallies:
         return self._sets.selected(selector)
 
     def of(self, selector: Selector) -> PodTally:
-        """Returns the pods that the selector selects."""
         tally = PodTally()
         for place in places_of(self.selected(selector)):
             tally.add(self._tallies[place])

@@ -111,7 +111,6 @@ def intersection(first: FieldSet, second: FieldSet) -> FieldSet:
 
 
 def of_paths(*paths: tuple[str, ...]) -> FieldSet:
-    """Returns the set of these paths of named fields."""
     result: FieldSet = LEAF
     for path in paths:
         nested: FieldSet = LEAF

@@ -46,5 +46,4 @@ def with_condition(conditions: Iterable[Object] | None, wanted: Object, now: dat
 
 
 def without_condition(conditions: Iterable[Object] | None, kind: str) -> list[Object]:
-    """Returns the conditions without the one of this type."""
     return [each for each in conditions or () if each.get("type") != kind]

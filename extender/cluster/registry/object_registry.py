@@ -73,7 +73,6 @@ class ObjectRegistry:
         return scale_subresource.scale_of(resource, obj) if subresource == "scale" else obj
 
     def list(self, resource: Resource, namespace: str | None = None) -> "list[Object]":
-        """Returns the objects of one namespace or of all."""
         return [stored_objects.shown(resource, stored) for stored in self.store.read(resource, namespace or "")]
 
     def create(self, resource: Resource, namespace: str, obj: Object, options: WriteOptions | None = None) -> Object:

@@ -19,12 +19,10 @@ _SHOWN_METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "creati
 
 
 def scale_type() -> Struct:
-    """Returns the type of a Scale."""
     return api_types.lookup("autoscaling", "v1", "Scale")
 
 
 def scale_of(resource: Resource, obj: Object) -> Object:
-    """Returns the Scale of a workload."""
     metadata = {name: obj["metadata"][name] for name in _SHOWN_METADATA if name in obj["metadata"]}
     status: Object = {"replicas": obj.get("status", {}).get("replicas", 0)}
     given = obj["spec"].get("selector")

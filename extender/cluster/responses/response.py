@@ -62,7 +62,6 @@ class Presenter:
     kind: str = ""
 
     def one(self, obj: Object) -> bytes:
-        """Returns an object or a Status."""
         if not self.form.shape or obj.get("kind") == "Status":
             return orjson.dumps(obj)
         if self.form.shape == "Table":

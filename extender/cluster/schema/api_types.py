@@ -89,7 +89,6 @@ _SCALARS: Final[Mapping[str, GoType]] = {
 
 
 def type_of(resource: Resource) -> Struct:
-    """Returns the type of the objects of a resource."""
     return lookup(resource.group, resource.version, resource.kind)
 
 

@@ -286,5 +286,4 @@ class Cursor:
 
 
 def key_of(resource: Resource, namespace: str, name: str) -> str:
-    """Returns the key of an object."""
     return f"{namespace}/{name}" if resource.namespaced else name

@@ -63,7 +63,6 @@ class ObjectSelection:
         return all(term.matches(stored) for term in self.fields) and self.labels.matches(stored.labels)
 
     def of(self, stored: Iterable[Stored]) -> Iterator[Stored]:
-        """Returns the objects that are selected."""
         return iter(stored) if self.is_everything else filter(self.matches, stored)
 
 

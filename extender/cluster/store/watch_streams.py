@@ -176,5 +176,4 @@ def watch(
 
 
 def error_event(refusal: statuses.ApiStatus) -> bytes:
-    """Returns a refusal as the only event of a watch."""
     return _line(b"ERROR", orjson.dumps(refusal.as_object()))

@@ -44,7 +44,6 @@ _FROZEN: Final = (
 
 
 def node(obj: Object) -> list[FieldError]:
-    """Returns what is wrong with a new Node."""
     spec = obj["spec"]
     errors = object_meta(obj["metadata"], namespaced=False)
     # The path is upstream's.
@@ -70,7 +69,6 @@ def whole_node_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def namespace(obj: Object) -> list[FieldError]:
-    """Returns what is wrong with a new Namespace."""
     errors = object_meta(obj["metadata"], namespaced=False, rule=dns_label_errors)
     for finalizer in (obj.get("spec") or {}).get("finalizers") or ():
         errors += label_name("spec.finalizers", finalizer)
@@ -229,7 +227,6 @@ def budget_status_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def priority_class(obj: Object) -> list[FieldError]:
-    """Returns what is wrong with a new PriorityClass."""
     name, value = obj["metadata"].get("name", ""), obj.get("value", 0)
     errors = object_meta(obj["metadata"], namespaced=False)
     if name.startswith(SYSTEM_PREFIX):
@@ -257,7 +254,6 @@ def priority_class_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def lease(obj: Object) -> list[FieldError]:
-    """Returns what is wrong with a new Lease."""
     return object_meta(obj["metadata"], namespaced=True) + _lease_spec(obj["spec"])
 
 

@@ -90,7 +90,6 @@ def claim_template_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def device_class(obj: Object) -> list[FieldError]:
-    """Returns what is wrong with a new DeviceClass."""
     spec = obj["spec"]
     errors = object_meta(obj["metadata"], namespaced=False) + _selectors("spec.selectors", spec.get("selectors") or ())
     return errors + _extended_resource_name("spec.extendedResourceName", spec.get("extendedResourceName"))
@@ -102,7 +101,6 @@ def device_class_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def device_taint_rule(obj: Object) -> list[FieldError]:
-    """Returns what is wrong with a new DeviceTaintRule."""
     spec = obj["spec"]
     selector = spec.get("deviceSelector") or {}
     errors = object_meta(obj["metadata"], namespaced=False)
@@ -118,7 +116,6 @@ def device_taint_rule_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def resource_slice(obj: Object) -> list[FieldError]:
-    """Returns what is wrong with a new ResourceSlice."""
     spec = obj["spec"]
     errors = object_meta(obj["metadata"], namespaced=False)
     given = [name for name in _PLACES if spec.get(name)]

@@ -68,7 +68,6 @@ def _former_specs(resource: Resource, new: Object, old: Object | None) -> Iterat
 
 
 def pod_group(obj: Object) -> list[FieldError]:
-    """Returns what is wrong with a new PodGroup."""
     spec = obj["spec"]
     errors = object_meta(obj["metadata"], namespaced=True)
     reference = spec.get("podGroupTemplateRef")
@@ -83,7 +82,6 @@ def pod_group_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def workload(obj: Object) -> list[FieldError]:
-    """Returns what is wrong with a new Workload."""
     spec = obj["spec"]
     errors = object_meta(obj["metadata"], namespaced=True)
     controller = spec.get("controllerRef")

@@ -50,7 +50,6 @@ _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def pod(obj: Object) -> list[FieldError]:
-    """Returns what is wrong with a new Pod."""
     spec = obj["spec"]
     errors = _metadata_and_spec(obj)
     if spec.get("ephemeralContainers"):
@@ -93,7 +92,6 @@ def pod_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def pod_status_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with the status of a Pod."""
     status, former, spec = new["status"], old.get("status", {}), old["spec"]
     errors = object_meta_update(new["metadata"], old["metadata"]) + _annotations_update(new, old)
     for place, condition in enumerate(status.get("conditions") or ()):

@@ -54,7 +54,6 @@ def _sources(spec: Object) -> Object:
 
 
 def persistent_volume(obj: Object) -> list[FieldError]:
-    """Returns what is wrong with a new PersistentVolume."""
     spec = obj["spec"]
     errors = object_meta(obj["metadata"], namespaced=False)
     if not spec.get("accessModes"):
@@ -113,7 +112,6 @@ def _requirements(affinity: Object | None) -> list[Object]:
 
 
 def persistent_volume_claim(obj: Object) -> list[FieldError]:
-    """Returns what is wrong with a new PersistentVolumeClaim."""
     return object_meta(obj["metadata"], namespaced=True) + claim_spec("spec", obj["spec"])
 
 
@@ -194,7 +192,6 @@ def _volume_mode(spec: Object) -> list[FieldError]:
 
 
 def storage_class(obj: Object) -> list[FieldError]:
-    """Returns what is wrong with a new StorageClass."""
     provisioner = obj.get("provisioner", "")
     errors = object_meta(obj["metadata"], namespaced=False)
     errors += (

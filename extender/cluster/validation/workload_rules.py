@@ -43,7 +43,6 @@ _RETENTION: Final = ("Retain", "Delete")
 
 
 def deployment(obj: Object) -> list[FieldError]:
-    """Returns what is wrong with a new Deployment."""
     return object_meta(obj["metadata"], namespaced=True) + _deployment_spec(obj["spec"])
 
 
@@ -54,7 +53,6 @@ def deployment_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def replica_set(obj: Object) -> list[FieldError]:
-    """Returns what is wrong with a new ReplicaSet."""
     return object_meta(obj["metadata"], namespaced=True) + _replica_set_spec(obj["spec"])
 
 
@@ -65,7 +63,6 @@ def replica_set_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def stateful_set(obj: Object) -> list[FieldError]:
-    """Returns what is wrong with a new StatefulSet."""
     errors = object_meta(obj["metadata"], namespaced=True, rule=dns_label_errors)
     return errors + _stateful_set_spec(obj["spec"])
 
@@ -80,7 +77,6 @@ def stateful_set_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def replication_controller(obj: Object) -> list[FieldError]:
-    """Returns what is wrong with a new ReplicationController."""
     spec = obj["spec"]
     errors = object_meta(obj["metadata"], namespaced=True)
     errors += non_negative("spec.minReadySeconds", spec.get("minReadySeconds"))

@@ -275,7 +275,6 @@ class Cache:
         return entry.node if entry is not None else None
 
     def pod(self, uid: str) -> Pod | None:
-        """Returns the pod with this UID if it has a node."""
         return self._pods.get(uid)
 
     @property
@@ -316,7 +315,6 @@ class Cache:
     # For what is tried and taken back.
 
     def used_ports(self, node: str) -> frozenset[HostPort]:
-        """Returns the host ports that count as used on a node."""
         return frozenset(self._nodes[node].used_ports)
 
     def restore_ports(self, node: str, ports: frozenset[HostPort]) -> None:
@@ -343,7 +341,6 @@ class Cache:
 
     @property
     def assumed_pods(self) -> frozenset[str]:
-        """UIDs of the pods that are only assumed."""
         return frozenset(self._assumed)
 
     def dump(self) -> dict[str, NodeDump]:

@@ -164,7 +164,6 @@ class ColumnWriter:
         self._free.append(slot)
 
     def pod(self, slot: int) -> Pod:
-        """Returns the pod in a slot that is in use."""
         pod = self._pods[slot]
         if pod is None:
             raise LookupError(f"pod slot {slot} is free")
@@ -300,7 +299,6 @@ class ColumnWriter:
             column[place] = port in used
 
     def host_ports(self, slot: int) -> tuple[HostPort, ...]:
-        """Returns the host ports of the pod in a slot."""
         code = int(self._codes[Attribute.HOST_PORTS, slot])
         ports = self._tallies.symbols[Attribute.HOST_PORTS][code] if code >= 0 else ()
         return ports if isinstance(ports, tuple) else ()

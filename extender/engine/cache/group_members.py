@@ -43,7 +43,6 @@ class GroupMembers:
                 del self._members[key]
 
     def uids(self) -> Iterator[str]:
-        """Yields the UIDs of all pods that are in a group."""
         return chain.from_iterable(self._members.values())
 
     def of(self, key: GroupKey) -> Mapping[str, Pod]:

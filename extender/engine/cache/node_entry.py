@@ -30,7 +30,6 @@ class ImageState:
         return ImageState(self.size, self.nodes, is_shared=True)
 
     def own_nodes(self) -> set[str]:
-        """Returns the nodes for modification."""
         if self.is_shared:
             self.nodes, self.is_shared = self.nodes.copy(), False
         return self.nodes

@@ -98,7 +98,6 @@ def _written(port: HostPort) -> str:
 
 
 def without_host_ports(pod: fwk.Pod, ports: Iterable[HostPort]) -> fwk.Pod:
-    """Returns the pod without these host ports."""
     gone = set(ports)
 
     def freed(container: Container) -> Container:

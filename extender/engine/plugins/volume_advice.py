@@ -36,7 +36,6 @@ class VolumeAdvice(fwk.AdvicePlugin):
             yield _without(pod, volumes)
 
     def suggest_for_node(self, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Suggestion | None:
-        """The pod without volumes."""
         return _without(pod, pod.spec.volumes) if pod.spec.volumes else None
 
 
@@ -49,7 +48,6 @@ def _without(pod: fwk.Pod, volumes: Sequence[Volume]) -> fwk.Suggestion:
 
 
 def _without_claim(pod: fwk.Pod, snapshot: fwk.Snapshot) -> list[Volume]:
-    """The volumes whose claims do not exist."""
     known = snapshot.objects.pvcs
     return [
         volume

@@ -110,7 +110,6 @@ class Costs(NamedTuple):
 
 
 def costs_of(candidates: Candidates) -> list[Costs]:
-    """Returns the costs of each candidate."""
     scores = _scores(candidates).T.tolist()
     return [Costs(-one, -two, -three, -four, *(five or (0,))) for one, two, three, four, *five in scores]
 

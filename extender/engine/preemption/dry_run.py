@@ -91,7 +91,6 @@ def dry_run(state: fwk.CycleState, pod: Pod, nodes: Index, rules: fwk.Preemption
 
 
 def no_candidates(snapshot: Snapshot, rules: fwk.PreemptionRules) -> fwk.Candidates:
-    """Returns candidates that are none."""
     empty = np.zeros(0, np.intp)
     return fwk.Candidates(snapshot, empty, empty, np.zeros(1, np.intp), np.zeros(0, np.int64), rules)
 
@@ -149,7 +148,6 @@ def _only(rows: Rows, chosen: Index) -> Rows:
 def _candidates(
     snapshot: Snapshot, nodes: Index, victims: _Victims, reprieved: Mask, rules: fwk.PreemptionRules
 ) -> tuple[fwk.Candidates, Index]:
-    """Returns the candidates, and the nodes on which every pod was reprieved."""
     evicted = ~reprieved
     slots, row, violates = victims.slots[evicted], victims.row[evicted], victims.violates[evicted]
     counts = np.bincount(row, minlength=len(nodes))

@@ -54,15 +54,12 @@ class VictimUnits:
         return len(self.importance)
 
     def slots_of(self, unit: int) -> Index:
-        """Returns the slots of one unit."""
         return self.slots[self.first[unit] : self.first[unit + 1]]
 
     def pods_of(self, unit: int) -> list[Pod]:
-        """Returns the pods of one unit."""
         return [self.snapshot.pod_at(slot) for slot in self.slots_of(unit).tolist()]
 
     def pods(self) -> Iterable[Pod]:
-        """Yields the pods of all units."""
         return map(self.snapshot.pod_at, self.slots.tolist())
 
     def take(self, units: Index) -> "VictimUnits":

@@ -89,7 +89,6 @@ class LabelClasses:
                 yield budget, selected
 
     def _by_pod(self, budgets: list[tuple[PodDisruptionBudget, int]], of_any: int) -> PodsByBudget:
-        """Returns the matrix of the pods in the classes of any budget."""
         size = len(self._classes)
         packed = b"".join(selected.to_bytes(size // 8 + 1, "little") for _, selected in budgets)
         by_budget = np.unpackbits(

@@ -83,7 +83,6 @@ class QueueingHints:
         return self._events_of.get(plugin_name, ())
 
     def change(self, event: ClusterEvent, old: object, new: object) -> ChangeToHint:
-        """Returns the event and its objects with the hints registered for it."""
         listeners = self._listeners.get(event)
         if listeners is None:
             listeners = self._listeners[event] = self._listeners_to(event)

@@ -39,7 +39,6 @@ class UnschedulablePods:
         return self._pods.get(key)
 
     def refused(self, by: Callable[[Refusal], bool]) -> list[QueuedPodInfo]:
-        """Returns the pods with the refusals that are asked for."""
         return [info for refusal, pods in self._by_refusal.items() if by(refusal) for info in pods.values()]
 
     def add_or_update(self, info: QueuedPodInfo) -> None:
@@ -63,5 +62,4 @@ class UnschedulablePods:
 
     @property
     def num_gated(self) -> int:
-        """The number of gated pods."""
         return sum(info.is_gated for info in self._pods.values())

@@ -108,7 +108,6 @@ class ScorePlan:
 
 
 def filter_plan(filters: Filters, skipped: frozenset[str]) -> FilterPlan:
-    """Returns the Filters that are not skipped, by what they look at."""
     running = tuple((name, plugin) for name, plugin in filters if name not in skipped)
     return FilterPlan(
         of_nodes=_local_filters(running, looks_at_pods=False),
@@ -172,7 +171,6 @@ class PerNodeAnswer(Generic[A]):
         return self._are_alike
 
     def set(self, at: Index, values: npt.NDArray[A]) -> None:
-        """Sets the values of some nodes."""
         self.values[at] = values
         self.weighted = self._are_alike = None
 

@@ -169,7 +169,6 @@ def _status_of(answer: object) -> str:
 def pre_filter_result(
     plugin: fwk.PreFilterPlugin, state: fwk.CycleState, pod: Pod, snapshot: Snapshot
 ) -> fwk.PreFilterResult:
-    """Returns what PreFilter answered."""
     result: fwk.PreFilterResult | None = plugin.pre_filter(state, pod, snapshot)
     if isinstance(result, fwk.PreFilterResult) and isinstance(result.status, fwk.Status) and result.node_names is None:
         return result  # nearly always; the rest finds the words for what is wrong
@@ -183,7 +182,6 @@ def pre_filter_result(
 
 
 def filter_verdicts(plugin: fwk.FilterPlugin, state: fwk.CycleState, pod: Pod, rows: Rows) -> fwk.Verdicts:
-    """Returns the verdicts on these rows, one a row."""
     result: fwk.Verdicts | None = plugin.filter(state, pod, rows)
     if result is None:
         return fwk.accept(len(rows))
@@ -197,7 +195,6 @@ def filter_verdicts(plugin: fwk.FilterPlugin, state: fwk.CycleState, pod: Pod, r
 async def post_filter_result(
     plugin: fwk.PostFilterPlugin, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses
 ) -> fwk.PostFilterResult:
-    """Returns what PostFilter achieved."""
     result: fwk.PostFilterResult | None = await plugin.post_filter(state, pod, statuses)
     if result is None:
         return fwk.PostFilterResult(fwk.SUCCESS)
@@ -206,7 +203,6 @@ async def post_filter_result(
 
 
 def pre_score_status(plugin: fwk.PreScorePlugin, state: fwk.CycleState, pod: Pod, rows: Rows) -> fwk.Status:
-    """Returns what PreScore answered."""
     status: fwk.Status | None = plugin.pre_score(state, pod, rows)
     if status is None:
         return fwk.SUCCESS

@@ -159,7 +159,6 @@ def without_pre_flights(cycle: Cycle) -> PreBindPlan:
 
 
 async def run_pre_bind_plugins(plan: PreBindPlan, cycle: Cycle, pod: Pod, node: str) -> fwk.Status:
-    """Runs the PreBind plugins of the plan, group by group."""
     for group in plan.groups:
         if len(group) == 1:
             statuses = [await _pre_bound(group[0], cycle, pod, node)]

@@ -141,7 +141,6 @@ class Choice:
 
     @property
     def chosen(self) -> int:
-        """The row that was chosen."""
         return int((self.rows.node == self.place).argmax())
 
 

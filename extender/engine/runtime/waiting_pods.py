@@ -91,7 +91,6 @@ class WaitingPodsMap:
         return waiting
 
     def get(self, uid: str) -> HeldPod | None:
-        """Returns the pod if it is held."""
         return self._waiting.get(uid)
 
     def remove(self, uid: str) -> None:

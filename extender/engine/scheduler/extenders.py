@@ -216,7 +216,6 @@ async def bound_by_extender(
 
 
 def nodes_of(rows: Rows) -> list[Node]:
-    """Returns the nodes of the rows."""
     objects = rows.snapshot.nodes.objects
     return [objects[place] for place in rows.node.tolist()]
 

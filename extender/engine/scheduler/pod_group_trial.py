@@ -59,7 +59,6 @@ class MemberResult:
 
     @property
     def has_failed(self) -> bool:
-        """Whether it gets no node at all."""
         return self.result is None
 
 
@@ -222,7 +221,6 @@ class PodGroupTrial:
         return None
 
     def refusal(self, num_placements: int = 1) -> fwk.Status:
-        """Returns the status of a group that fits in none of its placements."""
         if not self.framework.feature_gates.enabled("TopologyAwareWorkloadScheduling"):
             return fwk.unschedulable(UNSCHEDULABLE)
         return fwk.unschedulable(

@@ -124,7 +124,6 @@ class LabelColumn:
 
     @property
     def is_everywhere(self) -> bool:
-        """True if all nodes have the label."""
         return self._presence[1]
 
     @property
@@ -291,7 +290,6 @@ class NodeColumns:
         return np.fromiter((not ports.isdisjoint(used) for used in self.used_ports), np.bool_, len(self.objects))
 
     def taints_of(self, code: int) -> tuple[Taint, ...]:
-        """Returns the taints of a code of `taint_set`."""
         return tuple(Taint(key=key, value=value, effect=effect) for key, value, effect in self.taint_sets[code])
 
 

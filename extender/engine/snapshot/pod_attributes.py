@@ -29,7 +29,6 @@ class LabelClass:
     is_terminating: bool
 
     def labels_by_key(self) -> Mapping[str, str]:
-        """Returns the labels as the pods have them."""
         return dict(self.labels)
 
 

@@ -364,7 +364,6 @@ class Rows:
         return self._node_info_of(row, slots)
 
     def node_infos(self) -> Iterator[NodeInfo]:
-        """Yields `node_info` of every row."""
         return map(self._node_info_of, range(len(self)), self._slots_on(range(len(self))))
 
     def codes_on(self, chosen: Sequence[int], attribute: Attribute) -> list[set[int]]:

@@ -147,7 +147,6 @@ class Snapshot:
         )
 
     def pod_at(self, slot: int) -> Pod:
-        """Returns the pod in a slot that is in use."""
         pod = self.pods.objects[slot]
         if pod is None:
             raise LookupError(f"pod slot {slot} is free")

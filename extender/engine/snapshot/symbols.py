@@ -74,7 +74,6 @@ class SymbolIndex(ABC):
 
     @final
     def add(self, symbol: PodSymbol) -> None:
-        """Adds the next symbol."""
         self._index(self.size, symbol)
         self.size += 1
 

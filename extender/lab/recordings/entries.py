@@ -294,7 +294,6 @@ class Recording:
 
     @property
     def began(self) -> datetime:
-        """When the recording began."""
         found = moment_of(self.begins.began)
         if found is None:
             raise RecordingError(f"{self.path}: {self.begins.began!r:.40} is no time")

@@ -160,7 +160,6 @@ def _by_reason(reasons: Mapping[str, str], place: Mapping[str, int]) -> list[tup
 
 
 def without_texts(answer: ExtenderAnswer) -> ExtenderAnswer:
-    """Returns the answer without the texts of the extender."""
 
     def nodes_alone(reasons: list[tuple[str, list[int]]]) -> list[tuple[str, list[int]]]:
         return [("", sorted(place for _, places in reasons for place in places))] if reasons else []

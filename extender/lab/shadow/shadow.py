@@ -283,7 +283,6 @@ class Shadow:
     # What was found.
 
     def metrics(self) -> Iterator[Metric]:
-        """Returns what was counted."""
         yield from self.tally.metrics()
         yield CounterMetricFamily(
             "reprieve_shadow_seconds", "Processor time that the shadow took to decide.", value=self._effort.seconds

@@ -98,7 +98,6 @@ class AgreementTally:
         return tuple(sorted(found, key=lambda share: (-share.different, -share.unclear, -share.decisions, share.name)))
 
     def metrics(self) -> Iterator[Metric]:
-        """Returns the counts as metrics."""
         total = self.total
         results = {"same": total.same, "tie": total.tie, "unclear": total.unclear, "different": total.different}
         decisions = CounterMetricFamily(

@@ -170,7 +170,6 @@ class CreatePods(Operation, frozen=True, kw_only=True, tag="createPods"):
         await self.in_namespace(run, self.namespace if self.namespace is not None else f"namespace-{run.number}")
 
     async def in_namespace(self, run: PerfRun, namespace: str) -> None:
-        """Does the step in this namespace."""
         run.ensure_namespace(namespace)
         count = run.count(self.count, self.count_param)
         count *= run.count(None, self.count_multiplier_param, 1) if self.count_multiplier_param else 1

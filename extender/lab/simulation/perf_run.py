@@ -63,7 +63,6 @@ class PerfRun:
         return seconds
 
     def count_object(self) -> None:
-        """Counts an object that is created."""
         self.num_objects += 1
         if self.num_objects > limits.WORKLOAD_PODS:
             raise WorkloadError(f"more than {limits.WORKLOAD_PODS} objects")
@@ -75,7 +74,6 @@ class PerfRun:
         return self.params[name[1:]]
 
     def values(self, written: Mapping[str, Value] | None, index: int, count: int) -> dict[str, Value]:
-        """Returns the values of a template."""
         further: dict[str, Value] = {}
         for name, value in (written or {}).items():
             further[name] = self.param(value) if isinstance(value, str) and value.startswith("$") else value
@@ -87,7 +85,6 @@ class PerfRun:
         return f"{base}{self.names}"
 
     def ensure_namespace(self, name: str) -> None:
-        """Creates the namespace if there is none."""
         if name not in self.in_namespace:
             self.in_namespace[name] = []
             made = self.templates.admitted({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}, name)

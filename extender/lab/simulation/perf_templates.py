@@ -122,7 +122,6 @@ class Templates:
     def create(
         self, scene: Scene, path: str, namespace: str, values: Mapping[str, Value], *, is_update: bool = False
     ) -> None:
-        """Creates or updates the object of a template."""
         manifest = self.source(path).manifest(values)
         name = str(
             manifest["metadata"].get("name") or f"{manifest['metadata'].get('generateName', 'any-')}{values['Index']}"

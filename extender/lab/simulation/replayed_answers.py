@@ -68,7 +68,6 @@ class ReplayedWrites(fwk.Dispatcher):
         return self.answer_to(type(call).__name__, key_of_call(call))
 
     def answer_to(self, call: str, about: str) -> "asyncio.Future[Any]":
-        """Returns the answer to a call of this name."""
         key = call, about
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         if answers := self._answers.get(key):

@@ -117,7 +117,6 @@ class SimulationReport(Reported, frozen=True, kw_only=True):
 
     @property
     def holds(self) -> bool:
-        """Whether every expectation holds."""
         return all(assertion.holds for assertion in self.assertions)
 
 

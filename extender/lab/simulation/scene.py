@@ -58,7 +58,6 @@ class Scene:
             self.cluster.put(obj)
 
     def create_pods(self, pods: Iterable[Pod], lifetime: Lifetime = _ENDLESS) -> None:
-        """Creates pods, all at this moment."""
         if not self.observation.fates:
             self._begin()
         for pod in pods:

@@ -85,17 +85,14 @@ def bytes_of(fields: Fields, number: int) -> bytes:
 
 
 def text_of(fields: Fields, number: int) -> str:
-    """Returns the value of a field that has a text."""
     return bytes_of(fields, number).decode()
 
 
 def message_of(fields: Fields, number: int) -> Fields:
-    """Returns the fields of the message in a field."""
     return fields_of(bytes_of(fields, number))
 
 
 def messages_of(fields: Fields, number: int) -> Iterator[Fields]:
-    """Yields the fields of each message in a repeated field."""
     for value in fields.get(number, []):
         if not isinstance(value, bytes):
             raise FormError("a number where a message was expected")

@@ -66,7 +66,6 @@ class CelType:
         )
 
     def carrier(self, value: Any) -> Any:
-        """Returns the CEL value of a Python value."""
         if not self.prefix:
             return value
         return b"" if value is None else self.prefix + str(value).encode()

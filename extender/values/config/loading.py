@@ -108,7 +108,6 @@ class _GroupVersionKind(NamedTuple):
 
     @property
     def api_version(self) -> str:
-        """The group and version as apiVersion has them."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property

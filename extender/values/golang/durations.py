@@ -33,7 +33,6 @@ class Duration:
 
     @classmethod
     def of(cls, seconds: int) -> "Duration":
-        """Returns a duration of whole seconds."""
         return cls(seconds * _SECOND)
 
     @classmethod
@@ -69,7 +68,6 @@ class Duration:
 
     @property
     def seconds(self) -> float:
-        """The duration in seconds."""
         return self.nanoseconds / _SECOND
 
     def __str__(self) -> str:

@@ -39,7 +39,6 @@ _WORDS: Final = {
 
 
 def child(path: str, name: str) -> str:
-    """Returns the path of a member."""
     return f"{path}.{name}" if path else name
 
 
@@ -124,7 +123,6 @@ def too_many(path: str, actual: int, largest: int) -> FieldError:
 
 
 def all_invalid(path: str, value: Any, details: Iterable[str]) -> list[FieldError]:
-    """Returns an error for each of the details."""
     return [invalid(path, value, detail) for detail in details]
 
 
@@ -141,7 +139,6 @@ def immutable(path: str, new: Any, old: Any) -> list[FieldError]:
 
 
 def one_of(path: str, value: str | None, supported: Iterable[str]) -> list[FieldError]:
-    """Returns what is wrong with a value that has to be one of those supported."""
     if not value:
         return [required(path)]
     supported = tuple(supported)

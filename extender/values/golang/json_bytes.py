@@ -60,7 +60,6 @@ def members(found: Mapping[str, Raw], *names: str) -> list[Raw | None]:
 
 
 def is_null(document: Raw) -> bool:
-    """Returns whether the document is null."""
     return len(document) == len(_NULL) and bytes(document) == _NULL
 
 

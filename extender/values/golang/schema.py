@@ -124,7 +124,6 @@ class Reading:
             self.problems[f"{sort} field {quoted(path)}"] = None
 
     def field(self, of: "GoType", value: Json, struct: str, name: str) -> Any:
-        """Reads the value of a field of a struct."""
         outer, self._struct = self._struct, struct
         self._fields.append(name)
         result = self.part(of, value, f".{name}")

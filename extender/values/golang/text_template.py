@@ -64,7 +64,6 @@ class _Action:
             place = match.end()
 
     def value(self) -> Value:
-        """Returns what the action stands for."""
         found = self._term(0) if self._tokens and self._tokens[0][0] != "name" else self._call(0)
         if self._next < len(self._tokens):
             raise self._error("is not supported")

@@ -45,7 +45,6 @@ class Outlet(logging.Handler):
             self.write_line(line)
 
     def write_line(self, line: str) -> None:
-        """Writes a line, or drops it."""
         self.acquire()
         try:
             lines = [self._notice(), line] if self._unreported else [line]

@@ -57,7 +57,6 @@ def volumes_with_claims(pod: Pod) -> tuple[Volume, ...]:
 
 
 def names_claim(pod: Pod, claim: PersistentVolumeClaim) -> bool:
-    """Returns whether a `persistentVolumeClaim` volume of the pod names the claim."""
     sources = (volume.persistent_volume_claim for volume in pod.spec.volumes)
     names = (source.claim_name for source in sources if source is not None)
     return pod.namespace == claim_namespace(claim) and claim.metadata.name in names

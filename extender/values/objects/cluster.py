@@ -272,7 +272,6 @@ class ClusterObjects:
         return getattr(self, kind.field), (meta.namespace or "default", meta.name) if kind.is_namespaced else meta.name
 
     def everything(self) -> Iterator[HasMetadata]:
-        """Yields all objects, kind by kind."""
         for each in fields(self):
             yield from getattr(self, each.name).values()
 

@@ -322,7 +322,6 @@ class DeviceTaintSelector(ApiObject, frozen=True):
     device: str | None = None
 
     def selects(self, resource_slice: ResourceSlice, device: Device) -> bool:
-        """Returns whether the selector selects a device of the slice."""
         spec = resource_slice.spec
         wanted = ((self.driver, spec.driver), (self.pool, spec.pool.name), (self.device, device.name))
         return all(name is None or name == actual for name, actual in wanted)

@@ -38,7 +38,6 @@ class LabelSets:
         return self._size
 
     def add(self, labels: Iterable[LabelPair]) -> int:
-        """Adds a set; returns its place."""
         place, keys, places = self._size, self._keys, self._places
         for key, value in labels:
             if keys is None or key in keys:
@@ -48,7 +47,6 @@ class LabelSets:
         return place
 
     def selected(self, selector: Selector) -> int:
-        """Returns the sets that the selector selects."""
         found = (1 << self._size) - 1 if selector.selectable else 0
         for requirement in selector.requirements:
             key = requirement.key
@@ -84,7 +82,6 @@ class LabelSets:
 
 
 def as_bits(places: Sequence[int]) -> int:
-    """Returns an integer with the bits at these places set."""
     if len(places) == 1:
         return 1 << places[0]
     packed = bytearray(max(places, default=0) // 8 + 1)

@@ -333,7 +333,6 @@ def status_fields(pod: Pod) -> Iterator[_Field]:
 
 
 def allocatable_fields(node: Node) -> Iterator[_Field]:
-    """Yields the allocatable amounts of the node."""
     return _list_fields("status.allocatable", node.status.allocatable)
 
 

@@ -125,6 +125,5 @@ def find_untolerated_taint(
 
 
 def tolerating(pod: Pod, taints: Iterable[Taint]) -> Pod:
-    """Returns the pod with a toleration for each of these taints."""
     more = [Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect) for taint in taints]
     return replaced(pod, spec=replaced(pod.spec, tolerations=[*pod.spec.tolerations, *more]))

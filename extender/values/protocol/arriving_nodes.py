@@ -83,7 +83,6 @@ class RunText:
             known.place = place
 
     def has(self, known: KnownNode) -> bool:
-        """Returns whether the node is one of the run."""
         return known.place < len(self.nodes) and self.nodes[known.place] is known
 
 
@@ -152,7 +151,6 @@ class ArrivingBody:
         self._runs: list[list[KnownNode]] = []
 
     def take(self, part: bytes) -> None:
-        """Takes the next bytes."""
         if self._last is not None and self._followed:
             if self._last.text.startswith(part, self._followed):
                 self._followed += len(part)

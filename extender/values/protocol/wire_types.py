@@ -85,12 +85,10 @@ class MetaVictims(Struct, frozen=True, gc=False):
 
     @classmethod
     def of(cls, uids: Iterable[str], num_pdb_violations: int = 0) -> "MetaVictims":
-        """Returns the victims with these UIDs."""
         return cls(list(map(MetaPod, uids)), num_pdb_violations)
 
     @property
     def uids(self) -> tuple[str, ...]:
-        """The UIDs of the victims."""
         return tuple([pod.uid for pod in self.pods])
 
 

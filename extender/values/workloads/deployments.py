@@ -97,7 +97,6 @@ def revision_number(replica_set: Object) -> int:
 
 
 def next_revision(replica_sets: Iterable[Object]) -> int:
-    """Returns the revision that a new ReplicaSet beside these gets."""
     return max(map(revision_number, replica_sets), default=0) + 1
 
 
@@ -140,7 +139,6 @@ class Revision:
 
     @staticmethod
     def of(replica_set: Object) -> "Revision":
-        """Returns what the ReplicaSet says."""
         spec, status = replica_set["spec"], replica_set.get("status") or {}
         return Revision(replica_set["metadata"]["name"], spec.get("replicas", 1), status.get("availableReplicas", 0))
 

@@ -107,7 +107,6 @@ def bound_claim(claim: Object, volume: Object) -> Object:
 
 
 def bound_claim_status(claim: Object, volume: Object) -> Object:
-    """Returns the status of a bound claim."""
     spec = volume["spec"]
     return {
         **(claim.get("status") or {}),

@@ -76,7 +76,6 @@ def reference(name: str, version: int) -> Schema:
 
 
 def definition(struct: Struct, version: int) -> Schema:
-    """Returns the schema of a Struct."""
     properties = {name: _property(field, version) for name, field in sorted(struct.fields.items())}
     schema: Schema = {"type": "object"}
     if properties:

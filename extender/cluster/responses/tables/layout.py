@@ -118,7 +118,6 @@ class Layout:
 
 
 def name_of(obj: Object) -> str:
-    """Returns the name of an object."""
     name: str = obj["metadata"].get("name", "")
     return name
 

@@ -27,7 +27,6 @@ class DeviceFeatures:
 
     @staticmethod
     def of(gates: FeatureGates) -> "DeviceFeatures":
-        """Returns the features that these gates switch."""
         return DeviceFeatures(
             taints=gates.enabled("DRADeviceTaints"),
             taint_rules=gates.enabled("DRADeviceTaintRules"),

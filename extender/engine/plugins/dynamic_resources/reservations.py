@@ -241,5 +241,4 @@ class Reservations:
 
 
 def random_uid(rng: random.Random) -> str:
-    """Returns a new UID."""
     return str(UUID(int=rng.getrandbits(128), version=4))

@@ -86,7 +86,6 @@ def compiled_terms(pods: AffinityClass, *, anti: bool) -> tuple[Term, ...]:
 
 @lru_cache(maxsize=256)
 def terms_of(pods: AffinityClass) -> PodTerms:
-    """Returns the terms of this class, as in the specs of its pods."""
     affinity, anti_affinity = pods.affinity()
     own = pods.namespace
     errors: list[str] = []
@@ -114,7 +113,6 @@ def terms_of(pods: AffinityClass) -> PodTerms:
 
 
 def _selects_some_namespaces(term: Term) -> bool:
-    """False if the term selects no namespaces, or all."""
     return term.namespace_selector.selectable and not term.namespace_selector.is_empty
 
 

@@ -89,7 +89,6 @@ class VolumeCounter:
         """
 
     def statuses_of(self, rows: fwk.Rows, chosen: Sequence[int]) -> list[fwk.Status]:
-        """Returns the statuses of these rows by looking at every volume there."""
         symbols = rows.snapshot.tallies.symbols[fwk.Attribute.VOLUMES]
         names = (rows.snapshot.nodes.objects[place].name for place in rows.node[chosen].tolist())
         return [

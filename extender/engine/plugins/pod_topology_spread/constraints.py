@@ -59,7 +59,6 @@ class CompiledConstraint:
     """Whether the operators Lt and Gt of tolerations count; see `extender.values.objects.tolerations.tolerates`."""
 
     def matches_itself(self, pod: fwk.Pod) -> bool:
-        """True if the constraint counts the pod itself."""
         return self.selector.matches(pod.labels)
 
 

@@ -62,7 +62,6 @@ class VolumeChoice:
         return mask
 
     def at(self, node: int) -> PersistentVolume | None:
-        """Returns the volume on the node at this place."""
         rank = int(self.rank[node])
         return None if rank == NONE else self.volumes[rank]
 
