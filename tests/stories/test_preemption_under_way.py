@@ -12,7 +12,7 @@ import pytest
 
 from extender.engine import framework as fwk
 from extender.values.objects.pod import Pod
-from tests.stories.objects import is_deletion, node, pod, refusal
+from tests.stories.objects import GROUP_GATES, is_deletion, members, node, pod, pod_group, refusal
 from tests.stories.plugins import binding_when, holding, lending_one, pre_binding, reserving
 from tests.stories.pod_specs import away_from
 from tests.stories.scene import a_scene
@@ -89,6 +89,56 @@ async def test_preemptor_is_gated_while_its_victims_are_being_evicted() -> None:
 
         assert scene.node_of("high") != ""
         assert len(scene.pods()) == 2
+
+
+@pytest.mark.parametrize(
+    ("ends", "attempts"),
+    [
+        pytest.param({"first", "second"}, 1, id="all others are gone"),
+        pytest.param({"first"}, 1, id="one of the others is gone"),
+        pytest.param(set[str](), 1, id="all still end"),
+        pytest.param({"last"}, 2, id="only the last is gone"),
+        pytest.param({"second", "last"}, 2, id="the last is gone, and one of the others"),
+    ],
+)
+async def test_a_preemptor_waits_for_its_last_victim(ends: set[str], attempts: int) -> None:
+    """Victims that end go at once. The last that is told to go is the least important."""
+    classes = {"first": "high", "second": "middle", "last": "low"}
+    async with a_scene(node("n", "3")) as scene:
+        await scene.has(
+            *(
+                pod(name, "1", each, stays=name not in ends, terminationGracePeriodSeconds=0)
+                for name, each in classes.items()
+            )
+        )
+        await scene.has(pod("higher", "3", "higher"))
+
+        assert scene.leaving() == set(classes) - ends
+        assert scene.nominated_node_of("higher") == "n"
+        assert scene.attempts("higher") == attempts
+        condition, words = scene.condition("higher"), "0/1 nodes are available: 1 Insufficient cpu."
+        assert condition is not None
+        assert (condition[2] == words) == (attempts == 1)
+        assert len(scene.events("higher")) == attempts
+
+        for name in sorted(set(classes) - ends):
+            await scene.lets_go(name)
+
+        assert scene.node_of("higher") == "n"
+
+
+async def test_members_of_a_group_wait_for_their_last_victim() -> None:
+    async with a_scene(node("n"), features=GROUP_GATES) as scene:
+        await scene.has(pod("first", "1", "middle", terminationGracePeriodSeconds=0))
+        await scene.has(pod("last", "1", "low", stays=True))
+        await scene.has(pod_group("g", 2, "high"), *members(2, "g", "1", "high"))
+
+        assert scene.leaving() == {"last"}
+        assert [scene.attempts(f"g{place}") for place in range(2)] == [1, 1]
+
+        await scene.lets_go("last", within=20)
+
+        assert [scene.node_of(f"g{place}") for place in range(2)] == ["n", "n"]
 
 
 @pytest.mark.anywhere

@@ -263,8 +263,10 @@ class Executor:
         if not is_done:
             # Upstream activates it at once; what the API server has just refused it may well refuse again.
             world.queue.retry_after_failure(known)
-        elif any(world.cluster.cache.pod(victim.uid) is None for victim in prepared.candidate.victims):
-            # The event of its deletion may have come while the preemptor was held back. Upstream waits for that event.
+            return
+        info, last = world.queue.get(known.key), _to_evict(prepared.candidate)[-1:]
+        if info is not None and info.is_gated and all(world.cluster.cache.pod(each.uid) is None for each in last):
+            # The event of its deletion came while the preemptor was held back. Upstream waits for another one.
             world.queue.activate([known])
 
 
