@@ -25,7 +25,7 @@ from extender.engine.reporter import Reporter
 from extender.values.config import Configuration
 from extender.values.config.configuration import Extender
 from extender.values.objects.meta import HasMetadata
-from extender.verbs import AnswersVerbs
+from extender.verbs import Verbs
 
 
 def _unheard(old: HasMetadata | None, new: HasMetadata | None) -> None: ...
@@ -88,7 +88,7 @@ class Backend:
     answers.
     """
 
-    verbs: AnswersVerbs
+    verbs: Verbs
     evaluate: Callable[[Mapping[str, Any]], Coroutine[Any, Any, dict[str, Any]]]
     """Evaluates a scenario in a cluster of its own; see `extender.engine.evaluation.scenario`."""
     questions: Questions | None = None

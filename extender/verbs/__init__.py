@@ -7,4 +7,4 @@ Upstream, the caller's side: pkg/scheduler/extender.go (v1.36.2).
 """
 
 from extender.verbs.filtering import FilterResult
-from extender.verbs.verbs import AnswersVerbs, VerbError, Verbs
+from extender.verbs.verbs import VerbError, Verbs

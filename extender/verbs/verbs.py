@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from time import perf_counter
-from typing import Protocol, final
+from typing import final
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from extender.engine.plugins import IN_TREE
 from extender.engine.reporter import NO_REPORTER, Reporter, Reporters, VerbCall
 from extender.engine.runtime.cycle import Cycle, Nominations
 from extender.engine.runtime.framework import Framework
-from extender.engine.runtime.plugin_calls import PluginError, with_long_work
+from extender.engine.runtime.plugin_calls import PluginError, repeated_after_long_work, with_long_work
 from extender.engine.runtime.scoring import Scores
 from extender.engine.snapshot import Snapshot
 from extender.engine.snapshot.axes import Int64s
@@ -71,54 +71,9 @@ class VerbError(Exception):
     """The call is valid but cannot be answered. The text ends up in the pod's events."""
 
 
-class AnswersVerbs(Protocol):
-    """The contract of `Verbs` for HTTP routes. Every method raises VerbError when it cannot answer; `caller` is for the
-    records.
-    """
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether the cluster is known."""
-        ...
-
-    async def filter(
-        self,
-        pod: Pod,
-        *,
-        node_names: Sequence[str] | None = None,
-        nodes: Sequence[Node] | None = None,
-        caller: str = "",
-    ) -> FilterResult:
-        """Returns on which of the given nodes the pod can run."""
-        ...
-
-    async def prioritize(
-        self,
-        pod: Pod,
-        *,
-        node_names: Sequence[str] | None = None,
-        nodes: Sequence[Node] | None = None,
-        caller: str = "",
-    ) -> list[int]:
-        """Returns a score from 0 to 10 for each given node, in their order."""
-        ...
-
-    async def preempt(
-        self, pod: Pod, candidates: Mapping[str, MetaVictims], *, caller: str = ""
-    ) -> dict[str, MetaVictims]:
-        """Returns the victims that the preemption needs, for each candidate node on which it helps."""
-        ...
-
-    async def bind(self, name: str, namespace: str, uid: str, node: str) -> None:
-        """Binds the pod to the node if it is not bound there already. The pod must be one of a profile that accepts the
-        node.
-        """
-        ...
-
-
 @final
 class Verbs:
-    """Answers the verbs. State: an overlay with the nodes of the last request that brought its own."""
+    """Answers the verbs, or raises VerbError. State: an overlay with the nodes of the last call that brought some."""
 
     def __init__(
         self,
@@ -163,6 +118,7 @@ class Verbs:
 
     # In one step of the event loop, unless a plugin has long work to do: the step is then begun again.
 
+    @repeated_after_long_work
     async def filter(
         self,
         pod: Pod,
@@ -171,8 +127,15 @@ class Verbs:
         nodes: Sequence[Node] | None = None,
         caller: str = "",
     ) -> FilterResult:
-        return await with_long_work(lambda: self._filter(pod, node_names, nodes, caller))
+        """Returns on which of the given nodes the pod can run; `caller` is for the records."""
+        with self._answering(pod, len(node_names or nodes or ()), caller) as call_so_far:
+            names, cycle = self._cycle(pod, node_names, nodes)
+            result = filter_nodes(cycle, names)
+        if result.findings is not None:
+            self._reporter.filter_called(call_so_far(), result.findings, len(result.kept))
+        return result
 
+    @repeated_after_long_work
     async def prioritize(
         self,
         pod: Pod,
@@ -181,33 +144,18 @@ class Verbs:
         nodes: Sequence[Node] | None = None,
         caller: str = "",
     ) -> list[int]:
-        return await with_long_work(lambda: self._prioritize(pod, node_names, nodes, caller))
-
-    async def preempt(
-        self, pod: Pod, candidates: Mapping[str, MetaVictims], *, caller: str = ""
-    ) -> dict[str, MetaVictims]:
-        return await with_long_work(lambda: self._preempt(pod, candidates, caller))
-
-    async def _filter(
-        self, pod: Pod, node_names: Sequence[str] | None, nodes: Sequence[Node] | None, caller: str
-    ) -> FilterResult:
-        with self._answering(pod, len(node_names or nodes or ()), caller) as call_so_far:
-            names, cycle = self._cycle(pod, node_names, nodes)
-            result = filter_nodes(cycle, names)
-        if result.findings is not None:
-            self._reporter.filter_called(call_so_far(), result.findings, len(result.kept))
-        return result
-
-    async def _prioritize(
-        self, pod: Pod, node_names: Sequence[str] | None, nodes: Sequence[Node] | None, caller: str
-    ) -> list[int]:
+        """Returns a score from 0 to 10 for each given node, in their order."""
         with self._answering(pod, len(node_names or nodes or ()), caller) as call_so_far:
             names, cycle = self._cycle(pod, node_names, nodes)
             scores = prioritize_nodes(cycle, names)
         self._reporter.prioritize_called(call_so_far(), names, scores)
         return scores
 
-    async def _preempt(self, pod: Pod, candidates: Mapping[str, MetaVictims], caller: str) -> dict[str, MetaVictims]:
+    @repeated_after_long_work
+    async def preempt(
+        self, pod: Pod, candidates: Mapping[str, MetaVictims], *, caller: str = ""
+    ) -> dict[str, MetaVictims]:
+        """Returns the victims that the preemption needs, for each candidate node on which it helps."""
         with self._answering(pod, len(candidates), caller) as call_so_far:
             _, cycle = self._cycle(pod, (), None)
             chosen = choose_victims(cycle, candidates)
@@ -224,6 +172,7 @@ class Verbs:
         return chosen
 
     async def bind(self, name: str, namespace: str, uid: str, node: str) -> None:
+        """Binds the pod to the node, unless it is bound there already, if its profile accepts the node."""
         pod = f"pod {namespace}/{name}"
         if self._dispatcher is None:
             raise VerbError(

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import Any
 
 from api.app import create_app
 from api.service_state import ServiceState
@@ -16,8 +17,9 @@ from tests.kit.service import serving_app
 
 def test_a_quarantined_plugin_is_named_under_healthz_and_does_not_end_the_process() -> None:
     reasons: list[str] = []
+    engine: Any = FailingEngine(ValueError())
     backend = Backend(
-        FailingEngine(ValueError()),
+        engine,
         partial(evaluate_scenario, configuration=Configuration()),
         quarantined=lambda: reasons,
     )

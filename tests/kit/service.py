@@ -31,7 +31,6 @@ from extender.assembly.backend import Backend
 from extender.client.access_review import User
 from extender.engine.evaluation.scenario import evaluate_scenario
 from extender.values.config import Configuration
-from extender.verbs import AnswersVerbs
 from tests.kit.waiting import DEADLINE, until, until_at_rest
 
 ROOT = Path(__file__).parents[2]
@@ -70,9 +69,7 @@ class LetsIn:
 
 
 @contextmanager
-def serving(
-    engine: Callable[[Settings], AnswersVerbs] | None = None, *, loop: str = "", **settings: Any
-) -> Iterator[Service]:
+def serving(engine: Callable[[Settings], Any] | None = None, *, loop: str = "", **settings: Any) -> Iterator[Service]:
     """A service that runs until the end of the block.
 
     Arguments:
@@ -176,7 +173,7 @@ def kubeconfig_for(port: int, folder: Path) -> Path:
     return path
 
 
-def _prepared_with(engine: Callable[[Settings], AnswersVerbs]) -> Callable[[Settings], Opens]:
+def _prepared_with(engine: Callable[[Settings], Any]) -> Callable[[Settings], Opens]:
     @asynccontextmanager
     async def opened(settings: Settings) -> AsyncIterator[ServiceState]:
         verbs = engine(settings)

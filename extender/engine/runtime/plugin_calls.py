@@ -10,12 +10,13 @@ Upstream: pkg/scheduler/framework/runtime/framework.go, runFilterPlugin and its 
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial, wraps
 from pathlib import Path
 from time import perf_counter
 from traceback import walk_tb
-from typing import Final, TypeVar, TypeVarTuple, final
+from typing import Any, Final, ParamSpec, TypeVar, TypeVarTuple, final
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from extender.values.concurrency.child_process import renewed_in_children
 from extender.values.metrics import ObservePlugin
 from extender.values.objects.pod import Pod
 
+P = ParamSpec("P")
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
@@ -304,3 +306,13 @@ async def with_long_work(attempt: Callable[[], Awaitable[T]]) -> T:
         except LongWork as long:
             done.append(long.with_traceback(None))  # the frames of the cycle are not needed
         await do_long_work(done[-1])
+
+
+def repeated_after_long_work(attempt: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Decorates an attempt that is run by `with_long_work`."""
+
+    @wraps(attempt)
+    async def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        return await with_long_work(partial(attempt, *args, **kwargs))
+
+    return run
