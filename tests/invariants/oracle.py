@@ -14,13 +14,14 @@ from extender.client.informers.keeping import keeper_of
 from extender.cluster.api_resources import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, Object, Resource
 from extender.engine.cache import Cache
 from extender.engine.cache.cluster import Cluster
-from extender.engine.cache.dump import NodeDump, dump_snapshot
+from extender.engine.cache.dump import NodeDump
 from extender.engine.queue.queued_pod_info import QueuedPodInfo
 from extender.values.objects import kinds
 from extender.values.objects.decoding import convert
 from extender.values.objects.kinds import WatchedKind
 from tests.invariants.worlds import World
 from tests.invariants.write_monitor import FINISHED, host_ports, milli, milli_cpu, pods_on
+from tests.kit.snapshot_dump import dump_snapshot
 
 FOLLOWED: dict[str, tuple[WatchedKind[Any], Resource]] = {
     "nodes": (kinds.NODES, NODES),

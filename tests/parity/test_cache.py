@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 
 from extender.engine.cache import Cache, CacheError
-from extender.engine.cache.dump import NodeDump, dump_snapshot
+from extender.engine.cache.dump import NodeDump
 from extender.values.objects.decoding import convert
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
 from tests.each_case import each_case
+from tests.kit.snapshot_dump import dump_snapshot
 from tests.parity.cases import component_cases
 
 

@@ -1,16 +1,15 @@
-"""The nodes of the cache and of a snapshot in one comparable form, for debugging and tests.
+"""The nodes of the cache in a form that can be compared, for debugging and tests.
 
 Upstream: pkg/scheduler/backend/cache/cache.go, Dump; framework/types.go, NodeInfo (v1.36.2).
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import final
 
 from extender.engine.cache.column_writer import ColumnWriter
 from extender.engine.cache.node_entry import ImageState, NodeEntry, counted_images
-from extender.engine.snapshot import Snapshot
 from extender.engine.snapshot.axes import NATIVE_RESOURCES
 from extender.engine.snapshot.columns import ImagesOnNode
 from extender.engine.snapshot.pod_attributes import HostPort
@@ -39,33 +38,6 @@ class NodeDump:
     images: dict[str, tuple[int, int]]
     """Name -> (size, number of nodes that have it)."""
     pvc_ref_counts: dict[str, int]
-
-
-def dump_snapshot(snapshot: Snapshot) -> dict[str, NodeDump]:
-    """Returns every node of a snapshot, in visiting order, read back from its columns."""
-    names = list(snapshot.resources)
-    unoffered: defaultdict[int, Counter[str]] = defaultdict(Counter)
-    for name, asked in snapshot.pods.unoffered.items():
-        for slot, amount in asked.items():
-            unoffered[int(snapshot.pods.node[slot])][name] += amount
-    dumps: dict[str, NodeDump] = {}
-    for place, node in enumerate(snapshot.nodes.objects):
-        pods = [snapshot.pod_at(slot) for slot in snapshot.pods.on_node[place]]
-        dumps[node.name] = node_dump(
-            has_node=True,
-            requested=_named(names, snapshot.nodes.requested[place].tolist())
-            | {name: amount for name, amount in unoffered[place].items() if amount},
-            non_zero=(
-                int(snapshot.nodes.non_zero_requested[place, 0]),
-                int(snapshot.nodes.non_zero_requested[place, 1]),
-            ),
-            allocatable={} if place in snapshot.nodes.invalid else by_name(allocatable(node)[0]),
-            allowed_pods=int(snapshot.nodes.allowed_pods[place]),
-            pods=pods,
-            used_ports=snapshot.nodes.used_ports[place],
-            images=snapshot.nodes.images_on[place],
-        )
-    return dumps
 
 
 def dump_entry(entry: NodeEntry, writer: ColumnWriter, images: Mapping[str, ImageState]) -> NodeDump:
@@ -124,10 +96,8 @@ def node_dump(
 
 def by_name(resources: Resources) -> dict[str, int]:
     """Returns the amounts by resource name, without zeros."""
-    native = (resources.milli_cpu, resources.memory, resources.ephemeral_storage)
-    return _named(list(NATIVE_RESOURCES), list(native)) | {
-        name: amount for name, amount in resources.scalar.items() if amount
-    }
+    native = zip(NATIVE_RESOURCES, (resources.milli_cpu, resources.memory, resources.ephemeral_storage), strict=True)
+    return {name: amount for name, amount in (*native, *resources.scalar.items()) if amount}
 
 
 def _claims_used(pods: Iterable[Pod]) -> Iterator[str]:
@@ -138,10 +108,6 @@ def _claims_used(pods: Iterable[Pod]) -> Iterator[str]:
         for volume in pod.spec.volumes:
             if volume.persistent_volume_claim is not None:
                 yield f"{pod.namespace}/{volume.persistent_volume_claim.claim_name}"
-
-
-def _named(names: list[str], amounts: list[int]) -> dict[str, int]:
-    return {name: amount for name, amount in zip(names, amounts, strict=False) if amount}
 
 
 def _has_pod_affinity(pod: Pod) -> bool:

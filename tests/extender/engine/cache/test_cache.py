@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from extender.engine.cache import Cache, CacheError
-from extender.engine.cache.dump import dump_snapshot
 from extender.engine.snapshot import Attribute, PodChanges, Rows, Snapshot
 from extender.engine.snapshot.pod_attributes import LabelClass
 from extender.testing import PodBuilder, make_cache, make_node, make_pod, make_snapshot
 from extender.values.objects.pod import Pod
 from extender.values.objects.quantity import QuantityError
 from tests.extender.engine.cache.snapshot_contents import on_node, seen
+from tests.kit.snapshot_dump import dump_snapshot
 
 NODE = make_node("n").capacity(cpu=4)
 

@@ -12,7 +12,6 @@ from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from extender.engine.cache import Cache, CacheError
-from extender.engine.cache.dump import dump_snapshot
 from extender.engine.cache.node_tree import zone_key
 from extender.engine.snapshot.columns import image_names
 from extender.testing import make_node, make_pod
@@ -20,6 +19,7 @@ from extender.values.objects.node import ZONE_LABEL, Node
 from extender.values.objects.pod import Pod
 from tests.extender.engine.cache.snapshot_contents import seen, slots_agree, without_image_counts
 from tests.kit.examples import examples
+from tests.kit.snapshot_dump import dump_snapshot
 
 NODES = ("n0", "n1", "n2")
 PODS = ("p0", "p1", "p2")

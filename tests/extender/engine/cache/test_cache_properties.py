@@ -15,13 +15,14 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from extender.engine.cache import Cache, CacheError
 from extender.engine.cache.column_writer import SPARE_SYMBOLS
-from extender.engine.cache.dump import NodeDump, dump_snapshot
+from extender.engine.cache.dump import NodeDump
 from extender.engine.snapshot.pod_attributes import HostPort
 from extender.testing import make_cache, make_node, make_pod
 from extender.values.objects.node import ZONE_LABEL, Node
 from extender.values.objects.pod import Pod
 from tests.extender.engine.cache.snapshot_contents import NodeSeen, pod_seen, seen, slots_agree, without_image_counts
 from tests.kit.examples import examples
+from tests.kit.snapshot_dump import dump_snapshot
 
 NODES = ("n0", "n1", "n2", "n3")
 NEVER_ADDED = "elsewhere"
