@@ -36,6 +36,7 @@ GONE: Final = {
     "answers: HistoryFilter.*": "the page's filter is the question itself, HistoryQuestion, with the same fields",
     "answers: KeptAttempt.*": "what a record keeps in memory; no answer and no file has it",
     "answers: KeptScores.*": "what a record keeps in memory; no answer and no file has it",
+    "framework: extender.testing.random_cluster_with_volumes": "no page and no template named it; the tests have it",
     "framework: extender.framework.LabelScores": "with `score_by_label`: docs/decisions/0022-a-lean-plugin-contract.md",
     "framework: extender.framework.LongWork": "only the search for devices is put off",
     **dict.fromkeys(

@@ -26,6 +26,5 @@ from extender.testing.laws import check_filter
 from extender.testing.random_clusters import (
     RandomCluster,
     random_cluster,
-    random_cluster_with_volumes,
 )
 from extender.values.concurrency import virtual_time

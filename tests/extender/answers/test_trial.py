@@ -19,7 +19,6 @@ from extender.testing import (
     make_node,
     make_pod,
     random_cluster,
-    random_cluster_with_volumes,
     virtual_time,
 )
 from extender.values.config import Configuration
@@ -31,6 +30,7 @@ from extender.values.objects.pod import Pod
 from tests.extender.answers.records.memory_scheduler import Scheduling
 from tests.extender.engine.cache.snapshot_contents import seen
 from tests.kit.examples import examples
+from tests.kit.random_storage import random_cluster_with_volumes
 
 ZONE = "topology.kubernetes.io/zone"
 NO_SHRINKING = [phase for phase in Phase if phase is not Phase.shrink]

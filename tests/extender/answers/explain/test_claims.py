@@ -17,7 +17,6 @@ from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.cycle import NO_NOMINATIONS
 from extender.engine.runtime.registry import Registry
 from extender.testing import make_node, make_pod, make_snapshot
-from extender.testing.storage import ephemeral, make_claim, make_class
 from extender.values.config import Configuration
 from extender.values.objects.claims import NO_PROVISIONER
 from extender.values.objects.decoding import convert
@@ -25,6 +24,7 @@ from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
 from tests.kit import devices
 from tests.kit.devices import everything, exactly, first_of, make_device_class
+from tests.kit.storage import ephemeral, make_claim, make_class
 
 PROFILE = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(0))["default-scheduler"]
 LATER = "WaitForFirstConsumer"

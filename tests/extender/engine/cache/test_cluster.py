@@ -9,7 +9,7 @@ from hypothesis import Phase, given, settings, strategies as st
 
 from extender.engine.cache.cluster import Cluster, ClusterFeed
 from extender.engine.snapshot.pod_attributes import HostPort, host_ports
-from extender.testing import PodBuilder, make_node, make_pod, make_verbs, random_cluster_with_volumes
+from extender.testing import PodBuilder, make_node, make_pod, make_verbs
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.decoding import replaced
 from extender.values.objects.grouping import Namespace
@@ -22,6 +22,7 @@ from extender.verbs.verbs import VerbError
 from tests.extender.engine.cache.snapshot_contents import seen, without_image_counts
 from tests.extender.verbs.verb_calls import filtered, scored
 from tests.kit.examples import examples
+from tests.kit.random_storage import random_cluster_with_volumes
 
 FIELD_OF = {kind.type: kind.field for kind in KINDS}
 Objects = dict[tuple[str, str, str], HasMetadata]

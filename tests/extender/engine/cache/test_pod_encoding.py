@@ -5,8 +5,8 @@ import pytest
 from extender.engine.cache import Cache
 from extender.engine.snapshot.pod_attributes import Attribute
 from extender.testing import PodBuilder, make_cache, make_node, make_pod
-from extender.testing.storage import ephemeral
 from extender.values.objects.pod import Pod
+from tests.kit.storage import ephemeral
 
 
 def a_pod(name: str, cpu: str = "1") -> PodBuilder:

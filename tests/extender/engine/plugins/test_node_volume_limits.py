@@ -17,7 +17,9 @@ from extender.engine.framework import (
 )
 from extender.engine.plugins.node_volume_limits.plugin import NodeVolumeLimits
 from extender.testing import PodBuilder, filter_nodes, make_framework, make_node, make_pod, make_snapshot
-from extender.testing.storage import (
+from extender.values.objects.meta import HasMetadata
+from extender.values.objects.pod import AzureFile, PortworxVolume, Volume
+from tests.kit.storage import (
     ebs_disk,
     ephemeral,
     make_attachment,
@@ -27,8 +29,6 @@ from extender.testing.storage import (
     make_csi_node,
     make_volume,
 )
-from extender.values.objects.meta import HasMetadata
-from extender.values.objects.pod import AzureFile, PortworxVolume, Volume
 
 CSI = "csi.example.com"
 EBS = "ebs.csi.aws.com"

@@ -13,7 +13,16 @@ from extender.engine.plugins.volume_binding.plugin import VolumeBinding
 from extender.engine.plugins.volume_restrictions import VolumeRestrictions
 from extender.engine.plugins.volume_zone import VolumeZone
 from extender.testing import NodeBuilder, PodBuilder, make_cache, make_framework, make_node, make_pod
-from extender.testing.storage import (
+from extender.values.objects.csi_translation import TranslationError
+from extender.values.objects.decoding import replaced
+from extender.values.objects.devices import DeviceClass, ResourceClaim
+from extender.values.objects.meta import HasMetadata, LabelSelector
+from extender.values.objects.node import BETA_ZONE_LABEL, ZONE_LABEL
+from extender.values.objects.pod import AzureDisk, CSIVolume, PodResourceClaim, PodResourceClaimStatus, Volume
+from extender.values.objects.quantity import QuantityError
+from tests.extender.engine.plugins.hint_calls import is_worth_a_try
+from tests.kit.devices import allocation_of, make_claim as make_resource_claim, make_device_class
+from tests.kit.storage import (
     AT_ONCE,
     ebs_disk,
     ephemeral,
@@ -26,15 +35,6 @@ from extender.testing.storage import (
     make_csi_node,
     make_volume,
 )
-from extender.values.objects.csi_translation import TranslationError
-from extender.values.objects.decoding import replaced
-from extender.values.objects.devices import DeviceClass, ResourceClaim
-from extender.values.objects.meta import HasMetadata, LabelSelector
-from extender.values.objects.node import BETA_ZONE_LABEL, ZONE_LABEL
-from extender.values.objects.pod import AzureDisk, CSIVolume, PodResourceClaim, PodResourceClaimStatus, Volume
-from extender.values.objects.quantity import QuantityError
-from tests.extender.engine.plugins.hint_calls import is_worth_a_try
-from tests.kit.devices import allocation_of, make_claim as make_resource_claim, make_device_class
 
 POD, RUNNING = make_pod("p"), make_pod("other").node("n")
 CLAIM, FOREIGN = make_claim("data"), make_claim("elsewhere")

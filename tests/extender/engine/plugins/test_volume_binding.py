@@ -18,7 +18,15 @@ from extender.testing import (
     name_term,
     score_nodes,
 )
-from extender.testing.storage import (
+from extender.values.config.args_validation import validate_args
+from extender.values.config.configuration import ConfigErrors
+from extender.values.config.feature_gates import FeatureGates
+from extender.values.config.plugin_args import UtilizationShapePoint, VolumeBindingArgs
+from extender.values.objects.claims import NO_PROVISIONER, STORAGE_CLASS_ANNOTATION
+from extender.values.objects.meta import HasMetadata, LabelSelector, LabelSelectorRequirement, NodeSelectorTerm
+from extender.values.objects.node import HOSTNAME_LABEL, ZONE_LABEL
+from extender.values.objects.quantity import QuantityError
+from tests.kit.storage import (
     AT_ONCE,
     ephemeral,
     make_capacity,
@@ -28,14 +36,6 @@ from extender.testing.storage import (
     make_csi_node,
     make_volume,
 )
-from extender.values.config.args_validation import validate_args
-from extender.values.config.configuration import ConfigErrors
-from extender.values.config.feature_gates import FeatureGates
-from extender.values.config.plugin_args import UtilizationShapePoint, VolumeBindingArgs
-from extender.values.objects.claims import NO_PROVISIONER, STORAGE_CLASS_ANNOTATION
-from extender.values.objects.meta import HasMetadata, LabelSelector, LabelSelectorRequirement, NodeSelectorTerm
-from extender.values.objects.node import HOSTNAME_LABEL, ZONE_LABEL
-from extender.values.objects.quantity import QuantityError
 
 NOT_REACHED = "node(s) didn't match PersistentVolume's node affinity"
 NOTHING_TO_BIND = "node(s) didn't find available persistent volumes to bind"

@@ -24,13 +24,13 @@ from extender.engine.plugins.volume_binding.plugin import VolumeBinding
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.snapshot import Rows
 from extender.testing import label_term, make_cache, make_framework, make_node, make_pod, virtual_time
-from extender.testing.storage import make_claim, make_class, make_csi_node, make_volume
 from extender.values.config.plugin_args import VolumeBindingArgs
 from extender.values.objects.claims import BIND_COMPLETED_ANNOTATION, SELECTED_NODE_ANNOTATION
 from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.node import HOSTNAME_LABEL
 from extender.values.objects.storage import PersistentVolumeClaim, VolumeNodeAffinity
+from tests.kit.storage import make_claim, make_class, make_csi_node, make_volume
 from tests.kit.writes import RecordedWrites
 
 LOCAL = make_class("local", provisioner="kubernetes.io/no-provisioner")

@@ -10,12 +10,12 @@ from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.framework import Framework
 from extender.engine.snapshot import Rows
 from extender.testing import label_term, make_cache, make_framework, make_node, make_pod
-from extender.testing.storage import make_claim, make_class, make_volume
 from extender.values.objects.claims import BOUND_BY_CONTROLLER_ANNOTATION, SELECTED_NODE_ANNOTATION
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.node import HOSTNAME_LABEL
 from extender.values.objects.pod import Pod
 from extender.values.objects.storage import PersistentVolume
+from tests.kit.storage import make_claim, make_class, make_volume
 
 LOCAL = make_class("local", provisioner="kubernetes.io/no-provisioner")
 

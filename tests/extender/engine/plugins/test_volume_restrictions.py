@@ -15,8 +15,8 @@ from extender.engine.framework import (
 )
 from extender.engine.plugins.volume_restrictions import VolumeRestrictions
 from extender.testing import PodBuilder, filter_nodes, make_node, make_pod, make_snapshot
-from extender.testing.storage import ebs_disk, gce_disk, iscsi_disk, make_claim, rbd_image
 from extender.values.objects.pod import Volume
+from tests.kit.storage import ebs_disk, gce_disk, iscsi_disk, make_claim, rbd_image
 
 NO_DISK = unschedulable("node(s) had no available disk")
 IN_USE = unschedulable(

@@ -3,9 +3,9 @@ import pytest
 from extender.engine.framework import SKIP, SUCCESS, CycleState, Rows, Status, unresolvable
 from extender.engine.plugins.volume_zone import VolumeZone
 from extender.testing import filter_nodes, make_node, make_pod, make_snapshot
-from extender.testing.storage import AT_ONCE, ephemeral, make_claim, make_class, make_volume
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.node import BETA_REGION_LABEL, BETA_ZONE_LABEL, REGION_LABEL, ZONE_LABEL
+from tests.kit.storage import AT_ONCE, ephemeral, make_claim, make_class, make_volume
 
 ELSEWHERE = unresolvable("node(s) had no available volume zone")
 

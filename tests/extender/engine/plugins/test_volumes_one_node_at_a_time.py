@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from extender.engine import framework as fwk
 from extender.engine.plugins import IN_TREE
-from extender.testing import filter_nodes, make_snapshot, random_cluster_with_volumes
+from extender.testing import filter_nodes, make_snapshot
 from extender.values.objects import claims
 from extender.values.objects.cluster import ClusterObjects
 from extender.values.objects.csi_translation import (
@@ -27,6 +27,7 @@ from extender.values.objects.pod import Pod, Volume
 from extender.values.objects.quantity import Quantity, value_of
 from extender.values.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass, attach_profile
 from tests.kit.examples import examples
+from tests.kit.random_storage import random_cluster_with_volumes
 
 NOT_REACHED = "node(s) didn't match PersistentVolume's node affinity"
 NOTHING_TO_BIND = "node(s) didn't find available persistent volumes to bind"

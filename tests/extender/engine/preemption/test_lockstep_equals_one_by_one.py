@@ -25,7 +25,6 @@ from extender.testing import (
     make_framework,
     make_pod,
     random_cluster,
-    random_cluster_with_volumes,
 )
 from extender.values.objects.decoding import replaced
 from extender.values.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
@@ -35,6 +34,7 @@ from extender.values.objects.node import HOSTNAME_LABEL, ZONE_LABEL
 from extender.values.objects.pod import Pod, start_time
 from extender.values.objects.priority_classes import NO_VICTIMS
 from tests.kit.examples import examples
+from tests.kit.random_storage import random_cluster_with_volumes
 
 Outcome = tuple[str, tuple[str, ...], int] | Status
 """What became of a node: ("candidate" or "fits", the victims in order, how many violate a budget), or why it does not

@@ -15,9 +15,9 @@ from extender.testing import (
     make_pod,
     make_snapshot,
     random_cluster,
-    random_cluster_with_volumes,
 )
 from tests.kit.examples import examples
+from tests.kit.random_storage import random_cluster_with_volumes
 
 FILTERS = {name: plugin for name, plugin in IN_TREE.items() if issubclass(plugin, fwk.FilterPlugin)}
 

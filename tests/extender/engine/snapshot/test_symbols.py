@@ -5,7 +5,7 @@ from hypothesis import given, strategies as st
 from extender.engine.snapshot import Attribute
 from extender.engine.snapshot.symbols import ABSENT, SymbolTable, VolumeIndex
 from extender.testing import make_cache, make_node, make_pod
-from extender.testing.storage import ebs_disk, ephemeral
+from tests.kit.storage import ebs_disk, ephemeral
 
 
 def test_symbols_get_codes_in_order_of_appearance() -> None:

@@ -2,7 +2,6 @@ import msgspec
 import pytest
 
 from extender.testing import make_pod
-from extender.testing.storage import ephemeral, make_claim, make_volume
 from extender.values.objects.claims import (
     BOUND_BY_CONTROLLER_ANNOTATION,
     STORAGE_CLASS_ANNOTATION,
@@ -20,6 +19,7 @@ from extender.values.objects.claims import (
 from extender.values.objects.pod import Volume
 from extender.values.objects.quantity import QuantityError
 from extender.values.objects.storage import ObjectReference, PersistentVolumeClaim
+from tests.kit.storage import ephemeral, make_claim, make_volume
 
 
 def annotated(claim: PersistentVolumeClaim, **annotations: str) -> PersistentVolumeClaim:

@@ -4,7 +4,6 @@ import msgspec
 import pytest
 
 from extender.testing import label_term
-from extender.testing.storage import ebs_disk, gce_disk, make_csi_node, make_volume
 from extender.values.objects.csi_translation import (
     AWS_EBS,
     AZURE_DISK,
@@ -36,6 +35,7 @@ from extender.values.objects.storage import (
     VolumeNodeResources,
     attach_profile,
 )
+from tests.kit.storage import ebs_disk, gce_disk, make_csi_node, make_volume
 
 EBS_ZONE = "topology.ebs.csi.aws.com/zone"
 
