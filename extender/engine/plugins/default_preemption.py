@@ -138,7 +138,10 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
         return "not eligible due to workload aware preemption enabled" if self._preempts_for_groups else ""
 
     def offset_and_num_candidates(self, num_nodes: int) -> tuple[int, int]:
-        """Returns a random node to start from, and the number of candidates that is enough."""
-        tries_all = self.handle.is_exhaustive or self.preemption_rules.tries_all_nodes
-        enough = num_nodes if tries_all else max(num_nodes * self._percentage // 100, self._absolute)
-        return self.handle.random.randrange(num_nodes), min(enough, num_nodes)
+        """Returns a node to start from, a random one unless all are tried, and the number of candidates that is
+        enough.
+        """
+        enough = max(num_nodes * self._percentage // 100, self._absolute)
+        if enough >= num_nodes or self.preemption_rules.tries_all_nodes:
+            return 0, num_nodes
+        return self.handle.random.randrange(num_nodes), enough

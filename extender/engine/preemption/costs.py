@@ -62,8 +62,8 @@ def pick_one_node_for_preemption(candidates: Candidates) -> Index:
     that tied so far.
 
     Returns:
-        (B,) places in `candidates`; more than one where the criteria leave a tie. Upstream takes whichever its map
-        yields first then.
+        (B,) places in `candidates`; more than one where the criteria leave a tie, by name then, so that it is broken
+        alike in every process and in what it answers. Upstream takes whichever its map yields first.
     """
     best = np.arange(len(candidates))
     for score_function in candidates.rules.criteria:
@@ -71,7 +71,8 @@ def pick_one_node_for_preemption(candidates: Candidates) -> Index:
             break
         scores = score_function(candidates)[best]
         best = best[scores == scores.max()]
-    return best
+    nodes, of = candidates.snapshot.nodes.objects, candidates.node
+    return np.array(sorted(best.tolist(), key=lambda place: nodes[of[place]].metadata.name), np.intp)
 
 
 def better_on_each_node(candidates: Candidates) -> Candidates:

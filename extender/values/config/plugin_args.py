@@ -188,13 +188,13 @@ class PreemptionDelay:
 @dataclass(frozen=True, slots=True)
 class DefaultPreemptionArgs:
     """The number of candidates that a preemption examines: the larger of a share of the nodes, in percent, and a
-    number.
+    number. All by default, where kube-scheduler takes 10 %.
 
     Upstream's arguments have no more. `preemption_rules` is the release whose rules choose among the candidates, v1.36
     if it is absent; the others are victim policies.
     """
 
-    min_candidate_nodes_percentage: int = field(default=10, metadata=wire(INT32))
+    min_candidate_nodes_percentage: int = field(default=100, metadata=wire(INT32))
     min_candidate_nodes_absolute: int = field(default=100, metadata=wire(INT32))
     preemption_rules: str | None = field(default=None, metadata=wire(STRING, omit_none=True))
     protect: Protection | None = field(default=None, metadata=wire(struct_of(Protection, "Protection"), omit_none=True))

@@ -52,19 +52,38 @@ def test_a_pod_that_never_preempts_leaves_everything_as_it_is() -> None:
     assert result.status.message == "preemption: not eligible due to preemptionPolicy=Never."
 
 
-@pytest.mark.parametrize(
-    ("num_nodes", "enough"),
-    [
-        pytest.param(5, 5, id="never more than there are"),
-        pytest.param(300, 100, id="at least the absolute number"),
-        pytest.param(5000, 500, id="a tenth of many"),
-    ],
-)
-def test_number_of_candidates_is_a_tenth_of_the_nodes_and_at_least_a_hundred(num_nodes: int, enough: int) -> None:
-    """10 % of the nodes, at least 100, at most all of them; the search begins anywhere."""
+@pytest.mark.parametrize("num_nodes", [5, 300, 5000])
+def test_all_nodes_are_tried_from_the_first_one_on(num_nodes: int) -> None:
     plugin = DefaultPreemption(DefaultPreemptionArgs(), make_framework(seed=7))
 
-    offset, number = plugin.offset_and_num_candidates(num_nodes)
+    assert plugin.offset_and_num_candidates(num_nodes) == (0, num_nodes)
 
-    assert 0 <= offset < num_nodes
-    assert number == enough
+
+@pytest.mark.parametrize(
+    ("percentage", "absolute", "num_nodes", "enough"),
+    [
+        pytest.param(10, 100, 300, 100, id="at least the absolute number"),
+        pytest.param(10, 100, 5000, 500, id="a tenth of many"),
+        pytest.param(0, 7, 5000, 7, id="a number alone"),
+        pytest.param(99, 0, 200, 198, id="nearly all"),
+    ],
+)
+def test_share_that_the_user_sets_is_tried_from_a_random_node_on(
+    percentage: int, absolute: int, num_nodes: int, enough: int
+) -> None:
+    plugin = DefaultPreemption(DefaultPreemptionArgs(percentage, absolute), make_framework(seed=7))
+
+    offsets, counts = zip(*(plugin.offset_and_num_candidates(num_nodes) for _ in range(50)), strict=True)
+
+    assert set(counts) == {enough}
+    assert len(set(offsets)) > 1
+    assert set(offsets) <= set(range(num_nodes))
+
+
+@pytest.mark.parametrize(
+    ("percentage", "absolute", "num_nodes"), [(10, 100, 5), (10, 100, 100), (0, 9, 9), (100, 0, 9)]
+)
+def test_share_that_covers_all_nodes_begins_with_the_first(percentage: int, absolute: int, num_nodes: int) -> None:
+    plugin = DefaultPreemption(DefaultPreemptionArgs(percentage, absolute), make_framework(seed=7))
+
+    assert {plugin.offset_and_num_candidates(num_nodes) for _ in range(9)} == {(0, num_nodes)}

@@ -278,26 +278,6 @@ def test_the_dry_run_stops_when_there_are_enough(
     assert list(victims(outcome)) == found
 
 
-@pytest.mark.parametrize(
-    ("num_nodes", "enough"),
-    [
-        pytest.param(10, 10, id="never more than there are"),
-        pytest.param(500, 100, id="a hundred at least"),
-        pytest.param(5000, 500, id="a tenth"),
-    ],
-)
-def test_default_preemption_tries_a_tenth_of_the_nodes(num_nodes: int, enough: int) -> None:
-    framework = make_framework(DefaultPreemption)
-    (plugin,) = framework.plugins.post_filter
-    assert isinstance(plugin, DefaultPreemption)
-
-    offsets, counts = zip(*(plugin.offset_and_num_candidates(num_nodes) for _ in range(50)), strict=True)
-
-    assert set(counts) == {enough}
-    assert len(set(offsets)) > 1
-    assert set(offsets) <= set(range(num_nodes))
-
-
 # What is said.
 
 

@@ -261,7 +261,8 @@ def test_the_arguments_of_default_preemption_choose_the_rules(name: str | None, 
 
 @each_rules(5000, 5000, 500, 500)
 def test_older_releases_tried_all_nodes(rules: fwk.PreemptionRules, expected: int) -> None:
-    plugin = DefaultPreemption(DefaultPreemptionArgs(preemption_rules=rules.name), make_framework())
+    """Whatever share is set."""
+    plugin = DefaultPreemption(DefaultPreemptionArgs(10, preemption_rules=rules.name), make_framework())
 
     assert plugin.offset_and_num_candidates(5000)[1] == expected
 

@@ -115,7 +115,7 @@ def test_values_and_defaults(text, attribute, value):
     [
         pytest.param("DefaultPreemption", "null", DefaultPreemptionArgs(), id="no arguments"),
         pytest.param(
-            "DefaultPreemption", "{minCandidateNodesAbsolute: 0}", DefaultPreemptionArgs(10, 0), id="zero is a value"
+            "DefaultPreemption", "{minCandidateNodesAbsolute: 0}", DefaultPreemptionArgs(100, 0), id="zero is a value"
         ),
         pytest.param(
             "DefaultPreemption",
