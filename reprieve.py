@@ -23,6 +23,16 @@ def main() -> None:
     run_command_line()
 
 
+def schedule() -> None:
+    """Runs `reprieve serve` as a manifest has kube-scheduler: it schedules, and answers by HTTPS on kube-scheduler's
+    port.
+
+    Upstream: cmd/kube-scheduler/app/options/options.go, NewOptions (v1.36.2).
+    """
+    sys.argv[1:1] = ["serve", "--schedule", "--bind-address=0.0.0.0", "--secure-port=10259"]
+    main()
+
+
 def complete_for_kubectl() -> None:
     """Prints what may follow `kubectl reprieve ...`: kubectl runs `kubectl_complete-reprieve` with the words so far.
 

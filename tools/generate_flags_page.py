@@ -22,8 +22,10 @@ and underscores in names are understood. Its other flags are ignored with a line
 or refused at the start if an operator would rely on something that does not happen. A flag that neither program knows
 is an error.
 
-A manifest of kube-scheduler needs `--schedule` besides, and probes that go to `--port` by HTTP, or a certificate for
-`--secure-port`.
+A manifest of kube-scheduler starts with this image and `reprieve-scheduler` as the name of its command. That is
+`reprieve serve --schedule --bind-address=0.0.0.0 --secure-port=10259`, which are kube-scheduler's defaults; flags that
+follow win. The image runs as user 65532: where `/etc/kubernetes/scheduler.conf` is for root only, as kubeadm writes it,
+let that user read it, or give the pod `runAsUser: 0`. `--version` prints Reprieve's version.
 
 Every setting can be given in the environment, also to `uvicorn api.main:app`. Flags win.
 """

@@ -197,7 +197,7 @@ class _Reprieve(TyperGroup):
 app: Final = typer.Typer(name="reprieve", cls=_Reprieve, no_args_is_help=True, **_PLAIN)
 
 
-def _print_version(wanted: bool) -> None:
+def print_version(wanted: bool) -> None:
     if wanted:
         print(f"reprieve {__version__}")
         raise typer.Exit
@@ -206,7 +206,7 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def reprieve(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+        bool, typer.Option("--version", help="Print the version and exit.", callback=print_version, is_eager=True)
     ] = False,
 ) -> None:
     """A Kubernetes scheduler extender that decides as kube-scheduler 1.36 does."""

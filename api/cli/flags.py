@@ -70,8 +70,8 @@ FOREIGN: Final[Mapping[str, ForeignFlag]] = {
         Effect.IGNORED, "who signs client certificates is not looked up: --client-ca-file says so",
         "authentication-skip-lookup", "authentication-tolerate-lookup-failure", is_switch=True,
     ),
-    **_all(Effect.IGNORED, "no certificate is generated here", "cert-dir"),
     **_all(Effect.IGNORED, "the service speaks HTTP/1.1", "http2-max-streams-per-connection"),
+    **_all(Effect.IGNORED, "the service speaks HTTP/1.1", "disable-http2-serving", is_switch=True),
     **_all(Effect.IGNORED, "the port is not shared", "permit-address-sharing", "permit-port-sharing", is_switch=True),
     **_all(Effect.REFUSED, "the choice of ciphers is left to OpenSSL", "tls-cipher-suites", "tls-curve-preferences"),
     **_all(Effect.REFUSED, "there is one certificate: name it with --tls-cert-file", "tls-sni-cert-key"),
@@ -104,7 +104,7 @@ FOREIGN_OPTION: Final = "--foreign-flag"
 FLAGS: Final = {name: each for name, each in DECLARATIONS.items() if each.option.group is not Group.ENVIRONMENT}
 """Settings that have a flag."""
 
-_SWITCHES: Final = frozenset(each.flag for each in FLAGS.values() if each.type is bool)
+_SWITCHES: Final = {"--version", *(each.flag for each in FLAGS.values() if each.type is bool)}
 """Flags that need no value."""
 
 

@@ -9,9 +9,11 @@ import typer
 import yaml
 
 from api.app import create_app
+from api.cli import print_version
 from api.cli.flags import FLAG_OPTIONS, FLAGS, GoCommand, without_effect
 from api.cluster_source import Own
 from api.fatal_errors import ServiceOverError, StartUpError
+from api.serving.self_signed import with_certificate
 from api.serving.server import BACKLOG, make_server
 from api.settings.configuration_file import overridden, read_configuration
 from api.settings.declarations import Group
@@ -34,6 +36,15 @@ def serve(
             help="Write the configuration in force to this file, and end.", rich_help_panel=Group.KUBE_SCHEDULER.value
         ),
     ] = None,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version/--no-version",
+            help="Print the version, and end.",
+            rich_help_panel=Group.KUBE_SCHEDULER.value,
+            callback=print_version,
+        ),
+    ] = False,
     foreign_flag: Annotated[list[str] | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Answer kube-scheduler's calls over HTTP, for a real cluster or for the embedded one.
@@ -59,11 +70,12 @@ def serve(
     if write_config_to is not None:
         _write(overridden(read_configuration(settings.config, settings.features), settings), write_config_to)
         return
-    # Read before anything listens, so that an error in a file is the only line that is printed.
-    cluster, opens = prepare(settings)
-    server = make_server(create_app(settings, lambda _: opens), settings)
-    scheme = "http" if server.certificate is None else "https"
     with ExitStack() as sockets:
+        settings = sockets.enter_context(with_certificate(settings))
+        # Read before anything listens, so that an error in a file is the only line that is printed.
+        cluster, opens = prepare(settings)
+        server = make_server(create_app(settings, lambda _: opens), settings)
+        scheme = "http" if server.certificate is None else "https"
         listening = [sockets.enter_context(_listen(settings.host, settings.listening_port, "--port"))]
         address = f"{scheme}://{settings.host}:{listening[0].getsockname()[1]}"
         STDERR.write_line(f"reprieve answers for {cluster.words} on {address}{settings.prefix}")

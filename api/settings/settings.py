@@ -104,7 +104,9 @@ class Settings(BaseModel):
     config: Annotated[Path | None, Option(Group.KUBE_SCHEDULER, unset="kube-scheduler's defaults")] = None
     """KubeSchedulerConfiguration file, v1; read as strictly as upstream."""
     secure_port: Annotated[Port | None, Option(Group.KUBE_SCHEDULER, unset="HTTP on --port")] = None
-    """Port for HTTPS, instead of --port; needs a certificate, since none is generated; 0 for none."""
+    """Port for HTTPS, instead of --port, with a certificate of its own signing if none is given; 0 for none."""
+    cert_dir: Annotated[Path | None, Option(Group.KUBE_SCHEDULER, unset="while the process runs")] = None
+    """Folder that keeps the certificate of its own signing for the next start, as kube-scheduler.crt and .key."""
     tls_cert_file: Annotated[Path | None, Option(Group.KUBE_SCHEDULER, unset="HTTP")] = None
     """Serve HTTPS on all ports with this certificate (PEM, with its chain); the file is looked at every ten seconds."""
     tls_private_key_file: Annotated[Path | None, Option(Group.KUBE_SCHEDULER, unset="HTTP")] = None
@@ -290,13 +292,10 @@ def read_settings(environment: Mapping[str, str] = os.environ, **flags: object) 
         raise StartUpError(f"{where}: {_in_words(error['msg'])}") from exc
     if bool(settings.tls_cert_file) != bool(settings.tls_private_key_file):
         raise StartUpError("--tls-cert-file and --tls-private-key-file go together: give both, or none")
-    if settings.client_ca_file is not None and settings.tls_cert_file is None:
+    if settings.client_ca_file is not None and settings.tls_cert_file is None and not settings.secure_port:
         raise StartUpError(
-            "--client-ca-file: client certificates need HTTPS; give --tls-cert-file and --tls-private-key-file"
-        )
-    if settings.secure_port and settings.tls_cert_file is None:
-        raise StartUpError(
-            "--secure-port: no certificate is generated here; give one with --tls-cert-file and --tls-private-key-file"
+            "--client-ca-file: client certificates need HTTPS; give --secure-port, or --tls-cert-file and "
+            "--tls-private-key-file"
         )
     if settings.secure_port and {"port"} & {*variables, *given}:
         raise StartUpError("--secure-port and --port say two things: give one of them")

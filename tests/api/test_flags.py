@@ -43,7 +43,9 @@ from tools.generate_flags_page import page
             ["--kube_api_qps=5", "--state", "a_b"], ["--kube-api-qps=5", "--state", "a_b"], id="underscores in names"
         ),
         pytest.param(
-            ["--cert-dir", "/x", "--port", "1"], ["--foreign-flag=cert-dir", "--port", "1"], id="means nothing here"
+            ["--tls-sni-cert-key", "/x", "--port", "1"],
+            ["--foreign-flag=tls-sni-cert-key", "--port", "1"],
+            id="means nothing here",
         ),
         pytest.param(
             ["--contention-profiling", "--port=1"],
@@ -53,7 +55,7 @@ from tools.generate_flags_page import page
         pytest.param(
             ["--kube-api-content-type=application/json"], ["--foreign-flag=kube-api-content-type"], id="its value in it"
         ),
-        pytest.param(["--cert-dir"], ["--foreign-flag=cert-dir"], id="without its value"),
+        pytest.param(["--tls-sni-cert-key"], ["--foreign-flag=tls-sni-cert-key"], id="without its value"),
     ],
 )
 def test_flags_may_be_written_as_gos_programs_take_them(given: list[str], taken: list[str]) -> None:
@@ -96,7 +98,7 @@ def test_every_setting_is_read_from_the_environment() -> None:
 
 
 def test_flags_without_a_meaning_are_passed_over_with_a_word() -> None:
-    assert without_effect(["cert-dir"]) == {"cert-dir": "no certificate is generated here"}
+    assert without_effect(["disable-http2-serving"]) == {"disable-http2-serving": "the service speaks HTTP/1.1"}
 
 
 @pytest.mark.parametrize("name", [name for name, flag in FOREIGN.items() if flag.effect is Effect.REFUSED])
@@ -201,7 +203,6 @@ def test_the_page_on_feature_gates_is_current() -> None:
         ({"logging_format": "xml"}, "--logging-format: "),
         ({"leader_elect_retry_period": "2"}, '--leader-elect-retry-period: time: missing unit in duration "2"'),
         ({"tls_cert_file": "a"}, "--tls-cert-file and --tls-private-key-file go together"),
-        ({"secure_port": 10259}, "--secure-port: no certificate is generated here"),
         (
             {"secure_port": 1, "port": 2, "tls_cert_file": "a", "tls_private_key_file": "b"},
             "--secure-port and --port say two things",

@@ -18,7 +18,7 @@ LOCKS: Final = ("requirements.lock", "requirements-build.lock", "requirements-de
 PERMISSIVE: Final = {
     "0BSD", "Apache Software License", "Apache-2.0", "BSD License", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0",
     "ISC License (ISCL)",
-    "MIT", "MIT License", "PSF-2.0", "Python Software Foundation License", "Zlib",
+    "MIT", "MIT-0", "MIT License", "PSF-2.0", "Python Software Foundation License", "Zlib",
 }  # fmt: skip
 BY_FILE: Final = {"MPL-2.0", "Mozilla Public License 2.0 (MPL 2.0)"}
 """Licences that are about changed files only: these packages are shipped unchanged."""

@@ -47,6 +47,7 @@ def test_wheel_installs_the_commands(wheel: zipfile.Path) -> None:
 
     assert dict(entry_points["console_scripts"]) == {
         "reprieve": "reprieve:main",
+        "reprieve-scheduler": "reprieve:schedule",
         "kubectl-reprieve": "reprieve:main",
         "kubectl_complete-reprieve": "reprieve:complete_for_kubectl",
     }
