@@ -35,7 +35,9 @@ Written by `make conformance` on {date}; do not edit it by hand. Reprieve {versi
 ## Recorded answers
 
 Cases were recorded from kube-scheduler 1.36.2 and lie in `tests/parity/cases`. A case agrees if every field does:
-nodes, scores, messages, victims. `make test` compares them, too, and fails if one does not agree.
+nodes, scores, messages, victims. `make test` compares them, too, and fails if one does not agree. Cases that
+hold a fault which upstream has mended since, or a default that differs here on purpose, are named in
+`tests/parity/known.json`, each with its row of the [known differences](reference/differences.md). They count as agreed, and as wrong once they agree.
 
 | what | cases | agree |
 |---|---|---|
