@@ -111,9 +111,10 @@ check: $(VENV)/.ready ## Lint, check types and imports between floors; lint the 
 	$(BIN)/lint-imports
 	$(BIN)/hadolint Dockerfile
 	$(BIN)/shellcheck .ci/run .ci/parts
-	$(BIN)/zizmor --offline --quiet .github
+	$(BIN)/zizmor --offline --quiet .github action.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
 	$(BIN)/kubernetes-validate --strict --quiet -k 1.36 deploy/kubernetes/*/reprieve.yaml
 
 .PHONY: parity
@@ -145,9 +146,9 @@ bench-check: $(VENV)/.ready ## Fail when a ratio of figures measured within this
 surface: $(VENV)/.ready ## Compare commands, requests, flags, metrics and all else that users hold on to with another commit (SINCE=).
 	$(BIN)/python -m tools.compare_surface $(SINCE)
 
-.PHONY: conformance
-conformance: $(VENV)/.ready ## Compare with the recorded answers of kube-scheduler, measure, and write docs/conformance.md (three minutes).
-	$(BIN)/python -m tests.parity.conformance
+.PHONY: figures
+figures: $(VENV)/.ready ## Compare with the recorded answers of kube-scheduler, measure, and write docs/figures.md (ten minutes; REPRIEVE_TRACES= adds a trace).
+	$(BIN)/python -m tests.benchmarks figures
 
 .PHONY: docs
 docs: generated site ## Write all pages that are generated from the code, and build the documentation into build/site.
@@ -218,7 +219,7 @@ chart: $(VENV)/.ready ## Lint the chart, and pack it into dist (IMAGE= and DIGES
 	$(BIN)/python -m tools.package_chart dist "$(IMAGE)" "$(DIGEST)"
 
 .PHONY: release-check
-release-check: $(VENV)/.ready ## Do what a release does up to its publication (VERSION= that it has to have).
+release-check: $(VENV)/.ready ## Build all that a release publishes, and try it as its users do, which is not all tests (VERSION= that it has to have).
 	$(BIN)/python -m tools.check_release $(VERSION)
 
 .PHONY: image

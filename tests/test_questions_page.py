@@ -22,11 +22,11 @@ ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "questions.md").read_text()
 CONSOLES = re.findall(r"^```console\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 EXAMPLES = [
-    tuple(part.split("\n", 1)) for console in CONSOLES for part in re.split(r"^\$ ", console, flags=re.MULTILINE)[1:]
+    tuple(part.split("\n", 1))
+    for console in CONSOLES
+    for part in re.split(r"^\$ ", console, flags=re.MULTILINE)[1:]
+    if not part.endswith("&\n")
 ]
-
-ELSEWHERE = ("/v1/plan", "/v1/agreement")
-"""Questions that have a page of their own."""
 
 VARYING = re.compile(
     r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z|"
@@ -76,18 +76,12 @@ def test_commands_on_the_page_have_the_effect_that_it_shows(three_nodes: Service
             ["bash", "-c", command], cwd=ROOT, env=environment, capture_output=True, check=False, timeout=120
         )
 
-    says_no = output.startswith("0 pods fit")
-    assert run.returncode == int(says_no), run.stderr.decode()
+    assert run.returncode == 0, run.stderr.decode()
     assert is_as_said(lines_of(output), lines_of(run.stdout.decode())), run.stdout.decode()
 
 
-def test_every_question_has_an_example() -> None:
-    questions = {path for path in describe(create_app(Settings()))["paths"] if path.startswith("/v1/")} - {
-        "/v1/evaluate",
-        *ELSEWHERE,
-    }
-    asked = {re.sub(r"\?.*", "", path) for path in re.findall(r"http://127\.0\.0\.1:8888(/v1/[^\s']+)", PAGE)}
+def test_every_question_is_in_the_table() -> None:
+    named = set(re.findall(r"`(?:GET|POST) (/v1/[^`]+)`", PAGE))
 
-    assert {
-        next(path for path in questions if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", path), each)) for each in asked
-    } == questions
+    questions = {path for path in describe(create_app(Settings()))["paths"] if path.startswith("/v1/")}
+    assert named == questions - {"/v1/evaluate"}

@@ -1,6 +1,6 @@
-"""Does what a release does up to its publication: `python -m tools.check_release [VERSION]` (or `make release-check`).
+"""Builds what a release publishes, and tries it: `python -m tools.check_release [VERSION]` (or `make release-check`).
 
-Each step is a line of the output. The workflow of the release runs the same.
+Each step is a line of the output, with its seconds. The workflow of the release runs the same after all tests.
 """
 
 import os
@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tarfile
+import time
 import venv
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ from tools.kubernetes_programs import ROOT
 
 DIST: Final = ROOT / "dist"
 _POD: Final = "shop/web-6"
+_DOORS: Final = "README or index or ten-questions or tutorial or migrate or beside"
 
 
 class ReleaseError(SystemExit):
@@ -30,20 +32,30 @@ class ReleaseError(SystemExit):
 def main() -> None:
     """Runs all steps; the first that fails ends it."""
     wanted = sys.argv[1] if len(sys.argv) > 1 else __version__
-    steps: Sequence[tuple[str, Callable[[], None]]] = (
+    deploy, installed = "tests/deploy", "tests/installed"
+    steps: Sequence[tuple[str, Callable[[], object]]] = (
         ("the version is the same everywhere", lambda: _check_versions(wanted)),
-        ("linters and types", lambda: _make("check")),
-        ("what is generated is committed", _check_generated),
-        ("tests", lambda: _make("test-all")),
-        ("packages", _check_packages),
-        ("the wheel in an empty environment", _check_wheel),
+        ("what is generated is committed, and the site is built", _check_generated),
+        ("wheel and source distribution", _build_packages),
+        ("the wheel in an empty environment", lambda: _check_installed("reprieve-*.whl")),
+        ("the source distribution in an empty environment", lambda: _check_installed("reprieve-*.tar.gz")),
+        ("the archive for krew", lambda: _make("krew")),
+        ("the archive in an empty environment", lambda: _test(f"{installed}/test_kubectl_archive.py")),
         ("the chart", lambda: _make("chart")),
+        ("what the chart renders, by its schema and Kubernetes'", lambda: _test(f"{deploy}/test_chart.py")),
+        ("the manifests", lambda: _test(f"{deploy}/test_manifests.py", f"{deploy}/test_recipes.py")),
+        ("the image", lambda: _test(f"{deploy}/test_image.py", f"{deploy}/test_supply_chain.py")),
         ("the bill of materials", lambda: _make("sbom")),
+        ("the action", lambda: _test(f"{installed}/test_action.py")),
+        ("the links of the site", lambda: _test(f"{installed}/test_documentation.py", "-k", "site or address or link")),
+        ("the commands of the doors", lambda: _test(f"{installed}/test_documentation.py", "-k", _DOORS)),
     )
     for words, step in steps:
-        print(f"release-check: {words}", flush=True)  # noqa: T201
+        print(f"release-check: {words}", end=" ", flush=True)  # noqa: T201
+        began = time.monotonic()
         step()
-    print(f"release-check: {wanted} can be released")  # noqa: T201
+        print(f"({time.monotonic() - began:.0f} s)", flush=True)  # noqa: T201
+    print(f"release-check: {wanted} can be released, if make check and make test-all pass")  # noqa: T201
 
 
 def _check_versions(wanted: str) -> None:
@@ -76,11 +88,11 @@ def _tree() -> dict[str, bytes]:
     return {name: Path(ROOT, name).read_bytes() for name in listed.split("\0") if name and Path(ROOT, name).is_file()}
 
 
-def _check_packages() -> None:
-    for old in [*DIST.glob("*.whl"), *DIST.glob("reprieve-*.tar.gz")]:
+def _build_packages() -> None:
+    for old in [*DIST.glob("*.whl"), *DIST.glob("*.tar.gz")]:
         old.unlink()
     _make("packages")
-    built = [*DIST.glob("*.whl"), *DIST.glob("reprieve-*.tar.gz")]
+    built = [*DIST.glob("*.whl"), *DIST.glob("*.tar.gz")]
     _run(sys.executable, "-m", "twine", "check", "--strict", *map(str, built))
     (source,) = DIST.glob("reprieve-*.tar.gz")
     with tarfile.open(source) as archive:
@@ -90,29 +102,37 @@ def _check_packages() -> None:
         raise ReleaseError(f"the source distribution lacks {missing}")
 
 
-def _check_wheel() -> None:
-    (wheel,) = DIST.glob("*.whl")
+def _check_installed(pattern: str) -> None:
+    """With what the registry of packages has for it today."""
+    (package,) = DIST.glob(pattern)
     with TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True)
         programs = Path(folder, "bin")
-        _run(str(programs / "pip"), "install", "--quiet", "--disable-pip-version-check", str(wheel))
+        _run(str(programs / "pip"), "install", "--quiet", "--disable-pip-version-check", str(package))
         version = _run(str(programs / "reprieve"), "--version", cwd=folder)
         if __version__ not in version:
-            raise ReleaseError(f"the wheel says that it is {version}")
+            raise ReleaseError(f"{package.name} says that it is {version}")
         dump = ROOT / "api" / "examples" / "cluster.yaml"
-        if _POD not in _run(str(programs / "reprieve"), "why", _POD, "--dump", str(dump), cwd=folder):
-            raise ReleaseError("the wheel does not answer why a pod is pending")
+        if _POD not in _run(str(programs / "kubectl-reprieve"), "why", _POD, "--dump", str(dump), cwd=folder):
+            raise ReleaseError(f"{package.name} does not answer why a pod is pending")
+
+
+def _test(*arguments: str) -> None:
+    """Runs tests with the packages in dist."""
+    _run(sys.executable, "-m", "pytest", "-q", *arguments, also={"REPRIEVE_DIST": str(DIST)})
 
 
 def _make(target: str) -> None:
     _run("make", target)
 
 
-def _run(*command: str, cwd: str | Path = ROOT) -> str:
+def _run(*command: str, cwd: str | Path = ROOT, also: dict[str, str] | None = None) -> str:
     environment = {
         name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MAKEOVERRIDES")
     }
-    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)  # noqa: S603 - ours
+    done = subprocess.run(  # noqa: S603 - ours
+        command, cwd=cwd, env=environment | (also or {}), capture_output=True, text=True, check=False
+    )
     if done.returncode != 0:
         raise ReleaseError(f"{' '.join(command)} failed:\n{(done.stdout + done.stderr)[-3000:]}")
     return done.stdout

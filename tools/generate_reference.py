@@ -69,14 +69,10 @@ A plugin of your own is enabled like any other, at `multiPoint` or at one of its
 _REST: Final = """\
 # Requests
 
-`make docs` writes this page from `openapi.json`, which the service serves at `/openapi.json`, and as a page to try at
-`/docs`. [Access](../access.md) says who may send what, [Questions](../questions.md) has an example of each question.
-Refusals are a Kubernetes [Status](#status), with the reason and the code.
-"""
-
-_KUBERNETES_TYPES: Final = """\
-Types without a link are objects of Kubernetes, with the fields that scheduling reads; others are ignored there. The
-document has them all, and `kubectl explain` says what they mean.
+`make docs` writes this page from [openapi.json](../../openapi.json), which has every field of every request. A running
+service shows the same at `/docs`, where each request can be tried, and serves the document at `/openapi.json`.
+[Access](../access.md) says who may send what. Where a command asks the same, `-o json` prints the body of the answer.
+A refusal is a Kubernetes Status, with the reason and the code.
 """
 
 _PLUGINS: Final = """\
@@ -94,8 +90,8 @@ start ([Feature gates](../feature-gates.md)). The arguments of each are in
 _LIMITS: Final = """\
 # Limits
 
-`make docs` writes this page from the table of limits (`extender/values/limits.py`).
-Every input is bounded where it comes in; what is inside the bounds is worked on as it is. Limits that can be set are
+`make docs` writes this page from `extender/values/limits.py`, which also has how much answers show: an answer that
+leaves something out says so. Every input is bounded where it comes in. Limits that can be set are
 [flags](../flags.md), too.
 """
 
@@ -246,19 +242,17 @@ def _yaml(value: Any) -> str:
 def rest_page() -> str:
     """Returns docs/reference/rest.md."""
     document = json.loads((ROOT / "openapi.json").read_text(encoding="utf-8"))
-    refusals = _refusals(document)
-    lines = [_REST, "## Refusals\n", "| code | why |\n|---|---|"]
-    lines += [f"| {code} | {_cell(' '.join(words))} |" for code, words in refusals.items()]
-    lines.append("")
-    for path, methods in document["paths"].items():
-        for method in _METHODS:
-            if method in methods:
-                lines += _request(method, path, methods[method], refusals)
-    schemas = document["components"]["schemas"]
-    text = "\n".join([*lines, "## Types\n", _KUBERNETES_TYPES, *_types(schemas)])
-    for name in filter(lambda name: _is_kubernetes(name, schemas[name]), schemas):
-        text = text.replace(f"[{name}](#{name.lower()})", f"`{name}`")
-    return text
+    requests = [
+        (f"{method.upper()} {path}", said)
+        for path, methods in document["paths"].items()
+        for method, said in methods.items()
+        if method in _METHODS
+    ]
+    lines = [_REST, "| request | what it answers |\n|---|---|"]
+    lines += [f"| `{name}` | {_cell(said.get('summary') or said.get('description', ''))} |" for name, said in requests]
+    lines.append("\n## Refusals\n\n| code | why |\n|---|---|")
+    lines += [f"| {code} | {_cell(' '.join(words))} |" for code, words in _refusals(document).items()]
+    return "\n".join(lines)
 
 
 def _refusals(document: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -268,91 +262,13 @@ def _refusals(document: Mapping[str, Any]) -> dict[str, list[str]]:
         for methods in document["paths"].values()
         for request in methods.values()
         for code, answer in request["responses"].items()
-        if _is_refusal(answer)
+        if code.startswith(("4", "5"))
     )
     refusals: dict[str, list[str]] = {}
     for (code, words), number in sorted(said.items()):
-        if number > 1 and code != "default":
+        if number > 1:
             refusals.setdefault(code, []).append(words)
     return refusals
-
-
-def _is_refusal(answer: Mapping[str, Any]) -> bool:
-    schema = _schema(answer)
-    return schema is not None and _type(schema) == "[Status](#status)"
-
-
-def _schema(answer: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    return next((content.get("schema") for content in answer.get("content", {}).values()), None)
-
-
-def _request(method: str, path: str, said: Mapping[str, Any], refusals: Mapping[str, Collection[str]]) -> Iterator[str]:
-    yield f"## {method.upper()} {path}\n"
-    yield f"{_prose(said.get('description') or said.get('summary', ''))}\n"
-    parameters = said.get("parameters", ())
-    if parameters:
-        yield "| parameter | in | type | what it is |\n|---|---|---|---|"
-        for each in parameters:
-            yield (
-                f"| `{each['name']}` | {each['in']} | {_type(each['schema'])} | {_cell(each.get('description', ''))} |"
-            )
-        yield ""
-    body = said.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
-    if body:
-        yield f"Body: {_type(body)}.\n"
-    yield "| answer | | body |\n|---|---|---|"
-    common = []
-    for code, answer in said["responses"].items():
-        if _is_refusal(answer) and (answer["description"] in refusals.get(code, ()) or code == "default"):
-            common.append(code)
-            continue
-        schema = _schema(answer)
-        yield f"| {code} | {_cell(answer['description'])} | {_type(schema) if schema else ''} |"
-    codes = [code for code in common if code != "default"]
-    yield f"\n[Refused](#refusals) with {', '.join(codes)}.\n" if codes else ""
-
-
-def _types(schemas: Mapping[str, Any]) -> Iterator[str]:
-    for name, schema in sorted(schemas.items()):
-        if _is_kubernetes(name, schema):
-            continue
-        yield f"### {name}\n"
-        if schema.get("description"):
-            yield f"{_prose(schema['description'])}\n"
-        properties = schema.get("properties", {})
-        if properties:
-            yield "| field | type | what it is |\n|---|---|---|"
-            for field, each in properties.items():
-                yield f"| `{field}` | {_type(each)} | {_cell(each.get('description', ''))} |"
-            yield ""
-        else:
-            yield f"{_type(schema)}\n"
-
-
-def _is_kubernetes(name: str, schema: Mapping[str, Any]) -> bool:
-    """Returns whether this is a part of an object of Kubernetes: it is described by the name of its type there."""
-    return name != "Status" and re.match(r"[a-z][\w/]*\.[A-Z]", schema.get("description", "")) is not None
-
-
-def _type(schema: Mapping[str, Any]) -> str:
-    if "$ref" in schema:
-        name = schema["$ref"].rpartition("/")[2]
-        return f"[{name}](#{name.lower()})"
-    for union in ("anyOf", "oneOf", "allOf"):
-        if union in schema:
-            return " or ".join(dict.fromkeys(_type(each) for each in schema[union]))
-    if "enum" in schema:
-        return ", ".join(f"`{value}`" for value in schema["enum"])
-    kind = schema.get("type", "any")
-    if kind == "array":
-        return f"list of {_type(schema.get('items', {}))}"
-    if kind == "object" and isinstance(schema.get("additionalProperties"), dict) and schema["additionalProperties"]:
-        return f"object of {_type(schema['additionalProperties'])}"
-    return kind if isinstance(kind, str) else " or ".join(kind)
-
-
-def _prose(text: str) -> str:
-    return text.replace("<", "\\<").strip()
 
 
 # Plugins and limits.
@@ -373,7 +289,7 @@ def limits_page() -> str:
     """Returns docs/reference/limits.md."""
     rows = [each for each in vars(limits).values() if isinstance(each, limits.Limit)]
     lines = [_LIMITS]
-    for door in limits.Door:
+    for door in filter(lambda door: door is not limits.Door.ANSWERS, limits.Door):
         at_door = [each for each in rows if each.door is door]
         if at_door:
             lines.append(f"## {door}\n\n| limit | of what | beyond it |\n|---|---|---|")

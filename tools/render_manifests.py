@@ -31,11 +31,14 @@ class Variant:
     words: str
     """What it does there, what it writes, and what it needs first."""
     values: Mapping[str, str]
+    recipe: str = ""
+    """The folder of deploy/recipes whose values it has besides."""
 
     @property
     def settings(self) -> Sequence[str]:
         """Returns the arguments for helm."""
-        return [f"--set={name}={value}" for name, value in self.values.items()]
+        files = [f"--values={ROOT / 'deploy' / 'recipes' / self.recipe / 'values.yaml'}"] if self.recipe else []
+        return [*files, *(f"--set={name}={value}" for name, value in self.values.items())]
 
 
 _CERTIFICATE: Final = """\
@@ -74,6 +77,18 @@ VARIANTS: Final[Mapping[str, Variant]] = {
     ),
 }
 
+K3S: Final = Variant(
+    "All that k3s needs, in this one file: the scheduler of all pods, on the server, in place of k3s's own.\n"
+    "    echo 'disable-scheduler: true' >> /etc/rancher/k3s/config.yaml\n"
+    '    sed "s/nodeName: server/nodeName: $(hostname)/" reprieve.yaml '
+    "> /var/lib/rancher/k3s/server/manifests/reprieve.yaml\n"
+    "    systemctl restart k3s\n"
+    "The image is published with the first release; until then build it, and `k3s ctr images import` it.",
+    {},
+    recipe="k3s",
+)
+"""The file in deploy/kubernetes/k3s: the scheduler of all pods, where a k3s server puts it."""
+
 
 def rendered(*arguments: str, namespace: str = NAMESPACE, release: str = RELEASE) -> str:
     """Returns what `helm template` prints for the chart.
@@ -94,9 +109,8 @@ def rendered(*arguments: str, namespace: str = NAMESPACE, release: str = RELEASE
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603 - the pinned helm
 
 
-def manifest(name: str) -> str:
+def manifest(variant: Variant) -> str:
     """Returns the manifest of a variant, without what only Helm uses."""
-    variant = VARIANTS[name]
     lines = [line for line in rendered(*variant.settings).splitlines() if not line.strip().startswith(_HELMS_OWN)]
     introduction = [*variant.words.splitlines(), "Rendered from deploy/chart by `make manifests`."]
     return "".join(f"{line}\n" for line in [*(f"# {line}" for line in introduction), *lines])
@@ -113,9 +127,9 @@ def kustomization() -> str:
 def main() -> None:
     """Writes the files, by default into deploy/kubernetes."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "deploy" / "kubernetes"
-    for name in VARIANTS:
+    for name, variant in {**VARIANTS, "k3s": K3S}.items():
         (folder / name).mkdir(parents=True, exist_ok=True)
-        (folder / name / "reprieve.yaml").write_text(manifest(name), encoding="utf-8")
+        (folder / name / "reprieve.yaml").write_text(manifest(variant), encoding="utf-8")
         (folder / name / "kustomization.yaml").write_text(kustomization(), encoding="utf-8")
 
 

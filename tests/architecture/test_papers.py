@@ -77,7 +77,7 @@ def test_every_home_of_state_is_a_class() -> None:
 
 
 def test_every_class_among_the_words_exists() -> None:
-    rows = re.findall(r"^\| (.*?) \|", (ROOT / "docs/explanation/words.md").read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| (.*?) \|", (ROOT / "docs/maintain/words.md").read_text(), re.MULTILINE)
 
     named = {name for row in rows for name in re.findall(r"`([A-Z]\w+)`", row)}
 

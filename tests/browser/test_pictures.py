@@ -70,7 +70,7 @@ def what_if(page: Page) -> None:
 
 PICTURES: dict[str, tuple[str, str, Callable[[Page], None], bool]] = {
     "cluster": ("busy", "/", alive, False),
-    "pod": ("still", "/ui/pods/shop/web-6", alive, True),
+    "pod": ("still", "/ui/pods/shop/web-6", alive, False),
     "what-if": ("busy", "/ui/what-if", what_if, True),
     "history": ("busy", "/ui/history", alive, False),
     "large": ("large", "/", alive, False),

@@ -30,7 +30,7 @@ from tests.kit.rbac import Rbac
 from tests.kit.service import Service, serving
 from tools.generate_roles import BY_GATE, ROLES
 from tools.kubernetes_programs import NoProgramError, program
-from tools.render_manifests import CHART, VARIANTS, kustomization, manifest, rendered
+from tools.render_manifests import CHART, K3S, VARIANTS, kustomization, manifest, rendered
 
 MODES: Final = ("sidecar", "service", "second-scheduler", "scheduler")
 CERT_MANAGER: Final = "tls.certManager.enabled=true"
@@ -82,11 +82,22 @@ def refusal(*values: str, namespace: str = "kube-system") -> str:
     return str(failed.value.stderr)
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_the_manifests_are_what_the_chart_renders(variant: str) -> None:
+@pytest.mark.parametrize("name", [*VARIANTS, "k3s"])
+def test_the_manifests_are_what_the_chart_renders(name: str) -> None:
     """`make manifests` writes them."""
-    assert (FOLDER / variant / "reprieve.yaml").read_text() == manifest(variant)
-    assert (FOLDER / variant / "kustomization.yaml").read_text() == kustomization()
+    assert (FOLDER / name / "reprieve.yaml").read_text() == manifest({**VARIANTS, "k3s": K3S}[name])
+    assert (FOLDER / name / "kustomization.yaml").read_text() == kustomization()
+
+
+def test_one_file_is_all_that_k3s_needs() -> None:
+    """Its pod names its node, since nothing schedules it, and the words above say how to name it."""
+    text = (FOLDER / "k3s" / "reprieve.yaml").read_text()
+    objects = objects_of(text)
+
+    assert pod_spec(objects)["nodeName"] == "server" and "s/nodeName: server/nodeName: $(hostname)/" in text
+    assert pod_spec(objects)["tolerations"] == [{"operator": "Exists"}]
+    assert "--schedule" in container(objects)["args"]
+    assert {obj["metadata"].get("namespace", "kube-system") for obj in objects} == {"kube-system"}
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -52,7 +52,7 @@ def test_a_workflow_may_do_little_and_keeps_no_credentials(path: Path) -> None:
     assert set(re.findall(r"secrets\.(\w+)", text)) <= {"GITHUB_TOKEN"}
     for name, job in workflow["jobs"].items():
         writes = {what for what, right in job.get("permissions", {}).items() if right == "write"}
-        assert not writes or (name in ("pypi", "image", "publish") and "environment" in job)
+        assert not writes or (name in ("pypi", "image", "site", "publish") and "environment" in job)
         assert "timeout-minutes" in job
     for step in steps(path):
         if step.get("uses", "").startswith("actions/checkout@"):
@@ -91,14 +91,18 @@ def test_publishing_needs_the_checks() -> None:
         return each.union(*map(needs, each)) if each else each
 
     assert all("check" in needs(name) for name in jobs if name != "check")
-    assert "make release-check" in str(jobs["check"]["steps"])
+    assert [step["run"] for step in jobs["check"]["steps"] if step.get("run", "").startswith("make ")] == [
+        "make check test-all",
+        'make release-check VERSION="${GITHUB_REF_NAME#v}"',
+    ]
+    assert {"krew", "pypi", "image", "site", "publish"} <= jobs.keys()
 
 
 def test_the_guide_names_targets_and_files_that_exist() -> None:
-    guide = (ROOT / "docs" / "releasing.md").read_text()
+    guide = (ROOT / "docs" / "maintain" / "releasing.md").read_text()
     named = {target for call in re.findall(r"\$ make ([a-z -]+)", guide) for target in call.split()}
 
-    assert named == {"conformance", "docs", "manifests", "release-check"}
+    assert named == {"check", "docs", "figures", "manifests", "release-check", "test-all"}
     assert named <= TARGETS
     assert [
         path for path in re.findall(r"`((?:extender|deploy|tools)/[\w./]+)`", guide) if not (ROOT / path).exists()

@@ -12,6 +12,7 @@ import yaml
 from api.cli.init import EXAMPLE
 from api.settings.settings import EXAMPLE_CLUSTER
 from extender import __version__
+from tests.installed.environment import released
 from tools.build_kubectl_archive import build_archive, manifest
 
 pytestmark = pytest.mark.slow
@@ -21,7 +22,7 @@ URL = "https://example.com/v1"
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_archive(tmp_path_factory.mktemp("dist"))
+    return released("kubectl-reprieve-*.tar.gz") or build_archive(tmp_path_factory.mktemp("dist"))
 
 
 @pytest.fixture(scope="module")

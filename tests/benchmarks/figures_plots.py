@@ -1,4 +1,4 @@
-"""The plots of docs/performance.md: SVG files of their own, which follow the reader's theme."""
+"""The plots of docs/figures.md: SVG files of their own, which follow the reader's theme."""
 
 from collections.abc import Mapping
 

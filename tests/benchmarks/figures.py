@@ -1,28 +1,33 @@
-"""docs/performance.md: how fast decisions are, in CPU time, beside published figures of other schedulers.
+"""docs/figures.md: every figure that the documentation gives of this version, measured by one command.
 
-The words are in performance_page.md, the plots in performance_plots.py.
+The words are in figures_page.md, the plots in figures_plots.py. `REPRIEVE_TRACES` names the folder of the trace openb.
 """
 
 import os
 import platform
+import subprocess
+import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
+from extender import __version__
 from extender.lab.simulation import SimulationReport, play, read_workloads
 from extender.values.config import Configuration
 from tests.benchmarks.cluster import make_cache
 from tests.benchmarks.decision import SHAPES, Figures, decide
-from tests.benchmarks.performance_plots import bars, lines, million
+from tests.benchmarks.figures_plots import bars, lines, million
 from tests.benchmarks.preemption import evaluate
 from tests.benchmarks.published import GO_CPU_MS, GO_SAMPLED_CPU_MS, PUBLISHED
+from tests.parity.agreement import counted
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "performance.md"
+PAGE = ROOT / "docs" / "figures.md"
 IMAGES = ROOT / "docs" / "images"
-FORM = Path(__file__).with_name("performance_page.md")
+FORM = Path(__file__).with_name("figures_page.md")
 
 WORKLOADS = (
     "examples/workloads/gpu-sample",
@@ -31,18 +36,29 @@ WORKLOADS = (
 )
 
 
+PRINTED = ("verbs", "reflector", "hostile")
+"""Benchmarks whose lines the page shows as they are printed."""
+
+
 def run(sizes: Sequence[int] = (1000, 5000, 15000), pods: int = 400) -> None:
     """Measure, and write the page with its plots."""
+    cases, printed = counted(), {name: _printed(name) for name in PRINTED}
     decisions = _decisions(sizes, pods)
     preemptions = {nodes: evaluate(nodes, 9, time.process_time) for nodes in sizes if nodes <= 5000}
     plays = [play(workload, Configuration()) for path in WORKLOADS for workload in read_workloads(ROOT / path)]
     trace = os.environ.get("REPRIEVE_TRACES")
     if trace is not None:
         plays += [play(workload, Configuration()) for workload in read_workloads(Path(trace) / "openb")]
-    PAGE.write_text(_page(decisions, preemptions, plays))
-    (IMAGES / "performance-decisions.svg").write_text(lines(decisions))
-    (IMAGES / "performance-nodes.svg").write_text(bars(decisions))
+    PAGE.write_text(_page(decisions, preemptions, plays, printed, cases))
+    (IMAGES / "figures-decisions.svg").write_text(lines(decisions))
+    (IMAGES / "figures-nodes.svg").write_text(bars(decisions))
     print(f"written: {PAGE.relative_to(ROOT)} and two plots in {IMAGES.relative_to(ROOT)}")
+
+
+def _printed(name: str) -> str:
+    """In a process of its own, whose children do not count the memory of this one as theirs."""
+    command = [sys.executable, "-m", "tests.benchmarks", name]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.rstrip()
 
 
 def _decisions(sizes: Sequence[int], pods: int) -> dict[tuple[int, str], Figures]:
@@ -66,6 +82,8 @@ def _page(
     decisions: Mapping[tuple[int, str], Figures],
     preemptions: Mapping[int, tuple[int, float]],
     plays: Sequence[SimulationReport],
+    printed: Mapping[str, str],
+    cases: Sequence[tuple[str, int, int]],
 ) -> str:
     ours = [
         (
@@ -93,6 +111,9 @@ def _page(
         for each in PUBLISHED
     ]
     return FORM.read_text().format(
+        date=datetime.now(UTC).date().isoformat(),
+        load=f"{os.getloadavg()[0]:.0f}",
+        version=__version__,
         python=platform.python_version(),
         numpy=np.__version__,
         cores=os.cpu_count(),
@@ -111,6 +132,10 @@ def _page(
             )
             for each in plays
         ),
+        **printed,
+        cases=_rows(cases),
+        number=f"{sum(number for _, number, _ in cases):,}",
+        agree=f"{sum(agree for *_, agree in cases):,}",
     )
 
 
