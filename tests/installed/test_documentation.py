@@ -321,6 +321,15 @@ def test_commands_that_need_a_cluster_are_ones_that_there_are() -> None:
     assert strange == []
 
 
+def test_figures_stand_on_one_page() -> None:
+    """Each is measured by one command; a number that is told twice is soon two numbers."""
+    papers = [ROOT / "README.md", *(page for page in EVERY_PAGE if "decisions" not in page.parts)]
+    speeds = re.compile(r"\d[\d,.]*\*{0,2} (?:pods|decisions|nodes|requests) (?:a|per) second|\d times as fast")
+
+    assert {page.name for page in papers if speeds.search(page.read_text())} <= {"figures.md"}
+    assert "Written by `make figures`" in (DOCS / "figures.md").read_text()
+
+
 def test_the_readme_leads_with_a_question_one_picture_and_three_doors() -> None:
     """And says what cannot work yet, and that it is young."""
     readme = (ROOT / "README.md").read_text()
