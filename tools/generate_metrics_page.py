@@ -26,6 +26,7 @@ from extender.cluster import own_cluster
 from extender.cluster.in_memory import EmbeddedTransport
 from extender.lab.shadow import Shadow
 from extender.values.config import Configuration
+from extender.values.metrics.metrics import GroupMetrics
 from extender.values.targets.target import Target
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "metrics.md"
@@ -37,6 +38,14 @@ _INTRODUCTION: Final = """\
 describes dashboards and alerts. The series of a histogram have Prometheus' suffixes besides: `_bucket`, `_sum`,
 `_count`.
 """
+
+
+_WITHOUT: Final = """
+The others of kube-scheduler 1.36 would always be 0 here: `scheduler_batch_*`, `scheduler_get_node_hint_duration_seconds`
+and `scheduler_store_schedule_results_duration_seconds` are about its cache of nodes for equal pods, which is not needed
+where all nodes are computed at once; `scheduler_volume_binder_cache_requests_total` is about a cache that neither has;
+`workqueue_*` and `go_*` are about Go's queues and runtime. Those of pod groups appear once a group was tried.
+"""  # noqa: E501 - a line of the page
 
 
 async def _of_a_scheduler() -> list[Metric]:
@@ -82,14 +91,21 @@ def page() -> str:
                 "The scheduler",
                 "At `/metrics`, under kube-scheduler's names; most of those that begin with `scheduler_` are there "
                 "with `--schedule` only.",
-                upstreams,
+                [*upstreams, *_of_pod_groups()],
             ),
+            _WITHOUT,
             *_section("The service", "At `/metrics`, in every mode; those of the shadow with `--shadow` only.", ours),
             *_section("The process", "At `/metrics`, on Linux.", process.collect()),
             *_section("Health checks", "At `/metrics/slis`, as upstream.", HealthRecord().collect()),
             *_section("Pods", "At `/metrics/resources`, as upstream; empty while another replica leads.", _of_pods()),
         ]
     )
+
+
+def _of_pod_groups() -> Iterable[Metric]:
+    groups = GroupMetrics()
+    groups.attempted("scheduled", "default-scheduler", 0.0)
+    return groups.collect()
 
 
 def _of_pods() -> Iterable[Metric]:

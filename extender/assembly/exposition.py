@@ -4,6 +4,7 @@ Upstream: pkg/scheduler/metrics/metrics.go; component-base/metrics/prometheus/cl
 that begin with `reprieve_` are ours.
 """
 
+import platform
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,10 +15,12 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector, CollectorRegistry
 
+from extender import __version__
 from extender.assembly.scheduling import Scheduling
 from extender.client.informers.health import ReflectorCounters
 from extender.client.informers.informers import Informers
 from extender.client.lease.leader_election import LeaderElector
+from extender.client.request_metrics import request_metrics
 from extender.client.writes.dispatcher import ApiDispatcher
 from extender.engine.framework.events import ClusterEvent
 from extender.engine.runtime.quarantine import Quarantines
@@ -40,6 +43,20 @@ _COUNTED: Final[tuple[tuple[str, str, Callable[[ReflectorCounters], int]], ...]]
 
 _RESOURCE_LABELS: Final = ("namespace", "pod", "node", "scheduler", "priority", "resource", "unit")
 _UNITS: Final = {"cpu": "cores", "memory": "bytes", "storage": "bytes", "ephemeral-storage": "bytes"}
+
+
+_BUILD: Final = {
+    "major": "1",
+    "minor": "36",
+    "git_version": f"v1.36.2+reprieve-{__version__}",
+    "git_commit": "",
+    "git_tree_state": "",
+    "build_date": "",
+    "go_version": "",
+    "compiler": f"{platform.python_implementation()} {platform.python_version()}",
+    "platform": f"{platform.system().lower()}/{platform.machine()}",
+}
+"""Upstream: component-base/metrics/version.go."""
 
 
 @final
@@ -102,6 +119,13 @@ class Exposition(Collector):
             ("name", "stage"),
             {(name, stage.value): float(is_on) for name, stage, is_on in self.feature_gates.stages()},
         )
+        yield _gauge(
+            "kubernetes_build_info",
+            "1, with the version of kube-scheduler that decides as this process does, and what it runs on.",
+            tuple(_BUILD),
+            {tuple(_BUILD.values()): 1.0},
+        )
+        yield from request_metrics()
         yield from self._writes()
         yield from self._reflectors()
         if self.quarantines is not None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import final
 
+from extender.assembly.slow_attempts import SlowAttempts
 from extender.client.http_extender import Through, Transports, make_extenders, no_transport
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
@@ -114,7 +115,7 @@ def assemble_scheduler(
         extenders=extenders,
         fence=fence,
         metrics=metrics,
-        reporter=Reporters(reporter),
+        reporter=Reporters(reporter, SlowAttempts(metrics)),
         nominates_before_binding=enabled("NominatedNodeNameForExpectation"),
         tracks_generations=enabled("PodObservedGenerationTracking"),
         tracer=tracer,

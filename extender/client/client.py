@@ -10,7 +10,7 @@ import random
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import final
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 import httpx
 import msgspec
@@ -24,9 +24,10 @@ from extender.client.errors import (
     Unauthorized,
     from_response,
 )
+from extender.client.request_metrics import ATTEMPTS, ERROR, timed
 from extender.client.transport.bodies import Body, WatchLines
 from extender.client.transport.carrier import CARRIER_ERRORS, ClientResponse, Headers, TransportCarrier, failure
-from extender.client.transport.connections import Connections
+from extender.client.transport.connections import ConnectionPool, Connections
 from extender.values import limits
 from extender.values.targets.target import Identity, Target
 
@@ -100,6 +101,7 @@ class Client:
             write_seconds: the most seconds of one attempt at a write, whatever its timeout.
         """
         self._target = target
+        self._host = urlsplit(target.server).netloc
         self._connections = Connections(
             target, None if transport is None else TransportCarrier(transport, target.server)
         )
@@ -195,21 +197,22 @@ class Client:
         # `_wait_before_retry`.
         retries = 0
         is_second_identity = False
-        while True:
-            if self._rate_limit is not None:
-                await self._rate_limit.wait()
-            try:
-                return await self._attempt(method, path, where, accept, headers, content, timeout, cap)
-            except Unauthorized:
-                if is_second_identity:
-                    raise
-                is_second_identity = True
-            except ApiError as error:
-                wait = _wait_before_retry(method, error)
-                if wait is None or retries == DEFAULT_MAX_RETRIES:
-                    raise
-                retries += 1
-                await asyncio.sleep(wait * (1 + 0.2 * self._rng.random()))
+        with timed(method, self._host):
+            while True:
+                if self._rate_limit is not None:
+                    await self._rate_limit.wait()
+                try:
+                    return await self._attempt(method, path, where, accept, headers, content, timeout, cap)
+                except Unauthorized:
+                    if is_second_identity:
+                        raise
+                    is_second_identity = True
+                except ApiError as error:
+                    wait = _wait_before_retry(method, error)
+                    if wait is None or retries == DEFAULT_MAX_RETRIES:
+                        raise
+                    retries += 1
+                    await asyncio.sleep(wait * (1 + 0.2 * self._rng.random()))
 
     @asynccontextmanager
     async def watch(self, path: str, *, params: Mapping[str, str], silence: float) -> AsyncIterator[WatchLines]:
@@ -252,9 +255,7 @@ class Client:
             if method != "GET" and (why_not := self._fence()) is not None:
                 raise Fenced(why_not)
             async with asyncio.timeout(seconds):
-                response = await pool.carrier.send(
-                    method, where, _with_identity(headers, identity), content, _connect_seconds(seconds)
-                )
+                response = await self._send(pool, identity, method, where, headers, content, seconds)
                 try:
                     if not 200 <= response.status < 300:
                         raise await _refusal(request, response)
@@ -286,9 +287,7 @@ class Client:
                 try:
                     # The head of the response comes as soon as the watch begins, long before its first event.
                     async with asyncio.timeout(seconds):
-                        response = await pool.carrier.send(
-                            "GET", where, _with_identity(headers, identity), b"", _connect_seconds(seconds)
-                        )
+                        response = await self._send(pool, identity, "GET", where, headers, b"", seconds)
                         stack.push_async_callback(response.aclose)
                         error = None if response.status == 200 else await _refusal(request, response)
                 except TimeoutError as timeout:
@@ -304,6 +303,26 @@ class Client:
             if is_second_identity or not isinstance(error, Unauthorized):
                 raise error
             is_second_identity = True
+
+    async def _send(
+        self,
+        pool: ConnectionPool,
+        identity: Identity,
+        method: str,
+        where: str,
+        headers: Headers,
+        content: bytes,
+        seconds: float,
+    ) -> ClientResponse:
+        code = ERROR
+        try:
+            response = await pool.carrier.send(
+                method, where, _with_identity(headers, identity), content, _connect_seconds(seconds)
+            )
+            code = str(response.status)
+            return response
+        finally:
+            ATTEMPTS[code, method, self._host] += 1
 
     def _headers(self, accept: str, *, compressed: bool) -> Headers:
         return (

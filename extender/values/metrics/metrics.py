@@ -184,11 +184,11 @@ class TimedPoint:
     `Unanswered`.
     """
 
-    __slots__ = ("_began", "_histogram", "_point", "_profile", "status")
+    __slots__ = ("_began", "_metrics", "_point", "_profile", "status")
 
-    def __init__(self, histogram: Histogram, point: str, profile: str) -> None:
+    def __init__(self, metrics: "Metrics", point: str, profile: str) -> None:
         self.status = "Success"
-        self._histogram, self._point, self._profile = histogram, point, profile
+        self._metrics, self._point, self._profile = metrics, point, profile
 
     def __enter__(self) -> "TimedPoint":
         # Not the time of the event loop: that of uvloop counts whole milliseconds, in which a pod passes most points.
@@ -201,7 +201,8 @@ class TimedPoint:
         if isinstance(exc, Unanswered):
             return
         status, seconds = self.status if kind is None else "Error", perf_counter() - self._began
-        self._histogram.observe(seconds, self._point, status, self._profile)
+        self._metrics.points.observe(seconds, self._point, status, self._profile)
+        self._metrics.steps[self._point] = self._metrics.steps.get(self._point, 0.0) + seconds
         trace = CURRENT.get()
         if trace is not None:
             trace.timed(seconds, "", self._point, status)
@@ -269,6 +270,8 @@ class Metrics:
             ("extension_point", "status", "profile"),
             exponential(0.0001, 2, 12),
         )
+        self.steps: dict[str, float] = {}
+        """Extension point -> seconds, since whoever tells of slow attempts emptied it."""
         self.algorithm: Final = Histogram(
             "scheduler_scheduling_algorithm_duration_seconds",
             "Seconds from the snapshot until a node was found, or none was feasible.",
@@ -318,7 +321,7 @@ class Metrics:
 
     def timed(self, point: str, profile: str) -> "TimedPoint":
         """Returns a block that is observed as one run of all plugins of an extension point."""
-        return TimedPoint(self.points, point, profile)
+        return TimedPoint(self, point, profile)
 
     def attempted(self, result: str, profile: str, seconds: float) -> None:
         """Counts an attempt that has ended; a successful one ends with its binding."""

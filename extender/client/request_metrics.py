@@ -1,0 +1,51 @@
+"""Requests to API servers as client-go counts them, for all clients of the process: dashboards of kube-scheduler show
+them.
+
+Upstream: component-base/metrics/prometheus/restclient/metrics.go; client-go/rest/request.go (v1.36.2).
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import perf_counter
+from typing import Final
+
+from prometheus_client.metrics_core import CounterMetricFamily, Metric
+
+from extender.values.metrics.metrics import Histogram
+
+ERROR: Final = "<error>"
+"""Stands for the status of a request that got none."""
+
+# The metrics of this module. Hosts are few: those of the targets.
+ATTEMPTS: Final[Counter[tuple[str, str, str]]] = Counter()
+"""(status, method, host) -> attempts and watches."""
+_DURATIONS: Final = Histogram(
+    "rest_client_request_duration_seconds",
+    "Seconds that a request to the API server took, its waits and repetitions included; watches do not count.",
+    ("verb", "host"),
+    (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0),
+)
+
+
+@contextmanager
+def timed(method: str, host: str) -> Iterator[None]:
+    """Observes how long a request takes, whatever becomes of it."""
+    began = perf_counter()
+    try:
+        yield
+    finally:
+        _DURATIONS.observe(perf_counter() - began, method, host)
+
+
+def request_metrics() -> Iterator[Metric]:
+    """Yields both metrics."""
+    family = CounterMetricFamily(
+        "rest_client_requests",
+        f"Requests to the API server, each repetition counted, by status ({ERROR} without an answer).",
+        labels=("code", "method", "host"),
+    )
+    for labels, count in ATTEMPTS.items():
+        family.add_metric(labels, count)
+    yield family
+    yield _DURATIONS.collect()
