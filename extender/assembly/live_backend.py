@@ -20,7 +20,7 @@ from extender.assembly.exposition import Exposition, ResourceExposition
 from extender.assembly.lifecycle import Lifecycle
 from extender.assembly.scheduling import Scheduling, assemble_scheduler
 from extender.client.client import Client
-from extender.client.http_extender import ExtenderCalls, Transports, no_transport
+from extender.client.http_extender import ExtenderCalls, Transports, no_transport, reads_whole
 from extender.client.informers.informers import Informers
 from extender.client.informers.store import Change
 from extender.client.lease.leader_election import LeaderElector
@@ -149,7 +149,8 @@ def _assembled(
     bring.
     """
     dispatcher = ApiDispatcher(client, rng=rng, instance=socket.gethostname(), fence=fence)
-    informers, cluster = Informers(client, rng=rng), Cluster()
+    called = configuration.extenders if options.decides else ()
+    informers, cluster = Informers(client, rng=rng, is_whole=reads_whole(called)), Cluster()
     reporter = Reporters(records, *(tap.reporter for tap in options.taps if tap.reporter is not None))
     scheduling: Scheduling | None = None
     if options.decides:

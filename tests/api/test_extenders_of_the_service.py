@@ -3,7 +3,10 @@ starts.
 """
 
 import asyncio
+import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, Final
 
 import httpx
 import pytest
@@ -12,8 +15,40 @@ import yaml
 from api.fatal_errors import StartUpError
 from api.settings.settings import Settings
 from api.starting import prepare
-from tests.extender.client.http_extender.serving import Served, says_json, serving
+from tests.extender.client.http_extender.serving import Served, answer, serving
 from tests.kit.cluster import node, pod
+
+Answers = Callable[[Any], object]
+"""Returns the answer to a body."""
+
+A_NODE: Final[dict[str, Any]] = {
+    **node("a"),
+    "metadata": {"name": "a", "labels": {"zone": "z"}},
+    "status": {
+        "allocatable": {"cpu": "2", "pods": "110"},
+        "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}],
+        "nodeInfo": {"kernelVersion": "6.12", "kubeletVersion": "v1.36.2", "architecture": "amd64"},
+    },
+}
+A_POD: Final[dict[str, Any]] = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "p", "annotations": {"nvidia.com/use-gputype": "A100"}},
+    "spec": {
+        "runtimeClassName": "nvidia",
+        "containers": [
+            {
+                "name": "main",
+                "image": "web:1",
+                "args": ["train"],
+                "env": [{"name": "GPU_CORE_UTILIZATION_POLICY", "value": "disable"}],
+                "volumeMounts": [{"name": "shared", "mountPath": "/shared"}],
+                "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}},
+            }
+        ],
+        "volumes": [{"name": "shared", "emptyDir": {}}],
+    },
+}
 
 BAD: list[dict[str, object]] = [
     {"urlPrefix": "ftp://e"},
@@ -21,13 +56,13 @@ BAD: list[dict[str, object]] = [
 ]
 
 
-def settings(tmp_path: Path, extenders: list[dict[str, object]], **options: object) -> Settings:
+def settings(tmp_path: Path, extenders: list[dict[str, object]], *more: dict[str, Any], **options: object) -> Settings:
     config, state = tmp_path / "config.yaml", tmp_path / "state.yaml"
     api_version = "kubescheduler.config.k8s.io/v1"
     config.write_text(
         yaml.safe_dump({"apiVersion": api_version, "kind": "KubeSchedulerConfiguration", "extenders": extenders})
     )
-    state.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [node("a"), node("b")]}))
+    state.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [A_NODE, node("b"), *more]}))
     return Settings.model_validate({"config": config, "state": state, **options})
 
 
@@ -48,29 +83,84 @@ def test_a_service_that_does_not_schedule_does_not_mind(tmp_path: Path) -> None:
     assert cluster.words == str(tmp_path / "state.yaml")
 
 
-def test_a_service_that_schedules_asks_them(tmp_path: Path) -> None:
-    async def scheduled() -> tuple[str, Served]:
-        async with serving(says_json({"NodeNames": ["b"]})) as served:
-            extender: dict[str, object] = {
-                "urlPrefix": served.address,
-                "filterVerb": "filter",
-                "nodeCacheCapable": True,
-            }
-            _, opens = prepare(settings(tmp_path, [extender]))
+def scheduled(
+    tmp_path: Path, answered: Answers, extender: dict[str, object], created: dict[str, Any], *objects: dict[str, Any]
+) -> tuple[str, Served]:
+    """Returns where the pod has come to, and what the extender was asked for it."""
+
+    async def write(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(answer(json.dumps(answered(asked[0].requests[-1].body))))
+        await writer.drain()
+
+    async def run() -> tuple[str, Served]:
+        async with serving(write) as served:
+            asked.append(served)
+            _, opens = prepare(settings(tmp_path, [extender | {"urlPrefix": served.address}], *objects))
             async with opens() as service:
                 assert service.kubernetes is not None
                 transport = httpx.ASGITransport(service.kubernetes)
                 async with httpx.AsyncClient(
                     transport=transport, base_url="http://cluster/api/v1/namespaces/default"
                 ) as client:
-                    (await client.post("/pods", json=pod("p"))).raise_for_status()
+                    (await client.post("/pods", json=created)).raise_for_status()
                     where = ""
                     while not where:
                         where = (await client.get("/pods/p")).json()["spec"].get("nodeName", "")
                         await asyncio.sleep(0.01)
             return where, served
 
-    where, served = asyncio.run(asyncio.wait_for(scheduled(), 30))
+    asked: list[Served] = []
+    return asyncio.run(asyncio.wait_for(run(), 30))
+
+
+def test_a_service_that_schedules_asks_them(tmp_path: Path) -> None:
+    where, served = scheduled(
+        tmp_path, lambda _: {"NodeNames": ["b"]}, {"filterVerb": "filter", "nodeCacheCapable": True}, pod("p")
+    )
 
     assert where == "b"
     assert [request.path for request in served.requests] == ["/filter"]
+
+
+@pytest.mark.parametrize("by_name", [True, False])
+def test_they_get_the_pod_as_the_api_server_has_it_and_nodes_in_full_where_they_ask_for_that(
+    tmp_path: Path, by_name: bool
+) -> None:
+    """Extenders for GPUs read the environment of containers, their mounts, and what the kubelet says of its node."""
+    _, served = scheduled(
+        tmp_path,
+        lambda body: {"Nodes": body["Nodes"], "NodeNames": body["NodeNames"]},
+        {"filterVerb": "filter", "nodeCacheCapable": by_name},
+        A_POD,
+    )
+
+    body = served.requests[0].body
+    assert body["Pod"]["metadata"]["annotations"] == A_POD["metadata"]["annotations"]
+    assert not {"kind", "apiVersion"} & body["Pod"].keys() and "managedFields" not in body["Pod"]["metadata"]
+    (container,) = body["Pod"]["spec"]["containers"]
+    assert A_POD["spec"]["containers"][0].items() <= container.items()
+    assert body["Pod"]["spec"]["runtimeClassName"] == "nvidia"
+    if by_name:
+        assert (body["NodeNames"], body["Nodes"]) == (["a", "b"], None)
+    else:
+        statuses = {each["metadata"]["name"]: each["status"] for each in body["Nodes"]["items"]}
+        assert body["NodeNames"] is None
+        assert statuses["a"]["addresses"] == A_NODE["status"]["addresses"]
+        assert A_NODE["status"]["nodeInfo"].items() <= statuses["a"]["nodeInfo"].items()
+
+
+def test_they_get_victims_in_full(tmp_path: Path) -> None:
+    def taken(body: Any) -> object:
+        nodes = body["NodeNameToVictims"].items()
+        by_uid = {node: [{"UID": each["metadata"]["uid"]} for each in found["Pods"]] for node, found in nodes}
+        return {"NodeNameToMetaVictims": {node: {"Pods": pods} for node, pods in by_uid.items()}}
+
+    urgent = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "u"}, "value": 9}
+    low = {**A_POD, "metadata": {"name": "low", "namespace": "default"}, "spec": {**A_POD["spec"], "nodeName": "a"}}
+    high = pod("p", "2", priorityClassName="u", nodeSelector={"zone": "z"})
+
+    where, served = scheduled(tmp_path, taken, {"preemptVerb": "preempt"}, high, urgent, low)
+
+    (victim,) = served.requests[0].body["NodeNameToVictims"]["a"]["Pods"]
+    assert where == "a"
+    assert A_POD["spec"]["containers"][0].items() <= victim["spec"]["containers"][0].items()

@@ -14,4 +14,5 @@ from extender.client.http_extender.http_extender import (
     Transports,
     make_extenders,
     no_transport,
+    reads_whole,
 )

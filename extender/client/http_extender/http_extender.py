@@ -19,6 +19,7 @@ from extender.engine.snapshot import Snapshot
 from extender.values.config.completion import calling_order
 from extender.values.config.configuration import Configuration, Extender
 from extender.values.golang.quoting import quoted
+from extender.values.objects.meta import HasMetadata
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Container, Pod
 from extender.values.protocol.node_lists import EncodedNodes
@@ -274,6 +275,23 @@ Transports = Callable[[Extender], httpx.AsyncBaseTransport | None]
 
 def no_transport(extender: Extender) -> None:
     """Chooses sockets for every extender."""
+
+
+def reads_whole(extenders: Sequence[Extender]) -> Callable[[HasMetadata], bool]:
+    """Returns which objects are sent to extenders with all that the API server says of them.
+
+    These are pods without a node; of others only those that may be victims in full; and nodes in full.
+    """
+    by_objects = [each for each in extenders if not each.node_cache_capable]
+    sends_nodes = any(each.filter_verb or each.prioritize_verb for each in by_objects)
+    sends_victims = any(each.preempt_verb for each in by_objects)
+
+    def is_read(obj: HasMetadata) -> bool:
+        if isinstance(obj, Pod):
+            return bool(extenders) and (sends_victims or not obj.spec.node_name)
+        return sends_nodes and isinstance(obj, Node)
+
+    return is_read
 
 
 def make_extenders(

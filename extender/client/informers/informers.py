@@ -32,6 +32,7 @@ class ReflectorOptions(TypedDict, total=False):
     streams_lists: bool
     relist_period: float
     page_size: int
+    is_whole: Callable[[HasMetadata], bool]
 
 
 @final

@@ -17,6 +17,7 @@ from extender.values.objects import decoding
 from extender.values.objects.cluster import Key
 from extender.values.objects.kinds import WatchedKind
 from extender.values.objects.meta import ApiObject, HasMetadata, ObjectMeta
+from extender.values.objects.whole import whole
 
 T = TypeVar("T", bound=HasMetadata)
 
@@ -35,19 +36,31 @@ class UnreadableObjectError(Exception):
         """The identity of the object; None if not even that can be read."""
 
 
+def never(obj: HasMetadata) -> bool:
+    """Lets no object remember its JSON."""
+    return False
+
+
 @final
 class ObjectReader(Generic[T]):
     """Reads objects of one kind, and reduces them to what scheduling reads.
 
     Arguments:
         keep: removes from an object what scheduling does not read; None for the keeper of the kind.
+        is_whole: returns whether an object has to remember its JSON, see `whole`; only pods and nodes can.
     """
 
-    def __init__(self, kind: WatchedKind[T], keep: Callable[[T], T] | None = None) -> None:
+    def __init__(
+        self,
+        kind: WatchedKind[T],
+        keep: Callable[[T], T] | None = None,
+        is_whole: Callable[[HasMetadata], bool] = never,
+    ) -> None:
         self._kind = kind
         self._wire: Any = _with_kind(kind.type)
         self._fields = kind.type.__struct_fields__
         self._keep = keep or keeper_of(kind)
+        self._is_whole = is_whole
 
     def read(self, data: bytes | msgspec.Raw, *, kind_required: bool) -> T:
         """Returns the object.
@@ -68,7 +81,8 @@ class ObjectReader(Generic[T]):
             raise UnreadableObjectError(f"expected {self._kind.api_version}, not {wire.api_version!r:.64}", None)
         if not wire.metadata.name:
             raise UnreadableObjectError("the object has no name", None)
-        return self._keep(self._kind.type(*(getattr(wire, field) for field in self._fields)))
+        kept = self._keep(self._kind.type(*(getattr(wire, field) for field in self._fields)))
+        return whole(kept, data) if self._is_whole(kept) else kept
 
     def identify(self, data: bytes | msgspec.Raw) -> ObjectMeta | None:
         """Returns name, namespace, UID and resource version, even if the object is broken elsewhere; None if they

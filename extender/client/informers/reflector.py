@@ -46,6 +46,7 @@ from extender.client.informers.reading import (
     Removed,
     UnreadableObjectError,
     key_of,
+    never,
     read_event,
 )
 from extender.client.informers.store import Change, Store, is_older
@@ -91,6 +92,7 @@ class Reflector(Generic[T]):
         relist_period: float = RELIST_PERIOD,
         page_size: int = PAGE_SIZE,
         reached: asyncio.Event | None = None,
+        is_whole: Callable[[HasMetadata], bool] = never,
     ) -> None:
         """Requests nothing before `run`.
 
@@ -102,6 +104,7 @@ class Reflector(Generic[T]):
             relist_period: seconds after which a new list corrects what the watch may have missed.
             page_size: of lists that do not come from the server's cache.
             reached: wakes all reflectors that wait for a server that was away.
+            is_whole: see `ObjectReader`.
         """
         self.counters = ReflectorCounters()
         self.last_resource_version = ""
@@ -110,6 +113,7 @@ class Reflector(Generic[T]):
         self._rng = rng
         self._page_size = page_size
         self._plan = ReflectorPlan(relist_period, rng)
+        self._is_whole = is_whole
         self._ask_for(kind)
         self._store: Store[T] = Store()
         self._unreadable: dict[Key, str] = {}
@@ -304,7 +308,7 @@ class Reflector(Generic[T]):
 
     def _ask_for(self, kind: WatchedKind[T]) -> None:
         self.kind = kind
-        self._reader = ObjectReader(kind)
+        self._reader = ObjectReader(kind, is_whole=self._is_whole)
         self._lister = Lister(self._client, kind, self._reader)
 
     def _not_served(self) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from itertools import accumulate, count, islice, takewhile
 from typing import Final, final
 
-import msgspec
 from msgspec import Raw
 
 from extender.values import limits
@@ -20,6 +19,7 @@ from extender.values.golang.json_limits import check_json
 from extender.values.objects import decoding
 from extender.values.objects.name_syntax import subdomain_errors
 from extender.values.objects.node import Node, NodeDecoder
+from extender.values.objects.whole import in_full
 from extender.values.protocol.arriving_nodes import KEY, RAW_MARK, ArrivingBody, KnownNode, Run, RunText
 
 DEPTH_OF_ITEM: Final = 3
@@ -28,7 +28,6 @@ DEPTH_OF_ITEM: Final = 3
 _CHECKED_AT_A_TIME: Final = 2**17
 """Bytes of nodes that are checked together: each check takes as long as some kilobytes."""
 
-_ENCODE: Final = msgspec.json.Encoder(order="deterministic").encode
 _known_names: Final[set[str]] = set()
 """Valid names. Thousands of the same come with every call, so each is matched once."""
 
@@ -239,5 +238,5 @@ class EncodedNodes:
     def _of(self, node: Node) -> Raw:
         known = self._written.get(node.name)
         if known is None or known[0] is not node:
-            known = self._written[node.name] = node, Raw(_ENCODE(node))
+            known = self._written[node.name] = node, in_full(node)
         return known[1]

@@ -22,21 +22,20 @@ from extender.values.objects import decoding
 from extender.values.objects.name_syntax import dns_label_errors, subdomain_errors
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
+from extender.values.objects.whole import in_full
 from extender.values.protocol.arriving_nodes import ArrivedBody, Run
 from extender.values.protocol.node_lists import DecodedNodes, EncodedNodes, NodesInFull, check_node_names, names_known
 from extender.values.protocol.wire_types import (
     UID,
     UID_MAX_LENGTH,
-    ExtenderArgs,
     ExtenderBindingArgs,
-    ExtenderPreemptionArgs,
     MetaVictims,
     NodeList,
     Victims,
 )
 
 _UID: Final = re.compile(UID)
-_ENCODE: Final = msgspec.json.Encoder(order="deterministic").encode
+_ENCODE: Final = msgspec.json.Encoder().encode
 
 
 @final
@@ -181,20 +180,25 @@ def extender_args(pod: Pod, nodes: Sequence[Node], encoded: EncodedNodes | None)
     Arguments:
         encoded: None to send the nodes by name.
     """
-    if encoded is None:
-        return _ENCODE(ExtenderArgs[Raw](pod, None, [node.name for node in nodes]))
-    return _ENCODE(ExtenderArgs[Raw](pod, NodeList({}, encoded.of(nodes) or None), None))
+    names = [node.name for node in nodes] if encoded is None else None
+    items = None if encoded is None else NodeList({}, encoded.of(nodes) or None)
+    return _ENCODE({"Pod": in_full(pod), "Nodes": items, "NodeNames": names})
 
 
 def preemption_args(pod: Pod, victims: Mapping[str, Victims], *, by_uid: bool) -> bytes:
     """Writes ExtenderPreemptionArgs, with the victims of each node by UID or in full."""
-    if by_uid:
-        meta = {
-            node: MetaVictims.of((each.uid for each in on_node.pods or ()), on_node.num_pdb_violations)
-            for node, on_node in victims.items()
-        }
-        return _ENCODE(ExtenderPreemptionArgs(pod, None, meta))
-    return _ENCODE(ExtenderPreemptionArgs(pod, dict(victims), None))
+    of_nodes: dict[str, object] = {}
+    for node in sorted(victims):
+        pods, violations = victims[node].pods, victims[node].num_pdb_violations
+        if by_uid:
+            of_nodes[node] = MetaVictims.of((each.uid for each in pods or ()), violations)
+        else:
+            of_nodes[node] = {
+                "Pods": [in_full(each) for each in pods] if pods else pods,
+                "NumPDBViolations": violations,
+            }
+    forms = (None, of_nodes) if by_uid else (of_nodes, None)
+    return _ENCODE({"Pod": in_full(pod), "NodeNameToVictims": forms[0], "NodeNameToMetaVictims": forms[1]})
 
 
 def binding_args(pod: Pod, node: str) -> bytes:

@@ -1,0 +1,42 @@
+"""Objects that remember all that their API server says of them."""
+
+import json
+
+from extender.values.objects.decoding import decode, replaced
+from extender.values.objects.pod import Pod
+from extender.values.objects.whole import in_full, whole
+
+WRITTEN = {
+    "kind": "Pod",
+    "apiVersion": "v1",
+    "metadata": {"name": "p", "managedFields": [{"manager": "kubectl"}], "creationTimestamp": None},
+    "spec": {"containers": [{"name": "c", "env": [{"name": "A", "value": "b"}]}], "dnsPolicy": "Default"},
+}
+BODY = json.dumps(WRITTEN).encode()
+
+
+def test_all_is_remembered_but_managed_fields_and_what_kind_it_is() -> None:
+    """As kube-scheduler sends it, whose informers drop managedFields, and whose typed objects do not say their kind."""
+    pod = whole(decode(Pod, BODY), BODY)
+
+    assert json.loads(bytes(in_full(pod))) == {
+        "metadata": {"name": "p", "creationTimestamp": None},
+        "spec": WRITTEN["spec"],
+    }
+
+
+def test_a_copy_with_other_fields_does_not_remember_what_no_longer_holds() -> None:
+    pod = whole(decode(Pod, BODY), BODY)
+
+    moved = replaced(pod, spec=replaced(pod.spec, node_name="n"))
+
+    assert json.loads(bytes(in_full(moved)))["spec"] == {
+        "nodeName": "n",
+        "containers": [{"name": "c", "resources": {}}],
+    }
+
+
+def test_what_is_remembered_makes_no_object_differ() -> None:
+    more = json.dumps(WRITTEN | {"status": {"hostIP": "10.0.0.1"}}).encode()
+
+    assert whole(decode(Pod, BODY), BODY) == whole(decode(Pod, BODY), more)
