@@ -123,11 +123,12 @@ def _options(command: Any) -> dict[str, str]:
     return {each.opts[0]: f"| {_names(each)} | {_default(each)} | {_cell(each.help or '')} |" for each in shown}
 
 
-def _command(name: str, command: Any, shared: Collection[str]) -> Iterator[str]:
+def _command(name: str, command: Any, shared: set[str]) -> Iterator[str]:
     arguments = [each for each in command.params if each.param_type_name == "argument"]
     shape = " ".join(each.metavar or each.name.upper() for each in arguments)
     yield f"## reprieve {name}\n"
-    yield f"```text\nreprieve {name} [OPTIONS]{f' {shape}' if shape else ''}\n```\n"
+    if shape:
+        yield f"`reprieve {name} {shape}`\n"
     yield from (f"{_paragraph(text)}\n" for text in re.split(r"\n\s*\n", (command.help or "").strip()))
     if arguments:
         yield "| argument | what it is |\n|---|---|"
@@ -143,10 +144,19 @@ def _command(name: str, command: Any, shared: Collection[str]) -> Iterator[str]:
         yield _OPTIONS
         yield from own
         yield ""
-    others = [f"`{option}`" for option, row in options.items() if row in shared]
+    others = shared.intersection(options.values())
     if others:
-        also = "It also takes" if own else "It takes"
-        yield f"{also} {', '.join(others)} ([described above](#options-of-several-commands)).\n"
+        yield f"It {'also ' if own else ''}takes {_of_the_shared(others, shared)}.\n"
+
+
+def _of_the_shared(rows: Collection[str], shared: Collection[str]) -> str:
+    """Returns which of the shared options these are, by whichever list is the shorter one."""
+    all_of_them = "the [options of several commands](#options-of-several-commands)"
+    missing = set(shared) - set(rows)
+    if len(missing) > len(rows):
+        return ", ".join(sorted(row.split("`")[1].join("``") for row in rows))
+    but = ", ".join(sorted(row.split("`")[1].join("``") for row in missing))
+    return f"{all_of_them}, but not {but}" if but else all_of_them
 
 
 def _paragraph(text: str) -> str:

@@ -20,20 +20,18 @@ from tests.each_case import CASES
 
 @final
 class _Counts:
-    """A pytest plugin. State: (test file, parameter) -> the number of cases and of those that agree."""
+    """A pytest plugin. State: test file -> the number of cases and of those that agree."""
 
     def __init__(self) -> None:
-        self.found: dict[tuple[str, str], tuple[int, int]] = {}
+        self.found: dict[str, tuple[int, int]] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Takes the number of cases from the report of a test."""
-        file, _, test = report.nodeid.partition("::")
-        parameter = re.search(r"\[(.*)\]", test)
+        file = Path(report.nodeid.partition("::")[0]).stem
         for name, value in report.user_properties if report.when == "call" else ():
             if name == CASES and isinstance(value, tuple):
-                key = Path(file).stem, parameter[1] if parameter else ""
-                number, agree = self.found.get(key, (0, 0))
-                self.found[key] = number + value[0], agree + value[0] - len(value[1])
+                number, agree = self.found.get(file, (0, 0))
+                self.found[file] = number + value[0], agree + value[0] - len(value[1])
 
 
 def counted() -> Sequence[tuple[str, int, int]]:
@@ -47,13 +45,12 @@ def main() -> None:
     """Runs the comparisons, and prints what came of them."""
     counts = _Counts()
     pytest.main(["-q", "--no-header", str(Path(__file__).parent)], plugins=[counts])
-    print(json.dumps([(_title(*key), *numbers) for key, numbers in sorted(counts.found.items())]))
+    print(json.dumps([(_title(file), *numbers) for file, numbers in sorted(counts.found.items())]))
 
 
-def _title(module: str, parameter: str) -> str:
+def _title(module: str) -> str:
     said = importlib.import_module(f"tests.parity.{module}").__doc__ or module
-    title = re.split(r":|[.](?=\s|$)", said)[0]
-    return f"{title} ({parameter})" if parameter else title
+    return re.split(r":|[.](?=\s|$)", said)[0]
 
 
 if __name__ == "__main__":
