@@ -20,7 +20,7 @@ from api.cluster_source import Followed, Own, choose_cluster
 from api.fatal_errors import StartUpError
 from api.kubernetes import KubernetesApp
 from api.service_state import ServiceState
-from api.settings.configuration_file import overridden, read_configuration, shadow_configuration, with_fix
+from api.settings.configuration_file import configuration_of, shadow_configuration, try_extenders
 from api.settings.settings import Settings
 from api.tracing import TraceReporter, check_tracing, traced
 from api.verb_metrics import VerbMetrics
@@ -32,14 +32,11 @@ from extender.assembly.backend import Tap
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.access_review import AccessReview
 from extender.client.client import Client, RateLimit
-from extender.client.http_extender import check_extenders
 from extender.client.lease.leader_election import LeaderElector
 from extender.cluster import OwnCluster, StateFileError, TrialRegistry, load_state, own_cluster, state_form
-from extender.engine.plugins import IN_TREE
-from extender.engine.runtime.registry import Registry
 from extender.lab.recordings import RecordingFileError, recorded_in
 from extender.lab.shadow import Shadow
-from extender.values.config import ConfigErrors, Configuration, differences, without_effect
+from extender.values.config import Configuration, differences, without_effect
 from extender.values.config.feature_gate_table import DEFAULT_VERSION
 from extender.values.klog.outlet import STDERR
 from extender.values.metrics.tracing import Tracer
@@ -61,12 +58,7 @@ def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
     Raises:
         StartUpError: one of the files cannot be used.
     """
-    configuration = overridden(read_configuration(settings.config, settings.features), settings)
-    try:
-        Registry(IN_TREE).make_frameworks(configuration, random.Random())
-    except ConfigErrors as exc:
-        where = f"configuration {settings.config}" if settings.config else "configuration"
-        raise StartUpError(f"{where}: {with_fix(exc)}") from exc
+    configuration = configuration_of(settings)
     if settings.records is not None:
         try:
             RecordsFile(settings.records).read()
@@ -90,11 +82,8 @@ def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
             f"{where}: callers of the embedded cluster are known by client certificates only; "
             "give --client-ca-file and --client-allowed-names, or let everyone in with --access open"
         )
-    if settings.schedule is True or (settings.schedule is None and isinstance(cluster, Own)):
-        try:
-            check_extenders(configuration)
-        except ConfigErrors as exc:
-            raise StartUpError(f"configuration {settings.config}: {exc}") from exc
+    if decides(settings, cluster):
+        try_extenders(configuration, settings.config)
     if isinstance(cluster, Followed):
         return cluster, partial(_followed, configuration, cluster, settings)
     try:
@@ -109,6 +98,11 @@ def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
         if not os.access(cluster.save.parent, os.W_OK):
             raise StartUpError(f"state file {cluster.save}: its folder cannot be written to; choose another --save")
     return cluster, partial(_own, configuration, cluster, objects, settings)
+
+
+def decides(settings: Settings, cluster: Followed | Own) -> bool:
+    """Returns whether the service schedules pods: it does not decide for a cluster that it follows unless told to."""
+    return settings.schedule is True or (settings.schedule is None and isinstance(cluster, Own))
 
 
 @asynccontextmanager

@@ -15,10 +15,10 @@ from api.cluster_source import Own
 from api.fatal_errors import ServiceOverError, StartUpError
 from api.serving.self_signed import with_certificate
 from api.serving.server import BACKLOG, make_server
-from api.settings.configuration_file import overridden, read_configuration
+from api.settings.configuration_file import WatchedConfiguration, overridden, read_configuration
 from api.settings.declarations import Group
 from api.settings.settings import read_settings
-from api.starting import prepare
+from api.starting import decides, prepare
 from extender.values.config import ConfigErrors, Configuration, parse_feature_gates, remarks, written
 from extender.values.klog.logger import Logger
 from extender.values.klog.outlet import STDERR
@@ -75,6 +75,8 @@ def serve(
         # Read before anything listens, so that an error in a file is the only line that is printed.
         cluster, opens = prepare(settings)
         server = make_server(create_app(settings, lambda _: opens), settings)
+        if settings.config is not None:
+            server.configuration = WatchedConfiguration(settings, calls_extenders=decides(settings, cluster))
         scheme = "http" if server.certificate is None else "https"
         listening = [sockets.enter_context(_listen(settings.host, settings.listening_port, "--port"))]
         address = f"{scheme}://{settings.host}:{listening[0].getsockname()[1]}"

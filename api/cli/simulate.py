@@ -1,7 +1,6 @@
 """`reprieve simulate`: what would become of a workload."""
 
 import enum
-import random
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -17,11 +16,9 @@ from rich.text import Text
 
 from api.cli.showing import console, heading, plural, printable, show_document, table
 from api.fatal_errors import StartUpError
-from api.settings.configuration_file import read_configuration, with_fix
+from api.settings.configuration_file import read_configuration, try_profiles
 from api.ui.simulation_page import comparison_page, simulation_page
 from api.ui.wording import figure_words, seconds_words
-from extender.engine.plugins import IN_TREE
-from extender.engine.runtime.registry import Registry
 from extender.lab.simulation import (
     Advance,
     ComparedFigure,
@@ -273,12 +270,7 @@ def _played(
 
 def usable(file: Path | None) -> Configuration:
     """Returns the configuration in a file, with which profiles can be built."""
-    configuration = read_configuration(file)
-    try:
-        Registry(IN_TREE).make_frameworks(configuration, random.Random())
-    except ConfigErrors as exc:
-        raise StartUpError(f"configuration {file}: {with_fix(exc)}") from exc
-    return configuration
+    return try_profiles(read_configuration(file), file)
 
 
 def _names(files: Sequence[Path | None]) -> list[str]:

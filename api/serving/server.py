@@ -28,6 +28,7 @@ from uvicorn.server import HANDLED_SIGNALS
 from api.service_state import ServiceState
 from api.serving.certificate import Certificate, Loop
 from api.serving.http_protocol import limited_protocol
+from api.settings.configuration_file import WatchedConfiguration
 from api.settings.settings import Settings
 from api.ui.streams import Streams
 from extender.values.klog.logger import Lines, Logger
@@ -91,7 +92,7 @@ class Watchdog:
 
 _SECONDS_TO_FINISH: Final = 5
 _TICKS_BETWEEN_LOOKS: Final = 100
-"""Ticks between two looks at the certificate's files; ten ticks are a second."""
+"""Ticks between two looks at the files of certificate and configuration; ten ticks are a second."""
 
 _FAILED: Final = ("error_occurred", "error_occured")
 """The attribute of uvicorn's lifespan, in newer and in older versions."""
@@ -115,6 +116,8 @@ class Server(uvicorn.Server):
     """Why it has ended without a signal; empty otherwise."""
     certificate: Certificate | None = None
     """The certificate for HTTPS; None for HTTP."""
+    configuration: WatchedConfiguration | None = None
+    """The configuration file, if changes of it are to be told of."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -159,8 +162,11 @@ class Server(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         self._watchdog.beat()
-        if self.certificate is not None and counter % _TICKS_BETWEEN_LOOKS == 0:
-            self.certificate.renew()
+        if counter % _TICKS_BETWEEN_LOOKS == 0:
+            if self.certificate is not None:
+                self.certificate.renew()
+            if self.configuration is not None:
+                self.configuration.look()
         service = _face(self.config.app)
         if service is not None and service.backend.why_over():
             self.why_over = service.backend.why_over()

@@ -10,10 +10,11 @@ import re
 from difflib import get_close_matches
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, final
 
 from api.fatal_errors import StartUpError
 from api.settings.settings import DECLARATIONS, Settings, read_features
+from extender.client.http_extender import check_extenders
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.registry import ENTRY_POINTS, Registry
 from extender.values.config import (
@@ -24,7 +25,9 @@ from extender.values.config import (
     load_file,
     validate,
 )
+from extender.values.klog.logger import Logger
 
+_LOG: Final = Logger(__name__)
 _UNKNOWN: Final = re.compile(r'\w+Plugin "(?P<name>[^"]+)" does not exist')
 _NOT_THERE: Final = re.compile(r'plugin "(?P<name>[^"]+)" does not extend (?P<point>\w+) plugin')
 
@@ -75,11 +78,77 @@ def shadow_configuration(path: Path | None, features: FeatureGates | None = None
         raise StartUpError(
             f"configuration {path}: names extenders, which a shadow does not call; leave them out for it"
         )
+    return try_profiles(configuration, path)
+
+
+def configuration_of(settings: Settings) -> Configuration:
+    """Returns the configuration for a service: that of the file, with the settings over it.
+
+    Raises:
+        StartUpError: the file cannot be read, or is wrong.
+    """
+    return try_profiles(overridden(read_configuration(settings.config, settings.features), settings), settings.config)
+
+
+def try_profiles(configuration: Configuration, path: Path | None) -> Configuration:
+    """Returns the configuration, with which profiles can be built.
+
+    Raises:
+        StartUpError: one of them has a plugin that does not exist, or that cannot be made.
+    """
     try:
         Registry(IN_TREE).make_frameworks(configuration, random.Random())
     except ConfigErrors as exc:
-        raise StartUpError(f"configuration {path}: {with_fix(exc)}") from exc
+        raise StartUpError(f"configuration {path or ''}".rstrip() + f": {with_fix(exc)}") from exc
     return configuration
+
+
+def try_extenders(configuration: Configuration, path: Path | None) -> None:
+    """Checks that the extenders of the configuration can be called.
+
+    Raises:
+        StartUpError: one of them cannot.
+    """
+    try:
+        check_extenders(configuration)
+    except ConfigErrors as exc:
+        raise StartUpError(f"configuration {path}: {exc}") from exc
+
+
+@final
+class WatchedConfiguration:
+    """Tells of changes of the configuration file, which take effect at the next start, so that a wrong one is known
+    before. State: what the file held when it was last looked at.
+    """
+
+    def __init__(self, settings: Settings, *, calls_extenders: bool) -> None:
+        self._settings = settings
+        self._calls_extenders = calls_extenders
+        self._at_start = self._last = self._text()
+
+    def look(self) -> None:
+        """Logs whether a changed file is valid, or why not."""
+        text, path = self._text(), self._settings.config
+        if text == self._last:
+            return
+        self._last = text
+        if text == self._at_start:
+            _LOG.info(0, "The configuration is again as it was at the start", file=str(path))
+            return
+        try:
+            configuration = configuration_of(self._settings)
+            if self._calls_extenders:
+                try_extenders(configuration, path)
+        except StartUpError as exc:
+            _LOG.error(exc, "The changed configuration would fail the next start; the old one stays in force")
+        else:
+            _LOG.info(0, "The changed configuration is valid, and takes effect at the next start", file=str(path))
+
+    def _text(self) -> bytes | None:
+        try:
+            return self._settings.config.read_bytes() if self._settings.config else None
+        except OSError:
+            return None
 
 
 def overridden(configuration: Configuration, settings: Settings) -> Configuration:

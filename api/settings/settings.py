@@ -102,7 +102,7 @@ class Settings(BaseModel):
     """
 
     config: Annotated[Path | None, Option(Group.KUBE_SCHEDULER, unset="kube-scheduler's defaults")] = None
-    """KubeSchedulerConfiguration file, v1; read as strictly as upstream."""
+    """KubeSchedulerConfiguration file, v1; a change is checked and logged, and takes effect at the next start."""
     secure_port: Annotated[Port | None, Option(Group.KUBE_SCHEDULER, unset="HTTP on --port")] = None
     """Port for HTTPS, instead of --port, with a certificate of its own signing if none is given; 0 for none."""
     cert_dir: Annotated[Path | None, Option(Group.KUBE_SCHEDULER, unset="while the process runs")] = None
