@@ -14,35 +14,27 @@ from extender.values.config.feature_gate_table import DEFAULT_VERSION, GATES, VE
 _HEAD: Final = f"""\
 # Feature gates
 
-`make docs` writes this page from `extender/values/config/feature_gate_table.py`, which is what the scheduler itself
-reads.
+`make docs` writes this page from the table that the scheduler itself reads.
 
-`--feature-gates=A=true,B=false` switches features as kube-scheduler's flag does, and `--emulated-version=1.37` (or
-`--emulate-version`) takes the defaults of another version than {DEFAULT_VERSION}. Both can be given in the environment,
-where `reprieve why
---dump` and other commands that decide by themselves read them, too: `REPRIEVE_FEATURE_GATES` and
-`REPRIEVE_EMULATED_VERSION`. `AllAlpha` and `AllBeta` stand for all gates of a stage that are not given by name. A gate
-that is unknown, locked, or newer than the emulated version is refused in kube-scheduler's words, and so is one that
-needs another one that is off. Gates of other parts of Kubernetes are accepted without effect, with a line in the log.
+`--feature-gates=A=true,B=false` switches features as kube-scheduler's flag does, and `--emulated-version=1.37` takes
+the defaults of another version than {DEFAULT_VERSION}. `REPRIEVE_FEATURE_GATES` and `REPRIEVE_EMULATED_VERSION` say
+the same to commands that decide by themselves, such as `reprieve why --dump`. `AllAlpha` and `AllBeta` stand for all
+gates of a stage. A gate that is unknown, locked, newer than the emulated version, or needs another one that is off is
+refused in kube-scheduler's words. Gates of other parts of Kubernetes have no effect, and the log says so.
 
 `/configz` shows which gates are on, `/flagz` what was given, and the metric `kubernetes_feature_enabled` both the stage
-and the value.
+and the value. Gates that cannot be switched here have one value in all versions; the log names those that have
+another default in kube-scheduler of the emulated version.
 
-Feature gates differ between the emulated versions, as in kube-scheduler itself; and from 1.37 on, events have no longer
-the words `no new claims to deallocate` and `still not schedulable` (kubernetes#140222). Gates that cannot be switched
-here have one value in all versions; the log names those that have another default in kube-scheduler of the emulated
-version.
-
-Two gates watch more kinds: `DRADeviceTaintRules` (on with `--emulated-version=1.37`) and `GenericWorkload`. The chart
-gives the rights for them where its value `featureGates` has `A=true` of the gate; other manifests get them from
-`deploy/chart/files/roles.yaml`, under `gates`. Where the API server does not serve the kind, there are no such objects.
+`DRADeviceTaintRules` and `GenericWorkload` watch more kinds: the chart gives the rights where its value `featureGates`
+has the gate; other manifests get them from `deploy/chart/files/roles.yaml`, under `gates`.
 """
 
 _TABLE: Final = """\
 ## Gates by version
 
-**on** and off are defaults, α is alpha, β is beta, and 🔒 stands for a gate that is locked to its default. The last
-column says what a gate does here: *switches* where either value does what it does in kube-scheduler.
+**on** and off are defaults, α is alpha, β is beta, 🔒 is locked. The last column says what a gate does here: *switches*
+where either value does what it does in kube-scheduler.
 """
 
 _CHANGES: Final = """\
