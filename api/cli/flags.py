@@ -149,6 +149,10 @@ def as_options(arguments: Sequence[str]) -> Iterator[str]:
             if not (equals or FOREIGN[name].is_switch):
                 next(rest, None)
             yield f"{FOREIGN_OPTION}={name}"
+        elif (name, value) == ("version", "raw"):
+            yield "--version"  # there is no more to say
+        elif equals and name == "help":
+            yield "--help"
         elif equals and f"--{name}" in _SWITCHES:
             try:
                 yield f"--{name}" if parse_bool(value) else f"--no-{name}"
