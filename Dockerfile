@@ -10,9 +10,10 @@ COPY requirements.lock requirements-build.lock ./
 RUN pip install -r requirements-build.lock \
     && python -m venv --without-pip /opt/reprieve \
     && pip --python /opt/reprieve install -r requirements.lock
-COPY pyproject.toml README.md LICENSE reprieve.py ./
+COPY pyproject.toml README.md LICENSE ./
 COPY extender extender
 COPY api api
+COPY reprieve reprieve
 RUN hatchling build -t wheel -d dist \
     && PIP_REQUIRE_HASHES=0 pip --python /opt/reprieve install --no-deps --no-index dist/*.whl
 

@@ -7,7 +7,7 @@ written.
 import importlib
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import Distribution, DistributionFinder, EntryPoint
@@ -103,25 +103,8 @@ class PluginProject:
         return found
 
     def enabled_in(self, configuration: Configuration) -> Configuration:
-        """Returns the configuration with the plugins enabled in its first profile, unless it names one of them
-        itself.
-        """
-        named = {
-            plugin.name
-            for profile in configuration.profiles
-            for each in profile.plugins.values()
-            for plugin in each.enabled
-        }
-        if named & self.plugin_names:
-            return configuration
-        first, *others = configuration.profiles
-        everywhere = first.plugins[MULTI_POINT]
-        added = replace(
-            everywhere, enabled=(*everywhere.enabled, *(PluginRef(name) for name in sorted(self.plugin_names)))
-        )
-        return replace(
-            configuration, profiles=(replace(first, plugins=plugins(**{**first.plugins, MULTI_POINT: added})), *others)
-        )
+        """Returns the configuration with the plugins enabled; see `with_plugins`."""
+        return with_plugins(configuration, self.plugin_names)
 
     def disabled_in(self, configuration: Configuration) -> Configuration:
         return replace(configuration, profiles=tuple(map(self._without, configuration.profiles)))
@@ -134,6 +117,24 @@ class PluginProject:
             for point, each in profile.plugins.items()
         }
         return replace(profile, plugins=plugins(**kept))
+
+
+def with_plugins(configuration: Configuration, names: Collection[str]) -> Configuration:
+    """Returns the configuration with the plugins enabled in its first profile, unless it names one of them itself."""
+    named = {
+        plugin.name
+        for profile in configuration.profiles
+        for each in profile.plugins.values()
+        for plugin in each.enabled
+    }
+    if not named.isdisjoint(names):
+        return configuration
+    first, *others = configuration.profiles
+    everywhere = first.plugins[MULTI_POINT]
+    added = replace(everywhere, enabled=(*everywhere.enabled, *map(PluginRef, sorted(names))))
+    return replace(
+        configuration, profiles=(replace(first, plugins=plugins(**{**first.plugins, MULTI_POINT: added})), *others)
+    )
 
 
 def _table(parent: dict[str, Any], name: str) -> dict[str, Any]:

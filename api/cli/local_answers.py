@@ -181,7 +181,9 @@ async def about_dump(dump: Path, config: Path | None, at: str | None = None) -> 
         except DecodeError as exc:
             raise MisuseError(f"{'standard input' if dump == STANDARD_INPUT else dump}: {exc}") from exc
         yield Questions.of(
-            configuration, state, partial(TrialRegistry, templates_among(objects), configuration.feature_gates)
+            configuration,
+            state,
+            partial(TrialRegistry, template_of=templates_among(objects), features=configuration.feature_gates),
         )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, final
 
 from extender.engine.cache.cluster import Cluster
+from extender.engine.framework import Plugin
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.registry import Registry
@@ -12,18 +13,24 @@ from extender.values.config.configuration import Configuration
 
 
 def simulated_frameworks(
-    configuration: Configuration, cluster: Cluster, *, for_everybody: bool = False, may_defer: bool = False
+    configuration: Configuration,
+    cluster: Cluster,
+    *,
+    plugins: Mapping[str, type[Plugin]] | None = None,
+    for_everybody: bool = False,
+    may_defer: bool = False,
 ) -> Mapping[str, Framework]:
     """Returns frameworks for a copy of a cluster. They break ties without chance, and evaluate every node.
 
     Arguments:
+        plugins: further ones by name, beside those of installed distributions.
         for_everybody: if there is only one profile, it answers for pods of every scheduler name.
         may_defer: whether the caller does `LongWork`.
 
     Raises:
         ConfigErrors: the configuration is wrong.
     """
-    frameworks = Registry(IN_TREE).make_frameworks(
+    frameworks = Registry(IN_TREE, also=plugins).make_frameworks(
         configuration, random.Random(0), live=cluster.cache, is_exhaustive=True, may_defer=may_defer
     )
     return SingleProfile(*frameworks.values()) if for_everybody and len(frameworks) == 1 else frameworks

@@ -47,11 +47,12 @@ from extender.answers.types import (
     WhatIfRequest,
 )
 from extender.answers.what_if.admission import Admits
-from extender.answers.what_if.capacity import capacity, sample_pod, with_groups
-from extender.answers.what_if.group_outcomes import gangs_in, group_key, outcome_now
-from extender.answers.what_if.manifests import ManifestError, apply_manifests
+from extender.answers.what_if.capacity import capacity_of, counted
+from extender.answers.what_if.group_outcomes import group_key, outcome_now
+from extender.answers.what_if.manifests import apply_manifests
 from extender.answers.what_if.what_if import what_if
 from extender.engine.cache.cluster import Cluster
+from extender.engine.framework import Plugin
 from extender.engine.plugins import IN_TREE
 from extender.engine.queue.scheduling_queue import SchedulingQueue
 from extender.engine.runtime.cycle import Nominations
@@ -95,16 +96,16 @@ class Questions:
         Raises:
             ConfigErrors: what is wrong with the configuration or with a plugin, all at once.
         """
-        self._configuration = configuration
+        self.configuration: Final = configuration
         self._cluster = cluster
         self._queue = queue
         self._records = records or Records()
         self._now = now
         self._maps = ClusterMaps(cluster)
         self._devices = DeviceRoom(cluster)
-        self._admits = admits
+        self.admits: Final = admits
         self._frameworks = Registry(IN_TREE).make_frameworks(
-            self._configuration, random.Random(0), live=cluster.cache, is_exhaustive=True, may_defer=True
+            self.configuration, random.Random(0), live=cluster.cache, is_exhaustive=True, may_defer=True
         )
         self._registered: Mapping[str, Registered] = {
             name: registrations(framework.plugins, has_extenders=bool(configuration.extenders))
@@ -182,12 +183,12 @@ class Questions:
         pod = self._cluster.cache.pod(answer.pod.uid)
         if pod is None:
             return answer
-        with self._trial() as trial:
+        with self.trial() as trial:
             trial.remove(pod)
             return await worked_out_again(trial, recreated(pod), answer)
 
     async def _group(self, key: GroupKey) -> GroupOutcome | None:
-        with self._trial() as trial:
+        with self.trial() as trial:
             return await outcome_now(trial, key)
 
     async def explain_of(self, obj: Mapping[str, Any], *, picture: bool = False) -> Explanation:
@@ -202,8 +203,8 @@ class Questions:
             DecodeError: it has the wrong form.
         """
         items = obj.get("items") if obj.get("kind") == "List" else [obj]
-        with self._trial() as trial:
-            applied = apply_manifests(trial, items if isinstance(items, list) else [], self._admits())
+        with self.trial() as trial:
+            applied = apply_manifests(trial, items if isinstance(items, list) else [], self.admits())
             if not applied.pods:
                 raise QuestionError("there is no pod in it, and nothing that makes one now")
             pod, *others = applied.pods
@@ -235,8 +236,8 @@ class Questions:
             DecodeError: an object has the wrong form.
             ConfigErrors: the configuration is wrong.
         """
-        cluster, configuration = self._cluster, self._configuration
-        return what_if(cluster, configuration, request, self._admits, for_everybody=self._queue is None)
+        cluster, configuration = self._cluster, self.configuration
+        return what_if(cluster, configuration, request, self.admits, for_everybody=self._queue is None)
 
     def plan(self, request: PlanRequest) -> PlanAnswer:
         """Returns the moves of running pods after which the pods of the request fit.
@@ -245,16 +246,16 @@ class Questions:
             QuestionError: an object cannot be created, or is not one that a plan can be made for.
             DecodeError: an object has the wrong form.
         """
-        cluster, configuration = self._cluster, self._configuration
-        return plan(cluster, configuration, request, self._admits, self._now, for_everybody=self._queue is None)
+        cluster, configuration = self._cluster, self.configuration
+        return plan(cluster, configuration, request, self.admits, self._now, for_everybody=self._queue is None)
 
     def capacity(self, pod: str, limit: int | None) -> Capacity | None:
         """Returns how many more pods like namespace/name fit; None if there is no such pod."""
         found = self._cluster.find(pod)
         if found is None:
             return None
-        with self._trial() as trial:
-            return _counted(trial, found, limit)
+        with self.trial() as trial:
+            return counted(trial, found, limit)
 
     def capacity_of(self, pod: Mapping[str, Any], limit: int | None) -> Capacity:
         """Returns how many of such a pod, or of the pods of such a workload, would fit. Its name does not matter.
@@ -265,31 +266,15 @@ class Questions:
         Raises:
             QuestionError: it cannot be created; the message says why.
         """
-        pod, groups = with_groups(pod)
-        sample = sample_pod(pod, self._cluster)
-        with self._trial() as trial:
-            try:
-                applied = apply_manifests(trial, [*groups, sample.pod], self._admits(), keeps_priorities=True)
-            except ManifestError as exc:
-                raise QuestionError(sample.with_written_name(str(exc))) from exc
-            (created,) = applied.pods
-            found = _counted(trial, created, limit)
-        spec = pod.get("spec")
-        named = spec.get("nodeName") if isinstance(spec, Mapping) else None
-        ignored = (
-            (f"spec.nodeName ({named}) is left aside: it is counted how many of them the scheduler would place",)
-            if named
-            else ()
-        )
-        missing = (
-            f"ResourceClaimTemplate {each} is not known here, so that no claim is made of it: a what-if takes it in "
-            "the same file"
-            for each in applied.missing_templates
-        )
-        return msgspec.structs.replace(found, notes=(*sample.notes, *found.notes, *applied.notes, *missing, *ignored))
+        with self.trial() as trial:
+            return capacity_of(trial, pod, self.admits(), limit)
 
-    def _trial(self) -> AbstractContextManager[Trial]:
-        return Trial.of(self._cluster, self._configuration, for_everybody=self._queue is None)
+    def trial(
+        self, configuration: Configuration | None = None, plugins: Mapping[str, type[Plugin]] | None = None
+    ) -> AbstractContextManager[Trial]:
+        """Opens a trial in a copy of the cluster; see `Trial.of`."""
+        configuration, is_alone = configuration or self.configuration, self._queue is None
+        return Trial.of(self._cluster, configuration, plugins=plugins, for_everybody=is_alone)
 
     def decisions(self, pod: str | None, limit: int, before: int | None = None) -> Decisions:
         """Returns the last attempts, of all pods or of namespace/name; newest first."""
@@ -385,12 +370,6 @@ class Questions:
 
     def _clock(self) -> WallClock:
         return WallClock(self._now(), asyncio.get_running_loop().time())
-
-
-def _counted(trial: Trial, pod: Pod, limit: int | None) -> Capacity:
-    found, framework = capacity(trial, pod, limit), trial.frameworks.get(pod.scheduler_name)
-    found = found if framework is None else gangs_in(trial.cluster, framework, pod, found)
-    return msgspec.structs.replace(found, notes=(*stand_in_notes(trial.frameworks), *found.notes))
 
 
 def _gone(pod: PodName, attempts: Sequence[Attempt], preempted_by: Preemption | None) -> Explanation:

@@ -24,11 +24,12 @@ from extender.engine.runtime.findings import run_post_filter_plugins
 from extender.engine.runtime.framework import Framework, closed_at_the_end
 from extender.engine.runtime.plugin_calls import PluginError
 from extender.engine.runtime.reserve_to_bind import run_reserve_plugins, run_unreserve_plugins
+from extender.engine.runtime.scoring import Choice
 from extender.engine.runtime.waiting_pods import WaitingPodsMap
-from extender.engine.scheduler.pod_group_cycle import result_of, why_not_together
+from extender.engine.scheduler.pod_group_cycle import decided, result_of, why_not_together
 from extender.engine.scheduler.pod_group_trial import GroupResult, PodGroupTrial
 from extender.engine.scheduler.schedule_pod import FitError, SchedulingAlgorithm
-from extender.engine.scheduler.world import PodsInPreBind, World, refused_on_one_node
+from extender.engine.scheduler.world import Failure, PodsInPreBind, World, refused_on_one_node
 from extender.engine.snapshot.pod_attributes import HostPort
 from extender.values import limits
 from extender.values.config.configuration import Configuration
@@ -54,12 +55,14 @@ class TrialAttempt:
         node: where the pod is from now on; empty if it has none.
         message: why it has none, before preemption is tried.
         refusal: why no node takes it; None if it has one, or if no eviction can help.
+        choice: the nodes to choose from, until the next cycle begins; None if there were not several.
     """
 
     cycle: Cycle
     node: str = ""
     message: str = ""
     refusal: FitError | None = None
+    choice: Choice | None = None
 
 
 @final
@@ -84,17 +87,23 @@ class Trial:
 
     @staticmethod
     @contextmanager
-    def of(cluster: Cluster, configuration: Configuration, *, for_everybody: bool = False) -> Iterator["Trial"]:
+    def of(
+        cluster: Cluster,
+        configuration: Configuration,
+        *,
+        plugins: Mapping[str, type[fwk.Plugin]] | None = None,
+        for_everybody: bool = False,
+    ) -> Iterator["Trial"]:
         """Opens a trial in a copy of the cluster, with frameworks of its own.
 
         Arguments:
-            for_everybody: see `simulated_frameworks`.
+            plugins, for_everybody: see `simulated_frameworks`.
 
         Raises:
             ConfigErrors: the configuration is wrong.
         """
         copy = cluster.fork()
-        frameworks = simulated_frameworks(configuration, copy, for_everybody=for_everybody)
+        frameworks = simulated_frameworks(configuration, copy, plugins=plugins, for_everybody=for_everybody)
         with closed_at_the_end(frameworks):
             yield Trial(copy, frameworks)
 
@@ -164,14 +173,14 @@ class Trial:
         """Puts a pending pod on the node that the scheduler would choose, at random among equals."""
         cycle = self.cycle(pod)
         try:
-            node = self._algorithm.schedule_pod(cycle).suggested_host
+            found = self._algorithm.schedule_pod(cycle)
         except FitError as exc:
             return TrialAttempt(cycle, message=str(exc), refusal=exc)
         except (PluginError, fwk.NoNodesAvailableError) as exc:
             return TrialAttempt(cycle, message=str(exc))
-        return self.place(cycle, node)
+        return self.place(cycle, found.suggested_host, found.choice)
 
-    def place(self, cycle: Cycle, node: str) -> TrialAttempt:
+    def place(self, cycle: Cycle, node: str, choice: Choice | None = None) -> TrialAttempt:
         """Puts the cycle's pod, which is pending, on a node that has passed its Filters, and reserves what it needs
         there.
         """
@@ -193,7 +202,7 @@ class Trial:
             # along all nodes, would take gigabytes.
             self._reserved[pod.uid] = cycle
         self._steps.append(partial(self._take_off, assumed))
-        return TrialAttempt(cycle, node)
+        return TrialAttempt(cycle, node, choice=choice)
 
     async def preempt(self, attempt: TrialAttempt) -> tuple[fwk.PostFilterResult, str]:
         """Returns whom PostFilter would evict for a pod that no node takes, and the message of the pod's event. Nobody
@@ -223,6 +232,20 @@ class Trial:
         group = self.cluster.cache.objects.pod_groups.get(key)
         attempt = PodGroupTrial(self._world(framework), self._algorithm, framework, key, group, pods)
         return await result_of(attempt) if preempts else (await attempt.run(post_filters=False), None)
+
+    def place_group(self, result: GroupResult, num_members: int) -> Iterator[tuple[str, str]]:
+        """Puts the members of a group on the nodes that were found for them. Yields for each its node, or why it has
+        none.
+        """
+        for place in range(num_members):
+            outcome = decided(result, place)
+            if isinstance(outcome, Failure):
+                yield "", outcome.status.message
+            else:
+                cycle, chosen = outcome
+                cycle.write(fwk.GROUP_CYCLE, None)
+                attempt = self.place(cycle, chosen.suggested_host)
+                yield attempt.node, attempt.message
 
     def evict(self, pod: Pod) -> Pod | None:
         """Removes a pod from its node. Returns it as its controller recreates it, pending; None if it has none."""

@@ -64,11 +64,16 @@ class TrialRegistry:
         template_of: finds the ResourceClaimTemplates of the cluster that the question is about; no scheduler knows of
             them.
         features: the features that are on.
+        seed: of UIDs and names; objects of several registries for one cluster need different ones.
     """
 
-    def __init__(self, template_of: TemplateOf = no_template, features: FeatureGates = DEFAULT_FEATURES) -> None:
+    def __init__(
+        self, template_of: TemplateOf = no_template, features: FeatureGates = DEFAULT_FEATURES, seed: int = 0
+    ) -> None:
         self._template_of = template_of
-        self._registry = ObjectRegistry(ObjectStore(), now=lambda: _CREATED_AT, rng=random.Random(0), features=features)
+        self._registry = ObjectRegistry(
+            ObjectStore(), now=lambda: _CREATED_AT, rng=random.Random(seed), features=features
+        )
 
     def api_version_of(self, kind: str) -> str | None:
         """Returns the apiVersion under which objects of this kind are kept; None if they are not."""

@@ -25,20 +25,20 @@ def names_in(wheel: zipfile.Path) -> set[str]:
     return {name for name in wheel.root.namelist() if not name.endswith("/")}
 
 
-def test_every_file_of_both_packages_is_in_the_wheel(wheel: zipfile.Path) -> None:
+def test_every_file_of_all_packages_is_in_the_wheel(wheel: zipfile.Path) -> None:
     """Templates, tables and the example cluster as well as modules; `py.typed`, so that plugins are checked against our
     types.
     """
     files = {
         str(path.relative_to(ROOT))
-        for package in ("api", "extender")
+        for package in ("api", "extender", "reprieve")
         for path in (ROOT / package).rglob("*")
         if path.is_file()
     }
     held = {name for name in names_in(wheel) if ".dist-info/" not in name}
 
-    assert held == {file for file in files if "__pycache__" not in file} | {"reprieve.py"}
-    assert {"api/py.typed", "extender/py.typed", "api/examples/cluster.yaml"} <= held
+    assert held == {file for file in files if "__pycache__" not in file}
+    assert {"api/py.typed", "extender/py.typed", "reprieve/py.typed", "api/examples/cluster.yaml"} <= held
 
 
 def test_wheel_installs_the_commands(wheel: zipfile.Path) -> None:

@@ -34,5 +34,7 @@ class Admission(Protocol):
         ...
 
 
-Admits = Callable[[], Admission]
-"""Makes an empty API server for one question; may be called from any thread."""
+Admits = Callable[..., Admission]
+"""Makes an empty API server for one question; may be called from any thread. Objects of several questions that stay in
+one cluster need a `seed` of their own each.
+"""

@@ -8,11 +8,16 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final, final
 
+import msgspec
 import numpy as np
 
 from extender.answers.explain.advice import depends_on_node_alone
+from extender.answers.profiles import stand_in_notes
 from extender.answers.trial import Trial
 from extender.answers.types import Capacity, NodeRoom, QuestionError
+from extender.answers.what_if.admission import Admission
+from extender.answers.what_if.group_outcomes import gangs_in
+from extender.answers.what_if.manifests import ManifestError, apply_manifests
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
 from extender.engine.runtime.cycle import Cycle
@@ -136,6 +141,44 @@ def _pod_of(workload: Mapping[str, Any], kind: str) -> Object:
 def _member(obj: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     found = obj.get(name)
     return found if isinstance(found, Mapping) else {}
+
+
+def capacity_of(trial: Trial, obj: Mapping[str, Any], admission: Admission, limit: int | None) -> Capacity:
+    """Returns how many of such a pod, or of the pods of such a workload, would fit. Its name does not matter.
+
+    Arguments:
+        obj: a pod, a workload, or a List of one and of PodGroups.
+        admission, limit: see `apply_manifests` and `capacity`.
+
+    Raises:
+        QuestionError: it cannot be created; the message says why.
+    """
+    pod, groups = with_groups(obj)
+    sample = sample_pod(pod, trial.cluster)
+    try:
+        applied = apply_manifests(trial, [*groups, sample.pod], admission, keeps_priorities=True)
+    except ManifestError as exc:
+        raise QuestionError(sample.with_written_name(str(exc))) from exc
+    (created,) = applied.pods
+    found, named = counted(trial, created, limit), _member(pod, "spec").get("nodeName")
+    ignored = (
+        (f"spec.nodeName ({named}) is left aside: it is counted how many of them the scheduler would place",)
+        if named
+        else ()
+    )
+    missing = (
+        f"ResourceClaimTemplate {each} is not known here, so that no claim is made of it: a what-if takes it in the "
+        "same file"
+        for each in applied.missing_templates
+    )
+    return msgspec.structs.replace(found, notes=(*sample.notes, *found.notes, *applied.notes, *missing, *ignored))
+
+
+def counted(trial: Trial, pod: Pod, limit: int | None) -> Capacity:
+    """Returns how many of a pod fit, with gangs and notes; see `capacity`."""
+    found, framework = capacity(trial, pod, limit), trial.frameworks.get(pod.scheduler_name)
+    found = found if framework is None else gangs_in(trial.cluster, framework, pod, found)
+    return msgspec.structs.replace(found, notes=(*stand_in_notes(trial.frameworks), *found.notes))
 
 
 # One copy after the other.

@@ -107,7 +107,12 @@ class Applied:
 
 
 def apply_manifests(
-    trial: Trial, objects: Iterable[Mapping[str, Any]], admission: Admission, *, keeps_priorities: bool = False
+    trial: Trial,
+    objects: Iterable[Mapping[str, Any]],
+    admission: Admission,
+    *,
+    keeps_priorities: bool = False,
+    most_pods: int = limits.PODS_CREATED,
 ) -> Applied:
     """Creates the objects in the trial's cluster; those that exist already are replaced.
 
@@ -115,16 +120,17 @@ def apply_manifests(
         admission: an API server without objects.
         keeps_priorities: whether a new pod may have another priority than its class; an API server refuses that. Where
             the classes of the cluster are not known, it may.
+        most_pods: how many pods may be created at a time.
 
     Raises:
         ManifestError: an object is wrong, or of an unknown kind, or a pod that runs already. Then nothing has been
             applied.
     """
     wanted = [obj for obj in unrolled(objects, admission) if obj["kind"] not in IGNORED_KINDS]
-    if len(wanted) > limits.OBJECTS_CREATED:
+    if len(wanted) > max(limits.OBJECTS_CREATED, most_pods):
         raise ManifestError(f"more than {limits.OBJECTS_CREATED} objects cannot be created at a time")
-    if sum(obj["kind"] == "Pod" for obj in wanted) > limits.PODS_CREATED:
-        raise ManifestError(f"more than {limits.PODS_CREATED} pods cannot be created at a time")
+    if sum(obj["kind"] == "Pod" for obj in wanted) > most_pods:
+        raise ManifestError(f"more than {most_pods} pods cannot be created at a time")
     if not wanted:
         return Applied()
     cluster = trial.cluster
@@ -132,7 +138,7 @@ def apply_manifests(
     batch = _Batch(cluster, wanted, admission, checks_priorities=not keeps_priorities and knows_classes(cluster))
     try:
         batch.admit(wanted)
-        batch.make_pods()
+        batch.make_pods(most_pods)
         batch.make_claims()
         applied = batch.put_into(trial)
     except decoding.DecodeError as exc:
@@ -271,7 +277,7 @@ class _Batch:
                 workload["spec"]["replicas"] = has
             self._workloads.append(workload)
 
-    def make_pods(self) -> None:
+    def make_pods(self, most_pods: int) -> None:
         """Expands the workloads into their pods."""
         nodes = {node.name: node for node in self._inventory.nodes}
         nodes |= {at.name: decoding.convert(Node, self._get(at)) for at in self._admitted if at.kind == "Node"}
@@ -290,9 +296,9 @@ class _Batch:
                 if at.kind == "Pod" or not self._exists(at):
                     made.append((at, obj))
                 num_pods += at.kind == "Pod"
-                if num_pods > limits.PODS_CREATED:
+                if num_pods > most_pods:
                     who = f"{workload['kind']} {_name(workload)}"
-                    raise ManifestError(f"{who}: more than {limits.PODS_CREATED} pods cannot be created at a time")
+                    raise ManifestError(f"{who}: more than {most_pods} pods cannot be created at a time")
             self._store(made)
             self._plans.append((plan, [at for at, _ in made if at.kind == "Pod"]))
 

@@ -26,11 +26,7 @@ from extender.answers.what_if.simulated_pods import (
 )
 from extender.engine import framework as fwk
 from extender.engine.framework.preemption import STILL_TERMINATING
-from extender.engine.runtime.cycle import Cycle
-from extender.engine.scheduler.pod_group_cycle import decided
 from extender.engine.scheduler.pod_group_trial import GroupResult
-from extender.engine.scheduler.schedule_pod import ScheduleResult
-from extender.engine.scheduler.world import Failure
 from extender.values import limits
 from extender.values.objects.decoding import replaced
 from extender.values.objects.pod import Pod
@@ -197,16 +193,16 @@ class Simulation:
             await self._make_room(simulated, attempt)
         else:
             self._steps -= 1
-            self._settle(simulated, attempt)
+            self._settle(simulated, attempt.node, attempt.message)
 
-    def _settle(self, simulated: SimulatedPod, attempt: TrialAttempt) -> None:
-        if not attempt.node:
-            self._fail(simulated, attempt.message)
+    def _settle(self, simulated: SimulatedPod, node: str, message: str) -> None:
+        if not node:
+            self._fail(simulated, message)
             return
         self._num_events += 1
-        simulated.node = attempt.node
+        simulated.node = node
         if simulated.removed is not None:
-            simulated.removed.lands_on, simulated.removed.message = attempt.node, ""
+            simulated.removed.lands_on, simulated.removed.message = node, ""
 
     async def _make_room(self, simulated: SimulatedPod, attempt: TrialAttempt) -> None:
         """No node takes the pod as things are: evicts pods for it, or lets it fail."""
@@ -296,8 +292,8 @@ class Simulation:
             by_uid = {each.pod.uid: each for each in members}
             own = [(by_uid[pod.uid], candidate) for pod, candidate in _own_candidates(result)]
             if result.status.is_success or (victims is None and not own):
-                for place, simulated in enumerate(members):
-                    self._settle_member(simulated, decided(result, place))
+                for simulated, said in zip(members, self.trial.place_group(result, len(members)), strict=True):
+                    self._settle(simulated, *said)
                 return
             candidates = [victims] if victims is not None else [candidate for _, candidate in own]
             loop = next(
@@ -324,14 +320,6 @@ class Simulation:
             and group_key(framework, simulated.pod) == key
             and not self.trial.why_gated(simulated.pod)
         )
-
-    def _settle_member(self, simulated: SimulatedPod, outcome: tuple[Cycle, ScheduleResult] | Failure) -> None:
-        if isinstance(outcome, Failure):
-            self._fail(simulated, outcome.status.message)
-            return
-        cycle, chosen = outcome
-        cycle.write(fwk.GROUP_CYCLE, None)
-        self._settle(simulated, self.trial.place(cycle, chosen.suggested_host))
 
     # Pods that leave.
 

@@ -1,16 +1,49 @@
-"""The start of `reprieve` and `kubectl-reprieve`: the packages `api` and `extender` that are found have to be ours.
+"""Reprieve as a library: `from reprieve import Cluster`; and the start of `reprieve` and `kubectl-reprieve`.
 
-Both names are common. Where another package of one of these names comes first, the command says so, and what to do.
+A name of the library is loaded when it is asked for. Nothing inside `api` and `extender` imports this package.
+
+The packages `api` and `extender` that are found have to be ours. Both names are common: where another package of one of
+them comes first, the command and the library say so, and what to do.
 """
 
 import os
 import shlex
 import sys
 from contextlib import suppress
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from reprieve.library import (
+        Capacity,
+        Cluster,
+        NodeArrays,
+        Placement,
+        Plugin,
+        PreemptionAnswer,
+        ReprieveError,
+        Trial,
+    )  # fmt: skip
+
+__all__ = [
+    "Capacity", "Cluster", "NodeArrays", "Placement", "Plugin", "PreemptionAnswer", "ReprieveError", "Trial",
+]  # fmt: skip
 
 _PACKAGES = ("extender", "api")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if why_not_ours := _why_not_ours():
+        raise ImportError(why_not_ours)
+    return getattr(import_module("reprieve.library"), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]
 
 
 def main() -> None:
@@ -56,19 +89,24 @@ def complete_for_kubectl() -> None:
 
 
 def _check_packages() -> None:
-    """Ends the process in words if one of the packages is not that beside this file."""
+    """Ends the process in words if one of the packages is not that beside this one."""
+    if why_not_ours := _why_not_ours():
+        sys.exit(f"reprieve: {why_not_ours}")
+
+
+def _why_not_ours() -> str:
     for name in _PACKAGES:
         spec = find_spec(name)
         found = Path(spec.origin) if spec is not None and spec.origin is not None else None
-        ours = Path(__file__).resolve().parent / name / "__init__.py"
+        ours = Path(__file__).resolve().parents[1] / name / "__init__.py"
         if found is None:
-            sys.exit(f"reprieve: its package {name!r} is incomplete: {ours} is missing; {_INSTALL_AGAIN}")
+            return f"its package {name!r} is incomplete: {ours} is missing; {_INSTALL_AGAIN}"
         if found.resolve() != ours:
-            sys.exit(
-                f"reprieve: another package named {name!r} comes before its own: {found.parent}; "
-                "take that folder out of PYTHONPATH, or install reprieve in an environment of its own (pipx install "
-                "reprieve)"
+            return (
+                f"another package named {name!r} comes before its own: {found.parent}; take that folder out of "
+                "PYTHONPATH, or install reprieve in an environment of its own (pipx install reprieve)"
             )
+    return ""
 
 
 _INSTALL_AGAIN = (

@@ -1,0 +1,486 @@
+"""What `from reprieve import Cluster` gives: clusters that are read once, and trials of them."""
+
+import asyncio
+import copy
+import sys
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar, final
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from api.cli.local_answers import about_cluster, about_dump
+from api.cli.manifest_files import read_manifests, state_of
+from api.cli.reaching import reach
+from api.fatal_errors import StartUpError
+from api.plugin_project import with_plugins
+from api.settings.configuration_file import read_configuration, with_fix
+from extender.answers import trial as engine
+from extender.answers.explain.preemption import preemption_answer
+from extender.answers.questions import Questions
+from extender.answers.types import Capacity, NodesLike, PreemptionAnswer, QuestionError
+from extender.answers.what_if import (
+    admission,
+    capacity,
+    group_outcomes,
+    manifests,
+    pinned_pods,
+    simulated_pods,
+    what_if,
+)
+from extender.cluster import TrialRegistry, templates_among
+from extender.engine.evaluation.evaluate import evaluate
+from extender.engine.framework import Plugin
+from extender.engine.runtime.registry import why_not_a_plugin
+from extender.engine.snapshot import Rows
+from extender.values.config import ConfigErrors, FeatureGates
+from extender.values.config.loading import load, load_file
+from extender.values.objects.decoding import DecodeError, replaced
+from extender.values.objects.pod import Pod
+from extender.values.objects.pod_groups import group_of
+from extender.values.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
+
+__all__ = ["Capacity", "Cluster", "NodeArrays", "Placement", "Plugin", "PreemptionAnswer", "ReprieveError", "Trial"]
+
+T = TypeVar("T")
+
+Objects = str | Path | Mapping[str, Any] | Iterable[str | Mapping[str, Any]]
+"""A pod by `namespace/name` (without `default/` as well); a file: a Path, or a name that ends in .yaml, .yml or .json;
+an object, as a mapping; or several names, or several objects.
+"""
+
+
+class ReprieveError(Exception):
+    """What was asked for cannot be done. The message says why, in one line; nothing has changed."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """What became of a pod.
+
+    Attributes:
+        pod: namespace/name.
+        node: where it is now; empty if it stays pending.
+        message: why it does, in kube-scheduler's words.
+        scores: Score plugin -> what it gave to the node, 0 to 100 times its weight. Empty where nothing was to choose,
+            and for members of pod groups.
+    """
+
+    pod: str
+    node: str = ""
+    message: str = ""
+    scores: Mapping[str, int] = field(default_factory=dict)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NodeArrays:
+    """The N nodes with their K resources, and what they are to a pod. All arrays are copies.
+
+    Attributes:
+        names: N names, in the order in which the scheduler visits the nodes.
+        resources: K names: cpu (in millicores), memory and ephemeral-storage (in bytes), and what else nodes offer, in
+            its own units.
+        allocatable, requested: (N, K) what the nodes offer, and what the pods on them request.
+        pods: (N,) the number of pods.
+        feasible: (N,) the nodes that pass all Filters; all without a pod.
+        reasons: N sentences in kube-scheduler's words: why a node is refused; empty where it is not.
+        scores: Score plugin -> (N,) 0 to 100 times its weight; 0 for nodes that are not feasible.
+    """
+
+    names: Sequence[str]
+    resources: Sequence[str]
+    allocatable: npt.NDArray[np.int64]
+    requested: npt.NDArray[np.int64]
+    pods: npt.NDArray[np.int64]
+    feasible: npt.NDArray[np.bool_]
+    reasons: Sequence[str]
+    scores: Mapping[str, npt.NDArray[np.int64]]
+
+
+@final
+class Cluster:
+    """A cluster as it was read. It never changes: trials are copies. Each thread needs a cluster of its own."""
+
+    def __init__(self, questions: Questions) -> None:
+        """Use `load`, `connect` or `of`."""
+        self._questions = questions
+
+    @staticmethod
+    def load(source: str | Path | Iterable[Mapping[str, Any]], *, at: str | None = None) -> "Cluster":
+        """Returns the cluster in a file, or that objects make up.
+
+        Arguments:
+            source: a file with a List as `kubectl get -o yaml` prints it, with YAML documents, or with a recording; or
+                objects as the API has them. Nothing is filled in: a pod with `spec.nodeName` is there, another one is
+                pending.
+            at: the moment of a recording, `2026-11-23T05:00:00Z` or `90s` after its beginning; None for its end.
+
+        Raises:
+            ReprieveError: the file cannot be used, or an object has the wrong form.
+        """
+        if isinstance(source, str | Path):
+            return Cluster(_read(about_dump(Path(source), None, at)))
+        with _in_words():
+            objects, configuration = [dict(each) for each in source], read_configuration(None)
+            admits = partial(TrialRegistry, template_of=templates_among(objects))
+            return Cluster(Questions.of(configuration, state_of(objects), admits))
+
+    @staticmethod
+    def connect(kubeconfig: str | Path | None = None, *, context: str | None = None) -> "Cluster":
+        """Returns the cluster behind an API server as it is now. It is read once, and nothing is written to it.
+
+        Arguments:
+            kubeconfig, context: None for those that kubectl would use.
+
+        Raises:
+            ReprieveError: the cluster does not answer, or does not let its objects be listed.
+        """
+        file = None if kubeconfig is None else Path(kubeconfig)
+        with _in_words():
+            _run(reach(file, context))
+        return Cluster(_read(about_cluster(file, context, None)))
+
+    def trial(
+        self,
+        configuration: str | Path | Mapping[str, Any] | None = None,
+        *,
+        plugins: Iterable[type[Plugin]] = (),
+        features: Mapping[str, bool] | None = None,
+    ) -> "Trial":
+        """Opens a trial, which begins with the cluster as it was read: `with cluster.trial() as trial`.
+
+        All nodes are evaluated, HTTP extenders are not asked, and ties are broken by chance, the same in each trial.
+        A single profile decides for pods of every schedulerName.
+
+        Arguments:
+            configuration: a KubeSchedulerConfiguration, or a file with one; None for the default one, or that of the
+                recording.
+            plugins: classes of own plugins. Unless the configuration names one of them, they are enabled at all their
+                points, in its first profile.
+            features: feature gates, such as GenericWorkload for pod groups; None for REPRIEVE_FEATURE_GATES.
+
+        Raises:
+            ReprieveError: the configuration is wrong, or a plugin is none or refuses its arguments.
+        """
+        with _in_words():
+            own = {plugin.name: plugin for plugin in map(_checked, plugins)}
+            known = self._questions.configuration
+            if features is not None:
+                try:
+                    known = read_configuration(None, FeatureGates.of(features))
+                except ValueError as exc:
+                    raise ReprieveError(f"features: {exc}") from exc
+            if isinstance(configuration, Mapping):
+                known = load(msgspec.json.encode(configuration), known.feature_gates)
+            elif configuration is not None:
+                known = load_file(configuration, known.feature_gates)
+            opened = self._questions.trial(with_plugins(known, own) if own else known, own)
+            return Trial(opened, partial(self._questions.admits, features=known.feature_gates))
+
+
+@final
+class Trial:
+    """A copy of a cluster in which things are tried; nothing leaves it. Decisions are those of the scheduler.
+
+    Each of `schedule`, `evict`, `drain` and `add_nodes` is a step, and none if it raises. `undo` takes steps back; the
+    end of the `with` block drops all. No time passes: pods that are placed run, and evicted ones are gone, at once.
+
+    All methods raise ReprieveError: there is no such pod, node or file, or an API server would refuse an object.
+    """
+
+    def __init__(
+        self, opened: AbstractContextManager[engine.Trial], admits: Callable[..., admission.Admission]
+    ) -> None:
+        """Use `Cluster.trial`."""
+        self._steps = ExitStack()
+        self._trial = self._steps.enter_context(opened)
+        self._admits = admits
+        self._done: list[ExitStack] | None = []
+
+    def __enter__(self) -> "Trial":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done = None
+        self._steps.close()
+
+    # What is there.
+
+    @property
+    def pods(self) -> dict[str, str]:
+        """namespace/name -> the node of each pod; empty for pending ones."""
+        with self._step(is_kept=False):
+            on_nodes = {pod.key: pod.spec.node_name for pod in self._trial.cluster.cache.pods}
+            return {pod.key: "" for pod in self._waiting()} | on_nodes
+
+    def nodes(self, pod: Objects | None = None) -> NodeArrays:
+        """Returns the nodes as arrays.
+
+        Arguments:
+            pod: one that is pending, or one that does not exist, for which nodes are filtered and scored.
+        """
+        with self._step(is_kept=False):
+            wanted = None if pod is None else self._one(pod)
+            found = None if wanted is None else _run(evaluate(self._trial.cycle(wanted)))
+            snapshot = self._trial.cluster.cache.update_snapshot() if found is None else found.snapshot
+            nodes, names = snapshot.nodes, [node.name for node in snapshot.nodes.objects]
+            feasible = np.full(len(names), found is None)
+            reasons, scores = [""] * len(names), dict[str, npt.NDArray[np.int64]]()
+            if found is not None:
+                feasible[at := np.array([nodes.index[name] for name in found.feasible], np.intp)] = True
+                refused = found.statuses
+                for place in np.flatnonzero(~feasible).tolist():
+                    reasons[place] = found.error if refused is None else refused.at_place(place, snapshot).message
+                for plugin, of_feasible in {} if found.scores is None else found.scores.weighted.items():
+                    scores[plugin] = np.zeros(len(names), np.int64)
+                    scores[plugin][at] = of_feasible
+            rows, offered = Rows.of(snapshot), {name for node in nodes.objects for name in node.status.allocatable}
+            resources = [*(first := [CPU, MEMORY, EPHEMERAL_STORAGE]), *sorted(offered - {*first, PODS})]
+            allocatable, requested = (
+                np.stack([column(name) for name in resources], axis=1)
+                for column in (rows.allocatable_of, rows.requested_of)
+            )
+            pods = nodes.pod_count.copy()
+            return NodeArrays(names, resources, allocatable, requested, pods, feasible, reasons, scores)
+
+    def fits(self, pod: Objects, limit: int | None = None) -> Capacity:
+        """Returns how many more of a pod, or of a workload's pods, would be placed, one after the other and without
+        evictions: `fits`, `by_node`, and why the next one would not, `stopped_by`. None of them stays.
+
+        Arguments:
+            limit: the most that are counted; None for 100,000, or 1,000 where they are placed one by one.
+        """
+        with self._step(is_kept=False):
+            named, objects = _told(pod)
+            if named:
+                return capacity.counted(self._trial, self._known(named)[0], limit)
+            obj = objects[0] if len(objects) == 1 else {"kind": "List", "items": objects}
+            return capacity.capacity_of(self._trial, obj, self._admission(), limit)
+
+    def preempt(self, pod: Objects) -> PreemptionAnswer:
+        """Returns who would be evicted for a pod that fits nowhere, `victims` on `node`, and why not elsewhere,
+        `candidates` and `not_helpful`. Nobody is: `evict` and `schedule` do it. Without victims, but with a node, the
+        pod fits. It is a pending one, or one that does not exist, and does not stay.
+        """
+        with self._step(is_kept=False):
+            wanted = self._one(pod)
+            why_not = self._why_not_tried(wanted)
+            attempt = None if why_not else self._trial.schedule(wanted)
+            if attempt is None or attempt.refusal is None:
+                node, message = ("", why_not) if attempt is None else (attempt.node, attempt.message)
+                return PreemptionAnswer(eligible=bool(node), node=node, message=message)
+            found, message = _run(self._trial.preempt(attempt))
+            if found.preemption is None:
+                return PreemptionAnswer(eligible=False, message=message)
+            now = attempt.cycle.framework.now().timestamp()
+            return preemption_answer(found.preemption, attempt.cycle.snapshot, wanted, now)
+
+    # Steps.
+
+    def schedule(self, what: Objects | None = None) -> list[Placement]:
+        """Places pods where the scheduler would, in the order of its queue, each tried once and without evictions.
+        Those that fit nowhere stay pending.
+
+        Arguments:
+            what: pending pods; or objects, which are created: pods, workloads, pod groups, and what they refer to.
+                Workloads that exist are scaled. None for all pending pods. Give many objects at once: a call that
+                creates any goes through the names of all pods.
+
+        Returns:
+            What became of each pod, in the order in which they were tried; pending members of its group are tried with
+            a pod.
+        """
+        with self._step():
+            return self._placed(self._waiting() if what is None else self._pods(what))
+
+    def evict(self, *pods: str) -> dict[str, Sequence[str]]:
+        """Evicts pods, in this order. Those that a controller recreates are pending then, the others are gone.
+
+        Returns:
+            namespace/name -> the PodDisruptionBudgets that allow the eviction no more, for which a drain would wait.
+        """
+        with self._step():
+            known = self._known(pods)
+            for pod in known:
+                if not pod.spec.node_name:
+                    raise ReprieveError(f"pod {pod.key} is pending: there is no node to evict it from")
+            return self._evicted(known)
+
+    def drain(self, node: str) -> dict[str, Sequence[str]]:
+        """Cordons a node, and evicts its pods as `evict` does, but for those of DaemonSets and static ones."""
+        with self._step():
+            known = self._trial.cluster.nodes.get(node)
+            if known is None:
+                raise ReprieveError(f'node "{node}" not found')
+            self._trial.changed(known, replaced(known, spec=replaced(known.spec, unschedulable=True)))
+            there = [pod for pod in self._trial.cluster.cache.pods if pod.spec.node_name == node]
+            return self._evicted([pod for pod in there if not (pod.is_terminating or engine.belongs_to_node(pod))])
+
+    def add_nodes(self, *, like: str, count: int = 1) -> list[str]:
+        """Adds up to 1,000 nodes of the size, labels and taints of one that exists, empty but for the pods of
+        DaemonSets, and returns their names.
+        """
+        with self._step():
+            if count < 1:
+                raise ReprieveError(f"{count} nodes cannot be added: give a count of at least 1")
+            objects = what_if.nodes_like(self._trial.cluster, [NodesLike(like=like, count=count)])
+            self._placed(manifests.apply_manifests(self._trial, objects, self._admission()).daemons)
+            return [obj["metadata"]["name"] for obj in objects]
+
+    def undo(self, steps: int = 1) -> None:
+        """Takes back the last steps. What is decided then is what would have been decided without them."""
+        with self._step(is_kept=False):
+            done = self._done or []
+            if not 0 <= steps <= len(done):
+                raise ReprieveError(f"{steps} steps cannot be taken back: {len(done)} were done")
+        for _ in range(steps):
+            done.pop().close()
+
+    @contextmanager
+    def _step(self, *, is_kept: bool = True) -> Iterator[None]:
+        if self._done is None:
+            raise ReprieveError("this trial is over: open another one with Cluster.trial()")
+        with _in_words(), ExitStack() as taken_back:
+            taken_back.enter_context(self._trial.transaction())
+            yield
+            if is_kept:
+                self._done.append(taken_back.pop_all())
+
+    # Pods that are meant.
+
+    def _admission(self) -> admission.Admission:
+        return self._admits(seed=len(self._done or ()))
+
+    def _waiting(self) -> list[Pod]:
+        cluster = self._trial.cluster
+        return [pod for uid, pod in cluster.pending.items() if cluster.cache.pod(uid) is None]
+
+    def _known(self, names: Iterable[str]) -> list[Pod]:
+        wanted = [name if "/" in name else f"default/{name}" for name in names]
+        found = {pod.key: pod for pod in (*self._trial.cluster.pending.values(), *self._trial.cluster.cache.pods)}
+        if missing := [name for name in wanted if name not in found]:
+            raise ReprieveError(f"pod {missing[0]} not found")
+        return [found[name] for name in wanted]
+
+    def _one(self, what: Objects) -> Pod:
+        pods = self._pods(what)
+        if len(pods) != 1:
+            raise ReprieveError(f"one pod is looked at, and these are {len(pods)}")
+        return pods[0]
+
+    def _pods(self, what: Objects) -> list[Pod]:
+        named, objects = _told(what)
+        pods = self._known(named)
+        if placed := [pod for pod in pods if pod.spec.node_name]:
+            raise ReprieveError(f"pod {placed[0].key} is not pending: it is on {placed[0].spec.node_name}")
+        if named:
+            return pods
+        applied = manifests.apply_manifests(self._trial, objects, self._admission(), most_pods=sys.maxsize)
+        if applied.rollouts:
+            name = applied.rollouts[0][0].name
+            raise ReprieveError(f"{name} has pods of another template: `reprieve whatif` plays how they are replaced")
+        pinned_pods.run_on_named_nodes(self._trial, applied.on_named_nodes)
+        for pod in applied.surplus:
+            self._trial.remove(self._trial.cluster.cache.pod(pod.uid) or pod)
+        return [*applied.daemons, *applied.pods]
+
+    # Decisions.
+
+    def _why_not_tried(self, pod: Pod) -> str:
+        if self._trial.frameworks.get(pod.scheduler_name) is None:
+            return f'no profile here for schedulerName "{pod.scheduler_name}"'
+        if pod.is_terminating:
+            return f"skip schedule deleting pod: {pod.key}"
+        return self._trial.why_gated(pod)
+
+    def _placed(self, pods: Sequence[Pod]) -> list[Placement]:
+        trial, found = self._trial, dict[str, Placement]()
+        simulated_pods.drop_leftover_claims(trial, pods)
+        for pod in pods:
+            if why_not := self._why_not_tried(pod):
+                found[pod.uid] = Placement(pod.key, message=why_not)
+        for pod in sorted((pod for pod in pods if pod.uid not in found), key=self._turn):
+            key = group_outcomes.group_key(trial.frameworks[pod.scheduler_name], pod)
+            if key is None:
+                attempt = trial.schedule(pod)
+                found[pod.uid] = Placement(pod.key, attempt.node, attempt.message, _scores_of(attempt))
+            elif pod.uid not in found:
+                pending = [each for each in self._waiting() if group_of(each) == key and not self._why_not_tried(each)]
+                members = sorted(pending, key=lambda each: -each.priority)
+                result, _ = _run(trial.try_group(key, members, preempts=False))
+                for member, said in zip(members, trial.place_group(result, len(members)), strict=True):
+                    found[member.uid] = Placement(member.key, *said)
+        return [*found.values()]
+
+    def _turn(self, pod: Pod) -> Any:
+        return self._trial.frameworks[pod.scheduler_name].plugins.queue_sort.sort_key(pod, 0.0)
+
+    def _evicted(self, pods: Sequence[Pod]) -> dict[str, Sequence[str]]:
+        budgets = self._trial.disrupt(pods)
+        for pod in pods:
+            self._trial.evict(pod)
+        return {pod.key: names for pod, names in zip(pods, budgets, strict=True)}
+
+
+def _scores_of(attempt: engine.TrialAttempt) -> Mapping[str, int]:
+    choice = attempt.choice
+    if choice is None:
+        return {}
+    scores = choice.scores_at(np.array([choice.chosen])).weighted
+    return {plugin: int(of_node[0]) for plugin, of_node in scores.items()}
+
+
+def _told(what: Objects) -> tuple[Sequence[str], Sequence[Mapping[str, Any]]]:
+    """Returns names, or objects."""
+    if isinstance(what, Path) or (isinstance(what, str) and what.endswith((".yaml", ".yml", ".json"))):
+        return (), read_manifests(str(what))
+    told = [what] if isinstance(what, str | Mapping) else [*what] if isinstance(what, Iterable) else [None]
+    names = [each for each in told if isinstance(each, str)]
+    objects = [copy.deepcopy(each) for each in told if isinstance(each, Mapping)]  # an API server fills them in
+    if max(len(names), len(objects)) < len(told):
+        raise ReprieveError(f"{what!r:.80}: give a pod's name, a file, an object, or several names or several objects")
+    return names, objects
+
+
+def _checked(plugin: type[Plugin]) -> type[Plugin]:
+    why_not = why_not_a_plugin(plugin)
+    if why_not is not None:
+        raise ReprieveError(f"plugin {plugin!r} {why_not}")
+    return plugin
+
+
+@contextmanager
+def _in_words() -> Iterator[None]:
+    try:
+        yield
+    except ConfigErrors as exc:
+        raise ReprieveError(with_fix(exc)) from exc
+    except (QuestionError, DecodeError, StartUpError) as exc:
+        raise ReprieveError(str(exc)) from exc
+
+
+def _read(answers: AbstractAsyncContextManager[Questions]) -> Questions:
+    async def read() -> Questions:
+        async with answers as questions:
+            return questions
+
+    with _in_words():
+        return _run(read())
+
+
+def _run(waits: Coroutine[Any, Any, T]) -> T:
+    """Returns what the coroutine returns, also in a thread that has a loop, as that of a notebook has."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(waits)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, waits).result()

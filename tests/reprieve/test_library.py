@@ -1,0 +1,451 @@
+"""The library decides as the scheduler does, takes back what it has done, and says in words what it cannot do."""
+
+import asyncio
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from extender import framework as fwk
+from extender.testing import random_cluster, virtual_time
+from extender.values.config.loading import load
+from extender.values.objects.decoding import replaced
+from extender.values.objects.meta import HasMetadata
+from extender.values.objects.pod import Pod
+from reprieve import Cluster, Placement, ReprieveError, Trial
+from tests.extender.answers.records.memory_scheduler import Scheduling
+from tests.extender.answers.test_trial import NO_SHRINKING, Decisions, objects_of
+from tests.kit.examples import examples
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "api" / "examples" / "cluster.yaml"
+WEB = ROOT / "examples" / "1-web.yaml"
+NO_PREEMPTION = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "profiles": [{"plugins": {"postFilter": {"disabled": [{"name": "*"}]}}}],
+}
+
+
+def node(name: str, cpu: str = "4", **labels: str) -> dict[str, Any]:
+    status = {"allocatable": {"cpu": cpu, "memory": "8Gi", "pods": "10"}}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "status": status}
+
+
+def pod(name: str, cpu: str = "1", *, on: str = "", **more: Any) -> dict[str, Any]:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "rs", "uid": "rs", "controller": True}
+    metadata = {"name": name, "namespace": "default", "labels": {"app": "web"}, "ownerReferences": [owner]}
+    spec = {"containers": [container], **({"nodeName": on} if on else {}), **more}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {**metadata, "uid": f"uid-{name}"}, "spec": spec}
+
+
+def as_mapping(obj: HasMetadata) -> dict[str, Any]:
+    written: dict[str, Any] = msgspec.to_builtins(obj)
+    return {"kind": type(obj).__name__, **written}
+
+
+def nodes_of(placements: Sequence[Placement]) -> dict[str, str]:
+    return {placement.pod: placement.node for placement in placements}
+
+
+def state_of(trial: Trial) -> list[object]:
+    """What a caller can see of a trial."""
+    nodes = trial.nodes()
+    arrays = (nodes.allocatable, nodes.requested, nodes.pods)
+    return [trial.pods, nodes.names, nodes.resources, *(array.tolist() for array in arrays)]
+
+
+# Properties, on random clusters.
+
+
+def some_steps(trial: Trial, chance: random.Random) -> int:
+    """Does as many steps as it returns."""
+    steps: list[Callable[[], object]] = [
+        trial.schedule,
+        lambda: trial.drain(chance.choice(list(trial.nodes().names))),
+        lambda: trial.evict(*chance.sample(placed := [key for key, on in trial.pods.items() if on], len(placed) // 2)),
+        lambda: trial.add_nodes(like=chance.choice(list(trial.nodes().names)), count=2),
+        lambda: trial.schedule([pod(f"new-{chance.random()}") for _ in range(3)]),
+    ]
+    chosen = chance.choices(steps, k=4)
+    for step in chosen:
+        step()
+        for key in [key for key, on in trial.pods.items() if not on][:2]:
+            trial.preempt(key)
+            trial.nodes(key)
+            trial.fits(key, 5)
+    return len(chosen)
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=examples(60), phases=NO_SHRINKING)
+@given(st.integers(0, 2**32))
+def test_what_is_taken_back_leaves_no_trace(seed: int) -> None:
+    """Of steps, and of questions: what is seen is the same, and what is decided from then on is what would have been."""
+    chance = random.Random(seed)
+    cluster = Cluster.load(map(as_mapping, objects_of(random_cluster(chance), chance)))
+    with cluster.trial() as tried, cluster.trial() as untouched, cluster.trial() as later:
+        before = state_of(tried)
+
+        tried.undo(some_steps(tried, chance))
+
+        assert state_of(tried) == before == state_of(untouched)
+        assert tried.schedule() == untouched.schedule() == later.schedule()
+        waiting = [key for key, on in tried.pods.items() if not on]
+        assert list(map(tried.preempt, waiting)) == list(map(untouched.preempt, waiting))
+
+
+async def decided(objects: Sequence[HasMetadata]) -> list[tuple[str, str, str]]:
+    """What the scheduler decides about each pod that waits, the first time that it tries it."""
+    decisions = Decisions()
+    scheduling = Scheduling(decisions, load(msgspec.json.encode(NO_PREEMPTION)))
+    for each in objects:
+        scheduling.alone.handlers.changed(None, each)
+    made: list[tuple[str, str, str]] = []
+    for _ in range(len(scheduling.cluster.pending)):
+        await scheduling.decides(1)
+        if len(decisions.made) == len(made):
+            continue  # one that is being deleted is skipped
+        key, on, message, _ = decisions.made[-1]
+        made.append((key, on, message))
+        found = scheduling.cluster.find(key)
+        if on and found is not None:
+            scheduling.alone.handlers.changed(found, replaced(found, spec=replaced(found.spec, node_name=on)))
+    return made
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=examples(150), phases=NO_SHRINKING)
+@given(st.integers(0, 2**32))
+def test_schedule_decides_as_the_scheduler_does(seed: int) -> None:
+    """All pods that wait, in its order, to the node and the message."""
+    chance = random.Random(seed)
+    objects = objects_of(random_cluster(chance), chance)
+    does = virtual_time.run(decided(objects))
+    with Cluster.load(map(as_mapping, objects)).trial(NO_PREEMPTION) as trial:
+        for framework in trial._trial.frameworks.values():
+            framework.random.seed(1)  # that of `Scheduling`
+
+        said = [(each.pod, each.node, each.message) for each in trial.schedule()]
+
+    assert [each for each in said if not each[2].startswith("skip schedule deleting pod")] == does
+
+
+@pytest.mark.slow
+def test_threads_use_a_cluster_each() -> None:
+    def decisions(seed: int) -> list[Placement]:
+        chance = random.Random(seed)
+        with Cluster.load(map(as_mapping, objects_of(random_cluster(chance), chance))).trial() as trial:
+            return [*trial.schedule(), *trial.schedule([pod(f"new-{number}") for number in range(20)])]
+
+    alone = [decisions(seed) for seed in range(24)]
+    with ThreadPoolExecutor(8) as threads:
+        together = list(threads.map(decisions, range(24)))
+
+    assert together == alone
+
+
+# What a trial does.
+
+
+def test_cluster_of_a_trial_never_changes() -> None:
+    cluster = Cluster.load(EXAMPLE)
+    with cluster.trial() as trial:
+        before = state_of(trial)
+        trial.schedule(WEB)
+        trial.drain("node-a1")
+
+    with cluster.trial() as another:
+        assert state_of(another) == before
+
+
+def test_pods_of_files_and_workloads_are_placed_with_their_scores() -> None:
+    with Cluster.load(EXAMPLE).trial() as trial:
+        placed = trial.schedule(str(WEB))
+
+        assert [each.pod for each in placed] == ["default/web-1", "default/web-2", "default/web-3"]
+        best = trial.nodes()
+        assert all(each.node in best.names and sum(each.scores.values()) > 300 for each in placed)
+
+
+def test_placed_pod_has_the_scores_that_its_node_has_for_it() -> None:
+    with Cluster.load([node("a"), node("b", "8"), pod("big", "3")]).trial() as trial:
+        expected = trial.nodes("big")
+
+        (placed,) = trial.schedule("big")
+
+        at = expected.names.index(placed.node)
+        assert placed.scores == {plugin: int(scores[at]) for plugin, scores in expected.scores.items()}
+        assert sum(placed.scores.values()) == max(sum(scores) for scores in zip(*expected.scores.values(), strict=True))
+
+
+def test_objects_of_a_caller_stay_as_they_are() -> None:
+    given, untouched = pod("a"), pod("a")
+    with Cluster.load([node("n")]).trial() as trial:
+        trial.schedule(given)
+
+        assert given == untouched
+
+
+@pytest.mark.slow
+def test_more_pods_than_a_question_may_create_are_placed_in_one_call() -> None:
+    nodes = [node(f"n{number}", "4000") for number in range(2)]
+    for each in nodes:
+        each["status"]["allocatable"]["pods"] = "5000"
+    with Cluster.load(nodes).trial() as trial:
+        placed = trial.schedule([pod(f"p{number}", "1m") for number in range(5001)])
+
+    assert sum(bool(each.node) for each in placed) == 5001
+
+
+def test_pods_that_come_later_have_uids_of_their_own() -> None:
+    with Cluster.load([node("n")]).trial() as trial:
+        for name in ("a", "b"):
+            written = pod(name)
+            del written["metadata"]["uid"]
+            trial.schedule(written)
+
+        assert trial.pods == {"default/a": "n", "default/b": "n"}
+
+
+def test_refused_pod_stays_pending_and_is_tried_again() -> None:
+    with Cluster.load([node("n", "1"), pod("first", on="n")]).trial() as trial:
+        (refused,) = trial.schedule(pod("second"))
+        trial.add_nodes(like="n")
+
+        (placed,) = trial.schedule()
+
+        assert (refused.node, refused.message) == ("", "0/1 nodes are available: 1 Insufficient cpu.")
+        assert (placed.pod, placed.node) == ("default/second", "n-new-1")
+
+
+def test_preemption_names_victims_and_evicts_nobody() -> None:
+    high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 9}
+    objects = [node("a", "1"), node("b", "2"), pod("one", on="a"), pod("two", "2", on="b"), high]
+    with Cluster.load(objects).trial() as trial:
+        before = state_of(trial)
+
+        found = trial.preempt(pod("urgent", priority=9, priorityClassName="high"))
+
+        assert (found.node, [victim.pod.key for victim in found.victims]) in (
+            ("a", ["default/one"]),
+            ("b", ["default/two"]),
+        )
+        assert [bool(each.why_not) for each in found.candidates] == [False, True]
+        assert state_of(trial) == before
+
+
+def test_victims_leave_and_the_pod_takes_their_room() -> None:
+    with Cluster.load([node("a", "1"), pod("one", on="a"), pod("urgent", priority=9)]).trial() as trial:
+        found = trial.preempt("urgent")
+        trial.evict(*(victim.pod.key for victim in found.victims))
+
+        placed = trial.schedule()
+
+    assert nodes_of(placed) == {"default/urgent": "a", "default/one": ""}
+
+
+def test_pod_that_fits_needs_no_victims() -> None:
+    with Cluster.load([node("a")]).trial() as trial:
+        found = trial.preempt(pod("small"))
+
+        assert (found.node, found.victims, trial.pods) == ("a", (), {})
+
+
+def test_drained_node_takes_no_pods_and_budgets_are_counted_down() -> None:
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}},
+        "status": {"disruptionsAllowed": 1},
+    }
+    objects = [node("a"), node("b"), pod("one", on="a"), pod("two", on="a"), budget]
+    with Cluster.load(objects).trial() as trial:
+        left = trial.drain("a")
+
+        assert left == {"default/one": (), "default/two": ("web",)}
+        assert nodes_of(trial.schedule()) == {"default/one": "b", "default/two": "b"}
+
+
+def test_copies_are_counted_and_none_stays() -> None:
+    with Cluster.load([node("a"), node("b", "2")]).trial() as trial:
+        found = trial.fits(pod("any"))
+
+        assert (found.fits, {room.node: room.pods for room in found.by_node}) == (6, {"a": 4, "b": 2})
+        assert found.stopped_by == "0/2 nodes are available: 2 Insufficient cpu."
+        assert trial.pods == {}
+
+
+def test_arrays_are_in_the_units_that_they_say() -> None:
+    with Cluster.load([node("a"), node("b", "2"), pod("one", "500m", on="b")]).trial() as trial:
+        nodes = trial.nodes(pod("big", "3"))
+
+        at = {name: place for place, name in enumerate(nodes.names)}
+        cpu, memory = nodes.resources.index("cpu"), nodes.resources.index("memory")
+        assert nodes.allocatable[at["a"], [cpu, memory]].tolist() == [4000, 8 * 2**30]
+        assert nodes.requested[at["b"], [cpu, memory]].tolist() == [500, 0]
+        assert nodes.pods[at["b"]] == 1
+        assert nodes.feasible.tolist() == [name == "a" for name in nodes.names]
+        assert [nodes.reasons[at["a"]], nodes.reasons[at["b"]]] == ["", "Insufficient cpu"]
+        assert all(scores.shape == (2,) and scores[at["b"]] == 0 for scores in nodes.scores.values())
+
+
+def test_pod_group_is_placed_as_a_whole_or_not_at_all() -> None:
+    group = {
+        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": "gang", "namespace": "default"},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": 3}}},
+    }
+    members = [pod(f"m{number}", schedulingGroup={"podGroupName": "gang"}) for number in range(3)]
+    features = {"GenericWorkload": True, "GangScheduling": True}
+    with Cluster.load([node("a", "2")]).trial(features=features) as trial:
+        none = trial.schedule([group, *members])
+        trial.add_nodes(like="a")
+
+        all_of_them = trial.schedule()
+
+    assert [each.node for each in none] == ["", "", ""]
+    assert all(each.message for each in none)
+    assert {each.node for each in all_of_them} == {"a", "a-new-1"}
+
+
+# Own plugins and configurations.
+
+
+@fwk.node_filter
+def only_blue(pod: Any, node: Any) -> Any:
+    return None if node.labels.get("colour") == "blue" else "node(s) were not blue"
+
+
+def test_own_plugin_decides_beside_the_others() -> None:
+    cluster = Cluster.load([node("a"), node("b", colour="blue"), node("c", "1m", colour="blue")])
+    with cluster.trial() as default, cluster.trial(plugins=[only_blue]) as own:
+        assert default.fits(pod("any")).fits == 8
+        assert own.fits(pod("any")).fits == 4
+        assert own.nodes(pod("any")).reasons[own.nodes().names.index("a")] == "node(s) were not blue"
+
+
+def test_configuration_decides(tmp_path: Path) -> None:
+    args = {"scoringStrategy": {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}]}}
+    profile = {"pluginConfig": [{"name": "NodeResourcesFit", "args": args}]}
+    packing = {key: value for key, value in NO_PREEMPTION.items() if key != "profiles"} | {"profiles": [profile]}
+    file = tmp_path / "packing.json"
+    file.write_bytes(msgspec.json.encode(packing))
+    cluster = Cluster.load([node("a"), node("b"), pod("one", on="b")])
+
+    chosen = []
+    for configuration in (None, packing, file):
+        with cluster.trial(configuration) as trial:
+            chosen += [each.node for each in trial.schedule(pod("two"))]
+
+    assert chosen == ["a", "b", "b"]
+
+
+# How it is used.
+
+
+async def test_trial_works_where_a_loop_runs() -> None:
+    """As in a notebook."""
+    assert asyncio.get_running_loop().is_running()
+    with Cluster.load([node("a", "1"), pod("one", on="a")]).trial() as trial:
+        assert trial.preempt(pod("urgent", priority=9)).node == "a"
+
+
+@pytest.mark.parametrize(
+    ("asks", "says"),
+    [
+        (lambda trial: trial.schedule("web"), "pod default/web not found"),
+        (lambda trial: trial.schedule("one"), "pod default/one is not pending: it is on a"),
+        (lambda trial: trial.schedule("no.yaml"), "no.yaml: no such file or directory"),
+        (lambda trial: trial.schedule({"kind": "Pod"}), "Pod: an object needs an apiVersion and metadata"),
+        (lambda trial: trial.schedule(5), "5: give a pod's name, a file, an object"),
+        (lambda trial: trial.schedule([pod("x"), "one"]), "give a pod's name, a file, an object"),
+        (lambda trial: trial.preempt([pod("x"), pod("y")]), "one pod is looked at, and these are 2"),
+        (lambda trial: trial.evict("waits"), "pod default/waits is pending"),
+        (lambda trial: trial.drain("b"), 'node "b" not found'),
+        (lambda trial: trial.add_nodes(like="b"), 'node "b" not found'),
+        (lambda trial: trial.add_nodes(like="a", count=0), "0 nodes cannot be added"),
+        (lambda trial: trial.undo(), "1 steps cannot be taken back: 0 were done"),
+    ],
+)
+def test_what_cannot_be_done_is_said_and_changes_nothing(asks: Callable[[Trial], object], says: str) -> None:
+    with Cluster.load([node("a"), pod("one", on="a"), pod("waits", "9")]).trial() as trial:
+        before = state_of(trial)
+
+        with pytest.raises(ReprieveError) as refused:
+            asks(trial)
+
+        assert says in str(refused.value)
+        assert state_of(trial) == before
+        with pytest.raises(ReprieveError):
+            trial.undo()
+
+
+@pytest.mark.parametrize(
+    ("asks", "says"),
+    [
+        (lambda: Cluster.load("no.yaml"), "no.yaml: no such file or directory"),
+        (lambda: Cluster.load([{"kind": "Pod", "metadata": {"name": "x"}, "spec": 3}]), "Pod x: "),
+        (lambda: Cluster.load([]).trial({"kind": "Pod"}), "Object 'apiVersion' is missing"),
+        (lambda: Cluster.load([]).trial(features={"Nonsense": True}), "Nonsense"),
+        (lambda: Cluster.load([]).trial(plugins=[int]), "is not a class derived from one of the plugin classes"),  # type: ignore[list-item]
+        (lambda: Cluster.connect("no-kubeconfig"), "no-kubeconfig"),
+    ],
+)
+def test_cluster_that_cannot_be_opened_says_why(asks: Callable[[], object], says: str) -> None:
+    with pytest.raises(ReprieveError) as refused:
+        asks()
+
+    assert says in str(refused.value)
+
+
+def test_trial_that_is_over_says_so() -> None:
+    with Cluster.load([node("a")]).trial() as trial:
+        pass
+
+    with pytest.raises(ReprieveError, match="this trial is over"):
+        trial.schedule(pod("x"))
+
+
+def test_import_loads_nothing_and_lists_its_names() -> None:
+    code = "import reprieve, sys; print(*(each for each in sys.modules if each.partition('.')[0] in ('api', 'extender', 'numpy'))); print(*dir(reprieve))"
+
+    done = subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, capture_output=True, text=True)
+
+    loaded, names = done.stdout.splitlines()
+    assert loaded == ""
+    assert {"Cluster", "Trial", "ReprieveError", "main"} <= set(names.split())
+
+
+def test_arrays_are_copies() -> None:
+    with Cluster.load([node("a")]).trial() as trial:
+        trial.nodes().requested[:] = 10**9
+
+        assert np.count_nonzero(trial.nodes().requested) == 0
+
+
+def test_pod_is_typed_as_one() -> None:
+    """A plugin gets the engine's own objects."""
+    seen: list[object] = []
+
+    class Looks(fwk.EachNodeFilterPlugin):
+        def filter(self, state: fwk.CycleState, pod: Pod, node: fwk.NodeInfo) -> fwk.Status:
+            seen.append(pod)
+            return fwk.SUCCESS
+
+    with Cluster.load([node("a")]).trial(plugins=[Looks]) as trial:
+        trial.schedule(pod("x"))
+
+    assert all(isinstance(each, Pod) for each in seen)
+    assert seen
