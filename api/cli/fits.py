@@ -1,13 +1,12 @@
 """`reprieve fits`: how many of such a pod fit?"""
 
-import copy
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.manifest_files import placed, pod_spec_of, read_manifests
+from api.cli.manifest_files import placed, read_manifests
 from api.cli.showing import Output, OutputOption, WatchOption, plural, table
 from api.cli.sources import SourceOptions
 from api.fatal_errors import MisuseError
@@ -53,32 +52,12 @@ def fits(
         )
     if len(found) != 1:
         raise MisuseError(f"{', '.join(filename)}: {len(found)} pods or workloads in it; give one")
-    groups = [obj for obj in objects if obj.get("kind") == "PodGroup"]
-    counted = _with_priority(found[0], objects)
-    if groups:
-        counted = {"apiVersion": "v1", "kind": "List", "items": [*groups, counted]}
+    others = [obj for obj in objects if obj.get("kind") in ("PodGroup", "PriorityClass")]
+    counted = {"apiVersion": "v1", "kind": "List", "items": [*others, *found]} if others else found[0]
     question = CapacityOfQuestion(pod=counted, limit=limit)
     answer = source.show(lambda asked: asked.ask(question), output, _in_words, watch=watch)
     if not answer.fits:
         raise typer.Exit(1)
-
-
-def _with_priority(obj: dict[str, Any], objects: list[dict[str, Any]]) -> dict[str, Any]:
-    """Returns the pod or workload with the priority filled in, where the files hold its PriorityClass."""
-    changed = copy.deepcopy(obj)
-    spec = pod_spec_of(changed)
-    name = None if spec is None else spec.get("priorityClassName")
-    for other in objects:
-        if (
-            spec is not None
-            and name
-            and other.get("kind") == "PriorityClass"
-            and other.get("metadata", {}).get("name") == name
-        ):
-            del spec["priorityClassName"]
-            spec["priority"] = other.get("value")
-            break
-    return changed
 
 
 def _in_words(console: Console, answer: Capacity, wide: bool) -> None:

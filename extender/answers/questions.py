@@ -261,7 +261,7 @@ class Questions:
         """Returns how many of such a pod, or of the pods of such a workload, would fit. Its name does not matter.
 
         Arguments:
-            pod: or a workload, or a List of one and of PodGroups.
+            pod: or a workload, or a List of one and of what it refers to.
 
         Raises:
             QuestionError: it cannot be created; the message says why.

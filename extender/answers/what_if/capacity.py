@@ -68,20 +68,20 @@ class SamplePod:
         return message.replace(self.pod["metadata"]["name"], self.written_name)
 
 
-def with_groups(obj: Mapping[str, Any]) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
-    """Returns the pod or workload, and the PodGroups beside it if the object is a List.
+def with_others(obj: Mapping[str, Any]) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
+    """Returns the pod or workload, and what is beside it if the object is a List: its PodGroup, its PriorityClass.
 
     Raises:
-        QuestionError: the List has not just one pod or workload besides PodGroups.
+        QuestionError: the List has not just one pod or workload.
     """
     if obj.get("kind") != "List":
         return obj, ()
     items = obj.get("items")
     members = [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
-    others = [item for item in members if item.get("kind") != "PodGroup"]
-    if len(others) != 1:
-        raise QuestionError(f"the List has {len(others)} pods or workloads besides PodGroups; give one")
-    return others[0], [item for item in members if item.get("kind") == "PodGroup"]
+    found = [item for item in members if item.get("kind", "Pod") in ("Pod", *_KINDS)]
+    if len(found) != 1:
+        raise QuestionError(f"the List has {len(found)} pods or workloads; give one")
+    return found[0], [item for item in members if item is not found[0]]
 
 
 def sample_pod(obj: Mapping[str, Any], cluster: Cluster) -> SamplePod:
@@ -147,16 +147,16 @@ def capacity_of(trial: Trial, obj: Mapping[str, Any], admission: Admission, limi
     """Returns how many of such a pod, or of the pods of such a workload, would fit. Its name does not matter.
 
     Arguments:
-        obj: a pod, a workload, or a List of one and of PodGroups.
+        obj: a pod, a workload, or a List of one and of what it refers to.
         admission, limit: see `apply_manifests` and `capacity`.
 
     Raises:
         QuestionError: it cannot be created; the message says why.
     """
-    pod, groups = with_groups(obj)
+    pod, others = with_others(obj)
     sample = sample_pod(pod, trial.cluster)
     try:
-        applied = apply_manifests(trial, [*groups, sample.pod], admission, keeps_priorities=True)
+        applied = apply_manifests(trial, [*others, sample.pod], admission, keeps_priorities=True)
     except ManifestError as exc:
         raise QuestionError(sample.with_written_name(str(exc))) from exc
     (created,) = applied.pods
