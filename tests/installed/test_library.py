@@ -1,10 +1,10 @@
 """The page of the library and its notebook, run with nothing but the wheel and the extra `notebook`."""
 
+import json
 import re
 import sys
 from pathlib import Path
 
-import nbformat
 import pytest
 
 from tests.installed.environment import ROOT, Environment, installed_into, link_with_requirements
@@ -63,10 +63,9 @@ def test_the_notebook_runs_and_draws(place: Environment, tmp_path: Path) -> None
 
 
 def test_the_notebook_is_kept_without_outputs() -> None:
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    cells = json.loads(NOTEBOOK.read_text())["cells"]
 
-    nbformat.validate(notebook)
-    assert [cell for cell in notebook.cells if cell.get("outputs")] == []
+    assert [cell for cell in cells if cell.get("outputs") or cell.get("execution_count")] == []
 
 
 def test_a_type_checker_knows_the_names(place: Environment, tmp_path: Path) -> None:
