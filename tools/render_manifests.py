@@ -120,7 +120,8 @@ def kustomization() -> str:
     """Returns the kustomization of every variant: the place to name your own image, by its digest."""
     return (
         "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [reprieve.yaml]\n"
-        f"images:\n- {{name: {IMAGE}, newTag: {__version__}}}\n"
+        "images:\n# `digest: sha256:...` in place of the tag names one image for good; each release says which.\n"
+        f"- {{name: {IMAGE}, newTag: {__version__}}}\n"
     )
 
 

@@ -79,8 +79,16 @@ def test_the_memory_limit_is_twice_what_a_large_cluster_was_measured_to_take(var
     figures = (ROOT / "docs" / "figures.md").read_text()
     (peak,) = re.findall(r"5,000 nodes and 150,000 pods(?:.*\n)+? +the whole extender: .* peak (\d+) MiB", figures)
 
-    assert container(shipped(variant))["resources"]["limits"] == {"memory": "1Gi"}
+    assert container(shipped(variant))["resources"]["limits"]["memory"] == "1Gi"
     assert 2 * int(peak) <= 1024
+
+
+@each_variant
+def test_no_container_may_fill_the_disk_of_its_node(variant: str) -> None:
+    resources = [each["resources"] for each in containers(variant)]
+
+    assert {each["limits"]["ephemeral-storage"] for each in resources} == {"512Mi"}
+    assert {each["requests"]["ephemeral-storage"] for each in resources} == {"64Mi"}
 
 
 @each_variant
