@@ -127,7 +127,7 @@ def with_plugins(configuration: Configuration, names: Collection[str]) -> Config
         for each in profile.plugins.values()
         for plugin in each.enabled
     }
-    if not named.isdisjoint(names):
+    if not names or not named.isdisjoint(names):
         return configuration
     first, *others = configuration.profiles
     everywhere = first.plugins[MULTI_POINT]

@@ -3,7 +3,7 @@
 import asyncio
 import copy
 import sys
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -25,21 +25,14 @@ from extender.answers import trial as engine
 from extender.answers.explain.preemption import preemption_answer
 from extender.answers.questions import Questions
 from extender.answers.types import Capacity, NodesLike, PreemptionAnswer, QuestionError
-from extender.answers.what_if import (
-    admission,
-    capacity,
-    group_outcomes,
-    manifests,
-    pinned_pods,
-    simulated_pods,
-    what_if,
-)
+from extender.answers.what_if import capacity, group_outcomes, manifests, pinned_pods, simulated_pods, what_if
+from extender.answers.what_if.admission import Admits
 from extender.cluster import TrialRegistry, templates_among
 from extender.engine.evaluation.evaluate import evaluate
 from extender.engine.framework import Plugin
 from extender.engine.runtime.registry import why_not_a_plugin
 from extender.engine.snapshot import Rows
-from extender.values.config import ConfigErrors, FeatureGates
+from extender.values.config import ConfigErrors
 from extender.values.config.loading import load, load_file
 from extender.values.objects.decoding import DecodeError, replaced
 from extender.values.objects.pod import Pod
@@ -130,7 +123,7 @@ class Cluster:
             return Cluster(_read(about_dump(Path(source), None, at)))
         with _in_words():
             objects, configuration = [dict(each) for each in source], read_configuration(None)
-            admits = partial(TrialRegistry, template_of=templates_among(objects))
+            admits = partial(TrialRegistry, templates_among(objects), configuration.feature_gates)
             return Cluster(Questions.of(configuration, state_of(objects), admits))
 
     @staticmethod
@@ -153,37 +146,33 @@ class Cluster:
         configuration: str | Path | Mapping[str, Any] | None = None,
         *,
         plugins: Iterable[type[Plugin]] = (),
-        features: Mapping[str, bool] | None = None,
     ) -> "Trial":
         """Opens a trial, which begins with the cluster as it was read: `with cluster.trial() as trial`.
 
         All nodes are evaluated, HTTP extenders are not asked, and ties are broken by chance, the same in each trial.
-        A single profile decides for pods of every schedulerName.
+        A single profile decides for pods of every schedulerName. Feature gates are those of REPRIEVE_FEATURE_GATES.
 
         Arguments:
             configuration: a KubeSchedulerConfiguration, or a file with one; None for the default one, or that of the
                 recording.
             plugins: classes of own plugins. Unless the configuration names one of them, they are enabled at all their
                 points, in its first profile.
-            features: feature gates, such as GenericWorkload for pod groups; None for REPRIEVE_FEATURE_GATES.
 
         Raises:
             ReprieveError: the configuration is wrong, or a plugin is none or refuses its arguments.
         """
         with _in_words():
-            own = {plugin.name: plugin for plugin in map(_checked, plugins)}
+            own: dict[str, type[Plugin]] = {}
+            for plugin in plugins:
+                if why_not := why_not_a_plugin(plugin):
+                    raise ReprieveError(f"plugin {plugin!r} {why_not}")
+                own[plugin.name] = plugin
             known = self._questions.configuration
-            if features is not None:
-                try:
-                    known = read_configuration(None, FeatureGates.of(features))
-                except ValueError as exc:
-                    raise ReprieveError(f"features: {exc}") from exc
             if isinstance(configuration, Mapping):
                 known = load(msgspec.json.encode(configuration), known.feature_gates)
             elif configuration is not None:
                 known = load_file(configuration, known.feature_gates)
-            opened = self._questions.trial(with_plugins(known, own) if own else known, own)
-            return Trial(opened, partial(self._questions.admits, features=known.feature_gates))
+            return Trial(self._questions.trial(with_plugins(known, own), own), self._questions.admits)
 
 
 @final
@@ -196,9 +185,7 @@ class Trial:
     All methods raise ReprieveError: there is no such pod, node or file, or an API server would refuse an object.
     """
 
-    def __init__(
-        self, opened: AbstractContextManager[engine.Trial], admits: Callable[..., admission.Admission]
-    ) -> None:
+    def __init__(self, opened: AbstractContextManager[engine.Trial], admits: Admits) -> None:
         """Use `Cluster.trial`."""
         self._steps = ExitStack()
         self._trial = self._steps.enter_context(opened)
@@ -263,7 +250,7 @@ class Trial:
             if named:
                 return capacity.counted(self._trial, self._known(named)[0], limit)
             obj = objects[0] if len(objects) == 1 else {"kind": "List", "items": objects}
-            return capacity.capacity_of(self._trial, obj, self._admission(), limit)
+            return capacity.capacity_of(self._trial, obj, self._admits, limit)
 
     def preempt(self, pod: Objects) -> PreemptionAnswer:
         """Returns who would be evicted for a pod that fits nowhere, `victims` on `node`, and why not elsewhere,
@@ -291,8 +278,8 @@ class Trial:
 
         Arguments:
             what: pending pods; or objects, which are created: pods, workloads, pod groups, and what they refer to.
-                Workloads that exist are scaled. None for all pending pods. Give many objects at once: a call that
-                creates any goes through the names of all pods.
+                Workloads that exist are scaled, and pods that name their node run there. None for all pending pods.
+                Give many objects at once: a call that creates any goes through the names of all pods.
 
         Returns:
             What became of each pod, in the order in which they were tried; pending members of its group are tried with
@@ -332,7 +319,7 @@ class Trial:
             if count < 1:
                 raise ReprieveError(f"{count} nodes cannot be added: give a count of at least 1")
             objects = what_if.nodes_like(self._trial.cluster, [NodesLike(like=like, count=count)])
-            self._placed(manifests.apply_manifests(self._trial, objects, self._admission()).daemons)
+            self._placed(manifests.apply_manifests(self._trial, objects, self._admits).daemons)
             return [obj["metadata"]["name"] for obj in objects]
 
     def undo(self, steps: int = 1) -> None:
@@ -355,9 +342,6 @@ class Trial:
                 self._done.append(taken_back.pop_all())
 
     # Pods that are meant.
-
-    def _admission(self) -> admission.Admission:
-        return self._admits(seed=len(self._done or ()))
 
     def _waiting(self) -> list[Pod]:
         cluster = self._trial.cluster
@@ -383,11 +367,13 @@ class Trial:
             raise ReprieveError(f"pod {placed[0].key} is not pending: it is on {placed[0].spec.node_name}")
         if named:
             return pods
-        applied = manifests.apply_manifests(self._trial, objects, self._admission(), most_pods=sys.maxsize)
+        applied = manifests.apply_manifests(self._trial, objects, self._admits, most_pods=sys.maxsize)
         if applied.rollouts:
             name = applied.rollouts[0][0].name
             raise ReprieveError(f"{name} has pods of another template: `reprieve whatif` plays how they are replaced")
-        pinned_pods.run_on_named_nodes(self._trial, applied.on_named_nodes)
+        said = pinned_pods.run_on_named_nodes(self._trial, applied.on_named_nodes)
+        if not all(self._trial.cluster.cache.pod(pod.uid) for pod in applied.on_named_nodes):
+            raise ReprieveError("; ".join(said))
         for pod in applied.surplus:
             self._trial.remove(self._trial.cluster.cache.pod(pod.uid) or pod)
         return [*applied.daemons, *applied.pods]
@@ -448,13 +434,6 @@ def _told(what: Objects) -> tuple[Sequence[str], Sequence[Mapping[str, Any]]]:
     if max(len(names), len(objects)) < len(told):
         raise ReprieveError(f"{what!r:.80}: give a pod's name, a file, an object, or several names or several objects")
     return names, objects
-
-
-def _checked(plugin: type[Plugin]) -> type[Plugin]:
-    why_not = why_not_a_plugin(plugin)
-    if why_not is not None:
-        raise ReprieveError(f"plugin {plugin!r} {why_not}")
-    return plugin
 
 
 @contextmanager

@@ -183,7 +183,7 @@ async def about_dump(dump: Path, config: Path | None, at: str | None = None) -> 
         yield Questions.of(
             configuration,
             state,
-            partial(TrialRegistry, template_of=templates_among(objects), features=configuration.feature_gates),
+            partial(TrialRegistry, templates_among(objects), configuration.feature_gates),
         )
 
 

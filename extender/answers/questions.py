@@ -204,7 +204,7 @@ class Questions:
         """
         items = obj.get("items") if obj.get("kind") == "List" else [obj]
         with self.trial() as trial:
-            applied = apply_manifests(trial, items if isinstance(items, list) else [], self.admits())
+            applied = apply_manifests(trial, items if isinstance(items, list) else [], self.admits)
             if not applied.pods:
                 raise QuestionError("there is no pod in it, and nothing that makes one now")
             pod, *others = applied.pods
@@ -267,7 +267,7 @@ class Questions:
             QuestionError: it cannot be created; the message says why.
         """
         with self.trial() as trial:
-            return capacity_of(trial, pod, self.admits(), limit)
+            return capacity_of(trial, pod, self.admits, limit)
 
     def trial(
         self, configuration: Configuration | None = None, plugins: Mapping[str, type[Plugin]] | None = None

@@ -69,9 +69,9 @@ class Tap:
     """Returns further metrics."""
 
 
-def empty_api_server() -> Admission:
+def empty_api_server(seed: int = 0) -> Admission:
     """Returns an API server without objects, as one with the default features is."""
-    return TrialRegistry()
+    return TrialRegistry(seed=seed)
 
 
 async def _nothing() -> None: ...

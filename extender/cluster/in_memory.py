@@ -100,11 +100,11 @@ class OwnCluster:
     unsaved: Callable[[], str]
     """Returns why the state was not saved at the end; empty if it was, or if there is no file."""
 
-    def admission(self) -> TrialRegistry:
+    def admission(self, seed: int = 0) -> TrialRegistry:
         """Returns a registry to try objects in, which knows the ResourceClaimTemplates of this cluster. May be called
         from any thread.
         """
-        return TrialRegistry(self._template, self.api.registry.features)
+        return TrialRegistry(self._template, self.api.registry.features, seed)
 
     def _template(self, namespace: str, name: str) -> Object | None:
         stored = self.api.registry.store.get(RESOURCE_CLAIM_TEMPLATES, namespace, name)

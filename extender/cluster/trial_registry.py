@@ -64,7 +64,7 @@ class TrialRegistry:
         template_of: finds the ResourceClaimTemplates of the cluster that the question is about; no scheduler knows of
             them.
         features: the features that are on.
-        seed: of UIDs and names; objects of several registries for one cluster need different ones.
+        seed: of UIDs and names that are drawn.
     """
 
     def __init__(

@@ -207,6 +207,15 @@ def test_more_pods_than_a_question_may_create_are_placed_in_one_call() -> None:
     assert sum(bool(each.node) for each in placed) == 5001
 
 
+def test_pod_that_names_its_node_is_there_or_refused_in_words() -> None:
+    with Cluster.load([node("n", "1")]).trial() as trial:
+        placed = trial.schedule(pod("a", on="n"))
+
+        assert (placed, trial.pods) == ([], {"default/a": "n"})
+        with pytest.raises(ReprieveError, match="default/b is not scheduled, for it names node n itself"):
+            trial.schedule(pod("b", on="n"))
+
+
 def test_pods_that_come_later_have_uids_of_their_own() -> None:
     with Cluster.load([node("n")]).trial() as trial:
         for name in ("a", "b"):
@@ -300,7 +309,8 @@ def test_arrays_are_in_the_units_that_they_say() -> None:
         assert all(scores.shape == (2,) and scores[at["b"]] == 0 for scores in nodes.scores.values())
 
 
-def test_pod_group_is_placed_as_a_whole_or_not_at_all() -> None:
+def test_pod_group_is_placed_as_a_whole_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REPRIEVE_FEATURE_GATES", "GenericWorkload=true,GangScheduling=true")
     group = {
         "apiVersion": "scheduling.k8s.io/v1alpha2",
         "kind": "PodGroup",
@@ -308,8 +318,7 @@ def test_pod_group_is_placed_as_a_whole_or_not_at_all() -> None:
         "spec": {"schedulingPolicy": {"gang": {"minCount": 3}}},
     }
     members = [pod(f"m{number}", schedulingGroup={"podGroupName": "gang"}) for number in range(3)]
-    features = {"GenericWorkload": True, "GangScheduling": True}
-    with Cluster.load([node("a", "2")]).trial(features=features) as trial:
+    with Cluster.load([node("a", "2")]).trial() as trial:
         none = trial.schedule([group, *members])
         trial.add_nodes(like="a")
 
@@ -398,7 +407,6 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(asks: Callable[[Trial],
         (lambda: Cluster.load("no.yaml"), "no.yaml: no such file or directory"),
         (lambda: Cluster.load([{"kind": "Pod", "metadata": {"name": "x"}, "spec": 3}]), "Pod x: "),
         (lambda: Cluster.load([]).trial({"kind": "Pod"}), "Object 'apiVersion' is missing"),
-        (lambda: Cluster.load([]).trial(features={"Nonsense": True}), "Nonsense"),
         (lambda: Cluster.load([]).trial(plugins=[int]), "is not a class derived from one of the plugin classes"),  # type: ignore[list-item]
         (lambda: Cluster.connect("no-kubeconfig"), "no-kubeconfig"),
     ],

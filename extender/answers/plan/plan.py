@@ -55,7 +55,7 @@ def plan(
     asked = WhatIfRequest(create=request.create)
     with Trial.of(cluster, configuration, for_everybody=for_everybody) as trial:
         without = what_if(cluster, configuration, asked, admits, for_everybody=for_everybody)
-        applied = apply_manifests(trial, request.create, admits())
+        applied = apply_manifests(trial, request.create, admits)
         pods = sorted(_wanted_of(applied), key=lambda pod: -pod.priority)
         drop_leftover_claims(trial, pods)
         with_groups = [(group_key(_framework_of(pod, trial.frameworks), pod), pod) for pod in pods]

@@ -35,6 +35,6 @@ class Admission(Protocol):
 
 
 Admits = Callable[..., Admission]
-"""Makes an empty API server for one question; may be called from any thread. Objects of several questions that stay in
-one cluster need a `seed` of their own each.
+"""Makes an empty API server for one question; may be called from any thread. Takes the `seed` of what it draws,
+UIDs and names: what stays in one cluster needs different ones.
 """

@@ -15,7 +15,7 @@ from extender.answers.explain.advice import depends_on_node_alone
 from extender.answers.profiles import stand_in_notes
 from extender.answers.trial import Trial
 from extender.answers.types import Capacity, NodeRoom, QuestionError
-from extender.answers.what_if.admission import Admission
+from extender.answers.what_if.admission import Admits
 from extender.answers.what_if.group_outcomes import gangs_in
 from extender.answers.what_if.manifests import ManifestError, apply_manifests
 from extender.engine import framework as fwk
@@ -143,12 +143,12 @@ def _member(obj: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def capacity_of(trial: Trial, obj: Mapping[str, Any], admission: Admission, limit: int | None) -> Capacity:
+def capacity_of(trial: Trial, obj: Mapping[str, Any], admits: Admits, limit: int | None) -> Capacity:
     """Returns how many of such a pod, or of the pods of such a workload, would fit. Its name does not matter.
 
     Arguments:
         obj: a pod, a workload, or a List of one and of what it refers to.
-        admission, limit: see `apply_manifests` and `capacity`.
+        admits, limit: see `apply_manifests` and `capacity`.
 
     Raises:
         QuestionError: it cannot be created; the message says why.
@@ -156,7 +156,7 @@ def capacity_of(trial: Trial, obj: Mapping[str, Any], admission: Admission, limi
     pod, others = with_others(obj)
     sample = sample_pod(pod, trial.cluster)
     try:
-        applied = apply_manifests(trial, [*others, sample.pod], admission, keeps_priorities=True)
+        applied = apply_manifests(trial, [*others, sample.pod], admits, keeps_priorities=True)
     except ManifestError as exc:
         raise QuestionError(sample.with_written_name(str(exc))) from exc
     (created,) = applied.pods

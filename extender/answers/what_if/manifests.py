@@ -14,7 +14,7 @@ import msgspec
 
 from extender.answers.trial import Trial
 from extender.answers.types import QuestionError
-from extender.answers.what_if.admission import Admission
+from extender.answers.what_if.admission import Admission, Admits
 from extender.answers.what_if.inventory import Inventory, knows_classes, priority_classes, storage_classes
 from extender.answers.what_if.pinned_pods import daemon_pods
 from extender.answers.what_if.rollouts import Plan, Rollout, plan_of
@@ -109,7 +109,7 @@ class Applied:
 def apply_manifests(
     trial: Trial,
     objects: Iterable[Mapping[str, Any]],
-    admission: Admission,
+    admits: Admits,
     *,
     keeps_priorities: bool = False,
     most_pods: int = limits.PODS_CREATED,
@@ -117,7 +117,7 @@ def apply_manifests(
     """Creates the objects in the trial's cluster; those that exist already are replaced.
 
     Arguments:
-        admission: an API server without objects.
+        admits: makes an API server without objects.
         keeps_priorities: whether a new pod may have another priority than its class; an API server refuses that. Where
             the classes of the cluster are not known, it may.
         most_pods: how many pods may be created at a time.
@@ -126,6 +126,8 @@ def apply_manifests(
         ManifestError: an object is wrong, or of an unknown kind, or a pod that runs already. Then nothing has been
             applied.
     """
+    # A cluster never has the same number of changes again, so that no two pods that are created get the same UID.
+    admission = admits(seed=trial.cluster.changes)
     wanted = [obj for obj in unrolled(objects, admission) if obj["kind"] not in IGNORED_KINDS]
     if len(wanted) > max(limits.OBJECTS_CREATED, most_pods):
         raise ManifestError(f"more than {limits.OBJECTS_CREATED} objects cannot be created at a time")

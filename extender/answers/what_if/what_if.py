@@ -93,7 +93,7 @@ def play(simulation: Simulation, request: WhatIfRequest, admits: Admits) -> tupl
         if request.include_pending
         else []
     )
-    applied = apply_manifests(trial, [*nodes_like(cluster, request.add_nodes), *request.create], admits())
+    applied = apply_manifests(trial, [*nodes_like(cluster, request.add_nodes), *request.create], admits)
     drop_leftover_claims(trial, pending)
     going = [*request.remove_nodes, *request.drain_nodes]
     for name in going:

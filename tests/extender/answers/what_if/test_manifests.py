@@ -2,6 +2,7 @@
 they make.
 """
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -61,7 +62,7 @@ def made_of_template(name: str, label: str, kind: str, owner: str) -> Pod:
 
 def taken(about: Cluster, objects: list[dict[str, Any]]) -> list[Pod]:
     """The pods that come of the objects, and have no node."""
-    return list(apply_manifests(Trial(about, {}), objects, TrialRegistry()).pods)
+    return list(apply_manifests(Trial(about, {}), objects, TrialRegistry).pods)
 
 
 def names(pods: list[Pod]) -> list[str]:
@@ -416,11 +417,11 @@ def test_a_namespace_that_does_not_exist_is_refused_as_the_api_server_does(writt
     asked_for = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "nowhere"}}
 
     with pytest.raises(ManifestError, match=f'{written["kind"]} nowhere/web: namespaces "nowhere" not found'):
-        apply_manifests(Trial(known, {}), [lost], TrialRegistry())
-    apply_manifests(Trial(known, {}), [lost, asked_for], TrialRegistry())
-    apply_manifests(Trial(cluster("n"), {}), [lost], TrialRegistry())
+        apply_manifests(Trial(known, {}), [lost], TrialRegistry)
+    apply_manifests(Trial(known, {}), [lost, asked_for], TrialRegistry)
+    apply_manifests(Trial(cluster("n"), {}), [lost], TrialRegistry)
     apply_manifests(
-        Trial(cluster("n", namespaces=[Namespace(metadata=ObjectMeta(name="labelled"))]), {}), [lost], TrialRegistry()
+        Trial(cluster("n", namespaces=[Namespace(metadata=ObjectMeta(name="labelled"))]), {}), [lost], TrialRegistry
     )
 
 
@@ -599,12 +600,12 @@ def test_a_template_of_the_cluster_will_do_and_one_that_is_not_known_is_named() 
     wants = pod(resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}])
     about = cluster()
 
-    made = apply_manifests(Trial(about, {}), [wants], TrialRegistry(templates_among([template])))
+    made = apply_manifests(Trial(about, {}), [wants], partial(TrialRegistry, templates_among([template])))
 
     assert [each.resource_claim_name for each in made.pods[0].status.resource_claim_statuses] == ["web-gpu-1"]
     assert ("default", "web-gpu-1") in about.cache.objects.resource_claims
     assert made.missing_templates == ()
-    assert apply_manifests(Trial(cluster(), {}), [wants], TrialRegistry()).missing_templates == ("default/one-gpu",)
+    assert apply_manifests(Trial(cluster(), {}), [wants], TrialRegistry).missing_templates == ("default/one-gpu",)
     assert template["spec"] == {
         "spec": {"devices": {"requests": [{"exactly": {"deviceClassName": "gpu"}, "name": "r"}]}}
     }

@@ -45,6 +45,18 @@ def failures(
     ]
 
 
+def test_pods_that_exist_count_beside_those_that_are_created() -> None:
+    """One of each, as the second object of its list: an API server that begins anew must not give both the same UID."""
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "3"}}}
+    there, created = (
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [container], **spec}}
+        for name, spec in (("there", {"nodeName": "node"}), ("created", {}))
+    )
+    given = {"nodes": {"count": 1, "cpu": 4}, "objects": [there]}
+
+    assert failures({"placed": 0}, given=given, when={"create": [priority_class("any", 1), created]}) == []
+
+
 NO_ROOM = (
     "0/3 nodes are available: 3 Insufficient cpu. no new claims to deallocate, "
     "preemption: 0/3 nodes are available: 3 No preemption victims found for incoming pod."
