@@ -29,10 +29,8 @@ from extender.cluster.schema.api_types import TABLE, type_name
 
 Json = dict[str, Any]
 
-UNSERVED: Final = ("meta/v1.DeleteOptions", "meta/v1.Status", "apps/v1.DaemonSet", "batch/v1.CronJob", "batch/v1.Job")
-"""Types of requests and answers, and of workloads that a what-if takes although the embedded cluster does not serve
-them.
-"""
+UNSERVED: Final = ("meta/v1.DeleteOptions", "meta/v1.Status")
+"""Types of requests and answers."""
 
 ATOMIC_STRUCTS: Final = frozenset({
     "core/v1.ConfigMapKeySelector", "core/v1.FileKeySelector", "core/v1.LocalObjectReference", "core/v1.NodeSelector",
@@ -187,7 +185,7 @@ def text(of: Json) -> str:
 
 def served() -> set[str]:
     """Returns the names of the types that the table must have."""
-    return {*UNSERVED, *(type_name(*kind) for resource in RESOURCES for kind in resource.kinds)}
+    return {*UNSERVED, *(type_name(*kind) for resource in RESOURCES if resource.is_typed for kind in resource.kinds)}
 
 
 def read(types: Path) -> Mapping[str, Json]:

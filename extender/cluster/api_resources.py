@@ -6,7 +6,7 @@ Upstream: pkg/registry, the storage of each kind; pkg/apis, the field label conv
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final, Protocol, TypedDict, Unpack, final
 
 Object = dict[str, Any]
@@ -46,6 +46,8 @@ class Resource:
         returns_deleted: a DELETE answers with the object, and not with a Status. Upstream: ReturnDeletedObject of each
             store.
         gate: the feature without which the resource is not served; empty if it always is.
+        is_typed: False if the published types have nothing of the kind, so that any field is kept.
+        is_inert: nothing acts on the objects, which those who create one are told.
     """
 
     group: str
@@ -65,6 +67,8 @@ class Resource:
     needs_version: bool = False
     returns_deleted: bool = False
     gate: str = ""
+    is_typed: bool = True
+    is_inert: bool = False
 
     @property
     def api_version(self) -> str:
@@ -124,6 +128,9 @@ _NEW_EVENT_FIELDS: Final = {
 _SCALE: Final = Subresource("scale", "Scale", group="autoscaling", version="v1")
 _ALL: Final = ("all",)
 _STORAGE: Final = "storage.k8s.io"
+_NETWORK: Final = "networking.k8s.io"
+_RBAC: Final = "rbac.authorization.k8s.io"
+_ADMISSION: Final = "admissionregistration.k8s.io"
 _DEVICES: Final = "resource.k8s.io"
 
 
@@ -137,6 +144,8 @@ class _More(TypedDict, total=False):
     needs_version: bool
     returns_deleted: bool
     gate: str
+    is_typed: bool
+    is_inert: bool
 
 
 def _resource(
@@ -151,18 +160,21 @@ def _resource(
 ) -> Resource:
     """A resource, of version v1 unless it says another, with the plural that its kind has by rule."""
     singular = kind.lower()
-    plural = f"{singular[:-1]}ies" if singular.endswith("y") else singular + ("es" if singular.endswith("s") else "s")
+    ending = next((each for each in ("points", "y", "s") if singular.endswith(each)), "")
+    plural = {"points": singular, "y": f"{singular[:-1]}ies", "s": f"{singular}es", "": f"{singular}s"}[ending]
     subresources = (*below, Subresource("status", kind)) if has_status else below
     short_names = (short_name,) if short_name else ()
     return Resource(group, version, plural, singular, kind, namespaced, short_names, subresources=subresources, **more)
 
+
+_inert: Final = partial(_resource, is_inert=True)
 
 NODES: Final = _resource(
     "", "Node", "no", namespaced=False, has_status=True, selectable=_paths("metadata.name", "spec.unschedulable")
 )
 PODS: Final = _resource(
     "", "Pod", "po", Subresource("binding", "Binding", CREATE_ONLY),
-    Subresource("eviction", "Eviction", CREATE_ONLY, "policy", "v1"),
+    Subresource("eviction", "Eviction", CREATE_ONLY, "policy", "v1"), Subresource("resize", "Pod"),
     has_status=True, categories=_ALL, selectable=_POD_FIELDS, returns_deleted=True,
 )  # fmt: skip
 BINDINGS: Final = _resource("", "Binding", verbs=CREATE_ONLY, is_stored=False)
@@ -183,6 +195,12 @@ EVENTS: Final = _resource("", "Event", "ev", selectable=_EVENT_FIELDS, storage="
 NEW_EVENTS: Final = _resource(
     "events.k8s.io", "Event", "ev", selectable=_NEW_EVENT_FIELDS, storage="events", created_by_update=True
 )
+CONFIG_MAPS: Final = _inert("", "ConfigMap", "cm")
+SECRETS: Final = _inert("", "Secret", selectable=_paths("type", "metadata.namespace", "metadata.name"))
+SERVICE_ACCOUNTS: Final = _inert("", "ServiceAccount", "sa", returns_deleted=True)
+ENDPOINTS: Final = _inert("", "Endpoints", "ep")
+LIMIT_RANGES: Final = _inert("", "LimitRange", "limits")
+RESOURCE_QUOTAS: Final = _inert("", "ResourceQuota", "quota", has_status=True, returns_deleted=True)
 PERSISTENT_VOLUMES: Final = _resource(
     "", "PersistentVolume", "pv", namespaced=False, has_status=True, returns_deleted=True
 )
@@ -190,6 +208,12 @@ PERSISTENT_VOLUME_CLAIMS: Final = _resource("", "PersistentVolumeClaim", "pvc", 
 REPLICA_SETS: Final = _resource("apps", "ReplicaSet", "rs", _SCALE, has_status=True, categories=_ALL)
 STATEFUL_SETS: Final = _resource("apps", "StatefulSet", "sts", _SCALE, has_status=True, categories=_ALL)
 DEPLOYMENTS: Final = _resource("apps", "Deployment", "deploy", _SCALE, has_status=True, categories=_ALL)
+DAEMON_SETS: Final = _resource("apps", "DaemonSet", "ds", has_status=True, categories=_ALL)
+JOBS: Final = _resource(
+    "batch", "Job", has_status=True, categories=_ALL,
+    selectable=_paths("metadata.name", "metadata.namespace", "status.successful"),
+)  # fmt: skip
+CRON_JOBS: Final = _inert("batch", "CronJob", "cj", has_status=True, categories=_ALL)
 POD_DISRUPTION_BUDGETS: Final = _resource("policy", "PodDisruptionBudget", "pdb", has_status=True, needs_version=True)
 PRIORITY_CLASSES: Final = _resource("scheduling.k8s.io", "PriorityClass", "pc", namespaced=False)
 POD_GROUPS: Final = _resource(
@@ -223,6 +247,24 @@ DEVICE_TAINT_RULES: Final = _resource(
     version="v1beta2",
     gate="DRADeviceTaintRules",
 )
+RUNTIME_CLASSES: Final = _resource("node.k8s.io", "RuntimeClass", namespaced=False)
+INGRESSES: Final = _inert(_NETWORK, "Ingress", "ing", has_status=True)
+INGRESS_CLASSES: Final = _inert(_NETWORK, "IngressClass", namespaced=False)
+NETWORK_POLICIES: Final = _inert(_NETWORK, "NetworkPolicy", "netpol")
+ENDPOINT_SLICES: Final = _inert("discovery.k8s.io", "EndpointSlice")
+ROLES: Final = _inert(_RBAC, "Role")
+ROLE_BINDINGS: Final = _inert(_RBAC, "RoleBinding")
+CLUSTER_ROLES: Final = _inert(_RBAC, "ClusterRole", namespaced=False)
+CLUSTER_ROLE_BINDINGS: Final = _inert(_RBAC, "ClusterRoleBinding", namespaced=False)
+AUTOSCALERS: Final = _inert(
+    "autoscaling", "HorizontalPodAutoscaler", "hpa", has_status=True, version="v2", is_typed=False
+)
+MUTATING_WEBHOOKS: Final = _inert(_ADMISSION, "MutatingWebhookConfiguration", namespaced=False, is_typed=False)
+VALIDATING_WEBHOOKS: Final = _inert(_ADMISSION, "ValidatingWebhookConfiguration", namespaced=False, is_typed=False)
+API_SERVICES: Final = _inert("apiregistration.k8s.io", "APIService", namespaced=False, has_status=True, is_typed=False)
+CUSTOM_RESOURCE_DEFINITIONS: Final = _resource(
+    "apiextensions.k8s.io", "CustomResourceDefinition", "crd", namespaced=False, has_status=True, is_typed=False
+)
 TOKEN_REVIEWS: Final = _resource(
     "authentication.k8s.io", "TokenReview", namespaced=False, verbs=CREATE_ONLY, is_stored=False
 )
@@ -234,16 +276,25 @@ SUBJECT_ACCESS_REVIEWS: Final = _resource(
 )
 
 RESOURCES: Final = (
-    BINDINGS, EVENTS, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, REPLICATION_CONTROLLERS,
-    SERVICES,
-    DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS,
+    BINDINGS, CONFIG_MAPS, ENDPOINTS, EVENTS, LIMIT_RANGES, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES, PODS, REPLICATION_CONTROLLERS, RESOURCE_QUOTAS, SECRETS, SERVICE_ACCOUNTS, SERVICES,
+    API_SERVICES,
+    DAEMON_SETS, DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS,
     NEW_EVENTS,
     TOKEN_REVIEWS,
     SELF_SUBJECT_ACCESS_REVIEWS, SUBJECT_ACCESS_REVIEWS,
+    AUTOSCALERS,
+    CRON_JOBS, JOBS,
+    INGRESSES, INGRESS_CLASSES, NETWORK_POLICIES,
     POD_DISRUPTION_BUDGETS,
+    CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES,
     CSI_DRIVERS, CSI_NODES, CSI_STORAGE_CAPACITIES, STORAGE_CLASSES, VOLUME_ATTACHMENTS,
+    MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS,
+    CUSTOM_RESOURCE_DEFINITIONS,
     PRIORITY_CLASSES, POD_GROUPS, WORKLOADS,
     LEASES,
+    RUNTIME_CLASSES,
+    ENDPOINT_SLICES,
     DEVICE_CLASSES, RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_SLICES, DEVICE_TAINT_RULES,
 )  # fmt: skip
 """All resources by group, in the order of the discovery documents."""

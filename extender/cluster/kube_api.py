@@ -262,9 +262,9 @@ class KubeApi:
         return request_options.checked_delete_options(options)
 
     def _media_type(self, call: _Call) -> str:
-        return body_media_type(
-            call.request.headers.get("content-type", ""), request_bodies.MEDIA_TYPES, request_bodies.JSON
-        )
+        # Without a type there are no numbers of fields: such objects have no form in protobuf.
+        known = request_bodies.MEDIA_TYPES if call.resource.is_typed else request_bodies.MEDIA_TYPES[:2]
+        return body_media_type(call.request.headers.get("content-type", ""), known, request_bodies.JSON)
 
     def _typed(self, call: _Call, body: bytes, media_type: str) -> Any:
         resource = call.resource

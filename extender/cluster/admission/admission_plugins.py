@@ -1,8 +1,8 @@
-"""The admission plugins: namespace lifecycle, priority, default tolerations, default storage class, topology labels,
-protection of pod groups.
+"""The admission plugins: namespace lifecycle, priority, runtime class, default tolerations, default storage class,
+topology labels, protection of pod groups.
 
-Upstream: apiserver/pkg/admission/plugin/namespace/lifecycle; plugin/pkg/admission/priority, defaulttolerationseconds,
-storage/storageclass/setdefault, podtopologylabels, podgroupprotection (v1.36.2).
+Upstream: apiserver/pkg/admission/plugin/namespace/lifecycle; plugin/pkg/admission/priority, runtimeclass,
+defaulttolerationseconds, storage/storageclass/setdefault, podtopologylabels, podgroupprotection (v1.36.2).
 """
 
 from typing import Final
@@ -15,6 +15,7 @@ from extender.cluster.api_resources import (
     POD_GROUPS,
     PODS,
     PRIORITY_CLASSES,
+    RUNTIME_CLASSES,
     STORAGE_CLASSES,
     Object,
     Resource,
@@ -42,6 +43,7 @@ def admit_create(store: ObjectStore, resource: Resource, namespace: str, obj: Ob
         _check_namespace(store, resource, namespace, obj)
     if resource is PODS:
         _resolve_priority(store, obj)
+        _apply_runtime_class(store, obj)
         _tolerate_node_trouble(obj)
     elif resource is POD_GROUPS:
         _resolve_group_priority(store, obj)
@@ -127,6 +129,38 @@ def _resolve_priority(store: ObjectStore, pod: Object) -> None:
         )
         raise statuses.forbidden(PODS, _name_of(pod), why)
     spec["priority"], spec["preemptionPolicy"] = priority, policy
+
+
+def _apply_runtime_class(store: ObjectStore, pod: Object) -> None:
+    """Gives the pod what its runtime class says of it: overhead, nodes and tolerations."""
+    spec, name = pod["spec"], pod["spec"].get("runtimeClassName")
+    stored = store.get(RUNTIME_CLASSES, "", name) if name else None
+    if name and stored is None:
+        raise statuses.forbidden(PODS, _name_of(pod), f'pod rejected: RuntimeClass "{name}" not found')
+    found = stored.decoded() if stored is not None else {}
+    overhead, scheduling = (found.get("overhead") or {}).get("podFixed"), found.get("scheduling") or {}
+    given = spec.get("overhead")
+    if given and not overhead:
+        why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
+        raise statuses.forbidden(PODS, _name_of(pod), why)
+    if given and given != overhead:
+        why = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
+        raise statuses.forbidden(PODS, _name_of(pod), why)
+    if overhead:
+        spec["overhead"] = overhead
+    nodes = spec.get("nodeSelector") or {}
+    for key, value in (scheduling.get("nodeSelector") or {}).items():
+        if nodes.get(key, value) != value:
+            why = (
+                f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; "
+                f"pod.spec.nodeSelector[{key}] = {nodes[key]}"
+            )
+            raise statuses.forbidden(PODS, _name_of(pod), why)
+        spec["nodeSelector"] = nodes = {**nodes, key: value}
+    tolerations = spec.get("tolerations") or []
+    added = [each for each in scheduling.get("tolerations") or () if each not in tolerations]
+    if added:
+        spec["tolerations"] = [*tolerations, *added]
 
 
 def _resolve_group_priority(store: ObjectStore, group: Object) -> None:

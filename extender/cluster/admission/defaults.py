@@ -7,6 +7,7 @@ Upstream: pkg/apis/core/v1, defaults.go, conversion.go; defaults.go of pkg/apis/
 resource/v1; pkg/util/parsers/parsers.go, ParseImageName (v1.36.2).
 """
 
+import base64
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -292,7 +293,42 @@ def _stateful_set(stateful_set: Object) -> None:
         template |= {"kind": "PersistentVolumeClaim", "apiVersion": "v1"}
 
 
+def _daemon_set(daemon_set: Object) -> None:
+    spec = daemon_set["spec"]
+    strategy = spec["updateStrategy"]
+    if strategy.setdefault("type", "RollingUpdate") == "RollingUpdate":
+        rolling = strategy.setdefault("rollingUpdate", {})
+        rolling.setdefault("maxUnavailable", 1)
+        rolling.setdefault("maxSurge", 0)
+    spec.setdefault("revisionHistoryLimit", 10)
+
+
+def _job(job: Object) -> None:
+    spec, labels = job["spec"], ((job["spec"].get("template") or {}).get("metadata") or {}).get("labels")
+    if labels and not job["metadata"].get("labels"):
+        job["metadata"]["labels"] = dict(labels)
+    if spec.get("completions") is None and spec.get("parallelism") is None:
+        spec["completions"] = 1
+    defaults = {"parallelism": 1, "backoffLimit": 6, "completionMode": "NonIndexed", "suspend": False}
+    policy = "Failed" if spec.get("podFailurePolicy") else "TerminatingOrFailed"
+    for name, value in {**defaults, "podReplacementPolicy": policy, "manualSelector": False}.items():
+        spec.setdefault(name, value)
+
+
+def _cron_job(cron_job: Object) -> None:
+    spec = cron_job["spec"]
+    defaults = {"concurrencyPolicy": "Allow", "suspend": False, "successfulJobsHistoryLimit": 3}
+    for name, value in {**defaults, "failedJobsHistoryLimit": 1}.items():
+        spec.setdefault(name, value)
+
+
 # Policy, storage, devices
+
+
+def _secret(secret: Object) -> None:
+    secret.setdefault("type", "Opaque")
+    for name, text in (secret.pop("stringData", None) or {}).items():
+        secret.setdefault("data", {})[name] = base64.b64encode(text.encode()).decode()
 
 
 def _priority_class(priority_class: Object) -> None:
@@ -346,9 +382,13 @@ _RULES: Final[Mapping[str, Callable[[Object], None]]] = {
     "io.k8s.api.core.v1.PersistentVolume": _persistent_volume,
     "io.k8s.api.core.v1.PersistentVolumeClaim": _claim,
     "io.k8s.api.core.v1.PersistentVolumeClaimSpec": _claim_spec,
+    "io.k8s.api.core.v1.Secret": _secret,
+    "io.k8s.api.apps.v1.DaemonSet": _daemon_set,
     "io.k8s.api.apps.v1.Deployment": _deployment,
     "io.k8s.api.apps.v1.ReplicaSet": _replica_set,
     "io.k8s.api.apps.v1.StatefulSet": _stateful_set,
+    "io.k8s.api.batch.v1.CronJob": _cron_job,
+    "io.k8s.api.batch.v1.Job": _job,
     "io.k8s.api.scheduling.v1.PriorityClass": _priority_class,
     "io.k8s.api.storage.v1.StorageClass": _storage_class,
     "io.k8s.api.storage.v1.CSIDriverSpec": _csi_driver_spec,

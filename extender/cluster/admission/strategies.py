@@ -4,6 +4,7 @@ generation.
 Upstream: pkg/registry, strategy.go of each kind, PrepareForCreate and PrepareForUpdate (v1.36.2).
 """
 
+import copy
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from extender.cluster.api_resources import Object, Resource
 from extender.cluster.schema.api_types import type_of
 from extender.values.config.feature_gates import FeatureGates
 
+JOB_UID_LABEL: Final = "batch.kubernetes.io/controller-uid"
 _RESET_FOR_STATUS: Final = (
     "deletionTimestamp",
     "generation",
@@ -25,8 +27,8 @@ _RESET_FOR_STATUS: Final = (
 
 _BORN_WITH_GENERATION: Final = frozenset(
     {
-        "Pod", "Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "PodDisruptionBudget",
-        "PriorityClass",
+        "Pod", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicationController",
+        "PodDisruptionBudget", "PriorityClass", "Ingress", "NetworkPolicy", "CustomResourceDefinition",
         "ResourceSlice", "DeviceClass", "DeviceTaintRule", "PodGroup", "Workload",
     }
 )  # fmt: skip
@@ -74,7 +76,8 @@ def prepare_for_create(resource: Resource, obj: Object) -> None:
         metadata["generation"] = 1
     # Kubelets create nodes with their status.
     if resource.kind != "Node" and resource.subresource("status") is not None:
-        obj["status"] = type_of(resource).fields["status"].type.zero()
+        status = type_of(resource).fields.get("status")
+        obj["status"] = {} if status is None else status.type.zero()
     rule = _ON_CREATE.get(resource.kind)
     if rule is not None:
         rule(obj)
@@ -84,7 +87,7 @@ def prepare_for_update(resource: Resource, new: Object, old: Object, subresource
     """Takes back in `new` what this request may not change, and counts the generation, in place.
 
     Arguments:
-        subresource: `status`, `finalize` or empty.
+        subresource: `status`, `finalize`, `resize` or empty.
     """
     metadata, former = new["metadata"], old["metadata"]
     _take(metadata, former, "generation")
@@ -100,12 +103,25 @@ def prepare_for_update(resource: Resource, new: Object, old: Object, subresource
         elif kind == "ResourceClaim":
             _drop_deallocated(new["status"], old.get("status", {}))
         return
+    if subresource == "resize":
+        _keep_all_but_amounts(new, old)
     if resource.subresource("status") is not None:
         _take(new, old, "status")
     if kind == "Namespace" and subresource != "finalize":
         _take(new["spec"], old["spec"], "finalizers")
     if kind in _COUNTS_SPEC_CHANGES and _counts(kind, new, old):
         metadata["generation"] = former.get("generation", 0) + 1
+
+
+def _keep_all_but_amounts(pod: Object, old: Object) -> None:
+    """Upstream: pkg/registry/core/pod/strategy.go, dropNonResizeUpdates."""
+    for name in ("labels", "annotations", "finalizers", "ownerReferences"):
+        _take(pod["metadata"], old["metadata"], name)
+    asked, pod["spec"] = pod["spec"], copy.deepcopy(old["spec"])
+    for part in ("containers", "initContainers"):
+        amounts = {each.get("name"): each.get("resources") for each in asked.get(part) or ()}
+        for container in pod["spec"].get(part) or ():
+            container["resources"] = amounts.get(container["name"]) or container.get("resources") or {}
 
 
 def _counts(kind: str, new: Object, old: Object) -> bool:
@@ -218,6 +234,32 @@ def _claim(claim: Object) -> None:
         spec["dataSource"] = dict(reference)
 
 
+def _job(job: Object) -> None:
+    """Selects the pods of this Job by its uid. Upstream: pkg/registry/batch/job/strategy.go, generateSelector."""
+    spec, metadata = job["spec"], job["metadata"]
+    if spec.get("manualSelector"):
+        return
+    labels = spec["template"].setdefault("metadata", {}).setdefault("labels", {})
+    for prefix in ("batch.kubernetes.io/", ""):
+        labels[f"{prefix}controller-uid"] = metadata.get("uid", "")
+        labels[f"{prefix}job-name"] = metadata.get("name", "")
+    spec.setdefault("selector", {}).setdefault("matchLabels", {})[JOB_UID_LABEL] = labels[JOB_UID_LABEL]
+
+
+def _definition(definition: Object) -> None:
+    """Every definition is served at once. Upstream: apiextensions-apiserver, the naming and establishing
+    controllers.
+    """
+    spec = definition.get("spec") or {}
+    definition["status"] = {
+        "acceptedNames": spec.get("names") or {},
+        "conditions": [
+            {"type": kind, "status": "True", "reason": "NoConflicts"} for kind in ("NamesAccepted", "Established")
+        ],
+        "storedVersions": [each.get("name") for each in spec.get("versions") or () if each.get("storage")],
+    }
+
+
 def _service(service: Object) -> None:
     spec = service["spec"]
     if spec.get("type") == "ExternalName":
@@ -231,6 +273,8 @@ def _service(service: Object) -> None:
 _ON_CREATE: Final[Mapping[str, Callable[[Object], None]]] = {
     "Pod": _pod,
     "Namespace": _namespace,
+    "Job": _job,
+    "CustomResourceDefinition": _definition,
     "PersistentVolume": _pending,
     "PersistentVolumeClaim": _claim,
     "Service": _service,

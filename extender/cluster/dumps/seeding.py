@@ -21,6 +21,7 @@ from extender.cluster.api_resources import (
     NODES,
     PODS,
     PRIORITY_CLASSES,
+    RUNTIME_CLASSES,
     STORAGE_CLASSES,
     Object,
     Resource,
@@ -41,7 +42,7 @@ from extender.values.objects.pod import Pod
 from extender.values.objects.priority_classes import SYSTEM_CLASSES
 from extender.values.objects.storage import CSINode, PersistentVolume, PersistentVolumeClaim
 
-_FIRST: Final = (NAMESPACES, PRIORITY_CLASSES, STORAGE_CLASSES, NODES)
+_FIRST: Final = (NAMESPACES, PRIORITY_CLASSES, RUNTIME_CLASSES, STORAGE_CLASSES, NODES)
 """The resources that other objects refer to when they are admitted."""
 _TYPED: Final[Mapping[str, type[ApiObject]]] = {
     "Pod": Pod,
@@ -176,11 +177,11 @@ class _Seeding:
             obj["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = obj["metadata"]["name"]
         elif resource is PODS:
             self._require_class(resource, obj)
-            given = {
-                part: obj["spec"].pop(part)
-                for part in ("priority", "preemptionPolicy")
-                if obj["spec"].get(part) is not None
-            }
+            parts = ["priority", "preemptionPolicy"]
+            name = obj["spec"].get("runtimeClassName")
+            if not name or self._registry.store.get(RUNTIME_CLASSES, "", name) is None:
+                parts += ["runtimeClassName", "overhead"]
+            given = {part: obj["spec"].pop(part) for part in parts if obj["spec"].get(part) is not None}
             admission_plugins.admit_create(self._registry.store, resource, namespace, obj)
             obj["spec"].update(given)
             status = obj.setdefault("status", {})

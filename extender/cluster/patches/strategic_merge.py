@@ -69,9 +69,10 @@ def _shape(value: Any) -> type:
 
 def _field(of: GoType, name: str) -> Field:
     if isinstance(of, Struct):
-        if name not in of.fields:
+        field = of.field(name)
+        if field is None:
             raise PatchError(f'unable to find api field "{name}" in {of.short_name}')
-        return of.fields[name]
+        return field
     return Field(of.value) if isinstance(of, MapOf) else _NO_FIELD
 
 

@@ -52,7 +52,7 @@ def is_leaf(kind: GoType) -> bool:
 def type_below(kind: GoType, name: str) -> GoType | None:
     """Returns the type of a field of a struct or of the values of a map; None if the struct has no such field."""
     if isinstance(kind, Struct):
-        field = kind.fields.get(name)
+        field = kind.field(name)
         return None if field is None else field.type
     return kind.value if isinstance(kind, MapOf) else None
 
@@ -174,9 +174,8 @@ def everything(kind: GoType, value: Any) -> FieldSet:
         return LEAF
     result: FieldSet = {SELF: LEAF}
     if isinstance(kind, Struct):
-        fields = kind.fields
         for name, below in value.items():
-            field = fields.get(name)
+            field = kind.field(name)
             if field is not None:
                 result[f"f:{name}"] = everything(field.type, below)
     elif isinstance(kind, MapOf):

@@ -250,6 +250,8 @@ class ObjectRegistry:
             name,
             [*validation.validate_create(resource, obj), *validation.behind_gates(obj, None, self.features)],
         )
+        if resource.is_inert:
+            write.warnings.append(f"nothing acts on {resource.qualified} in this cluster: the object is only stored")
         existing = self.store.get(resource, namespace, name)
         if metadata.get("resourceVersion") not in (None, "", "0"):
             raise statuses.ApiStatus(500, "", "resourceVersion should not be set on objects to be created")

@@ -62,8 +62,12 @@ _PACKAGES: Final = {
     "autoscaling": "autoscaling",
     "batch": "batch",
     "coordination.k8s.io": "coordination",
+    "discovery.k8s.io": "discovery",
     "events.k8s.io": "events",
+    "networking.k8s.io": "networking",
+    "node.k8s.io": "node",
     "policy": "policy",
+    "rbac.authorization.k8s.io": "rbac",
     "resource.k8s.io": "resource",
     "scheduling.k8s.io": "scheduling",
     "storage.k8s.io": "storage",
@@ -107,8 +111,16 @@ def read(resource: Resource, obj: Json) -> tuple[dict[str, Any], list[str]]:
 
 
 def lookup(group: str, version: str, kind: str) -> Struct:
-    """Returns the type of a kind. Raises KeyError if the table does not have it."""
-    return _types()[type_name(group, version, kind)]
+    """Returns the type of a kind. One that the table does not have has metadata, and whatever else it is given."""
+    found = _types().get(type_name(group, version, kind)) if _PACKAGES.get(group) else None
+    return found or _open_type(group, version, kind)
+
+
+@lru_cache(maxsize=1024)
+def _open_type(group: str, version: str, kind: str) -> Struct:
+    of_any = _types()["core/v1.ConfigMap"].fields
+    known = {name: of_any[name] for name in (*_TYPE_META, "metadata")}
+    return Struct(".".join((*reversed(group.split(".")), version, kind)), known, others=Field(Preserve()))
 
 
 def find(group: str, version: str, kind: str) -> Struct | None:

@@ -17,9 +17,14 @@ from extender.cluster.validation import (
     storage_rules,
     workload_rules,
 )
-from extender.cluster.validation.metadata_rules import object_meta_update
+from extender.cluster.validation.metadata_rules import (
+    object_meta,
+    object_meta_update,
+    path_segment_errors,
+)
 from extender.values.config.feature_gates import FeatureGates
 from extender.values.golang.field_errors import FieldError
+from extender.values.objects.name_syntax import subdomain_errors
 
 _New = Callable[[Object], list[FieldError]]
 _Change = Callable[[Object, Object], list[FieldError]]
@@ -39,9 +44,10 @@ class _Rules(NamedTuple):
 
 
 def validate_create(resource: Resource, obj: Object) -> list[FieldError]:
-    """Returns what is wrong with a new object or Binding. Reviews and Evictions have no rules."""
-    rules = _RULES.get((resource.group, resource.kind))
-    return rules.create(obj) if rules is not None else []
+    """Returns what is wrong with a new object or Binding. Of a kind without rules of its own only the metadata is
+    checked.
+    """
+    return _rules_of(resource).create(obj)
 
 
 def validate_update(resource: Resource, new: Object, old: Object, subresource: str = "") -> list[FieldError]:
@@ -49,10 +55,20 @@ def validate_update(resource: Resource, new: Object, old: Object, subresource: s
 
     Arguments:
         new: after `strategies.prepare_for_update`, with the resourceVersion of the object that it replaces.
-        subresource: `status`, `finalize` or empty.
+        subresource: `status`, `finalize`, `resize` or empty.
     """
-    rules = _RULES[resource.group, resource.kind]
+    if subresource == "resize":
+        return pod_rules.pod_resize(new, old)
+    rules = _rules_of(resource)
     return (rules.status if subresource else rules.update)(new, old)
+
+
+def _rules_of(resource: Resource) -> _Rules:
+    found = _RULES.get((resource.group, resource.kind))
+    if found is not None:
+        return found
+    rule = path_segment_errors if resource.group == "rbac.authorization.k8s.io" else subdomain_errors
+    return _Rules(lambda obj: object_meta(obj["metadata"], namespaced=resource.namespaced, rule=rule))
 
 
 def behind_gates(new: Object, old: Object | None, features: FeatureGates) -> list[FieldError]:
@@ -93,6 +109,9 @@ _RULES: Final[Mapping[tuple[str, str], _Rules]] = {
         workload_rules.status_update,
     ),
     ("", "Service"): _Rules(core_rules.service, core_rules.service_update),
+    ("apps", "DaemonSet"): _Rules(
+        workload_rules.daemon_set, workload_rules.daemon_set_update, workload_rules.numbers_update
+    ),
     ("apps", "Deployment"): _Rules(
         workload_rules.deployment, workload_rules.deployment_update, workload_rules.status_update
     ),
@@ -102,8 +121,10 @@ _RULES: Final[Mapping[tuple[str, str], _Rules]] = {
     ("apps", "StatefulSet"): _Rules(
         workload_rules.stateful_set, workload_rules.stateful_set_update, workload_rules.status_update
     ),
+    ("batch", "Job"): _Rules(workload_rules.job, workload_rules.job_update, workload_rules.numbers_update),
     ("coordination.k8s.io", "Lease"): _Rules(core_rules.lease, core_rules.lease_update),
     ("events.k8s.io", "Event"): _Rules(core_rules.new_event, core_rules.new_event_update),
+    ("node.k8s.io", "RuntimeClass"): _Rules(core_rules.runtime_class, core_rules.runtime_class_update),
     ("policy", "PodDisruptionBudget"): _Rules(
         core_rules.budget, core_rules.budget_update, core_rules.budget_status_update
     ),

@@ -1,4 +1,5 @@
-"""Rules for nodes, namespaces, services, events in both versions, disruption budgets, priority classes and leases.
+"""Rules for nodes, namespaces, services, events in both versions, disruption budgets, priority and runtime classes, and
+leases.
 
 Upstream: pkg/apis/core/validation/validation.go, ValidateNode, ValidateNodeUpdate, ValidateNamespace; events.go;
 pkg/apis, policy/validation, scheduling/validation, coordination/validation: validation.go (v1.36.2).
@@ -8,7 +9,7 @@ from typing import Any, Final
 
 from extender.cluster.api_resources import Object
 from extender.cluster.store.stored_objects import NEW_NAME_OF
-from extender.cluster.validation.amount_rules import quantity_value
+from extender.cluster.validation.amount_rules import container_resources, quantity_value
 from extender.cluster.validation.metadata_rules import (
     label_name,
     label_selector,
@@ -251,6 +252,19 @@ def priority_class_update(new: Object, old: Object) -> list[FieldError]:
     if new.get("value", 0) != old.get("value", 0):
         errors.append(forbidden("value", "may not be changed in an update."))
     return errors + immutable("preemptionPolicy", new.get("preemptionPolicy"), old.get("preemptionPolicy"))
+
+
+def runtime_class(obj: Object) -> list[FieldError]:
+    errors = object_meta(obj["metadata"], namespaced=False)
+    handler = obj.get("handler", "")
+    errors += all_invalid("handler", handler, dns_label_errors(handler))
+    fixed = (obj.get("overhead") or {}).get("podFixed")
+    return errors + container_resources("overhead.podFixed", {"limits": fixed or {}}, ())
+
+
+def runtime_class_update(new: Object, old: Object) -> list[FieldError]:
+    """Returns what is wrong with a RuntimeClass that replaces another one: its handler is immutable."""
+    return object_meta_update(new["metadata"], old["metadata"]) + immutable("handler", new["handler"], old["handler"])
 
 
 def lease(obj: Object) -> list[FieldError]:

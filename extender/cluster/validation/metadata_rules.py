@@ -75,6 +75,13 @@ def object_meta(metadata: Object, *, namespaced: bool, rule: NameRule = subdomai
     return errors + _common(metadata) + _finalizers(metadata.get("finalizers") or ())
 
 
+def path_segment_errors(value: str) -> list[str]:
+    """Returns what keeps a text from being a part of a path. Upstream: ValidatePathSegmentName."""
+    if value in (".", ".."):
+        return [f"may not be '{value}'"]
+    return [f"may not contain '{each}'" for each in "/%" if each in value]
+
+
 def object_meta_update(new: Object, old: Object) -> list[FieldError]:
     """Returns what is wrong with the metadata of an object that replaces another one. Upstream:
     ValidateObjectMetaUpdate.

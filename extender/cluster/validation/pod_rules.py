@@ -8,6 +8,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from extender.cluster.admission.pod_resources import qos_class
 from extender.cluster.api_resources import Object
 from extender.cluster.validation import placement_rules
 from extender.cluster.validation.metadata_rules import (
@@ -32,6 +33,7 @@ from extender.values.golang.field_errors import (
 )
 from extender.values.golang.int64 import parse_int64
 from extender.values.objects.name_syntax import subdomain_errors
+from extender.values.objects.resource_names import CPU, MEMORY
 
 MIRROR: Final = "kubernetes.io/config.mirror"
 DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
@@ -45,6 +47,7 @@ _UPDATABLE: Final = ",".join(
     )
 )
 _SYSTEM_CONDITIONS: Final = ("PodScheduled", "Ready", "Initialized")
+_BOUND: Final = "may not be set on pods that are already bound to a node"
 _MAPPED: Final = ("containerName", "resourceName", "requestName")
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
@@ -103,6 +106,8 @@ def pod_status_update(new: Object, old: Object) -> list[FieldError]:
     nominated = status.get("nominatedNodeName", "")
     if nominated and nominated != former.get("nominatedNodeName"):
         errors += all_invalid("status.nominatedNodeName", nominated, subdomain_errors(nominated))
+        if spec.get("nodeName"):
+            errors.append(forbidden("status.nominatedNodeName", _BOUND))
     errors += immutable("status.qosClass", status.get("qosClass", ""), former.get("qosClass", ""))
     for name in ("containerStatuses", "initContainerStatuses"):
         errors += _transitions(f"status.{name}", status.get(name) or (), former.get(name) or (), spec)
@@ -110,6 +115,31 @@ def pod_status_update(new: Object, old: Object) -> list[FieldError]:
     return errors + _extended_resource_claim(
         "status.extendedResourceClaimStatus", status.get("extendedResourceClaimStatus"), spec
     )
+
+
+def pod_resize(new: Object, old: Object) -> list[FieldError]:
+    """Returns what is wrong with a Pod whose containers ask for other amounts. Upstream: ValidatePodResize."""
+    if MIRROR in (old["metadata"].get("annotations") or {}):
+        return [forbidden("", "static pods cannot be resized")]
+    errors = object_meta_update(new["metadata"], old["metadata"]) + _metadata_and_spec(new)
+    before, after = qos_class(old["spec"]), qos_class(new["spec"])
+    if before != after:
+        errors.append(invalid("spec", after, "Pod QOS Class may not change as a result of resizing"))
+    if _fixed_amounts(new["spec"]) != _fixed_amounts(old["spec"]):
+        # Upstream adds a diff here.
+        errors.append(forbidden("spec", "only cpu and memory resources are mutable\n"))
+    return errors
+
+
+def _fixed_amounts(spec: Object) -> list[Object]:
+    """What containers ask for besides CPU and memory."""
+    return [
+        {name: amount for name, amount in amounts.items() if name not in (CPU, MEMORY)}
+        for part in ("initContainers", "containers")
+        for container in spec.get(part) or ()
+        for side in ("requests", "limits")
+        for amounts in ((container.get("resources") or {}).get(side) or {},)
+    ]
 
 
 def binding(obj: Object) -> list[FieldError]:

@@ -1,7 +1,7 @@
-"""Rules for Deployment, ReplicaSet, StatefulSet, ReplicationController and Scale.
+"""Rules for Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, ReplicationController and Scale.
 
-Upstream: pkg/apis/apps/validation/validation.go; pkg/apis/core/validation/validation.go, ValidateReplicationController
-(v1.36.2).
+Upstream: validation.go of pkg/apis/apps/validation, batch/validation and core/validation,
+ValidateReplicationController (v1.36.2).
 """
 
 from collections.abc import Mapping
@@ -76,6 +76,36 @@ def stateful_set_update(new: Object, old: Object) -> list[FieldError]:
     return errors
 
 
+def daemon_set(obj: Object) -> list[FieldError]:
+    return object_meta(obj["metadata"], namespaced=True) + _daemon_set_spec(obj["spec"])
+
+
+def daemon_set_update(new: Object, old: Object) -> list[FieldError]:
+    """Returns what is wrong with a DaemonSet that replaces another one: its selector is immutable."""
+    errors = object_meta_update(new["metadata"], old["metadata"]) + _daemon_set_spec(new["spec"])
+    return errors + immutable("spec.selector", new["spec"].get("selector"), old["spec"].get("selector"))
+
+
+def job(obj: Object) -> list[FieldError]:
+    return object_meta(obj["metadata"], namespaced=True, rule=dns_label_errors) + _job_spec(obj["spec"])
+
+
+def job_update(new: Object, old: Object) -> list[FieldError]:
+    """Returns what is wrong with a Job that replaces another one: what its pods are is immutable."""
+    errors = object_meta_update(new["metadata"], old["metadata"]) + _job_spec(new["spec"])
+    for name in ("completions", "selector", "template", "completionMode"):
+        errors += immutable(f"spec.{name}", new["spec"].get(name), old["spec"].get(name))
+    return errors
+
+
+def numbers_update(new: Object, old: Object) -> list[FieldError]:
+    """Returns what is wrong with a status of which only the numbers are checked."""
+    errors = object_meta_update(new["metadata"], old["metadata"])
+    for name, value in (new.get("status") or {}).items():
+        errors += non_negative(f"status.{name}", value) if isinstance(value, int) else []
+    return errors
+
+
 def replication_controller(obj: Object) -> list[FieldError]:
     spec = obj["spec"]
     errors = object_meta(obj["metadata"], namespaced=True)
@@ -98,10 +128,7 @@ def replication_controller_update(new: Object, old: Object) -> list[FieldError]:
 def status_update(new: Object, old: Object) -> list[FieldError]:
     """Returns what is wrong with the status of any of these."""
     status = new.get("status") or {}
-    errors = object_meta_update(new["metadata"], old["metadata"])
-    for name, value in status.items():
-        if isinstance(value, int):
-            errors += non_negative(f"status.{name}", value)
+    errors = numbers_update(new, old)
     counts = {name: status.get(name, 0) for name in (*_PARTS, "replicas")}
     errors += [
         invalid(f"status.{name}", counts[name], _TOO_MANY) for name in _PARTS if counts[name] > counts["replicas"]
@@ -179,6 +206,42 @@ def _stateful_set_spec(spec: Object) -> list[FieldError]:
     return errors + _selected(_with_claims(spec), "statefulset")
 
 
+def _daemon_set_spec(spec: Object) -> list[FieldError]:
+    errors = _selected(spec, "daemonset")
+    for name in ("minReadySeconds", "revisionHistoryLimit"):
+        errors += non_negative(f"spec.{name}", spec.get(name))
+    strategy = spec.get("updateStrategy") or {}
+    if strategy.get("type") == "OnDelete":
+        return errors
+    if strategy.get("type") != "RollingUpdate":
+        return [*errors, not_supported("spec.updateStrategy", strategy, ("RollingUpdate", "OnDelete"))]
+    path, rolling = "spec.updateStrategy.rollingUpdate", strategy.get("rollingUpdate") or {}
+    unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
+    errors += positive_int_or_percent(f"{path}.maxUnavailable", unavailable)
+    errors += positive_int_or_percent(f"{path}.maxSurge", surge)
+    if (unavailable in (0, "0%")) == (surge in (0, "0%")):
+        name, why = "maxSurge", "may not be set when maxUnavailable is non-zero"
+        if surge in (0, "0%"):
+            name, why = "maxUnavailable", "cannot be 0 when maxSurge is 0"
+        errors.append(invalid(f"{path}.{name}", rolling.get(name, 0), why))
+    return errors
+
+
+def _job_spec(spec: Object) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for name in ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"):
+        errors += non_negative(f"spec.{name}", spec.get(name))
+    mode = spec.get("completionMode")
+    if mode not in ("NonIndexed", "Indexed"):
+        errors.append(not_supported("spec.completionMode", mode or "", ("NonIndexed", "Indexed")))
+    elif mode == "Indexed" and spec.get("completions") is None:
+        errors.append(required("spec.completions", "when completion mode is Indexed"))
+    template, path = spec.get("template") or {}, "spec.template"
+    if (template.get("spec") or {}).get("restartPolicy") not in ("OnFailure", "Never"):
+        errors.append(required(f"{path}.spec.restartPolicy", 'valid values: "OnFailure", "Never"'))
+    return errors + pod_template(path, template)
+
+
 def _with_claims(spec: Object) -> Object:
     """The spec as its pods have it: with a volume for each claim template, in place of one of the same name."""
     names = [template["metadata"].get("name", "") for template in spec.get("volumeClaimTemplates") or ()]
@@ -194,7 +257,7 @@ def _with_claims(spec: Object) -> Object:
 def _selected(spec: Object, kind: str) -> list[FieldError]:
     """The selector must select something, and must select the labels of the template."""
     selector = spec.get("selector")
-    pods_of = "StatefulSet" if kind == "statefulset" else "ReplicaSet"
+    pods_of = {"statefulset": "StatefulSet", "daemonset": "DaemonSet"}.get(kind, "ReplicaSet")
     errors = label_selector("spec.selector", selector) if selector is not None else [required("spec.selector")]
     if selector is not None and errors:
         return [*errors, invalid("spec.selector", selector, "invalid label selector")]

@@ -330,6 +330,7 @@ class Struct(GoType):
             `io.k8s.api.core.v1.Pod`.
         fields: by JSON name.
         atomic: owned and applied as one value.
+        others: what holds of members that are not among the fields; None: they are unknown, and dropped.
         make: builds a value of Python of the fields that were there, by attribute; None to keep JSON.
         get: takes an attribute out of such a value again.
     """
@@ -337,6 +338,7 @@ class Struct(GoType):
     name: str
     fields: Mapping[str, Field]
     atomic: bool = False
+    others: Field | None = None
     make: Callable[..., Any] | None = None
     get: Callable[[Any, str], Any] = getattr
     short_name: str = field(init=False)
@@ -349,6 +351,10 @@ class Struct(GoType):
     def go_name(self) -> str:
         return ".".join(self.name.split(".")[-2:])
 
+    def field(self, name: str) -> Field | None:
+        """Returns what holds of a member; None if it is unknown."""
+        return self.fields.get(name, self.others)
+
     def zero(self) -> Any:
         return self._made({})
 
@@ -356,11 +362,11 @@ class Struct(GoType):
         if not isinstance(value, dict):
             reading.does_not_fit(type_word(value), self.go_name)
             return self.zero()
-        fields, short_name = self.fields, self.short_name
+        fields, others, short_name = self.fields, self.others, self.short_name
         found: dict[str, Any] = {}
         seen: set[str] | None = set() if isinstance(value, Repeating) else None
         for name, member in members(value):
-            known = fields.get(name)
+            known = fields.get(name, others)
             if known is None:
                 reading.forbid("unknown", name)
                 continue
@@ -401,6 +407,8 @@ class Struct(GoType):
                 written[name] = known.type.zero()
             elif known.presence is Presence.NULL:
                 written[name] = None
+        if self.others is not None:
+            written |= {name: part for name, part in found.items() if name not in self.fields}
         return written
 
 

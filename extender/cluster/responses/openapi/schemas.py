@@ -85,6 +85,8 @@ def definition(struct: Struct, version: int) -> Schema:
         schema["required"] = required
     if struct.atomic:
         schema["x-kubernetes-map-type"] = "atomic"
+    if struct.others is not None:
+        schema["x-kubernetes-preserve-unknown-fields"] = True
     return schema
 
 
@@ -108,7 +110,7 @@ def _collect(of: GoType, found: dict[str, Struct]) -> None:
 
 
 def _property(field: Field, version: int) -> Schema:
-    schema = _schema(field.type, version)
+    schema = dict(_schema(field.type, version))
     if "$ref" in schema and version == VERSION_3:
         # In version 3, members beside a $ref are ignored.
         schema = {"allOf": [schema]}

@@ -333,7 +333,8 @@ def test_admission_refuses_an_unknown_class_where_the_classes_are_known(spec: di
         ),
         pytest.param(
             workload("Job", api_version="batch/v1", parallelism="many"),
-            "Job web: Expected `int`, got `str` - at `$.spec.parallelism`",
+            'Job default/web: Job in version "v1" cannot be handled as a Job: json: cannot unmarshal string into '
+            "Go struct field JobSpec.spec.parallelism of type int32",
             id="a Job of the wrong form",
         ),
         pytest.param(
@@ -358,7 +359,8 @@ def test_admission_refuses_an_unknown_class_where_the_classes_are_known(spec: di
         ),
         pytest.param(
             workload("DaemonSet", pod_spec={"containers": 7}),
-            "DaemonSet web: Expected `array`, got `int` - at `$.containers`",
+            'DaemonSet default/web: DaemonSet in version "v1" cannot be handled as a DaemonSet: json: cannot unmarshal '
+            "number into Go struct field PodSpec.spec.template.spec.containers of type []v1.Container",
             id="a template of the wrong form",
         ),
         pytest.param(

@@ -124,7 +124,7 @@ def test_a_job_that_is_suspended_loses_its_pods() -> None:
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {"name": "web"},
-        "spec": {"suspend": True, "template": template()},
+        "spec": {"suspend": True, "template": template(restartPolicy="Never")},
     }
 
     assert gone(ask(cluster([4], pod("web-a", "n1", kind="Job")), job)) == [("web-a", "scaled down")]

@@ -84,7 +84,9 @@ def test_objects_of_a_newer_server_may_have_newer_fields(of_a_server: dict[str, 
 def test_fields_of_what_means_nothing_to_a_scheduler_are_not_looked_at() -> None:
     config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}, "dada": {}}
     job = written(
-        "batch/v1", "Job", {"managedBy": "x", "newer": 1, **of_pods(containers=[{"name": "c", "image": "x"}])}
+        "batch/v1",
+        "Job",
+        {"managedBy": "x", "newer": 1, **of_pods(restartPolicy="Never", containers=[{"name": "c", "image": "x"}])},
     )
 
     assert [placement.node for placement in ask(config_map, job).placements] == ["n"]

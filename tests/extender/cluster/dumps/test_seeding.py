@@ -124,14 +124,14 @@ def test_invalid_objects_are_reported_and_left_out(registry: ObjectRegistry) -> 
         pod("twice"),
         {"apiVersion": "v1", "kind": "Node", "metadata": {}},
         {"apiVersion": "v1", "kind": "Node", "metadata": "none"},
-        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}},
+        {"apiVersion": "v1", "kind": "ComponentStatus", "metadata": {"name": "s"}},
         {"apiVersion": "policy/v1beta1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}},
     ]
 
     report = seed(registry, items)
 
     assert report.stored == {"Pod": 1}
-    assert report.left_out == {"Secret": 1, "PodDisruptionBudget": 1}
+    assert report.left_out == {"ComponentStatus": 1, "PodDisruptionBudget": 1}
     reasons = {refusal.name: refusal.why for refusal in report.refused}
     assert len(report.refused) == 7
     assert RefusedObject("Pod", "default/twice", 'pods "twice" already exists') in report.refused

@@ -23,14 +23,23 @@ def test_the_core_group_has_its_own_root():
 
 def test_groups_are_listed_in_upstreams_order():
     assert [group["name"] for group in body("/apis")["groups"]] == [
+        "apiregistration.k8s.io",
         "apps",
         "events.k8s.io",
         "authentication.k8s.io",
         "authorization.k8s.io",
+        "autoscaling",
+        "batch",
+        "networking.k8s.io",
         "policy",
+        "rbac.authorization.k8s.io",
         "storage.k8s.io",
+        "admissionregistration.k8s.io",
+        "apiextensions.k8s.io",
         "scheduling.k8s.io",
         "coordination.k8s.io",
+        "node.k8s.io",
+        "discovery.k8s.io",
         "resource.k8s.io",
     ]
 
@@ -109,7 +118,7 @@ def test_aggregated_and_plain_discovery_agree():
     plain = {
         (group["name"], resource["name"])
         for group in body("/apis")["groups"]
-        for resource in body(f"/apis/{group['name']}/v1")["resources"]
+        for resource in body(f"/apis/{group['preferredVersion']['groupVersion']}")["resources"]
         if "/" not in resource["name"]
     }
     items = body("/apis", AGGREGATED)["items"]

@@ -201,7 +201,9 @@ def test_message_without_type_is_read_as_the_expected_kind():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", sorted({kind for resource in RESOURCES for kind in resource.kinds}), ids="/".join)
+@pytest.mark.parametrize(
+    "kind", sorted({kind for resource in RESOURCES if resource.is_typed for kind in resource.kinds}), ids="/".join
+)
 def test_an_object_with_everything_is_read_as_it_was(kind):
     of, group = api_types.lookup(*kind), f"{kind[0]}/{kind[1]}".lstrip("/")
     said = {**sample(of), "kind": kind[2], "apiVersion": group}
