@@ -8,7 +8,7 @@ endpoint, and compares.
 
 import enum
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
@@ -39,9 +39,7 @@ everyone call further paths. Answers of the API server are kept for ten seconds.
 
 "yes" is an answer, whatever it says. "no names" is an answer in which pods have no names. 401, 403 and 421 are
 refusals. A page of another site reads no answer, even where it is given one: the browser keeps it. It is given none
-that does not end (`/v1/stream`, `watch=`). `bind` needs
-`--serve-bind`, too, and
-answers 404 otherwise.
+that does not end (`/v1/stream`, `watch=`). `bind` needs `--serve-bind`, too, and answers 404 otherwise.
 """
 
 
@@ -186,23 +184,45 @@ def cell(endpoint: Endpoint, mode: Mode, caller: CallerKind) -> str:
 
 def page() -> str:
     """Returns the whole text of docs/access.md."""
-    return "\n".join([_HEAD, *(line for mode in MODES for line in _section(mode))])
+    groups = _groups()
+    letters = {cells: chr(ord("A") + place) for place, cells in enumerate(groups)}
+    lines = [_HEAD, "## Requests\n\nThose of a letter are answered alike, in each of the tables below.\n"]
+    lines += ["| | requests |\n|---|---|"]
+    for cells, group in groups.items():
+        named = ", ".join(f"`{endpoint.method} {endpoint.path}`" for endpoint in group)
+        lines.append(f"| **{letters[cells]}** | {named} |")
+    lines.append("")
+    return "\n".join([*lines, *(line for mode in MODES for line in _section(mode, groups, letters))])
 
 
-def _section(mode: Mode) -> Iterator[str]:
-    """Yields the lines of a mode's table. Endpoints with the same cells share a row."""
-    rows: dict[tuple[str, ...], list[str]] = {}
+_Cells = tuple[tuple[str, ...], ...]
+
+
+def _groups() -> dict[_Cells, list[Endpoint]]:
+    """Returns the endpoints by what every caller gets in every mode."""
+    groups: dict[_Cells, list[Endpoint]] = {}
     for endpoint in endpoints():
-        if mode.is_embedded or not endpoint.is_embedded:
-            rows.setdefault(tuple(cell(endpoint, mode, caller) for caller in CallerKind), []).append(
-                f"`{endpoint.method} {endpoint.path}`"
-            )
+        served = (mode.is_embedded or not endpoint.is_embedded for mode in MODES)
+        cells = tuple(
+            tuple(cell(endpoint, mode, caller) for caller in CallerKind) if is_served else ()
+            for mode, is_served in zip(MODES, served, strict=True)
+        )
+        groups.setdefault(cells, []).append(endpoint)
+    return groups
+
+
+def _section(mode: Mode, groups: Mapping[_Cells, Sequence[Endpoint]], letters: Mapping[_Cells, str]) -> Iterator[str]:
+    """Yields the lines of a mode's table. Groups with the same cells share a row."""
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for cells in groups:
+        if of_mode := cells[MODES.index(mode)]:
+            rows.setdefault(of_mode, []).append(letters[cells])
     yield f"## {mode.name.capitalize()}\n"
     yield f"{mode.words}\n"
-    yield f"| endpoints | {' | '.join(caller.value for caller in CallerKind)} |"
+    yield f"| | {' | '.join(caller.value for caller in CallerKind)} |"
     yield "|---" * (1 + len(CallerKind)) + "|"
-    for cells, sharing in rows.items():
-        yield f"| {'<br>'.join(sharing)} | {' | '.join(cells)} |"
+    for shared, sharing in rows.items():
+        yield f"| **{', '.join(sharing)}** | {' | '.join(shared)} |"
     yield ""
 
 

@@ -1,6 +1,6 @@
 """docs/figures.md: every figure that the documentation gives of this version, measured by one command.
 
-The words are in figures_page.md, the plots in figures_plots.py. `REPRIEVE_TRACES` names the folder of the trace openb.
+The words are in figures_page.md, the plot in figures_plot.py. `REPRIEVE_TRACES` names the folder of the trace openb.
 """
 
 import os
@@ -19,9 +19,9 @@ from extender.lab.simulation import SimulationReport, play, read_workloads
 from extender.values.config import Configuration
 from tests.benchmarks.cluster import make_cache
 from tests.benchmarks.decision import SHAPES, Figures, decide
-from tests.benchmarks.figures_plots import bars, lines, million
+from tests.benchmarks.figures_plot import lines
 from tests.benchmarks.preemption import evaluate
-from tests.benchmarks.published import GO_CPU_MS, GO_SAMPLED_CPU_MS, PUBLISHED
+from tests.benchmarks.published import GO_CPU_MS, GO_SAMPLED_CPU_MS
 from tests.parity.agreement import counted
 
 ROOT = Path(__file__).parents[2]
@@ -51,8 +51,7 @@ def run(sizes: Sequence[int] = (1000, 5000, 15000), pods: int = 400) -> None:
         plays += [play(workload, Configuration()) for workload in read_workloads(Path(trace) / "openb")]
     PAGE.write_text(_page(decisions, preemptions, plays, printed, cases))
     (IMAGES / "figures-decisions.svg").write_text(lines(decisions))
-    (IMAGES / "figures-nodes.svg").write_text(bars(decisions))
-    print(f"written: {PAGE.relative_to(ROOT)} and two plots in {IMAGES.relative_to(ROOT)}")
+    print(f"written: {PAGE.relative_to(ROOT)} and a plot in {IMAGES.relative_to(ROOT)}")
 
 
 def _printed(name: str) -> str:
@@ -85,31 +84,6 @@ def _page(
     printed: Mapping[str, str],
     cases: Sequence[tuple[str, int, int]],
 ) -> str:
-    ours = [
-        (
-            f"Reprieve, {shape}, in process",
-            nodes,
-            each.per_second,
-            1,
-            million(nodes * each.per_second),
-            "measured here",
-            "no API server",
-        )
-        for (nodes, shape), each in decisions.items()
-        if shape in ("basic", "mixed") and nodes >= 5000
-    ]
-    others = [
-        (
-            each.system,
-            each.nodes,
-            each.pods_per_second,
-            each.cores,
-            f"at most {million(each.nodes_a_core)}",
-            each.source,
-            each.remark,
-        )
-        for each in PUBLISHED
-    ]
     return FORM.read_text().format(
         date=datetime.now(UTC).date().isoformat(),
         load=f"{os.getloadavg()[0]:.0f}",
@@ -118,7 +92,6 @@ def _page(
         numpy=np.__version__,
         cores=os.cpu_count(),
         decisions=_rows(_decision(nodes, shape, each) for (nodes, shape), each in decisions.items()),
-        records=_rows([*others, *ours]),
         preemptions=_rows((nodes, count, f"{took:.1f}") for nodes, (count, took) in preemptions.items()),
         plays=_rows(
             (
@@ -141,16 +114,8 @@ def _page(
 
 def _decision(nodes: int, shape: str, figures: Figures) -> tuple[object, ...]:
     go, rate = GO_CPU_MS[nodes, shape], figures.per_second
-    cells = (f"{figures.p50:.3f}", f"{figures.p99:.3f}", rate, million(nodes * rate))
-    return (
-        nodes,
-        shape,
-        *cells,
-        f"{go:g}",
-        million(nodes * 1000 / go),
-        f"{go * rate / 1000:,.0f}x",
-        f"{GO_SAMPLED_CPU_MS[nodes, shape]:g}",
-    )
+    cells = (f"{figures.p50:.3f}", f"{figures.p99:.3f}", rate, f"{go:g}", f"{go * rate / 1000:,.0f}x")
+    return nodes, shape, *cells, f"{GO_SAMPLED_CPU_MS[nodes, shape]:g}"
 
 
 def _rows(rows: Iterable[Sequence[object]]) -> str:

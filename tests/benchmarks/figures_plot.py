@@ -1,16 +1,12 @@
-"""The plots of docs/figures.md: SVG files of their own, which follow the reader's theme."""
+"""The plot of docs/figures.md: an SVG file of its own, which follows the reader's theme."""
 
 from collections.abc import Mapping
 
-import numpy as np
 from markupsafe import Markup
 
 from api.ui.node_drawing import drawing, element
 from tests.benchmarks.decision import SHAPES, Figures
-from tests.benchmarks.published import GO_CPU_MS, PUBLISHED
 
-BARS = ((5000, "basic"), (15000, "basic"), (5000, "mixed"), (15000, "mixed"))
-"""The decisions that stand beside published figures."""
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 720, 300, 70, 40, 16
 _STYLE = """
 text { font: 12px system-ui, sans-serif; fill: #444; stroke: none !important }
@@ -60,38 +56,3 @@ def lines(decisions: Mapping[tuple[int, str], Figures]) -> str:
     return _standing(
         drawing(WIDTH, HEIGHT, *parts, label="Decisions a second and core by number of nodes, for five kinds of pods")
     )
-
-
-def bars(decisions: Mapping[tuple[int, str], Figures]) -> str:
-    """Bars on a scale of powers of ten."""
-    shown = [(each.system, each.nodes_a_core, 1) for each in PUBLISHED]
-    shown += [
-        (f"kube-scheduler 1.36.2, {shape}, {nodes:,}", nodes * 1000 / GO_CPU_MS[nodes, shape], 1)
-        for nodes, shape in BARS
-    ]
-    shown += [
-        (f"Reprieve, {shape}, {nodes:,}", nodes * decisions[nodes, shape].per_second, 0)
-        for nodes, shape in BARS
-        if (nodes, shape) in decisions
-    ]
-    left, wide, first, last = 240, WIDTH - 330, 4, 8
-    parts = []
-    for power in range(first, last + 1):
-        x = left + (power - first) / (last - first) * wide
-        parts.append(element("line", class_="axis", x1=x, x2=x, y1=8, y2=24 * len(shown) + 12))
-        parts.append(element("text", f"{10**power:,}", x=x, y=24 * len(shown) + 30, text_anchor="middle"))
-    for number, (name, value, colour) in enumerate(shown):
-        y = 14 + 24 * number
-        length = max((np.log10(value) - first) / (last - first) * wide, 1.0)
-        parts.append(element("rect", class_=f"c{colour}", x=left, y=y, width=float(length), height=14))
-        parts.append(element("text", name, x=left - 8, y=y + 12, text_anchor="end"))
-        parts.append(element("text", million(value), x=left + float(length) + 6, y=y + 12))
-    return _standing(
-        drawing(
-            WIDTH, 24 * len(shown) + 40, *parts, label="Nodes evaluated a second and core, on a scale of powers of ten"
-        )
-    )
-
-
-def million(value: float) -> str:
-    return f"{value / 1e6:,.2f} M" if value < 10e6 else f"{value / 1e6:,.1f} M"
