@@ -9,6 +9,7 @@ real time.
 """
 
 import asyncio
+import math
 import selectors
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor
@@ -66,6 +67,15 @@ class _VirtualLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return self._clock.now
+
+    @property
+    def _clock_resolution(self) -> float:
+        """Lets no timer run early: who looks at the clock then would wait again, for no time and for ever."""
+        return math.ulp(self._clock.now)
+
+    @_clock_resolution.setter
+    def _clock_resolution(self, _: float) -> None:
+        """Takes no other, such as that of the system's clock."""
 
     def run_in_executor(
         self, executor: Executor | None, func: Callable[[Unpack[Ts]], T], *args: *Ts

@@ -1,5 +1,7 @@
 import asyncio
+import contextlib
 import itertools
+import math
 import socket
 import time
 
@@ -33,6 +35,26 @@ def test_sleepers_wake_in_the_order_of_their_alarms():
     virtual_time.run(all_of_them())
 
     assert woken == [("early", 0.1), ("between", 30.0), ("late", 60.0)]
+
+
+def test_timers_a_hair_apart_run_one_after_the_other():
+    early, late = 60.0, math.nextafter(60.0, 61.0)
+    seen: list[float] = []
+
+    async def wait_until(when: float) -> None:
+        loop = asyncio.get_running_loop()
+        while loop.time() < when:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout_at(when):
+                    await loop.create_future()
+        seen.append(loop.time())
+
+    async def both() -> None:
+        await asyncio.gather(wait_until(early), *(wait_until(late) for _ in range(2)))
+
+    virtual_time.run(both())
+
+    assert seen == [early, late, late]
 
 
 def test_a_timeout_ends_what_takes_longer():
