@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar, final
 
@@ -191,6 +192,9 @@ class Trial:
         self._trial = self._steps.enter_context(opened)
         self._admits = admits
         self._done: list[ExitStack] | None = []
+        self._turns: dict[str, int] = {}
+        """UID -> a number, the higher the later the pod became pending. One that is put back has its turn again."""
+        self._next_turn = count()
 
     def __enter__(self) -> "Trial":
         return self
@@ -294,22 +298,23 @@ class Trial:
         Returns:
             namespace/name -> the PodDisruptionBudgets that allow the eviction no more, for which a drain would wait.
         """
-        with self._step():
+        with self._step() as step:
             known = self._known(pods)
             for pod in known:
                 if not pod.spec.node_name:
                     raise ReprieveError(f"pod {pod.key} is pending: there is no node to evict it from")
-            return self._evicted(known)
+            return self._evicted(known, step)
 
     def drain(self, node: str) -> dict[str, Sequence[str]]:
         """Cordons a node, and evicts its pods as `evict` does, but for those of DaemonSets and static ones."""
-        with self._step():
+        with self._step() as step:
             known = self._trial.cluster.nodes.get(node)
             if known is None:
                 raise ReprieveError(f'node "{node}" not found')
             self._trial.changed(known, replaced(known, spec=replaced(known.spec, unschedulable=True)))
             there = [pod for pod in self._trial.cluster.cache.pods if pod.spec.node_name == node]
-            return self._evicted([pod for pod in there if not (pod.is_terminating or engine.belongs_to_node(pod))])
+            leaving = [pod for pod in there if not (pod.is_terminating or engine.belongs_to_node(pod))]
+            return self._evicted(leaving, step)
 
     def add_nodes(self, *, like: str, count: int = 1) -> list[str]:
         """Adds up to 1,000 nodes of the size, labels and taints of one that exists, empty but for the pods of
@@ -332,20 +337,22 @@ class Trial:
             done.pop().close()
 
     @contextmanager
-    def _step(self, *, is_kept: bool = True) -> Iterator[None]:
+    def _step(self, *, is_kept: bool = True) -> Iterator[ExitStack]:
         if self._done is None:
             raise ReprieveError("this trial is over: open another one with Cluster.trial()")
         with _in_words(), ExitStack() as taken_back:
             taken_back.enter_context(self._trial.transaction())
-            yield
+            yield taken_back
             if is_kept:
                 self._done.append(taken_back.pop_all())
 
     # Pods that are meant.
 
     def _waiting(self) -> list[Pod]:
-        cluster = self._trial.cluster
-        return [pod for uid, pod in cluster.pending.items() if cluster.cache.pod(uid) is None]
+        cluster, turns = self._trial.cluster, self._turns
+        turns |= {uid: next(self._next_turn) for uid in cluster.pending if uid not in turns}
+        waiting = (pod for uid, pod in cluster.pending.items() if cluster.cache.pod(uid) is None)
+        return sorted(waiting, key=lambda pod: turns[pod.uid])
 
     def _known(self, names: Iterable[str]) -> list[Pod]:
         wanted = [name if "/" in name else f"default/{name}" for name in names]
@@ -367,6 +374,7 @@ class Trial:
             raise ReprieveError(f"pod {placed[0].key} is not pending: it is on {placed[0].spec.node_name}")
         if named:
             return pods
+        self._waiting()
         applied = manifests.apply_manifests(self._trial, objects, self._admits, most_pods=sys.maxsize)
         if applied.rollouts:
             name = applied.rollouts[0][0].name
@@ -397,20 +405,27 @@ class Trial:
             key = group_outcomes.group_key(trial.frameworks[pod.scheduler_name], pod)
             if key is None:
                 attempt = trial.schedule(pod)
-                found[pod.uid] = Placement(pod.key, attempt.node, attempt.message, _scores_of(attempt))
+                found[pod.uid] = self._settled(pod, attempt.node, attempt.message, _scores_of(attempt))
             elif pod.uid not in found:
                 pending = [each for each in self._waiting() if group_of(each) == key and not self._why_not_tried(each)]
                 members = sorted(pending, key=lambda each: -each.priority)
                 result, _ = _run(trial.try_group(key, members, preempts=False))
                 for member, said in zip(members, trial.place_group(result, len(members)), strict=True):
-                    found[member.uid] = Placement(member.key, *said)
+                    found[member.uid] = self._settled(member, *said, {})
         return [*found.values()]
+
+    def _settled(self, pod: Pod, node: str, message: str, scores: Mapping[str, int]) -> Placement:
+        if not node and pod.status.nominated_node_name:
+            # As the scheduler does with a pod that fits nowhere.
+            self._trial.changed(pod, replaced(pod, status=replaced(pod.status, nominated_node_name="")))
+        return Placement(pod.key, node, message, scores)
 
     def _turn(self, pod: Pod) -> Any:
         return self._trial.frameworks[pod.scheduler_name].plugins.queue_sort.sort_key(pod, 0.0)
 
-    def _evicted(self, pods: Sequence[Pod]) -> dict[str, Sequence[str]]:
-        budgets = self._trial.disrupt(pods)
+    def _evicted(self, pods: Sequence[Pod], step: ExitStack) -> dict[str, Sequence[str]]:
+        budgets, _ = self._trial.disrupt(pods), self._waiting()
+        step.callback(self._turns.update, {pod.uid: self._turns.pop(pod.uid, -1) for pod in pods})
         for pod in pods:
             self._trial.evict(pod)
         return {pod.key: names for pod, names in zip(pods, budgets, strict=True)}

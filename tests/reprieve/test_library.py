@@ -23,7 +23,9 @@ from extender.values.objects.pod import Pod
 from reprieve import Cluster, Placement, ReprieveError, Trial
 from tests.extender.answers.records.memory_scheduler import Scheduling
 from tests.extender.answers.test_trial import NO_SHRINKING, Decisions, objects_of
+from tests.extender.lab.recordings.recorded_cluster import create, record, zoned
 from tests.kit.examples import examples
+from tests.kit.service import kubeconfig_for, serving
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "api" / "examples" / "cluster.yaml"
@@ -152,6 +154,39 @@ def test_threads_use_a_cluster_each() -> None:
         together = list(threads.map(decisions, range(24)))
 
     assert together == alone
+
+
+# Where clusters come from.
+
+
+def test_cluster_behind_an_api_server_is_read_once(tmp_path: Path) -> None:
+    objects = [node("a"), pod("one", on="a"), pod("large", "9")]
+    file = tmp_path / "cluster.json"
+    file.write_bytes(msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": objects}))
+    with serving(state=file) as service:
+        kubeconfig = kubeconfig_for(service.port, tmp_path)
+
+        cluster = Cluster.connect(kubeconfig)
+
+    with cluster.trial() as trial, Cluster.load(file).trial() as of_file:
+        assert state_of(trial) == state_of(of_file)
+        assert nodes_of(trial.schedule(pod("two"))) == {"default/two": "a"}
+
+
+def test_recording_is_read_at_a_moment(tmp_path: Path) -> None:
+    async def tell(cluster: Any) -> None:
+        create(cluster, "early")
+        await asyncio.sleep(60)
+        create(cluster, "late")
+        await asyncio.sleep(60)
+
+    file = record(tmp_path / "recording", tell, zoned("n", "zone-a"))
+
+    seen = []
+    for at in ("30s", None):
+        with Cluster.load(file, at=at).trial() as trial:
+            seen.append(trial.pods)
+    assert seen == [{"default/early": "n"}, {"default/early": "n", "default/late": "n"}]
 
 
 # What a trial does.
