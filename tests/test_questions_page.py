@@ -85,3 +85,13 @@ def test_every_question_is_in_the_table() -> None:
 
     questions = {path for path in describe(create_app(Settings()))["paths"] if path.startswith("/v1/")}
     assert named == questions - {"/v1/evaluate"}
+
+
+def test_every_field_that_is_named_is_in_an_answer() -> None:
+    schemas = describe(create_app(Settings()))["components"]["schemas"].values()
+    fields = {field for schema in schemas for field in schema.get("properties", {})}
+
+    rows = re.findall(r"^\| .* \| .* \| .* \| (`.*`.*) \|$", PAGE, re.MULTILINE)
+    named = {part for row in rows for field in re.findall(r"`([\w.\[\]]+)`", row) for part in re.findall(r"\w+", field)}
+    assert len(named) > 15
+    assert named <= fields
