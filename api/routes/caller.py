@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from inspect import isawaitable
 from typing import Annotated, TypeVar, final
 
@@ -102,8 +103,17 @@ async def caller_of(request: Request) -> Caller:
     if service is None or service.backend.questions is None or not service.backend.verbs.is_ready:
         raise Refusal(503, "the service is starting, or does not know the cluster at the moment", RETRY_SOON)
     questions, visibility = service.backend.questions, await service.access.of(request)
-    caller = Caller(request, service, questions, visibility, datetime.now(UTC), questions.version())
-    request.state.caller = caller
+    # For the page that says what went wrong. Without the request, which would hold itself, and its whole body with it,
+    # until the garbage collector comes by.
+    request.state.caller_of = partial(
+        Caller,
+        service=service,
+        questions=questions,
+        visibility=visibility,
+        now=datetime.now(UTC),
+        version=questions.version(),
+    )
+    caller: Caller = request.state.caller_of(request)
     return caller
 
 

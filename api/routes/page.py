@@ -311,9 +311,9 @@ async def _problem(request: Request, refusal: Refusal) -> Response:
     """Returns a page that says why another one is not shown."""
     title = _TITLES.get(refusal.code, "This cannot be shown")
     code = 400 if refusal.code == 422 else refusal.code
-    caller: Caller | None = getattr(request.state, "caller", None)
-    if caller is not None and code in _WITHIN_FRAME:
-        text = pages.problem_page(title, str(refusal), await _around(caller))
+    caller_of: Callable[[Request], Caller] | None = getattr(request.state, "caller_of", None)
+    if caller_of is not None and code in _WITHIN_FRAME:
+        text = pages.problem_page(title, str(refusal), await _around(caller_of(request)))
     else:
         service = service_of(request)
         signed_in = code != 401 and service is not None and is_signed_in(service.access, request)

@@ -38,6 +38,10 @@ class Limit(int):
         limit.door, limit.what, limit.told = door, what, told
         return limit
 
+    def __reduce__(self) -> tuple[type[int], tuple[int]]:
+        """Becomes a plain number in the answer of a worker."""
+        return int, (int(self),)
+
 
 # Objects of the cluster: informers and the API of the cluster of its own.
 

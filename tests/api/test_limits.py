@@ -2,6 +2,7 @@
 
 import json
 import logging
+import pickle
 import threading
 import time
 from contextlib import ExitStack
@@ -19,6 +20,13 @@ from tests.kit.waiting import DEADLINE, until
 FILTER = "/extender/filter"
 PODS = "/api/v1/namespaces/default/pods"
 CALL = json.dumps(BY_NAME).encode()
+
+
+def test_a_bound_in_the_answer_of_a_worker_is_a_number() -> None:
+    """As the most copies that a capacity counts is: without this its caller would get a 500."""
+    answer = pickle.loads(pickle.dumps(limits.COPIES_COUNTED))
+
+    assert (type(answer), answer) == (int, limits.COPIES_COUNTED)
 
 
 def test_body_announced_as_too_large_is_refused_before_it_is_read(example: Service) -> None:

@@ -93,7 +93,11 @@ async def in_child(work: Callable[[], T], *, seconds: float = 0.0, memory: int =
     result: T
     result, failure = pickle.loads(written)  # noqa: S301
     if failure is not None:
-        raise failure
+        try:
+            raise failure
+        finally:
+            # Its traceback has this frame, and those of the callers: it would hold itself, and what they hold.
+            del failure
     return result
 
 

@@ -1,0 +1,102 @@
+"""A request that is over is let go of at once, without the help of the garbage collector, which comes by rarely: in a
+cycle of references it would hold its body until then, and so would all that come meanwhile.
+"""
+
+import gc
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.api.raw_http import Connection, head
+from tests.api.test_hang_up import NODE, asked, is_at_rest, pod
+from tests.kit.service import Service, serving
+from tests.kit.waiting import until
+
+KINDS = frozenset({"starlette.requests.Request", "api.serving.limits._Request"})
+TIMES = 5
+SECONDS = 5.0
+"""For what the event loop still has to do for a connection that has ended."""
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    state = tmp_path_factory.mktemp("let-go") / "cluster.json"
+    state.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [NODE, pod(nodeName="n")]}))
+    with serving(state=state) as running:
+        until(lambda: running.client.get("/readyz").status_code == 200)
+        yield running
+
+
+def posts(path: str, body: Any) -> Callable[[Service], object]:
+    return lambda service: service.post(path, body)
+
+
+def gets(path: str) -> Callable[[Service], object]:
+    return lambda service: service.client.get(path)
+
+
+def hangs_up(method: str, path: str, body: Any = None) -> Callable[[Service], None]:
+    content = b"" if body is None else json.dumps(body).encode()
+    return lambda service: asked(service.port, path, content, method).close()
+
+
+def follows(service: Service) -> None:
+    caller = asked(service.port, "/v1/stream", method="GET")
+    caller.socket.recv(1)
+    caller.close()
+
+
+def sends_half_a_body(service: Service) -> None:
+    caller = Connection(service.port)
+    caller.send(head("/v1/whatif", Content_Length=100, Content_Type="application/json") + b"{")
+    caller.close()
+
+
+CREATED = {"kind": "Pod", "apiVersion": "v1", **pod()}
+REQUESTS: dict[str, Callable[[Service], object]] = {
+    "a verb": posts("/extender/filter", {"Pod": pod(), "NodeNames": ["n"]}),
+    "a verb without a pod": posts("/extender/filter", {"NodeNames": ["n"]}),
+    "a what-if": posts("/v1/whatif", {"create": [CREATED]}),
+    "a what-if that cannot be worked out": posts("/v1/whatif", {"create": [{"spec": {}}]}),
+    "a what-if that is no JSON": posts("/v1/whatif", b"{"),
+    "a what-if of a caller who hangs up": hangs_up("POST", "/v1/whatif", {"create": [CREATED]}),
+    "a plan": posts("/v1/plan", {"pods": [CREATED]}),
+    "a capacity": posts("/v1/capacity?limit=3", CREATED),
+    "an evaluation that is refused": posts("/v1/evaluate", {"nodes": 1}),
+    "why": gets("/v1/explain/default/p"),
+    "why of no pod": gets("/v1/explain/default/none"),
+    "the first page": gets("/"),
+    "a page of no node": gets("/ui/nodes/none"),
+    "the page's what-if": posts("/ui/what-if", {"manifest": json.dumps(CREATED)}),
+    "no such path": gets("/v1/none"),
+    "metrics": gets("/metrics"),
+    "a stream": follows,
+    "half a body": sends_half_a_body,
+    "a body that is too long": posts("/v1/whatif", b" " * (16 * 2**20 + 1)),
+}
+
+
+@pytest.mark.parametrize("request_made", REQUESTS.values(), ids=REQUESTS)
+def test_a_request_that_is_over_holds_nothing(service: Service, request_made: Callable[[Service], object]) -> None:
+    request_made(service)  # loads what is loaded once
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(TIMES):
+            request_made(service)
+        until(lambda: is_at_rest(service))
+        ends = time.monotonic() + SECONDS
+        while kept() and time.monotonic() < ends:
+            time.sleep(0.05)
+
+        assert kept() == []
+    finally:
+        gc.enable()
+
+
+def kept() -> list[str]:
+    names = (f"{type(each).__module__}.{type(each).__qualname__}" for each in gc.get_objects())
+    return [name for name in names if name in KINDS]
