@@ -7,6 +7,7 @@ from typing import Any, Final, Literal, final
 
 import msgspec
 
+from extender.values.objects.kinds import kind_of
 from extender.values.objects.meta import HasMetadata
 
 Redacts = Literal["nothing", "annotations", "names"]
@@ -81,7 +82,7 @@ class Redaction:
         kept = {name: text for name, text in meta.annotations.items() if name.partition("/")[0].endswith(_OF_SYSTEM)}
         if len(kept) < len(meta.annotations):
             obj = msgspec.structs.replace(obj, metadata=msgspec.structs.replace(meta, annotations=kept))
-        if not self.hides_names_of(type(obj).__name__):
+        if not self.hides_names_of(kind_of(obj).name):
             return obj
         return self._hidden(msgspec.to_builtins(obj), "")
 

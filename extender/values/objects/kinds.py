@@ -185,4 +185,6 @@ def kind_of(item: HasMetadata) -> WatchedKind[Any]:
     Raises:
         KeyError: objects of its type are not watched.
     """
-    return _KIND_OF_TYPE[type(item)]
+    kind = _KIND_OF_TYPE.get(type(item))
+    # What an object remembers (see `whole`) is no kind of its own.
+    return _KIND_OF_TYPE[type(item).__base__ or object] if kind is None else kind

@@ -2,7 +2,9 @@
 
 import json
 
+from extender.lab.recordings.redaction import Redaction
 from extender.values.objects.decoding import decode, replaced
+from extender.values.objects.kinds import kind_of
 from extender.values.objects.pod import Pod
 from extender.values.objects.whole import in_full, whole
 
@@ -40,3 +42,11 @@ def test_what_is_remembered_makes_no_object_differ() -> None:
     more = json.dumps(WRITTEN | {"status": {"hostIP": "10.0.0.1"}}).encode()
 
     assert whole(decode(Pod, BODY), BODY) == whole(decode(Pod, BODY), more)
+
+
+def test_what_is_remembered_is_of_no_kind_of_its_own() -> None:
+    written = b'{"metadata": {"name": "p", "namespace": "shop"}}'
+    pod = whole(decode(Pod, written), written)
+
+    assert kind_of(pod).name == "Pod"
+    assert "shop" not in str(Redaction("names").of(pod))
