@@ -52,6 +52,7 @@ async def soak(service: Service, minutes: float, pause: float, crowds: int) -> t
         answers = ", ".join(f"{status}: {number}" for status, number in sorted(traffic.statuses.items()))
         print(f"{rounds} rounds in {minutes:g} min, answers {answers}")
         print("\n".join(("more than when it was warm:", *grown(held[0], held[-1]))))
+        print("\n".join(("of all that is held:", *grown({}, held[-1]))))
     return samples, rounds
 
 

@@ -1,5 +1,6 @@
 """The contents of kubeconfig files, and how several files are merged."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -125,7 +126,13 @@ def _read_file(file: Path) -> _File:
         with file.open("rb") as opened:
             text = opened.read(limits.KUBECONFIG_BYTES + 1)
     except OSError as error:
-        raise CredentialsError(f"kubeconfig {file} can not be read: {error.strerror}") from error
+        reason = f"kubeconfig {file} can not be read: {error.strerror}"
+        if isinstance(error, PermissionError):
+            # kubeadm writes that of kube-scheduler for root only, and this image runs as another user.
+            reason += (
+                f" to user {os.geteuid()}; let that user read it, or give its owner's number as runAsUser of the pod"
+            )
+        raise CredentialsError(reason) from error
     if len(text) > limits.KUBECONFIG_BYTES:
         raise CredentialsError(f"kubeconfig {file} is longer than {limits.KUBECONFIG_BYTES >> 20} MiB")
     try:

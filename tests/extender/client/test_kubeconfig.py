@@ -2,9 +2,11 @@
 
 import asyncio
 import base64
+import errno
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 import yaml
@@ -287,6 +289,18 @@ def test_malformed_kubeconfig_is_reported_in_one_line_with_its_file_and_without_
 def test_missing_kubeconfig_is_reported_with_its_path(tmp_path: Path):
     with pytest.raises(CredentialsError, match="gone can not be read: No such file or directory"):
         load([tmp_path / "gone"])
+
+
+def test_a_kubeconfig_of_another_user_is_reported_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """As kubeadm's for kube-scheduler, which is for root only."""
+
+    def refuses(*_: object) -> NoReturn:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuses)
+
+    with pytest.raises(CredentialsError, match=r"Permission denied to user \d+; let that user read it, or .*runAsUser"):
+        load([tmp_path / "scheduler.conf"])
 
 
 def test_a_file_without_an_end_is_not_read_to_it():
