@@ -12,6 +12,7 @@ from extender.cluster.admission.pod_resources import qos_class
 from extender.cluster.api_resources import Object, Resource
 from extender.cluster.schema.api_types import type_of
 from extender.values.config.feature_gates import FeatureGates
+from extender.values.workloads.daemon_sets import GENERATION, template_generation
 
 JOB_UID_LABEL: Final = "batch.kubernetes.io/controller-uid"
 _RESET_FOR_STATUS: Final = (
@@ -109,6 +110,8 @@ def prepare_for_update(resource: Resource, new: Object, old: Object, subresource
         _take(new, old, "status")
     if kind == "Namespace" and subresource != "finalize":
         _take(new["spec"], old["spec"], "finalizers")
+    if kind == "DaemonSet":
+        _count_template(new, old)
     if kind in _COUNTS_SPEC_CHANGES and _counts(kind, new, old):
         metadata["generation"] = former.get("generation", 0) + 1
 
@@ -122,6 +125,14 @@ def _keep_all_but_amounts(pod: Object, old: Object) -> None:
         amounts = {each.get("name"): each.get("resources") for each in asked.get(part) or ()}
         for container in pod["spec"].get(part) or ():
             container["resources"] = amounts.get(container["name"]) or container.get("resources") or {}
+
+
+def _count_template(new: Object, old: Object) -> None:
+    """Upstream: pkg/registry/apps/daemonset/strategy.go, PrepareForUpdate."""
+    generation = template_generation(old)
+    if new["spec"].get("template") != old["spec"].get("template") and generation.isdecimal():
+        generation = str(int(generation) + 1)
+    new["metadata"].setdefault("annotations", {})[GENERATION] = generation
 
 
 def _counts(kind: str, new: Object, old: Object) -> bool:
@@ -246,6 +257,10 @@ def _job(job: Object) -> None:
     spec.setdefault("selector", {}).setdefault("matchLabels", {})[JOB_UID_LABEL] = labels[JOB_UID_LABEL]
 
 
+def _daemon_set(daemon_set: Object) -> None:
+    daemon_set["metadata"].setdefault("annotations", {})[GENERATION] = "1"
+
+
 def _definition(definition: Object) -> None:
     """Every definition is served at once. Upstream: apiextensions-apiserver, the naming and establishing
     controllers.
@@ -273,6 +288,7 @@ def _service(service: Object) -> None:
 _ON_CREATE: Final[Mapping[str, Callable[[Object], None]]] = {
     "Pod": _pod,
     "Namespace": _namespace,
+    "DaemonSet": _daemon_set,
     "Job": _job,
     "CustomResourceDefinition": _definition,
     "PersistentVolume": _pending,

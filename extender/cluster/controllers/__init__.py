@@ -10,9 +10,11 @@ from random import Random
 
 from extender.cluster.controllers.cluster_view import ClusterView
 from extender.cluster.controllers.controller_loop import Controller, ControllerContext, ControllerLoops
+from extender.cluster.controllers.daemon_set_controller import DaemonSets
 from extender.cluster.controllers.deployment_controller import Deployments
 from extender.cluster.controllers.disruption_controller import Disruption, StaleDisruptions
 from extender.cluster.controllers.garbage_collector import Garbage, PodGarbage, PodGroupProtection
+from extender.cluster.controllers.job_controller import Jobs
 from extender.cluster.controllers.kubelet import Kubelet
 from extender.cluster.controllers.namespace_controller import Namespaces
 from extender.cluster.controllers.node_lifecycle_controller import NodeTaints, TaintEviction
@@ -30,6 +32,8 @@ _CONTROLLERS: tuple[type[Controller], ...] = (
     ReplicaSets,
     Deployments,
     StatefulSets,
+    DaemonSets,
+    Jobs,
     Disruption,
     StaleDisruptions,
     PodGarbage,

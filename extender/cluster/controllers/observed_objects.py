@@ -15,6 +15,7 @@ import orjson
 from extender.cluster.api_resources import NODES, PODS, Object, Resource
 from extender.values.objects import decoding
 from extender.values.objects.meta import ApiObject, Condition
+from extender.values.objects.node import Taint
 
 Key = tuple[str, str]
 """(namespace, name) of an object among those of its resource; the namespace is empty for resources without one."""
@@ -114,12 +115,9 @@ class ObservedPod(Observed, frozen=True, gc=False, kw_only=True):
         return not self.deleted and self.phase not in FINISHED
 
 
-class NodeTaint(ApiObject, frozen=True):
-    """v1.Taint."""
+class NodeTaint(Taint, frozen=True):
+    """v1.Taint, with when it was added."""
 
-    key: str = ""
-    value: str = ""
-    effect: str = ""
     time_added: str | None = None
 
 

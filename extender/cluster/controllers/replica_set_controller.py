@@ -38,7 +38,7 @@ class _Replicas(Controller):
             self._selecting.remove(old.key)
 
     def observe_pod(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
-        if old is not None and new is not None and _same_for_its_owner(old, new):
+        if old is not None and new is not None and same_for_its_owner(old, new):
             return
         for pod in (old, new):
             if pod is None:
@@ -184,7 +184,8 @@ def _num_with_labels(group: OwnedPods, wanted: Mapping[str, str]) -> int:
     return sum(1 for pod in group.pods.values() if pod.is_active and wanted.items() <= pod.labels.of.items())
 
 
-def _same_for_its_owner(old: ObservedPod, new: ObservedPod) -> bool:
+def same_for_its_owner(old: ObservedPod, new: ObservedPod) -> bool:
+    """Returns whether a pod has not changed in anything that its controller looks at."""
     return (
         old.uid == new.uid
         and old.is_ready == new.is_ready

@@ -5,7 +5,7 @@ pkg/controller/daemon/util/daemonset_util.go (v1.36.2).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, final
 
 from extender.values.objects import decoding
 from extender.values.objects.meta import Object
@@ -23,28 +23,74 @@ _ALWAYS_TOLERATED: Final = (
     ("node.kubernetes.io/pid-pressure", "NoSchedule"),
     ("node.kubernetes.io/unschedulable", "NoSchedule"),
 )
+GENERATION_LABEL: Final = "pod-template-generation"
+"""The label of pods with the generation of the template that they were made from."""
+GENERATION: Final = "deprecated.daemonset.template.generation"
+"""The annotation of a DaemonSet with the generation of its template."""
+
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _TOLERATED_ON_HOST_NETWORK: Final = ("node.kubernetes.io/network-unavailable", "NoSchedule")
+
+
+@final
+class DaemonPods:
+    """The pods of a DaemonSet: where they run, and what they are there."""
+
+    def __init__(self, daemon_set: Object) -> None:
+        self._template = pod_from_template((daemon_set.get("spec") or {}).get("template") or {}, daemon_set)
+        self._pod = decoding.convert(Pod, self._template)
+        spec = self._pod.spec
+        always = [*_ALWAYS_TOLERATED, *([_TOLERATED_ON_HOST_NETWORK] if spec.host_network else [])]
+        self._tolerations = Tolerations(
+            (*spec.tolerations, *(Toleration(key=key, operator="Exists", effect=effect) for key, effect in always))
+        )
+        self._written = [
+            *(self._template["spec"].get("tolerations") or ()),
+            *({"key": key, "operator": "Exists", "effect": effect} for key, effect in always),
+        ]
+
+    def may_run_on(self, node: Node) -> bool:
+        """Returns whether the node gets a pod."""
+        return self._pod.spec.node_name in ("", node.name) and may_run_on(node, self._pod, self._tolerations)
+
+    def may_stay_on(self, node: Node) -> bool:
+        """Returns whether a pod that is on the node is left there."""
+        taint = find_untolerated_taint(node.spec.taints, self._tolerations, ("NoExecute",), compares=True)
+        return taint is None and parsed_node_affinity(self._pod).matches(node)
+
+    def on(self, node: str, **metadata: Any) -> Object:
+        """Returns the pod for a node, to which it is pinned.
+
+        Arguments:
+            metadata: what its metadata has besides those of the template.
+        """
+        template, spec = self._template, self._template["spec"]
+        pinned = {**spec, "tolerations": self._written, "affinity": pinned_to(spec.get("affinity") or {}, node)}
+        return {**template, "metadata": {**template["metadata"], **metadata}, "spec": pinned}
 
 
 def daemon_pods(daemon_set: Object, nodes: Sequence[Node]) -> Iterator[tuple[Node, Object]]:
     """Yields each node that a pod of the DaemonSet may run on with that pod, which is named after the node and pinned
     to it.
     """
-    template = pod_from_template((daemon_set.get("spec") or {}).get("template") or {}, daemon_set)
-    pod, spec = decoding.convert(Pod, template), template["spec"]
-    always = [*_ALWAYS_TOLERATED, *([_TOLERATED_ON_HOST_NETWORK] if pod.spec.host_network else [])]
-    tolerations = Tolerations(
-        (*pod.spec.tolerations, *(Toleration(key=key, operator="Exists", effect=effect) for key, effect in always))
-    )
-    written = [
-        *(spec.get("tolerations") or ()),
-        *({"key": key, "operator": "Exists", "effect": effect} for key, effect in always),
-    ]
+    pods = DaemonPods(daemon_set)
     for node in nodes:
-        if may_run_on(node, pod, tolerations):
-            name = f"{daemon_set['metadata']['name']}-{node.name}"
-            pinned = {**spec, "tolerations": written, "affinity": pinned_to(spec.get("affinity") or {}, node.name)}
-            yield node, {**template, "metadata": {**template["metadata"], "name": name}, "spec": pinned}
+        if pods.may_run_on(node):
+            yield node, pods.on(node.name, name=f"{daemon_set['metadata']['name']}-{node.name}")
+
+
+def template_generation(daemon_set: Object) -> str:
+    """Returns how often the template has been written, the first time included."""
+    return str((daemon_set["metadata"].get("annotations") or {}).get(GENERATION, "1"))
+
+
+def node_of(pod: Object) -> str:
+    """Returns the node of a DaemonSet's pod, even if it is not bound yet. Upstream: GetTargetNodeName."""
+    spec = pod["spec"]
+    required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED) or {}
+    fields = (field for term in required.get("nodeSelectorTerms") or () for field in term.get("matchFields") or ())
+    names = (each for field in fields if field.get("key") == NAME_FIELD for each in field.get("values") or ())
+    return spec.get("nodeName") or next(names, "")
 
 
 def may_run_on(node: Node, pod: Pod, tolerations: Tolerations) -> bool:
@@ -60,5 +106,5 @@ def pinned_to(affinity: Mapping[str, Any], node: str) -> Object:
     ReplaceDaemonSetPodNodeNameNodeAffinity.
     """
     on_node = {"matchFields": [{"key": NAME_FIELD, "operator": "In", "values": [node]}]}
-    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [on_node]}}
+    required = {_REQUIRED: {"nodeSelectorTerms": [on_node]}}
     return {**affinity, "nodeAffinity": {**(affinity.get("nodeAffinity") or {}), **required}}

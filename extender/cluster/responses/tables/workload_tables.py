@@ -1,6 +1,7 @@
 """Tables of workloads, services and scales.
 
 Upstream: pkg/printers/internalversion/printers.go, printReplicationController, printReplicaSet, printStatefulSet,
+printDaemonSet, printJob,
 printDeployment, printService, printScale (v1.36.2).
 """
 
@@ -123,7 +124,45 @@ def _port(port: Object) -> str:
     return f"{port.get('port', 0)}{node_port}/{port.get('protocol', '')}"
 
 
+def _daemon_set(obj: Object, ages: Ages) -> list[Any]:
+    spec, status = spec_of(obj), status_of(obj)
+    counts = [status.get(name) or 0 for name in _DAEMON_COUNTS]
+    nodes = ((spec.get("template") or {}).get("spec") or {}).get("nodeSelector")
+    selector = selector_text(spec.get("selector"))
+    return [name_of(obj), *counts, format_labels(nodes), ages.of(obj), *_template(obj), selector]
+
+
+def _job(obj: Object, ages: Ages) -> list[Any]:
+    spec, status = spec_of(obj), status_of(obj)
+    completions, parallelism, done = spec.get("completions"), spec.get("parallelism") or 0, status.get("succeeded") or 0
+    wanted = completions if completions is not None else f"1 of {parallelism}" if parallelism > 1 else 1
+    true = {each.get("type") for each in status.get("conditions") or () if each.get("status") == "True"}
+    word = next((kind for kind in ("Complete", "Failed", "Suspended") if kind in true), "Running")
+    selector = selector_text(spec.get("selector"))
+    return [name_of(obj), word, f"{done}/{wanted}", ages.of(obj), *_template(obj), selector]
+
+
+_DAEMON_COUNTS: Final = (
+    "desiredNumberScheduled", "currentNumberScheduled", "numberReady", "updatedNumberScheduled", "numberAvailable",
+)  # fmt: skip
+
 LAYOUTS: Final = {
+    "DaemonSet": Layout(
+        (
+            NAME,
+            Column("Desired", "How many nodes are to have a pod.", "integer"),
+            Column("Current", "How many of these nodes have one.", "integer"),
+            Column("Ready", "On how many the pod is ready.", "integer"),
+            Column("Up-to-date", "On how many it follows the template as it is.", "integer"),
+            Column("Available", "On how many it has been ready for long enough.", "integer"),
+            Column("Node Selector", "Which labels the nodes have."),
+            AGE,
+            CONTAINERS,
+            IMAGES,
+            _SELECTOR,
+        ),
+        _daemon_set,
+    ),
     "Deployment": Layout(
         (
             NAME,
@@ -136,6 +175,18 @@ LAYOUTS: Final = {
             _SELECTOR,
         ),
         _deployment,
+    ),
+    "Job": Layout(
+        (
+            NAME,
+            Column("Status", "How the Job stands."),
+            Column("Completions", "How many pods have succeeded, of those that have to."),
+            AGE,
+            CONTAINERS,
+            IMAGES,
+            _SELECTOR,
+        ),
+        _job,
     ),
     "ReplicaSet": Layout(_COUNTED, _replica_set),
     "ReplicationController": Layout(_COUNTED, _replication_controller),
