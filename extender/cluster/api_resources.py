@@ -4,7 +4,7 @@ name.
 Upstream: pkg/registry, the storage of each kind; pkg/apis, the field label conversions (v1.36.2).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any, Final, Protocol, TypedDict, Unpack, final
@@ -48,6 +48,7 @@ class Resource:
         gate: the feature without which the resource is not served; empty if it always is.
         is_typed: False if the published types have nothing of the kind, so that any field is kept.
         is_inert: nothing acts on the objects, which those who create one are told.
+        is_custom: it was defined by a CustomResourceDefinition.
     """
 
     group: str
@@ -69,6 +70,12 @@ class Resource:
     gate: str = ""
     is_typed: bool = True
     is_inert: bool = False
+    is_custom: bool = False
+
+    @property
+    def ruled_as(self) -> str:
+        """Returns the kind by which rules are found; empty for custom ones, which may be called like others."""
+        return "" if self.is_custom else self.kind
 
     @property
     def api_version(self) -> str:
@@ -318,14 +325,16 @@ _BY_KIND: Final = {(each.api_version, each.kind): each for each in RESOURCES}
 _BY_BARE_KIND: Final = {each.kind: each for each in reversed(RESOURCES) if each.is_stored}
 
 
-def find(group: str, version: str, plural: str) -> Resource | None:
+def find(group: str, version: str, plural: str, custom: Iterable[Resource] = ()) -> Resource | None:
     """Returns the resource that a path names, or None if it is not served."""
-    return _BY_NAME.get((group, version, plural))
+    named = (each for each in custom if (each.group, each.version, each.plural) == (group, version, plural))
+    return _BY_NAME.get((group, version, plural)) or next(named, None)
 
 
-def of_kind(api_version: str, kind: str) -> Resource | None:
+def of_kind(api_version: str, kind: str, custom: Iterable[Resource] = ()) -> Resource | None:
     """Returns the resource whose objects have this apiVersion and kind, or None if it is not served."""
-    return _BY_KIND.get((api_version, kind))
+    named = (each for each in custom if (each.api_version, each.kind) == (api_version, kind))
+    return _BY_KIND.get((api_version, kind)) or next(named, None)
 
 
 def stored_kind(kind: str) -> Resource | None:

@@ -26,6 +26,7 @@ from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.requests.request_info import Request
 from extender.cluster.responses.response import StreamResponse
 from extender.cluster.store import stored_objects
+from extender.cluster.store.custom_resources import custom_resources
 from extender.cluster.store.event_expiry import expire_events
 from extender.cluster.store.object_store import ObjectStore
 from extender.cluster.store.stored_objects import Stored
@@ -241,5 +242,6 @@ class _SavedState:
 
 
 def _stored(registry: ObjectRegistry) -> list[tuple[Resource, Stored]]:
-    kinds = {resource.stored_as: resource for resource in reversed(RESOURCES) if resource.stored_as != EVENTS.stored_as}
+    resources = (*RESOURCES, *custom_resources(registry.store))
+    kinds = {resource.stored_as: resource for resource in reversed(resources) if resource.stored_as != EVENTS.stored_as}
     return [(resource, stored) for resource in kinds.values() for stored in registry.store.read(resource)]

@@ -33,6 +33,7 @@ from extender.cluster.responses.response import Presenter, Response, StreamRespo
 from extender.cluster.schema import api_types
 from extender.cluster.statuses import ApiStatus
 from extender.cluster.store import list_pages, selections, stored_objects, watch_streams
+from extender.cluster.store.custom_resources import custom_resources
 from extender.values import limits
 from extender.values.golang.schema import read_as, type_meta
 
@@ -106,7 +107,7 @@ class KubeApi:
         return request.headers.get("audit-id") or str(uuid.UUID(int=self.registry.rng.getrandbits(128), version=4))
 
     def _answer(self, request: Request) -> Response | StreamResponse:
-        info = request_info(request, self.registry.features)
+        info = request_info(request, self.registry.features, custom_resources(self.registry.store))
         if info is None:
             return self._document(request)
         form = accepted_form(request.headers.get("accept", ""))
@@ -123,7 +124,13 @@ class KubeApi:
             if request.method not in ("GET", "HEAD"):
                 raise statuses.method_not_allowed()
             return Response(200, described[1], {"Content-Type": described[0]})
-        document = discovery.answer(request.path, accept, address=self._address, features=self.registry.features)
+        document = discovery.answer(
+            request.path,
+            accept,
+            address=self._address,
+            features=self.registry.features,
+            custom=custom_resources(self.registry.store),
+        )
         if document is None:
             raise statuses.page_not_found()
         if request.method not in ("GET", "HEAD"):

@@ -57,7 +57,7 @@ def drop_disabled(resource: Resource, new: Object, old: Object | None, features:
     Upstream: pkg/registry/resource/deviceclass/strategy.go, dropDisabledFields; pkg/api/pod/util.go,
     dropDisabledPodStatusFields.
     """
-    gate, part, name = _BEHIND_GATES.get(resource.kind, ("", "", ""))
+    gate, part, name = _BEHIND_GATES.get(resource.ruled_as, ("", "", ""))
     if (
         gate
         and not features.enabled(gate)
@@ -73,13 +73,16 @@ def prepare_for_create(resource: Resource, obj: Object) -> None:
     """
     metadata = obj["metadata"]
     metadata.pop("generation", None)
-    if resource.kind in _BORN_WITH_GENERATION:
+    if resource.is_custom or resource.ruled_as in _BORN_WITH_GENERATION:
         metadata["generation"] = 1
     # Kubelets create nodes with their status.
-    if resource.kind != "Node" and resource.subresource("status") is not None:
+    if resource.ruled_as != "Node" and resource.subresource("status") is not None:
         status = type_of(resource).fields.get("status")
-        obj["status"] = {} if status is None else status.type.zero()
-    rule = _ON_CREATE.get(resource.kind)
+        if status is None:
+            obj.pop("status", None)
+        else:
+            obj["status"] = status.type.zero()
+    rule = _ON_CREATE.get(resource.ruled_as)
     if rule is not None:
         rule(obj)
 
@@ -92,7 +95,7 @@ def prepare_for_update(resource: Resource, new: Object, old: Object, subresource
     """
     metadata, former = new["metadata"], old["metadata"]
     _take(metadata, former, "generation")
-    kind = resource.kind
+    kind = resource.ruled_as
     if subresource == "status":
         _take(new, old, "spec")
         for name in _METADATA_KEPT_BY_STATUS.get(kind, ()):
@@ -112,7 +115,7 @@ def prepare_for_update(resource: Resource, new: Object, old: Object, subresource
         _take(new["spec"], old["spec"], "finalizers")
     if kind == "DaemonSet":
         _count_template(new, old)
-    if kind in _COUNTS_SPEC_CHANGES and _counts(kind, new, old):
+    if (resource.is_custom or kind in _COUNTS_SPEC_CHANGES) and _counts(kind, new, old):
         metadata["generation"] = former.get("generation", 0) + 1
 
 

@@ -70,9 +70,14 @@ _NO_PODS: Final = OwnedPods()
 
 @final
 class ClusterView:
-    """All objects, by key, by node, by owner and by namespace."""
+    """All objects, by key, by node, by owner and by namespace.
+
+    Attributes:
+        custom: the custom resources that are defined now.
+    """
 
     def __init__(self) -> None:
+        self.custom: tuple[Resource, ...] = ()
         self._reader = Reader()
         self.pods: Final[dict[Key, ObservedPod]] = {}
         self._objects: dict[str, dict[Key, Observed]] = {}
@@ -130,6 +135,11 @@ class ClusterView:
     def get(self, resource: Resource, namespace: str, name: str) -> Observed | None:
         return self.all(resource).get((namespace, name))
 
+    def at(self, ref: Ref) -> Observed | None:
+        """Returns the object of an address."""
+        objects = self.pods if ref[0] == PODS.stored_as else self._objects.get(ref[0], {})
+        return objects.get(ref[1:])
+
     def node(self, name: str) -> ObservedNode | None:
         node = self.all(NODES).get(("", name))
         return node if isinstance(node, ObservedNode) else None
@@ -165,7 +175,7 @@ class ClusterView:
 
     def owner(self, seen: Observed, api_version: str, kind: str, name: str) -> Observed | None:
         """Returns the object that an owner reference names by its kind and name, whatever its uid."""
-        resource = of_kind(api_version, kind)
+        resource = of_kind(api_version, kind, self.custom)
         if resource is None:
             return None
         return self.get(resource, seen.namespace if resource.namespaced else "", name)

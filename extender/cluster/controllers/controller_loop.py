@@ -12,18 +12,19 @@ import heapq
 import logging
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Generator, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from random import Random
 from typing import Any, ClassVar, Final, Generic, TypeVar, final
 
-from extender.cluster.api_resources import EVENTS, NEW_EVENTS, PODS, RESOURCES
+from extender.cluster.api_resources import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, NEW_EVENTS, PODS, RESOURCES, Resource
 from extender.cluster.controllers.cluster_view import ClusterView, ref_of
 from extender.cluster.controllers.controller_writes import RequeueAfter, Step, perform
 from extender.cluster.controllers.observed_objects import Key, Observed, ObservedPod
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.statuses import ApiStatus
+from extender.cluster.store.custom_resources import custom_resources
 from extender.cluster.store.object_store import CompactedError
 from extender.values.objects.decoding import DecodeError
 
@@ -32,7 +33,9 @@ logger = logging.getLogger(__name__)
 S = TypeVar("S", bound=Observed)
 
 FOLLOWED: Final = tuple(each for each in RESOURCES if each.is_stored and each not in (EVENTS, NEW_EVENTS))
-"""The resources that controllers look at: all but events, of which there are many and which own nothing."""
+"""The resources that controllers look at, besides custom ones: all but events, of which there are many and which own
+nothing.
+"""
 
 BURST: Final = 500
 """The largest number of writes for one look at a key; then it is looked at again. Upstream: BurstReplicas."""
@@ -96,8 +99,14 @@ class ControllerLoops:
         self._registry = registry
         self._cluster = cluster
         self._controllers = controllers
-        self._by_storage = {each.stored_as: each for each in FOLLOWED}
-        self._changes = registry.store.follow(FOLLOWED, registry.store.resource_version)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Follows what changes from now on."""
+        store = self._registry.store
+        self._cluster.custom = custom_resources(store)
+        self._by_storage = {each.stored_as: each for each in (*FOLLOWED, *self._cluster.custom)}
+        self._changes = store.follow(self._by_storage.values(), store.resource_version)
 
     async def run(self) -> None:
         self._list()
@@ -117,17 +126,30 @@ class ControllerLoops:
             changes = self._changes.take()
         except CompactedError:
             logger.warning("controllers were overtaken by changes; looking at everything again")
-            self._changes = self._registry.store.follow(FOLLOWED, self._registry.store.resource_version)
+            self._begin()
             self._list()
             return
         for change in changes:
             stored = change.new
             raw = None if change.type == "DELETED" else stored.body
             self._note(change.stored_as, (stored.namespace, stored.name), raw)
+        if any(change.stored_as == CUSTOM_RESOURCE_DEFINITIONS.stored_as for change in changes):
+            self._redefine()
 
-    def _list(self) -> None:
+    def _redefine(self) -> None:
+        """Removes the objects whose definition is gone, and begins with those that are defined newly."""
+        store, before = self._registry.store, self._by_storage
+        defined = {each.stored_as for each in custom_resources(store)}
+        for gone in [each for each in self._cluster.custom if each.stored_as not in defined]:
+            for stored in store.read(gone):
+                store.remove(gone, stored.namespace, stored.name)
+                self._note(gone.stored_as, (stored.namespace, stored.name), None)
+        self._begin()
+        self._list({name: each for name, each in self._by_storage.items() if name not in before})
+
+    def _list(self, only: Mapping[str, Resource] | None = None) -> None:
         """Takes note of all objects, and of those that no longer exist."""
-        for resource in FOLLOWED:
+        for resource in (self._by_storage if only is None else only).values():
             stored = {(each.namespace, each.name): each for each in self._registry.store.read(resource)}
             for key in [key for key in self._cluster.all(resource) if key not in stored]:
                 self._note(resource.stored_as, key, None)

@@ -51,7 +51,9 @@ class DaemonSets(Controller):
             return
         for pod in (old, new):
             owner = pod.controller if pod is not None else None
-            if pod is not None and owner is not None and owner.kind == DAEMON_SETS.kind:
+            if pod is None or owner is None or owner.kind != DAEMON_SETS.kind:
+                continue
+            if owner.api_version == DAEMON_SETS.api_version:
                 self.queue.add_after((pod.namespace, owner.name), SETTLING)
 
     def reconcile(self, key: Key) -> Steps:

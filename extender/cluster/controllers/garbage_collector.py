@@ -18,7 +18,7 @@ from itertools import islice
 from typing import Final, final
 
 from extender.cluster.admission.admission_plugins import GROUP_FINALIZER
-from extender.cluster.api_resources import POD_GROUPS, RESOURCES
+from extender.cluster.api_resources import POD_GROUPS
 from extender.cluster.controllers.cluster_view import Ref, ref_of
 from extender.cluster.controllers.controller_loop import BURST, Controller, ControllerContext, Steps
 from extender.cluster.controllers.controller_writes import Delete, RequeueAfter, Update, released
@@ -27,7 +27,6 @@ from extender.cluster.registry.conditions import with_condition
 
 FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
-_BY_STORAGE: Final = {each.stored_as: each for each in RESOURCES}
 
 
 class _OwnerState(Enum):
@@ -70,8 +69,7 @@ class Garbage(Controller):
                 self.queue.add(ref_of(seen))
 
     def reconcile(self, key: Ref) -> Steps:
-        resource = _BY_STORAGE[key[0]]
-        seen = self.cluster.get(resource, key[1], key[2])
+        seen = self.cluster.at(key)
         if seen is None:
             return
         if seen.deleted:

@@ -45,7 +45,9 @@ class Jobs(Controller):
             return
         for pod in (old, new):
             owner = pod.controller if pod is not None else None
-            if pod is not None and owner is not None and owner.kind == JOBS.kind:
+            if pod is None or owner is None or owner.kind != JOBS.kind:
+                continue
+            if owner.api_version == JOBS.api_version:
                 self.queue.add_after((pod.namespace, owner.name), SETTLING)
 
     def reconcile(self, key: Key) -> Steps:

@@ -32,6 +32,7 @@ from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.schema import api_types
 from extender.cluster.statuses import ApiStatus
 from extender.cluster.store import stored_objects
+from extender.cluster.store.custom_resources import custom_resources
 from extender.values.golang.json import JsonError
 from extender.values.golang.times import rfc3339
 from extender.values.objects import decoding
@@ -111,14 +112,23 @@ class _Seeding:
 
     def run(self, objects: Iterable[Object]) -> SeedReport:
         by_resource: dict[Resource, list[Object]] = {resource: [] for resource in _FIRST}
+        others = []
         for obj in objects:
             resource = _resource_of(obj)
             if resource is None:
-                self._left_out[str(obj.get("kind"))] += 1
+                others.append(obj)
             else:
                 by_resource.setdefault(resource, []).append(obj)
         for resource, items in by_resource.items():
             for obj in items:
+                self._put(resource, obj)
+        # Now their definitions are known, if there are any.
+        custom = custom_resources(self._registry.store)
+        for obj in others:
+            resource = of_kind(str(obj.get("apiVersion")), str(obj.get("kind")), custom)
+            if resource is None or not resource.is_stored:
+                self._left_out[str(obj.get("kind"))] += 1
+            else:
                 self._put(resource, obj)
         return SeedReport(dict(self._stored), dict(self._left_out), tuple(self._refused), tuple(self._added))
 
@@ -145,7 +155,7 @@ class _Seeding:
             raise statuses.already_exists(resource, name)
         if namespace:
             self._require_namespace(namespace)
-        typed = _TYPED.get(resource.kind)
+        typed = _TYPED.get(resource.ruled_as)
         if typed is not None and _was_served(resource, obj):
             decoding.convert(typed, obj)
             self._require_class(resource, obj)
@@ -192,7 +202,7 @@ class _Seeding:
         errors = validation.validate_create(resource, obj)
         if errors:
             raise statuses.invalid(resource.group, resource.kind, obj["metadata"]["name"], errors)
-        if resource.kind != "Namespace" and "spec" in obj:
+        if resource is not NAMESPACES and "spec" in obj:
             obj["metadata"].setdefault("generation", 1)
         return obj
 
@@ -226,7 +236,7 @@ def _was_served(resource: Resource, obj: Object) -> bool:
     metadata = obj["metadata"]
     if metadata.get("resourceVersion"):
         return True
-    part, name = _ONLY_SERVERS_SAY.get(resource.kind, ("", ""))
+    part, name = _ONLY_SERVERS_SAY.get(resource.ruled_as, ("", ""))
     said = obj.get(part)
     return bool(isinstance(said, dict) and said.get(name) and metadata.get("uid") and metadata.get("creationTimestamp"))
 

@@ -6,6 +6,7 @@ munnerlyn/goautoneg (v1.36.2).
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Final, Literal, cast, final, get_args
 
 from extender.cluster import statuses
@@ -54,20 +55,23 @@ class RequestInfo:
     is_watch: bool = False
 
 
-def request_info(request: Request, features: FeatureGates = DEFAULT_FEATURES) -> RequestInfo | None:
+def request_info(
+    request: Request, features: FeatureGates = DEFAULT_FEATURES, custom: tuple[Resource, ...] = ()
+) -> RequestInfo | None:
     """Returns what the request is about; None if its path names no resource, but perhaps a document.
 
     Arguments:
         features: the features that are on; they decide which resources are served.
+        custom: the custom resources, which are served, too.
 
     Raises:
         ApiStatus: 404 if the group and version are served, but not this path; 405 if the path does not know the method.
     """
-    info = _of_path(request.path, features)
+    info = _of_path(request.path, features, custom)
     return None if info is None else replace(info, verb=_verb(request, info))
 
 
-def _of_path(path: str, features: FeatureGates) -> RequestInfo | None:
+def _of_path(path: str, features: FeatureGates, custom: tuple[Resource, ...]) -> RequestInfo | None:
     match [part for part in path.split("/") if part]:
         case ["api", version, *rest]:
             group = ""
@@ -75,15 +79,15 @@ def _of_path(path: str, features: FeatureGates) -> RequestInfo | None:
             pass
         case _:
             return None
-    if not rest or not any((each.group, each.version) == (group, version) for each in served(features)):
+    if not rest or not any((each.group, each.version) == (group, version) for each in chain(served(features), custom)):
         return None
-    info = _below(group, version, rest)
+    info = _below(group, version, rest, custom)
     if info is None or (info.resource.gate and info.resource not in served(features)):
         raise statuses.page_not_found()
     return info
 
 
-def _below(group: str, version: str, parts: list[str]) -> RequestInfo | None:
+def _below(group: str, version: str, parts: list[str], custom: tuple[Resource, ...]) -> RequestInfo | None:
     is_watch = len(parts) > 1 and parts[0] == "watch"
     if is_watch:
         parts = parts[1:]
@@ -93,7 +97,7 @@ def _below(group: str, version: str, parts: list[str]) -> RequestInfo | None:
         if not group and len(parts) == 3 and NAMESPACES.subresource(parts[2]) is not None:
             return RequestInfo(NAMESPACES, "", parts[1], parts[2])
         namespace, parts = parts[1], parts[2:]
-    resource = find(group, version, parts[0])
+    resource = find(group, version, parts[0], custom)
     if resource is None or len(parts) > 3:
         return None
     if bool(namespace) != resource.namespaced and (namespace or len(parts) > 1):

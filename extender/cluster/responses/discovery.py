@@ -8,7 +8,7 @@ import base64
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Any, Final, final
 
 from extender.cluster.api_resources import RESOURCES, Object, Resource, Subresource, served
@@ -18,6 +18,9 @@ PLAIN: Final = "application/json"
 _AGGREGATED_GROUP: Final = "apidiscovery.k8s.io"
 _AGGREGATED_KIND: Final = "APIGroupDiscoveryList"
 _AGGREGATED_VERSIONS: Final = ("v2", "v2beta1")
+
+_Resources = tuple[Resource, ...]
+_DOCUMENTS: Final = 128
 
 VERSION: Final[Object] = {
     "major": "1",
@@ -36,14 +39,6 @@ VERSION: Final[Object] = {
 }
 """The document at /version: the version of the API, not of this program."""
 
-_NO_CUSTOM_RESOURCES: Final[Object] = {
-    "kind": "CustomResourceDefinitionList",
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "metadata": {"resourceVersion": "1"},
-    "items": [],
-}
-"""kubectl reads this list before it says that a kind is unknown, and gives up if it may not."""
-
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -55,14 +50,23 @@ class Document:
     cache_control: str = "no-cache, private"
 
 
-def answer(path: str, accept: str, *, address: str = "", features: FeatureGates = DEFAULT_FEATURES) -> Document | None:
+def answer(
+    path: str,
+    accept: str,
+    *,
+    address: str = "",
+    features: FeatureGates = DEFAULT_FEATURES,
+    custom: tuple[Resource, ...] = (),
+) -> Document | None:
     """Returns the document at a path, in the form that the caller prefers; None if there is none.
 
     Arguments:
         accept: the Accept header; empty: any form.
         address: the `host:port` under which callers reach this server.
         features: the features that are on; they decide which resources are served.
+        custom: the custom resources, which are served, too.
     """
+    resources = (*served(features), *custom)
     match path.strip("/").split("/"):
         case ["version"]:
             return Document(VERSION)
@@ -70,20 +74,18 @@ def answer(path: str, accept: str, *, address: str = "", features: FeatureGates 
             version = _aggregated_version(accept)
             if version:
                 content_type = f"{PLAIN};g={_AGGREGATED_GROUP};v={version};as={_AGGREGATED_KIND}"
-                return Document(_aggregated(root == "api", version, features), content_type, "public")
-            return Document(_api_versions(address, features) if root == "api" else _group_list(features))
+                return Document(_aggregated(root == "api", version, resources), content_type, "public")
+            return Document(_api_versions(address, resources) if root == "api" else _group_list(resources))
         case ["api", version]:
-            return _resource_list("", version, features)
+            return _resource_list("", version, resources)
         case ["apis", group]:
             return (
-                Document({"kind": "APIGroup", "apiVersion": "v1", **_group(group, features)})
-                if group in _groups(features)
+                Document({"kind": "APIGroup", "apiVersion": "v1", **_group(group, resources)})
+                if group in _groups(resources)
                 else None
             )
         case ["apis", group, version]:
-            return _resource_list(group, version, features)
-        case ["apis", "apiextensions.k8s.io", "v1", "customresourcedefinitions"]:
-            return Document(_NO_CUSTOM_RESOURCES)
+            return _resource_list(group, version, resources)
     return None
 
 
@@ -103,45 +105,45 @@ def _aggregated_version(accept: str) -> str:
     return ""
 
 
-def _groups(features: FeatureGates) -> list[str]:
+def _groups(resources: _Resources) -> list[str]:
     """The named groups, in upstream's order of preference."""
-    return list(dict.fromkeys(each.group for each in served(features) if each.group))
+    return list(dict.fromkeys(each.group for each in resources if each.group))
 
 
-def _versions(group: str, features: FeatureGates) -> list[str]:
-    return list(dict.fromkeys(each.version for each in served(features) if each.group == group))
+def _versions(group: str, resources: _Resources) -> list[str]:
+    return list(dict.fromkeys(each.version for each in resources if each.group == group))
 
 
-def _of_version(group: str, version: str, features: FeatureGates) -> list[Resource]:
-    found = (each for each in served(features) if (each.group, each.version) == (group, version))
+def _of_version(group: str, version: str, resources: _Resources) -> list[Resource]:
+    found = (each for each in resources if (each.group, each.version) == (group, version))
     return sorted(found, key=lambda each: each.plural)
 
 
 # --- the plain form
 
 
-def _api_versions(address: str, features: FeatureGates) -> Object:
+def _api_versions(address: str, resources: _Resources) -> Object:
     where = [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}]
-    return {"kind": "APIVersions", "versions": _versions("", features), "serverAddressByClientCIDRs": where}
+    return {"kind": "APIVersions", "versions": _versions("", resources), "serverAddressByClientCIDRs": where}
 
 
-@cache
-def _group_list(features: FeatureGates) -> Object:
+@lru_cache(maxsize=_DOCUMENTS)
+def _group_list(resources: _Resources) -> Object:
     return {
         "kind": "APIGroupList",
         "apiVersion": "v1",
-        "groups": [_group(each, features) for each in _groups(features)],
+        "groups": [_group(each, resources) for each in _groups(resources)],
     }
 
 
-def _group(name: str, features: FeatureGates) -> Object:
-    versions = [{"groupVersion": f"{name}/{version}", "version": version} for version in _versions(name, features)]
+def _group(name: str, resources: _Resources) -> Object:
+    versions = [{"groupVersion": f"{name}/{version}", "version": version} for version in _versions(name, resources)]
     return {"name": name, "versions": versions, "preferredVersion": versions[0]}
 
 
-@cache
-def _resource_list(group: str, version: str, features: FeatureGates) -> Document | None:
-    found = _of_version(group, version, features)
+@lru_cache(maxsize=_DOCUMENTS)
+def _resource_list(group: str, version: str, resources: _Resources) -> Document | None:
+    found = _of_version(group, version, resources)
     if not found:
         return None
     # Upstream's oldest document has no apiVersion.
@@ -180,7 +182,7 @@ def _below(resource: Resource) -> list[Subresource]:
 
 def _storage_version_hash(resource: Resource) -> str:
     """Two resources that are stored in the same form have the same hash. Upstream: discovery/storageversionhash.go."""
-    kept = next(each for each in RESOURCES if each.stored_as == resource.stored_as)
+    kept = next((each for each in RESOURCES if each.stored_as == resource.stored_as), resource)
     digest = hashlib.sha256(f"{kept.group}/{kept.version}/{kept.kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()
 
@@ -188,9 +190,9 @@ def _storage_version_hash(resource: Resource) -> str:
 # --- the aggregated form
 
 
-@cache
-def _aggregated(is_core: bool, version: str, features: FeatureGates) -> Object:
-    groups = [""] if is_core else _groups(features)
+@lru_cache(maxsize=_DOCUMENTS)
+def _aggregated(is_core: bool, version: str, resources: _Resources) -> Object:
+    groups = [""] if is_core else _groups(resources)
     return {
         "kind": _AGGREGATED_KIND,
         "apiVersion": f"{_AGGREGATED_GROUP}/{version}",
@@ -198,16 +200,16 @@ def _aggregated(is_core: bool, version: str, features: FeatureGates) -> Object:
         "items": [
             {
                 "metadata": {"name": each} if each else {},
-                "versions": [_whole(each, v, features) for v in _versions(each, features)],
+                "versions": [_whole(each, v, resources) for v in _versions(each, resources)],
             }
             for each in groups
         ],
     }
 
 
-def _whole(group: str, version: str, features: FeatureGates) -> Object:
-    resources = [_discovered(each) for each in _of_version(group, version, features)]
-    return {"version": version, "resources": resources, "freshness": "Current"}
+def _whole(group: str, version: str, resources: _Resources) -> Object:
+    found = [_discovered(each) for each in _of_version(group, version, resources)]
+    return {"version": version, "resources": found, "freshness": "Current"}
 
 
 def _discovered(resource: Resource) -> Object:

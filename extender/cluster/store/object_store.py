@@ -59,7 +59,7 @@ def field_paths(stored_as: str) -> tuple[str, ...]:
     """Returns the paths of all selectable fields of the objects kept under a name, in all versions. Name and namespace
     are in the key.
     """
-    return _FIELD_PATHS[stored_as]
+    return _FIELD_PATHS.get(stored_as, ())
 
 
 def _paths_of(stored_as: str) -> tuple[str, ...]:
@@ -80,7 +80,7 @@ class _Kept:
     """
 
     def __init__(self, stored_as: str, history: int) -> None:
-        self.paths: Final = _FIELD_PATHS[stored_as]
+        self.paths: Final = field_paths(stored_as)
         self.history: Final = history
         self.objects: Final[dict[str, Stored]] = {}
         self.changes: Final[list[StoredChange]] = []
@@ -156,6 +156,25 @@ def _resource_version(change: StoredChange) -> int:
 
 
 @final
+class _AllKept(dict[str, _Kept]):
+    """What is kept, by the name under which it is; that of custom resources from when it is asked for.
+
+    Arguments:
+        begin: the resourceVersion up to which changes count as forgotten.
+    """
+
+    def __init__(self, history: int, begin: int) -> None:
+        super().__init__({name: _Kept(name, history) for name in _FIELD_PATHS})
+        self._history = history
+        self._begin = begin
+
+    def __missing__(self, stored_as: str) -> _Kept:
+        kept = self[stored_as] = _Kept(stored_as, self._history)
+        kept.compacted = self._begin
+        return kept
+
+
+@final
 class ObjectStore:
     """State, home of the embedded cluster: objects, their latest changes, the resourceVersion.
 
@@ -165,7 +184,7 @@ class ObjectStore:
     """
 
     def __init__(self, *, history: int = HISTORY, resource_version: int = 1) -> None:
-        self._kept: Final = {name: _Kept(name, history) for name in _FIELD_PATHS}
+        self._kept: Final = _AllKept(history, resource_version)
         self._resource_version = resource_version
         self.compact(resource_version)
 

@@ -109,6 +109,10 @@ _RULES: Final[Mapping[tuple[str, str], _Rules]] = {
         workload_rules.status_update,
     ),
     ("", "Service"): _Rules(core_rules.service, core_rules.service_update),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): _Rules(
+        core_rules.custom_resource_definition,
+        lambda new, old: _metadata_update(new, old) + core_rules.custom_resource_definition(new),
+    ),
     ("apps", "DaemonSet"): _Rules(
         workload_rules.daemon_set, workload_rules.daemon_set_update, workload_rules.numbers_update
     ),

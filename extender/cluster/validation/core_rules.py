@@ -8,6 +8,7 @@ pkg/apis, policy/validation, scheduling/validation, coordination/validation: val
 from typing import Any, Final
 
 from extender.cluster.api_resources import Object
+from extender.cluster.store.custom_resources import Definition
 from extender.cluster.store.stored_objects import NEW_NAME_OF
 from extender.cluster.validation.amount_rules import container_resources, quantity_value
 from extender.cluster.validation.metadata_rules import (
@@ -31,6 +32,7 @@ from extender.values.golang.field_errors import (
     one_of,
     required,
 )
+from extender.values.objects import decoding
 from extender.values.objects.name_syntax import dns_1035_errors, dns_label_errors, label_key_errors, subdomain_errors
 from extender.values.objects.priority_classes import HIGHEST_USER_PRIORITY, SYSTEM_CLASSES
 
@@ -265,6 +267,24 @@ def runtime_class(obj: Object) -> list[FieldError]:
 def runtime_class_update(new: Object, old: Object) -> list[FieldError]:
     """Returns what is wrong with a RuntimeClass that replaces another one: its handler is immutable."""
     return object_meta_update(new["metadata"], old["metadata"]) + immutable("handler", new["handler"], old["handler"])
+
+
+def custom_resource_definition(obj: Object) -> list[FieldError]:
+    """Returns what is wrong with a CustomResourceDefinition. Its schemas mean nothing here."""
+    errors = object_meta(obj["metadata"], namespaced=False)
+    try:
+        spec = decoding.convert(Definition, obj).spec
+    except decoding.DecodeError as error:
+        return [*errors, invalid("spec", None, str(error))]
+    name, kind = obj["metadata"].get("name", ""), spec.names.kind
+    if name != f"{spec.names.plural}.{spec.group}":
+        errors.append(invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group'))
+    if spec.scope not in ("Cluster", "Namespaced"):
+        errors.append(not_supported("spec.scope", spec.scope, ("Cluster", "Namespaced")))
+    errors += all_invalid("spec.names.kind", kind, dns_1035_errors(kind.lower()))
+    for place, version in enumerate(spec.versions):
+        errors += all_invalid(f"spec.versions[{place}].name", version.name, dns_1035_errors(version.name))
+    return errors
 
 
 def lease(obj: Object) -> list[FieldError]:

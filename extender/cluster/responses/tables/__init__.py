@@ -45,7 +45,7 @@ def table_of(
         headers: whether the columns are described; the later events of a watch leave them out.
         kind: the kind of the objects, if it is not the resource's own but that of a subresource, such as `Scale`.
     """
-    layout, ages = LAYOUTS.get(kind or resource.kind, _OTHERS), Ages(now)
+    layout, ages = LAYOUTS.get(kind or resource.ruled_as, _OTHERS), Ages(now)
     rows = []
     for obj in objects:
         row: Object = {"cells": layout.cells(obj, ages)}

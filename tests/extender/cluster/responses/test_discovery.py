@@ -160,10 +160,3 @@ def test_the_version_is_that_of_the_api():
 @pytest.mark.parametrize("path", ["/", "/api/v2", "/apis/nope", "/apis/apps/v2", "/api/v1/pods", "/healthz"])
 def test_unknown_path_has_no_discovery_document(path):
     assert discovery.answer(path, "") is None
-
-
-def test_list_of_custom_resources_is_empty():
-    """kubectl looks here before it says that a kind is unknown."""
-    found = body("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
-
-    assert (found["kind"], found["items"]) == ("CustomResourceDefinitionList", [])
