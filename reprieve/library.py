@@ -263,11 +263,11 @@ class Trial:
         """
         with self._step(is_kept=False):
             wanted = self._one(pod)
-            why_not = self._why_not_tried(wanted)
-            attempt = None if why_not else self._trial.schedule(wanted)
-            if attempt is None or attempt.refusal is None:
-                node, message = ("", why_not) if attempt is None else (attempt.node, attempt.message)
-                return PreemptionAnswer(eligible=bool(node), node=node, message=message)
+            if why_not := self._why_not_tried(wanted):
+                return PreemptionAnswer(eligible=False, message=why_not)
+            attempt = self._trial.schedule(wanted)
+            if attempt.refusal is None:
+                return PreemptionAnswer(eligible=bool(attempt.node), node=attempt.node, message=attempt.message)
             found, message = _run(self._trial.preempt(attempt))
             if found.preemption is None:
                 return PreemptionAnswer(eligible=False, message=message)
