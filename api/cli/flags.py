@@ -73,7 +73,7 @@ FOREIGN: Final[Mapping[str, ForeignFlag]] = {
     **_all(Effect.IGNORED, "the service speaks HTTP/1.1", "http2-max-streams-per-connection"),
     **_all(Effect.IGNORED, "the service speaks HTTP/1.1", "disable-http2-serving", is_switch=True),
     **_all(Effect.IGNORED, "the port is not shared", "permit-address-sharing", "permit-port-sharing", is_switch=True),
-    **_all(Effect.REFUSED, "the choice of ciphers is left to OpenSSL", "tls-cipher-suites", "tls-curve-preferences"),
+    **_all(Effect.REFUSED, "the choice of curves is left to OpenSSL", "tls-curve-preferences"),
     **_all(Effect.REFUSED, "there is one certificate: name it with --tls-cert-file", "tls-sni-cert-key"),
     **_all(Effect.IGNORED, "there are no locks to wait for", "contention-profiling", is_switch=True),
     **_all(Effect.IGNORED, "the client speaks JSON", "kube-api-content-type"),

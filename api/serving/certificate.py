@@ -5,7 +5,7 @@ import errno
 import logging
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Literal, final
@@ -36,11 +36,12 @@ class Certificate:
         key: Path,
         client_ca: Path | None = None,
         min_version: Literal["VersionTLS12", "VersionTLS13"] = "VersionTLS12",
+        cipher_suites: Sequence[str] = (),
     ) -> None:
         """Makes the server speak HTTPS.
 
         Raises:
-            StartUpError: the files cannot be read, or do not belong together.
+            StartUpError: the files cannot be read, or do not belong together, or OpenSSL has not all of the suites.
         """
         self._files = certificate, key
         self._client_ca = client_ca
@@ -59,6 +60,8 @@ class Certificate:
         if config.ssl is None:
             raise RuntimeError("the server was made without a certificate")
         config.ssl.minimum_version = _VERSIONS[min_version]
+        if cipher_suites:
+            _choose(config.ssl, cipher_suites)
         # As in Go, a certificate of the file is trusted whether or not it is a root.
         config.ssl.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         self._context = config.ssl
@@ -100,6 +103,35 @@ class Certificate:
         read.
         """
         return tuple(map(_version, filter(None, (*self._files, self._client_ca))))
+
+
+def _choose(context: ssl.SSLContext, suites: Sequence[str]) -> None:
+    """Lets callers of TLS 1.2 have these cipher suites only.
+
+    Upstream: component-base/cli/flag/ciphersuites_flag.go, TLSCipherSuites (v1.36.2).
+    """
+    # The names of those of 1.3 are the same for OpenSSL. They are no choice, here as in Go.
+    always = {each["name"] for each in context.get_ciphers() if each["protocol"] == "TLSv1.3"}
+    chosen = [_cipher(suite) for suite in suites if suite not in always]
+    if chosen:
+        context.set_ciphers(":".join(chosen))
+    else:
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+
+
+def _cipher(suite: str) -> str:
+    """Returns OpenSSL's name of a suite of TLS 1.2: ECDHE-RSA-AES128-SHA for TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA."""
+    exchange, _, encryption = suite.removeprefix("TLS_").partition("_WITH_")
+    if "CHACHA20" in encryption:
+        encryption = "CHACHA20_POLY1305"
+    encryption = encryption.replace("AES_", "AES").replace("_CBC", "")
+    name = (encryption if exchange == "RSA" else f"{exchange}_{encryption}").replace("_", "-")
+    context = _context()
+    with suppress(ssl.SSLError):
+        context.set_ciphers(name)
+    if name not in {each["name"] for each in context.get_ciphers()}:
+        raise StartUpError(f"--tls-cipher-suites: Cipher suite {suite} not supported or doesn't exist")
+    return name
 
 
 def _context() -> ssl.SSLContext:

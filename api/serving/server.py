@@ -247,5 +247,6 @@ def make_server(app: ASGIApp, settings: Settings) -> Server:
             settings.tls_private_key_file,
             settings.client_ca_file,
             settings.tls_min_version,
+            settings.cipher_suites,
         )
     return server

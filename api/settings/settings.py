@@ -113,6 +113,8 @@ class Settings(BaseModel):
     """Private key of the certificate (PEM)."""
     tls_min_version: Annotated[Literal["VersionTLS12", "VersionTLS13"], _UPSTREAM] = "VersionTLS12"
     """The oldest version of TLS that is accepted: VersionTLS12 or VersionTLS13."""
+    tls_cipher_suites: Annotated[str, Option(Group.KUBE_SCHEDULER, unset="OpenSSL's")] = ""
+    """Cipher suites of TLS 1.2 that are accepted, with commas between them, by Go's names; those of 1.3 always are."""
     client_ca_file: Annotated[Path | None, Option(Group.KUBE_SCHEDULER, unset="no client certificates")] = None
     """Certificates (PEM) of those who sign client certificates; the common name is the user, organizations are groups.
     """
@@ -235,6 +237,10 @@ class Settings(BaseModel):
     @property
     def allowed_common_names(self) -> list[str]:
         return _listed(self.client_allowed_names)
+
+    @property
+    def cipher_suites(self) -> list[str]:
+        return _listed(self.tls_cipher_suites)
 
     @property
     def always_allowed_paths(self) -> list[str]:

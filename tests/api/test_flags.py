@@ -5,10 +5,11 @@ a reason.
 import json
 import re
 import signal
+import socket
 import ssl
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ import httpx
 import pytest
 import yaml
 
+from api.app import create_app
 from api.cli.flags import FLAG_OPTIONS, FLAGS, FOREIGN, Effect, as_options, without_effect
 from api.fatal_errors import StartUpError
-from api.serving.server import Server
+from api.serving.server import Server, make_server
 from api.settings.configuration_file import overridden
 from api.settings.declarations import Group
 from api.settings.settings import DECLARATIONS, Settings, read_settings
@@ -349,6 +351,46 @@ def test_https_is_spoken_with_a_certificate_which_may_be_replaced(authority: Aut
 
         assert halfway == first, "a certificate without its key replaces nothing"
         assert ssl.get_server_certificate(("127.0.0.1", service.port)) == other.certificate.read_text()
+
+
+@pytest.mark.parametrize(
+    ("suites", "cipher"),
+    [
+        ("TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", "AES256-GCM-SHA384"),
+        ("TLS_AES_128_GCM_SHA256, TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,"
+         "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305", "CHACHA20-POLY1305"),
+        ("TLS_AES_128_GCM_SHA256", ""),
+    ],
+    ids=["Galois", "ChaCha", "those of TLS 1.3 only"],
+)  # fmt: skip
+def test_callers_of_tls_1_2_get_the_cipher_suites_that_are_chosen(
+    authority: Authority, suites: str, cipher: str
+) -> None:
+    certificate, key = authority.sign("server", "DNS:localhost")
+    old = ssl.create_default_context(cafile=str(authority.certificate))
+    old.maximum_version = ssl.TLSVersion.TLSv1_2
+
+    with serving(
+        schedule=False, tls_cert_file=certificate, tls_private_key_file=key, tls_cipher_suites=suites
+    ) as service:
+        found = ""
+        with (
+            suppress(OSError),
+            socket.create_connection(("127.0.0.1", service.port)) as plain,
+            old.wrap_socket(plain, server_hostname="localhost") as secured,
+        ):
+            found = secured.cipher()[0]  # type: ignore[index]
+
+    assert found.endswith(cipher) and bool(found) == bool(cipher)
+
+
+@pytest.mark.parametrize("suite", ["TLS_RSA_WITH_RC4_128_SHA", "TLS_RSA_WITH_HIGH", "HIGH", "TLS_AES_128"])
+def test_a_cipher_suite_that_there_is_not_is_refused_in_upstreams_words(authority: Authority, suite: str) -> None:
+    certificate, key = authority.sign("server", "DNS:localhost")
+    settings = Settings(tls_cert_file=certificate, tls_private_key_file=key, tls_cipher_suites=suite)
+
+    with pytest.raises(StartUpError, match=f"--tls-cipher-suites: Cipher suite {suite} not supported or doesn't exist"):
+        make_server(create_app(settings), settings)
 
 
 def test_old_tls_is_refused_if_new_tls_is_asked_for(authority: Authority) -> None:
