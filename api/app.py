@@ -55,8 +55,8 @@ def create_app(settings: Settings, opens: Callable[[Settings], Opens] = opens) -
         version=__version__,
         description=_DESCRIPTION,
         lifespan=lifespan,
-        # A redirect would make Go send the whole body again. FastAPI's own pages load scripts from elsewhere; /docs is
-        # ours.
+        # A redirect would make Go send the whole body again. FastAPI's own pages load scripts from elsewhere; ours is
+        # `api.routes.docs`.
         redirect_slashes=False,
         openapi_url=None,
         docs_url=None,

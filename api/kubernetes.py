@@ -107,13 +107,17 @@ async def _whole(answer: Response, send: Send) -> None:
 
 @final
 class KubernetesApi:
-    """Sends requests for the paths of the Kubernetes API to the embedded cluster, if there is one; all others pass."""
+    """Sends requests for the paths of the Kubernetes API to the embedded cluster, if there is one; all others pass, a
+    HEAD as a GET, to which the server sends no body.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         chosen = kubernetes_app(scope) if scope["type"] == "http" else None
+        if chosen is None and scope.get("method") == "HEAD":
+            scope = {**scope, "method": "GET"}
         await (self._app if chosen is None else chosen)(scope, receive, send)
 
 

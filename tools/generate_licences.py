@@ -12,6 +12,8 @@ ROOT: Final = Path(__file__).parents[1]
 LOCK: Final = ROOT / "requirements.lock"
 PAGE: Final = ROOT / "docs" / "licences.md"
 
+SWAGGER_UI: Final = "5.35.0"
+
 UNNAMED: Final = {"httpx-aiohttp": "BSD-3-Clause", "colorama": "BSD-3-Clause"}
 """Packages that do not name their licence, or are installed on Windows only, so that it cannot be read elsewhere."""
 
@@ -48,7 +50,10 @@ Reprieve is licensed under Apache-2.0. These packages are installed with it, at 
 
 | Package | Licence |
 | --- | --- |
-{rows}"""
+{rows}
+The page at `/docs` has Swagger UI {SWAGGER_UI}, Apache-2.0, Copyright SmartBear Software Inc.; its files and licences
+are in `api/documents/swagger_ui`.
+"""
 
 
 def main() -> None:

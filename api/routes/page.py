@@ -3,6 +3,7 @@
 Every route of `router` and of `parts` knows its caller. What needs none is in `open_to_all`.
 """
 
+import gzip
 from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
 from typing import Annotated, Any, Final, Literal, TypeVar, final
@@ -52,6 +53,8 @@ _HEADERS: Final = {
     "Cache-Control": "no-store",
 }
 
+_WORTH_COMPRESSING: Final = 1024
+"""Bytes of a page."""
 _WITHIN_FRAME: Final = frozenset((400, 404))
 """Codes of refusals that concern the address alone, so that the rest of the page can be shown."""
 _TITLES: Final = {
@@ -101,8 +104,25 @@ class SignInForm(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     token: Annotated[str, msgspec.Meta(min_length=1, max_length=3900, pattern=r"^[A-Za-z0-9._~+/=-]+$")]
 
 
+class _PartRoute(APIRoute):
+    """The route of a page or a part of one, which is sent compressed to those who take it so."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def compressed(request: Request) -> Response:
+            answer = await handle(request)
+            if len(answer.body) > _WORTH_COMPRESSING and "gzip" in request.headers.get("accept-encoding", ""):
+                answer.body = gzip.compress(answer.body, 1)
+                answer.headers.update({"Content-Encoding": "gzip", "Content-Length": str(len(answer.body))})
+            answer.headers["Vary"] = "Accept-Encoding"
+            return answer
+
+        return compressed
+
+
 @final
-class _PageRoute(APIRoute):
+class _PageRoute(_PartRoute):
     """The route of a page. A refusal becomes a page that says why, within the frame if the caller is known."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -120,7 +140,7 @@ class _PageRoute(APIRoute):
 
 
 router: Final = APIRouter(include_in_schema=False, dependencies=[Depends(caller_of)], route_class=_PageRoute)
-parts: Final = APIRouter(include_in_schema=False, dependencies=[Depends(caller_of)])
+parts: Final = APIRouter(include_in_schema=False, dependencies=[Depends(caller_of)], route_class=_PartRoute)
 open_to_all: Final = APIRouter(include_in_schema=False)
 
 
