@@ -37,6 +37,7 @@ else:
 _LEFT_OUT: Final = (
     "mypy", "pytest", "_pytest", "hypothesis", "sphinx", "playwright", "schemathesis", "mcp", "setuptools", "pip",
     "pyarrow", "dask", "distributed", "gymnasium", "kubernetes_validate", "jsonschema_rs", "twine",
+    "matplotlib", "nbclient", "ipykernel", "IPython",
 )  # fmt: skip
 """What the tests and checks need, and a command does not; and extras, which are for Python."""
 

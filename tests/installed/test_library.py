@@ -68,6 +68,15 @@ def test_the_notebook_is_kept_without_outputs() -> None:
     assert [cell for cell in cells if cell.get("outputs") or cell.get("execution_count")] == []
 
 
+def test_a_foreign_package_that_comes_first_is_named(place: Environment, tmp_path: Path) -> None:
+    (tmp_path / "api").mkdir()
+    (tmp_path / "api" / "__init__.py").write_text("raise RuntimeError('not to be run')")
+
+    done = place.run("python -c 'from reprieve import Cluster'", PYTHONPATH=str(tmp_path))
+
+    assert "ImportError: another package named 'api' comes before its own" in done.stderr
+
+
 def test_a_type_checker_knows_the_names(place: Environment, tmp_path: Path) -> None:
     program = "from reprieve import Cluster, Trial\nwith Cluster.load('x').trial() as trial:\n    reveal_type(trial)\n"
     (tmp_path / "program.py").write_text(program)
