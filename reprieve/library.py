@@ -18,7 +18,6 @@ import numpy.typing as npt
 
 from api.cli.local_answers import about_cluster, about_dump
 from api.cli.manifest_files import read_manifests, state_of
-from api.cli.reaching import reach
 from api.fatal_errors import StartUpError
 from api.plugin_project import with_plugins
 from api.settings.configuration_file import read_configuration, with_fix
@@ -137,10 +136,7 @@ class Cluster:
         Raises:
             ReprieveError: the cluster does not answer, or does not let its objects be listed.
         """
-        file = None if kubeconfig is None else Path(kubeconfig)
-        with _in_words():
-            _run(reach(file, context))
-        return Cluster(_read(about_cluster(file, context, None)))
+        return Cluster(_read(about_cluster(None if kubeconfig is None else Path(kubeconfig), context, None)))
 
     def trial(
         self,
