@@ -1,4 +1,5 @@
-"""What a plugin imports: the contract of plugins, and `replaced`, which makes a changed copy of an API object.
+"""What a plugin imports: the contract of plugins; `replaced`, which makes a changed copy of an API object; and
+`requested_amounts`, what a pod requests.
 
 `from extender import framework as fwk`.
 """
@@ -7,5 +8,6 @@ from types import ModuleType as _Module
 
 from extender.engine.framework import *  # noqa: F403 - all names of the contract
 from extender.values.objects.decoding import replaced as replaced  # noqa: PLC0414
+from extender.values.objects.resource_amounts import requested_amounts as requested_amounts  # noqa: PLC0414
 
 __all__ = [name for name, each in dict(vars()).items() if not name.startswith("_") and not isinstance(each, _Module)]

@@ -197,6 +197,7 @@ class Trial:
             self.cluster.forget(pod.uid)
             refusal = refused_on_one_node(status).status if status.is_rejected else status
             return TrialAttempt(cycle, message=refusal.message)
+        self.cluster.cache.annotate(pod.uid, cycle.find(fwk.BINDING_ANNOTATIONS))
         if any(plugin.name not in cycle.skip_filter_plugins for plugin in cycle.framework.plugins.reserve):
             # A plugin that skipped the pod in PreFilter reserves nothing for it. The cycles of many pods, with arrays
             # along all nodes, would take gigabytes.
@@ -323,6 +324,8 @@ class Trial:
 
     def _place_again(self, assumed: Pod, ports: frozenset[HostPort], cycle: Cycle | None) -> None:
         self.cluster.assume(assumed.uid, assumed.spec.node_name)
+        if cycle is not None:
+            self.cluster.cache.annotate(assumed.uid, cycle.find(fwk.BINDING_ANNOTATIONS))
         self.cluster.cache.restore_ports(assumed.spec.node_name, ports)
         if cycle is not None:
             # The cycle knows what it has chosen. Filters are not asked again: they might refuse the pod now, for the

@@ -14,6 +14,7 @@ from extender.engine.cache.cluster import Cluster
 from extender.engine.cache.overlay import Overlay
 from extender.engine.plugins import IN_TREE
 from extender.engine.reporter import NO_REPORTER, Reporter, Reporters, VerbCall
+from extender.engine.runtime import reserve_to_bind
 from extender.engine.runtime.cycle import Cycle, Nominations
 from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.plugin_calls import PluginError, repeated_after_long_work, with_long_work
@@ -172,7 +173,9 @@ class Verbs:
         return chosen
 
     async def bind(self, name: str, namespace: str, uid: str, node: str) -> None:
-        """Binds the pod to the node, unless it is bound there already, if its profile accepts the node."""
+        """Binds the pod to the node, unless it is bound there already, if its profile accepts the node. Reserve and
+        PreBind of the user's plugins run, too; the caller has run those of the tree.
+        """
         pod = f"pod {namespace}/{name}"
         if self._dispatcher is None:
             raise VerbError(
@@ -184,33 +187,51 @@ class Verbs:
         if self._cluster.cache.node(node) is None:
             # The API server does not check whether the node exists.
             raise VerbError(f'{pod} was not bound to {node}: node "{node}" not found')
-        reason = await with_long_work(partial(self._why_not, uid, node))
+        reason, cycle = await with_long_work(partial(self._why_not, uid, node))
         if reason:
             raise VerbError(f"{pod} was not bound to {node}: {reason}")
         # Assumed from now on, because other calls come before the API server answers, and before the watch shows the
         # binding.
-        is_assumed, is_bound = self._assume(uid, node), False
+        assumed, is_bound = self._assume(uid, node), False
+        annotations: Mapping[str, str] = {}
         try:
-            await self._dispatcher.perform(fwk.BindPod(namespace, name, uid, node))
+            if assumed is not None and cycle is not None:
+                annotations = await self._reserved(cycle, assumed)
+            await self._dispatcher.perform(fwk.BindPod(namespace, name, uid, node, annotations))
             is_bound = True
-        except fwk.CallError as exc:
+        except (fwk.CallError, VerbError) as exc:
             raise VerbError(f"{pod} was not bound to {node}: {exc}") from exc
         finally:
-            if is_assumed and not is_bound:
+            if assumed is not None and not is_bound:
+                if cycle is not None:
+                    reserve_to_bind.run_unreserve_plugins(cycle, assumed, node, IN_TREE)
                 self._cluster.forget(uid)
         if self._overlay is not None:
             self._overlay.assume(uid, node)
+            self._overlay.cluster.cache.annotate(uid, annotations)
 
-    def _assume(self, uid: str, node: str) -> bool:
-        """Returns whether the pod was assumed on the node by this call."""
+    async def _reserved(self, cycle: Cycle, assumed: Pod) -> Mapping[str, str]:
+        """Runs Reserve and PreBind, and returns the annotations of the binding. Raises VerbError for a refusal."""
+        status = reserve_to_bind.run_reserve_plugins(cycle, assumed, assumed.spec.node_name, IN_TREE)
+        if status.is_success:
+            # Before anything is awaited, because the pod counts for other calls from now on.
+            self._cluster.cache.annotate(assumed.uid, cycle.find(fwk.BINDING_ANNOTATIONS))
+            plan = reserve_to_bind.without_pre_flights(cycle, IN_TREE)
+            status = await reserve_to_bind.run_pre_bind_plugins(plan, cycle, assumed, assumed.spec.node_name)
+        if not status.is_success:
+            raise VerbError(status.message)
+        return cycle.find(fwk.BINDING_ANNOTATIONS) or {}
+
+    def _assume(self, uid: str, node: str) -> Pod | None:
+        """Returns the pod on the node, if it was assumed there by this call."""
         try:
-            return self._cluster.assume(uid, node) is not None
+            return self._cluster.assume(uid, node)
         except ValueError:  # the pod cannot be read, so that only the watch can add it once it is bound
-            return False
+            return None
 
-    async def _why_not(self, uid: str, node: str) -> str:
+    async def _why_not(self, uid: str, node: str) -> tuple[str, Cycle | None]:
         """Returns why this pod must not be bound to the node; empty if it may be, or if it has a node, so that the API
-        server decides.
+        server decides. And the cycle that found it out.
         """
         pending = self._cluster.pending.get(uid)
         pod = pending or self._cluster.cache.pod(uid)
@@ -220,20 +241,22 @@ class Verbs:
                 f"the pod cannot be read: {unreadable}"
                 if unreadable
                 else "no pod with its UID is known here, perhaps not yet"
-            )
+            ), None
         if pod.scheduler_name not in self._frameworks:
             return (
                 f"its schedulerName is {pod.scheduler_name}, and only pods of {', '.join(sorted(self._frameworks))} "
                 "are bound here"
-            )
+            ), None
         if pending is None or self._cluster.cache.is_assumed(pending):
-            return ""
+            return "", None
         try:
-            # The caller has counted nominated pods when it decided. A nomination made since then does not undo that.
-            _, cycle = self._cycle(pending, (), None, with_nominations=False)
-            return why_refused(cycle, node)
+            _, cycle = self._cycle(pending, (), None)
+            # The caller has counted nominated pods when it decided: only Reserve leaves room for one nominated since.
+            nominations, cycle.nominations = cycle.nominations, Nominations()
+            reason, cycle.nominations = why_refused(cycle, node), nominations
+            return reason, cycle
         except (VerbError, CacheError, PluginError, ValueError) as exc:
-            return str(exc)
+            return str(exc), None
 
     # Used by all verbs.
 
@@ -257,7 +280,7 @@ class Verbs:
             raise
 
     def _cycle(
-        self, pod: Pod, node_names: Sequence[str] | None, nodes: Sequence[Node] | None, *, with_nominations: bool = True
+        self, pod: Pod, node_names: Sequence[str] | None, nodes: Sequence[Node] | None
     ) -> tuple[Sequence[str], Cycle]:
         """Returns the names of the given nodes, and a cycle for the pod over the cluster with these nodes in it."""
         framework = self._framework_for(pod)
@@ -269,7 +292,7 @@ class Verbs:
         elif node_names is None:
             raise VerbError("neither nodes nor nodeNames given")
         # Nominated pods get their slots before the snapshot is taken.
-        nominations = Nominations(cluster.nominees(self._frameworks)) if with_nominations else Nominations()
+        nominations = Nominations(cluster.nominees(self._frameworks))
         names, snapshot = self._snapshot(node_names or (), nodes)
         trace = CURRENT.get()
         cycle = Cycle(framework, snapshot, pod, nominations, observe=None if trace is None else trace.timed)

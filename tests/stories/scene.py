@@ -1,6 +1,7 @@
 """A scene to tell stories in: a cluster, its API, and a scheduler that decides for it."""
 
 import asyncio
+import json
 import random
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -36,6 +37,8 @@ class Scene:
     watched: Watched
     acting: asyncio.TaskGroup
     """For what a story does by hand."""
+    told: list[Callable[[Any, Any], None]]
+    """Are told of every change besides the scheduler."""
 
     # What is done to it.
 
@@ -190,6 +193,7 @@ async def a_scene(
     extenders: Sequence[Extender] = (),
     transports: Transports = no_transport,
     features: FeatureGates | Mapping[str, bool] | None = None,
+    arguments: Mapping[str, Any] | None = None,
     seed: int = 1,
 ) -> AsyncIterator[Scene]:
     """A cluster with these objects whose pods are scheduled.
@@ -205,12 +209,14 @@ async def a_scene(
         profiles: scheduler names; all have the same plugins.
         extenders: asked by what `transports` has for them.
         features: feature gates of the scheduler and, in memory, of the API.
+        arguments: plugin -> its arguments, in all profiles.
         seed: of the chance by which the scheduler breaks ties.
     """
     gates = features if isinstance(features, FeatureGates) else FeatureGates.of(features or {})
     also = {plugin.name: plugin for plugin in plugins}
     configuration = replace(
-        _configuration([*_needed(only), *also], ["*"] if only else without, profiles, gates), extenders=tuple(extenders)
+        _configuration([*_needed(only), *also], ["*"] if only else without, profiles, gates, arguments or {}),
+        extenders=tuple(extenders),
     )
     async with STAGE.get().open(
         objects, kubelet=kubelet, controllers=controllers, interfere=interfere, features=gates
@@ -219,6 +225,7 @@ async def a_scene(
         informers = Informers(setting.client, rng=random.Random(1))
         plugins_there = Registry(IN_TREE, (), also=also)
         chance = random.Random(seed)
+        told: list[Callable[[Any, Any], None]] = []
         alone = assemble_scheduler(
             configuration, Cluster(), dispatcher, chance, transports=transports, plugins=plugins_there
         )
@@ -230,7 +237,8 @@ async def a_scene(
 
         def take(changes: Any) -> None:
             for change in changes:
-                alone.handlers.changed(change.old, change.new)
+                for each in (alone.handlers.changed, *told):
+                    each(change.old, change.new)
 
         for kind in KINDS:
             if kind.gate and not gates.enabled(kind.gate):
@@ -241,7 +249,7 @@ async def a_scene(
                 tasks = [group.create_task(work) for work in (informers.run(), dispatcher.run(), schedule())]
                 try:
                     await informers.wait_for_sync()
-                    yield Scene(setting, Watched(alone, informers, dispatcher, by_hand), group)
+                    yield Scene(setting, Watched(alone, informers, dispatcher, by_hand), group, told)
                 finally:
                     for task in tasks:
                         task.cancel()
@@ -254,7 +262,11 @@ def _needed(only: Sequence[str]) -> Sequence[str]:
 
 
 def _configuration(
-    enabled: Sequence[str], disabled: Sequence[str], profiles: Sequence[str], gates: FeatureGates
+    enabled: Sequence[str],
+    disabled: Sequence[str],
+    profiles: Sequence[str],
+    gates: FeatureGates,
+    arguments: Mapping[str, Any],
 ) -> Configuration:
     def names(plugins: Sequence[str]) -> str:
         return "".join(f"\n      - name: '{name}'" for name in plugins) or "[]"
@@ -264,6 +276,7 @@ def _configuration(
         + "".join(
             f"- schedulerName: {name}\n  plugins:\n    multiPoint:\n      enabled: {names(enabled)}\n      disabled: "
             f"{names(disabled)}\n"
+            f"  pluginConfig: {json.dumps([{'name': plugin, 'args': args} for plugin, args in arguments.items()])}\n"
             for name in profiles
         ),
         gates,

@@ -246,10 +246,11 @@ def _object_path(call: RequestCall, subresource: str | None = None, version: str
 
 
 def _binding(call: BindPod) -> dict[str, Any]:
+    metadata = {"namespace": call.namespace, "name": call.name, "uid": call.uid}
     return {
         "apiVersion": "v1",
         "kind": "Binding",
-        "metadata": {"namespace": call.namespace, "name": call.name, "uid": call.uid},
+        "metadata": metadata | ({"annotations": dict(call.annotations)} if call.annotations else {}),
         "target": {"apiVersion": "v1", "kind": "Node", "name": call.node},
     }
 

@@ -19,6 +19,7 @@ from extender.engine.snapshot import Snapshot
 from extender.engine.snapshot.columns import ImagesOnNode, image_names
 from extender.engine.snapshot.pod_attributes import HostPort
 from extender.values.objects.cluster import ClusterObjects
+from extender.values.objects.decoding import replaced
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
 from extender.values.objects.pod_groups import GroupKey
@@ -260,6 +261,14 @@ class Cache:
         if uid not in self._assumed:
             raise CacheError(f"pod {_id(pod)} wasn't assumed so cannot be forgotten")
         self._take(known)
+
+    def annotate(self, uid: str, annotations: Mapping[str, str] | None) -> None:
+        """Adds to an assumed pod the annotations that its binding will write."""
+        known = self._pods.get(uid)
+        if annotations and known is not None and uid in self._assumed:
+            merged = {**known.metadata.annotations, **annotations}
+            self._replace(known, replaced(known, metadata=replaced(known.metadata, annotations=merged)))
+            self._assumed.add(uid)
 
     def group_members(self, group: GroupKey) -> Mapping[str, Pod]:
         """Returns UID -> pod of all known pods of a pod group, with a node or without."""

@@ -26,6 +26,7 @@ from extender.engine.framework.api_calls import (
     reference_to,
 )
 from extender.engine.framework.cycle_state import (
+    BINDING_ANNOTATIONS,
     CycleState,
     NotFoundError,
     PodMemo,
@@ -121,6 +122,7 @@ from extender.engine.framework.waiting import (
     poll,
 )
 from extender.engine.snapshot import (
+    Account,
     Attribute,
     NodeInfo,
     PodChanges,

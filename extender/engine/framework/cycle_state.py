@@ -3,8 +3,8 @@ equal pods.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
-from typing import Any, Generic, TypeVar, final
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, Final, Generic, TypeVar, final
 
 from extender.engine.framework.status import Verdicts
 from extender.engine.snapshot import Rows, Snapshot
@@ -79,6 +79,10 @@ class CycleState:
         """
         raise RuntimeError("this state belongs to no cycle of a framework")
 
+    def with_nominated_pods(self, rows: Rows) -> Rows:
+        """Returns the rows with the nominated pods that count for this one; outside of a cycle there are none."""
+        return rows
+
     def write(self, key: StateKey[T], value: T) -> None:
         """Keeps a value until the end of the cycle."""
         self._values[key] = value
@@ -100,6 +104,12 @@ class CycleState:
         value: T | None = self._values.get(key)
         return value
 
+
+BINDING_ANNOTATIONS: Final = StateKey[Mapping[str, str]]("BindingAnnotations")
+"""What Reserve or PreBind adds to the pod's annotations, written with its binding; an assumed pod has those of Reserve.
+
+Upstream: pkg/registry/core/pod/storage/storage.go, assignPod, copies the annotations of a Binding (v1.36.2).
+"""
 
 KEPT = 256
 """Values that a PodMemo keeps; the oldest one is dropped first."""

@@ -4,7 +4,8 @@ Upstream: pkg/scheduler/framework/api_calls, pod_binding.go, pod_status_patch.go
 pkg/scheduler/util/utils.go, PatchPodStatus, DeletePod; pkg/api/v1/pod/util.go, UpdatePodCondition (v1.36.2).
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, final
 
 from extender.engine.framework.api_calls import ApiCall
@@ -27,11 +28,13 @@ class BindPod(ApiCall[None]):
     name: str
     uid: str
     node: str
+    annotations: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """What the pod's annotations get besides."""
 
     @classmethod
-    def of(cls, pod: Pod, node: str) -> "BindPod":
+    def of(cls, pod: Pod, node: str, annotations: Mapping[str, str] | None = None) -> "BindPod":
         """Returns the binding of this pod."""
-        return cls(pod.namespace, pod.name, pod.uid, node)
+        return cls(pod.namespace, pod.name, pod.uid, node, annotations or {})
 
     @property
     def object_key(self) -> str:

@@ -26,7 +26,7 @@ class DefaultBinder(fwk.BindPlugin):
             return fwk.error(f"binding pod {pod.key} to node {node}: {NO_API_SERVER}")
         _LOG.info(3, "Attempting to bind pod to node", pod=pod, node=node)
         try:
-            await dispatcher.perform(fwk.BindPod.of(pod, node))
+            await dispatcher.perform(fwk.BindPod.of(pod, node, state.find(fwk.BINDING_ANNOTATIONS)))
         except fwk.CallError as exc:
             return fwk.error(str(exc))
         return fwk.SUCCESS

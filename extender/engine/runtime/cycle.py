@@ -148,7 +148,7 @@ class Cycle(fwk.CycleState):
         super().__init__()
         self.framework: Final = framework
         self.pod: Final = pod
-        self.nominations: Final = nominations
+        self.nominations = nominations
         self.observe: Final = observe
         self.pre_filter = PreFilterOutcome(_NOT_RUN)
         """The outcome of PreFilter; Success before it has run."""
@@ -316,6 +316,10 @@ class Cycle(fwk.CycleState):
             (name, scattered(mask, retried, len(rows))) for name, mask in second.refused_by
         )
         return fwk.Verdicts(codes, reasons, refused_by)
+
+    def with_nominated_pods(self, rows: Rows) -> Rows:
+        nominated = self.nominations.changes_for(self.pod, rows)
+        return rows if nominated is None else rows.changed(nominated)
 
     def run_filter_plugin(self, name: str, plugin: fwk.FilterPlugin, rows: Rows) -> fwk.Verdicts:
         """Returns one Filter's verdicts on these rows.

@@ -8,7 +8,7 @@ Upstream: pkg/scheduler/framework/runtime/framework.go, RunReservePluginsReserve
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, final
@@ -25,13 +25,16 @@ ASKED_TO_WAIT: Final = "one or more plugins asked to wait and no plugin rejected
 _LOG: Final = Logger(__name__)
 
 
-def run_reserve_plugins(cycle: Cycle, pod: Pod, node: str) -> fwk.Status:
+def run_reserve_plugins(cycle: Cycle, pod: Pod, node: str, but: Container[str] = ()) -> fwk.Status:
     """Runs every Reserve. After any status but Success, `run_unreserve_plugins` must follow.
 
     Arguments:
         pod: the cycle's pod with its node.
+        but: plugins that the caller has run.
     """
     for plugin in cycle.framework.plugins.reserve:
+        if plugin.name in but:
+            continue
         try:
             answer = call_plugin(cycle.observe, plugin.name, "Reserve", plugin.reserve, cycle, pod, node)
             status = _or_success(answer, plugin, "Reserve")
@@ -42,11 +45,13 @@ def run_reserve_plugins(cycle: Cycle, pod: Pod, node: str) -> fwk.Status:
     return fwk.SUCCESS
 
 
-def run_unreserve_plugins(cycle: Cycle, pod: Pod, node: str) -> None:
+def run_unreserve_plugins(cycle: Cycle, pod: Pod, node: str, but: Container[str] = ()) -> None:
     """Makes all plugins give back what they reserved, in reverse order. A plugin that fails does not stop the
     others.
     """
     for plugin in reversed(cycle.framework.plugins.reserve):
+        if plugin.name in but:
+            continue
         try:
             call_plugin(cycle.observe, plugin.name, "Unreserve", plugin.unreserve, cycle, pod, node)
         except PluginError as exc:
@@ -150,11 +155,11 @@ def run_pre_bind_pre_flights(cycle: Cycle, pod: Pod, node: str) -> PreBindPlan:
     return PreBindPlan(fwk.SUCCESS if groups else fwk.SKIP, groups)
 
 
-def without_pre_flights(cycle: Cycle) -> PreBindPlan:
+def without_pre_flights(cycle: Cycle, but: Container[str] = ()) -> PreBindPlan:
     """Returns all PreBind plugins one after the other, as they run where nobody asks them first what they have to
     do.
     """
-    groups = [[plugin] for plugin in cycle.framework.plugins.pre_bind]
+    groups = [[plugin] for plugin in cycle.framework.plugins.pre_bind if plugin.name not in but]
     return PreBindPlan(fwk.SUCCESS if groups else fwk.SKIP, groups)
 
 

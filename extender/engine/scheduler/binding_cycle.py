@@ -153,17 +153,17 @@ CONFIRMED_WITHIN: Final = 30.0
 class UnconfirmedBindings:
     """Requests unconfirmed bindings again, for the same pod and node, so that nothing changes if the server knows them.
 
-    State: the pods, and since when they are unconfirmed. They stay assumed all the time; a watch reports pods that are
-    elsewhere or gone.
+    State: the bindings, and since when they are unconfirmed. Their pods stay assumed all the time; a watch reports pods
+    that are elsewhere or gone.
     """
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._since: dict[str, tuple[Pod, float]] = {}
+        self._since: dict[str, tuple[fwk.BindPod, float]] = {}
 
-    def add(self, pod: Pod) -> None:
-        """Adds a pod that was bound to its node just now."""
-        self._since[pod.uid] = pod, asyncio.get_running_loop().time()
+    def add(self, call: fwk.BindPod) -> None:
+        """Adds a binding that was performed just now."""
+        self._since[call.uid] = call, asyncio.get_running_loop().time()
 
     async def run(self) -> None:
         """Checks periodically until cancelled."""
@@ -172,10 +172,9 @@ class UnconfirmedBindings:
             self._check(asyncio.get_running_loop().time())
 
     def _check(self, now: float) -> None:
-        self._since = {
-            uid: (pod, since) for uid, (pod, since) in self._since.items() if self._world.cluster.cache.is_assumed(pod)
-        }
-        for uid, (pod, since) in self._since.items():
+        assumed = self._world.cluster.cache.assumed_pods
+        self._since = {uid: each for uid, each in self._since.items() if uid in assumed}
+        for uid, (call, since) in self._since.items():
             if now - since >= CONFIRMED_WITHIN:
-                self._since[uid] = pod, now
-                self._world.dispatcher.submit(fwk.BindPod.of(pod, pod.spec.node_name))
+                self._since[uid] = call, now
+                self._world.dispatcher.submit(call)

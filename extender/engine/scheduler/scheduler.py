@@ -330,7 +330,8 @@ class Scheduler:
             trace = CURRENT.get()
             if trace is not None:
                 trace.end()
-        self._unconfirmed.add(assumed.pod)
+        annotations = assumed.cycle.find(fwk.BINDING_ANNOTATIONS)
+        self._unconfirmed.add(fwk.BindPod.of(assumed.pod, assumed.node, annotations))
         metrics, now = self._world.metrics, asyncio.get_running_loop().time()  # the queue's clock
         metrics.attempted(SCHEDULED, framework.profile_name, perf_counter() - began)
         metrics.scheduled(attempts, None if first_attempt is None else now - first_attempt, was_flushed=was_flushed)

@@ -161,6 +161,7 @@ def reserve_and_permit(world: World, cycle: Cycle, assumed: Pod) -> tuple[fwk.St
         point.status = str(status.code)
     if not status.is_success:
         return status, {}
+    world.cluster.cache.annotate(assumed.uid, cycle.find(fwk.BINDING_ANNOTATIONS))
     with metrics.timed("Permit", profile) as point:
         status, timeouts = run_permit_plugins(cycle, assumed, node)
         point.status = str(status.code)

@@ -13,6 +13,7 @@ from typing import Final, TypeVar, final
 import numpy as np
 import numpy.typing as npt
 
+from extender.engine.snapshot.accounts import Account
 from extender.engine.snapshot.axes import Codes, Index, Int64s, Mask
 from extender.engine.snapshot.columns import LabelColumn, PodColumns
 from extender.engine.snapshot.pod_attributes import Attribute, HostPort
@@ -214,6 +215,11 @@ class Rows:
             return weights
 
         return of_pods
+
+    def left(self, account: Account) -> Int64s:
+        """(R, W) what the rows' nodes have less what the pods on the row take, by this account."""
+        adding = _adding(lambda slots: -account.of_pods(self.snapshot, slots.tolist()))
+        return self._column(account, lambda: account.left(self.snapshot), adding)
 
     def uses_any_port(self, ports: frozenset[HostPort]) -> Mask:
         """(R,) whether any of these host ports, each with its address and protocol, is in use."""

@@ -247,7 +247,8 @@ class SimulatedCluster(fwk.Dispatcher):
             )
         # Its kubelet starts it at once. Preemption prefers victims that started late.
         started = replaced(pod.status, start_time=_moment())
-        self.put(replaced(pod, spec=replaced(pod.spec, node_name=call.node), status=started))
+        metadata = replaced(pod.metadata, annotations={**pod.metadata.annotations, **call.annotations})
+        self.put(replaced(pod, metadata=metadata, spec=replaced(pod.spec, node_name=call.node), status=started))
         lifetime = self._lifetimes.get(pod.uid, _ENDLESS)
         if lifetime.runs_for is not None:
             self.num_running_out += 1

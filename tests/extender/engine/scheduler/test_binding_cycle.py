@@ -286,7 +286,7 @@ def test_pods_that_a_plugin_names_are_tried_once_the_pod_is_bound() -> None:
 def test_a_binding_that_no_watch_has_shown_is_requested_again(seconds: float, times: int) -> None:
     async def tell(stage: Stage, decided: AssumedPod) -> None:
         unconfirmed = UnconfirmedBindings(stage.world)
-        unconfirmed.add(decided.pod)
+        unconfirmed.add(fwk.BindPod.of(decided.pod, decided.node))
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(unconfirmed.run(), seconds)
 

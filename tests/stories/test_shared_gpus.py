@@ -1,0 +1,143 @@
+"""GPUs that are shared by memory and cores, by the plugin of `examples/shared-gpu`: alone, beside another scheduler, and as the
+extender of kube-scheduler.
+
+Its users asked for years why preemption does not work there: Project-HAMi #1494, #1878, kubernetes #139270.
+"""
+
+import random
+from collections import defaultdict
+from typing import Any
+
+import pytest
+
+from extender.cluster.api_resources import PODS, Object
+from extender.engine.plugins import IN_TREE
+from extender.engine.runtime.registry import Registry
+from extender.values.config.loading import load
+from extender.values.objects.decoding import convert
+from extender.values.objects.node import Node
+from extender.values.objects.pod import Pod
+from extender.values.protocol.wire_types import MetaVictims
+from extender.verbs.verbs import Verbs
+from tests.kit.shared_gpu import ARGUMENTS, EXAMPLE, cards_of, limits, shared_gpu, with_cards
+from tests.stories.objects import node, pod
+from tests.stories.scene import Scene, a_scene
+
+NODES = [with_cards(node(f"n{number}", "16"), 4) for number in range(4)]
+KEPT = {
+    "apiVersion": "policy/v1",
+    "kind": "PodDisruptionBudget",
+    "metadata": {"name": "kept"},
+    "spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"kept": "yes"}}},
+}
+
+
+def gpu_pod(name: str, priority: str = "", *, scheduler: str = "default-scheduler", **asked: int) -> Object:
+    return pod(name, priority=priority, container=limits(**asked), schedulerName=scheduler)
+
+
+def by_card(scene: Scene) -> dict[tuple[str, int], set[str]]:
+    """(node, card) -> the pods on it."""
+    found = defaultdict(set)
+    for each in scene.api.list(PODS, "default"):
+        for card in cards_of(each):
+            found[each["spec"]["nodeName"], card].add(each["metadata"]["name"])
+    return found
+
+
+async def protects_all_but(scene: Scene, victims: set[str]) -> None:
+    for name in scene.pods() - victims:
+        await scene.changes(name, lambda found: found["metadata"].setdefault("labels", {}).update(kept="yes"), within=0)
+    await scene.has(KEPT)
+
+
+@pytest.mark.parametrize("scheduler", ["default-scheduler", "second"])
+async def test_an_urgent_pod_frees_one_card(scheduler: str) -> None:
+    """Alone, and as a second scheduler for the pods that name it."""
+    async with a_scene(*NODES, plugins=[shared_gpu.SharedGpu], profiles=[scheduler], arguments=ARGUMENTS) as scene:
+        if scheduler == "second":
+            await scene.has(pod("other", schedulerName="first"))
+            scene.binds("other", "n2")
+        await scene.has(*(gpu_pod(f"low-{at}", "low", scheduler=scheduler, memory=8192) for at in range(32)))
+        full = by_card(scene)
+        assert sorted(map(len, full.values())) == [2] * 16, "all cards are full"
+        await protects_all_but(scene, full["n2", 3])
+        await scene.has(gpu_pod("urgent", "high", scheduler=scheduler, memory=10240), within=60)
+
+        assert scene.node_of("urgent") == "n2"
+        assert cards_of(scene.pod("urgent")) == {3: (10240, 0)}
+        left = by_card(scene)
+        assert {place: pods for place, pods in left.items() if pods != full[place]} == {("n2", 3): {"urgent"}}
+
+
+async def test_room_of_a_preemptor_is_left_on_its_card() -> None:
+    """While the victims say goodbye, a pod of lower priority that fits beside takes another card."""
+    async with a_scene(with_cards(node("n", "16"), 2), plugins=[shared_gpu.SharedGpu], arguments=ARGUMENTS) as scene:
+        for name, memory in (("one", 12288), ("two", 8192)):
+            await scene.has(pod(name, priority="low", container=limits(memory), stays=True))
+        await scene.has(gpu_pod("urgent", "high", memory=16384))
+        going = scene.leaving()
+        await scene.has(gpu_pod("small", "middle", memory=4096))
+        for name in going:
+            await scene.lets_go(name, within=60)
+
+        assert scene.node_of("urgent") == scene.node_of("small") == "n"
+        assert set(cards_of(scene.pod("urgent"))) & set(cards_of(scene.pod("small"))) == set()
+        assert scene.pods() - going == {"urgent", "small"} | ({"one", "two"} - going)
+
+
+class Caller:
+    """kube-scheduler, as far as it asks an extender. With `full`, it sends nodes, else their names."""
+
+    def __init__(self, scene: Scene, *, full: bool) -> None:
+        world = scene.alone.world
+        configuration = load((EXAMPLE / "extender-config.yaml").read_text())
+        registry = Registry(IN_TREE, (), also={"SharedGpu": shared_gpu.SharedGpu})
+        frameworks = registry.make_frameworks(configuration, random.Random(1))
+        self.scene, self.cluster = scene, world.cluster
+        self.verbs = Verbs(frameworks, world.cluster, dispatcher=world.dispatcher)
+        scene.told.append(self.verbs.changed)
+        nodes = [convert(Node, each) for each in NODES]
+        self.asked: Any = {"nodes": nodes} if full else {"node_names": [each.metadata.name for each in nodes]}
+
+    def seen(self, name: str) -> Pod:
+        return convert(Pod, self.scene.pod(name))
+
+    async def binds(self, name: str) -> dict[str, str]:
+        """Binds the pod to the best node; why not, where there is none."""
+        asked = self.seen(name)
+        found = await self.verbs.filter(asked, **self.asked)
+        if not found.kept:
+            return found.failed
+        scores = await self.verbs.prioritize(asked, **self.asked)
+        best = max(found.kept, key=lambda place: scores[place])
+        await self.verbs.bind(name, "default", asked.uid, f"n{best}")
+        await self.scene.passes(0.1)
+        return {}
+
+
+@pytest.mark.parametrize("full", [False, True], ids=["by names", "with full nodes"])
+async def test_an_extender_frees_one_card(full: bool) -> None:
+    """A release of kube-scheduler that asks about nodes which only the extender refuses names no victims there."""
+    async with a_scene(*NODES, by_hand=True) as scene:
+        caller = Caller(scene, full=full)
+        await scene.has(*(gpu_pod(f"low-{at}", "low", memory=8192) for at in range(32)))
+        for at in range(32):
+            assert await caller.binds(f"low-{at}") == {}
+        cards = by_card(scene)
+        assert sorted(map(len, cards.values())) == [2] * 16, "all cards are full"
+        await protects_all_but(scene, cards["n2", 3])
+        await scene.has(gpu_pod("urgent", "high", memory=10240))
+        refused = await caller.binds("urgent")
+        chosen = await caller.verbs.preempt(caller.seen("urgent"), {name: MetaVictims([], 0) for name in refused})
+        names = {scene.pod(name)["metadata"]["uid"]: name for name in scene.pods()}
+        victims = {node: {names[victim.uid] for victim in each.pods} for node, each in chosen.items()}
+        for name in victims["n2"]:
+            await scene.loses(name, at_once=True)
+        bound = await caller.binds("urgent")
+
+        assert refused == {f"n{at}": shared_gpu.NO_CARD for at in range(4)}
+        assert victims["n2"] == cards["n2", 3]
+        assert [name for name, each in chosen.items() if not each.num_pdb_violations] == ["n2"]
+        assert bound == {}
+        assert (scene.node_of("urgent"), cards_of(scene.pod("urgent"))) == ("n2", {3: (10240, 0)})
