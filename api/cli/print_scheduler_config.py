@@ -15,7 +15,7 @@ from api.cli.showing import printable
 from api.doctor.examined_service import ExaminedService
 from api.doctor.grades import Grade
 from api.fatal_errors import StartUpError
-from extender.values.config import Configuration, Extender, ExtenderTLSConfig, written
+from extender.values.config import Configuration, Extender, ExtenderManagedResource, ExtenderTLSConfig, written
 from extender.values.golang.durations import Duration
 from extender.values.targets.tls import TlsError
 
@@ -39,6 +39,9 @@ def print_scheduler_config(
     verbs: Annotated[
         str, typer.Option(help="Verbs that are called: filter, prioritize, preempt, bind.")
     ] = "filter,prioritize,preempt",
+    managed_resources: Annotated[
+        str, typer.Option(help="Resources that only Reprieve's plugins count: it is asked about pods that want one.")
+    ] = "",
     weight: Annotated[int, typer.Option(min=1, help="Weight of the scores.")] = 1,
     timeout: Annotated[int, typer.Option(min=1, max=30, help="httpTimeout, in seconds.")] = 5,
     full_nodes: Annotated[bool, typer.Option(help="Send whole nodes (nodeCacheCapable: false).")] = False,
@@ -62,6 +65,9 @@ def print_scheduler_config(
         weight=weight,
         http_timeout=Duration.of(timeout),
         node_cache_capable=not full_nodes,
+        managed_resources=tuple(
+            ExtenderManagedResource(name, ignored_by_scheduler=True) for name in managed_resources.split(",") if name
+        ),
         ignorable=ignorable,
     )
     document = written(Configuration(extenders=(extender,)))

@@ -38,7 +38,7 @@ def row_of(text, pods, waiting=0):
         for card, memory, cores in (each.replace("/", "=").split("=") for each in text.split(",") if each):
             row[:, int(card)] = int(memory), int(cores), pods
     except (ValueError, IndexError):  # somebody wrote something else there
-        return row_of("", 0, pods)
+        row[:] = 0
     return (*row.ravel().tolist(), waiting)
 
 
@@ -48,10 +48,9 @@ def of_node(node):
 
 
 def of_pod(pod):
-    if pod.spec.node_name and CARD in pod.annotations:
-        return row_of(pod.annotations[CARD], 1)
-    # A nominated pod, or one that somebody else has bound: it will need a card.
-    return row_of("", 0, 1 if demand(pod).cards else 0)
+    placed = row_of(pod.annotations.get(CARD, ""), 1) if pod.spec.node_name else ()
+    # One that has no card is nominated, or somebody else has bound it: it will need one.
+    return placed if any(placed) else row_of("", 0, 1 if demand(pod).cards else 0)
 
 
 LEFT, SIZES = fwk.Account(3 * MOST + 1, of_node, of_pod), fwk.Account(3 * MOST + 1, of_node, lambda pod: row_of("", 0))
@@ -71,7 +70,7 @@ def fitting(left, want):
 
 
 class SharedGpu(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.ScorePlugin, fwk.ReservePlugin, fwk.SignPlugin):
-    """The argument `place` says which card is best: `pack`, the fullest with room, or `spread`, the emptiest."""
+    """Of the cards with room, the fullest is best with the argument `place: pack`, or the emptiest with `spread`."""
 
     looks_only_at_node = scores_nothing_when_skipped = normalizes_by_extremes = True
 
@@ -108,11 +107,14 @@ class SharedGpu(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.ScorePlugin, fwk.Rese
             left = left.copy()
         for row in waiting.tolist():
             pods = rows.node_info(row).pods
-            going = sum((np.array(of_pod(pod)) for pod in pods if pod.is_terminating), np.zeros_like(left[row]))
             for pod in sorted((pod for pod in pods if of_pod(pod)[-1]), key=lambda pod: (-pod.priority, pod.uid)):
                 want = demand(pod)
-                # Where it fits on no card yet, it waits for those that terminating pods leave.
-                for card in self.chosen(left[row], want) or self.chosen(left[row] + going, want):
+                cards = self.chosen(left[row], want)
+                if not cards:  # it waits for pods that end, or that it evicts: what they leave is kept for it
+                    leaving = [each for each in pods if each.is_terminating or each.priority < pod.priority]
+                    gone = np.sum([np.zeros_like(left[row]), *map(of_pod, leaving)], 0)
+                    cards = np.flatnonzero(fitting(left[row] + gone, want)).tolist()
+                for card in cards:
                     for part, amount in zip(parts(left[row]), taken(left[row], card, want), strict=True):
                         part[card] -= amount
         return left
@@ -132,8 +134,7 @@ class SharedGpu(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.ScorePlugin, fwk.Rese
             left = self.settled(rows)[0]
             cards = self.chosen(left, want)
             if cards:
-                amounts = [(card, *taken(left, card, want)) for card in cards]
-                text = ",".join(f"{card}={memory}/{cores}" for card, memory, cores, _ in amounts)
+                text = ",".join("{}={}/{}".format(card, *taken(left, card, want)) for card in cards)
                 state.write(fwk.BINDING_ANNOTATIONS, {**annotations, CARD: text})
                 return None
         return fwk.unschedulable(NO_CARD)
