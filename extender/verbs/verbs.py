@@ -193,10 +193,10 @@ class Verbs:
         # Assumed from now on, because other calls come before the API server answers, and before the watch shows the
         # binding.
         assumed, is_bound = self._assume(uid, node), False
-        annotations: Mapping[str, str] = {}
         try:
             if assumed is not None and cycle is not None:
-                annotations = await self._reserved(cycle, assumed)
+                await self._reserve(cycle, assumed)
+            annotations = self._promised(uid)
             await self._dispatcher.perform(fwk.BindPod(namespace, name, uid, node, annotations))
             is_bound = True
         except (fwk.CallError, VerbError) as exc:
@@ -210,8 +210,8 @@ class Verbs:
             self._overlay.assume(uid, node)
             self._overlay.cluster.cache.annotate(uid, annotations)
 
-    async def _reserved(self, cycle: Cycle, assumed: Pod) -> Mapping[str, str]:
-        """Runs Reserve and PreBind, and returns the annotations of the binding. Raises VerbError for a refusal."""
+    async def _reserve(self, cycle: Cycle, assumed: Pod) -> None:
+        """Runs Reserve and PreBind. Raises VerbError for a refusal."""
         status = reserve_to_bind.run_reserve_plugins(cycle, assumed, assumed.spec.node_name, IN_TREE)
         if status.is_success:
             # Before anything is awaited, because the pod counts for other calls from now on.
@@ -220,7 +220,14 @@ class Verbs:
             status = await reserve_to_bind.run_pre_bind_plugins(plan, cycle, assumed, assumed.spec.node_name)
         if not status.is_success:
             raise VerbError(status.message)
-        return cycle.find(fwk.BINDING_ANNOTATIONS) or {}
+        self._cluster.cache.annotate(assumed.uid, cycle.find(fwk.BINDING_ANNOTATIONS))
+
+    def _promised(self, uid: str) -> Mapping[str, str]:
+        """Returns the annotations of the binding, also where an earlier call has assumed the pod."""
+        pending, assumed = self._cluster.pending.get(uid), self._cluster.cache.pod(uid)
+        if pending is None or assumed is None:
+            return {}
+        return {key: value for key, value in assumed.annotations.items() if pending.annotations.get(key) != value}
 
     def _assume(self, uid: str, node: str) -> Pod | None:
         """Returns the pod on the node, if it was assumed there by this call."""
