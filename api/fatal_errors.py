@@ -3,39 +3,33 @@
 from typing import ClassVar, Final, final
 
 EXIT_CODES: Final = {
-    0: "The question is answered; where it is about room, everything that was asked about finds some.",
-    1: "The answer is no: there is no room for what is to be created or moved (`fits`, `victims`, `whatif`), no such "
-    "pod (`why`), "
-    "no such preemption (`who-preempted`); a rule does not hold (`verify`, `test`), decisions differ (`replay`, "
-    "`simulate`, "
-    "`shadow --at-least`), an extender is not well (`doctor`). `serve` ends so, too, when it cannot start, and other "
-    "commands when a file "
-    "cannot be read or written.",
-    2: "What was given cannot be used: an option, a file with objects, a name, a context that does not exist.",
+    0: "Yes: the question is answered, and where it is about room, all that was asked about finds some.",
+    1: "No: a pod finds no room (`fits`, `victims`, `whatif`, `plan`), there is no such pod (`why`) or preemption "
+    "(`who-preempted`), a rule or a check does not hold (`verify`, `test`, `simulate`), decisions differ (`replay`, "
+    "`shadow --at-least`), an extender is not well (`doctor`), a plugin cannot be loaded (`plugins`).",
+    2: "What was given cannot be used: an option, a name, a file that cannot be read or holds something else, a "
+    "configuration that does not load.",
     3: "The source is away: the service or the cluster cannot be reached, is silent, or refuses to answer.",
+    4: "The service could not start, or cannot go on: its port is taken, it has lost its lease (`serve`).",
 }
 """The exit codes of commands."""
 
 
-class _FatalError(Exception):
-    exit_code: ClassVar[int] = 1
+class StartUpError(Exception):
+    """A command cannot start with what it was given. The message is one line that says what to do."""
+
+    exit_code: ClassVar[int] = 2
     """A key of EXIT_CODES."""
 
     def __init__(self, message: object) -> None:
         super().__init__(" ".join(str(message).split()))
 
 
-class StartUpError(_FatalError):
-    """A command cannot start, or has no answer. The message is one line that says what to do."""
-
-
 @final
-class MisuseError(StartUpError):
-    """What the caller gave cannot be used: an argument, a file, a name. Another try with the same would end the
-    same.
-    """
+class NegativeError(StartUpError):
+    """The answer is no, and there is nothing else to print."""
 
-    exit_code = 2
+    exit_code = 1
 
 
 @final
@@ -46,5 +40,7 @@ class SourceAwayError(StartUpError):
 
 
 @final
-class ServiceOverError(_FatalError):
-    """The service has nothing left to serve, or what it ended with could not be kept. The message is one line."""
+class ServiceOverError(StartUpError):
+    """The service cannot start, has nothing left to serve, or could not keep what it ended with."""
+
+    exit_code = 4

@@ -18,6 +18,7 @@ from api.fatal_errors import StartUpError
 from extender.engine.runtime.registry import ENTRY_POINTS
 from extender.values.config import Configuration, PluginRef, Profile
 from extender.values.config.plugin_sets import MULTI_POINT, plugins
+from extender.values.reasons import in_one_line
 
 CONFIGURATION: Final = "scheduler-config.yaml"
 """The configuration of the project, with which its plugins decide beside the in-tree ones."""
@@ -34,6 +35,8 @@ class PluginProject:
     name: str
     version: str
     plugins: Sequence[EntryPoint] = field(repr=False)
+    only: Path | None = None
+    """The one file that matters; None for all of the folder."""
 
     @staticmethod
     def at(folder: Path) -> "PluginProject":
@@ -50,7 +53,7 @@ class PluginProject:
                 f"{file}: no such file; go to the folder of a plugin, or make one with `reprieve init NAME`"
             ) from exc
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:
-            raise StartUpError(f"{file}: {exc}") from exc
+            raise StartUpError(f"{file}: {in_one_line(exc)}") from exc
         project = _table(declared, "project")
         named = _table(_table(project, "entry-points"), ENTRY_POINTS)
         if not named:
@@ -63,6 +66,18 @@ class PluginProject:
             folder.resolve(), str(project.get("name", folder.name)), str(project.get("version", "0")), found
         )
 
+    @staticmethod
+    def of_file(file: Path, plugin: str) -> "PluginProject":
+        """Returns a project of one module with one plugin.
+
+        Raises:
+            StartUpError: there is no such module.
+        """
+        if file.suffix != ".py" or not file.is_file():
+            raise StartUpError(f"{file}: no file with a plugin in Python; `reprieve init NAME` makes one")
+        entry = EntryPoint(plugin, file.stem, ENTRY_POINTS)
+        return PluginProject(file.resolve().parent, file.stem, "0", [entry], file.resolve())
+
     @property
     def plugin_names(self) -> frozenset[str]:
         return frozenset(entry.name for entry in self.plugins)
@@ -71,7 +86,7 @@ class PluginProject:
     def configuration_file(self) -> Path | None:
         """Its configuration; None if it has none."""
         file = self.folder / CONFIGURATION
-        return file if file.exists() else None
+        return file if file.exists() and self.only is None else None
 
     def open(self) -> None:
         """Lets this process find the plugins, in place of those of an installed distribution of the same name."""
@@ -97,7 +112,7 @@ class PluginProject:
     def stamp(self) -> dict[Path, int]:
         """Returns when each of its files was last changed; two of these differ if the project was edited."""
         found: dict[Path, int] = {}
-        for file in _sources(self.folder):
+        for file in _sources(self.folder) if self.only is None else (self.only,):
             with suppress(FileNotFoundError):  # an editor is replacing it
                 found[file] = file.stat().st_mtime_ns
         return found

@@ -132,7 +132,7 @@ def test_suggestion_of_an_installed_plugin_is_tried_and_shown(installed: Path, t
 def test_a_plugin_that_is_not_installed_is_refused_at_start(tmp_path: Path) -> None:
     run = evaluate(tmp_path, None, scenario("5"))
 
-    assert run.returncode == 1
+    assert run.returncode == 2
     assert run.stdout == ""
     assert '"GpuGeneration" does not exist' in run.stderr
 
@@ -177,7 +177,7 @@ def test_a_broken_plugin_is_refused_at_start_by_name(installed: Path, tmp_path: 
 
     run = evaluate(tmp_path, tmp_path, scenario("5"))
 
-    assert (run.returncode, run.stdout) == (1, "")
+    assert (run.returncode, run.stdout) == (2, "")
     assert f'plugin "Broken": {reason}' in run.stderr
     assert len(run.stderr.splitlines()) == 1
 

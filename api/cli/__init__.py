@@ -18,7 +18,7 @@ from typing import Annotated, Any, Final, final, get_args, get_origin, get_type_
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from api.fatal_errors import ServiceOverError, StartUpError
+from api.fatal_errors import StartUpError
 from extender import __version__
 from extender.values.concurrency.collector import collector_paused
 from extender.values.klog.outlet import fill_standard_descriptors
@@ -84,77 +84,78 @@ def spelled_out(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-SUBCOMMANDS: Final = {
-    "serve": ("serve", "serve", "Answer kube-scheduler's calls over HTTP, for a real cluster or for the embedded one."),
-    "evaluate": ("evaluate", "evaluate", "Print what the scheduler would decide about every scenario in a file, one "
-        "answer a line."),
-    "why": ("why", "why", "Show why a pod is pending: what nodes lack, what the pod waits for, its last attempts, and "
-        "what would help."),
-    "pending": ("pending", "pending", "List the pods that wait, by what keeps them from their nodes and by workload."),
-    "top": ("top", "top", "Show live which pods wait and for what, who was preempted, and why a pod that you choose "
-        "waits."),
-    "whatif": ("what_if", "what_if", "Show what would happen if objects were created, nodes drained or removed, or "
-        "settings changed."),
-    "victims": ("what_if", "victims", "Show which pods would be evicted if this pod were created, and why not others."),
-    "plan": ("plan", "plan", "Show which pods would have to move, where and in which order, so that a pod fits without "
-        "evicting anybody."),
-    "who-preempted": ("who_preempted", "who_preempted", "Show for which pods pods were evicted, when, and why not "
-        "others."),
-    "fits": ("fits", "fits", "Count how many pods like this one fit, on which nodes, and what stops the next one."),
-    "simulate": ("simulate", "simulate", "Play a workload against the real scheduler in virtual time, and report what "
-        "happened."),
-    "replay": ("replay", "replay", "Decide again what a recorded scheduler decided, and say where the decisions "
-        "differ."),
-    "shadow": (
-        "shadow",
-        "shadow",
-        "Say how often this configuration decides as the scheduler of a cluster does, where it does not, and which "
-        "plugin is why.",
-    ),
-    "doctor": ("doctor", "doctor", "Check a scheduler extender: ask all that kube-scheduler may ask, and report wrong "
-        "answers."),
-    "verify": ("verify", "verify_rules", "Check scheduling rules: given a cluster, when something happens to it, where "
-        "do pods go?"),
-    "print-config": ("print_config", "print_config", "Print the scheduler's configuration with every default spelled "
-        "out, as YAML."),
-    "mcp": ("mcp", "mcp", "Answer the questions of a program over the Model Context Protocol, on standard input and "
-        "output."),
-    "init": ("init", "init", "Make a project with a plugin of your own, its test, scheduling rules, configurations and "
-        "a Dockerfile."),
-    "test": (
-        "plugin_checks", "check_project", "Check a project's plugins: they load, keep the laws of Filters, and their "
-            "rules and tests pass.",
-    ),
-    "dev": ("dev", "dev", "Show what a project's plugins would change in a cluster, again after each edit; nothing is "
-        "written."),
-    "plugins": ("plugins", "plugins", "List the plugins that are installed, their extension points, and the profiles "
-        "that enable them."),
-    "print-scheduler-config": (
-        "print_scheduler_config", "print_scheduler_config", "Print what makes kube-scheduler call Reprieve, and check "
-            "it.",
-    ),
-    "completion": ("completion", "completion", "Print the script that makes a shell complete commands and options."),
+GROUPS: Final = {
+    "Ask": {
+        "why": ("why", "why", "Show why a pod is pending: what nodes lack, what the pod waits for, its last attempts, "
+            "and what would help."),
+        "pending": ("pending", "pending", "List the pods that wait, by what keeps them from their nodes and by "
+            "workload."),
+        "top": ("top", "top", "Show live which pods wait and for what, who was preempted, and why a pod that you "
+            "choose waits."),
+        "who-preempted": ("who_preempted", "who_preempted", "Show for which pods pods were evicted, when, and why not "
+            "others."),
+    },
+    "Try": {
+        "whatif": ("what_if", "what_if", "Show what would happen if objects were created, nodes drained or removed, or "
+            "settings changed."),
+        "victims": ("what_if", "victims", "Show which pods would be evicted if this pod were created, and why not "
+            "others."),
+        "fits": ("fits", "fits", "Count how many pods like this one fit, on which nodes, and what stops the next one."),
+        "plan": ("plan", "plan", "Show which pods would have to move, where and in which order, so that a pod fits "
+            "without evicting anybody."),
+        "simulate": ("simulate", "simulate", "Play a workload against the real scheduler in virtual time, and report "
+            "what happened."),
+        "replay": ("replay", "replay", "Decide again what a recorded scheduler decided, and say where the decisions "
+            "differ."),
+        "shadow": ("shadow", "shadow", "Say how often this configuration decides as the scheduler of a cluster does, "
+            "where it does not, and which plugin is why."),
+    },
+    "Develop": {
+        "init": ("init", "init", "Make a project with a plugin of your own, its test, scheduling rules, configurations "
+            "and a Dockerfile."),
+        "test": ("plugin_checks", "check_project", "Check a project's plugins: they load, keep the laws of Filters, "
+            "and their rules and tests pass."),
+        "dev": ("dev", "dev", "Show what a project's plugins would change in a cluster, again after each edit; nothing "
+            "is written."),
+        "plugins": ("plugins", "plugins", "List the plugins that are installed, their extension points, and the "
+            "profiles that enable them."),
+        "verify": ("verify", "verify_rules", "Check scheduling rules: given a cluster, when something happens to it, "
+            "where do pods go?"),
+        "evaluate": ("evaluate", "evaluate", "Print what the scheduler would decide about every scenario in a file, "
+            "one answer a line."),
+    },
+    "Run": {
+        "serve": ("serve", "serve", "Answer kube-scheduler's calls over HTTP, for a real cluster or for the embedded "
+            "one."),
+        "mcp": ("mcp", "mcp", "Answer the questions of a program over the Model Context Protocol, on standard input "
+            "and output."),
+    },
+    "Set up": {
+        "print-scheduler-config": ("print_scheduler_config", "print_scheduler_config", "Print what makes "
+            "kube-scheduler call Reprieve, and check it."),
+        "doctor": ("doctor", "doctor", "Check a scheduler extender: ask all that kube-scheduler may ask, and report "
+            "wrong answers."),
+        "print-config": ("print_config", "print_config", "Print the scheduler's configuration with every default "
+            "spelled out, as YAML."),
+        "completion": ("completion", "completion", "Print the script that makes a shell complete commands and "
+            "options."),
+    },
 }  # fmt: skip
-"""Name -> the module in this package and the function in it that run the subcommand, and the first paragraph of its
-help.
+"""Group -> name -> the module in this package and the function in it that run the subcommand, and the first paragraph
+of its help.
 """
 
+SUBCOMMANDS: Final = {name: each for group in GROUPS.values() for name, each in group.items()}
 
-_LOAD_THE_ENGINE: Final = frozenset(
-    (
-        "evaluate",
-        "simulate",
-        "replay",
-        "doctor",
-        "verify",
-        "print-config",
-        "test",
-        "dev",
-        "plugins",
-        "print-scheduler-config",
-    )
-)
+_LOAD_THE_ENGINE: Final = {*GROUPS["Develop"], *GROUPS["Set up"], "simulate", "replay"} - {"init", "completion"}
 """Subcommands that load the engine before they do anything."""
+
+
+@final
+class _Command(TyperCommand):
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Returns what follows the command's name in its usage, without Typer's braces around what has to be given."""
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
 
 @final
@@ -172,7 +173,7 @@ class _Subcommand(TyperCommand):
         with self._waiting_line(), collector_paused():  # there is no garbage while modules are loaded
             module = vars(import_module(f"api.cli.{self._module}"))
         alone = typer.Typer(add_completion=False, **_PLAIN)
-        alone.command(self.name, cls=module.get("COMMAND_CLASS"))(spelled_out(module[self._function]))
+        alone.command(self.name, cls=module.get("COMMAND_CLASS", _Command))(spelled_out(module[self._function]))
         return typer.main.get_command(alone)
 
     def _waiting_line(self) -> AbstractContextManager[object]:
@@ -193,6 +194,13 @@ class _Reprieve(TyperGroup):
         for name in SUBCOMMANDS:
             self.add_command(_Subcommand(name))
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Writes the subcommands as kubectl does, in groups."""
+        room = formatter.width - 6 - max(map(len, SUBCOMMANDS))
+        for title, names in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, self.commands[name].get_short_help_str(room)) for name in names])
+
 
 app: Final = typer.Typer(name="reprieve", cls=_Reprieve, no_args_is_help=True, **_PLAIN)
 
@@ -209,7 +217,7 @@ def reprieve(
         bool, typer.Option("--version", help="Print the version and exit.", callback=print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """A Kubernetes scheduler extender that decides as kube-scheduler 1.36 does."""
+    """Says why a pod is pending, who would be evicted and what a drain would do, as kube-scheduler 1.36 decides."""
 
 
 def main() -> None:
@@ -227,7 +235,7 @@ def main() -> None:
             # None where the caller has opened no standard output.
             if sys.stdout is not None:
                 sys.stdout.flush()
-    except (StartUpError, ServiceOverError) as exc:
+    except StartUpError as exc:
         _print_error(str(exc))
         sys.exit(exc.exit_code)
     except BrokenPipeError:

@@ -1,24 +1,16 @@
 """`reprieve completion`: the script with which a shell completes commands and options."""
 
-import enum
 import os
 import sys
-from typing import Annotated, final
+from typing import Annotated, Literal
 
 import typer
 
 
-@final
-class Shell(enum.StrEnum):
-    """A shell that can complete."""
-
-    BASH = "bash"
-    ZSH = "zsh"
-    FISH = "fish"
-
-
 def completion(
-    shell: Annotated[Shell, typer.Argument(help="The shell that reads the script.")],
+    shell: Annotated[
+        Literal["bash", "zsh", "fish"], typer.Argument(metavar="bash|zsh|fish", help="The shell that reads the script.")
+    ],
     program: Annotated[str, typer.Option(help="The name by which the command is called.")] = "reprieve",
 ) -> None:
     """Print the script that makes a shell complete commands and options.
@@ -29,6 +21,6 @@ def completion(
     """
     from api.cli import app  # noqa: PLC0415 - it names this module
 
-    os.environ[f"_{program.replace('-', '_').upper()}_COMPLETE"] = f"source_{shell.value}"
+    os.environ[f"_{program.replace('-', '_').upper()}_COMPLETE"] = f"source_{shell}"
     sys.argv = [program]
     app(prog_name=program)

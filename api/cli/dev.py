@@ -11,9 +11,10 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from api.cli.init import plugin_name
 from api.cli.local_answers import about_cluster, about_dump
 from api.cli.reaching import reach
-from api.cli.showing import Output, OutputOption, heading, name_of, plural, show, table
+from api.cli.showing import OutputOption, heading, name_of, plural, show, table
 from api.fatal_errors import StartUpError
 from api.plugin_project import PluginProject
 from api.settings.configuration_file import read_configuration
@@ -23,12 +24,16 @@ from extender.answers.questions import Questions
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.registry import Registry
 from extender.values.config import ConfigErrors
+from extender.values.reasons import in_one_line
 
 SECONDS: Final = 0.25
 """Pause between two looks at the project's files."""
 
 
 def dev(
+    plugin: Annotated[
+        Path | None, typer.Argument(help="One file with a plugin, in place of a project.", metavar="[PLUGIN.py]")
+    ] = None,
     kubeconfig: Annotated[
         Path | None, typer.Option(help="Look at the cluster of this kubeconfig. It is only read.")
     ] = None,
@@ -45,7 +50,7 @@ def dev(
     ] = False,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="Pods to look at, pending ones first.")] = 500,
     folder: Annotated[Path, typer.Option(help="The project.")] = Path(),
-    output: OutputOption = Output.TABLE,
+    output: OutputOption = "table",
 ) -> None:
     """Show what a project's plugins would change in a cluster, again after each edit; nothing is written.
 
@@ -54,7 +59,7 @@ def dev(
     """
     if dump is not None and kubeconfig is not None:
         raise StartUpError("--dump and --kubeconfig are two clusters: give one of them")
-    project = PluginProject.at(folder)
+    project = PluginProject.at(folder) if plugin is None else PluginProject.of_file(plugin, plugin_name(plugin.stem))
     try:
         if kubeconfig is not None:
             asyncio.run(reach(kubeconfig, context))
@@ -71,7 +76,7 @@ def dev(
 
 
 async def _looked_at(
-    bench: "_Bench", cluster: AbstractAsyncContextManager[Questions], output: Output, *, repeats: bool
+    bench: "_Bench", cluster: AbstractAsyncContextManager[Questions], output: str, *, repeats: bool
 ) -> None:
     async with cluster as questions:
         found = await bench.effects(questions)
@@ -114,7 +119,7 @@ class _Bench:
 
     async def changes(self, questions: Questions, last: PluginEffects) -> AsyncIterator[PluginEffects]:
         """Yields what the plugins change whenever that is not what they changed before."""
-        _report(f"waiting for edits in {self._project.folder}; Ctrl-C ends this")
+        _report(f"waiting for edits in {self._project.only or self._project.folder}; Ctrl-C ends this")
         version = questions.version()
         while True:
             await asyncio.sleep(SECONDS)
@@ -139,7 +144,7 @@ class _Bench:
             registry = Registry(IN_TREE)
             found = await self.effects(questions, registry)
         except (ConfigErrors, StartUpError) as exc:
-            why = " ".join(str(exc).split())
+            why = in_one_line(exc)
         else:
             if not found.errors:
                 self._registry = registry

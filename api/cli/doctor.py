@@ -1,11 +1,10 @@
 """`reprieve doctor`: does this extender answer as kube-scheduler needs it?"""
 
 import asyncio
-import enum
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Final, final
+from typing import Annotated, Final, Literal
 
 import typer
 from rich.console import Console
@@ -31,15 +30,6 @@ _SIGNS: Final = {
 }
 
 
-@final
-class ReportForm(enum.StrEnum):
-    """How the findings are printed."""
-
-    TABLE = "table"
-    JSON = "json"
-    YAML = "yaml"
-
-
 def doctor(
     url: Annotated[
         str, typer.Argument(help="urlPrefix of the extender; without one, those of --config.", metavar="[URL]")
@@ -47,15 +37,15 @@ def doctor(
     config: Annotated[
         Path | None, typer.Option(help="KubeSchedulerConfiguration whose extenders are examined as it names them.")
     ] = None,
-    verbs: Annotated[str, typer.Option(help="The verbs that it has.")] = ",".join(VERBS),
+    verbs: Annotated[str, typer.Option(help="The verbs that it has to have (those that it has).")] = ",".join(VERBS),
     form: Annotated[str, typer.Option(help="How it is asked about nodes: full, names, or both.")] = "both",
     nodes: Annotated[str, typer.Option(help="Names of nodes that it knows, for questions by name.")] = "",
     timeout: Annotated[int, typer.Option(min=1, max=30, help="httpTimeout, in seconds.")] = 5,
     ca_file: Annotated[Path | None, typer.Option(help="Whom to trust, for https.")] = None,
     insecure: Annotated[bool, typer.Option(help="Do not look at its certificate.")] = False,
     output: Annotated[
-        ReportForm, typer.Option("--output", "-o", help="How the findings are printed.")
-    ] = ReportForm.TABLE,
+        Literal["table", "json", "yaml"], typer.Option("--output", "-o", help="How the findings are printed.")
+    ] = "table",
 ) -> None:
     """Check a scheduler extender: ask all that kube-scheduler may ask, and report wrong answers.
 
@@ -74,7 +64,7 @@ def doctor(
             report[title] = [skipped("", "answers every question", f"not asked, as {why}")]
             continue
         try:
-            service = ExaminedService(extender, known)
+            service = ExaminedService(extender, known, may_lack_verbs=bool(url) and verbs == ",".join(VERBS))
         except TlsError as exc:
             raise StartUpError(str(exc)) from exc
         with WaitingLine(f"examining {title}"):
@@ -143,13 +133,13 @@ async def examined(service: ExaminedService) -> list[Finding]:
         await service.aclose()
 
 
-def _print(report: dict[str, list[Finding]], output: ReportForm) -> None:
-    if output is not ReportForm.TABLE:
+def _print(report: dict[str, list[Finding]], output: str) -> None:
+    if output != "table":
         plain = [
             {"extender": title, "findings": [asdict(finding) for finding in findings]}
             for title, findings in report.items()
         ]
-        show_document(plain, is_json=output is ReportForm.JSON)
+        show_document(plain, is_json=output == "json")
         return
     console = Console(highlight=False)
     for title, findings in printable(report).items():

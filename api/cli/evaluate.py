@@ -2,7 +2,6 @@
 
 import asyncio
 import gzip
-import random
 import sys
 import zlib
 from collections.abc import Iterator
@@ -14,15 +13,14 @@ import orjson
 import typer
 
 from api.fatal_errors import StartUpError
-from api.settings.configuration_file import read_configuration, with_fix
+from api.settings.configuration_file import usable_configuration
 from extender.engine.evaluation.scenario import evaluate_scenario
-from extender.engine.plugins import IN_TREE
-from extender.engine.runtime.registry import Registry
 from extender.values.config import ConfigErrors, Configuration
 from extender.values.golang.json import JsonError
 from extender.values.golang.json_bytes import read
 from extender.values.golang.json_limits import check_json
 from extender.values.objects.decoding import DecodeError
+from extender.values.reasons import in_one_line
 
 _MAX_LINE: Final = 2**28
 """Bytes of one scenario."""
@@ -39,23 +37,16 @@ def evaluate(
     """Print what the scheduler would decide about every scenario in a file, one answer a line.
 
     A line of the file is a scenario, or an object with a `scenario`. A line that cannot be answered is reported with
-    its number on standard error; the others are answered all the same, and the exit code is 1 in the end.
+    its number on standard error; the others are answered all the same, and the exit code is 2 in the end.
     """
-    try:
-        configuration = read_configuration(config)
-        Registry(IN_TREE).make_frameworks(
-            configuration, random.Random()
-        )  # so that an error is reported before the first scenario
-    except ConfigErrors as exc:
-        raise StartUpError(f"configuration {config}: {with_fix(exc)}") from exc
-    if asyncio.run(_answer_all(configuration, file)):
-        raise typer.Exit(1)
+    if asyncio.run(_answer_all(usable_configuration(config), file)):
+        raise typer.Exit(2)
 
 
 async def _answer_all(configuration: Configuration, file: str) -> int:
     """Returns how many lines could not be answered."""
     failed = 0
-    progress = _Progress()
+    is_shown = sys.stderr.isatty()
     for number, line in enumerate(_lines(file), start=1):
         if not line.strip():
             continue
@@ -63,16 +54,16 @@ async def _answer_all(configuration: Configuration, file: str) -> int:
             answer = await evaluate_scenario(_scenario(line), configuration)
         except (JsonError, DecodeError, ConfigErrors) as exc:
             failed += 1
-            progress.report(number, str(exc))
+            print(f"line {number}: {in_one_line(exc)}", file=sys.stderr)
             continue
         except Exception as exc:
             failed += 1
-            progress.report(number, f"internal error: {type(exc).__name__}: {exc}")
+            print(f"line {number}: internal error: {type(exc).__name__}: {in_one_line(exc)}", file=sys.stderr)
             continue
         sys.stdout.buffer.write(orjson.dumps(answer) + b"\n")
-        progress.show(number, failed)
+        if is_shown and number % 10 == 0:
+            print(f"\r{number} scenarios" + (f", {failed} failed" if failed else ""), end="\r", file=sys.stderr)
     sys.stdout.buffer.flush()
-    progress.clear()
     return failed
 
 
@@ -93,9 +84,7 @@ def _lines(file: str) -> Iterator[bytes]:
                     raise StartUpError(f"{file}: a line of more than {_MAX_LINE} bytes")
                 yield line
     except OSError as exc:
-        raise StartUpError(
-            f"{file}: {(exc.strerror or str(exc)).lower()}; give a file of scenarios, or - for standard input"
-        ) from exc
+        raise StartUpError(f"{file}: {in_one_line(exc)}; give a file of scenarios, or - for standard input") from exc
     except (EOFError, zlib.error) as exc:
         raise StartUpError(f"{file}: not a complete gzip file") from exc
 
@@ -107,22 +96,3 @@ def _opened(file: str) -> Iterator[BinaryIO | gzip.GzipFile]:
         is_packed = cast("Any", raw).peek(2)[:2] == b"\x1f\x8b"
         with gzip.open(raw) if is_packed else nullcontext(raw) as content:
             yield content
-
-
-class _Progress:
-    """A line on a terminal that counts scenarios; nothing is printed elsewhere."""
-
-    def __init__(self) -> None:
-        self._is_shown = sys.stderr.isatty()
-
-    def show(self, done: int, failed: int) -> None:
-        if self._is_shown and done % 10 == 0:
-            print(f"\r{done} scenarios" + (f", {failed} failed" if failed else ""), end="", file=sys.stderr, flush=True)
-
-    def report(self, line: int, text: str) -> None:
-        self.clear()
-        print(f"line {line}: {' '.join(text.split())}", file=sys.stderr)
-
-    def clear(self) -> None:
-        if self._is_shown:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)

@@ -6,10 +6,10 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.manifest_files import placed, read_manifests
-from api.cli.showing import Output, OutputOption, WatchOption, plural, table
+from api.cli.manifest_files import objects_of
+from api.cli.showing import OutputOption, WatchOption, plural, table
 from api.cli.sources import SourceOptions
-from api.fatal_errors import MisuseError
+from api.fatal_errors import StartUpError
 from extender.answers.catalogue import CapacityOfQuestion
 from extender.answers.types import Capacity
 from extender.values.workloads.expansion import WORKLOADS
@@ -34,24 +34,22 @@ def fits(
         ),
     ] = None,
     source: SourceOptions,
-    output: OutputOption = Output.TABLE,
+    output: OutputOption = "table",
     watch: WatchOption = False,
 ) -> None:
     """Count how many pods like this one fit, on which nodes, and what stops the next one.
 
     The pods are placed one after the other; none is evicted for them. Of a workload, pods of its template are counted.
     """
-    objects = placed(
-        (obj for file in filename for obj in read_manifests(file)), source.namespace, source.default_namespace
-    )
+    objects = objects_of(filename, source)
     found = [obj for obj in objects if obj.get("kind") in _COUNTED]
     if not found and any(obj.get("kind") == JOB_SET[1] for obj in objects):
-        raise MisuseError(
+        raise StartUpError(
             f"{', '.join(filename)}: pods of one template are counted; give one Job of the JobSet, or ask whatif about "
             "all"
         )
     if len(found) != 1:
-        raise MisuseError(f"{', '.join(filename)}: {len(found)} pods or workloads in it; give one")
+        raise StartUpError(f"{', '.join(filename)}: {len(found)} pods or workloads in it; give one")
     others = [obj for obj in objects if obj.get("kind") in ("PodGroup", "PriorityClass")]
     counted = {"apiVersion": "v1", "kind": "List", "items": [*others, *found]} if others else found[0]
     question = CapacityOfQuestion(pod=counted, limit=limit)

@@ -9,20 +9,29 @@ import typer
 
 from api.fatal_errors import StartUpError
 from extender import __version__
+from extender.values.reasons import in_one_line
 
 EXAMPLE: Final = Path(__file__).parents[1] / "examples" / "plugin"
 """The project that is copied. It works as it is."""
 
 
+def plugin_name(module: str) -> str:
+    """Returns what a plugin is called if nobody says it: MyPolicy of my-policy and of my_policy."""
+    return "".join(part.capitalize() for part in re.split(r"[-_.]", module))
+
+
 def init(
-    name: Annotated[str, typer.Argument(help="Name of the distribution, such as my-policy; its folder is made here.")],
+    name: Annotated[
+        str,
+        typer.Argument(metavar="NAME", help="Name of the distribution, such as my-policy; its folder is made here."),
+    ],
     plugin: Annotated[str, typer.Option(help="Name of the plugin in configurations (MyPolicy for my-policy).")] = "",
 ) -> None:
     """Make a project with a plugin of your own, its test, scheduling rules, configurations and a Dockerfile.
 
     `reprieve test` and `reprieve dev` work in it at once; nothing has to be installed.
     """
-    plugin = plugin or "".join(part.capitalize() for part in re.split(r"[-_.]", name))
+    plugin = plugin or plugin_name(name)
     module = re.sub(r"[-.]", "_", name).lower()
     if (
         not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?", name)
@@ -46,7 +55,7 @@ def init(
     except FileExistsError as exc:
         raise StartUpError(f"{folder}: exists already; choose another name, or remove it") from exc
     except OSError as exc:
-        raise StartUpError(f"{exc.filename}: {(exc.strerror or str(exc)).lower()}") from exc
+        raise StartUpError(f"{exc.filename}: {in_one_line(exc)}") from exc
     print(f"{folder}/{module}.py is your plugin, {plugin}. What it decides, and what it would change:\n")
     print(f"  cd {folder}\n  reprieve test\n  reprieve dev --reload")
 

@@ -12,7 +12,7 @@ from typing import Final, TypeVar, final
 
 from api.cli.manifest_files import state_of
 from api.cli.reaching import cluster_away, target_of
-from api.fatal_errors import MisuseError, StartUpError
+from api.fatal_errors import StartUpError
 from api.settings.configuration_file import read_configuration, shadow_configuration, with_fix
 from extender.answers.catalogue import Question, worked_out
 from extender.answers.questions import Questions
@@ -21,7 +21,7 @@ from extender.assembly.backend import Backend
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.client import Client
 from extender.client.informers.health import Health
-from extender.cluster import StateFileError, TrialRegistry, load_state, read_state, templates_among
+from extender.cluster import HOW_TO_DUMP, StateFileError, TrialRegistry, load_state, read_state, templates_among
 from extender.lab.recordings import Recording, RecordingError, is_recording
 from extender.lab.shadow import Shadow
 from extender.values.concurrency.child_process import in_child
@@ -72,7 +72,7 @@ async def about_cluster(
         StartUpError: the configuration cannot be used, or a question cannot be answered.
         SourceAwayError: the cluster does not answer, or does not let its objects be listed.
     """
-    configuration = _configuration(config)
+    configuration = read_configuration(config)
     options = LiveOptions(admits=partial(TrialRegistry, features=configuration.feature_gates))
     async with _following(configuration, target_of(kubeconfig, context), options, show) as backend:
         if backend.questions is None:
@@ -167,19 +167,24 @@ async def about_dump(dump: Path, config: Path | None, at: str | None = None) -> 
     """
     with _failing_in_one_line():
         recording = Recording(dump) if dump != STANDARD_INPUT and is_recording(dump) else None
-        configuration = recording.configuration if recording is not None and config is None else _configuration(config)
+        recorded = recording.configuration if recording is not None and config is None else None
+        configuration = recorded or read_configuration(config)
         if recording is not None:
             objects = recording.objects_at(None if at is None else recording.seconds_of(at))
         elif at is not None:
-            raise MisuseError(f"--at: {dump} is no recording, and of one moment only")
+            raise StartUpError(f"--at: {dump} is no recording, and of one moment only")
         else:
             objects = (
                 read_state(sys.stdin.buffer.read(), "standard input") if dump == STANDARD_INPUT else load_state(dump)
             )
+        source = "standard input" if dump == STANDARD_INPUT else dump
         try:
             state = state_of(objects)
         except DecodeError as exc:
-            raise MisuseError(f"{'standard input' if dump == STANDARD_INPUT else dump}: {exc}") from exc
+            raise StartUpError(f"{source}: {exc}") from exc
+        if recording is None and not state.nodes and not state.pods:
+            kinds = ", ".join(sorted({str(obj.get("kind")) for obj in objects})) or "nothing"
+            raise StartUpError(f"{source}: it holds {kinds:.80}, and neither nodes nor pods; {HOW_TO_DUMP}")
         yield Questions.of(
             configuration,
             state,
@@ -187,18 +192,11 @@ async def about_dump(dump: Path, config: Path | None, at: str | None = None) -> 
         )
 
 
-def _configuration(config: Path | None) -> Configuration:
-    try:
-        return read_configuration(config)
-    except StartUpError as exc:
-        raise MisuseError(exc) from exc
-
-
 @contextmanager
 def _failing_in_one_line() -> Iterator[None]:
     try:
         yield
     except ConfigErrors as exc:
-        raise MisuseError(with_fix(exc)) from exc
+        raise StartUpError(with_fix(exc)) from exc
     except (StateFileError, CredentialsError, QuestionError, DecodeError, RecordingError) as exc:
-        raise MisuseError(exc) from exc
+        raise StartUpError(exc) from exc

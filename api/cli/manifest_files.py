@@ -2,20 +2,23 @@
 
 import copy
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from api.fatal_errors import MisuseError
+from api.cli.sources import Source
+from api.fatal_errors import StartUpError
 from api.ui.manifest_text import ManifestTextError, objects_in
 from extender.cluster import RESOURCES
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.decoding import DecodeError
 from extender.values.objects.kinds import KINDS
+from extender.values.reasons import in_one_line
 from extender.values.workloads.expansion import WORKLOADS
 from extender.values.workloads.job_sets import JOB_SET
 
 _TABLE_OF_KIND: Final = {kind.name: kind.list_name for kind in KINDS}
+_MATTER: Final = {*_TABLE_OF_KIND, "ResourceClaimTemplate"}
 _IN_NAMESPACES: Final = {resource.kind for resource in RESOURCES if resource.namespaced} | {
     kind for _, kind in (*WORKLOADS, JOB_SET)
 }
@@ -25,22 +28,26 @@ def read_manifests(file: str) -> list[dict[str, Any]]:
     """Returns the objects in a file of YAML or JSON; `-` is standard input.
 
     Raises:
-        MisuseError: it cannot be read, or holds something else; the message is one line.
+        StartUpError: it cannot be read, or holds something else; the message is one line.
     """
     try:
         text = sys.stdin.read() if file == "-" else Path(file).read_text()
     except (OSError, UnicodeDecodeError) as exc:
-        reason = exc.strerror if isinstance(exc, OSError) else "not UTF-8"
-        raise MisuseError(
-            f"{file}: {(reason or str(exc)).lower()}; give a file with Kubernetes objects, or - for standard input"
+        raise StartUpError(
+            f"{file}: {in_one_line(exc)}; give a file with Kubernetes objects, or - for standard input"
         ) from exc
     try:
         objects = objects_in(text)
     except ManifestTextError as exc:
-        raise MisuseError(f"{file}: {exc}") from exc
+        raise StartUpError(f"{file}: {exc}") from exc
     if not objects:
-        raise MisuseError(f"{file}: there is no object in it")
+        raise StartUpError(f"{file}: there is no object in it")
     return objects
+
+
+def objects_of(files: Iterable[str], source: Source) -> list[dict[str, Any]]:
+    """Returns the objects of all files, in the namespace that the command line means where they name none."""
+    return placed((obj for file in files for obj in read_manifests(file)), source.namespace, source.default_namespace)
 
 
 def placed(objects: Iterable[dict[str, Any]], namespace: str | None, default: str) -> list[dict[str, Any]]:
@@ -51,7 +58,7 @@ def placed(objects: Iterable[dict[str, Any]], namespace: str | None, default: st
         default: of objects that name none.
 
     Raises:
-        MisuseError: an object names another namespace than --namespace.
+        StartUpError: an object names another namespace than --namespace.
     """
     return [_placed(obj, namespace, default) for obj in objects]
 
@@ -64,7 +71,7 @@ def _placed(obj: dict[str, Any], namespace: str | None, default: str) -> dict[st
     if not own:
         return {**obj, "metadata": {**metadata, "namespace": default}}
     if namespace is not None and own != namespace:
-        raise MisuseError(
+        raise StartUpError(
             f"{obj['kind']} {_key(obj)} is not in the namespace {namespace}: leave --namespace out, or the object's own"
         )
     return obj
@@ -86,6 +93,19 @@ def with_priority(obj: dict[str, Any], priority_class: str, preempts: bool | Non
         if preempts is not None:
             spec["preemptionPolicy"] = "PreemptLowerPriority" if preempts else "Never"
     return changed
+
+
+def check_subject(objects: Sequence[dict[str, Any]], files: Sequence[str], *, is_about_pods: bool) -> None:
+    """Checks that some object matters to a scheduler, or even that one makes pods.
+
+    Raises:
+        StartUpError: none does, so that any answer would be a false all-clear.
+    """
+    if any(_pod_specs_of(obj) or (obj.get("kind") in _MATTER and not is_about_pods) for obj in objects):
+        return
+    kinds = ", ".join(sorted({str(obj.get("kind")) for obj in objects}))
+    wanted = "pod or workload" if is_about_pods else "object that a scheduler reads"
+    raise StartUpError(f"{', '.join(files)}: {kinds:.80}, and no {wanted} in it")
 
 
 def _pod_specs_of(obj: dict[str, Any]) -> list[dict[str, Any]]:

@@ -5,17 +5,21 @@ from rich.console import Console
 from rich.text import Text
 
 from api.cli.showing import (
-    Output,
-    OutputOption,
+    AllNamespacesOption,
+    ListOutputOption,
+    NoHeadersOption,
     WatchOption,
+    age,
     first_of,
     heading,
+    name_of,
     plural,
     table,
 )
 from api.cli.sources import Answers, SourceOptions
-from extender.answers.catalogue import PendingQuestion
+from extender.answers.catalogue import PendingQuestion, QueueQuestion
 from extender.answers.pending import Pending, PendingWorkload
+from extender.answers.types import Queue
 
 SHOWN_WORKLOADS = 8
 """Workloads of a reason that are listed without `-o wide`."""
@@ -23,20 +27,30 @@ SHOWN_WORKLOADS = 8
 
 def pending(
     *,
+    all_namespaces: AllNamespacesOption = False,
     source: SourceOptions,
-    output: OutputOption = Output.TABLE,
+    output: ListOutputOption = "table",
+    no_headers: NoHeadersOption = False,
     watch: WatchOption = False,
 ) -> None:
     """List the pods that wait, by what keeps them from their nodes and by workload.
 
     `reprieve why` on one of them says more: what the nearest nodes lack, and what would help. -n leaves out other
-    namespaces.
+    namespaces. `-o name` prints the pods, as `why` takes them.
     """
+    namespace = source.only_namespace(all_namespaces=all_namespaces)
 
     async def ask(asked: Answers) -> Pending:
-        return within(await asked.ask(PendingQuestion()), source.namespace)
+        return within(await asked.ask(PendingQuestion()), namespace)
 
-    source.show(ask, output, _in_words, watch=watch)
+    async def ask_names(asked: Answers) -> Queue:
+        queue = await asked.ask(QueueQuestion())
+        return replace(queue, items=tuple(each for each in queue.items if namespace in (None, each.pod.namespace)))
+
+    if output == "name":
+        source.show(ask_names, output, _names, watch=watch)
+    else:
+        source.show(ask, output, _in_rows if no_headers else _in_words, watch=watch)
 
 
 def within(answer: Pending, namespace: str | None) -> Pending:
@@ -49,6 +63,20 @@ def within(answer: Pending, namespace: str | None) -> Pending:
         if workloads:
             reasons.append(replace(reason, workloads=workloads, pods=sum(each.pods for each in workloads)))
     return replace(answer, reasons=tuple(reasons), pods=sum(each.pods for each in reasons), lacking=())
+
+
+def _names(console: Console, queue: Queue, _: bool) -> None:
+    for each in queue.items:
+        if not each.pod.hidden:
+            console.print(name_of(each.pod))
+
+
+def _in_rows(console: Console, answer: Pending, wide: bool) -> None:
+    lines = table(*_HEADINGS, "reason", has_head=False)
+    for reason in answer.reasons:
+        for each in reason.workloads:
+            lines.add_row(*_cells(each, wide=wide), reason.reason)
+    console.print(lines)
 
 
 def _in_words(console: Console, answer: Pending, wide: bool) -> None:
@@ -66,21 +94,27 @@ def _in_words(console: Console, answer: Pending, wide: bool) -> None:
         console.print(heading(f"{plural(reason.pods, 'pod')}: {reason.reason}"))
         for claim in reason.claims:
             console.print(Text(f"note: {claim}", style="dim"))
-        lines = table("pods", "workload", "priority", "since", "for example", less_important=("since", "priority"))
+        lines = table(*_HEADINGS, less_important=("age", "priority"))
         shown = reason.workloads if wide else reason.workloads[:SHOWN_WORKLOADS]
         for each in shown:
-            names = [pod.name for pod in each.first]
-            lines.add_row(
-                str(each.pods), _workload(each), str(each.priority), each.since or "", first_of(names, 5 if wide else 1)
-            )
+            lines.add_row(*_cells(each, wide=wide))
         console.print(lines)
         left_out = len(reason.workloads) - len(shown)
         if left_out:
             console.print(f"and {plural(left_out, 'more workload')}; -o wide lists all")
 
 
-def _workload(each: PendingWorkload) -> str:
+_HEADINGS = ("pods", "workload", "priority", "age", "for example")
+
+
+def _cells(each: PendingWorkload, *, wide: bool) -> tuple[str, ...]:
+    examples = first_of([name_of(pod) for pod in each.first], 5 if wide else 1)
+    return str(each.pods), workload_words(each), str(each.priority), age(each.since, wide=wide), examples
+
+
+def workload_words(each: PendingWorkload) -> str:
+    """Returns namespace/name and the kind, as far as there is a controller and the caller may see it."""
     if not each.namespace:
         return "(other namespaces)"
     kind, _, name = each.workload.partition("/")
-    return f"{each.namespace}/{name} ({kind})" if each.workload else each.namespace
+    return f"{each.namespace}/{name} ({kind})" if each.workload else f"{each.namespace} (no controller)"

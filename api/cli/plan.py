@@ -1,13 +1,15 @@
 """`reprieve plan`: which pods would have to move, so that it fits?"""
 
-from typing import Annotated
+from functools import partial
+from shlex import quote
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.manifest_files import placed, read_manifests
-from api.cli.showing import Output, OutputOption, budgets, heading, name_of, plural, table
+from api.cli.manifest_files import objects_of
+from api.cli.showing import PlanOutputOption, budgets, heading, name_of, plural, table
 from api.cli.sources import SourceOptions
 from extender.answers.catalogue import PlanQuestion
 from extender.answers.plan.answer import MOST_MOVES, PlanAnswer, PlannedMove, PlanRequest
@@ -26,18 +28,16 @@ def plan(
     ],
     max_moves: Annotated[int, typer.Option(min=1, max=MOST_MOVES, help="The most pods that may move.")] = 8,
     source: SourceOptions,
-    output: OutputOption = Output.TABLE,
+    output: PlanOutputOption = "table",
 ) -> None:
     """Show which pods would have to move, where and in which order, so that a pod fits without evicting anybody.
 
     Each pod is evicted, recreated by its controller, and runs on its new node before the next one goes; budgets are
-    kept. Nothing is written. The exit code is 1 if there is no plan.
+    kept. Nothing is written: `-o sh` prints the commands of kubectl that do it. The exit code is 1 if there is no plan.
     """
-    objects = placed(
-        (obj for file in filename for obj in read_manifests(file)), source.namespace, source.default_namespace
-    )
-    question = PlanQuestion(request=PlanRequest(create=objects, max_moves=max_moves))
-    answer = source.show(lambda asked: asked.ask(question), output, _in_words)
+    question = PlanQuestion(request=PlanRequest(create=objects_of(filename, source), max_moves=max_moves))
+    words = partial(_as_script, filename) if output == "sh" else _in_words
+    answer = source.show(lambda asked: asked.ask(question), output, words)
     if not answer.fits:
         raise typer.Exit(1)
 
@@ -75,6 +75,43 @@ def _in_words(console: Console, answer: PlanAnswer, wide: bool) -> None:
             console.print(Text(f"note: {plural(each.pods, 'pod')} may not move: they {each.reason}", style="dim"))
     for note in answer.notes:
         console.print(Text(f"note: {note}", style="dim"))
+
+
+_SCRIPT: Final = """\
+set -eu
+running() { kubectl get pods -n "$1" --field-selector="spec.nodeName=$2,status.phase=Running" -o name | wc -l; }
+move() {  # namespace, pod, the node where it is to run
+  before=$(running "$1" "$3")
+  body='{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"%s","namespace":"%s"}}'
+  until printf "$body" "$2" "$1" | kubectl create --raw "/api/v1/namespaces/$1/pods/$2/eviction" -f -; do sleep 5; done
+  until [ "$(running "$1" "$3")" -gt "$before" ]; do sleep 2; done
+}"""
+
+
+def _as_script(files: list[str], console: Console, answer: PlanAnswer, _: bool) -> None:
+    print("\n".join(f"# {line}" for line in (answer.summary, *answer.notes)))
+    if not answer.fits:
+        return
+    if answer.moves:
+        print(_SCRIPT)
+    cordoned: dict[str, None] = {}
+    for move in answer.moves:
+        to = quote(move.to_node)
+        if move.from_node not in cordoned:
+            print("kubectl cordon", quote(move.from_node))
+        cordoned[move.from_node] = None
+        if move.needs_steering:
+            print(f"# The scheduler would prefer another node than {to}: cordon that one until the pod runs.")
+        if move.to_node in cordoned:
+            print(f"kubectl uncordon {to}")
+        print("move", quote(move.pod.namespace), quote(move.pod.name), to)
+        if move.to_node in cordoned:
+            print(f"kubectl cordon {to}")
+    if answer.are_pinned:
+        print("# Each of the new pods has to be given its node: the scheduler would place them otherwise.")
+    if cordoned:
+        print("kubectl uncordon", *map(quote, cordoned))
+    print("kubectl apply", *(f"-f {quote(file)}" for file in files))
 
 
 def _remark(move: PlannedMove) -> str:

@@ -12,12 +12,13 @@ from rich.text import Text
 
 from api.cli.showing import console, plural
 from api.cli.verify import Decider, printed_verdicts
-from api.fatal_errors import StartUpError
+from api.fatal_errors import NegativeError, StartUpError
 from api.plugin_project import PluginProject
 from api.settings.configuration_file import read_configuration, with_fix
 from extender.engine import framework as fwk
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.framework import Framework
+from extender.engine.runtime.plugin_calls import told
 from extender.engine.runtime.registry import Registry
 from extender.testing.laws import check_filter
 from extender.testing.random_clusters import random_cluster
@@ -57,12 +58,12 @@ def _loads(project: PluginProject) -> bool:
     """Prints the plugins with their extension points.
 
     Raises:
-        StartUpError: one of them cannot be loaded.
+        NegativeError: one of them cannot be loaded.
     """
     try:
         points = Registry(IN_TREE).points_of
     except ConfigErrors as exc:
-        raise StartUpError(with_fix(exc)) from exc
+        raise NegativeError(with_fix(exc)) from exc
     for name in sorted(project.plugin_names):
         _say(True, f"{name} loads: {', '.join(sorted(points[name]))}")
     return True
@@ -80,7 +81,8 @@ def _keep_the_laws(project: PluginProject, configuration: Configuration, seed: i
             except AssertionError as exc:
                 broken = f"cluster {number} of seed {seed}: {exc}"
             except Exception as exc:
-                broken = f"cluster {number} of seed {seed}: {type(exc).__name__}: {exc}"
+                below = exc.__traceback__ and exc.__traceback__.tb_next
+                broken = f"cluster {number} of seed {seed}: {told(exc.with_traceback(below))}"
             if broken:
                 break
         yield _say(not broken, f"{name} keeps the laws of Filters on {CLUSTERS} random clusters", broken)

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.showing import Output, OutputOption, show, table
+from api.cli.showing import OutputOption, show, table
 from api.fatal_errors import StartUpError
 from api.plugin_project import PYPROJECT, PluginProject
 from api.settings.configuration_file import read_configuration, with_fix
@@ -55,7 +55,7 @@ def plugins(
         Path | None, typer.Option(help="KubeSchedulerConfiguration that enables them (the defaults of kube-scheduler).")
     ] = None,
     in_tree: Annotated[bool, typer.Option("--all", help="List kube-scheduler's own plugins, too.")] = False,
-    output: OutputOption = Output.TABLE,
+    output: OutputOption = "table",
 ) -> None:
     """List the plugins that are installed, their extension points, and the profiles that enable them.
 

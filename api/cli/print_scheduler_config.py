@@ -17,6 +17,7 @@ from api.doctor.grades import Grade
 from api.fatal_errors import StartUpError
 from extender.values.config import Configuration, Extender, ExtenderManagedResource, ExtenderTLSConfig, written
 from extender.values.golang.durations import Duration
+from extender.values.reasons import in_one_line
 from extender.values.targets.tls import TlsError
 
 _PREFIX: Final = "/extender"
@@ -113,7 +114,7 @@ def _certificates(file: Path) -> bytes:
     try:
         text = file.read_bytes()
     except OSError as exc:
-        raise StartUpError(f"--ca-file {file}: {(exc.strerror or str(exc)).lower()}") from exc
+        raise StartUpError(f"--ca-file {file}: {in_one_line(exc)}") from exc
     if _PEM not in text:
         raise StartUpError(f"--ca-file {file}: no certificate in PEM form is in there; it begins with {_PEM.decode()}")
     return text

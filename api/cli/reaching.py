@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from api.fatal_errors import MisuseError, SourceAwayError
+from api.fatal_errors import SourceAwayError, StartUpError
 from extender.client.credentials.target_lookup import find_target
 from extender.values.targets.target import CredentialsError, Target
 
@@ -19,7 +19,7 @@ def target_of(kubeconfig: Path | None, context: str | None) -> Target:
     """Returns the API server that a kubeconfig names; without one, the one that kubectl would ask.
 
     Raises:
-        MisuseError: the kubeconfig cannot be used, or has no such context.
+        StartUpError: the kubeconfig cannot be used, or has no such context.
     """
     return _found(kubeconfig, context or "", tuple(os.environ.items()))
 
@@ -33,7 +33,7 @@ def _found(kubeconfig: Path | None, context: str, environment: tuple[tuple[str, 
             environ, file=kubeconfig, context=context, home=Path(environ["HOME"]) if environ.get("HOME") else None
         )
     except CredentialsError as exc:
-        raise MisuseError(exc) from exc
+        raise StartUpError(exc) from exc
 
 
 async def reach(kubeconfig: Path | None, context: str | None) -> None:

@@ -10,13 +10,15 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.showing import Output, OutputOption, plural, show, table
-from api.cli.simulate import on_one_line, progress, usable
+from api.cli.showing import OutputOption, plural, show, table
+from api.cli.simulate import progress
 from api.fatal_errors import StartUpError
+from api.settings.configuration_file import usable_configuration
 from extender.engine.evaluation.decided import Decided
 from extender.lab.recordings import Recording, RecordingError
 from extender.lab.simulation import ReplayReport, replay as replay_recording
 from extender.values.config import ConfigErrors
+from extender.values.reasons import in_one_line
 
 SHOWN: Final = 50
 """The number of differences in the table, unless it is wide."""
@@ -27,7 +29,7 @@ def replay(
     config: Annotated[
         Path | None, typer.Option(help="KubeSchedulerConfiguration that decides instead of the recorded one.")
     ] = None,
-    output: OutputOption = Output.TABLE,
+    output: OutputOption = "table",
 ) -> None:
     """Decide again what a recorded scheduler decided, and say where the decisions differ.
 
@@ -36,11 +38,11 @@ def replay(
     """
     try:
         recording = Recording(path)
-        configuration = recording.deciding_configuration if config is None else usable(config)
+        configuration = recording.deciding_configuration if config is None else usable_configuration(config)
         with quiet(), progress(path.name, "decisions") as advance:
             report = replay_recording(recording, configuration, advance)
     except (RecordingError, ConfigErrors) as exc:
-        raise StartUpError(on_one_line(exc)) from exc
+        raise StartUpError(in_one_line(exc)) from exc
     show(report, output, _print)
     if report.different or report.not_decided:
         raise typer.Exit(1)

@@ -23,6 +23,7 @@ from extender.values.config import ConfigErrors, Configuration, parse_feature_ga
 from extender.values.klog.logger import Logger
 from extender.values.klog.outlet import STDERR
 from extender.values.klog.setup import configure
+from extender.values.reasons import in_one_line
 
 COMMAND_CLASS: Final = GoCommand
 _LOG: Final = Logger(__name__)
@@ -109,7 +110,7 @@ def _write(configuration: Configuration, path: Path) -> None:
     except ConfigErrors as exc:
         raise StartUpError(exc) from exc
     except OSError as exc:
-        raise StartUpError(f"--write-config-to {path}: {(exc.strerror or str(exc)).lower()}") from exc
+        raise StartUpError(f"--write-config-to {path}: {in_one_line(exc)}") from exc
     _LOG.info(0, "Wrote configuration", file=str(path))
 
 
@@ -123,7 +124,9 @@ def _listen(host: str, port: int, flag: str) -> socket.socket:
             # From here on callers wait instead of being refused, so that the address that is printed can be called.
             listening.listen(BACKLOG)
         except OSError as exc:
-            reason = (exc.strerror or str(exc)).lower()
-            raise StartUpError(f"cannot listen on {host}:{port}: {reason}; choose another --host or {flag}") from exc
+            reason = in_one_line(exc)
+            raise ServiceOverError(
+                f"cannot listen on {host}:{port}: {reason}; choose another --host or {flag}"
+            ) from exc
         unless_it_listens.pop_all()
         return listening

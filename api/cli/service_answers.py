@@ -13,7 +13,7 @@ import httpx
 import msgspec
 
 from api.callers.http_refusals import FailureStatus
-from api.fatal_errors import MisuseError, SourceAwayError, StartUpError
+from api.fatal_errors import SourceAwayError, StartUpError
 from extender.answers.catalogue import Question
 from extender.answers.types import AboutService
 
@@ -32,12 +32,12 @@ async def from_service(server: str | None, default: str, token: str | None) -> A
     """Yields the service at an address, which may lack its scheme; at the default one if none was given.
 
     Raises:
-        MisuseError: this is not an address, or the token would cross the network in clear text.
+        StartUpError: this is not an address, or the token would cross the network in clear text.
         SourceAwayError: nothing answers there.
     """
     address = _address(server or default)
     if token and not _is_private(address):
-        raise MisuseError(
+        raise StartUpError(
             f"{address}: the token is for https only; give an https:// address, or use kubectl port-forward"
         )
     headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -138,7 +138,7 @@ class ServiceAnswers:
             raise SourceAwayError(
                 f"{self._address}: {message}; try again, or look into its log; --kubeconfig or --dump need no service"
             )
-        raise MisuseError(f"{self._address}: {message}")
+        raise StartUpError(f"{self._address}: {message}")
 
     def _not_a_reprieve(self, response: httpx.Response) -> StartUpError:
         advice = "give its address without a path"
@@ -170,7 +170,7 @@ def _address(given: str) -> str:
     except ValueError:
         is_one = False
     if not is_one or any(letter.isspace() for letter in address):
-        raise MisuseError(f"{given}: not an address; write http://HOST:PORT")
+        raise StartUpError(f"{given}: not an address; write http://HOST:PORT")
     return address
 
 

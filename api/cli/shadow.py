@@ -1,41 +1,35 @@
 """`reprieve shadow`: would this configuration decide as the scheduler of the cluster does?"""
 
 import asyncio
-import enum
 import signal
 from pathlib import Path
-from typing import Annotated, Final, final
+from typing import Annotated, Final, Literal
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
 from api.cli import Options
-from api.cli.showing import Output, OutputOption, WaitingLine, heading, name_of, plural, show, table
+from api.cli.showing import OutputOption, WaitingLine, heading, name_of, plural, show, table
 from api.cli.sources import Source
-from api.fatal_errors import MisuseError, StartUpError
+from api.fatal_errors import StartUpError
 from api.ui.wording import percent_of
 from extender.engine.evaluation.decided import Decided
 from extender.lab.agreement import Agreement, AgreementQuestion, AgreementShare, Difference
 from extender.values import limits
 from extender.values.golang.durations import Duration, DurationError
+from extender.values.reasons import in_one_line
 
 SHOWN: Final = 30
 """The number of differences in the table, unless it is wide."""
 
 
-@final
-class ShadowAction(enum.StrEnum):
-    """What `reprieve shadow` does."""
-
-    REPORT = "report"
-    RUN = "run"
-
-
 def shadow(
     action: Annotated[
-        ShadowAction,
-        typer.Argument(help="report: of a service or a recording; run: follow a cluster here, then report."),
+        Literal["report", "run"],
+        typer.Argument(
+            metavar="report|run", help="report: of a service or a recording; run: follow a cluster here, then report."
+        ),
     ],
     path: Annotated[
         Path | None, typer.Argument(metavar="[RECORDING]", help="Report over what serve --record wrote.")
@@ -48,7 +42,7 @@ def shadow(
     at_least: Annotated[
         float | None, typer.Option(min=0, max=100, help="Exit with 1 if fewer percent of the clear decisions agree.")
     ] = None,
-    output: OutputOption = Output.TABLE,
+    output: OutputOption = "table",
 ) -> None:
     """Say how often this configuration decides as the scheduler of a cluster does, where it does not, and which plugin
     is why.
@@ -57,7 +51,7 @@ def shadow(
     is asked; with `run`, the cluster of a kubeconfig is followed here until the time is over or the command is
     interrupted, and then reported on.
     """
-    if action is ShadowAction.RUN:
+    if action == "run":
         found = _followed(source, _seconds(lasting))
     elif path is not None:
         found = _over(path, source.config)
@@ -81,18 +75,19 @@ async def _asked(source: Source) -> Agreement:
 
 def _over(path: Path, config: Path | None) -> Agreement:
     from api.cli.replay import quiet  # noqa: PLC0415 - asking a service takes no engine
-    from api.cli.simulate import on_one_line, progress, usable  # noqa: PLC0415
+    from api.cli.simulate import progress  # noqa: PLC0415
+    from api.settings.configuration_file import usable_configuration  # noqa: PLC0415
     from extender.lab.recordings import Recording, RecordingError  # noqa: PLC0415
     from extender.lab.shadow import agreement_over  # noqa: PLC0415
     from extender.values.config import ConfigErrors  # noqa: PLC0415
 
     try:
         recording = Recording(path)
-        configuration = recording.configuration if config is None else usable(config)
+        configuration = recording.configuration if config is None else usable_configuration(config)
         with quiet(), progress(path.name, "decisions") as advance:
             return agreement_over(recording, configuration, str(config or "the recorded one"), advance)
     except (RecordingError, ConfigErrors) as exc:
-        raise StartUpError(on_one_line(exc)) from exc
+        raise StartUpError(in_one_line(exc)) from exc
 
 
 def _followed(source: Source, seconds: float | None) -> Agreement:
@@ -123,7 +118,7 @@ def _seconds(text: str | None) -> float | None:
     try:
         return None if text is None else Duration.parse(text).seconds
     except DurationError as exc:
-        raise MisuseError(f"--for {text!r:.40}: give a duration such as 90s or 24h") from exc
+        raise StartUpError(f"--for {text!r:.40}: give a duration such as 90s or 24h") from exc
 
 
 def _in_words(shown: Console, found: Agreement, is_wide: bool) -> None:

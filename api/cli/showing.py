@@ -1,14 +1,14 @@
 """How commands print answers: as tables for people, as JSON or YAML for programs. And what they show meanwhile."""
 
 import asyncio
-import enum
 import json
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
+from datetime import UTC, datetime
 from textwrap import wrap
 from types import TracebackType
-from typing import Annotated, Final, TypeVar, cast, final
+from typing import Annotated, Final, Literal, TypeVar, cast, final
 
 import msgspec
 import orjson
@@ -20,8 +20,9 @@ from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElaps
 from rich.table import Table
 from rich.text import Text
 
-from extender.answers.parts import PodName, Victim
+from extender.answers.parts import CandidateNode, PodName, Victim
 from extender.answers.phrases import for_people
+from extender.values.golang.durations import human_duration
 
 A = TypeVar("A", bound=msgspec.Struct)
 T = TypeVar("T")
@@ -33,39 +34,43 @@ _NEVER_FOLDED: Final = 400
 """Columns of an output that is no terminal, or wide."""
 _GAP: Final = 3
 """The number of blanks between two columns."""
+_LOSERS: Final = 5
+"""Nodes that were not chosen, as they are listed without `-o wide`."""
+_LONG: Final = 60
+"""Characters of a text that is not said twice in one column."""
 
 HIDDEN: Final = "(another namespace's pod)"
-
-
-@final
-class Output(enum.StrEnum):
-    """The forms of --output."""
-
-    TABLE = "table"
-    WIDE = "wide"
-    JSON = "json"
-    YAML = "yaml"
 
 
 WatchOption = Annotated[
     bool, typer.Option("--watch", "-w", help="Print the answer again whenever it changes, until Ctrl-C.")
 ]
+Output = Literal["table", "wide", "json", "yaml"]
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="table, wide, json or yaml.")]
+ListOutput = Literal["table", "wide", "json", "yaml", "name"]
+ListOutputOption = Annotated[ListOutput, typer.Option("--output", "-o", help="table, wide, json, yaml or name.")]
+PlanOutput = Literal["table", "wide", "json", "yaml", "sh"]
+PlanOutputOption = Annotated[PlanOutput, typer.Option("--output", "-o", help="table, wide, json, yaml or sh.")]
+NoHeadersOption = Annotated[bool, typer.Option("--no-headers", help="Print the rows alone.")]
+AllNamespacesOption = Annotated[
+    bool, typer.Option("--all-namespaces", "-A", help="Of all namespaces, as without --namespace.")
+]
 
 
-def show(answer: A, output: Output, words: Callable[[Console, A, bool], None]) -> None:
+def show(answer: A, output: str, words: Callable[[Console, A, bool], None]) -> None:
     """Prints the answer.
 
     Arguments:
+        output: json or yaml; else words are printed.
         words: prints a table; its last argument says whether the wide form is wanted.
     """
-    if output in (Output.JSON, Output.YAML):
-        show_document(msgspec.to_builtins(answer), is_json=output is Output.JSON)
+    if output in ("json", "yaml"):
+        show_document(msgspec.to_builtins(answer), is_json=output == "json")
         return
     shown_on = console()
-    if output is Output.WIDE:
+    if output == "wide":
         shown_on.width = max(shown_on.width, _NEVER_FOLDED)
-    words(shown_on, printable(answer), output is Output.WIDE)
+    words(shown_on, printable(answer), output == "wide")
 
 
 def show_document(document: object, *, is_json: bool) -> None:
@@ -103,7 +108,7 @@ async def pause(seconds: float) -> None:
 
 
 async def show_until_interrupted(
-    ask: Callable[[], Awaitable[A]], output: Output, words: Callable[[Console, A, bool], None]
+    ask: Callable[[], Awaitable[A]], output: str, words: Callable[[Console, A, bool], None]
 ) -> None:
     """Prints the answer again whenever it has changed, until Ctrl-C. A terminal shows the newest one only."""
     last: A | None = None
@@ -139,19 +144,27 @@ class AnswerTable:
     nothing, so that it has all of them). Where even that does not do, each row becomes lines, one a cell.
     """
 
-    def __init__(self, *headings: str, less_important: Sequence[str] = ()) -> None:
+    def __init__(self, *headings: str, less_important: Sequence[str] = (), has_head: bool = True) -> None:
         """Creates an empty table.
 
         Arguments:
             less_important: headings of columns that may be left out, the least important first.
         """
         self._headings = headings
+        self._has_head = has_head
+        self._said: dict[int, str] = {}
         self._less_important = less_important
         self._rows: list[tuple[Text, ...]] = []
 
     def add_row(self, *cells: str | Text) -> None:
-        """Adds a row, with a cell for each heading."""
-        self._rows.append(tuple(cell if isinstance(cell, Text) else Text(cell) for cell in cells))
+        """Adds a row, with a cell for each heading. A long text that was said before is not said again."""
+        row = [cell if isinstance(cell, Text) else Text(cell) for cell in cells]
+        for place, cell in enumerate(row):
+            if len(cell.plain) > _LONG and self._said.get(place) == cell.plain:
+                row[place] = Text("(as above)")
+            elif cell.plain:
+                self._said[place] = cell.plain
+        self._rows.append(tuple(row))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         shown = [*range(len(self._headings))]
@@ -167,9 +180,8 @@ class AnswerTable:
         while sum(widths) > options.max_width:
             widest = max((place for place in range(len(shown)) if widths[place] > least[place]), key=widths.__getitem__)
             widths[widest] -= 1
-        made = Table(
-            box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold", show_header=any(self._headings)
-        )
+        has_head = self._has_head and any(self._headings)
+        made = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold", show_header=has_head)
         for number, place in enumerate(shown):
             gap = 0 if number == len(shown) - 1 else _GAP
             made.add_column(self._headings[place].upper(), width=widths[number] - gap)
@@ -197,8 +209,13 @@ def _longest_word(text: str) -> int:
     return max(map(cell_len, text.split()), default=0)
 
 
-def table(*headings: str, less_important: Sequence[str] = ()) -> AnswerTable:
-    return AnswerTable(*headings, less_important=less_important)
+def table(*headings: str, less_important: Sequence[str] = (), has_head: bool = True) -> AnswerTable:
+    return AnswerTable(*headings, less_important=less_important, has_head=has_head)
+
+
+def age(time: str | None, *, wide: bool = False) -> str:
+    """Returns how long ago a moment in RFC 3339 was, as kubectl does; the moment itself in the wide form."""
+    return time or "" if wide or not time else human_duration(datetime.now(UTC) - datetime.fromisoformat(time))
 
 
 def name_of(pod: PodName) -> str:
@@ -234,10 +251,31 @@ def victims_table(victims: Sequence[Victim], *, wide: bool) -> AnswerTable:
     )
     for victim in victims:
         further = (victim.owner, victim.pod.uid) if wide else ()
+        # When it started is what victims are chosen by, so that its age would not do.
         made.add_row(
             name_of(victim.pod), str(victim.pod.priority), victim.started or "", ", ".join(victim.violates), *further
         )
     return made
+
+
+def print_losers(
+    console: Console, candidates: Sequence[CandidateNode], chosen: str, number: int, *, wide: bool
+) -> None:
+    """Prints why the other nodes were not chosen.
+
+    Arguments:
+        candidates: those that are known, perhaps with the chosen one.
+        number: of all others.
+    """
+    losers = [each for each in candidates if each.node != chosen]
+    if not losers:
+        return
+    console.print(heading(f"Other candidates: {plural(number, 'node')}"))
+    others = table("node", "victims", "violations", "why not", *(("names",) if wide else ()))
+    for each in losers if wide else losers[:_LOSERS]:
+        who = (", ".join(name_of(victim.pod) for victim in each.victims),) if wide else ()
+        others.add_row(each.node, str(len(each.victims)), str(each.num_pdb_violations), each.why_not, *who)
+    console.print(others)
 
 
 @final

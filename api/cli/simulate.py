@@ -1,12 +1,11 @@
 """`reprieve simulate`: what would become of a workload."""
 
-import enum
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, TypeVar, final
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 import typer
@@ -16,11 +15,12 @@ from rich.text import Text
 
 from api.cli.showing import console, heading, plural, printable, show_document, table
 from api.fatal_errors import StartUpError
-from api.settings.configuration_file import read_configuration, try_profiles
+from api.settings.configuration_file import usable_configuration
 from api.ui.simulation_page import comparison_page, simulation_page
 from api.ui.wording import figure_words, seconds_words
 from extender.lab.simulation import (
     Advance,
+    Assertion,
     ComparedFigure,
     ExportError,
     PlayExport,
@@ -35,6 +35,7 @@ from extender.lab.simulation import (
     sweep,
 )
 from extender.values.config import ConfigErrors, Configuration
+from extender.values.reasons import in_one_line
 
 _SHOWN_REFUSALS = 5
 
@@ -53,7 +54,7 @@ def print_report(shown: Console, report: SimulationReport) -> None:
             refusals.add_row(str(refusal.pods), refusal.message)
         shown.print(refusals)
     for assertion in report.assertions:
-        text = f"{'holds' if assertion.holds else 'FAILS'}  {assertion.text}  (found {assertion.found:g})"
+        text = f"{'holds' if assertion.holds else 'FAILS'}  {assertion.text}  (found {_found(assertion)})"
         shown.print(Text(text, style="green" if assertion.holds else "bold red"))
     for note in report.notes:
         shown.print(Text(f"note: {note}", style="dim"))
@@ -79,8 +80,13 @@ def print_comparison(shown: Console, comparison: RunComparison) -> None:
         for report in reports:
             for assertion in report.assertions:
                 if not assertion.holds:
-                    text = f"FAILS  {assertion.text}  (found {assertion.found:g} with {name}, seed {report.seed})"
+                    text = f"FAILS  {assertion.text}  (found {_found(assertion)} with {name}, seed {report.seed})"
                     shown.print(Text(text, style="bold red"))
+
+
+def _found(assertion: Assertion) -> str:
+    """Returns what was found in the unit of what is expected."""
+    return f"{100 * assertion.found:g}%" if "%" in assertion.text else f"{assertion.found:g}"
 
 
 def _mean(figure: ComparedFigure, place: int) -> str:
@@ -111,7 +117,9 @@ def _outcome(shown: Console, report: SimulationReport) -> None:
         rows.add_row("waited", ", ".join(f"{who} {seconds_words(seconds)}" for who, seconds in parts))
     rows.add_row("simulated time", seconds_words(report.simulated_seconds))
     rows.add_row(
-        "speed", f"{report.decisions_per_second:,.0f} decisions a second, {report.cpu_ms_per_pod:.2f} ms of CPU a pod"
+        "speed",
+        f"{report.decisions_per_second:,.0f} decisions a second here, with all that plays the cluster; "
+        f"{report.cpu_ms_per_pod:.2f} ms of CPU a pod",
     )
     for phase in report.phases:
         demanded = "" if phase.threshold is None else f" (threshold {phase.threshold:,.0f})"
@@ -134,15 +142,6 @@ def _resources(shown: Console, report: SimulationReport) -> None:
 
 
 R = TypeVar("R", SimulationReport, RunComparison)
-
-
-@final
-class SimulationForm(enum.StrEnum):
-    """The forms of --output."""
-
-    TABLE = "table"
-    JSON = "json"
-    HTML = "html"
 
 
 def simulate(
@@ -172,9 +171,9 @@ def simulate(
         list[str] | None, typer.Option(help="Of these, those that have a label; may be given again.")
     ] = None,
     output: Annotated[
-        SimulationForm,
+        Literal["table", "json", "html"],
         typer.Option("--output", "-o", help="table, json, or html: a page with plots, complete in one file."),
-    ] = SimulationForm.TABLE,
+    ] = "table",
     export: Annotated[
         Path | None, typer.Option(help="Folder for all plays as Parquet: decisions, pods, what plots are made of.")
     ] = None,
@@ -188,15 +187,15 @@ def simulate(
     """Play a workload against the real scheduler in virtual time, and report what happened.
 
     No cluster is needed. The report says how many pods were placed, how long they waited, how many were evicted, how
-    much of the nodes was used, and how fast the scheduler decided. The exit code is 1 if a workload cannot be played,
-    or if one of its expectations does not hold.
+    much of the nodes was used, and how fast the scheduler decided. The exit code is 1 if an expectation does not
+    hold, or if one of several workloads cannot be played.
     """
     files = [config, *(against or ())]
-    chosen = [None if file is None else usable(file) for file in files]
+    chosen = [None if file is None else usable_configuration(file) for file in files]
     try:
         workloads = _chosen(read_workloads(path), only or ("*",), label or ())
     except WorkloadError as exc:
-        raise StartUpError(on_one_line(exc)) from exc
+        raise StartUpError(in_one_line(exc)) from exc
     if not workloads:
         raise StartUpError(f"{path}: no workload has such a name and label")
     try:
@@ -208,7 +207,7 @@ def simulate(
                     path, workloads, chosen, range(seed, seed + seeds), output, _names(files), exported, on
                 )
     except (ConfigErrors, ExportError) as exc:
-        raise StartUpError(on_one_line(exc)) from exc
+        raise StartUpError(in_one_line(exc)) from exc
     if not holds:
         raise typer.Exit(1)
 
@@ -217,7 +216,7 @@ def _play_once(
     workloads: Sequence[Workload],
     configuration: Configuration | None,
     seed: int,
-    output: SimulationForm,
+    output: str,
     name: str,
     exported: PlayExport | None,
 ) -> bool:
@@ -234,7 +233,7 @@ def _compare(
     workloads: Sequence[Workload],
     configurations: Sequence[Configuration | None],
     seeds: Sequence[int],
-    output: SimulationForm,
+    output: str,
     names: Sequence[str],
     exported: PlayExport | None,
     on: str | None,
@@ -261,16 +260,11 @@ def _played(
     exported: PlayExport | None,
 ) -> SimulationReport:
     """Plays a workload with this configuration; without one with its own, or with the default one."""
-    chosen = configuration or workload.own_configuration or usable(None)
+    chosen = configuration or workload.own_configuration or usable_configuration(None)
     played = play_in_full(workload, chosen, seed, advance, keeps_decisions=exported is not None)
     if exported is not None:
         exported.add(name, played)
     return played.report
-
-
-def usable(file: Path | None) -> Configuration:
-    """Returns the configuration in a file, with which profiles can be built."""
-    return try_profiles(read_configuration(file), file)
 
 
 def _names(files: Sequence[Path | None]) -> list[str]:
@@ -287,8 +281,8 @@ def _each(workloads: Sequence[Workload], played: Callable[[Workload, Advance], R
                 found.append(played(workload, advance))
         except WorkloadError as exc:
             if len(workloads) == 1:
-                raise StartUpError(on_one_line(exc)) from exc
-            print(f"refused: {printable(on_one_line(exc))}", file=sys.stderr)
+                raise StartUpError(in_one_line(exc)) from exc
+            print(f"refused: {printable(in_one_line(exc))}", file=sys.stderr)
     return found
 
 
@@ -296,11 +290,6 @@ def _chosen(workloads: Sequence[Workload], only: Sequence[str], labels: Sequence
     return [
         each for each in workloads if any(fnmatchcase(each.name, form) for form in only) and {*labels} <= {*each.labels}
     ]
-
-
-def on_one_line(exc: Exception) -> str:
-    """Returns the message of an error as it is printed."""
-    return " ".join(str(exc).split())
 
 
 @contextmanager
@@ -316,21 +305,22 @@ def progress(name: str, unit: str) -> Iterator[Advance]:
     )
     with Progress(*columns, console=shown, transient=True, disable=not shown.is_terminal) as bars:
         bar = bars.add_task(name, total=None)
-        yield lambda done, expected: bars.update(bar, completed=done, total=max(expected, done) or None)
+        # Where more comes than was foreseen, nobody knows how much.
+        yield lambda done, expected: bars.update(bar, completed=done, total=expected if done < expected else None)
 
 
 def _show(
     found: Sequence[R],
-    output: SimulationForm,
+    output: str,
     wanted: int,
     page: Callable[[Sequence[R]], str],
     show: Callable[[Console, R], None],
 ) -> None:
     is_list = wanted > 1
-    if output is SimulationForm.JSON:
+    if output == "json":
         plain = [msgspec.to_builtins(each) for each in found]
         show_document(plain if is_list else plain[0], is_json=True)
-    elif output is SimulationForm.HTML:
+    elif output == "html":
         sys.stdout.buffer.write(page(found).encode())
     else:
         for each in found:

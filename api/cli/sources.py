@@ -12,7 +12,7 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,8 +23,8 @@ import typer
 from rich.console import Console
 
 from api.cli import Options
-from api.cli.showing import Output, WaitingLine, show, show_until_interrupted
-from api.fatal_errors import MisuseError, SourceAwayError
+from api.cli.showing import WaitingLine, show, show_until_interrupted
+from api.fatal_errors import SourceAwayError, StartUpError
 from extender.answers.catalogue import Question
 from extender.values.concurrency.collector import collector_paused
 
@@ -101,7 +101,7 @@ class Source:
         """The namespace of objects that name none.
 
         Raises:
-            MisuseError: the kubeconfig cannot be used.
+            StartUpError: the kubeconfig cannot be used.
         """
         if self.namespace or not self._asks_cluster:
             return self.namespace or DEFAULT_NAMESPACE
@@ -109,18 +109,33 @@ class Source:
 
         return target_of(self.kubeconfig, self.context).namespace
 
+    def only_namespace(self, *, all_namespaces: bool) -> str | None:
+        """Returns the namespace that is asked about; None for all.
+
+        Raises:
+            StartUpError: one is named, and all are asked for.
+        """
+        if all_namespaces and self.namespace:
+            raise StartUpError("--all-namespaces and --namespace say two things: give one of them")
+        return self.namespace
+
     def show(
         self,
         ask: Callable[[Answers], Awaitable[S]],
-        output: Output,
+        output: str,
         words: Callable[[Console, S, bool], None],
         *,
         watch: bool = False,
+        opens: Callable[..., AbstractAsyncContextManager[Answers]] | None = None,
     ) -> S:
-        """Prints the answer of the source, and returns it. With `watch` it is printed when it changes, until Ctrl-C."""
+        """Prints the answer of the source, and returns it. With `watch` it is printed when it changes, until Ctrl-C.
+
+        Arguments:
+            opens: opens the source, where not every one will do.
+        """
 
         async def answered() -> S:
-            async with self.open(keeps_asking=watch) as asked:
+            async with (opens or self.open)(keeps_asking=watch) as asked:
                 if watch:
                     await show_until_interrupted(partial(ask, asked), output, words)
                 return await ask(asked)
@@ -144,15 +159,15 @@ class Source:
                 before.
 
         Raises:
-            MisuseError: the options contradict each other, or name what there is not.
+            StartUpError: the options contradict each other, or name what there is not.
             SourceAwayError: the source cannot be asked; the message says what to do.
         """
         if self.dump is not None and self.kubeconfig is not None:
-            raise MisuseError("--dump and --kubeconfig are two clusters: give one of them")
+            raise StartUpError("--dump and --kubeconfig are two clusters: give one of them")
         if self.dump is not None and self.server is not None:
-            raise MisuseError("--dump and --server are two clusters: give one of them")
+            raise StartUpError("--dump and --server are two clusters: give one of them")
         if self.at is not None and self.dump is None:
-            raise MisuseError("--at is a moment of a recording: give one with --dump")
+            raise StartUpError("--at is a moment of a recording: give one with --dump")
         if self.dump is not None:
             # What only one of the sources needs is imported for it alone: asking a service takes no engine.
             with WaitingLine(f"reading {self.dump}") as line:
@@ -315,19 +330,19 @@ def pod_named(text: str, source: Source) -> tuple[str, str]:
         source: gives the namespace of a pod that names none.
 
     Raises:
-        MisuseError: the text is not a pod's name, or two different namespaces are given.
+        StartUpError: the text is not a pod's name, or two different namespaces are given.
     """
     before, slash, name = text.rpartition("/")
     if slash and before in _PODS:
         before = ""
     elif slash and (not before or "/" in before):
-        raise MisuseError(f"{text!r}: write namespace/name")
+        raise StartUpError(f"{text!r}: write namespace/name")
     if not name:
-        raise MisuseError(f"{text!r}: write namespace/name")
+        raise StartUpError(f"{text!r}: write namespace/name")
     if before in (*_OTHER_KINDS, *_WORKLOADS):
-        raise MisuseError(
+        raise StartUpError(
             f"{text}: pods are asked for, as namespace/name; of a namespace that is called so, write -n {before} {name}"
         )
     if before and source.namespace and source.namespace != before:
-        raise MisuseError(f"{text} is not in the namespace {source.namespace}: give one of the two")
+        raise StartUpError(f"{text} is not in the namespace {source.namespace}: give one of the two")
     return before or source.default_namespace, name

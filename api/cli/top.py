@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from api.cli.sources import Source, SourceOptions
-from api.fatal_errors import MisuseError
+from api.fatal_errors import StartUpError
 
 
 def top(
@@ -20,7 +20,7 @@ def top(
     It needs the extra: `pip install 'reprieve[top]'`, and a terminal. Arrow keys choose a workload, q ends it.
     """
     if not sys.stdout.isatty():
-        raise MisuseError("top needs a terminal; `reprieve pending --watch` prints the same anywhere")
+        raise StartUpError("top needs a terminal; `reprieve pending --watch` prints the same anywhere")
     asyncio.run(_shown(source, interval))
 
 
@@ -28,7 +28,7 @@ async def _shown(source: Source, interval: float) -> None:
     try:
         from api.cli.top_screen import TopScreen  # noqa: PLC0415 - an extra
     except ImportError as exc:
-        raise MisuseError(f"the live view is an extra: pip install 'reprieve[top]' ({exc})") from exc
+        raise StartUpError(f"the live view is an extra: pip install 'reprieve[top]' ({exc})") from exc
     async with source.open(keeps_asking=True) as asked:
         screen = TopScreen(asked, source.namespace, interval)
         await screen.run_async()

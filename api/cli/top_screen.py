@@ -7,8 +7,8 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import DataTable, Footer, Static
 
-from api.cli.pending import within
-from api.cli.showing import name_of, plural, printable
+from api.cli.pending import within, workload_words
+from api.cli.showing import age, name_of, plural, printable
 from api.cli.sources import Answers
 from api.fatal_errors import StartUpError
 from extender.answers.catalogue import ExplainQuestion, PendingQuestion, PreemptionsQuestion
@@ -53,7 +53,7 @@ class TopScreen(App[None]):
         yield Footer()
 
     async def on_mount(self) -> None:
-        self._table.add_columns("pods", "workload", "priority", "since", "reason")
+        self._table.add_columns("pods", "workload", "priority", "age", "reason")
         await self.action_ask()
         self.set_interval(self._interval, self.action_ask)
 
@@ -90,8 +90,8 @@ class TopScreen(App[None]):
         for reason in found.reasons:
             for each in reason.workloads:
                 key = f"{each.namespace}/{each.workload}/{reason.reason}"
-                name = "/".join(filter(None, (each.namespace, each.workload)))
-                self._table.add_row(str(each.pods), name, str(each.priority), each.since or "", reason.reason, key=key)
+                cells = str(each.pods), workload_words(each), str(each.priority), age(each.since)
+                self._table.add_row(*cells, reason.reason, key=key)
                 if each.first:
                     self._firsts[key] = each.first[0]
         if self._table.row_count:
@@ -121,7 +121,7 @@ def _explained(answer: Explanation) -> str:
 
 def _preempted(found: Preemptions) -> str:
     lines = [
-        f"{made.time}  {name_of(victim.pod)} for {name_of(made.by)} on {made.node}"
+        f"{age(made.time)}  {name_of(victim.pod)} for {name_of(made.by)} on {made.node}"
         for made in found.items
         for victim in made.victims
     ]

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from api.cli.manifest_files import read_manifests
 from api.cli.showing import console, plural, printable
-from api.fatal_errors import MisuseError, StartUpError
+from api.fatal_errors import StartUpError
 from api.settings.configuration_file import read_configuration
 from extender.answers.what_if.rules import Rule, listed, read_rule
 from extender.answers.what_if.verification import PodDestinations, RuleError, RuleOutcome, UnmetExpectation, verify
@@ -28,6 +28,7 @@ from extender.values.config.loading import load as load_configuration
 from extender.values.golang.json import plain
 from extender.values.golang.yaml import YamlError, read_yaml, split_documents
 from extender.values.objects.decoding import DecodeError
+from extender.values.reasons import in_one_line
 
 _HEAD: Final = "# Where pods went; `reprieve verify --golden FILE --update` writes this file.\n"
 
@@ -40,7 +41,7 @@ class DecisionsFile:
         """Reads the file, unless it is to be written.
 
         Raises:
-            MisuseError: there is no such file, or it is no golden file.
+            StartUpError: there is no such file, or it is no golden file.
         """
         self.is_updated: Final = is_updated
         self._path = path
@@ -84,7 +85,7 @@ class DecisionsFile:
                 encoding="utf-8",
             )
         except OSError as exc:
-            raise StartUpError(f"{self._path}: {(exc.strerror or str(exc)).lower()}") from exc
+            raise StartUpError(f"{self._path}: {in_one_line(exc)}") from exc
 
 
 def _from(node: str | None) -> str:
@@ -97,9 +98,9 @@ def _kept_decisions(path: Path) -> dict[str, PodDestinations]:
             plain(read_yaml(path.read_text(encoding="utf-8")).value) or {}, dict[str, PodDestinations]
         )
     except FileNotFoundError as exc:
-        raise MisuseError(f"{path}: no such file; --update writes it") from exc
+        raise StartUpError(f"{path}: no such file; --update writes it") from exc
     except (OSError, UnicodeDecodeError, YamlError, msgspec.ValidationError) as exc:
-        raise MisuseError(f"{path}: {' '.join(str(exc).split())}") from exc
+        raise StartUpError(f"{path}: {in_one_line(exc)}") from exc
 
 
 _ENDINGS: Final = (".yaml", ".yml", ".json", ".gz")
@@ -178,7 +179,7 @@ def verify_rules(
       - {noPreemptionOf: priorityClass=prod}
     """
     if update and golden is None:
-        raise MisuseError("--update writes the file of --golden: give one")
+        raise StartUpError("--update writes the file of --golden: give one")
     kept = None if golden is None else DecisionsFile(golden, is_updated=update)
     versions = [version for version in k8s.split(",") if version]
     verdicts = []
@@ -238,7 +239,7 @@ def _features(version: str) -> FeatureGates | None:
     try:
         return FeatureGates.of({}, parse_version(version)) if version else None
     except ValueError as exc:
-        raise MisuseError(f"--k8s {version}: {exc}") from exc
+        raise StartUpError(f"--k8s {version}: {exc}") from exc
 
 
 def _verdicts(file: Path, decider: Decider) -> Iterator[Verdict]:
@@ -246,7 +247,7 @@ def _verdicts(file: Path, decider: Decider) -> Iterator[Verdict]:
     try:
         documents = [plain(read_yaml(text).value) for text in split_documents(file.read_text())]
     except (OSError, UnicodeDecodeError, YamlError) as exc:
-        yield Verdict(file, str(file), 0.0, error=_on_one_line(exc), version=version)
+        yield Verdict(file, str(file), 0.0, error=in_one_line(exc), version=version)
         return
     # Manifests lie beside the rules that name them.
     written = [document for document in documents if document is not None and not _is_object(document)]
@@ -260,7 +261,7 @@ def _verdicts(file: Path, decider: Decider) -> Iterator[Verdict]:
         try:
             outcome = _outcome(read_rule(document), file.parent, decider.configuration)
         except (DecodeError, RuleError, StartUpError, StateFileError, ConfigErrors) as exc:
-            yield Verdict(file, name, perf_counter() - began, error=_on_one_line(exc), version=version)
+            yield Verdict(file, name, perf_counter() - began, error=in_one_line(exc), version=version)
             continue
         unmet = list(outcome.unmet)
         if decider.golden is not None:
@@ -286,10 +287,6 @@ def _outcome(rule: Rule, folder: Path, default: Configuration) -> RuleOutcome:
     elif rule.given.configuration is not None:
         configuration = load_configuration(msgspec.json.encode(rule.given.configuration), default.feature_gates)
     return verify(rule, existing, applied, configuration, partial(TrialRegistry, features=configuration.feature_gates))
-
-
-def _on_one_line(exc: Exception) -> str:
-    return " ".join(str(exc).split())
 
 
 # Writing.
@@ -335,4 +332,4 @@ def _write_junit(path: Path, verdicts: Sequence[Verdict]) -> None:
     try:
         ET.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
     except OSError as exc:
-        raise StartUpError(f"{path}: {(exc.strerror or str(exc)).lower()}") from exc
+        raise StartUpError(f"{path}: {in_one_line(exc)}") from exc

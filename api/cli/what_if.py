@@ -1,33 +1,33 @@
 """`reprieve whatif` and `reprieve victims`: what would happen if?"""
 
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.manifest_files import placed, read_manifests, with_priority
+from api.cli.manifest_files import check_subject, objects_of, with_priority
 from api.cli.showing import (
-    Output,
     OutputOption,
     budgets,
     first_of,
     heading,
     name_of,
     plural,
+    print_losers,
     table,
     victims_table,
 )
-from api.cli.sources import Source, SourceOptions
-from api.fatal_errors import MisuseError
+from api.cli.sources import SourceOptions
+from api.fatal_errors import StartUpError
 from extender.answers.catalogue import WhatIfQuestion
 from extender.answers.parts import Victim
 from extender.answers.phrases import loss, why_no_room
 from extender.answers.types import Eviction, NodesLike, Placement, PreemptionAnswer, WhatIf, WhatIfRequest
 from extender.values.golang.json import plain
 from extender.values.golang.yaml import YamlError, read_yaml
+from extender.values.reasons import in_one_line
 
 Manifests = Annotated[
     list[str] | None,
@@ -52,7 +52,7 @@ def what_if(
     with_config: Annotated[Path | None, typer.Option(help="Another KubeSchedulerConfiguration to try.")] = None,
     pending: Annotated[bool, typer.Option(help="Schedule the pending pods, too.")] = False,
     source: SourceOptions,
-    output: OutputOption = Output.TABLE,
+    output: OutputOption = "table",
 ) -> None:
     """Show what would happen if objects were created, nodes drained or removed, or settings changed.
 
@@ -60,10 +60,12 @@ def what_if(
     pod is followed to the node on which it lands.
     """
     if bool(add_nodes) != bool(like):
-        raise MisuseError("--add-nodes and --like go together: --add-nodes 3 --like node-a1")
+        raise StartUpError("--add-nodes and --like go together: --add-nodes 3 --like node-a1")
     if (priority_class or preempt is not None) and not filename:
-        raise MisuseError("--priority-class and --preempt are about the pods of -f: give a file")
-    created = [with_priority(obj, priority_class, preempt) for obj in _read(filename or (), source)]
+        raise StartUpError("--priority-class and --preempt are about the pods of -f: give a file")
+    created = [with_priority(obj, priority_class, preempt) for obj in objects_of(filename or (), source)]
+    if created:
+        check_subject(created, filename or (), is_about_pods=False)
     request = WhatIfRequest(
         create=created,
         add_nodes=[NodesLike(like=like, count=add_nodes)] if like else [],
@@ -73,11 +75,11 @@ def what_if(
         include_pending=pending,
     )
     if request == WhatIfRequest():
-        raise MisuseError(
+        raise StartUpError(
             "nothing to try: give -f FILE, --add-nodes, --drain NODE, --remove NODE, --with-config FILE or --pending"
         )
     answer = source.show(lambda asked: asked.ask(WhatIfQuestion(request=request)), output, _in_words)
-    if any(placement.cause != "pending" and not placement.node for placement in answer.placements):
+    if not all(placement.node for placement in answer.placements):
         raise typer.Exit(1)
 
 
@@ -87,29 +89,27 @@ def victims(
         list[str], typer.Option("--filename", "-f", help="The pod, or the workload; - reads standard input.")
     ],
     source: SourceOptions,
-    output: OutputOption = Output.TABLE,
+    output: OutputOption = "table",
 ) -> None:
     """Show which pods would be evicted if this pod were created, and why not others.
 
     The answer names the node, the disruption budgets that would be violated, and why other nodes lose.
     """
-    question = WhatIfQuestion(request=WhatIfRequest(create=_read(filename, source)))
+    objects = objects_of(filename, source)
+    check_subject(objects, filename, is_about_pods=True)
+    question = WhatIfQuestion(request=WhatIfRequest(create=objects))
     answer = source.show(lambda asked: asked.ask(question), output, _victims_in_words)
     if any(placement.cause == "created" and not placement.node for placement in answer.placements):
         raise typer.Exit(1)
-
-
-def _read(files: Iterable[str], source: Source) -> list[dict[str, Any]]:
-    return placed((obj for file in files for obj in read_manifests(file)), source.namespace, source.default_namespace)
 
 
 def _read_configuration(file: Path) -> dict[str, object]:
     try:
         value = plain(read_yaml(file.read_text()).value)
     except (OSError, UnicodeDecodeError, YamlError) as exc:
-        raise MisuseError(f"{file}: {' '.join(str(exc).split())}") from exc
+        raise StartUpError(f"{file}: {in_one_line(exc)}") from exc
     if not isinstance(value, dict):
-        raise MisuseError(f"{file}: not a KubeSchedulerConfiguration")
+        raise StartUpError(f"{file}: not a KubeSchedulerConfiguration")
     return value
 
 
@@ -121,7 +121,8 @@ def _in_words(console: Console, answer: WhatIf, wide: bool) -> None:
         for placement in answer.placements:
             evicts = first_of([_evicted(victim) for victim in placement.evicts], 100 if wide else 3)
             later = f"once {budgets(placement.waits_for)} allows it" if placement.waits_for else ""
-            message = ": ".join(filter(None, (later, placement.message)))
+            # What kept it from a node before one was found for it is in the JSON only.
+            message = later if placement.node else placement.message
             node = placement.node or Text("pending", style="red")
             placed.add_row(name_of(placement.pod), str(placement.pod.priority), node, evicts, message)
         console.print(placed)
@@ -188,16 +189,7 @@ def _victims_of(console: Console, placement: Placement, *, wide: bool) -> None:
     if preemption.num_pdb_violations:
         console.print(f"against {plural(preemption.num_pdb_violations, 'PodDisruptionBudget violation')}")
     _loss(console, preemption)
-    losers = [candidate for candidate in preemption.candidates if candidate.node != preemption.node]
-    if losers:
-        console.print(heading(f"Other candidates: {plural(preemption.num_candidates - 1, 'node')}"))
-        others = table("node", "victims", "violations", "why not", *(("names",) if wide else ()))
-        for candidate in losers if wide else losers[:8]:
-            who = (", ".join(name_of(victim.pod) for victim in candidate.victims),) if wide else ()
-            others.add_row(
-                candidate.node, str(len(candidate.victims)), str(candidate.num_pdb_violations), candidate.why_not, *who
-            )
-        console.print(others)
+    print_losers(console, preemption.candidates, preemption.node, preemption.num_candidates - 1, wide=wide)
 
 
 def _loss(console: Console, preemption: PreemptionAnswer | None) -> None:

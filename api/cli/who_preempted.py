@@ -1,9 +1,7 @@
 """`reprieve who-preempted`: for which pods were pods evicted?"""
 
-import asyncio
 import re
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Final
 
@@ -13,19 +11,19 @@ from rich.text import Text
 
 from api.cli import Options
 from api.cli.showing import (
-    Output,
-    OutputOption,
+    AllNamespacesOption,
+    ListOutputOption,
+    NoHeadersOption,
     WatchOption,
-    heading,
+    age,
     name_of,
     plural,
-    show,
-    show_until_interrupted,
+    print_losers,
     table,
     victims_table,
 )
 from api.cli.sources import Answers, Source, pod_named
-from api.fatal_errors import MisuseError, StartUpError
+from api.fatal_errors import NegativeError, StartUpError
 from extender.answers.catalogue import PreemptionsQuestion
 from extender.answers.parts import PodName
 from extender.answers.phrases import loss
@@ -48,43 +46,43 @@ def who_preempted(
     *,
     since: Annotated[str, typer.Option(help="Only the last while: 90s, 30m, 1h, 2d.")] = "",
     source: Annotated[Source, Options.of(Source, only=("namespace", "server", "kubeconfig", "context", "token"))],
-    output: OutputOption = Output.TABLE,
+    all_namespaces: AllNamespacesOption = False,
+    output: ListOutputOption = "table",
+    no_headers: NoHeadersOption = False,
     watch: WatchOption = False,
 ) -> None:
     """Show for which pods pods were evicted, when, and why not others.
 
     A Reprieve service is asked, because only a service remembers, long after the events are gone. Names of pods are
     shown in namespaces whose pods you may list. Of one pod everything is told, of several a line each; `-o wide` tells
-    everything of all.
+    everything of all, `-o name` the pods that were evicted.
     """
     _after(since)
-    namespace, prefix = (source.namespace, "") if not pod else _named(pod, source)
-    with suppress(*(KeyboardInterrupt,) if watch else ()):
-        asyncio.run(_shown(source, namespace, prefix, since, output, watch=watch))
-
-
-async def _shown(
-    source: Source, namespace: str | None, prefix: str, since: str, output: Output, *, watch: bool
-) -> None:
+    everywhere = source.only_namespace(all_namespaces=all_namespaces)
+    namespace, prefix = (everywhere, "") if not pod else _named(pod, source)
     whose = f"{namespace}/{prefix}" if namespace else prefix
     none = f"no preemption of {whose} is known" if whose else "no preemption is known"
+
+    async def ask(service: Answers) -> Preemptions:
+        after = _after(since)
+        found = await _asked(service, namespace, prefix, after)
+        if not found.items and not watch:
+            raise NegativeError(none + (f" since {after}" if after else ""))
+        return found
 
     def words(console: Console, found: Preemptions, wide: bool) -> None:
         if not found.items:
             console.print(none)
-        elif _is_of_one(found, prefix):
+        elif output == "name":
+            for victim in dict.fromkeys(victim.pod for made in found.items for victim in made.victims):
+                if not victim.hidden:
+                    console.print(name_of(victim))
+        elif wide or (_is_of_one(found, prefix) and not no_headers):
             _in_words(console, found, wide)
         else:
-            _as_a_list(console, found, wide)
+            _as_a_list(console, found, has_head=not no_headers)
 
-    async with source.open_service(keeps_asking=watch) as service:
-        if watch:
-            await show_until_interrupted(lambda: _asked(service, namespace, prefix, _after(since)), output, words)
-        after = _after(since)
-        found = await _asked(service, namespace, prefix, after)
-    if not found.items:
-        raise StartUpError(none + (f" since {after}" if after else ""))
-    show(found, output, words)
+    source.show(ask, output, words, watch=watch, opens=source.open_service)
 
 
 def _named(pod: str, source: Source) -> tuple[str, str]:
@@ -100,7 +98,7 @@ def _after(since: str) -> str:
         return ""
     found = _SINCE.fullmatch(since)
     if found is None:
-        raise MisuseError(f"--since {since}: write a number and a unit, such as 90s, 30m, 1h or 2d")
+        raise StartUpError(f"--since {since}: write a number and a unit, such as 90s, 30m, 1h or 2d")
     return rfc3339(datetime.now(UTC) - timedelta(**{_UNITS[found[2]]: int(found[1])}))
 
 
@@ -130,17 +128,13 @@ def _of_victims(found: Preemptions, is_meant: Callable[[PodName], bool], after: 
     )
 
 
-def _as_a_list(console: Console, answer: Preemptions, wide: bool) -> None:
-    if wide:
-        _in_words(console, answer, wide)
-        return
-    lines = table(
-        "time", "pod", "priority", "for", "priority ", "node", less_important=("priority", "priority ", "node")
-    )
+def _as_a_list(console: Console, answer: Preemptions, *, has_head: bool) -> None:
+    headings = ("age", "pod", "priority", "for", "for priority", "node")
+    lines = table(*headings, less_important=("priority", "for priority", "node"), has_head=has_head)
     for made in answer.items:
         for victim in made.victims:
             names = name_of(victim.pod), str(victim.pod.priority), name_of(made.by), str(made.by.priority)
-            lines.add_row(made.time, *names, made.node)
+            lines.add_row(age(made.time), *names, made.node)
     console.print(lines)
     if len(answer.items) == limits.PREEMPTIONS_SEARCHED:
         console.print(f"older ones than the last {limits.PREEMPTIONS_SEARCHED} were not looked at")
@@ -173,15 +167,9 @@ def _one(console: Console, made: Preemption, *, wide: bool) -> None:
         console.print(lost)
     if made.outcome == "failed":
         console.print("not all victims were evicted")
-    losers = [candidate for candidate in made.candidates if candidate.node != made.node]
     num_others = _num_others(made)
-    if losers:
-        console.print(heading(f"Other candidates: {plural(num_others, 'node')}"))
-        not_chosen = table("node", "victims", "why not")
-        for candidate in losers if wide else losers[:5]:
-            not_chosen.add_row(candidate.node, str(len(candidate.victims)), candidate.why_not)
-        console.print(not_chosen)
-    elif num_others:
+    print_losers(console, made.candidates, made.node, num_others, wide=wide)
+    if num_others and not any(each.node != made.node for each in made.candidates):
         others = plural(num_others, "other node")
         console.print(f"{others} could have been chosen; no more is known, since there were many preemptions at once")
 

@@ -1,27 +1,27 @@
 """`reprieve why`: why is this pod pending?"""
 
-from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, Any, Final, final
+from typing import Annotated, Final, final
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
 from api.cli.showing import (
-    Output,
     OutputOption,
     WatchOption,
+    age,
     first_of,
     heading,
     name_of,
     plural,
+    print_losers,
     table,
     victims_table,
 )
-from api.cli.sources import Answers, Source, SourceOptions, pod_named, workload_named
-from api.fatal_errors import MisuseError, StartUpError
-from extender.answers.catalogue import ExplainOfQuestion, ExplainQuestion, PodsQuestion
+from api.cli.sources import Answers, SourceOptions, pod_named, workload_named
+from api.fatal_errors import NegativeError, StartUpError
+from extender.answers.catalogue import ExplainOfQuestion, ExplainQuestion, FindQuestion, PodsQuestion
 from extender.answers.overviews import PodList
 from extender.answers.phrases import alone_would_evict, loss, noun, why_no_room
 from extender.answers.types import Answer, Attempt, Explanation, GroupOutcome, Lack, PreemptionAnswer, QueuePlace
@@ -54,19 +54,20 @@ def why(
         typer.Option("--filename", "-f", help="A pod or workload that does not exist yet; - reads standard input."),
     ] = None,
     source: SourceOptions,
-    output: OutputOption = Output.TABLE,
+    output: OutputOption = "table",
     watch: WatchOption = False,
 ) -> None:
     """Show why a pod is pending: what nodes lack, what the pod waits for, its last attempts, and what would help.
 
     Of the pods of a workload, or of those with certain labels, the first that waits is explained, and the others are
-    listed. `-o wide` adds each plugin's verdict about each node, and the scores of each plugin.
+    listed. `-o wide` adds each plugin's verdict about each node, the scores of each plugin,
+    and the events on which the pod is tried again.
     """
     if [pod is not None, bool(selector), bool(filename)].count(True) != 1:
-        raise MisuseError(
+        raise StartUpError(
             "give a pod, a workload (deploy/NAME), labels (-l app=web) or a file (-f pod.yaml): one of them"
         )
-    picture, workload = output is not Output.TABLE, None if pod is None else workload_named(pod)
+    picture, workload = output != "table", None if pod is None else workload_named(pod)
     if workload is not None or selector:
         kind_and_name = "" if workload is None else "/".join(workload)
         several = partial(
@@ -74,7 +75,9 @@ def why(
         )
         source.show(several, output, _several_in_words, watch=watch)
     elif filename:
-        objects = _read(filename, source)
+        from api.cli.manifest_files import objects_of  # noqa: PLC0415 - the kinds of objects take a while to load
+
+        objects = objects_of(filename, source)
         listed = objects[0] if len(objects) == 1 else {"apiVersion": "v1", "kind": "List", "items": objects}
         question = ExplainOfQuestion(obj=listed, picture=picture)
         source.show(lambda asked: asked.ask(question), output, _in_words, watch=watch)
@@ -84,28 +87,29 @@ def why(
         source.show(of_one, output, _in_words, watch=watch)
 
 
-def _read(files: Sequence[str], source: Source) -> list[dict[str, Any]]:
-    from api.cli.manifest_files import placed, read_manifests  # noqa: PLC0415 - the kinds of objects take a while to load
-
-    return placed((obj for file in files for obj in read_manifests(file)), source.namespace, source.default_namespace)
-
-
 async def _of_one(asked: Answers, namespace: str, name: str, *, picture: bool) -> Explanation:
     answer = await asked.ask(ExplainQuestion(namespace=namespace, pod=name, picture=picture))
     if answer is None:
-        raise StartUpError(f"there is no pod {namespace}/{name}, and no recent decision about one")
+        elsewhere = await _elsewhere(asked, "pod", name)
+        raise NegativeError(f"there is no pod {namespace}/{name}, and no recent decision about one{elsewhere}")
     return answer
+
+
+async def _elsewhere(asked: Answers, kind: str, name: str) -> str:
+    """Returns in which other namespaces there is such a thing, as a part of a sentence."""
+    found = await asked.ask(FindQuestion(query=name.rpartition("/")[2]))
+    there = [each.namespace for each in found.items if (each.kind, each.name) == (kind, name)]
+    return f"; there is one in {first_of(there)}: -n {there[0]}" if there else ""
 
 
 async def _of_several(asked: Answers, namespace: str, workload: str, selector: str, *, picture: bool) -> ExplainedPods:
     question = PodsQuestion(namespace=namespace, workload=workload, selector=selector, limit=limits.PODS_LISTED)
     found = await asked.ask(question)
+    if not found.items and workload:
+        elsewhere = await _elsewhere(asked, "workload", workload)
+        raise NegativeError(f"there is no pod of {workload} in the namespace {namespace}{elsewhere}")
     if not found.items:
-        raise StartUpError(
-            f"there is no pod of {workload} in the namespace {namespace}"
-            if workload
-            else f"no pod in {namespace} has {selector}"
-        )
+        raise NegativeError(f"no pod in {namespace} has {selector}")
     first = found.items[0].pod
     why_first = ExplainQuestion(namespace=first.namespace, pod=first.name, picture=picture)
     return ExplainedPods(pods=found, first=await asked.ask(why_first))
@@ -119,10 +123,11 @@ def _several_in_words(console: Console, answer: ExplainedPods, wide: bool) -> No
             f"{len(waiting)} of {plural(answer.pods.total, 'pod')} wait", style="bold red" if waiting else "bold green"
         )
     )
-    lines = table("pod", "node", "workload", "since", less_important=("since", "workload"))
+    lines = table("pod", "node", "workload", "age", less_important=("age", "workload"))
     shown = answer.pods.items if wide else answer.pods.items[:SHOWN_MEMBERS]
     for each in shown:
-        lines.add_row(name_of(each.pod), each.node or Text("pending", style="red"), each.workload, each.since or "")
+        node = each.node or Text("pending", style="red")
+        lines.add_row(name_of(each.pod), node, each.workload, age(each.since, wide=wide))
     console.print(lines)
     if len(shown) < answer.pods.total:
         console.print(
@@ -170,7 +175,7 @@ def _in_words(console: Console, answer: Explanation, wide: bool) -> None:
     if answer.group is not None:
         _group(console, answer.group, wide=wide)
     if answer.queue is not None:
-        _queue(console, answer.queue)
+        _queue(console, answer.queue, wide=wide)
     if answer.preempted_by is not None:
         made = answer.preempted_by
         console.print(heading("Preempted"))
@@ -180,7 +185,7 @@ def _in_words(console: Console, answer: Explanation, wide: bool) -> None:
         console.print(heading("Took the room of another pod"))
         console.print(f"{made.time} on {made.node}: pods were evicted for {name_of(made.by)}, which helped nobody")
     if answer.attempts:
-        _attempts(console, answer.attempts)
+        _attempts(console, answer.attempts, wide=wide)
     if wide and answer.picture is not None:
         console.print(heading("Every node"))
         verdicts = table("node", *answer.picture.plugins)
@@ -257,16 +262,10 @@ def _preemption(console: Console, answer: PreemptionAnswer, *, wide: bool) -> No
     lost = loss(answer)
     if lost:
         console.print(lost)
-    losers = [each for each in answer.candidates if each.node != answer.node]
-    if losers:
-        console.print(f"other candidates: {plural(answer.num_candidates - 1, 'node')}")
-        others = table("node", "victims", "why not")
-        for candidate in losers if wide else losers[:5]:
-            others.add_row(candidate.node, str(len(candidate.victims)), candidate.why_not)
-        console.print(others)
+    print_losers(console, answer.candidates, answer.node, answer.num_candidates - 1, wide=wide)
 
 
-def _queue(console: Console, place: QueuePlace) -> None:
+def _queue(console: Console, place: QueuePlace, *, wide: bool) -> None:
     console.print(heading("In the queue"))
     parts = [f"{place.queue}, number {place.position}" if place.position else place.queue]
     if place.gated_by:
@@ -276,26 +275,19 @@ def _queue(console: Console, place: QueuePlace) -> None:
     if place.refused_by:
         parts.append(f"refused by {', '.join(place.refused_by)}")
     console.print("; ".join(parts))
-    if place.wakes_on:
+    if wide and place.wakes_on:
         console.print(
             "retried on " + ", ".join(f"{event.event} ({', '.join(event.plugins)})" for event in place.wakes_on)
         )
 
 
-def _attempts(console: Console, attempts: tuple[Attempt, ...]) -> None:
+def _attempts(console: Console, attempts: tuple[Attempt, ...], *, wide: bool) -> None:
     console.print(heading("Attempts"))
-    lines = table(
-        "time",
-        "outcome",
-        "node",
-        "feasible",
-        "triggered by",
-        "message",
-        less_important=("triggered by", "feasible", "node"),
-    )
+    triggers = ("triggered by",) if wide else ()
+    lines = table("age", "outcome", "node", "feasible", *triggers, "message", less_important=("feasible", "node"))
     for attempt in attempts:
         feasible = f"{attempt.feasible}/{attempt.evaluated}" if attempt.evaluated else ""
-        lines.add_row(
-            attempt.time, attempt.outcome, attempt.node, feasible, attempt.woken_by or attempt.caller, attempt.message
-        )
+        trigger = (attempt.woken_by or attempt.caller,) if wide else ()
+        time = age(attempt.time, wide=wide)
+        lines.add_row(time, attempt.outcome, attempt.node, feasible, *trigger, attempt.message)
     console.print(lines)

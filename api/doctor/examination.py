@@ -3,17 +3,19 @@
 import socket
 import ssl
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Final
 from urllib.parse import urlsplit
 
 from api.doctor import samples
 from api.doctor.checks import bind_verb, every_verb, filter_verb, preempt_verb, prioritize_verb
-from api.doctor.checks.every_verb import IS_IT_RUNNING
+from api.doctor.checks.every_verb import IS_IT_RUNNING, SERVED
 from api.doctor.examined_service import ExaminedService
 from api.doctor.grades import Finding, bad, ok, skipped, warning
 from extender.client.http_extender import warnings_of
+from extender.values.reasons import in_one_line
 
-ENCRYPTED: Final = "is encrypted"
+ENCRYPTED: Final = "is private"
 
 CONFIGURED: Final = "is configured with care"
 
@@ -55,20 +57,25 @@ async def _answers(service: ExaminedService) -> AsyncIterator[Finding]:
         if extender.node_cache_capable
         else samples.asked_in_full([samples.node(name) for name in filter_verb.NAMES])
     )
+    is_any_served = not service.may_lack_verbs
     for verb, checks in (
-        (extender.filter_verb, filter_verb.checks),
-        (extender.prioritize_verb, prioritize_verb.checks),
+        (extender.filter_verb, (partial(every_verb.checks, verb=extender.filter_verb, body=asked), filter_verb.checks)),
+        (
+            extender.prioritize_verb,
+            (partial(every_verb.checks, verb=extender.prioritize_verb, body=asked), prioritize_verb.checks),
+        ),
+        (extender.preempt_verb, (preempt_verb.checks,)),
+        (extender.bind_verb, (bind_verb.checks,)),
     ):
-        if not verb:
-            continue
-        async for finding in every_verb.checks(service, verb, asked):
-            yield finding
-        async for finding in checks(service):
-            yield finding
-    for verb, checks in ((extender.preempt_verb, preempt_verb.checks), (extender.bind_verb, bind_verb.checks)):
-        if verb:
-            async for finding in checks(service):
-                yield finding
+        is_served = bool(verb)
+        for check in checks:
+            if is_served:
+                async for finding in check(service):
+                    yield finding
+                    is_served = finding.check != SERVED
+        is_any_served |= is_served
+    if not is_any_served and not service.given_up:
+        yield bad("", SERVED, f"nothing answers below {extender.url_prefix}", "is the path right?")
 
 
 async def _unreachable(service: ExaminedService) -> Finding | None:
@@ -77,7 +84,7 @@ async def _unreachable(service: ExaminedService) -> Finding | None:
         await service.connect()
     except OSError as exc:
         service.given_up = "it cannot be reached"
-        return bad("", "takes connections", f"{service.address}: {(exc.strerror or str(exc)).lower()}", _advice(exc))
+        return bad("", "takes connections", f"{service.address}: {in_one_line(exc)}", _advice(exc))
     except ValueError as exc:
         service.given_up = "it has no address"
         return bad(
@@ -100,7 +107,7 @@ def _advice(exc: OSError) -> str:
 async def _connection(service: ExaminedService) -> AsyncIterator[Finding]:
     url = urlsplit(service.extender.url_prefix)
     if url.scheme != "https" and url.hostname in _LOOPBACK:
-        yield ok("", ENCRYPTED, "called over HTTP, on this machine")
+        yield ok("", ENCRYPTED, "HTTP, which does not leave this machine")
         return
     if url.scheme != "https":
         yield warning(
@@ -128,7 +135,7 @@ async def _connection(service: ExaminedService) -> AsyncIterator[Finding]:
         return
     except (OSError, ssl.SSLError) as exc:
         service.given_up = "its certificate is not trusted"
-        yield bad("", TRUSTED, " ".join(str(exc).split()), "give the CA that signed its certificate, and its name")
+        yield bad("", TRUSTED, in_one_line(exc), "give the CA that signed its certificate, and its name")
         return
     if days < 14:
         yield warning("", TRUSTED, f"its certificate expires in {days:.0f} days", "renew it")

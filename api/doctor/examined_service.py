@@ -59,17 +59,19 @@ class ExaminedService:
     is examined.
     """
 
-    def __init__(self, extender: Extender, nodes: tuple[str, ...] = ()) -> None:
+    def __init__(self, extender: Extender, nodes: tuple[str, ...] = (), *, may_lack_verbs: bool = False) -> None:
         """Opens nothing yet.
 
         Arguments:
             nodes: names of nodes that it knows.
+            may_lack_verbs: whether no configuration says which verbs it has.
 
         Raises:
             TlsError: a certificate or key cannot be read.
         """
         self.extender = extender
         self.nodes = nodes
+        self.may_lack_verbs = may_lack_verbs
         self._trust = trust_of(extender)
         self._server_name = extender.tls_config.server_name if extender.tls_config is not None else ""
         self._transport: httpx.AsyncBaseTransport | None = None

@@ -16,6 +16,7 @@ from uvicorn.config import Config
 from api.fatal_errors import StartUpError
 from extender.values import limits
 from extender.values.klog.setup import escaped
+from extender.values.reasons import in_one_line
 
 _LOGGER: Final = logging.getLogger(__name__)
 _VERSIONS: Final = {"VersionTLS12": ssl.TLSVersion.TLSv1_2, "VersionTLS13": ssl.TLSVersion.TLSv1_3}
@@ -84,7 +85,7 @@ class Certificate:
             self._load_client_ca(self._context)
         except (OSError, ssl.SSLError, _EncryptedKeyError) as exc:
             _LOGGER.warning(
-                "The new certificate in %s can not be used, and the old one stays: %s", self._files[0], _in_words(exc)
+                "The new certificate in %s cannot be used, and the old one stays: %s", self._files[0], _in_words(exc)
             )
         else:
             _LOGGER.info("The certificate in %s has changed", self._files[0])
@@ -154,7 +155,7 @@ def _no_password() -> str:
 def _in_words(exc: Exception) -> str:
     if isinstance(exc, ssl.SSLError):
         return escaped(exc.reason or f"no certificate and key in PEM: {exc}")
-    return escaped((exc.strerror or str(exc)).lower() if isinstance(exc, OSError) else str(exc))
+    return escaped(in_one_line(exc) if isinstance(exc, OSError) else str(exc))
 
 
 _SECONDS_WITHOUT_DESCRIPTORS: Final = 0.1

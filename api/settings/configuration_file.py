@@ -25,16 +25,20 @@ from extender.values.config import (
     load_file,
     validate,
 )
+from extender.values.config.configuration import API_VERSION, KIND
 from extender.values.klog.logger import Logger
 
 _LOG: Final = Logger(__name__)
 _UNKNOWN: Final = re.compile(r'\w+Plugin "(?P<name>[^"]+)" does not exist')
+_OF_GO: Final = re.compile(r' in scheme "pkg/[^"]*"')
 _NOT_THERE: Final = re.compile(r'plugin "(?P<name>[^"]+)" does not extend (?P<point>\w+) plugin')
 
 
 def with_fix(exc: ConfigErrors) -> str:
-    """Returns the errors, and what to do about a plugin that does not exist, or not at that point."""
-    text = str(exc)
+    """Returns the errors, and what to do about a file of another kind, and about a plugin that does not exist, or not
+    at that point.
+    """
+    text = _OF_GO.sub(f"; give a {KIND} of {API_VERSION}", str(exc))
     if unknown := _UNKNOWN.search(text):
         known = sorted({*IN_TREE, *(entry.name for entry in entry_points(group=ENTRY_POINTS))})
         near = get_close_matches(unknown["name"], known, 1)
@@ -64,7 +68,16 @@ def read_configuration(path: Path | None, features: FeatureGates | None = None) 
     try:
         return load_file(path, features)
     except ConfigErrors as exc:
-        raise StartUpError(f"configuration {path}: {exc}") from exc
+        raise StartUpError(f"configuration {path}: {with_fix(exc)}") from exc
+
+
+def usable_configuration(path: Path | None, features: FeatureGates | None = None) -> Configuration:
+    """Returns a configuration with which profiles can be built; see `read_configuration`.
+
+    Raises:
+        StartUpError: the file cannot be read, or is wrong.
+    """
+    return try_profiles(read_configuration(path, features), path)
 
 
 def shadow_configuration(path: Path | None, features: FeatureGates | None = None) -> Configuration:
@@ -73,12 +86,12 @@ def shadow_configuration(path: Path | None, features: FeatureGates | None = None
     Raises:
         StartUpError: the file cannot be read, is wrong, or names extenders.
     """
-    configuration = read_configuration(path, features)
+    configuration = usable_configuration(path, features)
     if configuration.extenders:
         raise StartUpError(
             f"configuration {path}: names extenders, which a shadow does not call; leave them out for it"
         )
-    return try_profiles(configuration, path)
+    return configuration
 
 
 def configuration_of(settings: Settings) -> Configuration:

@@ -19,12 +19,12 @@ from extender.answers import history
 from extender.answers.cluster_map import ClusterMaps, DeviceRoom, node_on_map
 from extender.answers.explain import queue_places
 from extender.answers.explain.claims import with_claims
-from extender.answers.explain.explanation import explain, settled, unreadable
+from extender.answers.explain.explanation import explain, reason_now, settled, unreadable
 from extender.answers.explain.queue_places import Registered, WallClock
 from extender.answers.explain.verdict_tables import as_decided, worked_out_again
 from extender.answers.overviews import ClusterMap, FoundNames, NodeOnMap, Past, PodList
 from extender.answers.parts import PodName
-from extender.answers.pending import Pending, pending
+from extender.answers.pending import FITS, NOT_OURS, Pending, pending
 from extender.answers.plan.answer import PlanAnswer, PlanRequest
 from extender.answers.plan.plan import plan
 from extender.answers.plugin_effects import PluginEffects, plugin_effects
@@ -56,6 +56,7 @@ from extender.engine.framework import Plugin
 from extender.engine.plugins import IN_TREE
 from extender.engine.queue.scheduling_queue import SchedulingQueue
 from extender.engine.runtime.cycle import Nominations
+from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.plugin_calls import with_long_work
 from extender.engine.runtime.queueing_hints import registrations
 from extender.engine.runtime.registry import Registry
@@ -165,19 +166,23 @@ class Questions:
         assumed = cluster.cache.pod(pod.uid)
         if assumed is not None:
             return settled(pod, "Binding", assumed.spec.node_name)
-        framework = self._frameworks.get(pod.scheduler_name)
-        notes: tuple[str, ...] = ()
+        framework, notes = self._framework_of(pod)
         if framework is None:
-            if self._queue is not None or len(self._frameworks) > 1:
-                return settled(pod, "NotOurs")
-            # Another scheduler calls the extender, on behalf of a profile of any name.
-            only = SingleProfile(*self._frameworks.values())
-            framework, notes = only[pod.scheduler_name], stand_in_notes(only)
+            return settled(pod, "NotOurs")
         answer = await explain(framework, cluster.cache.update_snapshot(), pod, nominated, picture=picture)
         key = group_key(framework, pod)
         group = None if key is None else await self._group(key)
         summary = answer.summary if group is None else f"{answer.summary} {group.text}."
         return msgspec.structs.replace(answer, summary=summary, group=group, notes=(*notes, *answer.notes))
+
+    def _framework_of(self, pod: Pod) -> tuple[Framework | None, tuple[str, ...]]:
+        """Returns what decides about the pod, None if another scheduler does, and notes about it."""
+        framework = self._frameworks.get(pod.scheduler_name)
+        if framework is not None or self._queue is not None or len(self._frameworks) > 1:
+            return framework, ()
+        # Another scheduler calls the extender, on behalf of a profile of any name.
+        only = SingleProfile(*self._frameworks.values())
+        return only[pod.scheduler_name], stand_in_notes(only)
 
     async def _scored_again(self, answer: Explanation) -> Explanation:
         pod = self._cluster.cache.pod(answer.pod.uid)
@@ -319,7 +324,37 @@ class Questions:
 
     async def pending(self, *, visibility: Visibility = SEES_ALL) -> Pending:
         """Returns the pods that wait, by reason and workload."""
-        return pending(await as_seen_by(visibility, self.queue()))
+        queue = self.queue() if self._queue is not None else await self._with_reasons(self.queue())
+        return pending(await as_seen_by(visibility, queue))
+
+    async def _with_reasons(self, queue: Queue) -> Queue:
+        """Returns the queue with a reason for each pod for which no scheduler has given one, as `explain` finds it."""
+        found: dict[object, str] = {}
+        items = []
+        for place in queue.items:
+            items.append(place)
+            pod = None if place.message or place.gated_by else self._cluster.pending.get(place.pod.uid)
+            if pod is not None:
+                alike = (
+                    pod.namespace,
+                    place.workload,
+                    msgspec.json.encode((pod.metadata.labels, pod.spec, pod.status.resource_claim_statuses)),
+                )
+                if alike not in found:
+                    found[alike] = await with_long_work(partial(self._reason, pod))
+                    await asyncio.sleep(0)  # others have their turn
+                items[-1] = msgspec.structs.replace(place, message=found[alike])
+        return with_claims(msgspec.structs.replace(queue, items=tuple(items)), self._cluster)
+
+    async def _reason(self, pod: Pod) -> str:
+        framework, _ = self._framework_of(pod)
+        if framework is None:
+            return NOT_OURS
+        nominated = Nominations(self._cluster.nominees(self._frameworks))
+        reason = reason_now(framework, self._cluster.cache.update_snapshot(), pod, nominated)
+        key = group_key(framework, pod)
+        group = None if reason or key is None else await self._group(key)
+        return reason or (FITS if group is None or group.scheduled else group.message)
 
     async def find(self, query: str, limit: int, *, visibility: Visibility = SEES_ALL) -> FoundNames:
         """Returns what has a name that contains all words of the query."""

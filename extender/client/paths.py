@@ -49,7 +49,7 @@ def _segment(text: str) -> str:
     (v1.36.2).
     """
     if text in ("", ".", "..") or "/" in text or "%" in text:
-        raise ValueError(f"{text!r} can not be part of a path")
+        raise ValueError(f"{text!r} cannot be part of a path")
     return text if _PLAIN.fullmatch(text) else quote(text, safe=":")
 
 

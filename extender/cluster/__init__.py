@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from extender.cluster.api_resources import RESOURCES
     from extender.cluster.dumps.state_file import (
+        HOW_TO_DUMP,
         StateFileError,
         load_state,
         read_state,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 else:
     _MODULES = {
         "RESOURCES": "api_resources",
+        "HOW_TO_DUMP": "dumps.state_file",
         "StateFileError": "dumps.state_file",
         "load_state": "dumps.state_file",
         "read_state": "dumps.state_file",

@@ -34,6 +34,7 @@ from extender.cluster.trial_registry import TrialRegistry
 from extender.values.concurrency.replaced_file import remove_leftovers
 from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.values.objects.priority_classes import SYSTEM_CLASSES
+from extender.values.reasons import in_one_line
 
 
 @final
@@ -221,8 +222,7 @@ class _SavedState:
             self.write(_stored(self._registry), self._registry.store.resource_version)
         except OSError as exc:
             self._lost = (
-                f"the cluster could not be saved to {self._path}, which is as it was before: "
-                f"{(exc.strerror or str(exc)).lower()}"
+                f"the cluster could not be saved to {self._path}, which is as it was before: {in_one_line(exc)}"
             )
             _LOGGER.error("%s", self._lost)
 

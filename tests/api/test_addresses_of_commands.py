@@ -148,7 +148,7 @@ def test_fits_counts_pods_of_a_template_with_the_priority_of_the_class_beside_it
     ).splitlines()
 
     assert words[0] == "6 pods fit on 3 nodes"
-    assert "note: pods of the template of Deployment web are counted, whatever it says of their number" in words
+    assert "note: pods of the template of Deployment web are counted; its number of replicas does not matter" in words
 
 
 def test_fits_drops_no_file(dump: Path, tmp_path: Path) -> None:

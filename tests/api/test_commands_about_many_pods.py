@@ -146,7 +146,7 @@ def test_why_explains_the_first_pod_of_a_workload_that_does_not_exist_yet(source
 
 
 def test_more_nodes_like_another(source: list[str]) -> None:
-    answer = json.loads(told("whatif", "--pending", "--add-nodes", "2", "--like", "n2", *source, "-o", "json"))
+    answer = json.loads(told("whatif", "--pending", "--add-nodes", "2", "--like", "n2", *source, "-o", "json", code=1))
 
     assert {each["node"] for each in answer["placements"] if each["node"]} == {"n2-new-1", "n2-new-2"}
     assert [each["pod"]["name"] for each in answer["placements"] if not each["node"]] == ["big"]
@@ -198,7 +198,7 @@ def test_who_preempted_command_lists_victims_by_the_beginning_of_their_names(
 ) -> None:
     lines = told("who-preempted", *words, *evicting).splitlines()
 
-    assert lines[0].split() == ["TIME", "POD", "PRIORITY", "FOR", "PRIORITY", "NODE"]
+    assert lines[0].split() == ["AGE", "POD", "PRIORITY", "FOR", "FOR", "PRIORITY", "NODE"]
     assert [line.split()[1:] for line in lines[1:]] == [["bank/batch-0", "0", "shop/urgent", "1000", "node-0"]]
 
 

@@ -286,7 +286,7 @@ def test_the_configuration_can_be_written_down(tmp_path: Path) -> None:
 def test_invalid_flag_ends_serve_in_one_line(arguments: list[str], why: str) -> None:
     done = reprieve("serve", *arguments)
 
-    assert (done.returncode, done.stderr.decode().count("\n")) == (1, 1)
+    assert (done.returncode, done.stderr.decode().count("\n")) == (2, 1)
     assert done.stderr.decode().startswith(f"reprieve: {why}")
 
 

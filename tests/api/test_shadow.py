@@ -133,7 +133,7 @@ def test_without_a_shadow_the_answer_says_how_to_get_one(example: Service) -> No
     done = reprieve("shadow", "report", "--server", f"http://127.0.0.1:{example.port}")
 
     assert answer["message"] == "nothing is compared: start the service with --shadow"
-    assert done.returncode == 1 and b"the service has no shadow: start it with --shadow" in done.stderr
+    assert done.returncode == 2 and b"the service has no shadow: start it with --shadow" in done.stderr
 
 
 def test_extenders_cannot_be_shadowed(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def test_the_report_as_json(tmp_path: Path) -> None:
 def test_file_that_is_no_workload_is_refused_in_one_line(arguments: list[str]) -> None:
     done = reprieve("simulate", *arguments)
 
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.decode().startswith(f"reprieve: {arguments[0]}: no")
     assert done.stderr.count(b"\n") == 1
 
@@ -51,7 +51,7 @@ def test_a_configuration_with_extenders_is_refused(tmp_path: Path) -> None:
 
     done = reprieve("simulate", str(written(tmp_path, PODS)), "--config", str(config))
 
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert b"extenders" in done.stderr
 
 
@@ -77,7 +77,7 @@ def test_workloads_of_a_file_are_chosen_by_name_and_label() -> None:
     assert "Spreading/300Nodes: 1300 of 1300 pods placed" in some.stdout.decode()
     assert "a second (threshold 20)" in some.stdout.decode()
     assert some.stdout.decode().endswith("\n2 of 2 workloads played\n")
-    assert (none.returncode, b"no workload has such a name and label" in none.stderr) == (1, True)
+    assert (none.returncode, b"no workload has such a name and label" in none.stderr) == (2, True)
 
 
 def test_a_workload_that_cannot_be_played_does_not_keep_out_the_others(tmp_path: Path) -> None:
@@ -177,6 +177,6 @@ def test_error_in_a_child_process_is_reported_in_one_line(tmp_path: Path) -> Non
     done = reprieve("simulate", str(path), "--seeds", "2")
     many = reprieve("simulate", str(path), "--seeds", "99999")
 
-    assert (done.returncode, done.stderr.count(b"\n")) == (1, 1)
+    assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
     assert b"a/b: operation 0 (createPodGroups): the opcode" in done.stderr
     assert many.stderr == b"reprieve: 99999 plays, and the most are 10000\n"

@@ -12,7 +12,7 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from api.cli import app
-from api.fatal_errors import MisuseError, StartUpError
+from api.fatal_errors import StartUpError
 from extender.answers.what_if.rules import Expectation, Given, NodeGroup, Spread, When
 from tests.stories.devices import device_class, devices, wanting
 from tests.stories.test_device_taint_rules import rule
@@ -202,7 +202,7 @@ def test_a_version_that_cannot_be_emulated(rules: Path, version: str) -> None:
 
     result = reprieve(rules, "--k8s", version)
 
-    assert isinstance(result.exception, MisuseError)
+    assert isinstance(result.exception, StartUpError)
     assert f"--k8s {version}: " in str(result.exception)
 
 
@@ -257,7 +257,7 @@ def test_missing_golden_file_is_an_error_that_names_the_option_to_write_it(rules
 
     result = reprieve(rules, "--golden", rules / "none.txt")
 
-    assert isinstance(result.exception, MisuseError)
+    assert isinstance(result.exception, StartUpError)
     assert str(result.exception).endswith("none.txt: no such file; --update writes it")
 
 

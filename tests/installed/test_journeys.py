@@ -127,7 +127,7 @@ def test_operator_on_call_finds_the_reason_a_fix_and_the_preempted_pod(shell: Jo
         on_call = {"REPRIEVE_SERVER": server}
 
         groups = shell.type("reprieve pending", also=on_call)
-        why = shell.type("reprieve why payments/api-7f9", also=on_call)
+        why = shell.type("reprieve why payments/api-7f9 -o wide", also=on_call)
         tried = shell.type("reprieve whatif -f pod.yaml --priority-class high --preempt", also=on_call)
         shell.type("kubectl-reprieve whatif -f pod.yaml --priority-class high --no-preempt", fails=True, also=on_call)
         assert "No pod waits" not in groups and "payments" in groups

@@ -88,7 +88,7 @@ def test_the_installed_command_answers_about_a_dump(environment: Environment) ->
 def test_an_extra_that_is_not_installed_is_named(environment: Environment) -> None:
     done = environment.run(f"reprieve mcp --list --dump {EXAMPLE}")
 
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "pip install 'reprieve[mcp]'" in done.stderr
 
 
@@ -98,7 +98,7 @@ def test_traces_without_their_extra_are_refused(environment: Environment) -> Non
         "reprieve serve --port 0 --kubernetes-port 0", OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:4318"
     )
 
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "pip install 'reprieve[otel]'" in done.stderr
 
 

@@ -8,11 +8,12 @@ import jsonschema_rs
 import orjson
 
 from api.doctor.examined_service import ExaminedService, Reply
-from api.doctor.grades import Finding, bad, ok, warning
+from api.doctor.grades import Finding, bad, ok, skipped, warning
 from api.documents.extender_schema import extender_schema
 from api.settings.settings import Settings
 from extender.values import limits
 
+SERVED: Final = "is served"
 VALID: Final = "is valid by the schema of the protocol"
 
 
@@ -25,7 +26,7 @@ def is_valid(verb: str, result: str, reply: Reply) -> Finding:
     try:
         answer = orjson.loads(reply.body)
     except orjson.JSONDecodeError as exc:
-        return warning(verb, VALID, f"it is no JSON: {exc}", f"see {result} at /schemas/extender/v1")
+        return warning(verb, VALID, f"it is not JSON: {exc}", f"see {result} at /schemas/extender/v1")
     error = next(_validator(result).iter_errors(answer), None)
     if error is None:
         return ok(verb, VALID)
@@ -72,6 +73,9 @@ def reached(verb: str, service: ExaminedService, reply: Reply, check: str) -> Fi
     if reply.status in (401, 403):
         advice = "set tlsConfig.certFile and keyFile, which is all that kube-scheduler can show, or let it call without"
         return bad(verb, check, f"status {reply.status}: it does not let this caller in", advice)
+    if reply.status in (404, 405) and service.may_lack_verbs:
+        switch = " (Reprieve serves it with --serve-bind)" if verb == service.extender.bind_verb else ""
+        return skipped(verb, SERVED, f"it is not, which is fine unless your configuration names it{switch}")
     if reply.status in (404, 405):
         return bad(
             verb,
@@ -114,7 +118,7 @@ async def checks(service: ExaminedService, verb: str, body: bytes) -> AsyncItera
     yield ok(verb, "is reached", f"{reply.seconds * 1000:.0f} ms")
     yield _in_time(service, verb, reply)
     yield _kept_open(verb, reply)
-    check = "survives a body that is no JSON"
+    check = "survives a body that is not JSON"
     broken = await service.ask(verb, _BROKEN)
     if broken.failure:
         yield bad(verb, check, broken.failure, "answer with status 400, or 200 and Error")

@@ -20,7 +20,7 @@ class MyPolicy(fwk.EachNodeFilterPlugin, fwk.EachNodeScorePlugin):
         return max(100 - 10 * len(node.pods), 0)
 
 
-# If one method is enough, a function is, too:
+# If one method is enough, a function is, too, in place of the class (tests/ names the class):
 #
 #     @fwk.node_filter
 #     def my_policy(pod, node):

@@ -16,9 +16,12 @@ from extender.answers.phrases import why_no_room
 from extender.answers.pods import requested, workload_of
 from extender.answers.types import Explanation, PreemptionAnswer, WaterfallStep
 from extender.engine.evaluation.evaluate import Evaluation, evaluate
+from extender.engine.framework import NoNodesAvailableError, fit_error_message
 from extender.engine.framework.preemption import STILL_TERMINATING
 from extender.engine.runtime.cycle import Cycle, Nominations
+from extender.engine.runtime.findings import diagnosis_of, find, refused_by_pre_filter
 from extender.engine.runtime.framework import Framework
+from extender.engine.runtime.plugin_calls import PluginError
 from extender.engine.snapshot import Snapshot
 from extender.values.objects.pod import Pod
 
@@ -63,6 +66,21 @@ async def explain(
         picture=picture_of(evaluation) if picture else None,
         notes=tuple(claim_notes(pod, snapshot.objects, evaluation.message)),
     )
+
+
+def reason_now(framework: Framework, snapshot: Snapshot, pod: Pod, nominations: Nominations) -> str:
+    """Returns why no node has room for the pod, in kube-scheduler's words before preemption; empty if one has."""
+    if not len(snapshot.nodes):
+        return str(NoNodesAvailableError())
+    cycle = Cycle(framework, snapshot, pod, nominations)
+    try:
+        is_filtered = cycle.run_pre_filter_plugins().status.is_success
+        findings = find(cycle) if is_filtered else refused_by_pre_filter(cycle)
+    except PluginError as exc:
+        return str(exc)
+    if findings.verdicts.ok.any():
+        return ""
+    return fit_error_message(len(snapshot.nodes), diagnosis_of(cycle, findings))
 
 
 def settled(pod: Pod, state: Settled, node: str = "") -> Explanation:

@@ -148,8 +148,7 @@ def why_not(lost: Costs, chosen: Costs, node: str, first: str = "most important"
         if lost.num_victims == chosen.num_victims:
             more = lost.sum_of_priorities - chosen.sum_of_priorities
             return f"the priorities of its victims add up to {more} more than on {node}"
-        counted = "counted from the lowest there is"
-        return f"the priorities of its {_pods(lost)}, {counted}, add up to more than of the {_pods(chosen)} on {node}"
+        return f"evicting its {_pods(lost)} costs more priority in all than evicting the {_pods(chosen)} on {node}"
     if lost.num_victims != chosen.num_victims:
         return f"{_pods(lost)} would have to go, on {node} {chosen.num_victims}"
     if lost.start_time != chosen.start_time:

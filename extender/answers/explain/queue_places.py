@@ -78,6 +78,8 @@ def without_a_queue(pods: Iterable[Pod]) -> Queue:
         QueuePlace(
             pod=PodName.of(pod),
             queue="gated" if pod.spec.scheduling_gates else "unschedulable",
+            since=pod.metadata.creation_timestamp,
+            gated_by="SchedulingGates" if pod.spec.scheduling_gates else "",
             message=_last_message(pod),
             workload=workload_of(pod),
         )

@@ -23,6 +23,7 @@ from extender.answers.records.values import AttemptRecord, PreemptionRecord
 from extender.values import limits
 from extender.values.concurrency.replaced_file import private, remove_leftovers, replaced_file
 from extender.values.klog.logger import Logger
+from extender.values.reasons import in_one_line
 
 WRITE_EVERY: Final = 1.0
 """Seconds."""
@@ -83,7 +84,7 @@ class RecordsFile:
             with open(self._path, "ab", opener=private):
                 lines = self._path.read_bytes().splitlines()
         except OSError as exc:
-            raise RecordsFileError(f"records file {self._path}: {(exc.strerror or str(exc)).lower()}") from exc
+            raise RecordsFileError(f"records file {self._path}: {in_one_line(exc)}") from exc
         decode = msgspec.json.Decoder(AttemptRecord | PreemptionRecord).decode
         found: list[Record] = []
         torn = 0

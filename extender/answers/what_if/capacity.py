@@ -95,7 +95,7 @@ def sample_pod(obj: Mapping[str, Any], cluster: Cluster) -> SamplePod:
     written_name = name if isinstance(name, str) else ""
     notes: tuple[str, ...] = ()
     if kind in _KINDS:
-        notes = (f"pods of the template of {kind} {written_name} are counted, whatever it says of their number",)
+        notes = (f"pods of the template of {kind} {written_name} are counted; its number of replicas does not matter",)
         if _member(obj, "spec").get("volumeClaimTemplates"):
             notes = (*notes, "the volumes that it claims for each of them are left aside")
         obj = _pod_of(obj, kind)

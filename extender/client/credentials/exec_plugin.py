@@ -91,7 +91,7 @@ class ExecPlugin(Credentials):
                 config.command, *config.args, env=env, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE
             )
         except OSError as error:
-            raise self._error(f"can not be run: {error.strerror}", hint=True) from error
+            raise self._error(f"cannot be run: {error.strerror}", hint=True) from error
         try:
             async with asyncio.timeout(limits.EXEC_SECONDS):
                 output = await _read_all(process)

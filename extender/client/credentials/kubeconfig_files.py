@@ -10,6 +10,7 @@ import msgspec
 from extender.values import limits
 from extender.values.golang.json import plain
 from extender.values.golang.yaml import YamlError, read_yaml
+from extender.values.reasons import in_one_line
 from extender.values.targets.target import CredentialsError
 
 
@@ -126,7 +127,7 @@ def _read_file(file: Path) -> _File:
         with file.open("rb") as opened:
             text = opened.read(limits.KUBECONFIG_BYTES + 1)
     except OSError as error:
-        reason = f"kubeconfig {file} can not be read: {error.strerror}"
+        reason = f"kubeconfig {file} cannot be read: {error.strerror}"
         if isinstance(error, PermissionError):
             # kubeadm writes that of kube-scheduler for root only, and this image runs as another user.
             reason += (
@@ -138,7 +139,7 @@ def _read_file(file: Path) -> _File:
     try:
         value = plain(read_yaml(text.decode()).value)
     except (YamlError, UnicodeDecodeError) as error:
-        raise CredentialsError(f"kubeconfig {file} is no YAML: {' '.join(str(error).split())}") from None
+        raise CredentialsError(f"kubeconfig {file} is no YAML: {in_one_line(error)}") from None
     try:
         return msgspec.convert(value if value is not None else {}, _File)
     except msgspec.ValidationError as error:

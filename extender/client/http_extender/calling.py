@@ -22,11 +22,12 @@ import aiohttp
 import httpx
 from httpx_aiohttp import AiohttpTransport
 
-from extender.client.http_extender.failures import Names, is_wrong_name, on_one_line, words
+from extender.client.http_extender.failures import Names, is_wrong_name, words
 from extender.engine.framework import ExtenderError
 from extender.values import limits
 from extender.values.config.configuration import Extender, ExtenderTLSConfig
 from extender.values.golang.quoting import quoted
+from extender.values.reasons import in_one_line
 from extender.values.targets.proxies import environment_proxy
 from extender.values.targets.tls import Pem, Tls, TlsError, context
 
@@ -176,7 +177,7 @@ class ExtenderClient:
         except _FAILURES as exc:
             has_ended = isinstance(_cause(exc), _ENDS)
             if response is not None:
-                raise ExtenderError("unexpected EOF" if has_ended else on_one_line(_cause(exc))) from exc
+                raise ExtenderError("unexpected EOF" if has_ended else in_one_line(_cause(exc))) from exc
             raise ExtenderError(f"{_post(url)}: {'EOF' if has_ended else await self._why(_cause(exc), url)}") from exc
         finally:
             if response is not None:

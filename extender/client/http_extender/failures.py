@@ -11,6 +11,8 @@ import ssl
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from extender.values.reasons import in_one_line
+
 _DIALLED: Final = re.compile(r"Connect call failed \('([^']+)', (\d+)")
 """What event loops say of a connection that was refused, with the address that the name resolved to."""
 
@@ -71,12 +73,7 @@ def words(failure: BaseException, host: str, port: int, names: Names | None = No
             return (
                 f"{f'read tcp {at}: read' if is_cut else f'dial tcp {at}: connect'}: {os.strerror(cause.errno).lower()}"
             )
-    return on_one_line(failure)
-
-
-def on_one_line(exc: BaseException) -> str:
-    """Returns what an exception says, without line breaks."""
-    return " ".join(str(exc).split()) or type(exc).__name__
+    return in_one_line(failure)
 
 
 def _causes(failure: BaseException) -> Iterator[BaseException]:

@@ -33,7 +33,7 @@ class Body:
         encoding = response.header("content-encoding").strip().lower()
         if encoding not in ("", "identity", "gzip"):
             raise NotKubernetes(
-                f"{request}: the answer can not be decompressed: it is {encoding[:64]!r}", status=response.status
+                f"{request}: the answer cannot be decompressed: it is {encoding[:64]!r}", status=response.status
             )
         self._request = request
         self._response = response
@@ -77,9 +77,7 @@ class Body:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _broken(self, why: str) -> NotKubernetes:
-        return NotKubernetes(
-            f"{self._request}: the answer can not be decompressed: {why}", status=self._response.status
-        )
+        return NotKubernetes(f"{self._request}: the answer cannot be decompressed: {why}", status=self._response.status)
 
 
 @final

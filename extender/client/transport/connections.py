@@ -108,7 +108,7 @@ class Connections:
                 )
             except TlsError as error:
                 log.warning(
-                    "New certificates for %s can not be used, and the old ones stay: %s", self._target.server, error
+                    "New certificates for %s cannot be used, and the old ones stay: %s", self._target.server, error
                 )
                 return pool
             if replacement is not pool:

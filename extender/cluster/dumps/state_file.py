@@ -26,6 +26,7 @@ from extender.values.golang.json import plain
 from extender.values.golang.json_limits import check_number_of_values
 from extender.values.golang.yaml import read_yaml, split_documents
 from extender.values.golang.yaml_scalars import STRING, ScalarError, resolve
+from extender.values.reasons import in_one_line
 
 _PART: Final = 2**20
 _UNPACKED_ANYWAY: Final = 64 * 2**20
@@ -33,7 +34,7 @@ _UNPACKED_ANYWAY: Final = 64 * 2**20
 
 _IS_JSON: Final = re.compile(rb"\s*[\[{]")
 _GZIP: Final = b"\x1f\x8b"
-_HOW_TO_DUMP: Final = "kubectl get nodes,pods,pdb,namespaces -A -o json prints one"
+HOW_TO_DUMP: Final = "kubectl get nodes,pods,pdb,ns,svc,rs,sts,pv,pvc,sc,pc -A -o json prints one"
 _NO_MEMORY: Final = "there is not enough memory for it"
 _OF_ONE_SERVER: Final = ("resourceVersion", "managedFields", "selfLink")
 """Metadata that means nothing to another server, and that would keep kubectl from applying the object."""
@@ -60,7 +61,7 @@ def load_state(path: Path) -> list[Object]:
         with path.open("rb") as file:
             data = _content(file, limits.STATE_FILE_BYTES)
     except OSError as exc:
-        raise StateFileError(f"state file {path}: {(exc.strerror or str(exc)).lower()}") from exc
+        raise StateFileError(f"state file {path}: {in_one_line(exc)}") from exc
     except MemoryError as exc:
         raise StateFileError(f"state file {path}: {_NO_MEMORY}") from exc
     return read_state(data, f"state file {path}")
@@ -91,11 +92,11 @@ def read_state(data: bytes, source: str) -> list[Object]:
     except MemoryError as exc:
         raise StateFileError(f"{source}: {_NO_MEMORY}") from exc
     except OSError as exc:
-        raise StateFileError(f"{source}: {(exc.strerror or str(exc)).lower()}") from exc
+        raise StateFileError(f"{source}: {in_one_line(exc)}") from exc
     except (EOFError, zlib.error) as exc:
         raise StateFileError(f"{source}: not a complete gzip file") from exc
     except (ValueError, RecursionError) as exc:
-        raise StateFileError(f"{source}: {_on_one_line(exc)}; {_HOW_TO_DUMP}") from exc
+        raise StateFileError(f"{source}: {in_one_line(exc)}; {HOW_TO_DUMP}") from exc
 
 
 def saved_version(path: Path) -> int:
@@ -245,7 +246,3 @@ def _write(file: BinaryIO | gzip.GzipFile, kind: str, objects: Iterable[Object],
 def _portable(obj: Object) -> Object:
     metadata = {name: value for name, value in (obj.get("metadata") or {}).items() if name not in _OF_ONE_SERVER}
     return {"apiVersion": obj.get("apiVersion"), "kind": obj.get("kind"), **obj, "metadata": metadata}
-
-
-def _on_one_line(exc: Exception) -> str:
-    return "nested too deeply" if isinstance(exc, RecursionError) else " ".join(str(exc).split())

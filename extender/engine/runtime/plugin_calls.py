@@ -46,7 +46,9 @@ _FAILED: Final = {
 _FAILED_ELSEWHERE: Final = 'running {point} plugin "{plugin}": {why}'
 
 _PROGRAM: Final = f"{Path(fwk.__file__).parents[2]}/"
-_CALLERS: Final = tuple(f"{_PROGRAM}{folder}/" for folder in ("engine/framework", "engine/runtime", "answers"))
+_CALLERS: Final = tuple(
+    f"{_PROGRAM}{folder}/" for folder in ("engine/framework", "engine/runtime", "answers", "testing")
+)
 """What calls plugins, or stands between a call and the plugin."""
 
 

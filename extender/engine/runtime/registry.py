@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
 from typing import Any, Final, TypeVar, final
 
 from extender.engine import framework as fwk
@@ -235,6 +236,8 @@ def load_plugin(entry: EntryPoint, known: Mapping[str, type[fwk.Plugin]]) -> typ
     except Exception as exc:
         place = f" ({found})" if (found := place_of(exc)) else ""
         raise ValueError(f"cannot be loaded from {entry.value}: {type(exc).__name__}: {exc}{place}") from exc
+    if isinstance(loaded, ModuleType):
+        loaded = _only_plugin_in(loaded)
     wrong = why_not_a_plugin(loaded)
     if wrong is None and loaded in known.values():
         wrong = "is registered under another name already; derive a class of its own from it"
@@ -242,6 +245,24 @@ def load_plugin(entry: EntryPoint, known: Mapping[str, type[fwk.Plugin]]) -> typ
         raise ValueError(f"{entry.value} {wrong}")
     plugin: type[fwk.Plugin] = loaded
     return plugin
+
+
+def _only_plugin_in(module: ModuleType) -> type[fwk.Plugin]:
+    """Returns the plugin that a module defines.
+
+    Raises:
+        ValueError: it defines none, or several.
+    """
+    found = [
+        each
+        for name, each in vars(module).items()
+        if inspect.isclass(each) and issubclass(each, fwk.Plugin) and each.__module__ == module.__name__
+        if not name.startswith("_")
+    ]
+    if len(found) != 1:
+        names = f" ({', '.join(each.__name__ for each in found)})" if found else ""
+        raise ValueError(f"{module.__name__} defines {len(found)} plugins{names}; write {module.__name__}:NAME")
+    return found[0]
 
 
 def implemented_points(plugin: type[fwk.Plugin]) -> frozenset[str]:

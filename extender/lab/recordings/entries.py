@@ -21,6 +21,7 @@ from extender.values.golang.times import moment_of
 from extender.values.objects import decoding
 from extender.values.objects.kinds import KINDS, WatchedKind
 from extender.values.objects.meta import HasMetadata, Object
+from extender.values.reasons import in_one_line
 
 FORMAT: Final = 1
 """The form of files that this version writes and reads."""
@@ -252,7 +253,7 @@ class Recording:
             try:
                 yield decode(line)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
-                raise RecordingError(f"{self.path}: entry {number}: {' '.join(str(exc).split())}") from exc
+                raise RecordingError(f"{self.path}: entry {number}: {in_one_line(exc)}") from exc
 
     def _lines(self) -> Iterator[bytes]:
         unpack, rest = zlib.decompressobj(wbits=31), b""
@@ -264,7 +265,7 @@ class Recording:
                         raise RecordingError(f"{self.path}: an entry has more than {limits.RECORDING_LINE_BYTES} bytes")
                     yield from lines
         except OSError as exc:
-            raise RecordingError(f"{self.path}: {(exc.strerror or str(exc)).lower()}") from exc
+            raise RecordingError(f"{self.path}: {in_one_line(exc)}") from exc
         except zlib.error as exc:
             raise RecordingError(f"{self.path}: no recording, or a damaged one") from exc
 

@@ -41,6 +41,7 @@ from extender.values.config.configuration import Extender
 from extender.values.golang.times import rfc3339
 from extender.values.klog.logger import Logger
 from extender.values.objects.meta import HasMetadata
+from extender.values.reasons import in_one_line
 
 WRITE_EVERY: Final = 0.25
 """The file is written to every so many seconds."""
@@ -83,7 +84,7 @@ async def recorded_in(
     try:
         await asyncio.to_thread(file.begin, ClusterAtOnce(0.0))
     except OSError as exc:
-        raise RecordingFileError(f"recording {path}: {(exc.strerror or str(exc)).lower()}") from exc
+        raise RecordingFileError(f"recording {path}: {in_one_line(exc)}") from exc
     async with asyncio.TaskGroup() as group:
         writing = group.create_task(_write(recorder, file, every), name="recording")
         try:

@@ -11,6 +11,7 @@ from typing import Any, Final, final
 from extender.lab.simulation.observation import Fate, SimulatedDecision
 from extender.lab.simulation.playing import Played
 from extender.lab.simulation.report import Sample, figures_of
+from extender.values.reasons import in_one_line
 
 _PLAY: Final = {"workload": "string", "configuration": "string", "seed": "int64"}
 _ARROW_TYPES: Final = {str: "string", int: "int64", float: "float64", bool: "bool_", float | None: "float64"}
@@ -70,7 +71,7 @@ class PlayExport:
                 pyarrow.Table.from_pylist([{**play, **row} for row in rows], schema=self._schemas[name])
             )
         except OSError as exc:
-            raise ExportError(f"--export: {name}.parquet: {(exc.strerror or str(exc)).lower()}") from exc
+            raise ExportError(f"--export: {name}.parquet: {in_one_line(exc)}") from exc
 
 
 def _usage(sample: Sample) -> Iterator[dict[str, Any]]:
@@ -105,7 +106,7 @@ def exported_to(folder: Path) -> Iterator[PlayExport]:
             }
             yield PlayExport(writers, schemas)
     except OSError as exc:
-        raise ExportError(f"--export {folder}: {(exc.strerror or str(exc)).lower()}") from exc
+        raise ExportError(f"--export {folder}: {in_one_line(exc)}") from exc
 
 
 def _schema(columns: Mapping[str, str]) -> Any:

@@ -29,6 +29,7 @@ from extender.values.objects.devices import ResourceClaim, ResourceClaimStatus
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod, PodStatus
 from extender.values.objects.storage import PersistentVolume, PersistentVolumeClaim
+from extender.values.reasons import in_one_line
 
 _OF_SCHEDULING: Final = (ResourceClaim, PersistentVolume, PersistentVolumeClaim)
 """Kinds whose objects change because pods are scheduled."""
@@ -56,7 +57,7 @@ class RecordedWorkload(Workload):
             self._recording = Recording(path)
             configuration = self._recording.configuration
         except (RecordingError, ConfigErrors) as exc:
-            raise WorkloadError(" ".join(str(exc).split())) from exc
+            raise WorkloadError(in_one_line(exc)) from exc
         self.name = path.name
         self.own_configuration = configuration
 

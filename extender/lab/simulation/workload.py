@@ -18,6 +18,7 @@ from extender.lab.simulation.report import Assertion, SimulationReport
 from extender.lab.simulation.scene import Scene
 from extender.values import limits
 from extender.values.config import Configuration
+from extender.values.reasons import in_one_line
 
 _FORM: Final = re.compile(
     r"\s*(?P<path>[A-Za-z_][\w./-]*)\s*(?P<relation><=|>=|==|<|>)\s*(?P<bound>\d+(?:\.\d+)?)\s*(?P<percent>%?)\s*"
@@ -148,9 +149,7 @@ def lines_of(path: Path, limit: int = limits.WORKLOAD_BYTES) -> Iterator[str]:
                     if read > limit:
                         raise WorkloadError(f"{path}: more than {limit} bytes")
                     yield line.decode()
-    except OSError as exc:
-        raise WorkloadError(f"{path}: {(exc.strerror or str(exc)).lower()}") from exc
+    except (OSError, UnicodeDecodeError) as exc:
+        raise WorkloadError(f"{path}: {in_one_line(exc)}") from exc
     except (EOFError, zlib.error) as exc:
         raise WorkloadError(f"{path}: not a complete gzip file") from exc
-    except UnicodeDecodeError as exc:
-        raise WorkloadError(f"{path}: not UTF-8") from exc

@@ -30,6 +30,7 @@ from extender.values.golang.quoting import quoted
 from extender.values.golang.schema import INT32, NO_TYPE_META, STRING, Field, ListOf, Struct, read_as, type_meta
 from extender.values.golang.yaml import YamlDocument, YamlError, read_yaml
 from extender.values.objects.pod import DEFAULT_SCHEDULER_NAME
+from extender.values.reasons import in_one_line
 
 _SCHEME: Final = "pkg/scheduler/apis/config/scheme/scheme.go:29"
 _INTERNAL: Final = "__internal"
@@ -64,7 +65,7 @@ def load_file(path: str | Path, features: FeatureGates = DEFAULT_FEATURES) -> Co
     try:
         text = Path(path).read_bytes()
     except OSError as exc:
-        _refuse(f"open {path}: {(exc.strerror or str(exc)).lower()}", exc)
+        _refuse(f"open {path}: {in_one_line(exc)}", exc)
     return load(text, features)
 
 

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final
 
 from extender.values.golang.quoting import quoted
@@ -18,6 +19,11 @@ _UNITS: Final = {
     "h": 3600 * _SECOND,
 }
 _LIMIT: Final = 2**63
+
+_MINUTE: Final = 60
+_HOUR: Final = 60 * _MINUTE
+_DAY: Final = 24 * _HOUR
+_YEAR: Final = 365 * _DAY
 _PIECE: Final = re.compile(r"([0-9]*)(?:\.([0-9]*))?([^.0-9]*)")
 
 
@@ -100,3 +106,33 @@ def _decimal(amount: int, unit: int) -> str:
     whole, below = divmod(amount, unit)
     digits = f"{below:0{len(str(unit)) - 1}d}".rstrip("0") if unit > 1 else ""
     return f"{whole}.{digits}" if digits else str(whole)
+
+
+def human_duration(duration: timedelta) -> str:
+    """Returns a duration with two or three significant figures. Upstream: duration.HumanDuration."""
+    # Go rounds towards zero.
+    seconds = int(duration.total_seconds())
+    if seconds < 0:
+        return "<invalid>" if seconds < -1 else "0s"
+    if seconds < 2 * _MINUTE:
+        return f"{seconds}s"
+    if seconds < 10 * _MINUTE:
+        return _two(seconds, _MINUTE, "m", 1, "s")
+    if seconds < 3 * _HOUR:
+        return f"{seconds // _MINUTE}m"
+    if seconds < 8 * _HOUR:
+        return _two(seconds, _HOUR, "h", _MINUTE, "m")
+    if seconds < 2 * _DAY:
+        return f"{seconds // _HOUR}h"
+    if seconds < 8 * _DAY:
+        return _two(seconds, _DAY, "d", _HOUR, "h")
+    if seconds < 2 * _YEAR:
+        return f"{seconds // _DAY}d"
+    if seconds < 8 * _YEAR:
+        return _two(seconds, _YEAR, "y", _DAY, "d")
+    return f"{seconds // _YEAR}y"
+
+
+def _two(seconds: int, large: int, large_unit: str, small: int, small_unit: str) -> str:
+    rest = seconds % large // small
+    return f"{seconds // large}{large_unit}" + (f"{rest}{small_unit}" if rest else "")

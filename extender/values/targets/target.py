@@ -116,7 +116,7 @@ class TokenFile(Credentials):
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is no text"
             raise CredentialsError(
-                f"token file {self._path} can not be read ({reason}): check that it is mounted"
+                f"token file {self._path} cannot be read ({reason}): check that it is mounted"
             ) from error
         return bearer(text, f"the token in {self._path}")
 

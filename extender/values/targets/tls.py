@@ -36,7 +36,7 @@ class Pem:
         try:
             return self.file.read_bytes()
         except OSError as error:
-            raise TlsError(f"{self.file} can not be read: {error.strerror}") from error
+            raise TlsError(f"{self.file} cannot be read: {error.strerror}") from error
 
 
 @final
@@ -121,7 +121,7 @@ def _show(made: ssl.SSLContext, pair: KeyPair) -> None:
         try:
             made.load_cert_chain(certificate, key, password=_no_password)
         except ssl.SSLError as error:
-            raise TlsError(f"the client certificate and its key can not be used: {error.reason or error}") from error
+            raise TlsError(f"the client certificate and its key cannot be used: {error.reason or error}") from error
 
 
 def _no_password() -> str:

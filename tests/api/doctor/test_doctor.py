@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from api.cli import app
 from tests.api.doctor.sample_extender import SampleExtender, serving
 from tests.api.in_process import reprieve
-from tests.kit.service import Service
+from tests.kit.service import Service, serving as serving_reprieve
 
 PLANTED = {
     "preempt is not routed": ("preempt", "nothing answers"),
@@ -129,6 +129,20 @@ def test_reprieve_itself_is_well(example: Service) -> None:
     assert [finding for finding in found if finding["grade"] == "bad"] == []
 
 
+def test_a_verb_that_no_configuration_asks_for_may_be_missing() -> None:
+    with serving_reprieve(schedule=False) as service:
+        url = f"http://127.0.0.1:{service.port}/extender"
+
+        code, found = findings(url, "--form", "names", "--nodes", "node-a1,node-a2")
+        asked, _ = findings(url, "--form", "names", "--verbs", "bind")
+        path, nothing = findings(f"http://127.0.0.1:{service.port}/nowhere", "--form", "names")
+
+    assert (code, [each["verb"] for each in found if each["grade"] == "skipped"]) == (0, ["bind"])
+    assert [each["grade"] for each in found if each["grade"] == "bad"] == []
+    assert asked == 1
+    assert (path, [each["check"] for each in nothing if each["grade"] == "bad"]) == (1, ["is served"])
+
+
 def test_unreachable_extender_has_a_single_finding() -> None:
     code, found = findings("http://127.0.0.1:1/scheduler", "--form", "names")
 
@@ -173,6 +187,6 @@ def test_the_extenders_of_a_configuration_are_examined_as_it_names_them(tmp_path
 def test_invalid_arguments_are_refused_in_one_line(arguments: list[str], words: str) -> None:
     result = reprieve("doctor", *arguments)
 
-    assert result.returncode == 1
+    assert result.returncode == 2
     assert words in result.stderr.decode()
     assert len(result.stderr.splitlines()) == 1

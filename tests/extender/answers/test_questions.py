@@ -456,7 +456,7 @@ def test_capacity_of_a_workload_counts_pods_of_its_template(api_version: str, ki
     fits = about(A, B).capacity_of(workload, 100)
 
     assert fits.fits == 8
-    assert fits.notes == (f"pods of the template of {kind} w are counted, whatever it says of their number",)
+    assert fits.notes == (f"pods of the template of {kind} w are counted; its number of replicas does not matter",)
 
 
 def test_capacity_leaves_volume_claims_of_a_stateful_set_aside_with_a_note() -> None:

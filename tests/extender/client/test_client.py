@@ -219,7 +219,7 @@ def test_answer_that_cannot_be_decompressed_is_refused(encoding: str, bytes_sent
     error = failure_of(Scripted(broken), lambda client: client.get(PODS))
 
     assert isinstance(error, errors.NotKubernetes)
-    assert "can not be decompressed" in error.message
+    assert "cannot be decompressed" in error.message
 
 
 def test_a_compressed_list_is_read():

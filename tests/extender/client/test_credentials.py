@@ -82,7 +82,7 @@ def test_the_last_token_stays_while_its_file_can_not_be_read(ruin, file: Path, c
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (None, "token can not be read .No such file or directory.: check that it is mounted"),
+        (None, "token cannot be read .No such file or directory.: check that it is mounted"),
         (b"", "token is empty"),
         (b"\xff", "it is no text"),
         (b"canary\r\nX-Remote-User: admin", "no HTTP header may hold"),

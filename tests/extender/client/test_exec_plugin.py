@@ -136,7 +136,7 @@ def test_failing_plugin_is_reported_in_one_line_without_secrets(
 
 
 def test_a_program_that_is_not_there_tells_how_to_get_it():
-    with pytest.raises(CredentialsError, match="can not be run: No such file or directory; brew install it"):
+    with pytest.raises(CredentialsError, match="cannot be run: No such file or directory; brew install it"):
         identity(ExecPlugin(ExecPluginConfig(V1, "no-such-plugin-here", install_hint="brew install it")))
 
 

@@ -287,7 +287,7 @@ def test_malformed_kubeconfig_is_reported_in_one_line_with_its_file_and_without_
 
 
 def test_missing_kubeconfig_is_reported_with_its_path(tmp_path: Path):
-    with pytest.raises(CredentialsError, match="gone can not be read: No such file or directory"):
+    with pytest.raises(CredentialsError, match="gone cannot be read: No such file or directory"):
         load([tmp_path / "gone"])
 
 

@@ -311,7 +311,7 @@ def test_a_certificate_that_does_not_belong_to_its_key_is_left_alone(
         ),
         pytest.param(
             lambda tls, there, pair: Tls(Pem(file=there / "gone")),
-            "gone can not be read: No such file or directory",
+            "gone cannot be read: No such file or directory",
             id="no CA",
         ),
         pytest.param(

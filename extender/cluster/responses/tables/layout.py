@@ -1,53 +1,18 @@
 """The layout of a table: its columns, and the cells of an object's row.
 
-Upstream: apimachinery/pkg/apis/meta/v1/types.go, TableColumnDefinition; pkg/util/duration/duration.go;
-pkg/labels/labels.go (v1.36.2).
+Upstream: apimachinery/pkg/apis/meta/v1/types.go, TableColumnDefinition; pkg/labels/labels.go (v1.36.2).
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final, final
 
 from extender.cluster.api_resources import Object
+from extender.values.golang.durations import human_duration
 
 NONE: Final = "<none>"
 UNKNOWN: Final = "<unknown>"
-
-_MINUTE: Final = 60
-_HOUR: Final = 60 * _MINUTE
-_DAY: Final = 24 * _HOUR
-_YEAR: Final = 365 * _DAY
-
-
-def human_duration(duration: timedelta) -> str:
-    """Returns a duration with two or three significant figures. Upstream: HumanDuration."""
-    # Go rounds towards zero.
-    seconds = int(duration.total_seconds())
-    if seconds < 0:
-        return "<invalid>" if seconds < -1 else "0s"
-    if seconds < 2 * _MINUTE:
-        return f"{seconds}s"
-    if seconds < 10 * _MINUTE:
-        return _two(seconds, _MINUTE, "m", 1, "s")
-    if seconds < 3 * _HOUR:
-        return f"{seconds // _MINUTE}m"
-    if seconds < 8 * _HOUR:
-        return _two(seconds, _HOUR, "h", _MINUTE, "m")
-    if seconds < 2 * _DAY:
-        return f"{seconds // _HOUR}h"
-    if seconds < 8 * _DAY:
-        return _two(seconds, _DAY, "d", _HOUR, "h")
-    if seconds < 2 * _YEAR:
-        return f"{seconds // _DAY}d"
-    if seconds < 8 * _YEAR:
-        return _two(seconds, _YEAR, "y", _DAY, "d")
-    return f"{seconds // _YEAR}y"
-
-
-def _two(seconds: int, large: int, large_unit: str, small: int, small_unit: str) -> str:
-    rest = seconds % large // small
-    return f"{seconds // large}{large_unit}" + (f"{rest}{small_unit}" if rest else "")
 
 
 @final

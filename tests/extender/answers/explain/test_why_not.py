@@ -44,8 +44,7 @@ CHOSEN = Costs(num_pdb_violations=0, first_priority=10, sum_of_priorities=2**31 
         pytest.param(
             CHOSEN._replace(sum_of_priorities=2**32, num_victims=2),
             CHOSEN,
-            "the priorities of its 2 pods, counted from the lowest there is, add up to more than of the 1 pod on "
-            "node-3",
+            "evicting its 2 pods costs more priority in all than evicting the 1 pod on node-3",
             id="3: more victims",
         ),
         pytest.param(

@@ -66,7 +66,7 @@ def test_extenders_that_can_be_called(options: dict[str, Any]) -> None:
         ),
         (
             {**TLS, "tls_config": ExtenderTLSConfig(ca_file="/nowhere/ca")},
-            "tlsConfig: Invalid value: /nowhere/ca can not be read",
+            "tlsConfig: Invalid value: /nowhere/ca cannot be read",
         ),
         (
             {**TLS, "tls_config": ExtenderTLSConfig(ca_data=b"x")},

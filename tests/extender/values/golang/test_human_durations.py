@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from extender.cluster.responses.tables import layout
+from extender.values.golang.durations import human_duration
 
 
 @pytest.mark.parametrize(
@@ -32,4 +32,4 @@ from extender.cluster.responses.tables import layout
     ],
 )
 def test_a_duration_for_people(duration, text):
-    assert layout.human_duration(duration) == text
+    assert human_duration(duration) == text

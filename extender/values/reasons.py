@@ -1,0 +1,12 @@
+"""Why something could not be read or written, as an operator reads it."""
+
+
+def in_one_line(exc: BaseException) -> str:
+    """Returns the message of an error in one line, without what only a developer of Python understands."""
+    if isinstance(exc, UnicodeDecodeError):
+        return f"not UTF-8 text: its byte {exc.start} belongs to no character"
+    if isinstance(exc, RecursionError):
+        return "nested too deeply"
+    if isinstance(exc, OSError) and exc.strerror and not exc.strerror.startswith("["):  # as those of OpenSSL do
+        return exc.strerror.lower()
+    return " ".join(str(exc).split()) or type(exc).__name__

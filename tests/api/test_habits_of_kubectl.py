@@ -1,0 +1,204 @@
+"""What people who know kubectl expect of commands: groups in help, ages, names to paste, rows alone, scripts."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from api.cli import GROUPS, SUBCOMMANDS
+from tests.api.in_process import reprieve
+from tests.api.test_commands_about_many_pods import node
+from tests.api.test_questions import get, pod
+from tests.kit.service import serving
+from tests.kit.waiting import until
+
+CLUSTER = ("--dump", "api/examples/cluster.yaml")
+
+
+def told(*arguments: str, code: int = 0) -> str:
+    done = reprieve(*arguments)
+    assert done.returncode == code, done.stderr.decode()
+    return done.stdout.decode()
+
+
+def test_help_lists_every_command_in_one_of_five_groups() -> None:
+    shown = told("--help")
+
+    headings = re.findall(r"^(\w[\w ]*):$", shown, re.MULTILINE)
+    listed = re.findall(r"^  ([a-z][a-z-]*)  ", shown, re.MULTILINE)
+    assert headings == ["Options", *GROUPS] == ["Options", "Ask", "Try", "Develop", "Run", "Set up"]
+    assert listed == [*SUBCOMMANDS]
+
+
+@pytest.mark.parametrize(("command", "usage"), [("init", "NAME"), ("completion", "bash|zsh|fish")])
+def test_usage_names_an_argument_as_others_do(command: str, usage: str) -> None:
+    assert told(command, "--help").splitlines()[0] == f"Usage: reprieve {command} [OPTIONS] {usage}"
+
+
+def test_names_can_be_pasted_into_why() -> None:
+    names = told("pending", "-o", "name", *CLUSTER).splitlines()
+
+    assert names == ["shop/web-6", "batch/train-3"]
+    assert all(told("why", name, *CLUSTER).startswith(f"{name}  Pending") for name in names)
+    assert all(name in told("pending", *CLUSTER) for name in names), "the table has them whole as well"
+
+
+def test_all_namespaces_and_one_contradict_each_other() -> None:
+    assert told("pending", "-A", *CLUSTER) == told("pending", *CLUSTER)
+    assert told("pending", "-o", "name", "-n", "shop", *CLUSTER) == "shop/web-6\n"
+    assert "say two things" in reprieve("pending", "-A", "-n", "shop", *CLUSTER).stderr.decode()
+
+
+def test_rows_alone_have_no_headings() -> None:
+    rows = told("pending", "--no-headers", *CLUSTER).splitlines()
+
+    assert [row.split()[:4] for row in rows] == [
+        ["1", "shop", "(no", "controller)"],
+        ["1", "batch", "(no", "controller)"],
+    ]
+
+
+def test_times_are_ages_and_the_wide_form_has_the_moments() -> None:
+    assert re.search(r"\d{3}d +shop/web-6", told("pending", *CLUSTER))
+    assert re.search(r"2026-03-01T09:41:00Z +shop/web-6", told("pending", "-o", "wide", *CLUSTER))
+
+
+def test_events_that_wake_a_pod_are_in_the_wide_form_only(tmp_path: Path) -> None:
+    (tmp_path / "cluster.yaml").write_text(
+        yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [node("n1", "4"), pod("big", "9")]})
+    )
+    with serving(state=tmp_path / "cluster.yaml") as service:
+        until(lambda: get(service, "/v1/explain/shop/big").get("attempts"))
+        here = ("shop/big", "--server", f"127.0.0.1:{service.port}")
+
+        short, wide = told("why", *here), told("why", *here, "-o", "wide")
+
+    assert "retried on" not in short
+    assert "retried on " in wide
+    assert re.search(r"^AGE +OUTCOME", short, re.MULTILINE)
+
+
+def test_a_long_message_is_said_once_in_a_table(tmp_path: Path) -> None:
+    items = [node("n1", "4"), *(pod(f"big-{number}", "9") for number in range(3))]
+    (tmp_path / "cluster.yaml").write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": items}))
+
+    table = told("whatif", "--pending", "--dump", str(tmp_path / "cluster.yaml"), code=1)
+
+    assert table.count("Insufficient cpu") == 1
+    assert table.count("(as above)") == 2
+
+
+def test_a_pod_that_is_placed_has_no_message_of_a_refusal() -> None:
+    (row,) = [
+        line for line in told("whatif", "--pending", *CLUSTER, code=1).splitlines() if line.startswith("shop/web-6")
+    ]
+
+    assert "node-a3" in row
+    assert "nodes are available" not in row
+
+
+KUBECTL = """#!/bin/sh
+echo "kubectl $*" >> "$LOG"
+case "$1" in
+  get) seq 1 "$(grep -c eviction "$LOG")" ;;
+  create) cat > /dev/null ;;
+esac
+"""
+
+
+def test_a_plan_is_printed_as_commands_of_kubectl(tmp_path: Path) -> None:
+    script = told(
+        "plan", "--for", "examples/workloads/train.yaml", "--dump", "examples/clusters/fragmented.yaml", "-o", "sh"
+    )
+    (tmp_path / "kubectl").write_text(KUBECTL)
+    (tmp_path / "kubectl").chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "LOG": str(tmp_path / "log")}
+
+    (tmp_path / "log").write_text("")
+    subprocess.run(["sh", "-c", script], env=environment, check=True, timeout=60)
+
+    done = [line for line in (tmp_path / "log").read_text().splitlines() if not line.startswith("kubectl get")]
+    assert done == [
+        "kubectl cordon gpu-3",
+        "kubectl create --raw /api/v1/namespaces/ml/pods/tune-1/eviction -f -",
+        "kubectl create --raw /api/v1/namespaces/ml/pods/serve-2/eviction -f -",
+        "kubectl uncordon gpu-3",
+        "kubectl apply -f examples/workloads/train.yaml",
+    ]
+
+
+def test_a_plan_that_there_is_not_is_no_command(tmp_path: Path) -> None:
+    (tmp_path / "large.yaml").write_text(yaml.safe_dump(pod("large", "9000")))
+
+    script = told("plan", "--for", str(tmp_path / "large.yaml"), *CLUSTER, "-o", "sh", code=1)
+
+    assert all(line.startswith("# ") for line in script.splitlines())
+
+
+FUNCTION = """
+from extender import framework as fwk
+
+@fwk.node_filter
+def my_policy(pod, node):
+    return None if node.labels.get("disk") == "ssd" else "node(s) had no SSD"
+"""
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own, since it makes the folder's modules known."""
+    command = [sys.executable, "-m", "api.cli", *arguments]
+    path = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    return subprocess.run(command, cwd=folder, env=path, capture_output=True, text=True, check=False, timeout=120)
+
+
+@pytest.mark.slow
+def test_one_file_with_a_plugin_is_enough_for_dev(tmp_path: Path) -> None:
+    (tmp_path / "my_policy.py").write_text(FUNCTION)
+
+    done = run(tmp_path, "dev", "my_policy.py")
+
+    assert done.stdout.startswith("MyPolicy on 12 nodes, "), done.stderr
+    assert "node(s) had no SSD" in done.stdout
+
+
+@pytest.mark.slow
+def test_two_plugins_in_one_file_are_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "both.py").write_text(FUNCTION + FUNCTION.replace("def my_policy", "def other"))
+
+    done = run(tmp_path, "dev", "both.py")
+
+    assert (done.returncode, "both defines 2 plugins (my_policy, other)" in done.stderr) == (2, True)
+
+
+@pytest.mark.slow
+def test_a_function_takes_the_place_of_the_class_in_a_new_project(tmp_path: Path) -> None:
+    run(tmp_path, "init", "my-policy")
+    project = tmp_path / "my-policy"
+    for folder in ("rules", "tests"):
+        shutil.rmtree(project / folder)
+    (project / "my_policy.py").write_text(FUNCTION)
+
+    good = run(project, "test")
+    (project / "my_policy.py").write_text(FUNCTION.replace("node.labels", "node.label"))
+    wrong = run(project, "test")
+
+    assert (good.returncode, good.stdout.splitlines()[0]) == (0, "✓ MyPolicy loads: filter")
+    assert wrong.returncode == 1
+    assert "has no attribute 'label' (AttributeError, my-policy/my_policy.py, line 6)" in wrong.stdout
+
+
+def test_an_expectation_in_per_cent_is_told_in_per_cent(tmp_path: Path) -> None:
+    path = tmp_path / "workload.yaml"
+    path.write_text(
+        "nodes: {cpu: 4}\npods: [{name: a, rate: 1, for: 30s, cpu: 1m}]\nexpect: ['placed >= 99%', 'pods < 99']\n"
+    )
+
+    shown = told("simulate", str(path))
+
+    assert "placed >= 99%  (found 100%)" in shown
+    assert "pods < 99  (found " in shown
