@@ -8,11 +8,13 @@ web framework.
 import errno
 import inspect
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, fields
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any, Final, final, get_args, get_origin, get_type_hints
 
 import typer
@@ -85,67 +87,21 @@ def spelled_out(command: Callable[..., None]) -> Callable[..., None]:
 
 
 GROUPS: Final = {
-    "Ask": {
-        "why": ("why", "why", "Show why a pod is pending: what nodes lack, what the pod waits for, its last attempts, "
-            "and what would help."),
-        "pending": ("pending", "pending", "List the pods that wait, by what keeps them from their nodes and by "
-            "workload."),
-        "top": ("top", "top", "Show live which pods wait and for what, who was preempted, and why a pod that you "
-            "choose waits."),
-        "who-preempted": ("who_preempted", "who_preempted", "Show for which pods pods were evicted, when, and why not "
-            "others."),
-    },
-    "Try": {
-        "whatif": ("what_if", "what_if", "Show what would happen if objects were created, nodes drained or removed, or "
-            "settings changed."),
-        "victims": ("what_if", "victims", "Show which pods would be evicted if this pod were created, and why not "
-            "others."),
-        "fits": ("fits", "fits", "Count how many pods like this one fit, on which nodes, and what stops the next one."),
-        "plan": ("plan", "plan", "Show which pods would have to move, where and in which order, so that a pod fits "
-            "without evicting anybody."),
-        "simulate": ("simulate", "simulate", "Play a workload against the real scheduler in virtual time, and report "
-            "what happened."),
-        "replay": ("replay", "replay", "Decide again what a recorded scheduler decided, and say where the decisions "
-            "differ."),
-        "shadow": ("shadow", "shadow", "Say how often this configuration decides as the scheduler of a cluster does, "
-            "where it does not, and which plugin is why."),
-    },
-    "Develop": {
-        "init": ("init", "init", "Make a project with a plugin of your own, its test, scheduling rules, configurations "
-            "and a Dockerfile."),
-        "test": ("plugin_checks", "check_project", "Check a project's plugins: they load, keep the laws of Filters, "
-            "and their rules and tests pass."),
-        "dev": ("dev", "dev", "Show what a project's plugins would change in a cluster, again after each edit; nothing "
-            "is written."),
-        "plugins": ("plugins", "plugins", "List the plugins that are installed, their extension points, and the "
-            "profiles that enable them."),
-        "verify": ("verify", "verify_rules", "Check scheduling rules: given a cluster, when something happens to it, "
-            "where do pods go?"),
-        "evaluate": ("evaluate", "evaluate", "Print what the scheduler would decide about every scenario in a file, "
-            "one answer a line."),
-    },
-    "Run": {
-        "serve": ("serve", "serve", "Answer kube-scheduler's calls over HTTP, for a real cluster or for the embedded "
-            "one."),
-        "mcp": ("mcp", "mcp", "Answer the questions of a program over the Model Context Protocol, on standard input "
-            "and output."),
-    },
-    "Set up": {
-        "print-scheduler-config": ("print_scheduler_config", "print_scheduler_config", "Print what makes "
-            "kube-scheduler call Reprieve, and check it."),
-        "doctor": ("doctor", "doctor", "Check a scheduler extender: ask all that kube-scheduler may ask, and report "
-            "wrong answers."),
-        "print-config": ("print_config", "print_config", "Print the scheduler's configuration with every default "
-            "spelled out, as YAML."),
-        "completion": ("completion", "completion", "Print the script that makes a shell complete commands and "
-            "options."),
-    },
-}  # fmt: skip
-"""Group -> name -> the module in this package and the function in it that run the subcommand, and the first paragraph
-of its help.
-"""
+    "Ask": ("why", "pending", "top", "who-preempted"),
+    "Try": ("whatif", "victims", "fits", "plan", "simulate", "replay", "shadow"),
+    "Develop": ("init", "test", "dev", "plugins", "verify", "evaluate"),
+    "Run": ("serve", "mcp"),
+    "Set up": ("print-scheduler-config", "doctor", "print-config", "completion"),
+}
+"""The subcommands as help lists them."""
 
-SUBCOMMANDS: Final = {name: each for group in GROUPS.values() for name, each in group.items()}
+SUBCOMMANDS: Final = {name: (name.replace("-", "_"),) * 2 for names in GROUPS.values() for name in names} | {
+    "whatif": ("what_if", "what_if"),
+    "victims": ("what_if", "victims"),
+    "test": ("plugin_checks", "check_project"),
+    "verify": ("verify", "verify_rules"),
+}
+"""Name -> the module in this package and the function in it that run the subcommand."""
 
 _LOAD_THE_ENGINE: Final = {*GROUPS["Develop"], *GROUPS["Set up"], "simulate", "replay"} - {"init", "completion"}
 """Subcommands that load the engine before they do anything."""
@@ -165,8 +121,16 @@ class _Subcommand(TyperCommand):
     """
 
     def __init__(self, name: str) -> None:
-        self._module, self._function, summary = SUBCOMMANDS[name]
+        self._module, self._function = SUBCOMMANDS[name]
+        summary = self._summary()
         super().__init__(name, help=summary, short_help=summary)
+
+    def _summary(self) -> str:
+        """Returns the first paragraph of the function's docstring, for which its module is not imported."""
+        source = Path(__file__).with_name(f"{self._module}.py").read_text(encoding="utf-8")
+        form = rf'^def {self._function}\(.*?\) -> None:\n    """(.*?)(?:\n\n|""")'
+        found = re.search(form, source, re.DOTALL | re.MULTILINE)
+        return "" if found is None else " ".join(found[1].split())
 
     def load(self) -> Any:
         """Returns the command itself."""

@@ -6,7 +6,6 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.manifest_files import objects_of
 from api.cli.showing import OutputOption, WatchOption, plural, table
 from api.cli.sources import SourceOptions
 from api.fatal_errors import StartUpError
@@ -41,7 +40,7 @@ def fits(
 
     The pods are placed one after the other; none is evicted for them. Of a workload, pods of its template are counted.
     """
-    objects = objects_of(filename, source)
+    objects = source.objects(filename)
     found = [obj for obj in objects if obj.get("kind") in _COUNTED]
     if not found and any(obj.get("kind") == JOB_SET[1] for obj in objects):
         raise StartUpError(

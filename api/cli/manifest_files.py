@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from api.cli.sources import Source
 from api.fatal_errors import StartUpError
 from api.ui.manifest_text import ManifestTextError, objects_in
 from extender.cluster import RESOURCES
@@ -43,11 +42,6 @@ def read_manifests(file: str) -> list[dict[str, Any]]:
     if not objects:
         raise StartUpError(f"{file}: there is no object in it")
     return objects
-
-
-def objects_of(files: Iterable[str], source: Source) -> list[dict[str, Any]]:
-    """Returns the objects of all files, in the namespace that the command line means where they name none."""
-    return placed((obj for file in files for obj in read_manifests(file)), source.namespace, source.default_namespace)
 
 
 def placed(objects: Iterable[dict[str, Any]], namespace: str | None, default: str) -> list[dict[str, Any]]:

@@ -8,7 +8,6 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.manifest_files import objects_of
 from api.cli.showing import PlanOutputOption, budgets, heading, name_of, plural, table
 from api.cli.sources import SourceOptions
 from extender.answers.catalogue import PlanQuestion
@@ -35,7 +34,7 @@ def plan(
     Each pod is evicted, recreated by its controller, and runs on its new node before the next one goes; budgets are
     kept. Nothing is written: `-o sh` prints the commands of kubectl that do it. The exit code is 1 if there is no plan.
     """
-    question = PlanQuestion(request=PlanRequest(create=objects_of(filename, source), max_moves=max_moves))
+    question = PlanQuestion(request=PlanRequest(create=source.objects(filename), max_moves=max_moves))
     words = partial(_as_script, filename) if output == "sh" else _in_words
     answer = source.show(lambda asked: asked.ask(question), output, words)
     if not answer.fits:

@@ -11,12 +11,12 @@ And how commands take a pod's name: NAME, NAMESPACE/NAME, pod/NAME, with --names
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final, Protocol, TypeVar, final
+from typing import Annotated, Any, Final, Protocol, TypeVar, final
 
 import msgspec
 import typer
@@ -118,6 +118,16 @@ class Source:
         if all_namespaces and self.namespace:
             raise StartUpError("--all-namespaces and --namespace say two things: give one of them")
         return self.namespace
+
+    def objects(self, files: Iterable[str]) -> list[dict[str, Any]]:
+        """Returns the objects in the files, with the namespace that is meant where they name none.
+
+        Raises:
+            StartUpError: they cannot be read, or are in another namespace.
+        """
+        from api.cli.manifest_files import placed, read_manifests  # noqa: PLC0415 - the kinds take a while to load
+
+        return placed((obj for file in files for obj in read_manifests(file)), self.namespace, self.default_namespace)
 
     def show(
         self,

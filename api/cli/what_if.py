@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.manifest_files import check_subject, objects_of, with_priority
+from api.cli.manifest_files import check_subject, with_priority
 from api.cli.showing import (
     OutputOption,
     budgets,
@@ -63,7 +63,7 @@ def what_if(
         raise StartUpError("--add-nodes and --like go together: --add-nodes 3 --like node-a1")
     if (priority_class or preempt is not None) and not filename:
         raise StartUpError("--priority-class and --preempt are about the pods of -f: give a file")
-    created = [with_priority(obj, priority_class, preempt) for obj in objects_of(filename or (), source)]
+    created = [with_priority(obj, priority_class, preempt) for obj in source.objects(filename or ())]
     if created:
         check_subject(created, filename or (), is_about_pods=False)
     request = WhatIfRequest(
@@ -95,7 +95,7 @@ def victims(
 
     The answer names the node, the disruption budgets that would be violated, and why other nodes lose.
     """
-    objects = objects_of(filename, source)
+    objects = source.objects(filename)
     check_subject(objects, filename, is_about_pods=True)
     question = WhatIfQuestion(request=WhatIfRequest(create=objects))
     answer = source.show(lambda asked: asked.ask(question), output, _victims_in_words)

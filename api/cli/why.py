@@ -75,9 +75,7 @@ def why(
         )
         source.show(several, output, _several_in_words, watch=watch)
     elif filename:
-        from api.cli.manifest_files import objects_of  # noqa: PLC0415 - the kinds of objects take a while to load
-
-        objects = objects_of(filename, source)
+        objects = source.objects(filename)
         listed = objects[0] if len(objects) == 1 else {"apiVersion": "v1", "kind": "List", "items": objects}
         question = ExplainOfQuestion(obj=listed, picture=picture)
         source.show(lambda asked: asked.ask(question), output, _in_words, watch=watch)
