@@ -30,6 +30,12 @@ A_NODE: Final[dict[str, Any]] = {
         "nodeInfo": {"kernelVersion": "6.12", "kubeletVersion": "v1.36.2", "architecture": "amd64"},
     },
 }
+NVIDIA: Final = {
+    "apiVersion": "node.k8s.io/v1",
+    "kind": "RuntimeClass",
+    "metadata": {"name": "nvidia"},
+    "handler": "nvidia",
+}
 A_POD: Final[dict[str, Any]] = {
     "apiVersion": "v1",
     "kind": "Pod",
@@ -62,7 +68,7 @@ def settings(tmp_path: Path, extenders: list[dict[str, object]], *more: dict[str
     config.write_text(
         yaml.safe_dump({"apiVersion": api_version, "kind": "KubeSchedulerConfiguration", "extenders": extenders})
     )
-    state.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [A_NODE, node("b"), *more]}))
+    state.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [NVIDIA, A_NODE, node("b"), *more]}))
     return Settings.model_validate({"config": config, "state": state, **options})
 
 

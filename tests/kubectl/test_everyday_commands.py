@@ -340,7 +340,7 @@ def test_output_of_get_can_be_applied_again(kubectl: Kubectl) -> None:
 
 
 @pytest.mark.parametrize("form", ["{}", '{{"apiVersion": "v1", "kind": "List", "items": [{}]}}'])
-@pytest.mark.parametrize(("version", "kind"), [("apps/v1", "DaemonSet"), ("batch/v1", "Job"), ("v1", "ConfigMap")])
+@pytest.mark.parametrize(("version", "kind"), [("apps/v1", "Daemon"), ("batch/v1beta1", "Job"), ("v1", "Widget")])
 def test_a_kind_that_is_not_there(kubectl: Kubectl, version: str, kind: str, form: str) -> None:
     manifest = form.format(json.dumps({"apiVersion": version, "kind": kind, "metadata": {"name": "other"}}))
 
