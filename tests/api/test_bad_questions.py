@@ -25,7 +25,7 @@ from tests.kit.service import JSON, Service, assert_is_refusal, serving
 CONFIGURATION = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 LONG = 2**20
 A_SPEC = {"containers": [{"name": "c", "image": "i"}]}
-TEMPLATE = {"metadata": {"labels": {"app": "w"}}, "spec": A_SPEC}
+TEMPLATE: dict[str, Any] = {"metadata": {"labels": {"app": "w"}}, "spec": A_SPEC}
 NODES = [f"node-{place}" for place in range(3)]
 NO_ROOM = "shop/q would be unschedulable: 0/3 nodes are available: 3 Insufficient cpu."
 BOMB = "a: &a [x,x,x]\n" + "".join(f"{b}: &{b} [{f'*{a},' * 9}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True))
