@@ -74,7 +74,8 @@ class Evaluator:
         free = found.fits_as_is if self._keeps_free_nodes(pod) else ()
         if not len(found.candidates) and not free:
             _LOG.info(2, "No preemption candidate is found; preemption is not helpful for scheduling", pod=pod)
-            return self._no_candidates(snapshot, potential, found)
+            status = fwk.unschedulable(fwk.fit_error_message(len(snapshot.nodes), fwk.Diagnosis(found.statuses)))
+            return fwk.PreemptionOutcome(status, "", None, potential, found.candidates, found.statuses)
 
         # 3 extenders may drop candidates or choose other victims, also where Filters need none
         candidates = found.candidates
@@ -140,10 +141,6 @@ class Evaluator:
         Upstream: hasInterestedPreemptExtender, of kubernetes#135486.
         """
         return self.rules.takes_free_nodes or any(extender.is_interested(pod) for extender in self.handle.extenders)
-
-    def _no_candidates(self, snapshot: Snapshot, potential: Index, found: DryRun) -> fwk.PreemptionOutcome:
-        message = fwk.fit_error_message(len(snapshot.nodes), fwk.Diagnosis(found.statuses))
-        return fwk.PreemptionOutcome(fwk.unschedulable(message), "", None, potential, found.candidates, found.statuses)
 
     async def _call_extenders(
         self, pod: Pod, candidates: Sequence[fwk.Candidate], snapshot: Snapshot
