@@ -25,6 +25,7 @@ from tests.extender.answers.records.memory_scheduler import Scheduling
 from tests.extender.answers.test_trial import NO_SHRINKING, Decisions, objects_of
 from tests.extender.lab.recordings.recorded_cluster import create, record, zoned
 from tests.kit.examples import examples
+from tests.kit.random_storage import random_cluster_with_volumes
 from tests.kit.service import kubeconfig_for, serving
 
 ROOT = Path(__file__).parents[2]
@@ -94,7 +95,8 @@ def some_steps(trial: Trial, chance: random.Random) -> int:
 def test_what_is_taken_back_leaves_no_trace(seed: int) -> None:
     """Of steps, and of questions: what is seen is the same, and what is decided from then on is what would have been."""
     chance = random.Random(seed)
-    cluster = Cluster.load(map(as_mapping, objects_of(random_cluster(chance), chance)))
+    drawn = chance.choice((random_cluster, random_cluster_with_volumes))(chance)
+    cluster = Cluster.load(map(as_mapping, objects_of(drawn, chance)))
     with cluster.trial() as tried, cluster.trial() as untouched, cluster.trial() as later:
         before = state_of(tried)
 
