@@ -49,6 +49,12 @@ def follows(service: Service) -> None:
     caller.close()
 
 
+def watches(service: Service) -> None:
+    caller = asked(service.port, "/api/v1/pods?watch=1", method="GET")
+    caller.socket.recv(1)
+    caller.close()
+
+
 def sends_half_a_body(service: Service) -> None:
     caller = Connection(service.port)
     caller.send(head("/v1/whatif", Content_Length=100, Content_Type="application/json") + b"{")
@@ -73,6 +79,9 @@ REQUESTS: dict[str, Callable[[Service], object]] = {
     "the page's what-if": posts("/ui/what-if", {"manifest": json.dumps(CREATED)}),
     "no such path": gets("/v1/none"),
     "metrics": gets("/metrics"),
+    "a list of the embedded cluster": gets("/api/v1/pods"),
+    "an object that it refuses": posts("/api/v1/namespaces/default/pods", {"spec": {}}),
+    "a watch": watches,
     "a stream": follows,
     "half a body": sends_half_a_body,
     "a body that is too long": posts("/v1/whatif", b" " * (16 * 2**20 + 1)),

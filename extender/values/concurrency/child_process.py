@@ -26,6 +26,8 @@ T = TypeVar("T")
 
 _STANDARD: Final = 3
 """The descriptors below are the standard ones, which the child keeps for its log."""
+_PART: Final = 2**18
+"""Bytes that are read at one time."""
 _PR_SET_PDEATHSIG: Final = 1
 _ADDRESSES: Final = Path("/proc/self/statm")
 
@@ -102,14 +104,28 @@ async def in_child(work: Callable[[], T], *, seconds: float = 0.0, memory: int =
 
 
 async def _all_of(reading: int) -> bytes:
-    stream = asyncio.StreamReader(limit=2**20)
-    pipe = os.fdopen(reading, "rb", buffering=0)
-    protocol = asyncio.StreamReaderProtocol(stream)
-    transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, pipe)
+    """Returns what comes until the other side closes, and closes the descriptor, whatever happens.
+
+    No transport: uvloop's closes the descriptor of one that is cancelled while it opens, and so does the file that it
+    was made of, when another may have got the number.
+    """
+    loop = asyncio.get_running_loop()
+    parts: list[bytes] = []
+    end = loop.create_future()
+
+    def read() -> None:
+        part = os.read(reading, _PART)
+        parts.append(part)
+        if not part and not end.done():
+            end.set_result(None)
+
+    loop.add_reader(reading, read)
     try:
-        return await stream.read()
+        await end
     finally:
-        transport.close()
+        loop.remove_reader(reading)
+        os.close(reading)
+    return b"".join(parts)
 
 
 # In the child.

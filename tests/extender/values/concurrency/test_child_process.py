@@ -5,6 +5,7 @@ more.
 import asyncio
 import copyreg
 import errno
+import gc
 import os
 import select
 import signal
@@ -17,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import uvloop
 
 from extender.engine.runtime.plugin_calls import with_long_work
 from extender.values.cel.evaluation import evaluate, is_cheap
@@ -123,6 +125,29 @@ def test_cancelled_caller_returns_once_the_child_has_ended() -> None:
 
     assert len(asyncio.run(story())) == 1
     assert children() <= before
+
+
+@pytest.mark.parametrize("steps", range(4))
+def test_a_caller_who_goes_at_any_moment_closes_no_descriptor_of_others(steps: int) -> None:
+    """Its own is closed once. Closed again, it might be a connection that has got the number meanwhile."""
+
+    async def main() -> list[int]:
+        asked = asyncio.create_task(in_child(lambda: time.sleep(60)))
+        for _ in range(steps + 1):
+            await asyncio.sleep(0)
+        asked.cancel()
+        with suppress(asyncio.CancelledError):
+            await asked
+        await asyncio.sleep(0.01)
+        others = [os.open(os.devnull, os.O_RDONLY) for _ in range(8)]
+        del asked
+        gc.collect()
+        return others
+
+    others = uvloop.run(main())
+
+    for each in others:
+        os.close(each)  # fails where it is closed
 
 
 def test_child_that_is_not_ready_in_time_is_killed() -> None:
