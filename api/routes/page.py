@@ -21,10 +21,11 @@ from api.routes.questions import taking, what_is_wrong
 from api.service_state import decoded, service_of
 from api.ui import pages
 from api.ui.frame import Frame, assets, frame
-from api.ui.manifest_text import configuration_in, objects_in
+from api.ui.manifest_text import ManifestTextError, configuration_in, objects_in
 from api.ui.node_table import BY_ZONE, NodeSelection, OrderError
 from api.ui.what_if_view import changed_nodes, command
 from extender.answers.catalogue import (
+    CapacityOfQuestion,
     ClusterQuestion,
     DecisionQuestion,
     DecisionsQuestion,
@@ -82,13 +83,16 @@ class WhatIfForm(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fi
     remove_nodes: list[str] = []
     include_pending: bool = False
     by: Literal["cpu", "memory"] = "cpu"
+    ask: Literal["", "fits"] = ""
+    """`fits` asks how many more of the pasted pods find room, and nothing else."""
 
     def without_texts(self) -> WhatIfRequest:
         return WhatIfRequest(
             add_nodes=[NodesLike(like=self.like, count=self.count)] if self.like else [],
             drain_nodes=self.drain_nodes,
             remove_nodes=self.remove_nodes,
-            include_pending=self.include_pending,
+            # Nodes that are added for nothing else are added for those that wait.
+            include_pending=self.include_pending or bool(self.like and not self.manifest.strip()),
         )
 
     def question(self) -> WhatIfQuestion:
@@ -96,6 +100,13 @@ class WhatIfForm(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fi
         create, configuration = objects_in(self.manifest), configuration_in(self.configuration)
         asked = msgspec.structs.replace(self.without_texts(), create=create, configuration=configuration)
         return WhatIfQuestion(request=asked)
+
+    def capacity(self) -> CapacityOfQuestion:
+        """Reads the manifest, which may be long."""
+        objects = objects_in(self.manifest)
+        if not objects:
+            raise ManifestTextError("paste the pod or the workload of which more should run")
+        return CapacityOfQuestion(pod=objects[0] if len(objects) == 1 else {"kind": "List", "items": objects})
 
 
 class SignInForm(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -153,7 +164,8 @@ async def cluster(
     attempts = await caller.ask(DecisionsQuestion(limit=limits.PAGE_ATTEMPTS))
     preemptions = await caller.ask(PreemptionsQuestion(limit=limits.PAGE_PREEMPTIONS))
     around, asked = await _around(caller, shown), NodeSelection(by, group, sort, node)
-    return _html(pages.cluster_page(around, shown, asked, attempts.items, preemptions.items, caller.now))
+    kubectl = "" if caller.service.kubernetes is None else caller.service.cluster
+    return _html(pages.cluster_page(around, shown, asked, attempts.items, preemptions.items, caller.now, kubectl))
 
 
 @parts.get("/ui/cells")
@@ -257,11 +269,14 @@ async def what_if(caller: KnownCaller) -> Response:
 async def try_what_if(request: Request, caller: KnownCaller) -> Response:
     """Answers the what-if form with a part of a page, to be put below the form."""
     form = decoded(_read_form, await request.body())
+    if form.ask:
+        return _html(pages.capacity_part(await caller.simulate(form.capacity), form.manifest))
     answer = await caller.simulate(form.question)
     changed = changed_nodes(answer)
     drawn = await _nodes(caller, changed[: limits.PAGE_CHANGED_NODES])
     asked = command(form.without_texts(), form.manifest, form.configuration)
-    return _html(pages.what_if_part(answer, await caller.ask(ClusterQuestion()), drawn, changed, form.by, asked))
+    shown = await caller.ask(ClusterQuestion())
+    return _html(pages.what_if_part(await _around(caller, shown), answer, shown, drawn, changed, form.by, asked))
 
 
 @router.get("/ui/help")

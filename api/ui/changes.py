@@ -2,7 +2,6 @@
 its candidates, the chosen one, its runners-up and why each of them lost, and what it changes on its node.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import final
 
@@ -11,7 +10,7 @@ from markupsafe import Markup
 
 from api.ui.node_drawing import Mark, node_drawing
 from api.ui.resources import Priorities, Resource
-from extender.answers.overviews import ClusterMap, NodeOnMap, PodOnNode
+from extender.answers.overviews import NodeOnMap, PodOnNode
 from extender.answers.parts import CandidateNode, PodName
 from extender.answers.types import Preemption, PreemptionAnswer
 
@@ -61,13 +60,6 @@ def before_and_after(change: NodeChange, by: Resource, priorities: Priorities) -
         node_drawing(then, by, priorities, width=WIDTH, height=HEIGHT, marks=come, label=f"{node.name} after"),
         len(change.leaves),
         len(change.arrives),
-    )
-
-
-def changed_priorities(changes: Iterable[NodeChange], shown: ClusterMap) -> Priorities:
-    """Returns one scale for all pods that are shown."""
-    return Priorities.of(
-        [*shown.priorities, *(pod.pod.priority for change in changes for pod in change.arrives)], shown.priority_classes
     )
 
 

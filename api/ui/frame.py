@@ -18,6 +18,7 @@ from extender.answers.parts import PodName
 from extender.answers.pending import Pending, clauses, pending
 from extender.answers.types import Queue, QueuePlace
 from extender.values import limits
+from extender.values.objects.priority_classes import SYSTEM_CRITICAL
 
 _QUEUES: Final[Mapping[str, tuple[str, str]]] = {
     "active": ("▶", "in the active queue"),
@@ -89,9 +90,10 @@ def frame(
         signed_in: whether there is a session to sign out of.
         has_shadow: whether decisions are compared with those of another scheduler.
     """
-    priorities = Priorities.of(
-        [*shown.priorities, *(place.pod.priority for place in queue.items)], shown.priority_classes
-    )
+    # With the classes that no pod has yet, so that a pod that comes seldom changes the colours of others.
+    classes = [value for value in shown.priority_classes.values() if value < SYSTEM_CRITICAL]
+    waiting = [place.pod.priority for place in queue.items]
+    priorities = Priorities.of([*shown.priorities, *waiting, *classes], shown.priority_classes)
     rows = tuple(_row(place, priorities, now, queue.deciding) for place in queue.items[: limits.PAGE_PENDING])
     problems = pending(queue)
     figures, num_nodes = _figures(shown, problems.pods), len(shown.nodes)

@@ -19,7 +19,6 @@ from api.ui.changes import (
     before_and_after,
     change_by_answer,
     change_by_record,
-    changed_priorities,
     preemption_view,
 )
 from api.ui.frame import Frame, assets, found_href, node_href, pod_href, pods_href, short_reason
@@ -38,14 +37,14 @@ from api.ui.node_table import (
     in_order,
     order,
 )
-from api.ui.resources import ALWAYS, Priorities, Resource, most_lacking, quantity, resource_words, resources_of, usage
+from api.ui.resources import ALWAYS, Resource, most_lacking, quantity, resource_words, resources_of, usage
 from api.ui.timeline import OUTCOMES, RANGES, history_href, past_timeline, timeline
 from api.ui.what_if_view import SAMPLE, evictions_alike, fix_href, moves, node_changes, placements_alike
 from extender import __version__
 from extender.answers.catalogue import HistoryQuestion
 from extender.answers.overviews import ClusterMap, FoundNames, NodeOnMap, Past, PodList
 from extender.answers.phrases import noun, why_no_room
-from extender.answers.types import Attempt, Explanation, Preemption, WhatIf
+from extender.answers.types import Attempt, Capacity, Explanation, Preemption, WhatIf
 from extender.client.pod_events import PodEvents
 from extender.lab.agreement import Agreement
 from extender.values import limits
@@ -89,12 +88,16 @@ def cluster_page(
     attempts: Sequence[Attempt],
     preemptions: Sequence[Preemption],
     now: datetime,
+    kubectl: str = "",
 ) -> str:
     """Returns what is wrong, what happened last, and the map: a drawing of each node while there are few, a grid when
     there are many.
+
+    Arguments:
+        kubectl: the address at which kubectl reaches a cluster of Reprieve's own.
     """
     resources = resources_of(shown.nodes)
-    selection = _resolved(asked, frame, resources)
+    selection = _resolved(asked, frame, shown)
     groups = groups_of(shown.nodes, selection)
     names = None if not selection.words else {node.name for node in chosen(shown.nodes, selection.words)}
     drawn = [] if not shown.has_pods else [(group, _drawings(group, selection.by, frame, shown)) for group in groups]
@@ -112,13 +115,14 @@ def cluster_page(
         conditions=_conditions(shown),
         preemptions=preemptions[: limits.PAGE_RECENT_PREEMPTIONS],
         recent=timeline(attempts, preemptions, now) if attempts else None,
+        kubectl=kubectl,
         now=now,
     )
 
 
 def cells(frame: Frame, shown: ClusterMap, asked: NodeSelection) -> bytes:
     """Returns (name, words) of each node as JSON, in the order of the grids of the same selection."""
-    selection = _resolved(asked, frame, resources_of(shown.nodes))
+    selection = _resolved(asked, frame, shown)
     nodes = (node for group in groups_of(shown.nodes, selection) for node in group.nodes)
     return msgspec.json.encode([(node.name, _cell_words(node, selection.by)) for node in nodes])
 
@@ -134,11 +138,10 @@ def _cell_words(node: NodeOnMap, by: Resource) -> str:
     return "\n".join((*lines, *node.conditions, *(["cordoned"] if node.cordoned else []), *node.taints))
 
 
-def _resolved(asked: NodeSelection, frame: Frame, resources: Sequence[Resource]) -> NodeSelection:
-    """Returns the selection with a resource that there is: unless another one is asked for, that which most pending
-    pods lack.
-    """
-    return asked if asked.by in resources else replace(asked, by=most_lacking(frame.problems.lacking, resources))
+def _resolved(asked: NodeSelection, frame: Frame, shown: ClusterMap) -> NodeSelection:
+    """Returns the selection with a resource that there is."""
+    is_there = asked.by in resources_of(shown.nodes)
+    return asked if is_there else replace(asked, by=most_lacking(frame.problems.lacking, shown.nodes))
 
 
 def _drawings(group: GroupOfNodes, by: Resource, frame: Frame, shown: ClusterMap) -> list[tuple[NodeOnMap, Markup]]:
@@ -179,16 +182,15 @@ def nodes_page(frame: Frame, shown: ClusterMap, words: str, sort: str, first: in
 
 
 def node_page(frame: Frame, node: NodeOnMap) -> str:
-    priorities = _scale(frame, [pod.pod.priority for pod in node.pods])
     resources = resources_of((node,))
-    pictures = [(by, node_drawing(node, by, priorities, width=320, height=260)) for by in resources if by != "pods"]
+    drawn = [by for by in resources if by != "pods"]
     return _render(
         "node.html",
         frame=frame,
         node=node,
-        pictures=pictures,
+        pictures=[(by, node_drawing(node, by, frame.priorities, width=320, height=260)) for by in drawn],
         resources=resources[len(ALWAYS) :],
-        priorities=priorities,
+        priorities=frame.priorities,
     )
 
 
@@ -198,10 +200,14 @@ def pods_page(frame: Frame, found: PodList, namespace: str, what: str, now: date
     Arguments:
         what: a workload or a pod group; empty for all pods.
     """
-    priorities = _scale(frame, [each.pod.priority for each in found.items])
-    title = what or namespace or "Namespaces"
     return _render(
-        "pods.html", frame=frame, found=found, namespace=namespace, title=title, now=now, priorities=priorities
+        "pods.html",
+        frame=frame,
+        found=found,
+        namespace=namespace,
+        title=what or namespace or "Pods",
+        now=now,
+        priorities=frame.priorities,
     )
 
 
@@ -248,7 +254,7 @@ def pod_page(
         scores=score_bars(answer.scores),
         view=preemption_view(answer.preemption) if answer.preemption is not None else None,
         drawn=drawn,
-        priorities=_scale(frame, [answer.pod.priority]),
+        priorities=frame.priorities,
         tried=[fix_href(fix) for fix in answer.fixes],
         manifest="" if pod is None else manifest_of(pod),
         events=events,
@@ -266,7 +272,7 @@ def decision_page(frame: Frame, made: Attempt, now: datetime) -> str:
         picture=picture(made.picture, first_only=True) if made.picture is not None else None,
         scores=score_bars(made.scores),
         view=preemption_view(made.preemption) if made.preemption is not None and made.preemption.node else None,
-        priorities=_scale(frame, [made.pod.priority]),
+        priorities=frame.priorities,
     )
 
 
@@ -311,6 +317,7 @@ def what_if_page(frame: Frame) -> str:
 
 
 def what_if_part(
+    frame: Frame,
     answer: WhatIf,
     shown: ClusterMap,
     nodes: Mapping[str, NodeOnMap],
@@ -325,9 +332,7 @@ def what_if_part(
         changed: the names of all changed nodes.
         command: what asks the same.
     """
-    changes = node_changes(answer, nodes)
-    priorities = changed_priorities(changes, shown)
-    drawn = [before_and_after(change, by, priorities) for change in changes[: limits.PAGE_CHANGED_NODES]]
+    drawn = _drawn(node_changes(answer, nodes)[: limits.PAGE_CHANGED_NODES], frame, by)
     return _render(
         "what_if_result.html",
         answer=answer,
@@ -339,9 +344,14 @@ def what_if_part(
         grids=zone_grids(shown.nodes, by, changed),
         moves=moves(answer.evictions),
         places={node.name: place for place, node in enumerate(shown.nodes)},
-        priorities=priorities,
-        by=by,
+        priorities=frame.priorities,
     )
+
+
+def capacity_part(answer: Capacity, manifest: str) -> str:
+    """Returns how many more of the pasted pods fit, which is put below the form."""
+    command = f"reprieve fits -f - <<'END'\n{manifest.rstrip()}\nEND"
+    return _render("capacity.html", answer=answer, command=command, shown=answer.by_node[: limits.PAGE_NODES])
 
 
 def help_page(frame: Frame) -> str:
@@ -374,12 +384,7 @@ def _where(answer: Explanation, shown: ClusterMap) -> tuple[tuple[ZoneGrid, ...]
 
 
 def _drawn(changes: Sequence[NodeChange], frame: Frame, by: Resource) -> list[BeforeAndAfter]:
-    priorities = _scale(frame, [pod.pod.priority for change in changes for pod in change.arrives])
-    return [before_and_after(change, by, priorities) for change in changes]
-
-
-def _scale(frame: Frame, further: Sequence[int]) -> Priorities:
-    return Priorities.of([*frame.priorities.starts, *further], frame.priorities.classes)
+    return [before_and_after(change, by, frame.priorities) for change in changes]
 
 
 def _dominant(cpu: int, memory: int, node: NodeOnMap) -> Resource:

@@ -23,9 +23,12 @@ def resources_of(nodes: Iterable[NodeOnMap]) -> tuple[Resource, ...]:
     return (*ALWAYS, *sorted({each.name for node in nodes for each in node.resources}))
 
 
-def most_lacking(lacking: Sequence[PendingResource], offered: Sequence[Resource]) -> Resource:
-    """Returns the resource to show unless another one is asked for: that which most pending pods lack, or else cpu."""
-    return next((each.resource for each in lacking if each.resource in offered), "cpu")
+def most_lacking(lacking: Sequence[PendingResource], nodes: Sequence[NodeOnMap]) -> Resource:
+    """Returns the resource to show unless another one is asked for: of those that most nodes offer, the one that most
+    pending pods lack, or else cpu.
+    """
+    offering = {each.resource: sum(usage(node, each.resource)[1] > 0 for node in nodes) for each in lacking}
+    return next((name for name, count in offering.items() if 2 * count > len(nodes)), "cpu")
 
 
 def usage(node: NodeOnMap, by: Resource) -> tuple[int, int]:

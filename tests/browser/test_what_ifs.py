@@ -62,7 +62,7 @@ def test_a_link_that_is_no_what_if_is_refused_in_words(still: Running, open_page
 
     page = open_page(f"{still.url}/ui/what-if#manifest={'x' * 33_000}")
     expect(page.locator("#result .alert")).to_contain_text("This link is too long: 32,000 characters are read.")
-    expect(page.get_by_label("Objects to create")).to_have_value(re.compile("name: sample"))
+    expect(page.get_by_label("Objects to create")).to_have_value("")
 
 
 @pytest.mark.slow

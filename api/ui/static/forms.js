@@ -69,6 +69,20 @@ function offerNodes(form) {
   });
 }
 
+// A file takes the place of what was pasted.
+function takeFiles(form, text) {
+  const take = async (file) => file && (text.value = await file.slice(0, 2 ** 24).text());
+  const field = document.getElementById("manifest-file");
+  field.addEventListener("change", () => take(field.files[0]));
+  form.addEventListener("dragover", (event) => event.dataTransfer.types.includes("Files") && event.preventDefault());
+  form.addEventListener("drop", (event) => {
+    if (!event.dataTransfer.files.length) return;
+    event.preventDefault();
+    take(event.dataTransfer.files[0]);
+  });
+  document.getElementById("sample").addEventListener("click", () => (text.value = text.dataset.sample));
+}
+
 function watchWhatIf(form) {
   const result = document.getElementById("result");
   const fill = () => {
@@ -78,6 +92,7 @@ function watchWhatIf(form) {
   fill();
   window.addEventListener("hashchange", fill);
   offerNodes(form);
+  takeFiles(form, document.getElementById("manifest"));
   document.getElementById("what-if-link").addEventListener("click", (event) => {
     const link = linkOf(form);
     if (link.length > MAX_LINK) result.replaceChildren(alert("This is too long for a link; the command that asks the same is below the answer."));
@@ -89,7 +104,7 @@ function watchWhatIf(form) {
   });
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    const button = form.querySelector("button.primary");
+    const button = event.submitter ?? form.querySelector("button.primary");
     const given = new FormData(form);
     const names = (field) => String(given.get(field)).split(/[\s,]+/).filter(Boolean);
     const link = linkOf(form);
@@ -100,6 +115,7 @@ function watchWhatIf(form) {
       const answer = await send("/ui/what-if", {
         manifest: given.get("manifest"), configuration: given.get("configuration"), like: String(given.get("like")).trim(), count: Number(given.get("count")) || 1,
         drainNodes: names("drain"), removeNodes: names("remove"), includePending: given.has("pending"), by: given.get("by"),
+        ask: button.value,
       });
       if (answer.ok) {
         const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");

@@ -16,7 +16,7 @@ from extender.answers.catalogue import HistoryQuestion
 from extender.answers.cluster_map import ClusterMaps, node_on_map
 from extender.answers.overviews import AttemptsAlike, ClusterMap, Count, NodeOnMap, Past
 from extender.answers.parts import PodName
-from extender.answers.types import Attempt, Preemption, PreemptionAnswer, ReasonCount
+from extender.answers.types import Attempt, Capacity, NodeRoom, Preemption, PreemptionAnswer, ReasonCount
 from tests.api.ui.samples import (
     EXPLANATION,
     HIDDEN,
@@ -69,7 +69,7 @@ def found(name: str) -> NodeOnMap:
 
 def what_if_part(shown: ClusterMap = SHOWN) -> str:
     changed = changed_nodes(WHAT_IF)
-    return pages.what_if_part(WHAT_IF, shown, {name: found(name) for name in changed}, changed, "cpu")
+    return pages.what_if_part(AROUND, WHAT_IF, shown, {name: found(name) for name in changed}, changed, "cpu")
 
 
 def grid(around: Frame = AROUND) -> str:
@@ -97,6 +97,9 @@ PAGES: Mapping[str, str] = {
     "history": pages.history_page(AROUND, past_of(ATTEMPTS, (RECORD,)), HistoryQuestion(), {"n0": AFTERWARDS}, NOW),
     "what if": pages.what_if_page(AROUND),
     "what if, answered": what_if_part(),
+    "how many fit": pages.capacity_part(
+        Capacity(fits=3, by_node=(NodeRoom(node="n0", pods=3),), stopped_by="0/1 nodes are available"), "kind: Pod"
+    ),
     "help": pages.help_page(AROUND),
     "nothing there": pages.problem_page("Not found", "There is no such page.", AROUND),
     "problem": pages.problem_page("Sign in", "send a token", asks_for_token=True),

@@ -39,8 +39,9 @@ def test_amounts_have_their_units() -> None:
     assert resource_words(CLASS) == "gpu.example.com"
 
 
-def test_the_resource_that_pending_pods_lack_is_shown_unless_no_node_offers_it() -> None:
-    lacking = [PendingResource(resource=name, pods=1) for name in ("example.com/none", GPU, "cpu")]
+def test_the_resource_that_pending_pods_lack_is_shown_if_most_nodes_offer_it() -> None:
+    lacking = [PendingResource(resource=name, pods=1) for name in ("example.com/none", GPU, "memory")]
 
-    assert most_lacking(lacking, resources_of((WITH_GPUS,))) == GPU
-    assert most_lacking((), resources_of((WITH_GPUS,))) == "cpu"
+    assert most_lacking(lacking, (WITH_GPUS,)) == GPU
+    assert most_lacking(lacking, (WITH_GPUS, node())) == "memory"
+    assert most_lacking((), (WITH_GPUS,)) == most_lacking(lacking, ()) == "cpu"
