@@ -24,7 +24,7 @@ _SWAGGER_UI: Final = {
 }
 """Its files in api/documents/swagger_ui, compressed, and their types."""
 _POLICY: Final = (
-    "default-src 'none'; script-src 'self' 'sha256-{script}'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+    "default-src 'none'; script-src 'self' 'sha256-{script}'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 _SCRIPT: Final = re.compile(r"<script>(.*?)</script>", re.DOTALL)

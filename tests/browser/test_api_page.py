@@ -1,0 +1,21 @@
+"""/docs, the interactive page of the requests: it works under the policy, and from this service alone."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import OpenPage
+from tests.kit.service import Running
+
+pytestmark = pytest.mark.slow
+
+
+def test_request_can_be_tried_on_the_page_of_the_api(still: Running, open_page: OpenPage) -> None:
+    page = open_page(f"{still.url}/docs")
+    operation = page.locator(".opblock", has=page.locator("[data-path='/v1/pending']"))
+
+    operation.locator("button.opblock-summary-control").click()
+    operation.get_by_role("button", name="Try it out").click()
+    operation.get_by_role("button", name="Execute").click()
+
+    expect(operation.locator(".live-responses-table .response-col_status").last).to_contain_text("200")
+    expect(operation.locator(".live-responses-table")).to_contain_text("batch")
