@@ -352,7 +352,9 @@ class Trial:
 
     def _known(self, names: Iterable[str]) -> list[Pod]:
         wanted = [name if "/" in name else f"default/{name}" for name in names]
-        found = {pod.key: pod for pod in (*self._trial.cluster.pending.values(), *self._trial.cluster.cache.pods)}
+        short, cluster = {name.rpartition("/")[2] for name in wanted}, self._trial.cluster
+        pods = (pod for known in (cluster.pending.values(), cluster.cache.pods) for pod in known)
+        found = {pod.key: pod for pod in pods if pod.metadata.name in short}
         if missing := [name for name in wanted if name not in found]:
             raise ReprieveError(f"pod {missing[0]} not found")
         return [found[name] for name in wanted]
