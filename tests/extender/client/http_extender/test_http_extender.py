@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from extender.client.http_extender import HTTPExtender
+from extender.client.http_extender import HTTPExtender, reads_whole
 from extender.engine.framework import Candidate, ExtenderError
 from extender.testing import PodBuilder, make_cache, make_node, make_pod
 from extender.values.config.configuration import Extender, ExtenderManagedResource
@@ -112,3 +112,21 @@ def test_extender_without_a_verb_is_not_called_for_it() -> None:
     ):
         asyncio.run(answering({}, preempt_verb="").process_preemption(make_pod().obj(), [], cache.update_snapshot()))
     assert asyncio.run(answering({}, prioritize_verb="").prioritize(make_pod().obj(), [])) == []
+
+
+@pytest.mark.parametrize(
+    ("extenders", "remembered"),
+    [
+        ([], []),
+        ([Extender(url_prefix="e", filter_verb="f", preempt_verb="p", node_cache_capable=True)], ["waiting"]),
+        ([Extender(url_prefix="e", prioritize_verb="p")], ["waiting", "node"]),
+        ([Extender(url_prefix="e", preempt_verb="p")], ["waiting", "bound"]),
+        ([Extender(url_prefix="e", bind_verb="b")], ["waiting"]),
+    ],
+    ids=["no extender", "one that knows the nodes", "one that gets nodes", "one that gets victims", "one that binds"],
+)
+def test_informers_remember_no_more_than_extenders_get(extenders: list[Extender], remembered: list[str]) -> None:
+    is_whole = reads_whole(extenders)
+    objects = [make_pod("waiting").obj(), make_pod("bound").node("n").obj(), make_node("node").obj()]
+
+    assert [each.name for each in objects if is_whole(each)] == remembered
