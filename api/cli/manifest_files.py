@@ -18,9 +18,7 @@ from extender.values.workloads.job_sets import JOB_SET
 
 _TABLE_OF_KIND: Final = {kind.name: kind.list_name for kind in KINDS}
 _MATTER: Final = {*_TABLE_OF_KIND, "ResourceClaimTemplate"}
-_IN_NAMESPACES: Final = {resource.kind for resource in RESOURCES if resource.namespaced} | {
-    kind for _, kind in (*WORKLOADS, JOB_SET)
-}
+_IN_NAMESPACES: Final = {resource.kind for resource in RESOURCES if resource.namespaced} | {JOB_SET[1]}
 
 
 def read_manifests(file: str) -> list[dict[str, Any]]:

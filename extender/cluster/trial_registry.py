@@ -27,7 +27,7 @@ _POD_TEMPLATES: Final = {
     ("batch/v1", "Job"): ("spec", "template"),
     ("batch/v1", "CronJob"): ("spec", "jobTemplate", "spec", "template"),
 }
-"""Of kinds that are not served here, only the pods matter: the path to their template."""
+"""Of these kinds only the pods matter to an answer: the path to their template."""
 
 
 def no_template(namespace: str, name: str) -> Object | None:

@@ -32,7 +32,7 @@ def test_the_page_says_what_v1_says(still: Running, open_page: OpenPage) -> None
     expect(page.locator("#summary")).to_have_text(answer["summary"])
     expect(page.locator("p.message code")).to_have_text(answer["message"])
     expect(page.locator("#preemption tr.chosen th")).to_have_text(answer["preemption"]["node"])
-    shown = page.locator("#preemption tr.chosen .victim a").all_inner_texts()
+    shown = page.locator("#preemption tr.chosen .victim > a").all_inner_texts()
     assert shown == [f"{each['pod']['namespace']}/{each['pod']['name']}" for each in answer["preemption"]["victims"]]
 
 

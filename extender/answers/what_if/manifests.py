@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, NamedTuple, final
 
-import msgspec
-
 from extender.answers.trial import Trial
 from extender.answers.types import QuestionError
 from extender.answers.what_if.admission import Admission, Admits
@@ -23,9 +21,9 @@ from extender.values import limits
 from extender.values.objects import decoding
 from extender.values.objects.grouping import PodDisruptionBudget
 from extender.values.objects.kinds import KINDS
-from extender.values.objects.meta import ApiObject, Object, ObjectMeta
+from extender.values.objects.meta import Object
 from extender.values.objects.node import Node
-from extender.values.objects.pod import Pod, PodResourceClaimStatus, PodSpec
+from extender.values.objects.pod import Pod, PodResourceClaimStatus
 from extender.values.objects.storage import PersistentVolume, PersistentVolumeClaim
 from extender.values.workloads.availability import desired_healthy
 from extender.values.workloads.expansion import WORKLOADS, Surroundings, objects_of
@@ -48,33 +46,6 @@ _TYPE_OF: Final[Mapping[str, type[Any]]] = {kind.name: kind.type for kind in KIN
 
 class ManifestError(QuestionError):
     """An object cannot be applied; the message says which one, and why."""
-
-
-class _Template(ApiObject, frozen=True, rename="camel"):
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
-    spec: dict[str, Any] = {}  # noqa: RUF012 - msgspec copies empty defaults
-
-
-class _WorkloadSpec(ApiObject, frozen=True, rename="camel"):
-    parallelism: int = 1
-    completions: int | None = None
-    suspend: bool = False
-    template: _Template = msgspec.field(default_factory=_Template)
-    job_template: "_JobTemplate | None" = None
-
-
-class _JobTemplate(ApiObject, frozen=True, rename="camel"):
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
-    spec: _WorkloadSpec = msgspec.field(default_factory=_WorkloadSpec)
-
-
-class _Workload(ApiObject, frozen=True, rename="camel"):
-    """A workload of a kind that the API server does not serve, as far as it makes pods."""
-
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
-    spec: _WorkloadSpec
 
 
 @final
@@ -196,16 +167,13 @@ def _unrolled(objects: Iterable[Mapping[str, Any]], admission: Admission) -> Ite
                 raise ManifestError(f"{kind}: an item is no object")
             yield from _unrolled(({**within, **item} for item in items), admission)
             continue
-        api_version = api_version or _WORKLOAD_VERSIONS.get(kind) or admission.api_version_of(kind)
+        api_version = api_version or admission.api_version_of(kind)
         metadata = obj.get("metadata")
         if not isinstance(api_version, str) or not isinstance(metadata, Mapping):
             raise ManifestError(f"{kind}: an object needs an apiVersion and metadata")
         if not metadata.get("name") and isinstance(metadata.get("generateName"), str):
             metadata = {**metadata, "name": f"{metadata['generateName']}1"}
         yield {**obj, "apiVersion": api_version, "kind": kind, "metadata": dict(metadata)}
-
-
-_WORKLOAD_VERSIONS: Final = {kind: api_version for api_version, kind in WORKLOADS}
 
 
 class At(NamedTuple):
@@ -245,28 +213,20 @@ class _Batch:
         served: list[tuple[At, Object]] = []
         for obj in objects:
             is_namespaced = self._server.is_namespaced(obj["apiVersion"], obj["kind"])
-            if is_namespaced is not None:
-                if is_namespaced:
-                    obj["metadata"]["namespace"] = obj["metadata"].get("namespace") or "default"
-                self._refuse_unknown_fields(obj)
-                at = _place_of(obj, is_namespaced=is_namespaced)
-                served.append((at, obj))
-                status = obj.get("status")
-                if isinstance(status, Mapping) and status.get("disruptionsAllowed") is not None:
-                    self._with_status.add(at)
-            elif (obj["apiVersion"], obj["kind"]) in WORKLOADS:
-                self._refuse_unknown_fields(obj)
-                self._workloads.append(_read_workload(obj))
-            else:
+            if is_namespaced is None:
                 raise ManifestError(
                     f"{obj['kind']} {_name(obj)}: objects of kind {obj['kind']} ({obj['apiVersion']}) are not known "
                     "here"
                 )
-        in_namespaces = [
-            *((at.namespace, obj) for at, obj in served),
-            *((each["metadata"]["namespace"], each) for each in self._workloads),
-        ]
-        self._refuse_unknown_namespaces(in_namespaces)
+            if is_namespaced:
+                obj["metadata"]["namespace"] = obj["metadata"].get("namespace") or "default"
+            self._refuse_unknown_fields(obj)
+            at = _place_of(obj, is_namespaced=is_namespaced)
+            served.append((at, obj))
+            status = obj.get("status")
+            if isinstance(status, Mapping) and status.get("disruptionsAllowed") is not None:
+                self._with_status.add(at)
+        self._refuse_unknown_namespaces(served)
         # A workload that does not give its replicas keeps the number that it has: an autoscaler sets it.
         unscaled = {
             at for at, obj in served if isinstance(obj.get("spec"), Mapping) and obj["spec"].get("replicas") is None
@@ -410,9 +370,9 @@ class _Batch:
         if why:
             raise ManifestError(f"{obj['kind']} {_name(obj)}: {why}")
 
-    def _refuse_unknown_namespaces(self, objects: Sequence[tuple[str, Object]]) -> None:
+    def _refuse_unknown_namespaces(self, objects: Sequence[tuple[At, Object]]) -> None:
         written = {obj["metadata"]["name"] for _, obj in objects if obj["kind"] == "Namespace"}
-        for namespace, obj in objects:
+        for (_, namespace, _), obj in objects:
             if namespace and namespace not in written and self._inventory.lacks_namespace(namespace):
                 raise ManifestError(f'{obj["kind"]} {_name(obj)}: namespaces "{namespace}" not found')
 
@@ -480,32 +440,6 @@ def _place_of(obj: Object, *, is_namespaced: bool = True) -> At:
 def _name(obj: Object) -> str:
     namespace = obj["metadata"].get("namespace")
     return f"{namespace}/{obj['metadata'].get('name')}" if namespace else str(obj["metadata"].get("name"))
-
-
-def _read_workload(obj: Object) -> Object:
-    """A DaemonSet, Job or CronJob as far as it makes pods, with members of the right types.
-
-    Raises:
-        ManifestError: a member has the wrong type.
-    """
-    try:
-        workload = decoding.convert(_Workload, obj)
-        for template in (
-            workload.spec.template,
-            workload.spec.job_template and workload.spec.job_template.spec.template,
-        ):
-            if template is not None:
-                decoding.convert(PodSpec, template.spec)
-    except decoding.DecodeError as exc:
-        raise ManifestError(f"{obj['kind']} {_name(obj)}: {exc}") from exc
-    meta = workload.metadata
-    if not meta.name:
-        raise ManifestError(f"{obj['kind']}: metadata.name: Required value: name is required")
-    namespace = meta.namespace or "default"
-    named = decoding.replaced(meta, namespace=namespace, uid=meta.uid or f"{workload.kind}/{namespace}/{meta.name}")
-    read: Object = msgspec.to_builtins(decoding.replaced(workload, metadata=named))
-    read.setdefault("spec", {})
-    return read
 
 
 def _with_disruptions_allowed(cluster: Cluster, budget: PodDisruptionBudget, spec: Object) -> PodDisruptionBudget:

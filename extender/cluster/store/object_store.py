@@ -283,7 +283,9 @@ class Cursor:
             begin = self._positions[number] - kept.first
             if begin < 0:
                 raise CompactedError
-            taken = kept.changes[begin : begin + limit] if begin < len(kept.changes) else []
+            if begin >= len(kept.changes):
+                continue
+            taken = kept.changes[begin : begin + limit]
             self._positions[number] += len(taken)
             found += taken
         if len(self._kept) > 1:
