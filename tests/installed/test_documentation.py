@@ -42,6 +42,7 @@ PLAYED = [
             "how-to/beside-kube-scheduler",
             "how-to/machines",
             "how-to/shadow",
+            "how-to/shared-gpus",
             "how-to/small-cluster",
             "how-to/troubleshooting",
             "plan",
@@ -256,7 +257,7 @@ def test_the_commands_of_a_page_do_what_it_says(place: Environment, tmp_path: Pa
                 assert is_as_said([with_ports(line, ports) for line in output], printed), f"{command}\n{printed}"
         if name == "docs/tutorial.md":
             assert {node_of_a_new_pod(ports["8080"], number) for number in range(4)} <= WITH_SSD
-    journey.environment.run("pip uninstall --yes my-policy")
+    journey.environment.run("pip uninstall --yes my-policy shared-gpu")
     print(journey.report())
 
 
