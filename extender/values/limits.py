@@ -246,6 +246,9 @@ HEAD_BYTES: Final = Limit(Door.SERVERS, 2**20,
 EVENTS_QUEUED: Final = Limit(Door.SERVERS, 10_000,
     "Events that wait to be written; upstream has 1000, but does not bind hundreds of pods a second",
     "further ones are dropped, and counted")
+EVENTS_KNOWN: Final = Limit(Door.SERVERS, 20_000,
+    "Events of the last minutes that are known, so that the next equal one makes a series; a KiB each",
+    "that without an equal one for longest is forgotten: the next one is an Event of its own")
 LEASE_SECONDS: Final = Limit(Door.SERVERS, 3600, "seconds of a lease that are believed", "our own leaseDuration counts")
 SHARED_PARTS: Final = Limit(Door.SERVERS, 2**16,
     "parts of objects, of one field, that are kept once for all objects that have an equal one",

@@ -76,9 +76,13 @@ class EventRecorder:
         key = replace(event, note="")
         known = self._recorded.get(key)
         if known is None:
+            if len(self._recorded) >= limits.EVENTS_KNOWN:
+                del self._recorded[next(iter(self._recorded))]
             known = self._recorded[key] = _Recorded(event, self._name(event, now), at, loop_time, at)
             await self._try(known)
             return
+        # From now on the last one to be forgotten.
+        self._recorded[key] = self._recorded.pop(key)
         known.count += 1
         known.last, known.last_observed = loop_time, at
         if known.count == 2:

@@ -9,6 +9,7 @@ from extender.client.writes.dispatcher import ApiDispatcher
 from extender.client.writes.event_recorder import ATTEMPTS
 from extender.engine.framework import CallError, RecordEvent, reference_to
 from extender.testing import make_pod
+from extender.values import limits
 from tests.extender.client.embedded_server import Server
 from tests.kit.faults import Fault
 from tests.kit.faults.answers import commit_then_drop, refused, status
@@ -62,6 +63,18 @@ def test_repeated_event_becomes_a_series() -> None:
     (shown,) = recorded(server)
     assert (shown["message"], shown["series"]["count"]) == ("first", 2)
     assert (server.count("create", "events"), server.count("patch", "events")) == (1, 1)
+
+
+def test_of_too_many_events_the_one_without_another_for_longest_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scheduler that binds hundreds of pods a second would keep an event of each of them for minutes."""
+    monkeypatch.setattr(limits, "EVENTS_KNOWN", 2)
+    server = Server()
+
+    reasons = ("Scheduled", "FailedScheduling", "Scheduled", "Other", "Scheduled", "FailedScheduling")
+    record(server, *(event(reason=reason) for reason in reasons))
+
+    counts = [(each["reason"], (each.get("series") or {}).get("count", 1)) for each in recorded(server)]
+    assert sorted(counts) == [("FailedScheduling", 1), ("FailedScheduling", 1), ("Scheduled", 2)]
 
 
 def test_events_of_different_reasons_are_separate() -> None:
