@@ -21,7 +21,6 @@ from api.settings.settings import read_settings
 from api.starting import decides, prepare
 from extender.values.config import ConfigErrors, Configuration, parse_feature_gates, remarks, written
 from extender.values.klog.logger import Logger
-from extender.values.klog.outlet import STDERR
 from extender.values.klog.setup import configure
 from extender.values.reasons import in_one_line
 
@@ -80,23 +79,26 @@ def serve(
             server.configuration = WatchedConfiguration(settings, calls_extenders=decides(settings, cluster))
         scheme = "http" if server.certificate is None else "https"
         listening = [sockets.enter_context(_listen(settings.host, settings.listening_port, "--port"))]
-        address = f"{scheme}://{settings.host}:{listening[0].getsockname()[1]}"
-        STDERR.write_line(f"reprieve answers for {cluster.words} on {address}{settings.prefix}")
         if isinstance(cluster, Own):
             listening.append(
                 sockets.enter_context(_listen(settings.host, settings.kubernetes_port, "--kubernetes-port"))
             )
-            STDERR.write_line(f"kubectl --server {scheme}://{settings.host}:{listening[1].getsockname()[1]} reaches it")
-        STDERR.write_line(f"{address}/ shows it")
+        address, *kubernetes = (f"{scheme}://{settings.host}:{each.getsockname()[1]}" for each in listening)
+        told = [
+            f"reprieve answers for {cluster.words} on {address}{settings.prefix}",
+            *(f"kubectl --server {each} reaches it" for each in kubernetes),
+            f"{address}/ shows it",
+        ]
         if isinstance(cluster, Own):
-            STDERR.write_line("it has no RBAC, and its TokenReview takes every token for an administrator's")
+            told.append("it has no RBAC, and its TokenReview takes every token for an administrator's")
             if settings.save is not None:
                 when = (
                     "with each change"
                     if settings.save_each_change
                     else "each minute and at SIGTERM: kill -9 loses up to a minute"
                 )
-                STDERR.write_line(f"it is saved to {settings.save} {when}")
+                told.append(f"it is saved to {settings.save} {when}")
+        server.told_once_it_answers = told
         server.run(sockets=listening)
     if server.why_over:
         raise ServiceOverError(server.why_over)

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from inspect import isawaitable
+from operator import attrgetter
 from typing import Annotated, TypeVar, final
 
 from fastapi import Depends, Request
@@ -13,12 +14,14 @@ from api.callers.http_refusals import RETRY_SOON, Refusal, cannot_be_done, unrea
 from api.callers.streaming import until_hang_up
 from api.service_state import ServiceState, service_of
 from api.ui.manifest_text import ManifestTextError
+from api.ui.wording import span
 from extender.answers.catalogue import Question, worked_out
 from extender.answers.questions import Questions
 from extender.answers.redaction import Visibility, as_seen_by
 from extender.answers.types import QuestionError
 from extender.client.pod_events import PodEvents
 from extender.values.config.configuration import ConfigErrors
+from extender.values.klog.setup import escaped
 from extender.values.objects.decoding import DecodeError
 from extender.values.objects.pod import Pod
 
@@ -101,7 +104,7 @@ async def caller_of(request: Request) -> Caller:
     """
     service = service_of(request)
     if service is None or service.backend.questions is None or not service.backend.verbs.is_ready:
-        raise Refusal(503, "the service is starting, or does not know the cluster at the moment", RETRY_SOON)
+        raise Refusal(503, await _why_not_ready(request, service), RETRY_SOON)
     questions, visibility = service.backend.questions, await service.access.of(request)
     # For the page that says what went wrong. Without the request, which would hold itself, and its whole body with it,
     # until the garbage collector comes by.
@@ -115,6 +118,27 @@ async def caller_of(request: Request) -> Caller:
     )
     caller: Caller = request.state.caller_of(request)
     return caller
+
+
+async def _why_not_ready(request: Request, service: ServiceState | None) -> str:
+    """Returns which server does not answer, and since when, to those who may also ask /readyz/informer-sync."""
+    plain = "the service is starting, or does not know the cluster at the moment"
+    if service is None:
+        return plain
+    try:
+        await service.access.admit(request, "/readyz/informer-sync", is_verb=False)
+    except Refusal:
+        return plain
+    health = service.backend.health()
+    lost = max((each for each in health if each.failing_for is not None), key=attrgetter("failing_for"), default=None)
+    if lost is not None:
+        since, why = span(timedelta(seconds=lost.failing_for or 0)), escaped(lost.last_error, 512)
+        return (
+            f"the API server at {service.cluster} has not been heard of for {since} ({why}); see that it runs, and "
+            "that the kubeconfig of the service has its address"
+        )
+    known = sum(each.synced for each in health)
+    return f"the service reads the cluster: {known} of {len(health)} kinds of objects are known" if health else plain
 
 
 KnownCaller = Annotated[Caller, Depends(caller_of)]

@@ -353,7 +353,9 @@ async def _problem(request: Request, refusal: Refusal) -> Response:
         service = service_of(request)
         signed_in = code != 401 and service is not None and is_signed_in(service.access, request)
         asks_for_token = code == 401 and service is not None and service.access.takes_tokens(request)
-        text = pages.problem_page(title, str(refusal), asks_for_token=asks_for_token, signed_in=signed_in)
+        text = pages.problem_page(
+            title, str(refusal), asks_for_token=asks_for_token, signed_in=signed_in, again=code == 503
+        )
     return HTMLResponse(text, code, {**refusal.headers, **_HEADERS})
 
 

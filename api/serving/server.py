@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Final, final
@@ -91,6 +91,7 @@ class Watchdog:
 
 
 _SECONDS_TO_FINISH: Final = 5
+_SECONDS_OF_PROGRESS: Final = 3
 _TICKS_BETWEEN_LOOKS: Final = 100
 """Ticks between two looks at the files of certificate and configuration; ten ticks are a second."""
 
@@ -118,6 +119,8 @@ class Server(uvicorn.Server):
     """The certificate for HTTPS; None for HTTP."""
     configuration: WatchedConfiguration | None = None
     """The configuration file, if changes of it are to be told of."""
+    told_once_it_answers: Sequence[str] = ()
+    """Lines for standard error."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -127,7 +130,14 @@ class Server(uvicorn.Server):
         """Begins to serve. From then on SIGUSR2 writes cache and queue to the log. Upstream: the scheduler's cache
         debugger.
         """
-        await super().startup(sockets)
+        progress = asyncio.create_task(_tell_of_starting(), name="progress")
+        try:
+            await super().startup(sockets)
+        finally:
+            progress.cancel()
+        if self.started:
+            for line in self.told_once_it_answers:
+                STDERR.write_line(line)
         service = _face(self.config.app)
         if service is not None and threading.current_thread() is threading.main_thread():
             asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, service.backend.debug)
@@ -187,6 +197,14 @@ class Server(uvicorn.Server):
             group.create_task(_finished(service), name="finishing")
             await super().shutdown(sockets)
         self.why_over = self.why_over or service.backend.why_over()
+
+
+async def _tell_of_starting() -> None:
+    """Says every few seconds that the service is not there yet, until cancelled."""
+    began = time.monotonic()
+    while True:
+        await asyncio.sleep(_SECONDS_OF_PROGRESS)
+        STDERR.write_line(f"reprieve is starting: it has read the cluster for {time.monotonic() - began:.0f} s")
 
 
 async def _finished(service: ServiceState) -> None:

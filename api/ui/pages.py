@@ -360,11 +360,27 @@ def help_page(frame: Frame) -> str:
 
 
 def problem_page(
-    title: str, text: str, frame: Frame | None = None, *, asks_for_token: bool = False, signed_in: bool = False
+    title: str,
+    text: str,
+    frame: Frame | None = None,
+    *,
+    asks_for_token: bool = False,
+    signed_in: bool = False,
+    again: bool = False,
 ) -> str:
-    """Returns why something cannot be shown, and what to do about it."""
+    """Returns why something cannot be shown, and what to do about it.
+
+    Arguments:
+        again: whether the page is to ask again until it can be shown.
+    """
     return _render(
-        "problem.html", frame=frame, title=title, text=text, asks_for_token=asks_for_token, signed_in=signed_in
+        "problem.html",
+        frame=frame,
+        title=title,
+        text=text,
+        asks_for_token=asks_for_token,
+        signed_in=signed_in,
+        again=again,
     )
 
 

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -203,6 +204,11 @@ def test_evaluate_ends_quietly_when_its_reader_closes_the_pipe() -> None:
     assert (done.stdout, done.stderr) == (b"{", b"")
 
 
+def said(lines: Iterable[str], pattern: str) -> re.Match[str]:
+    """What the first line has of this form."""
+    return next(found for line in lines if (found := re.search(pattern, line)))
+
+
 def test_serve_answers_until_sigterm(tmp_path: Path) -> None:
     saved = tmp_path / "saved.json"
     command = [sys.executable, "-m", "api.cli", "serve", "--port", "0", "--kubernetes-port", "0", "--prefix", "/sched"]
@@ -210,9 +216,7 @@ def test_serve_answers_until_sigterm(tmp_path: Path) -> None:
     with subprocess.Popen(command, stderr=subprocess.PIPE, cwd=ROOT, text=True) as process:
         assert process.stderr is not None
         try:
-            first = process.stderr.readline()
-            address = re.search(r"reprieve answers for the example cluster on (http://\S+/sched)\n", first)
-            assert address, first
+            address = said(process.stderr, r"reprieve answers for the example cluster on (http://\S+/sched)\n")
             told = [process.stderr.readline() for _ in range(4)]
             answer = httpx.post(f"{address[1]}/filter", json=BY_NAME, trust_env=False)
         finally:
@@ -255,8 +259,7 @@ def test_service_started_by_one_who_ignores_how_children_end_answers_questions()
     with subprocess.Popen(command, stderr=subprocess.PIPE, cwd=ROOT, text=True) as process:
         assert process.stderr is not None
         try:
-            address = re.search(r"on (http://\S+)/extender\n", process.stderr.readline())
-            assert address
+            address = said(process.stderr, r"on (http://\S+)/extender\n")
             answer = httpx.post(f"{address[1]}/v1/whatif", json={"drainNodes": ["node-a1"]}, trust_env=False)
         finally:
             process.kill()

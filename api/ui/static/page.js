@@ -60,7 +60,9 @@ async function refresh() {
   const began = performance.now();
   try {
     const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
-    if (answer.ok) exchange(new DOMParser().parseFromString(await answer.text(), "text/html"));
+    // Unless something is being typed, the page that says why takes the place of a view that grows old.
+    if (answer.status === 503 && !document.querySelector("[data-keep]")) location.reload();
+    else if (answer.ok) exchange(new DOMParser().parseFromString(await answer.text(), "text/html"));
     else isStale = true;
   } catch {
     isStale = true;
@@ -136,6 +138,21 @@ function watchSelections() {
   });
 }
 
+// A page that says that the service is not ready is asked for again, until it can be shown.
+function watchReturn() {
+  if (!document.querySelector("[data-again]")) return;
+  setTimeout(async () => {
+    try {
+      const answer = await fetch(location.href);
+      if (answer.status !== 503) location.reload();
+      else document.getElementById("view").replaceWith(new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("view"));
+    } catch {
+      // The service itself is away; it is asked again.
+    }
+    watchReturn();
+  }, 3 * LEAST_PAUSE);
+}
+
 function openLinked() {
   const linked = location.hash ? document.getElementById(location.hash.slice(1)) : null;
   if (linked instanceof HTMLDetailsElement) linked.open = true;
@@ -152,6 +169,7 @@ tellLocalTimes();
 watchKeys();
 watchSelections();
 watchNews();
+watchReturn();
 openLinked();
 window.addEventListener("hashchange", openLinked);
 window.addEventListener("resize", watchGrids);

@@ -12,7 +12,7 @@ from extender.client.errors import ApiError
 from extender.client.informers.health import Health
 from extender.client.informers.plan import Backoff
 from extender.client.informers.reading import DoubtfulAnswerError
-from extender.client.informers.reflector import Reflector
+from extender.client.informers.reflector import Reached, Reflector
 from extender.client.informers.store import Change
 from extender.values.objects.kinds import WatchedKind
 from extender.values.objects.meta import HasMetadata
@@ -44,7 +44,7 @@ class Informers:
         self._client = client
         self._rng = rng
         self._options = options
-        self._reached = asyncio.Event()
+        self._reached = Reached()
 
     def add(self, kind: WatchedKind[T], on_changes: Callable[[Sequence[Change[T]]], None]) -> Reflector[T]:
         """Adds a resource.

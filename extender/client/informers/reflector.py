@@ -75,6 +75,14 @@ _log = logging.getLogger(__name__)
 
 
 @final
+class Reached(asyncio.Event):
+    """Wakes all reflectors that wait for a server that was away."""
+
+    is_away = False
+    """Whether it has been told that the server cannot be reached."""
+
+
+@final
 class Reflector(Generic[T]):
     """Lists one resource, then watches it, forever.
 
@@ -91,7 +99,7 @@ class Reflector(Generic[T]):
         streams_lists: bool = True,
         relist_period: float = RELIST_PERIOD,
         page_size: int = PAGE_SIZE,
-        reached: asyncio.Event | None = None,
+        reached: "Reached | None" = None,
         is_whole: Callable[[HasMetadata], bool] = never,
     ) -> None:
         """Requests nothing before `run`.
@@ -121,7 +129,7 @@ class Reflector(Generic[T]):
         self._last_byte: float | None = None
         self._last_error = ""
         self._failing_since: float | None = None
-        self._reached = asyncio.Event() if reached is None else reached
+        self._reached = Reached() if reached is None else reached
         self._was_away = False
         # The abilities of the server, as far as they are known.
         self._can_stream = streams_lists
@@ -204,7 +212,7 @@ class Reflector(Generic[T]):
 
     def _tell_of_return(self) -> None:
         if self._was_away:
-            self._was_away = False
+            self._was_away = self._reached.is_away = False
             self._reached.set()  # wakes those that wait now
             self._reached.clear()
 
@@ -450,7 +458,9 @@ class Reflector(Generic[T]):
         self.counters.errors[type(exc).__name__] += 1
         if isinstance(exc, NoAnswer) and not exc.timed_out:
             self.counters.cuts += 1
-        _log.log(logging.DEBUG if said == before else logging.WARNING, "%s: %s", self.kind.resource, said)
+        is_known = said == before or (isinstance(exc, Unreachable) and self._reached.is_away)
+        self._reached.is_away = self._reached.is_away or isinstance(exc, Unreachable)
+        _log.log(logging.DEBUG if is_known else logging.WARNING, "%s: %s", self.kind.resource, said)
         delay = self._plan.failed(exc, _now())
         return delay if self._is_served else UNKNOWN_RESOURCE_RETRY * (1 + self._rng.random())
 
