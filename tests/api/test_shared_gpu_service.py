@@ -1,6 +1,7 @@
 """The example `examples/shared-gpu` as its users have it: checked, served beside kube-scheduler, and asked by it over HTTP."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -144,3 +145,57 @@ def test_the_stanza_names_the_resources_and_the_doctor_finds_nothing(folder: Pat
     (stanza,) = yaml.safe_load(printed.stdout)["extenders"]
     assert stanza["managedResources"] == [{"name": name, "ignoredByScheduler": True} for name in MANAGED]
     assert doctor.returncode == 0, doctor.stdout
+
+
+def _full() -> dict[str, Any]:
+    """Full cards everywhere; a budget protects all pods but those of card 3 of n2."""
+    low = [
+        pod(
+            f"low-{at}-{card}-{half}",
+            labels={"kept": str((at, card) != (2, 3))},
+            nodeName=f"n{at}",
+            priority="low",
+            container=limits(memory=8192),
+        )
+        for at in range(4)
+        for card in range(4)
+        for half in "ab"
+    ]
+    for each in low:
+        name = each["metadata"]["name"]
+        each["spec"]["priority"] = 10
+        each["metadata"] |= {"namespace": "default", "uid": name, "annotations": {shared_gpu.CARD: f"{name[6]}=8192/0"}}
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "kept", "namespace": "default"},
+        "spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"kept": "True"}}},
+        "status": {"disruptionsAllowed": 0},
+    }
+    return {"apiVersion": "v1", "kind": "List", "items": [*NODES, HIGH, *low, budget, URGENT]}
+
+
+URGENT: Final = pod("urgent", priority="high", container=limits(memory=10240))
+URGENT["metadata"] |= {"namespace": "default", "uid": "urgent"}
+URGENT["spec"]["priority"] = 100
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        pytest.param(["why", "urgent"], [shared_gpu.NO_CARD, "low-2-3-a", "low-2-3-b"], id="why"),
+        pytest.param(["victims", "-f", "urgent.json"], ["2 pods on n2", "low-2-3-a", "low-2-3-b"], id="victims"),
+        pytest.param(["whatif", "-f", "urgent.json"], ["would go to n2, and 2 pods would be evicted"], id="what-if"),
+        pytest.param(["fits", "-f", "urgent.json"], ["0 pods fit on 0 nodes", shared_gpu.NO_CARD], id="fits"),
+    ],
+)
+def test_answers_know_the_reasons_and_victims_of_the_plugin(folder: Path, command: list[str], says: list[str]) -> None:
+    (folder / "full.json").write_text(json.dumps(_full()))
+    (folder / "urgent.json").write_text(json.dumps(URGENT))
+
+    done = subprocess.run(
+        [*PROGRAM, *command, "--dump", "full.json", "--config", str(EXAMPLE / "scheduler-config.yaml")],
+        capture_output=True, text=True, check=False, cwd=folder, env={**os.environ, "PYTHONPATH": f"{folder}:{ROOT}"},
+    )  # fmt: skip
+
+    assert [text for text in says if text not in done.stdout] == [], done.stdout + done.stderr
