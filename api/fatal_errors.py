@@ -10,7 +10,8 @@ EXIT_CODES: Final = {
     2: "What was given cannot be used: an option, a name, a file that cannot be read or holds something else, a "
     "configuration that does not load.",
     3: "The source is away: the service or the cluster cannot be reached, is silent, or refuses to answer.",
-    4: "The service could not start, or cannot go on: its port is taken, it has lost its lease (`serve`).",
+    4: "The service could not start, or ended without finishing: its port is taken, it has lost its lease, could not "
+    "save its cluster, or was told to end twice (`serve`).",
 }
 """The exit codes of commands."""
 

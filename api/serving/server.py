@@ -25,6 +25,7 @@ from starlette.applications import Starlette
 from starlette.types import ASGIApp
 from uvicorn.server import HANDLED_SIGNALS
 
+from api.fatal_errors import ServiceOverError
 from api.service_state import ServiceState
 from api.serving.certificate import Certificate, Loop
 from api.serving.http_protocol import limited_protocol
@@ -167,7 +168,7 @@ class Server(uvicorn.Server):
         """Upstream: apiserver/pkg/server/signal.go, SetupSignalHandler."""
         if self.should_exit:
             STDERR.write_line("reprieve: told to end a second time, and ended without finishing what is under way")
-            os._exit(1)
+            os._exit(ServiceOverError.exit_code)
         self.should_exit = True
 
     async def on_tick(self, counter: int) -> bool:

@@ -129,7 +129,7 @@ def test_pods_are_bound_while_the_log_is_unread_and_the_disk_full(tmp_path: Path
 
     assert dropped > 100
     assert '"Lines of the log were dropped, as they could not be written" lines=' in log
-    assert code == 1
+    assert code == 4
     assert log.endswith(
         f"reprieve: the cluster could not be saved to {saved}, which is as it was before: file too large\n"
     )
@@ -148,7 +148,7 @@ def test_an_exit_code_does_not_depend_on_whether_the_last_line_can_be_written(
         (tmp_path / "log").open("wb") as log,
         a_scheduler("--save", tmp_path / "cluster.json", limits=full, log=log) as running,
     ):
-        assert running.ends() == 1
+        assert running.ends() == 4
 
 
 @pytest.mark.slow
@@ -230,7 +230,7 @@ def send_slowly(port: int, size: int) -> bytes:
 def test_invalid_configuration_ends_the_start_in_one_line_without_asking_the_server(
     tmp_path: Path, text: str, cause: str
 ) -> None:
-    """Exit code 1, before anything is known of the lease."""
+    """Exit code 2, before anything is known of the lease."""
     configuration, kubeconfig = tmp_path / "config.yaml", tmp_path / "kubeconfig"
     configuration.write_text(f"apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n{text}\n")
     with socket.create_server(("127.0.0.1", 0)) as api_server:
@@ -255,7 +255,7 @@ def test_invalid_configuration_ends_the_start_in_one_line_without_asking_the_ser
 
         with pytest.raises(BlockingIOError):
             api_server.accept()
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert re.fullmatch(
         rf"reprieve: configuration {re.escape(str(configuration))}: [^\n]*{re.escape(cause)}[^\n]*\n", done.stderr
     )

@@ -110,7 +110,7 @@ class Machine:
             self.happened(
                 "\n".join(["Traceback in its log:", *text[text.index("Traceback") :].splitlines()[:40]]), broken=True
             )
-        foreseen = code in (0, 1, -signal.SIGKILL)
+        foreseen = code in (0, 4, -signal.SIGKILL)
         if code == -signal.SIGTERM:
             foreseen = "Application startup complete" not in text  # it does not listen to signals yet
         self.happened(f"ended with {code}: {last}", broken=not foreseen)
