@@ -2,6 +2,8 @@
 
 from typing import ClassVar, Final, final
 
+from extender.values.reasons import InputError
+
 EXIT_CODES: Final = {
     0: "Yes: the question is answered, and where it is about room, all that was asked about finds some.",
     1: "No: a pod finds no room (`fits`, `victims`, `whatif`, `plan`), there is no such pod (`why`) or preemption "
@@ -16,7 +18,7 @@ EXIT_CODES: Final = {
 """The exit codes of commands."""
 
 
-class StartUpError(Exception):
+class StartUpError(InputError):
     """A command cannot start with what it was given. The message is one line that says what to do."""
 
     exit_code: ClassVar[int] = 2

@@ -24,6 +24,7 @@ from api.fatal_errors import StartUpError
 from extender import __version__
 from extender.values.concurrency.collector import collector_paused
 from extender.values.klog.outlet import fill_standard_descriptors
+from extender.values.reasons import InputError
 
 _PLAIN: Final[dict[str, Any]] = {
     "rich_markup_mode": None,  # its boxes cut names of options on a terminal of 80 columns
@@ -202,6 +203,11 @@ def main() -> None:
     except StartUpError as exc:
         _print_error(str(exc))
         sys.exit(exc.exit_code)
+    except InputError as exc:
+        from api.settings.configuration_file import with_fix  # noqa: PLC0415 - the engine is loaded by then
+
+        _print_error(" ".join(with_fix(exc).split()))
+        sys.exit(StartUpError.exit_code)
     except BrokenPipeError:
         # The reader, such as `head`, has enough.
         _discard_buffered_output()

@@ -23,8 +23,7 @@ from extender.answers.plugin_effects import Destination, PluginEffects
 from extender.answers.questions import Questions
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.registry import Registry
-from extender.values.config import ConfigErrors
-from extender.values.reasons import in_one_line
+from extender.values.reasons import InputError, in_one_line
 
 SECONDS: Final = 0.25
 """Pause between two looks at the project's files."""
@@ -100,16 +99,13 @@ class _Bench:
         self._config = config
         self._limit = limit
         self._stamp = project.stamp()
-        try:
-            self._registry = Registry(IN_TREE)
-        except ConfigErrors as exc:
-            raise StartUpError(exc) from exc
+        self._registry = Registry(IN_TREE)
 
     async def effects(self, questions: Questions, registry: Registry | None = None) -> PluginEffects:
         """Returns what the plugins change.
 
         Raises:
-            StartUpError, ConfigErrors: the configuration is wrong, or a plugin refuses its arguments.
+            InputError: the configuration is wrong, or a plugin refuses its arguments.
         """
         after = self._project.enabled_in(read_configuration(self._config))
         before = self._project.disabled_in(after)
@@ -143,7 +139,7 @@ class _Bench:
         try:
             registry = Registry(IN_TREE)
             found = await self.effects(questions, registry)
-        except (ConfigErrors, StartUpError) as exc:
+        except InputError as exc:
             why = in_one_line(exc)
         else:
             if not found.errors:

@@ -18,7 +18,6 @@ from api.fatal_errors import StartUpError
 from api.settings.configuration_file import read_configuration
 from extender.values.config.configuration import Extender, ExtenderTLSConfig
 from extender.values.golang.durations import Duration
-from extender.values.targets.tls import TlsError
 
 VERBS: Final = ("filter", "prioritize", "preempt", "bind")
 
@@ -63,10 +62,7 @@ def doctor(
         if why is not None:
             report[title] = [skipped("", "answers every question", f"not asked, as {why}")]
             continue
-        try:
-            service = ExaminedService(extender, known, may_lack_verbs=bool(url) and verbs == ",".join(VERBS))
-        except TlsError as exc:
-            raise StartUpError(str(exc)) from exc
+        service = ExaminedService(extender, known, may_lack_verbs=bool(url) and verbs == ",".join(VERBS))
         with WaitingLine(f"examining {title}"):
             report[title] = asyncio.run(examined(service))
         if service.given_up:

@@ -3,8 +3,8 @@
 import asyncio
 import logging
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
 from functools import partial
 from inspect import isawaitable
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Final, TypeVar, final
 from api.cli.manifest_files import state_of
 from api.cli.reaching import cluster_away, target_of
 from api.fatal_errors import StartUpError
-from api.settings.configuration_file import read_configuration, shadow_configuration, with_fix
+from api.settings.configuration_file import read_configuration, shadow_configuration
 from extender.answers.catalogue import Question, worked_out
 from extender.answers.questions import Questions
 from extender.answers.types import QuestionError
@@ -21,13 +21,13 @@ from extender.assembly.backend import Backend
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.client import Client
 from extender.client.informers.health import Health
-from extender.cluster import HOW_TO_DUMP, StateFileError, TrialRegistry, load_state, read_state, templates_among
-from extender.lab.recordings import Recording, RecordingError, is_recording
+from extender.cluster import HOW_TO_DUMP, TrialRegistry, load_state, read_state, templates_among
+from extender.lab.recordings import Recording, is_recording
 from extender.lab.shadow import Shadow
 from extender.values.concurrency.child_process import in_child
-from extender.values.config import ConfigErrors, Configuration
+from extender.values.config import Configuration
 from extender.values.objects.decoding import DecodeError
-from extender.values.targets.target import CredentialsError, Target
+from extender.values.targets.target import Target
 
 A = TypeVar("A")
 
@@ -69,7 +69,7 @@ async def about_cluster(
         show: told what is being done.
 
     Raises:
-        StartUpError: the configuration cannot be used, or a question cannot be answered.
+        InputError: the configuration cannot be used, or a question cannot be answered.
         SourceAwayError: the cluster does not answer, or does not let its objects be listed.
     """
     configuration = read_configuration(config)
@@ -87,7 +87,7 @@ async def shadow_of(
     """Yields a shadow of the scheduler of a cluster, once all objects of the cluster are listed.
 
     Raises:
-        StartUpError, SourceAwayError: see `about_cluster`.
+        InputError, SourceAwayError: see `about_cluster`.
     """
     configuration = shadow_configuration(config)
     shadow = Shadow(configuration, str(config or "default"))
@@ -102,14 +102,13 @@ async def _following(
 ) -> AsyncIterator[Backend]:
     # What reflectors say about their tries is for a service, which goes on trying.
     logging.getLogger("extender.client").addHandler(logging.NullHandler())
-    with _failing_in_one_line():
-        async with (
-            aclosing(Client(target)) as client,
-            _alone(),
-            live_backend(configuration, client, options) as backend,
-        ):
-            await _listed(backend, target, show)
-            yield backend
+    async with (
+        aclosing(Client(target)) as client,
+        _alone(),
+        live_backend(configuration, client, options) as backend,
+    ):
+        await _listed(backend, target, show)
+        yield backend
 
 
 @asynccontextmanager
@@ -163,40 +162,27 @@ async def about_dump(dump: Path, config: Path | None, at: str | None = None) -> 
         at: the moment of a recording; None for its end.
 
     Raises:
-        StartUpError: the file or the configuration cannot be used, or a question cannot be answered.
+        InputError: the file or the configuration cannot be used, or a question cannot be answered.
     """
-    with _failing_in_one_line():
-        recording = Recording(dump) if dump != STANDARD_INPUT and is_recording(dump) else None
-        recorded = recording.configuration if recording is not None and config is None else None
-        configuration = recorded or read_configuration(config)
-        if recording is not None:
-            objects = recording.objects_at(None if at is None else recording.seconds_of(at))
-        elif at is not None:
-            raise StartUpError(f"--at: {dump} is no recording, and of one moment only")
-        else:
-            objects = (
-                read_state(sys.stdin.buffer.read(), "standard input") if dump == STANDARD_INPUT else load_state(dump)
-            )
-        source = "standard input" if dump == STANDARD_INPUT else dump
-        try:
-            state = state_of(objects)
-        except DecodeError as exc:
-            raise StartUpError(f"{source}: {exc}") from exc
-        if recording is None and not state.nodes and not state.pods:
-            kinds = ", ".join(sorted({str(obj.get("kind")) for obj in objects})) or "nothing"
-            raise StartUpError(f"{source}: it holds {kinds:.80}, and neither nodes nor pods; {HOW_TO_DUMP}")
-        yield Questions.of(
-            configuration,
-            state,
-            partial(TrialRegistry, templates_among(objects), configuration.feature_gates),
-        )
-
-
-@contextmanager
-def _failing_in_one_line() -> Iterator[None]:
+    recording = Recording(dump) if dump != STANDARD_INPUT and is_recording(dump) else None
+    recorded = recording.configuration if recording is not None and config is None else None
+    configuration = recorded or read_configuration(config)
+    if recording is not None:
+        objects = recording.objects_at(None if at is None else recording.seconds_of(at))
+    elif at is not None:
+        raise StartUpError(f"--at: {dump} is no recording, and of one moment only")
+    else:
+        objects = read_state(sys.stdin.buffer.read(), "standard input") if dump == STANDARD_INPUT else load_state(dump)
+    source = "standard input" if dump == STANDARD_INPUT else dump
     try:
-        yield
-    except ConfigErrors as exc:
-        raise StartUpError(with_fix(exc)) from exc
-    except (StateFileError, CredentialsError, QuestionError, DecodeError, RecordingError) as exc:
-        raise StartUpError(exc) from exc
+        state = state_of(objects)
+    except DecodeError as exc:
+        raise StartUpError(f"{source}: {exc}") from exc
+    if recording is None and not state.nodes and not state.pods:
+        kinds = ", ".join(sorted({str(obj.get("kind")) for obj in objects})) or "nothing"
+        raise StartUpError(f"{source}: it holds {kinds:.80}, and neither nodes nor pods; {HOW_TO_DUMP}")
+    yield Questions.of(
+        configuration,
+        state,
+        partial(TrialRegistry, templates_among(objects), configuration.feature_gates),
+    )

@@ -10,7 +10,6 @@ from pydantic import Field
 
 from api.cli.manifest_files import placed
 from api.cli.sources import Answers, Source
-from api.fatal_errors import StartUpError
 from api.ui.manifest_text import ManifestTextError, objects_in
 from extender import __version__
 from extender.answers.catalogue import (
@@ -22,8 +21,8 @@ from extender.answers.catalogue import (
     WhatIfQuestion,
 )
 from extender.answers.plan.answer import MOST_MOVES, PlanRequest
-from extender.answers.types import QuestionError, WhatIfRequest
-from extender.values.objects.decoding import DecodeError
+from extender.answers.types import WhatIfRequest
+from extender.values.reasons import InputError
 
 _INSTRUCTIONS: Final = (
     "Answers about the scheduling of a Kubernetes cluster, worked out by a scheduler that decides as kube-scheduler "
@@ -136,7 +135,7 @@ class _Tools:
     def _objects(self, text: str) -> list[dict[str, Any]]:
         try:
             return placed(objects_in(text), self._source.namespace, self._source.default_namespace)
-        except (ManifestTextError, StartUpError) as exc:
+        except (ManifestTextError, InputError) as exc:
             raise ToolError(str(exc)) from exc
 
     async def _answer(self, question: Question[Any], none: str = "") -> dict[str, Any]:
@@ -147,7 +146,7 @@ class _Tools:
         """
         try:
             answer = await self._asked.ask(question)
-        except (StartUpError, QuestionError, DecodeError) as exc:
+        except InputError as exc:
             raise ToolError(str(exc)) from exc
         if answer is None:
             raise ToolError(none)

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from api.cli.showing import console, plural
 from api.cli.verify import Decider, printed_verdicts
-from api.fatal_errors import NegativeError, StartUpError
+from api.fatal_errors import NegativeError
 from api.plugin_project import PluginProject
 from api.settings.configuration_file import read_configuration, with_fix
 from extender.engine import framework as fwk
@@ -92,14 +92,11 @@ def _filters(project: PluginProject, configuration: Configuration) -> Iterator[t
     """Yields the Filters of the project as the first profile that has them makes them.
 
     Raises:
-        StartUpError: the configuration is wrong, or a plugin refuses its arguments.
+        ConfigErrors: the configuration is wrong, or a plugin refuses its arguments.
     """
-    try:
-        frameworks: dict[str, Framework] = Registry(IN_TREE).make_frameworks(
-            configuration, random.Random(0), is_exhaustive=True
-        )
-    except ConfigErrors as exc:
-        raise StartUpError(with_fix(exc)) from exc
+    frameworks: dict[str, Framework] = Registry(IN_TREE).make_frameworks(
+        configuration, random.Random(0), is_exhaustive=True
+    )
     found = {name: plugin for framework in reversed(frameworks.values()) for name, plugin in framework.plugins.filter}
     yield from ((name, plugin) for name, plugin in found.items() if name in project.plugin_names)
 

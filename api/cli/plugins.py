@@ -13,13 +13,13 @@ from rich.text import Text
 from api.cli.showing import OutputOption, show, table
 from api.fatal_errors import StartUpError
 from api.plugin_project import PYPROJECT, PluginProject
-from api.settings.configuration_file import read_configuration, with_fix
+from api.settings.configuration_file import read_configuration
 from extender.answers.types import Answer
 from extender.engine import framework as fwk
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.profiles import resolve_all
 from extender.engine.runtime.registry import ENTRY_POINTS, POINTS, implemented_points, load_plugin
-from extender.values.config import ConfigErrors, Configuration
+from extender.values.config import Configuration
 from extender.values.config.completion import written
 
 HERE = Path()
@@ -100,11 +100,8 @@ def _enabled(
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, Any]]:
     """Returns for each plugin the profiles that enable it, and its arguments as they are written."""
     points = {name: implemented_points(loaded) for name, loaded in classes.items()}
-    try:
-        resolved = resolve_all(configuration, points)
-        document = written(configuration)
-    except ConfigErrors as exc:
-        raise StartUpError(with_fix(exc)) from exc
+    resolved = resolve_all(configuration, points)
+    document = written(configuration)
     enabled: dict[str, tuple[str, ...]] = {}
     for scheduler_name, plan in resolved.items():
         for name in dict.fromkeys(name for names in plan.plugins.values() for name in names):

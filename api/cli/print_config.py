@@ -7,9 +7,8 @@ from typing import Annotated
 import typer
 import yaml
 
-from api.fatal_errors import StartUpError
 from api.settings.configuration_file import read_configuration
-from extender.values.config import ConfigErrors, written
+from extender.values.config import written
 
 
 def print_config(
@@ -18,8 +17,5 @@ def print_config(
     ] = None,
 ) -> None:
     """Print the scheduler's configuration with every default spelled out, as YAML."""
-    try:
-        document = written(read_configuration(config))
-    except ConfigErrors as exc:
-        raise StartUpError(exc) from exc
+    document = written(read_configuration(config))
     yaml.safe_dump(document, sys.stdout, sort_keys=False, default_flow_style=False, width=140)

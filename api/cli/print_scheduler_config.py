@@ -18,7 +18,6 @@ from api.fatal_errors import StartUpError
 from extender.values.config import Configuration, Extender, ExtenderManagedResource, ExtenderTLSConfig, written
 from extender.values.golang.durations import Duration
 from extender.values.reasons import in_one_line
-from extender.values.targets.tls import TlsError
 
 _PREFIX: Final = "/extender"
 _PEM: Final = b"-----BEGIN CERTIFICATE-----"
@@ -134,10 +133,7 @@ def _is_well(extender: Extender) -> bool:
             file=sys.stderr,
         )
         return True
-    try:
-        findings = printable(asyncio.run(examined(ExaminedService(extender))))
-    except TlsError as exc:
-        raise StartUpError(exc) from exc
+    findings = printable(asyncio.run(examined(ExaminedService(extender))))
     for finding in findings:
         if finding.grade in (Grade.BAD, Grade.WARNING):
             what = f"{finding.check}: {finding.detail}" if finding.detail else finding.check

@@ -12,13 +12,10 @@ from rich.text import Text
 
 from api.cli.showing import OutputOption, plural, show, table
 from api.cli.simulate import progress
-from api.fatal_errors import StartUpError
 from api.settings.configuration_file import usable_configuration
 from extender.engine.evaluation.decided import Decided
-from extender.lab.recordings import Recording, RecordingError
+from extender.lab.recordings import Recording
 from extender.lab.simulation import ReplayReport, replay as replay_recording
-from extender.values.config import ConfigErrors
-from extender.values.reasons import in_one_line
 
 SHOWN: Final = 50
 """The number of differences in the table, unless it is wide."""
@@ -36,13 +33,10 @@ def replay(
     Each decision is taken in the state in which it was taken then, with the same draw among equally good nodes. The
     exit code is 0 if all decisions are the same, and 1 otherwise.
     """
-    try:
-        recording = Recording(path)
-        configuration = recording.deciding_configuration if config is None else usable_configuration(config)
-        with quiet(), progress(path.name, "decisions") as advance:
-            report = replay_recording(recording, configuration, advance)
-    except (RecordingError, ConfigErrors) as exc:
-        raise StartUpError(in_one_line(exc)) from exc
+    recording = Recording(path)
+    configuration = recording.deciding_configuration if config is None else usable_configuration(config)
+    with quiet(), progress(path.name, "decisions") as advance:
+        report = replay_recording(recording, configuration, advance)
     show(report, output, _print)
     if report.different or report.not_decided:
         raise typer.Exit(1)

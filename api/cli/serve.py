@@ -19,7 +19,7 @@ from api.settings.configuration_file import WatchedConfiguration, overridden, re
 from api.settings.declarations import Group
 from api.settings.settings import read_settings
 from api.starting import decides, prepare
-from extender.values.config import ConfigErrors, Configuration, parse_feature_gates, remarks, written
+from extender.values.config import Configuration, parse_feature_gates, remarks, written
 from extender.values.klog.logger import Logger
 from extender.values.klog.setup import configure
 from extender.values.reasons import in_one_line
@@ -109,8 +109,6 @@ def _write(configuration: Configuration, path: Path) -> None:
     try:
         with path.open("w", encoding="utf-8") as file:
             yaml.safe_dump(written(configuration), file, sort_keys=False, default_flow_style=False, width=140)
-    except ConfigErrors as exc:
-        raise StartUpError(exc) from exc
     except OSError as exc:
         raise StartUpError(f"--write-config-to {path}: {in_one_line(exc)}") from exc
     _LOG.info(0, "Wrote configuration", file=str(path))

@@ -18,7 +18,6 @@ from extender.engine.evaluation.decided import Decided
 from extender.lab.agreement import Agreement, AgreementQuestion, AgreementShare, Difference
 from extender.values import limits
 from extender.values.golang.durations import Duration, DurationError
-from extender.values.reasons import in_one_line
 
 SHOWN: Final = 30
 """The number of differences in the table, unless it is wide."""
@@ -77,17 +76,13 @@ def _over(path: Path, config: Path | None) -> Agreement:
     from api.cli.replay import quiet  # noqa: PLC0415 - asking a service takes no engine
     from api.cli.simulate import progress  # noqa: PLC0415
     from api.settings.configuration_file import usable_configuration  # noqa: PLC0415
-    from extender.lab.recordings import Recording, RecordingError  # noqa: PLC0415
+    from extender.lab.recordings import Recording  # noqa: PLC0415
     from extender.lab.shadow import agreement_over  # noqa: PLC0415
-    from extender.values.config import ConfigErrors  # noqa: PLC0415
 
-    try:
-        recording = Recording(path)
-        configuration = recording.configuration if config is None else usable_configuration(config)
-        with quiet(), progress(path.name, "decisions") as advance:
-            return agreement_over(recording, configuration, str(config or "the recorded one"), advance)
-    except (RecordingError, ConfigErrors) as exc:
-        raise StartUpError(in_one_line(exc)) from exc
+    recording = Recording(path)
+    configuration = recording.configuration if config is None else usable_configuration(config)
+    with quiet(), progress(path.name, "decisions") as advance:
+        return agreement_over(recording, configuration, str(config or "the recorded one"), advance)
 
 
 def _followed(source: Source, seconds: float | None) -> Agreement:

@@ -22,7 +22,6 @@ from extender.lab.simulation import (
     Advance,
     Assertion,
     ComparedFigure,
-    ExportError,
     PlayExport,
     RunComparison,
     SimulationReport,
@@ -34,7 +33,7 @@ from extender.lab.simulation import (
     read_workloads,
     sweep,
 )
-from extender.values.config import ConfigErrors, Configuration
+from extender.values.config import Configuration
 from extender.values.reasons import in_one_line
 
 _SHOWN_REFUSALS = 5
@@ -192,22 +191,14 @@ def simulate(
     """
     files = [config, *(against or ())]
     chosen = [None if file is None else usable_configuration(file) for file in files]
-    try:
-        workloads = _chosen(read_workloads(path), only or ("*",), label or ())
-    except WorkloadError as exc:
-        raise StartUpError(in_one_line(exc)) from exc
+    workloads = _chosen(read_workloads(path), only or ("*",), label or ())
     if not workloads:
         raise StartUpError(f"{path}: no workload has such a name and label")
-    try:
-        with exported_to(export) if export is not None else nullcontext() as exported:
-            if len(files) == 1 and seeds == 1 and on is None:
-                holds = _play_once(workloads, chosen[0], seed, output, _names(files)[0], exported)
-            else:
-                holds = _compare(
-                    path, workloads, chosen, range(seed, seed + seeds), output, _names(files), exported, on
-                )
-    except (ConfigErrors, ExportError) as exc:
-        raise StartUpError(in_one_line(exc)) from exc
+    with exported_to(export) if export is not None else nullcontext() as exported:
+        if len(files) == 1 and seeds == 1 and on is None:
+            holds = _play_once(workloads, chosen[0], seed, output, _names(files)[0], exported)
+        else:
+            holds = _compare(path, workloads, chosen, range(seed, seed + seeds), output, _names(files), exported, on)
     if not holds:
         raise typer.Exit(1)
 
@@ -281,7 +272,7 @@ def _each(workloads: Sequence[Workload], played: Callable[[Workload, Advance], R
                 found.append(played(workload, advance))
         except WorkloadError as exc:
             if len(workloads) == 1:
-                raise StartUpError(in_one_line(exc)) from exc
+                raise
             print(f"refused: {printable(in_one_line(exc))}", file=sys.stderr)
     return found
 

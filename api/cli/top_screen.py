@@ -10,11 +10,11 @@ from textual.widgets import DataTable, Footer, Static
 from api.cli.pending import within, workload_words
 from api.cli.showing import age, name_of, plural, printable
 from api.cli.sources import Answers
-from api.fatal_errors import StartUpError
 from extender.answers.catalogue import ExplainQuestion, PendingQuestion, PreemptionsQuestion
 from extender.answers.parts import PodName
 from extender.answers.pending import Pending
 from extender.answers.types import Explanation, Preemptions
+from extender.values.reasons import InputError
 
 SHOWN_PREEMPTIONS: Final = 5
 SHOWN_FIXES: Final = 3
@@ -38,7 +38,7 @@ class TopScreen(App[None]):
 
     def __init__(self, asked: Answers, namespace: str | None, interval: float) -> None:
         super().__init__()
-        self.failed: StartUpError | None = None
+        self.failed: InputError | None = None
         self._asked = asked
         self._namespace = namespace
         self._interval = interval
@@ -63,7 +63,7 @@ class TopScreen(App[None]):
             found = within(printable(await self._asked.ask(PendingQuestion())), self._namespace)
             recent = PreemptionsQuestion(limit=SHOWN_PREEMPTIONS)
             preempted = _preempted(printable(await self._asked.ask(recent))) if self._asked.remembers else ""
-        except StartUpError as exc:
+        except InputError as exc:
             self.failed = exc
             self.exit()
             return

@@ -22,13 +22,12 @@ from api.fatal_errors import StartUpError
 from api.settings.configuration_file import read_configuration
 from extender.answers.what_if.rules import Rule, listed, read_rule
 from extender.answers.what_if.verification import PodDestinations, RuleError, RuleOutcome, UnmetExpectation, verify
-from extender.cluster import StateFileError, TrialRegistry, load_state
-from extender.values.config import ConfigErrors, Configuration, FeatureGates, parse_version
+from extender.cluster import TrialRegistry, load_state
+from extender.values.config import Configuration, FeatureGates, parse_version
 from extender.values.config.loading import load as load_configuration
 from extender.values.golang.json import plain
 from extender.values.golang.yaml import YamlError, read_yaml, split_documents
-from extender.values.objects.decoding import DecodeError
-from extender.values.reasons import in_one_line
+from extender.values.reasons import InputError, in_one_line
 
 _HEAD: Final = "# Where pods went; `reprieve verify --golden FILE --update` writes this file.\n"
 
@@ -260,7 +259,7 @@ def _verdicts(file: Path, decider: Decider) -> Iterator[Verdict]:
         began = perf_counter()
         try:
             outcome = _outcome(read_rule(document), file.parent, decider.configuration)
-        except (DecodeError, RuleError, StartUpError, StateFileError, ConfigErrors) as exc:
+        except (InputError, RuleError) as exc:
             yield Verdict(file, name, perf_counter() - began, error=in_one_line(exc), version=version)
             continue
         unmet = list(outcome.unmet)

@@ -27,6 +27,7 @@ from extender.values.config import (
 )
 from extender.values.config.configuration import API_VERSION, KIND
 from extender.values.klog.logger import Logger
+from extender.values.reasons import InputError
 
 _LOG: Final = Logger(__name__)
 _UNKNOWN: Final = re.compile(r'\w+Plugin "(?P<name>[^"]+)" does not exist')
@@ -34,7 +35,7 @@ _OF_GO: Final = re.compile(r' in scheme "pkg/[^"]*"')
 _NOT_THERE: Final = re.compile(r'plugin "(?P<name>[^"]+)" does not extend (?P<point>\w+) plugin')
 
 
-def with_fix(exc: ConfigErrors) -> str:
+def with_fix(exc: InputError) -> str:
     """Returns the errors, and what to do about a file of another kind, and about a plugin that does not exist, or not
     at that point.
     """

@@ -9,9 +9,10 @@ from typing import Annotated, Any, Literal, final
 import msgspec
 
 from extender.answers.parts import CandidateNode, Outcome, PodName, PreemptionState, Verdict, Victim
+from extender.values.reasons import InputError
 
 
-class QuestionError(Exception):
+class QuestionError(InputError):
     """The question cannot be answered; the message says why."""
 
 

@@ -1,6 +1,10 @@
 """Why something could not be read or written, as an operator reads it."""
 
 
+class InputError(Exception):
+    """What somebody gave cannot be used: another try with the same would end the same. The message says why."""
+
+
 def in_one_line(exc: BaseException) -> str:
     """Returns the message of an error in one line, without what only a developer of Python understands."""
     if isinstance(exc, UnicodeDecodeError):

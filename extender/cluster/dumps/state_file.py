@@ -26,7 +26,7 @@ from extender.values.golang.json import plain
 from extender.values.golang.json_limits import check_number_of_values
 from extender.values.golang.yaml import read_yaml, split_documents
 from extender.values.golang.yaml_scalars import STRING, ScalarError, resolve
-from extender.values.reasons import in_one_line
+from extender.values.reasons import InputError, in_one_line
 
 _PART: Final = 2**20
 _UNPACKED_ANYWAY: Final = 64 * 2**20
@@ -47,7 +47,7 @@ more.
 """
 
 
-class StateFileError(ValueError):
+class StateFileError(InputError, ValueError):
     """The file cannot be read, or holds no cluster. The message is one line and names the file."""
 
 

@@ -21,7 +21,7 @@ from extender.values.golang.times import moment_of
 from extender.values.objects import decoding
 from extender.values.objects.kinds import KINDS, WatchedKind
 from extender.values.objects.meta import HasMetadata, Object
-from extender.values.reasons import in_one_line
+from extender.values.reasons import InputError, in_one_line
 
 FORMAT: Final = 1
 """The form of files that this version writes and reads."""
@@ -31,7 +31,7 @@ _HEAD: Final = b'["recording",'
 _KIND_OF_NAME: Final[Mapping[str, WatchedKind[Any]]] = {kind.name: kind for kind in KINDS}
 
 
-class RecordingError(ValueError):
+class RecordingError(InputError, ValueError):
     """The file is no recording, or cannot be read. The message is one line and names the file."""
 
 

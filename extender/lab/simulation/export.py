@@ -11,7 +11,7 @@ from typing import Any, Final, final
 from extender.lab.simulation.observation import Fate, SimulatedDecision
 from extender.lab.simulation.playing import Played
 from extender.lab.simulation.report import Sample, figures_of
-from extender.values.reasons import in_one_line
+from extender.values.reasons import InputError, in_one_line
 
 _PLAY: Final = {"workload": "string", "configuration": "string", "seed": "int64"}
 _ARROW_TYPES: Final = {str: "string", int: "int64", float: "float64", bool: "bool_", float | None: "float64"}
@@ -34,7 +34,7 @@ TABLES: Final[Mapping[str, Mapping[str, str]]] = {
 """Name of the file -> the types of its columns. Each row names the play that it is of."""
 
 
-class ExportError(Exception):
+class ExportError(InputError):
     """Nothing can be exported. The message is one line."""
 
 

@@ -18,7 +18,7 @@ from extender.lab.simulation.report import Assertion, SimulationReport
 from extender.lab.simulation.scene import Scene
 from extender.values import limits
 from extender.values.config import Configuration
-from extender.values.reasons import in_one_line
+from extender.values.reasons import InputError, in_one_line
 
 _FORM: Final = re.compile(
     r"\s*(?P<path>[A-Za-z_][\w./-]*)\s*(?P<relation><=|>=|==|<|>)\s*(?P<bound>\d+(?:\.\d+)?)\s*(?P<percent>%?)\s*"
@@ -99,7 +99,7 @@ def _number(value: Any, path: str) -> float | None:
 GZIP_MAGIC: Final = b"\x1f\x8b"
 
 
-class WorkloadError(Exception):
+class WorkloadError(InputError):
     """The workload cannot be played. The message is one line, with file and line where there is one."""
 
 

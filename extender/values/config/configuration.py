@@ -17,6 +17,7 @@ from extender.values.golang.durations import Duration
 from extender.values.golang.field_errors import FieldError, aggregate
 from extender.values.golang.schema import BOOL, INT32, INT64, STRING, ListOf
 from extender.values.objects.pod import DEFAULT_SCHEDULER_NAME
+from extender.values.reasons import InputError
 
 GROUP: Final = "kubescheduler.config.k8s.io"
 API_VERSION: Final = f"{GROUP}/v1"
@@ -28,7 +29,7 @@ Stage = Literal["load", "validation", "create"]
 """
 
 
-class ConfigErrors(Exception):  # noqa: N818  it carries all of them
+class ConfigErrors(InputError):  # noqa: N818  it carries all of them
     """The configuration cannot be used. Its text is upstream's aggregate of all errors."""
 
     def __init__(self, errors: Iterable[FieldError | str], stage: Stage = "validation") -> None:

@@ -4,11 +4,13 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from extender.values.reasons import InputError
+
 T = TypeVar("T")
 S = TypeVar("S", bound=msgspec.Struct)
 
 
-class DecodeError(ValueError):
+class DecodeError(InputError, ValueError):
     """The bytes are not JSON, or a field has the wrong type. The message names the place and never repeats the
     input.
     """

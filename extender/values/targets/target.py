@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
 
+from extender.values.reasons import InputError
 from extender.values.targets.tls import KeyPair, Tls
 
 log = logging.getLogger(__name__)
@@ -18,7 +19,7 @@ REREAD_SECONDS = 30.0
 """Seconds for which the contents of a file are used. Upstream uses a token for a minute."""
 
 
-class CredentialsError(Exception):
+class CredentialsError(InputError):
     """The credentials or the server's address cannot be found out. The text is one line that helps to correct it."""
 
 

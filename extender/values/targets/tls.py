@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
 
+from extender.values.reasons import InputError
 
-class TlsError(Exception):
+
+class TlsError(InputError):
     """The certificates cannot be used; the text contains which and why, in one line."""
 
 
