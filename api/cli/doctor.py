@@ -36,12 +36,16 @@ def doctor(
     config: Annotated[
         Path | None, typer.Option(help="KubeSchedulerConfiguration whose extenders are examined as it names them.")
     ] = None,
-    verbs: Annotated[str, typer.Option(help="The verbs that it has to have (those that it has).")] = ",".join(VERBS),
-    form: Annotated[str, typer.Option(help="How it is asked about nodes: full, names, or both.")] = "both",
-    nodes: Annotated[str, typer.Option(help="Names of nodes that it knows, for questions by name.")] = "",
+    verbs: Annotated[str, typer.Option(help="The verbs that it must serve (those that it does serve).")] = ",".join(
+        VERBS
+    ),
+    form: Annotated[str, typer.Option(help="How nodes are sent: full, names, or both.")] = "both",
+    nodes: Annotated[str, typer.Option(help="Nodes that it knows, for requests that only name nodes.")] = "",
     timeout: Annotated[int, typer.Option(min=1, max=30, help="httpTimeout, in seconds.")] = 5,
-    ca_file: Annotated[Path | None, typer.Option(help="Whom to trust, for https.")] = None,
-    insecure: Annotated[bool, typer.Option(help="Do not look at its certificate.")] = False,
+    ca_file: Annotated[
+        Path | None, typer.Option(help="File with the CA certificates (PEM) to trust, for https.")
+    ] = None,
+    insecure: Annotated[bool, typer.Option(help="Do not verify its certificate.")] = False,
     output: Annotated[
         Literal["table", "json", "yaml"], typer.Option("--output", "-o", help="How the findings are printed.")
     ] = "table",

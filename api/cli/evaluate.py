@@ -31,7 +31,7 @@ def evaluate(
         str, typer.Argument(help="JSON Lines of scenarios, .gz welcome; - reads standard input.", metavar="FILE|-")
     ],
     config: Annotated[
-        Path | None, typer.Option(help="KubeSchedulerConfiguration for scenarios that bring none.")
+        Path | None, typer.Option(help="KubeSchedulerConfiguration for scenarios that have none of their own.")
     ] = None,
 ) -> None:
     """Print what the scheduler would decide about every scenario in a file, one answer a line.

@@ -29,7 +29,7 @@ def fits(
         typer.Option(
             min=1,
             max=100_000,
-            help="Stop counting here (100000; 1000 of pods that look at other nodes than their own).",
+            help="Stop counting here (100000; 1000 for pods whose place depends on other nodes).",
         ),
     ] = None,
     source: SourceOptions,

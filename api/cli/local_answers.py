@@ -170,7 +170,7 @@ async def about_dump(dump: Path, config: Path | None, at: str | None = None) -> 
     if recording is not None:
         objects = recording.objects_at(None if at is None else recording.seconds_of(at))
     elif at is not None:
-        raise StartUpError(f"--at: {dump} is no recording, and of one moment only")
+        raise StartUpError(f"--at: {dump} is not a recording: it shows one moment only")
     else:
         objects = read_state(sys.stdin.buffer.read(), "standard input") if dump == STANDARD_INPUT else load_state(dump)
     source = "standard input" if dump == STANDARD_INPUT else dump

@@ -22,7 +22,7 @@ def plan(
             "--for",
             "--filename",
             "-f",
-            help="The pods, workloads or pod groups that are to fit; - reads standard input.",
+            help="The pods, workloads or pod groups that should fit; - reads standard input.",
         ),
     ],
     max_moves: Annotated[int, typer.Option(min=1, max=MOST_MOVES, help="The most pods that may move.")] = 8,

@@ -27,15 +27,15 @@ def print_scheduler_config(
     url: Annotated[
         str,
         typer.Option(
-            help="Where kube-scheduler reaches Reprieve: https://HOST:PORT, with --prefix behind it if it has one."
+            help="Where kube-scheduler reaches Reprieve: https://HOST:PORT, followed by --prefix if it has one."
         ),
     ],
     ca_file: Annotated[
-        Path | None, typer.Option(help="Certificates (PEM) of who signed Reprieve's; they become caData.")
+        Path | None, typer.Option(help="File with the CA certificates (PEM) behind Reprieve's; they become caData.")
     ] = None,
-    server_name: Annotated[str, typer.Option(help="The name in its certificate, where the URL has an address.")] = "",
+    server_name: Annotated[str, typer.Option(help="The name in its certificate, if the URL has an IP address.")] = "",
     client_certificate: Annotated[str, typer.Option(help="Client certificate on kube-scheduler's machine.")] = "",
-    client_key: Annotated[str, typer.Option(help="Its private key, there, too.")] = "",
+    client_key: Annotated[str, typer.Option(help="Its private key, on the same machine.")] = "",
     verbs: Annotated[
         str, typer.Option(help="Verbs that are called: filter, prioritize, preempt, bind.")
     ] = "filter,prioritize,preempt",

@@ -143,7 +143,7 @@ class ServiceAnswers:
     def _not_a_reprieve(self, response: httpx.Response) -> StartUpError:
         advice = "give its address without a path"
         if urlsplit(self._address).path in ("", "/"):
-            advice = "is that the address of `reprieve serve`, and of no proxy before it?"
+            advice = "is that the address of `reprieve serve` itself, not of a proxy in front of it?"
         return SourceAwayError(
             f"{self._address} answered with status {response.status_code}, and not as a Reprieve does; {advice}"
         )

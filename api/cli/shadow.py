@@ -39,12 +39,13 @@ def shadow(
         str | None, typer.Option("--for", help="How long to follow, such as 24h (until interrupted).")
     ] = None,
     at_least: Annotated[
-        float | None, typer.Option(min=0, max=100, help="Exit with 1 if fewer percent of the clear decisions agree.")
+        float | None,
+        typer.Option(min=0, max=100, help="Exit with 1 if a smaller percentage of clear decisions agrees."),
     ] = None,
     output: OutputOption = "table",
 ) -> None:
-    """Say how often this configuration decides as the scheduler of a cluster does, where it does not, and which plugin
-    is why.
+    """Say how often this configuration agrees with a cluster's own scheduler, where it does not, and which plugin is
+    the reason.
 
     Nothing is written to the cluster, and nothing has to be installed in it. A service that was started with --shadow
     is asked; with `run`, the cluster of a kubeconfig is followed here until the time is over or the command is

@@ -51,9 +51,9 @@ ListOutput = Literal["table", "wide", "json", "yaml", "name"]
 ListOutputOption = Annotated[ListOutput, typer.Option("--output", "-o", help="table, wide, json, yaml or name.")]
 PlanOutput = Literal["table", "wide", "json", "yaml", "sh"]
 PlanOutputOption = Annotated[PlanOutput, typer.Option("--output", "-o", help="table, wide, json, yaml or sh.")]
-NoHeadersOption = Annotated[bool, typer.Option("--no-headers", help="Print the rows alone.")]
+NoHeadersOption = Annotated[bool, typer.Option("--no-headers", help="Print the rows without headings.")]
 AllNamespacesOption = Annotated[
-    bool, typer.Option("--all-namespaces", "-A", help="Of all namespaces, as without --namespace.")
+    bool, typer.Option("--all-namespaces", "-A", help="All namespaces, which is the default.")
 ]
 
 

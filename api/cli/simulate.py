@@ -157,30 +157,28 @@ def simulate(
         typer.Option(help="Another KubeSchedulerConfiguration, to compare with the first one; may be given again."),
     ] = None,
     seed: Annotated[
-        int, typer.Option(min=0, help="Of all chance. 0 keeps the order of a trace; any other number shuffles it.")
+        int, typer.Option(min=0, help="Seed of the random numbers. 0 keeps the order of a trace; others shuffle it.")
     ] = 0,
     seeds: Annotated[
         int, typer.Option(min=1, help="How many seeds to play with, from --seed on, on all processors.")
     ] = 1,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="Of a file with many workloads, those whose names match: 'Spreading/*'; may be given again."),
+        typer.Option(help="Play only the workloads with such names, as 'Spreading/*'; may be given again."),
     ] = None,
     label: Annotated[
-        list[str] | None, typer.Option(help="Of these, those that have a label; may be given again.")
+        list[str] | None, typer.Option(help="Play only the workloads with this label; may be given again.")
     ] = None,
     output: Annotated[
         Literal["table", "json", "html"],
         typer.Option("--output", "-o", help="table, json, or html: a page with plots, complete in one file."),
     ] = "table",
     export: Annotated[
-        Path | None, typer.Option(help="Folder for all plays as Parquet: decisions, pods, what plots are made of.")
+        Path | None, typer.Option(help="Write every play to this folder as Parquet: decisions, pods, data of plots.")
     ] = None,
     on: Annotated[
         str | None,
-        typer.Option(
-            help="Play on the workers of this scheduler of dask.distributed, tcp://host:8786, instead of processes."
-        ),
+        typer.Option(help="Play on the workers of this dask.distributed scheduler, such as tcp://host:8786."),
     ] = None,
 ) -> None:
     """Play a workload against the real scheduler in virtual time, and report what happened.

@@ -59,7 +59,7 @@ class Source:
         typer.Option(
             "--namespace",
             "-n",
-            help="Namespace of objects that name none (that of the kubeconfig's context, else default).",
+            help="Namespace to use where none is named (that of the kubeconfig's context, else default).",
         ),
     ] = None
     server: Annotated[
@@ -89,11 +89,11 @@ class Source:
         ),
     ] = None
     config: Annotated[
-        Path | None, typer.Option(help="KubeSchedulerConfiguration that decides, where no service does.")
+        Path | None, typer.Option(help="KubeSchedulerConfiguration to decide with, where no service is asked.")
     ] = None
     token: Annotated[
         str | None,
-        typer.Option(help="Bearer token of the cluster, for a service that reviews access.", envvar="REPRIEVE_TOKEN"),
+        typer.Option(help="Bearer token for the cluster, where the service checks access.", envvar="REPRIEVE_TOKEN"),
     ] = None
 
     @property

@@ -145,23 +145,26 @@ class Decider:
 
 def verify_rules(
     tests: Annotated[list[Path], typer.Argument(help="Files with rules, or folders of them.", metavar="TESTS")],
-    config: Annotated[Path | None, typer.Option(help="KubeSchedulerConfiguration for rules that bring none.")] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="KubeSchedulerConfiguration for rules without one of their own.")
+    ] = None,
     k8s: Annotated[
         str,
         typer.Option(
-            "--k8s", help="Versions of kube-scheduler that decide in turn, such as 1.34,1.37.", metavar="VERSIONS"
+            "--k8s", help="Versions of kube-scheduler to decide as, one by one, such as 1.34,1.37.", metavar="VERSIONS"
         ),
     ] = "",
     golden: Annotated[
         Path | None,
         typer.Option(
-            help="Compare with this file where pods go, which another version or configuration may have written."
+            help="Compare where pods go with this file, which another version or configuration may have written."
         ),
     ] = None,
     update: Annotated[
-        bool, typer.Option("--update", help="Write the file of --golden, by the first version, instead.")
+        bool,
+        typer.Option("--update", help="Write the --golden file, as the first version decides, instead of comparing."),
     ] = False,
-    junit: Annotated[Path | None, typer.Option(help="Write the outcome to this file, too, as JUnit has it.")] = None,
+    junit: Annotated[Path | None, typer.Option(help="Also write the results to this file, in JUnit's format.")] = None,
 ) -> None:
     """Check scheduling rules: given a cluster, when something happens to it, where do pods go?
 

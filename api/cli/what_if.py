@@ -42,15 +42,15 @@ def what_if(
     preempt: Annotated[
         bool | None,
         typer.Option(
-            "--preempt/--no-preempt", help="Let the pods of -f evict others, or not (as they say themselves)."
+            "--preempt/--no-preempt", help="Whether the pods of -f may evict others (as their own policy says)."
         ),
     ] = None,
-    add_nodes: Annotated[int, typer.Option(min=0, max=1000, help="Nodes to add, each like the one of --like.")] = 0,
-    like: Annotated[str, typer.Option(help="The node whose size, labels and taints new nodes have.")] = "",
+    add_nodes: Annotated[int, typer.Option(min=0, max=1000, help="How many nodes to add, each a copy of --like.")] = 0,
+    like: Annotated[str, typer.Option(help="The node to copy: its size, labels and taints.")] = "",
     drain: Annotated[list[str] | None, typer.Option(help="A node to drain; may be given again.")] = None,
     remove: Annotated[list[str] | None, typer.Option(help="A node to remove; may be given again.")] = None,
     with_config: Annotated[Path | None, typer.Option(help="Another KubeSchedulerConfiguration to try.")] = None,
-    pending: Annotated[bool, typer.Option(help="Schedule the pending pods, too.")] = False,
+    pending: Annotated[bool, typer.Option(help="Also schedule the pods that are pending.")] = False,
     source: SourceOptions,
     output: OutputOption = "table",
 ) -> None:

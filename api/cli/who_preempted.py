@@ -44,14 +44,14 @@ def who_preempted(
         ),
     ] = "",
     *,
-    since: Annotated[str, typer.Option(help="Only the last while: 90s, 30m, 1h, 2d.")] = "",
+    since: Annotated[str, typer.Option(help="Only this recently: 90s, 30m, 1h, 2d.")] = "",
     source: Annotated[Source, Options.of(Source, only=("namespace", "server", "kubeconfig", "context", "token"))],
     all_namespaces: AllNamespacesOption = False,
     output: ListOutputOption = "table",
     no_headers: NoHeadersOption = False,
     watch: WatchOption = False,
 ) -> None:
-    """Show for which pods pods were evicted, when, and why not others.
+    """Show which pods were evicted for which others, when, and why other nodes were spared.
 
     A Reprieve service is asked, because only a service remembers, long after the events are gone. Names of pods are
     shown in namespaces whose pods you may list. Of one pod everything is told, of several a line each; `-o wide` tells

@@ -211,7 +211,7 @@ class Questions:
         with self.trial() as trial:
             applied = apply_manifests(trial, items if isinstance(items, list) else [], self.admits)
             if not applied.pods:
-                raise QuestionError("there is no pod in it, and nothing that makes one now")
+                raise QuestionError("it has no pod, and nothing that creates one now")
             pod, *others = applied.pods
             more = (f"{len(others)} more pods would be made; this is the first",) if others else ()
             if trial.frameworks.get(pod.scheduler_name) is None:

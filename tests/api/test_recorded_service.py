@@ -101,7 +101,7 @@ def test_service_that_does_not_schedule_records_changes_only(tmp_path: Path) -> 
         (["replay", "README.md"], "no recording"),
         (["replay", "nowhere"], "no such file or directory"),
         (["whatif", "--pending", "--at", "1s"], "give one with --dump"),
-        (["whatif", "--pending", "--dump", "api/examples/cluster.yaml", "--at", "1s"], "is no recording"),
+        (["whatif", "--pending", "--dump", "api/examples/cluster.yaml", "--at", "1s"], "is not a recording"),
     ],
 )
 def test_unusable_recording_is_refused_in_one_line(arguments: list[str], why: str) -> None:

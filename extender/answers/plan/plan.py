@@ -75,7 +75,7 @@ def _wanted_of(applied: Applied) -> Sequence[Pod]:
             "nodes"
         )
     if not applied.pods:
-        raise QuestionError("there is no pod without a node in it")
+        raise QuestionError("it has no pod that waits for a node")
     if len(applied.pods) > limits.PODS_PLANNED:
         raise QuestionError(f"a plan is for at most {limits.PODS_PLANNED} pods, and these are {len(applied.pods)}")
     for pod in applied.pods:

@@ -139,11 +139,11 @@ def _read_file(file: Path) -> _File:
     try:
         value = plain(read_yaml(text.decode()).value)
     except (YamlError, UnicodeDecodeError) as error:
-        raise CredentialsError(f"kubeconfig {file} is no YAML: {in_one_line(error)}") from None
+        raise CredentialsError(f"kubeconfig {file} is not YAML: {in_one_line(error)}") from None
     try:
         return msgspec.convert(value if value is not None else {}, _File)
     except msgspec.ValidationError as error:
-        raise CredentialsError(f"kubeconfig {file} is no kubeconfig: {error}") from None
+        raise CredentialsError(f"kubeconfig {file} is not a kubeconfig: {error}") from None
 
 
 def _with_absolute_cluster_paths(file: Path, cluster: KubeconfigCluster) -> KubeconfigCluster:

@@ -267,7 +267,7 @@ class Recording:
         except OSError as exc:
             raise RecordingError(f"{self.path}: {in_one_line(exc)}") from exc
         except zlib.error as exc:
-            raise RecordingError(f"{self.path}: no recording, or a damaged one") from exc
+            raise RecordingError(f"{self.path}: not a recording, or a damaged one") from exc
 
     @property
     def configuration(self) -> Configuration:
@@ -297,7 +297,7 @@ class Recording:
     def began(self) -> datetime:
         found = moment_of(self.begins.began)
         if found is None:
-            raise RecordingError(f"{self.path}: {self.begins.began!r:.40} is no time")
+            raise RecordingError(f"{self.path}: {self.begins.began!r:.40} is not a time")
         return found
 
     def seconds_of(self, moment: str) -> float:
@@ -310,7 +310,7 @@ class Recording:
         try:
             seconds = Duration.parse(moment).seconds if found is None else (found - self.began) / timedelta(seconds=1)
         except DurationError as exc:
-            raise RecordingError(f"{moment!r:.40} is no time; examples are 2026-11-23T05:00:00Z and 90s") from exc
+            raise RecordingError(f"{moment!r:.40} is not a time; examples are 2026-11-23T05:00:00Z and 90s") from exc
         if seconds < 0:
             raise RecordingError(f"{self.path}: begins at {self.begins.began}, which is later than {moment}")
         return seconds

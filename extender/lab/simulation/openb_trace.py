@@ -47,7 +47,7 @@ class _Row:
     def number(self, column: str) -> int:
         text = self.text(column) or "0"
         if not text.isascii() or not text.isdigit() or int(text[:20]) > LARGEST:
-            raise WorkloadError(f"{self.where}: {column}: {text!r:.40} is no number up to {LARGEST}")
+            raise WorkloadError(f"{self.where}: {column}: {text!r:.40} is not a number up to {LARGEST}")
         return int(text)
 
 

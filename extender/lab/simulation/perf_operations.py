@@ -86,7 +86,7 @@ class CreateNodes(Operation, frozen=True, kw_only=True, tag="createNodes"):
             where = self.node_template_path or "the default node"
             node = run.templates.admitted({**manifest, "metadata": {**metadata, "name": name}}, where)
             if not isinstance(node, Node):
-                raise WorkloadError(f"{self.node_template_path}: this is no Node")
+                raise WorkloadError(f"{self.node_template_path}: this is not a Node")
             run.scene.put(*self._prepared(node, index, run))
             run.num_nodes += 1
 

@@ -70,7 +70,7 @@ class TemplateFile:
         except YamlError as exc:
             raise WorkloadError(f"{self._path}: {exc}") from exc
         if not isinstance(value, dict) or not isinstance(value.get("metadata", {}), dict | None):
-            raise WorkloadError(f"{self._path}: this is no manifest")
+            raise WorkloadError(f"{self._path}: this is not a manifest")
         return {**_in_camel_case(value), "metadata": value.get("metadata") or {}}
 
 

@@ -41,7 +41,7 @@ def read_workloads(path: Path) -> Sequence[Workload]:
     if path.name.endswith((".yaml", ".yml")):
         return read_scheduler_perf(path) if _is_list(path) else [WorkloadFile(path)]
     raise WorkloadError(
-        f"{path}: no workload; give a YAML file, a recording, a folder with nodes.csv and pods.csv, or one with "
+        f"{path}: not a workload; give a YAML file, a recording, a folder with nodes.csv and pods.csv, or one with "
         f"{PERFORMANCE_CONFIG}"
     )
 

@@ -58,7 +58,7 @@ class ExpectedFigure:
         match = _FORM.fullmatch(text) if len(text) <= 200 else None
         if match is None:
             raise ExpectationError(
-                f"{text!r:.80} is no expectation; write FIGURE, one of < <= == >= >, and a number, as in `placed >= 95`"
+                f"{text!r:.80} is not an expectation; write FIGURE, one of < <= == >= >, a number, as in `placed >= 95`"
             )
         first = match["path"].partition(".")[0]
         if first not in SimulationReport.__struct_fields__:

@@ -264,11 +264,11 @@ EXEC = {"apiVersion": "client.authentication.k8s.io/v1", "command": "x", "intera
             "env variable name must be specified",
             id="no name",
         ),
-        pytest.param("a: [", "is no YAML", id="half"),
-        pytest.param("\tcanary: x", "is no YAML", id="a tab"),
-        pytest.param("[1]", "is no kubeconfig", id="a list"),
-        pytest.param({"users": [{"user": {"token": "canary"}}]}, "is no kubeconfig", id="no name"),
-        pytest.param({"users": [{"name": "x", "user": {"token": ["canary"]}}]}, "is no kubeconfig", id="wrong type"),
+        pytest.param("a: [", "is not YAML", id="half"),
+        pytest.param("\tcanary: x", "is not YAML", id="a tab"),
+        pytest.param("[1]", "is not a kubeconfig", id="a list"),
+        pytest.param({"users": [{"user": {"token": "canary"}}]}, "is not a kubeconfig", id="no name"),
+        pytest.param({"users": [{"name": "x", "user": {"token": ["canary"]}}]}, "is not a kubeconfig", id="wrong type"),
     ],
 )
 def test_malformed_kubeconfig_is_reported_in_one_line_with_its_file_and_without_secrets(

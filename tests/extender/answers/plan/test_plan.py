@@ -353,7 +353,7 @@ def test_a_move_to_where_the_scheduler_would_not_put_the_pod_needs_steering() ->
 @pytest.mark.parametrize(
     ("create", "words"),
     [
-        ([], "there is no pod without a node in it"),
+        ([], "it has no pod that waits for a node"),
         ([written("new", nodeName="a")], "a plan is for new pods that a scheduler places"),
         ([written("new", schedulerName="other")], 'no profile here for schedulerName "other"'),
         (

@@ -90,7 +90,9 @@ def test_packed_tables_and_a_table_of_pods_by_its_name(tmp_path: Path) -> None:
         pytest.param("", "", "nodes.csv: line 1: there is no column", id="empty"),
         pytest.param(NODES, "", "pods.csv: there is no line below", id="no pods"),
         pytest.param(NODES, "a,1000,1024\n", "pods.csv: line 2: 3 fields for 7 columns", id="a short line"),
-        pytest.param(NODES, "a,1e3,1024,0,0,,LS\n", "pods.csv: line 2: cpu_milli: '1e3' is no number", id="no number"),
+        pytest.param(
+            NODES, "a,1e3,1024,0,0,,LS\n", "pods.csv: line 2: cpu_milli: '1e3' is not a number", id="no number"
+        ),
         pytest.param(NODES, f"a,{'9' * 5000},1024,0,0,,LS\n", "pods.csv: line 2: cpu_milli", id="a huge number"),
         pytest.param(NODES, ",1000,1024,0,0,,LS\n", "pods.csv: line 2: name: a pod needs a name", id="no name"),
         pytest.param(NODES, f'"{"a" * 200_000},1\n', "pods.csv: line", id="a quote without an end"),
