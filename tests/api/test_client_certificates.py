@@ -245,7 +245,7 @@ def test_client_certificates_need_https() -> None:
 def test_names_without_an_authority_are_refused() -> None:
     done = reprieve("serve", "--client-allowed-names", "x")
 
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.decode().startswith("reprieve: --client-allowed-names: ")
 
 

@@ -62,5 +62,5 @@ def test_a_file_that_cannot_be_written_is_refused_at_the_start(tmp_path: Path) -
 def test_reviewed_access_is_refused_for_the_embedded_cluster(tmp_path: Path) -> None:
     result = reprieve("serve", "--access", "reviewed", "--port", "0", "--kubernetes-port", "0")
 
-    assert result.returncode == 1
+    assert result.returncode == 2
     assert "callers of the embedded cluster are known by client certificates only" in result.stderr.decode()

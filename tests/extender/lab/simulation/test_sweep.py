@@ -151,12 +151,12 @@ def test_unreachable_address_is_named_in_the_error(workload: Path, address: str)
         given = address.format(port=reserved.getsockname()[1])
         done = reprieve("simulate", str(workload), "--on", given)
 
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert given in done.stderr.decode() and done.stderr.count(b"\n") == 1
 
 
 def test_a_folder_that_cannot_be_made_is_named(workload: Path) -> None:
     done = reprieve("simulate", str(workload), "--export", str(workload / "inside"))
 
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert b"--export" in done.stderr and done.stderr.count(b"\n") == 1
