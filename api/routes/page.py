@@ -91,8 +91,7 @@ class WhatIfForm(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fi
             add_nodes=[NodesLike(like=self.like, count=self.count)] if self.like else [],
             drain_nodes=self.drain_nodes,
             remove_nodes=self.remove_nodes,
-            # Nodes that are added for nothing else are added for those that wait.
-            include_pending=self.include_pending or bool(self.like and not self.manifest.strip()),
+            include_pending=self.include_pending,
         )
 
     def question(self) -> WhatIfQuestion:

@@ -51,10 +51,13 @@ def test_nodes_that_are_not_well_are_named_and_found(busy: Running, open_page: O
 
 
 @pytest.mark.slow
-def test_the_resource_that_pending_pods_lack_is_shown_at_once(busy: Running, open_page: OpenPage) -> None:
+def test_the_map_opens_on_a_resource_that_most_nodes_offer_and_shows_each_that_is_chosen(
+    busy: Running, open_page: OpenPage
+) -> None:
     page = open_page(busy.url)
 
-    expect(page.get_by_label("Show", exact=True)).to_have_value("nvidia.com/gpu")
+    expect(page.get_by_label("Show", exact=True)).to_have_value("cpu")
+    page.get_by_label("Show", exact=True).select_option("nvidia.com/gpu")
     expect(page.locator("#node-node-6")).to_contain_text("75 % of 4")
     expect(page.locator("#node-node-0")).to_contain_text("no nvidia.com/gpu")
     page.get_by_label("Show", exact=True).select_option("memory")

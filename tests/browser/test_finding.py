@@ -108,7 +108,7 @@ def test_without_scripts_there_is_a_page_to_find_things(still: Running, open_pag
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("figure", "heading"), [("nodes", "Nodes"), ("pods", "Namespaces"), ("cpu", "12 nodes"), ("memory", "12 nodes")]
+    ("figure", "heading"), [("nodes", "Nodes"), ("pods", "Pods"), ("cpu", "12 nodes"), ("memory", "12 nodes")]
 )
 def test_the_figures_of_the_header_lead_to_what_they_count(
     still: Running, open_page: OpenPage, figure: str, heading: str

@@ -104,7 +104,7 @@ def would_more_nodes_help(visitor: Visitor) -> Locator:
     visitor.page.get_by_label("How many").first.fill("3")
     visitor.page.get_by_label("Like the node").fill("node-a4")
     visitor.presses("Try it")
-    return visitor.page.locator("#result .placements", has_text="batch/train-3")
+    return visitor.page.locator("#result .summary", has_text="pending pod")
 
 
 def what_was_decided_about_my_pods(visitor: Visitor) -> Locator:
