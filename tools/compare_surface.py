@@ -39,6 +39,11 @@ GONE: Final = {
     "framework: extender.testing.random_cluster_with_volumes": "no page and no template named it; the tests have it",
     "framework: extender.framework.LabelScores": "with `score_by_label`: docs/decisions/0022-a-lean-plugin-contract.md",
     "framework: extender.framework.LongWork": "only the search for devices is put off",
+    "make: conformance": "`make figures` writes how many recorded cases agree, with all other figures",
+    "pages: conformance": "its address leads to the page of figures, which has its table",
+    "pages: performance": "its address leads to the page of figures, which has its tables",
+    "pages: explanation/decisions": "its address leads to the first page; decisions are for maintainers",
+    "pages: releasing": "for maintainers: docs/maintain/releasing.md",
     **dict.fromkeys(
         (
             "framework: extender.framework.CLAIM_FINALIZER",

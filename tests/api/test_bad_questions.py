@@ -195,6 +195,11 @@ def test_last_of_two_equal_members_counts(service: Service) -> None:
         pytest.param([pod("x" * LONG, "1")], "must be no more than", id="a name of a megabyte"),
         pytest.param([named(pod("q", "1"), labels={"x" * LONG: "y"})], "metadata.labels", id="a label of a megabyte"),
         pytest.param([obj("K" * LONG)], "KKK", id="a kind of a megabyte"),
+        pytest.param(
+            [named(obj("Pod", name="p"), resourceVersion="1")],
+            "spec: Required value",
+            id="a pod of a server without a spec",
+        ),
     ],
 )
 def test_objects_that_cannot_be_created_are_refused_in_few_words(
