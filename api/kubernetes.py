@@ -116,7 +116,7 @@ class KubernetesApi:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         chosen = kubernetes_app(scope) if scope["type"] == "http" else None
-        if chosen is None and scope.get("method") == "HEAD":
+        if chosen is None and scope.get("method") == "HEAD" and scope["path"] != "/v1/stream":  # which never ends
             scope = {**scope, "method": "GET"}
         await (self._app if chosen is None else chosen)(scope, receive, send)
 

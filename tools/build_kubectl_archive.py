@@ -79,6 +79,8 @@ def build_archive(dist: Path) -> Path:
             command += ["--collect-submodules", package, "--collect-data", package]
         # The modules of the project that `reprieve init` copies are data, too.
         command += ["--add-data", f"{ROOT / 'api' / 'examples'}:api/examples"]
+        # Help is made of the docstrings in the sources, for which no module is loaded.
+        command += ["--add-data", f"{ROOT / 'api' / 'cli'}:api/cli"]
         for name in _LEFT_OUT:
             command += ["--exclude-module", name]
         subprocess.run([*command, "entry.py"], check=True, cwd=work)  # noqa: S603 - our own words

@@ -106,6 +106,10 @@ def test_head_answers_as_get_without_a_body(example: Service, path: str) -> None
     assert (answer.status_code, answer.content) == (200, b"")
 
 
+def test_head_of_what_never_ends_is_refused(example: Service) -> None:
+    assert example.client.head("/v1/stream").status_code == 405
+
+
 @pytest.mark.parametrize(("path", "sent"), [("/", "gzip"), ("/ui/cells", "gzip"), ("/v1/cluster", None)])
 def test_pages_are_sent_compressed(example: Service, path: str, sent: str | None) -> None:
     plain = example.client.get(path, headers={"Accept-Encoding": "identity"})
