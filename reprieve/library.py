@@ -18,13 +18,12 @@ import numpy.typing as npt
 
 from api.cli.local_answers import about_cluster, about_dump
 from api.cli.manifest_files import read_manifests, state_of
-from api.fatal_errors import StartUpError
 from api.plugin_project import with_plugins
 from api.settings.configuration_file import read_configuration, with_fix
 from extender.answers import trial as engine
 from extender.answers.explain.preemption import preemption_answer
 from extender.answers.questions import Questions
-from extender.answers.types import Capacity, NodesLike, PreemptionAnswer, QuestionError
+from extender.answers.types import Capacity, NodesLike, PreemptionAnswer
 from extender.answers.what_if import capacity, group_outcomes, manifests, pinned_pods, simulated_pods, what_if
 from extender.answers.what_if.admission import Admits
 from extender.cluster import TrialRegistry, templates_among
@@ -34,10 +33,11 @@ from extender.engine.runtime.registry import why_not_a_plugin
 from extender.engine.snapshot import Rows
 from extender.values.config import ConfigErrors
 from extender.values.config.loading import load, load_file
-from extender.values.objects.decoding import DecodeError, replaced
+from extender.values.objects.decoding import replaced
 from extender.values.objects.pod import Pod
 from extender.values.objects.pod_groups import group_of
 from extender.values.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
+from extender.values.reasons import InputError
 
 __all__ = ["Capacity", "Cluster", "NodeArrays", "Placement", "Plugin", "PreemptionAnswer", "ReprieveError", "Trial"]
 
@@ -455,7 +455,7 @@ def _in_words() -> Iterator[None]:
         yield
     except ConfigErrors as exc:
         raise ReprieveError(with_fix(exc)) from exc
-    except (QuestionError, DecodeError, StartUpError) as exc:
+    except InputError as exc:
         raise ReprieveError(str(exc)) from exc
 
 

@@ -383,7 +383,7 @@ class _Batch:
             if self._inventory.runs(namespace, name):
                 raise ManifestError(f'Pod {namespace}/{name}: pods "{name}" already exists')
             if obj.get("spec") is None:
-                raise ManifestError(f"Pod {namespace}/{name}: spec: Required value")
+                raise ManifestError(f'Pod {namespace}/{name}: Pod "{name}" is invalid: spec.containers: Required value')
             self._inventory.add(namespace, name)
             uid = obj["metadata"].get("uid")
             if isinstance(uid, str) and not self._inventory.owns_uid(namespace, name, uid):

@@ -37,7 +37,21 @@ def pod(name: str = "web", **more: Any) -> Object:
     ("path", "stored"),
     [
         (TWELVE_NODES, {"Namespace": 4, "PriorityClass": 7, "Node": 12, "Pod": 69, "PodDisruptionBudget": 3}),
-        (EXAMPLE_CLUSTER, {"Namespace": 4, "PriorityClass": 5, "Node": 12, "Pod": 42, "PodDisruptionBudget": 3}),
+        (
+            EXAMPLE_CLUSTER,
+            {
+                "Namespace": 4,
+                "PriorityClass": 5,
+                "Node": 12,
+                "Deployment": 2,
+                "ReplicaSet": 2,
+                "StatefulSet": 1,
+                "Job": 1,
+                "DaemonSet": 1,
+                "Pod": 42,
+                "PodDisruptionBudget": 3,
+            },
+        ),
     ],
     ids=["of a server", "by hand"],
 )
