@@ -197,7 +197,7 @@ def test_last_of_two_equal_members_counts(service: Service) -> None:
         pytest.param([obj("K" * LONG)], "KKK", id="a kind of a megabyte"),
         pytest.param(
             [named(obj("Pod", name="p"), resourceVersion="1")],
-            "spec: Required value",
+            "spec.containers: Required value",
             id="a pod of a server without a spec",
         ),
     ],
