@@ -87,7 +87,7 @@ def test_over_a_day_of_churn_equal_profiles_agree(seed: int) -> None:
     assert sees(found) == set()
     assert (found.total.agreement, found.total.different, found.not_decided) == (1.0, 0, 0)
     assert found.total.decisions > 100 and found.total.ties > 0 and found.evicted > 0
-    assert found.total.unclear < found.total.decisions / 20
+    assert found.total.unclear < found.total.decisions / 10
 
 
 def labelled(name: str, cpu: str = "4", **labels: str) -> Object:
