@@ -55,7 +55,7 @@ _HEADERS: Final = {
 }
 
 _WORTH_COMPRESSING: Final = 1024
-"""Bytes of a page."""
+"""Bytes of an answer; smaller ones are sent as they are."""
 _WITHIN_FRAME: Final = frozenset((400, 404))
 """Codes of refusals that concern the address alone, so that the rest of the page can be shown."""
 _TITLES: Final = {

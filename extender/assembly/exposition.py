@@ -56,7 +56,7 @@ _BUILD: Final = {
     "compiler": f"{platform.python_implementation()} {platform.python_version()}",
     "platform": f"{platform.system().lower()}/{platform.machine()}",
 }
-"""Upstream: component-base/metrics/version.go."""
+"""The labels of `kubernetes_build_info`. Upstream: component-base/metrics/version.go."""
 
 
 @final

@@ -15,7 +15,7 @@ from extender.values.metrics import Metrics
 _LOG: Final = Logger(__name__)
 
 SLOW: Final = 0.1
-"""Seconds. Upstream: schedulePod."""
+"""Seconds from which on an attempt is logged. Upstream: schedulePod."""
 
 _POINTS: Final = ("PreFilter", "Filter", "PostFilter", "PreScore", "Score", "Reserve", "Permit")
 """The points of an attempt. Those of a binding may be another pod's."""

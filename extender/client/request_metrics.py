@@ -39,7 +39,7 @@ def timed(method: str, host: str) -> Iterator[None]:
 
 
 def request_metrics() -> Iterator[Metric]:
-    """Yields both metrics."""
+    """Yields how many requests there were, and how long they took."""
     family = CounterMetricFamily(
         "rest_client_requests",
         f"Requests to the API server, each repetition counted, by status ({ERROR} without an answer).",

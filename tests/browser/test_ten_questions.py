@@ -74,9 +74,7 @@ def what_if_this_node_is_drained(visitor: Visitor) -> Locator:
 
 
 def how_many_replicas_fit(visitor: Visitor) -> Locator:
-    visitor.opens("What if")
-    visitor.drops("1-web.yaml")
-    visitor.presses("How many more fit?")
+    a_file_is_tried(visitor, "1-web.yaml", "How many more fit?")
     return visitor.page.locator("#result .summary", has_text="more pods fit on")
 
 
@@ -85,17 +83,19 @@ def which_plugin_chose_the_node(visitor: Visitor) -> Locator:
     return visitor.page.locator("#scores .score-table")
 
 
-def would_it_find_a_node(visitor: Visitor) -> Locator:
+def a_file_is_tried(visitor: Visitor, file: str, button: str = "Try it") -> None:
     visitor.opens("What if")
-    visitor.drops("3-too-large.yaml")
-    visitor.presses("Try it")
+    visitor.drops(file)
+    visitor.presses(button)
+
+
+def would_it_find_a_node(visitor: Visitor) -> Locator:
+    a_file_is_tried(visitor, "3-too-large.yaml")
     return visitor.page.locator("#result .placements", has_text="unschedulable")
 
 
 def whom_would_it_evict(visitor: Visitor) -> Locator:
-    visitor.opens("What if")
-    visitor.drops("2-urgent.yaml")
-    visitor.presses("Try it")
+    a_file_is_tried(visitor, "2-urgent.yaml")
     return visitor.page.locator("#result .placements .victim").first
 
 

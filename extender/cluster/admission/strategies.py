@@ -120,7 +120,7 @@ def prepare_for_update(resource: Resource, new: Object, old: Object, subresource
 
 
 def _keep_all_but_amounts(pod: Object, old: Object) -> None:
-    """Upstream: pkg/registry/core/pod/strategy.go, dropNonResizeUpdates."""
+    """Lets a resize change nothing but resources. Upstream: pkg/registry/core/pod/strategy.go, dropNonResizeUpdates."""
     for name in ("labels", "annotations", "finalizers", "ownerReferences"):
         _take(pod["metadata"], old["metadata"], name)
     asked, pod["spec"] = pod["spec"], copy.deepcopy(old["spec"])
@@ -131,7 +131,7 @@ def _keep_all_but_amounts(pod: Object, old: Object) -> None:
 
 
 def _count_template(new: Object, old: Object) -> None:
-    """Upstream: pkg/registry/apps/daemonset/strategy.go, PrepareForUpdate."""
+    """Counts how often the template is written. Upstream: pkg/registry/apps/daemonset/strategy.go, PrepareForUpdate."""
     generation = template_generation(old)
     if new["spec"].get("template") != old["spec"].get("template") and generation.isdecimal():
         generation = str(int(generation) + 1)

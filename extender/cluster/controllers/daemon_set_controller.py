@@ -15,7 +15,7 @@ from extender.cluster.api_resources import DAEMON_SETS, NODES, PODS, Object
 from extender.cluster.controllers.controller_loop import BURST, SETTLING, Controller, ControllerContext, Steps
 from extender.cluster.controllers.controller_writes import Create, Delete, Update
 from extender.cluster.controllers.observed_objects import Key, Observed, ObservedNode, ObservedPod
-from extender.cluster.controllers.replica_set_controller import same_for_its_owner
+from extender.cluster.controllers.replica_set_controller import changed_owners
 from extender.values.objects.meta import ObjectMeta
 from extender.values.objects.node import Node, NodeSpec
 from extender.values.workloads.availability import scaled_value
@@ -47,14 +47,8 @@ class DaemonSets(Controller):
                 self.queue.add_after(key, SETTLING)
 
     def observe_pod(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
-        if old is not None and new is not None and same_for_its_owner(old, new):
-            return
-        for pod in (old, new):
-            owner = pod.controller if pod is not None else None
-            if pod is None or owner is None or owner.kind != DAEMON_SETS.kind:
-                continue
-            if owner.api_version == DAEMON_SETS.api_version:
-                self.queue.add_after((pod.namespace, owner.name), SETTLING)
+        for key in changed_owners(old, new, DAEMON_SETS):
+            self.queue.add_after(key, SETTLING)
 
     def reconcile(self, key: Key) -> Steps:
         seen = self.cluster.get(DAEMON_SETS, *key)

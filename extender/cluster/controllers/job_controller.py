@@ -15,7 +15,7 @@ from extender.cluster.api_resources import JOBS, PODS, Object
 from extender.cluster.controllers.controller_loop import BURST, SETTLING, Controller, Steps
 from extender.cluster.controllers.controller_writes import Create, Delete, RequeueAfter, Update
 from extender.cluster.controllers.observed_objects import Key, Observed, ObservedPod
-from extender.cluster.controllers.replica_set_controller import pods_to_delete, same_for_its_owner
+from extender.cluster.controllers.replica_set_controller import changed_owners, pods_to_delete
 from extender.cluster.registry.conditions import condition, seconds_since, timestamp, with_condition
 from extender.values.workloads.templates import pod_from_template
 
@@ -41,14 +41,8 @@ class Jobs(Controller):
             self.queue.add(new.key)
 
     def observe_pod(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
-        if old is not None and new is not None and same_for_its_owner(old, new):
-            return
-        for pod in (old, new):
-            owner = pod.controller if pod is not None else None
-            if pod is None or owner is None or owner.kind != JOBS.kind:
-                continue
-            if owner.api_version == JOBS.api_version:
-                self.queue.add_after((pod.namespace, owner.name), SETTLING)
+        for key in changed_owners(old, new, JOBS):
+            self.queue.add_after(key, SETTLING)
 
     def reconcile(self, key: Key) -> Steps:
         seen = self.cluster.get(JOBS, *key)

@@ -184,6 +184,18 @@ def _num_with_labels(group: OwnedPods, wanted: Mapping[str, str]) -> int:
     return sum(1 for pod in group.pods.values() if pod.is_active and wanted.items() <= pod.labels.of.items())
 
 
+def changed_owners(old: ObservedPod | None, new: ObservedPod | None, resource: Resource) -> Iterator[Key]:
+    """Yields the controllers of this resource that have to look at a pod that changed."""
+    if old is not None and new is not None and same_for_its_owner(old, new):
+        return
+    for pod in (old, new):
+        owner = pod.controller if pod is not None else None
+        if pod is None or owner is None:
+            continue
+        if owner.kind == resource.kind and owner.api_version == resource.api_version:
+            yield pod.namespace, owner.name
+
+
 def same_for_its_owner(old: ObservedPod, new: ObservedPod) -> bool:
     """Returns whether a pod has not changed in anything that its controller looks at."""
     return (

@@ -28,6 +28,14 @@ def bind_all(registry: ObjectRegistry) -> None:
             bind_to(registry, pod["metadata"]["name"], node_of(pod))
 
 
+async def a_set_runs_on_another_node_too(registry: ObjectRegistry) -> None:
+    add_node(registry, "b")
+    add_set(registry)
+    await settle()
+    bind_all(registry)
+    await settle()
+
+
 def places(registry: ObjectRegistry) -> list[str]:
     return sorted(node_of(pod) for pod in registry.list(PODS) if "deletionTimestamp" not in pod["metadata"])
 
@@ -96,11 +104,7 @@ async def test_a_pod_that_ended_is_replaced() -> None:
 
 async def test_a_new_template_replaces_one_pod_at_a_time() -> None:
     async with running_controllers(node="a") as registry:
-        add_node(registry, "b")
-        add_set(registry)
-        await settle()
-        bind_all(registry)
-        await settle()
+        await a_set_runs_on_another_node_too(registry)
         before = set(names(registry, PODS))
 
         change(registry, DAEMON_SETS, "agent", with_image("web:2"))
@@ -117,11 +121,7 @@ async def test_a_new_template_replaces_one_pod_at_a_time() -> None:
 
 async def test_the_status_counts_nodes() -> None:
     async with running_controllers(node="a") as registry:
-        add_node(registry, "b")
-        add_set(registry)
-        await settle()
-        bind_all(registry)
-        await settle()
+        await a_set_runs_on_another_node_too(registry)
 
         status = registry.get(DAEMON_SETS, "default", "agent")["status"]
 
