@@ -16,7 +16,7 @@ from tests.api.test_following import readiness
 from tests.api.test_questions import get
 from tests.api.test_recorded_service import PACKING
 from tests.kit.service import Service, kubeconfig_for, serving
-from tests.kit.waiting import until
+from tests.kit.waiting import until, until_at_rest
 
 EXTENDERS = """
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -120,6 +120,7 @@ def test_a_recording_is_reported_on(tmp_path: Path, packing: Path) -> None:
     file = tmp_path / "example.recording"
     with serving(record=file) as service:
         place(service, *(f"web-{number}" for number in range(4)))
+        until_at_rest(f"http://127.0.0.1:{service.port}")  # its watch may be behind what the API shows
 
     same = reprieve("shadow", "report", str(file), "-o", "json")
     other = reprieve("shadow", "report", str(file), "--config", str(packing), "-o", "json")
