@@ -202,8 +202,8 @@ PLUGIN_AWAITED_SECONDS: Final = Limit(Door.CONFIGURATION, 600,
 
 # Answers of servers that are called, and what is kept of them.
 
-READ_BYTES: Final = Limit(Door.SERVERS, 512 * 2**20,
-    "bytes of an answer of the API server to a GET: 150,000 pods in one list have 400 MiB",
+READ_BYTES: Final = Limit(Door.SERVERS, 2**30,
+    "bytes of an answer of the API server to a GET: 150,000 pods in one list have 540 MiB",
     "the request fails, as one that gets no answer")
 WRITE_BYTES: Final = Limit(Door.SERVERS, 8 * 2**20,
     "bytes of an answer of the API server to a write: an object has 3 MiB, and its managed fields",
