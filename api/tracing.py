@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from typing import Final, final
 
 from api.fatal_errors import StartUpError
+from extender import how_to_install
 from extender.answers.records.records import Records
 from extender.engine.framework import Candidate, Candidates, PreemptionOutcome, Status
 from extender.engine.queue.queued_pod_info import QueuedPodInfo
@@ -36,7 +37,7 @@ def check_tracing(environment: Mapping[str, str] = os.environ) -> None:
         is_there = False
     if not is_there:
         raise StartUpError(
-            "OTEL_* variables ask for traces, and the SDK is not installed: pip install 'reprieve[otel]'"
+            f"OTEL_* variables ask for traces, but the OpenTelemetry SDK is not installed: {how_to_install('otel')}"
         )
 
 
@@ -68,11 +69,11 @@ def is_wanted(environment: Mapping[str, str]) -> bool:
     if not exporter and not any(environment.get(name) for name in _ENDPOINTS):
         return False
     if exporter not in ("", "otlp"):
-        raise StartUpError(f"OTEL_TRACES_EXPORTER={exporter!r:.40}: only otlp and none are there")
+        raise StartUpError(f"OTEL_TRACES_EXPORTER={exporter!r:.40}: only otlp and none are supported")
     protocols = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
     protocol = next((found for name in protocols if (found := environment.get(name))), "http/protobuf")
     if protocol != "http/protobuf":
-        raise StartUpError(f"OTLP protocol {protocol!r:.40}: only http/protobuf is there")
+        raise StartUpError(f"OTLP protocol {protocol!r:.40}: only http/protobuf is supported")
     return True
 
 

@@ -47,14 +47,14 @@ class QuestionWorker:
             async with until_hang_up(request), self.turn:
                 return await in_child(work, seconds=self._seconds, memory=self._memory)
         except DeadlineError as exc:
-            raise Refusal(503, f"there is no answer within {self._seconds:g} s: ask about less") from exc
+            raise Refusal(503, f"no answer within {self._seconds:g} s: ask about less") from exc
         except MemoryError as exc:
             most = self._memory // _MIB
             raise Refusal(413, f"the answer takes more than {most} MiB of memory: ask about less") from exc
         except ChildEndedError as exc:
             most = self._memory // _MIB
-            raise Refusal(413, f"{exc}, perhaps for want of memory, of which it may take {most} MiB") from exc
+            raise Refusal(413, f"{exc}, perhaps out of memory: the limit is {most} MiB") from exc
         except NoChildError as exc:
-            raise Refusal(503, f"no process can be had for the answer: {exc}", RETRY_SOON) from exc
+            raise Refusal(503, f"no process can be started for the answer: {exc}", RETRY_SOON) from exc
         finally:
             self.taken -= 1

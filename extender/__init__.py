@@ -14,3 +14,8 @@ There is no HTTP server in here; requests, pages and commands are in the package
 """
 
 __version__ = "0.1.0"
+
+
+def how_to_install(extra: str) -> str:
+    """Returns the command that installs an extra; a release shortens it (docs/maintain/releasing.md)."""
+    return f"pip install '.[{extra}]' in a clone of the repository, since nothing is published before the first release"

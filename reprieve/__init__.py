@@ -102,15 +102,12 @@ def _why_not_ours() -> str:
         if found.resolve() != ours:
             return (
                 f"another package named {name!r} comes before its own: {found.parent}; take that folder out of "
-                "PYTHONPATH, or install reprieve in an environment of its own (pipx install reprieve)"
+                "PYTHONPATH, or install reprieve in an environment of its own"
             )
     return ""
 
 
-_INSTALL_AGAIN = (
-    "install it again in an environment of its own (pipx install reprieve): another distribution may have a package of "
-    "that name"
-)
+_INSTALL_AGAIN = "install it again in an environment of its own: another distribution may have a package of that name"
 
 
 def _words_about(exc: ImportError) -> str:
@@ -120,4 +117,4 @@ def _words_about(exc: ImportError) -> str:
     package = (exc.name or "").partition(".")[0]
     if package in _PACKAGES:
         return f"its package {package!r} is incomplete: {exc}; {_INSTALL_AGAIN}"
-    return f"{exc}; install it again, with all that it needs (pipx install reprieve)"
+    return f"{exc}; install it again, with everything that it needs"

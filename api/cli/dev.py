@@ -34,27 +34,27 @@ def dev(
         Path | None, typer.Argument(help="One file with a plugin, in place of a project.", metavar="[PLUGIN.py]")
     ] = None,
     kubeconfig: Annotated[
-        Path | None, typer.Option(help="Look at the cluster of this kubeconfig. It is only read.")
+        Path | None, typer.Option(help="Use the cluster of this kubeconfig; it is only read.")
     ] = None,
     context: Annotated[str | None, typer.Option(help="Context of the kubeconfig (its current one).")] = None,
     dump: Annotated[
-        Path | None, typer.Option(help="Look at the cluster in this file, a List as kubectl prints it (an example).")
+        Path | None, typer.Option(help="Use the cluster in this file, a List as kubectl prints it (an example).")
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option(help="KubeSchedulerConfiguration in which the plugins are looked at (scheduler-config.yaml)."),
+        typer.Option(help="KubeSchedulerConfiguration that enables the plugins (scheduler-config.yaml)."),
     ] = None,
     reload: Annotated[
-        bool, typer.Option("--reload", help="Look again after each edit and each change of the cluster, until Ctrl-C.")
+        bool, typer.Option("--reload", help="Repeat after each edit and each change of the cluster, until Ctrl-C.")
     ] = False,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Pods to look at, pending ones first.")] = 500,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Pods to judge, pending ones first.")] = 500,
     folder: Annotated[Path, typer.Option(help="The project.")] = Path(),
     output: OutputOption = "table",
 ) -> None:
-    """Show what a project's plugins would change in a cluster, again after each edit; nothing is written.
+    """Show what your plugins would change in a cluster; nothing is written.
 
-    Every pod is looked at by a scheduler with the plugins and by one without them. With --reload an edit that cannot be
-    loaded, or that fails, is reported, and the last good plugins stay.
+    Each pod is judged by a scheduler with the plugins and by one without them. With --reload, an edit that fails is
+    reported, and the last working plugins stay.
     """
     if dump is not None and kubeconfig is not None:
         raise StartUpError("--dump and --kubeconfig are two clusters: give one of them")
@@ -185,7 +185,7 @@ def _in_words(console: Console, answer: PluginEffects, wide: bool) -> None:
             lines.add_row(name_of(running.pod), running.node, ", ".join(running.reasons))
         console.print(lines)
     if not changed and not answer.running and not answer.errors:
-        console.print("They would change nothing here.")
+        console.print("The plugins would change nothing here.")
     console.print(Text("Nothing was written.", style="dim"))
 
 

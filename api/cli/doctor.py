@@ -33,14 +33,12 @@ def doctor(
     url: Annotated[
         str, typer.Argument(help="urlPrefix of the extender; without one, those of --config.", metavar="[URL]")
     ] = "",
-    config: Annotated[
-        Path | None, typer.Option(help="KubeSchedulerConfiguration whose extenders are examined as it names them.")
-    ] = None,
-    verbs: Annotated[str, typer.Option(help="The verbs that it must serve (those that it does serve).")] = ",".join(
+    config: Annotated[Path | None, typer.Option(help="KubeSchedulerConfiguration whose extenders are checked.")] = None,
+    verbs: Annotated[str, typer.Option(help="The verbs that it has to serve (those that it serves).")] = ",".join(
         VERBS
     ),
     form: Annotated[str, typer.Option(help="How nodes are sent: full, names, or both.")] = "both",
-    nodes: Annotated[str, typer.Option(help="Nodes that it knows, for requests that only name nodes.")] = "",
+    nodes: Annotated[str, typer.Option(help="Names of nodes that it knows, for requests that send only names.")] = "",
     timeout: Annotated[int, typer.Option(min=1, max=30, help="httpTimeout, in seconds.")] = 5,
     ca_file: Annotated[
         Path | None, typer.Option(help="File with the CA certificates (PEM) to trust, for https.")
@@ -53,7 +51,7 @@ def doctor(
     """Check a scheduler extender: ask all that kube-scheduler may ask, and report wrong answers.
 
     Every finding says what to do. Nothing is bound, and nothing changes in an extender that works. --verbs takes
-    `preempt=preemption` for a verb of another name. An extender that answers nothing is given up after twice --timeout.
+    `preempt=preemption` for a verb of another name. An extender that does not answer is given up after twice --timeout.
     The exit code is 1 if kube-scheduler would be misled or left without an answer.
     """
     patients = list(_from_configuration(config) if not url else _from_url(url, verbs, form, timeout, ca_file, insecure))

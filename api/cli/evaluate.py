@@ -28,7 +28,7 @@ _MAX_LINE: Final = 2**28
 
 def evaluate(
     file: Annotated[
-        str, typer.Argument(help="JSON Lines of scenarios, .gz welcome; - reads standard input.", metavar="FILE|-")
+        str, typer.Argument(help="JSON Lines of scenarios, also .gz; - reads standard input.", metavar="FILE|-")
     ],
     config: Annotated[
         Path | None, typer.Option(help="KubeSchedulerConfiguration for scenarios that have none of their own.")
@@ -36,8 +36,8 @@ def evaluate(
 ) -> None:
     """Print what the scheduler would decide about every scenario in a file, one answer a line.
 
-    A line of the file is a scenario, or an object with a `scenario`. A line that cannot be answered is reported with
-    its number on standard error; the others are answered all the same, and the exit code is 2 in the end.
+    A line of the file is a scenario, or an object with a `scenario`. Lines that cannot be answered are reported on
+    standard error by number; the others are answered, and the exit code is 2.
     """
     if asyncio.run(_answer_all(usable_configuration(config), file)):
         raise typer.Exit(2)

@@ -38,7 +38,7 @@ def fits(
 ) -> None:
     """Count how many pods like this one fit, on which nodes, and what stops the next one.
 
-    The pods are placed one after the other; none is evicted for them. Of a workload, pods of its template are counted.
+    The pods are placed one after the other, without evictions. For a workload, pods of its template are counted.
     """
     objects = source.objects(filename)
     found = [obj for obj in objects if obj.get("kind") in _COUNTED]

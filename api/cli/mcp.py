@@ -10,17 +10,17 @@ import typer
 
 from api.cli.sources import Source, SourceOptions
 from api.fatal_errors import StartUpError
+from extender import how_to_install
 
 
 def mcp(
     *,
     source: SourceOptions,
-    list_tools: Annotated[bool, typer.Option("--list", help="Print the names of the tools, and end.")] = False,
+    list_tools: Annotated[bool, typer.Option("--list", help="Print the names of the tools and exit.")] = False,
 ) -> None:
-    """Answer the questions of a program over the Model Context Protocol, on standard input and output.
+    """Serve the questions as tools of the Model Context Protocol, on standard input and output.
 
-    The tools are why, victims, whatif, who_preempted, fits and plan. They need the extra: `pip install
-    'reprieve[mcp]'`.
+    The tools are why, victims, whatif, who_preempted, fits and plan. They need the extra `mcp`.
     """
     asyncio.run(_served(source, list_tools=list_tools))
 
@@ -29,7 +29,7 @@ async def _served(source: Source, *, list_tools: bool) -> None:
     try:
         from api.cli.mcp_server import server_of  # noqa: PLC0415 - an extra
     except ImportError as exc:
-        raise StartUpError(f"the Model Context Protocol is an extra: pip install 'reprieve[mcp]' ({exc})") from exc
+        raise StartUpError(f"the Model Context Protocol needs the extra mcp: {how_to_install('mcp')} ({exc})") from exc
     async with source.open() as asked:
         server = server_of(asked, source)
         if list_tools:

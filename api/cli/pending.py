@@ -35,8 +35,8 @@ def pending(
 ) -> None:
     """List the pods that wait, by what keeps them from their nodes and by workload.
 
-    `reprieve why` on one of them says more: what the nearest nodes lack, and what would help. -n leaves out other
-    namespaces. `-o name` prints the pods, as `why` takes them.
+    `reprieve why` on one of them says more: what the nearest nodes lack, and what would help. -n shows one
+    namespace. `-o name` prints the pods, as `why` takes them.
     """
     namespace = source.only_namespace(all_namespaces=all_namespaces)
 

@@ -48,7 +48,7 @@ def print_scheduler_config(
     ignorable: Annotated[bool, typer.Option(help="Schedule without Reprieve while it is away.")] = True,
     check: Annotated[bool, typer.Option(help="Call it as kube-scheduler will, and say what is wrong.")] = True,
 ) -> None:
-    """Print what makes kube-scheduler call Reprieve, and check it.
+    """Print the configuration with which kube-scheduler calls Reprieve, and check it.
 
     The stanza goes to standard output, what `doctor` finds to standard error; the exit code is 1 if kube-scheduler
     would be misled or left without an answer.
@@ -115,7 +115,7 @@ def _certificates(file: Path) -> bytes:
     except OSError as exc:
         raise StartUpError(f"--ca-file {file}: {in_one_line(exc)}") from exc
     if _PEM not in text:
-        raise StartUpError(f"--ca-file {file}: no certificate in PEM form is in there; it begins with {_PEM.decode()}")
+        raise StartUpError(f"--ca-file {file}: holds no certificate in PEM form, which begins with {_PEM.decode()}")
     return text
 
 

@@ -28,10 +28,10 @@ def replay(
     ] = None,
     output: OutputOption = "table",
 ) -> None:
-    """Decide again what a recorded scheduler decided, and say where the decisions differ.
+    """Repeat the decisions of a recording, and show where they differ.
 
-    Each decision is taken in the state in which it was taken then, with the same draw among equally good nodes. The
-    exit code is 0 if all decisions are the same, and 1 otherwise.
+    Each decision is made again in its recorded state, with the same choice among equally good nodes. The exit code is 0
+    if all decisions are the same, and 1 otherwise.
     """
     recording = Recording(path)
     configuration = recording.deciding_configuration if config is None else usable_configuration(config)

@@ -33,21 +33,21 @@ def serve(
     write_config_to: Annotated[
         Path | None,
         typer.Option(
-            help="Write the configuration in force to this file, and end.", rich_help_panel=Group.KUBE_SCHEDULER.value
+            help="Write the configuration in force to this file and exit.", rich_help_panel=Group.KUBE_SCHEDULER.value
         ),
     ] = None,
     version: Annotated[
         bool,
         typer.Option(
             "--version/--no-version",
-            help="Print the version, and end.",
+            help="Print the version and exit.",
             rich_help_panel=Group.KUBE_SCHEDULER.value,
             callback=print_version,
         ),
     ] = False,
     foreign_flag: Annotated[list[str] | None, typer.Option(hidden=True)] = None,
 ) -> None:
-    """Answer kube-scheduler's calls over HTTP, for a real cluster or for the embedded one.
+    """Run the service: the page, the questions and the extender, for a real cluster or an embedded one.
 
     Every option can also be given in the environment: REPRIEVE_HOST, REPRIEVE_PORT, REPRIEVE_KUBECONFIG,
     REPRIEVE_STATE, REPRIEVE_CONFIG and so on. Flags of kube-scheduler that have no effect here are ignored or refused;

@@ -47,9 +47,9 @@ def shadow(
     """Say how often this configuration agrees with a cluster's own scheduler, where it does not, and which plugin is
     the reason.
 
-    Nothing is written to the cluster, and nothing has to be installed in it. A service that was started with --shadow
-    is asked; with `run`, the cluster of a kubeconfig is followed here until the time is over or the command is
-    interrupted, and then reported on.
+    Nothing is written to the cluster, and nothing has to be installed in it. `report` asks a service that was started
+    with --shadow, or reads a recording; `run` follows the cluster of a kubeconfig for as long as --for says, or until
+    Ctrl-C, and then reports.
     """
     if action == "run":
         found = _followed(source, _seconds(lasting))

@@ -154,7 +154,7 @@ def simulate(
     config: Annotated[Path | None, typer.Option(help="KubeSchedulerConfiguration of the scheduler.")] = None,
     against: Annotated[
         list[Path] | None,
-        typer.Option(help="Another KubeSchedulerConfiguration, to compare with the first one; may be given again."),
+        typer.Option(help="Another KubeSchedulerConfiguration, to compare with the first one; can be repeated."),
     ] = None,
     seed: Annotated[
         int, typer.Option(min=0, help="Seed of the random numbers. 0 keeps the order of a trace; others shuffle it.")
@@ -164,10 +164,10 @@ def simulate(
     ] = 1,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="Play only the workloads with such names, as 'Spreading/*'; may be given again."),
+        typer.Option(help="Play only the workloads with such names, as 'Spreading/*'; can be repeated."),
     ] = None,
     label: Annotated[
-        list[str] | None, typer.Option(help="Play only the workloads with this label; may be given again.")
+        list[str] | None, typer.Option(help="Play only the workloads with this label; can be repeated.")
     ] = None,
     output: Annotated[
         Literal["table", "json", "html"],

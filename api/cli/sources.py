@@ -116,7 +116,7 @@ class Source:
             StartUpError: one is named, and all are asked for.
         """
         if all_namespaces and self.namespace:
-            raise StartUpError("--all-namespaces and --namespace say two things: give one of them")
+            raise StartUpError("--all-namespaces and --namespace contradict each other: give one of them")
         return self.namespace
 
     def objects(self, files: Iterable[str]) -> list[dict[str, Any]]:

@@ -151,7 +151,9 @@ def verify_rules(
     k8s: Annotated[
         str,
         typer.Option(
-            "--k8s", help="Versions of kube-scheduler to decide as, one by one, such as 1.34,1.37.", metavar="VERSIONS"
+            "--k8s",
+            help="Versions of kube-scheduler to check, one after the other, such as 1.34,1.37.",
+            metavar="VERSIONS",
         ),
     ] = "",
     golden: Annotated[
@@ -169,8 +171,8 @@ def verify_rules(
     """Check scheduling rules: given a cluster, when something happens to it, where do pods go?
 
     A rule may also say which pods must not be evicted. A line is printed for each rule; the exit code is 1 if one does
-    not hold. No cluster is needed. --golden keeps where pods go, so that another version (--k8s) or configuration is
-    compared with it. A rule:
+    not hold. No cluster is needed. --golden compares placements with a file that another version (--k8s) or
+    configuration has written. A rule:
 
     \b
     name: web is spread over the zones, and nothing is evicted
@@ -191,7 +193,7 @@ def verify_rules(
             tests, Decider(configuration, version if len(versions) > 1 else "", kept, is_again=number > 0)
         )
     if not verdicts:
-        raise StartUpError(f"{', '.join(map(str, tests))}: there are no rules in there")
+        raise StartUpError(f"{', '.join(map(str, tests))}: no rules in it")
     failed = sum(not verdict.holds for verdict in verdicts)
     held = len(verdicts) - failed
     text = f"{plural(held, 'rule')} {'holds' if held == 1 else 'hold'}"

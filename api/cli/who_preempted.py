@@ -39,12 +39,12 @@ def who_preempted(
     pod: Annotated[
         str,
         typer.Argument(
-            help="[NAMESPACE/]POD, or the beginning of its name; nothing for all pods.",
+            help="[NAMESPACE/]POD, or the start of its name; all pods without it.",
             metavar="[[NAMESPACE/][PREFIX]]",
         ),
     ] = "",
     *,
-    since: Annotated[str, typer.Option(help="Only this recently: 90s, 30m, 1h, 2d.")] = "",
+    since: Annotated[str, typer.Option(help="Only preemptions within the last 90s, 30m, 1h, 2d.")] = "",
     source: Annotated[Source, Options.of(Source, only=("namespace", "server", "kubeconfig", "context", "token"))],
     all_namespaces: AllNamespacesOption = False,
     output: ListOutputOption = "table",
@@ -53,9 +53,9 @@ def who_preempted(
 ) -> None:
     """Show which pods were evicted for which others, when, and why other nodes were spared.
 
-    A Reprieve service is asked, because only a service remembers, long after the events are gone. Names of pods are
-    shown in namespaces whose pods you may list. Of one pod everything is told, of several a line each; `-o wide` tells
-    everything of all, `-o name` the pods that were evicted.
+    Only a running Reprieve service remembers this; events expire after an hour. Pods have names only in namespaces
+    where you may list pods. One pod is shown in full, several in a line each; `-o wide` shows all in full, `-o name`
+    prints the evicted pods.
     """
     _after(since)
     everywhere = source.only_namespace(all_namespaces=all_namespaces)

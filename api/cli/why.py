@@ -59,9 +59,8 @@ def why(
 ) -> None:
     """Show why a pod is pending: what nodes lack, what the pod waits for, its last attempts, and what would help.
 
-    Of the pods of a workload, or of those with certain labels, the first that waits is explained, and the others are
-    listed. `-o wide` adds each plugin's verdict about each node, the scores of each plugin,
-    and the events on which the pod is tried again.
+    For a workload or a selector, the first pending pod is explained and the others are listed. `-o wide` adds what each
+    plugin says of each node, each plugin's scores, and the events that make the scheduler try the pod again.
     """
     if [pod is not None, bool(selector), bool(filename)].count(True) != 1:
         raise StartUpError(
@@ -107,7 +106,7 @@ async def _of_several(asked: Answers, namespace: str, workload: str, selector: s
         elsewhere = await _elsewhere(asked, "workload", workload)
         raise NegativeError(f"there is no pod of {workload} in the namespace {namespace}{elsewhere}")
     if not found.items:
-        raise NegativeError(f"no pod in {namespace} has {selector}")
+        raise NegativeError(f"no pod in {namespace} matches {selector}")
     first = found.items[0].pod
     why_first = ExplainQuestion(namespace=first.namespace, pod=first.name, picture=picture)
     return ExplainedPods(pods=found, first=await asked.ask(why_first))

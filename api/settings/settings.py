@@ -304,7 +304,7 @@ def read_settings(environment: Mapping[str, str] = os.environ, **flags: object) 
             "--tls-private-key-file"
         )
     if settings.secure_port and {"port"} & {*variables, *given}:
-        raise StartUpError("--secure-port and --port say two things: give one of them")
+        raise StartUpError("--secure-port and --port contradict each other: give one of them")
     # Half of the memory is for bodies, half for the what-if and the evaluation that are worked on at a time.
     room = _bytes_for_requests()
     if room is None:

@@ -1,7 +1,7 @@
 """Learns weights for the scheduler's scores, such that more of the GPUs of a workload get used: the cross-entropy
 method, in numpy.
 
-    pip install 'reprieve[gym]'
+    pip install '.[gym]'  # in a clone
     python examples/gym/learn_weights.py                                  # the sample of a GPU cluster, a minute or two
     # such as cluster-trace-gpu-v2023, as `reprieve simulate` reads it
     python examples/gym/learn_weights.py FOLDER --rounds 12

@@ -207,7 +207,7 @@ def test_the_page_on_feature_gates_is_current() -> None:
         ({"tls_cert_file": "a"}, "--tls-cert-file and --tls-private-key-file go together"),
         (
             {"secure_port": 1, "port": 2, "tls_cert_file": "a", "tls_private_key_file": "b"},
-            "--secure-port and --port say two things",
+            "--secure-port and --port contradict each other",
         ),
     ],
 )

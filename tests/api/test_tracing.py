@@ -202,10 +202,10 @@ def test_unreachable_receiver_of_spans_delays_no_decision() -> None:
 @pytest.mark.parametrize(
     ("variables", "problem"),
     [
-        ({"OTEL_TRACES_EXPORTER": "zipkin"}, "only otlp and none are there"),
+        ({"OTEL_TRACES_EXPORTER": "zipkin"}, "only otlp and none are supported"),
         (
             {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://x", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"},
-            "only http/protobuf is there",
+            "only http/protobuf is supported",
         ),
     ],
 )

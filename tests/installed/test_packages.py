@@ -89,7 +89,7 @@ def test_an_extra_that_is_not_installed_is_named(environment: Environment) -> No
     done = environment.run(f"reprieve mcp --list --dump {EXAMPLE}")
 
     assert done.returncode == 2
-    assert "pip install 'reprieve[mcp]'" in done.stderr
+    assert "pip install '.[mcp]' in a clone" in done.stderr
 
 
 @pytest.mark.slow
@@ -99,7 +99,7 @@ def test_traces_without_their_extra_are_refused(environment: Environment) -> Non
     )
 
     assert done.returncode == 2
-    assert "pip install 'reprieve[otel]'" in done.stderr
+    assert "pip install '.[otel]' in a clone" in done.stderr
 
 
 # A package of another distribution has the name of ours.
@@ -116,7 +116,7 @@ def test_a_foreign_package_that_comes_first_is_named(environment: Environment, t
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
         f"reprieve: another package named '{name}' comes before its own: {tmp_path / name}; "
-        "take that folder out of PYTHONPATH, or install reprieve in an environment of its own (pipx install reprieve)\n"
+        "take that folder out of PYTHONPATH, or install reprieve in an environment of its own\n"
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Final, final
 
+from extender import how_to_install
 from extender.lab.simulation.observation import Fate, SimulatedDecision
 from extender.lab.simulation.playing import Played
 from extender.lab.simulation.report import Sample, figures_of
@@ -95,7 +96,7 @@ def exported_to(folder: Path) -> Iterator[PlayExport]:
     try:
         from pyarrow.parquet import ParquetWriter  # noqa: PLC0415 - an extra
     except ImportError as exc:
-        raise ExportError("--export: pyarrow is not installed; pip install 'reprieve[export]' has it") from exc
+        raise ExportError(f"--export needs pyarrow: {how_to_install('export')}") from exc
     schemas = {name: _schema(columns) for name, columns in TABLES.items()}
     try:
         folder.mkdir(parents=True, exist_ok=True)

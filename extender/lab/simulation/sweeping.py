@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
+from extender import how_to_install
 from extender.lab.simulation.playing import Played, play_in_full
 from extender.lab.simulation.readers import read_workloads
 from extender.lab.simulation.report import SimulationReport
@@ -89,7 +90,7 @@ def _of_a_cluster(address: str) -> Iterator[Executor]:
     try:
         distributed: Any = import_module("distributed")
     except ImportError as exc:
-        raise WorkloadError("--on: dask.distributed is not installed; pip install 'reprieve[dask]' has it") from exc
+        raise WorkloadError(f"--on needs dask.distributed: {how_to_install('dask')}") from exc
     try:
         client = distributed.Client(address, timeout=SECONDS_TO_CONNECT)
     except (OSError, ValueError) as exc:
