@@ -1,6 +1,4 @@
-"""Reporter: takes note of a scheduler's decisions. Its methods return nothing, so that no reporter can change a
-decision.
-"""
+"""Reporter: takes note of a scheduler's decisions. Methods return nothing, so that none can change a decision."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -33,8 +31,7 @@ class VerbCall:
 
 
 class Reporter:
-    """The base of reporters, which override what they are interested in. Methods are called in the order in which
-    things happen.
+    """The base of reporters, whose methods are called in the order in which things happen.
 
     Arrays, choices and `Candidates` hold only while a method runs.
     """
@@ -53,20 +50,15 @@ class Reporter:
     def decided(
         self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float
     ) -> None:
-        """The pod has a node, and is going to be bound.
-
-        Arguments:
-            evaluated, feasible: the numbers of nodes that were evaluated, and of those that passed.
-        """
+        """The pod has a node of those feasible among the evaluated ones, and is going to be bound."""
 
     def failed(self, info: QueuedPodInfo, profile: str, status: fwk.Status, seconds: float) -> None:
         """The pod has no node: all nodes were refused, or an error happened."""
 
     def group_preempts(self, first: Pod, chosen: Candidate, without_policies: Candidate | None) -> None:
-        """Victims were chosen for a pod group as a whole; the attempt of the first of its members is about to end.
+        """Victims were chosen for a pod group, whose first member's attempt is about to end.
 
-        Arguments:
-            without_policies: the victims that kube-scheduler would take, if they are others.
+        `without_policies` are the victims that kube-scheduler would take, if they are others.
         """
 
     # After the attempt.
@@ -97,9 +89,7 @@ class Reporter:
 
 @final
 class Reporters(Reporter):
-    """Passes what a scheduler decides on to any number of reporters. One that fails keeps nothing from the others, and
-    changes no decision; its first exception is logged.
-    """
+    """Passes decisions on to reporters. One that fails keeps nothing from others; its first exception is logged."""
 
     def __init__(self, *reporters: Reporter) -> None:
         self._reporters: Final = reporters

@@ -1,6 +1,4 @@
-"""Buffers: arrays with more room than is in use, which are replaced when they must grow, and read-only views of
-them.
-"""
+"""Arrays with more room than is in use, which are replaced when they must grow, and read-only views of them."""
 
 from typing import TypeVar
 

@@ -71,10 +71,7 @@ class Cache:
         self._num_listed = 0
 
     def fork(self) -> "Cache":
-        """Returns an independent copy.
-
-        Pods and nodes are not read again; the last snapshot of this cache stays valid.
-        """
+        """Returns an independent copy, without reading pods and nodes again; this cache's last snapshot stays valid."""
         other = Cache()
         other.objects = self.objects.copy()
         other.members = self.members.copy()
@@ -102,7 +99,6 @@ class Cache:
         return other
 
     def _own(self, name: str) -> NodeEntry:
-        """Returns the entry of a node for modification, a new one for an unknown node."""
         entry = self._nodes.get(name)
         if entry is None:
             entry = self._nodes[name] = NodeEntry(self._owner)
@@ -120,9 +116,7 @@ class Cache:
         self._set_node(entry, node)
 
     def update_node(self, old: Node | None, new: Node) -> None:
-        """Updates the node. If its zone changed, its place in the visiting order changes when the nodes are next laid
-        out.
-        """
+        """Updates the node. If its zone changed, so does its place when the nodes are next laid out."""
         if new.name not in self._nodes:
             self._tree.add(new)
         entry = self._own(new.name)
@@ -139,10 +133,8 @@ class Cache:
             self._set_node(entry, new)
 
     def remove_node(self, node: Node) -> None:
-        """Removes the node. As long as it has pods, it stays as a ghost that is in no snapshot.
-
-        Raises:
-            CacheError: the node is unknown, or not in the zone that its labels name.
+        """Removes the node; a ghost that is in no snapshot stays while it has pods. Raises CacheError if it is unknown,
+        or not in the zone that its labels name.
         """
         if node.name not in self._nodes:
             raise CacheError(f"node {node.name} is not found")
@@ -182,7 +174,7 @@ class Cache:
     # Pods.
 
     def add_pod(self, pod: Pod) -> None:
-        """Adds a pod that runs on spec.nodeName. This confirms an assumed pod, on whichever node it was assumed.
+        """Adds a pod that runs on spec.nodeName, which confirms an assumed one, wherever it was assumed.
 
         Raises:
             CacheError: the pod has no UID, or was added before.
@@ -198,12 +190,7 @@ class Cache:
             raise CacheError(f"pod {_id(pod)} was already in added state")
 
     def update_pod(self, old: Pod, new: Pod) -> None:
-        """Updates a pod on its node.
-
-        Raises:
-            CacheError: the pod is unknown or only assumed, or the update names another node or another pod.
-            QuantityError, DecodeError: the new pod cannot be read.
-        """
+        """Updates a pod on its node. Raises as `add_pod`, and if the pod is only assumed or the update moves it."""
         uid = _uid(old)
         if new.uid != uid:
             raise CacheError(f"pod {_id(old)} cannot be updated to {_id(new)}, which is another pod")
@@ -218,11 +205,7 @@ class Cache:
         self._replace(known, new)
 
     def remove_pod(self, pod: Pod) -> None:
-        """Removes the pod.
-
-        Raises:
-            CacheError: the pod is unknown, or on a node other than its spec.nodeName.
-        """
+        """Removes the pod. Raises CacheError if it is unknown, or on a node other than its spec.nodeName."""
         uid = _uid(pod)
         known = self._pods.get(uid)
         if known is None:
@@ -232,12 +215,7 @@ class Cache:
         self._take(known)
 
     def assume_pod(self, pod: Pod) -> None:
-        """Counts the pod on spec.nodeName from now on, until it is confirmed, forgotten or removed.
-
-        Raises:
-            CacheError: the pod has no UID, or is in the cache.
-            QuantityError, DecodeError: the pod cannot be read.
-        """
+        """Counts the pod on spec.nodeName until it is confirmed, forgotten or removed. Raises as `add_pod`."""
         uid = _uid(pod)
         if uid in self._pods:
             raise CacheError(f"pod {_id(pod)} is in the cache, so can't be assumed")
@@ -245,11 +223,7 @@ class Cache:
         self._assumed.add(uid)
 
     def forget_pod(self, pod: Pod) -> None:
-        """Withdraws the assumption. A pod that is not in the cache is ignored.
-
-        Raises:
-            CacheError: the pod was not assumed, or on another node.
-        """
+        """Withdraws the assumption; an unknown pod is ignored. Raises CacheError if it was not assumed there."""
         uid = _uid(pod)
         known = self._pods.get(uid)
         if known is not None and known.spec.node_name != pod.spec.node_name:
@@ -327,9 +301,7 @@ class Cache:
         return frozenset(self._nodes[node].used_ports)
 
     def restore_ports(self, node: str, ports: frozenset[HostPort]) -> None:
-        """Has just these ports count as used on a node, after a pod has come back to it: they do not follow from the
-        pods there, see `NodeEntry.used_ports`.
-        """
+        """Has just these ports count as used on a node to which a pod came back; see `NodeEntry.used_ports`."""
         self._own(node).used_ports = set(ports)
 
     @property
@@ -338,11 +310,7 @@ class Cache:
         return self._tree.copy()
 
     def restore_node(self, node: Node, order: NodeTree) -> None:
-        """Adds a node that was removed, and restores the order in which nodes are visited.
-
-        Arguments:
-            order: `visiting_order` as it was when the node was there.
-        """
+        """Adds a node that was removed, and restores the order in which nodes were visited when it was there."""
         self.add_node(node)
         self._tree = order
 
@@ -433,12 +401,7 @@ class Cache:
         self._rewritten.clear()
 
     def _lay_out(self) -> int:
-        """Renumbers the nodes.
-
-        Returns:
-            The number of names that the tree listed. A node that was added in two zones is listed twice, but has one
-            place.
-        """
+        """Renumbers the nodes; returns how many names the tree listed: twice a node that was added in two zones."""
         listed = list(filter(self._laid_out.__contains__, self._tree.names()))
         order = list(dict.fromkeys(filter(self._present.__contains__, listed)))
         first = common_length(order, self._order)
@@ -453,10 +416,8 @@ class Cache:
         return len(listed)
 
     def _apply_changes(self, came: Set[str] = frozenset()) -> None:
-        """Writes what changed to the columns.
-
-        Arguments:
-            came: nodes that were laid out just now, with the pods they have at present.
+        """Writes what changed to the columns, but for the nodes that `came`, which were just laid out with
+        their pods.
         """
         places = self._writer.places
         touched = set(came)

@@ -58,9 +58,7 @@ class Cluster:
         return other
 
     def find(self, key: str) -> Pod | None:
-        """Returns the pod namespace/name, None if there is none that can be read. It searches all pods, and is meant
-        for users' requests only.
-        """
+        """Returns the pod namespace/name if it can be read. It searches all pods, and is for users' requests only."""
         namespace, _, name = key.partition("/")
         for pods in (self.pending.values(), self.cache.pods):
             for pod in pods:
@@ -103,11 +101,7 @@ class Cluster:
             self.cache.remove_node(known)
 
     def restore_node(self, node: Node, order: NodeTree, nodes: Mapping[str, Node]) -> None:
-        """Takes back that a node was dropped.
-
-        Arguments:
-            order, nodes: `cache.visiting_order` and a copy of `nodes`, from when it was there.
-        """
+        """Takes back that a node was dropped: `order` and `nodes` are copies from when it was there."""
         self.changes += 1
         self.cache.restore_node(node, order)
         self.nodes.clear()
@@ -147,11 +141,8 @@ class Cluster:
     def assume(self, uid: str, node: str) -> Pod | None:
         """Counts the pending pod on this node, until it is seen there or elsewhere, forgotten or deleted.
 
-        Returns:
-            The pod with its node; None if there is no such pod, or it is assumed already.
-
-        Raises:
-            QuantityError, DecodeError: the pod cannot be read.
+        Returns the pod with its node; None if there is no such pod, or it is assumed already. Raises as
+        `Cache.assume_pod`.
         """
         pod = self.pending.get(uid)
         if pod is None or self.cache.is_assumed(pod):
@@ -215,14 +206,10 @@ class Cluster:
     def nominees(
         self, profiles: Container[str], further: Sequence[tuple[Pod, str]] = ()
     ) -> Mapping[str, tuple[Nominee, ...]]:
-        """Returns node -> the pods nominated there: pending pods by their status, then `further` ones. Call it before
-        the snapshot is taken.
+        """Returns node -> the pods nominated there: pending ones by their status, then `further` ones.
 
-        Pods of other schedulers and gated pods are in no queue, so that their nominations do not count. Pods that
-        cannot be read are moved to `unreadable`.
-
-        Arguments:
-            profiles: scheduler names; the same at each call.
+        Call it before the snapshot is taken, since pods that cannot be read are moved to `unreadable`. Pods of other
+        schedulers and gated ones are in no queue, so that they do not count. `profiles` are the same at each call.
         """
         if further:
             return self._by_node(profiles, further)
@@ -267,9 +254,7 @@ class ClusterFeed:
         self._subscribers.append(subscriber)
 
     def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
-        """Passes a change on. If a subscriber fails, the error is logged, and the others and later changes are served
-        as usual.
-        """
+        """Passes a change on. If a subscriber fails, that is logged, and the others are served as usual."""
         for subscriber in self._subscribers:
             try:
                 subscriber(old, new)

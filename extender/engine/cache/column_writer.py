@@ -94,13 +94,10 @@ class ColumnWriter:
         self._snapshot: Snapshot | None = None
 
     def fork(self, objects: ClusterObjects) -> "ColumnWriter":
-        """Returns an independent copy with its own buffers and codes.
+        """Returns an independent copy with its own buffers and codes, for a cluster with these other objects.
 
         Values that are replaced and never modified (the slots, images and ports of a node, the names of what a pod asks
         for) are shared.
-
-        Arguments:
-            objects: the other objects of the new writer's cluster.
         """
         other = ColumnWriter(objects)
         for name in vars(self).keys() - MADE_ANEW:
@@ -124,8 +121,7 @@ class ColumnWriter:
     def allocate_slot(self, pod: Pod) -> int:
         """Puts the pod into a slot and returns it; the pod is on no node until `put_on_node`.
 
-        Raises:
-            QuantityError, DecodeError: the pod cannot be read; nothing has changed.
+        If it raises QuantityError or DecodeError because the pod cannot be read, nothing has changed.
         """
         encoding, codes = self._reader.read(pod, self._tallies.symbols)
         slot = self._free.pop() if self._free else self._new_slot()
@@ -304,15 +300,10 @@ class ColumnWriter:
         return ports if isinstance(ports, tuple) else ()
 
     def lay_out(self, first: int, names: Sequence[str], came: Mapping[str, tuple[Node, list[int]]]) -> None:
-        """Renumbers the nodes from a place on, in visiting order. Pods stay on their nodes; those of nodes that left
-        are on no node.
+        """Renumbers the nodes from a place on, in visiting order.
 
-        Images and ports of nodes that came are still to be written.
-
-        Arguments:
-            first: the nodes before this place stay there.
-            names: those from there on.
-            came: of these the nodes that had no place, each with the slots of its pods, in order; they are written now.
+        Pods stay on their nodes; those of nodes that left are on no node. `came` has the slots of the pods, in order,
+        of the nodes among `names` that had no place; those are written now, but for images and ports.
         """
         old = np.fromiter(map(self._index.get, names, repeat(NO_NODE)), np.intp, len(names))
         # (A,) `old[i]` is the place that names[i] had, whose new place is first + i.
@@ -347,15 +338,10 @@ class ColumnWriter:
         self._place_pods(first + np.array(new, np.intp), [came[names[at]][1] for at in new])
 
     def _move(self, kept: Index | slice, old: Index | slice, count: int) -> None:
-        """Moves the columns over axis N to new places, and the pods with them.
+        """Moves the columns over axis N from the `old` to the `kept` places of as many nodes, and the pods with them.
 
         The columns become as long as there are nodes: without spare room, those of several resources are contiguous, so
         that rows are taken fast.
-
-        Arguments:
-            kept: the places of nodes that had a place before.
-            old: those places, in the same order.
-            count: the number of nodes.
         """
         new_places = np.full(len(self._nodes) + 1, NO_NODE, np.intp)  # the last entry is for NO_NODE, which indexes it
         new_places[old] = np.arange(count)[kept]
@@ -411,7 +397,6 @@ class ColumnWriter:
         self._snapshot = None
 
     def _place_pods(self, came: Index, pods_on: list[list[int]]) -> None:
-        """Puts pods on the nodes at these places, on which nothing is counted yet."""
         for place, on_node in zip(came.tolist(), pods_on, strict=True):
             self._on_node[place] = list(on_node)
         # Vectorized: `slots` and `nodes` have an entry per pod, node by node; the subtraction restarts the count of
@@ -464,9 +449,7 @@ class ColumnWriter:
 
     @property
     def views_are_current(self) -> bool:
-        """True while the last snapshot's views cover the columns, which may have been reallocated or have more
-        resources since.
-        """
+        """True while the last snapshot's views cover the columns, which may have been reallocated or grown."""
         return self._snapshot is not None and self._snapshot.nodes.allocatable.shape[1] == len(self.resources)
 
     def _with_new_views(self) -> Snapshot:

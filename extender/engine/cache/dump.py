@@ -41,11 +41,7 @@ class NodeDump:
 
 
 def dump_entry(entry: NodeEntry, writer: ColumnWriter, images: Mapping[str, ImageState]) -> NodeDump:
-    """Returns a node, or a ghost, as the cache knows it.
-
-    Arguments:
-        images: those of all nodes.
-    """
+    """Returns a node, or a ghost, as the cache knows it, with the images of all nodes."""
     requested: Counter[str] = Counter()
     cpu = memory = 0
     for slot in entry.slots:
@@ -101,9 +97,7 @@ def by_name(resources: Resources) -> dict[str, int]:
 
 
 def _claims_used(pods: Iterable[Pod]) -> Iterator[str]:
-    """Yields namespace/name of every claim that the pods name. Like upstream, it leaves out the claims of generic
-    ephemeral volumes.
-    """
+    """Yields namespace/name of every claim that the pods name; like upstream, without generic ephemeral volumes."""
     for pod in pods:
         for volume in pod.spec.volumes:
             if volume.persistent_volume_claim is not None:
@@ -121,9 +115,7 @@ def _has_required_anti_affinity(pod: Pod) -> bool:
 
 
 def allocatable_of(node: Node | None) -> tuple[dict[str, int], int]:
-    """Returns (allocatable, allowed pods) of a node; nothing for a ghost and for a node whose allocatable is
-    invalid.
-    """
+    """Returns (allocatable, allowed pods) of a node; nothing for a ghost, and where allocatable is invalid."""
     if node is None:
         return {}, 0
     try:

@@ -36,9 +36,7 @@ class ImageState:
 
 
 def counted_images(names: Iterable[str], images: Mapping[str, ImageState], counted: ImagesOnNode) -> ImagesOnNode:
-    """Returns images with their sizes and the current number of nodes that have them. What is counted is kept in
-    `counted`.
-    """
+    """Returns images with their sizes and the number of nodes that have them, and keeps that in `counted`."""
     for name in names:
         if name not in counted:
             counted[name] = (images[name].size, len(images[name].nodes))

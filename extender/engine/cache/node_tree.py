@@ -46,11 +46,7 @@ class NodeTree:
             self.num_nodes += 1
 
     def remove(self, node: Node) -> str | None:
-        """Removes the node from the zone that its labels name.
-
-        Returns:
-            Upstream's error text if the node is not in that zone, else None.
-        """
+        """Removes the node from the zone of its labels; returns upstream's error text if it is not there, else None."""
         zone = zone_key(node)
         names = self._zones.get(zone, {})
         if node.name not in names:

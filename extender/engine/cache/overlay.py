@@ -68,7 +68,6 @@ class Overlay:
         return self.cluster.cache.update_snapshot()
 
     def _give_back(self, name: str) -> None:
-        """Makes a node that was in a request what it is in the original cluster."""
         self._from_request.pop(name, None)
         known = self._known.get(name)
         if known is None:

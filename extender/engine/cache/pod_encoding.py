@@ -68,7 +68,6 @@ class PodReader:
 
 
 def _differ_in_name_at_most(one: Pod, other: Pod) -> bool:
-    """Returns whether all that is read of the two pods is equal, wherever they run."""
     meta, others = one.metadata, other.metadata
     return (
         meta.labels == others.labels

@@ -146,9 +146,7 @@ def _status(status: fwk.Status) -> Answer:
 async def evaluate_scenario(scenario: Mapping[str, Any], configuration: Configuration) -> dict[str, Any]:
     """Returns everything that the scheduler would find out about `scenario["pod"]` in the scenario's cluster.
 
-    Arguments:
-        scenario: `pod`, and optionally `objects`, `config`, `nominated` and `id`.
-        configuration: the one for scenarios without `config`.
+    Its `config` takes precedence over `configuration`; `objects`, `nominated` and `id` are optional.
 
     Raises:
         DecodeError: the scenario has the wrong form; the message contains the place.

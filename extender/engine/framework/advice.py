@@ -51,9 +51,7 @@ class Suggestion:
 
 
 class AdvicePlugin(Plugin):
-    """The base of plugins that give advice. Each method may be left as it is. Rows count the pods that are nominated to
-    the nodes.
-    """
+    """The base of plugins that give advice; each method may be left as it is. Nominated pods count on the rows."""
 
     def shortages(self, pod: Pod, rows: Rows) -> Iterable[Shortage]:
         """Returns the resources of which the plugin finds too little on some of the rows."""
@@ -62,20 +60,15 @@ class AdvicePlugin(Plugin):
     def suggest(self, pod: Pod, rows: Rows) -> Iterable[Suggestion]:
         """Returns changes that may satisfy the plugin, the smallest first.
 
-        Arguments:
-            rows: the nodes that no other plugin refuses, the nearest first; none if PreFilter refused the pod.
+        The rows are the nodes that no other plugin refuses, the nearest first; none if PreFilter refused the pod.
         """
         return ()
 
     def suggest_for_node(self, pod: Pod, rows: Rows) -> Suggestion | None:
-        """Returns a change after which the plugin lets the pod pass on one node; None if there is none.
+        """Returns a change after which the plugin lets the pod pass on the one row; None if there is none.
 
-        It is asked where several plugins refuse each node: their changes are made one after the other, and tried
-        together.
-
-        Arguments:
-            pod: the pod with the changes that other plugins have suggested.
-            rows: the node, as a single row.
+        It is asked where several plugins refuse each node: changes are made one after the other, so that the pod has
+        those that other plugins suggested, and tried together.
         """
         return next(iter(self.suggest(pod, rows)), None)
 

@@ -33,9 +33,7 @@ class CallNotFound(CallError):  # noqa: N818  (named like the answers of the API
 
 
 class CallConflict(CallError):  # noqa: N818
-    """The object differs from what the call assumes: it is newer, another object of that name, or bound already. Read
-    it again.
-    """
+    """The object is newer than the call assumes, another one of that name, or bound already. Read it again."""
 
 
 class CallUnknown(CallError):  # noqa: N818
@@ -43,10 +41,8 @@ class CallUnknown(CallError):  # noqa: N818
 
 
 class CallSkipped(CallError):  # noqa: N818
-    """The call was not performed and need not be: a more relevant call about the object, or one that includes it,
-    replaces it.
-
-    Upstream: fwk.ErrCallSkipped, fwk.ErrCallOverwritten.
+    """A more relevant call about the object, or one that includes this one, replaces it (ErrCallSkipped,
+    ErrCallOverwritten).
     """
 
 
@@ -88,26 +84,20 @@ class Dispatcher(Protocol):
     """Performs calls. All profiles share one."""
 
     async def perform(self, call: ApiCall[T]) -> T:
-        """Performs the call and returns its result. A call that would change nothing returns at once.
+        """Performs the call and returns its result; at once if it would change nothing.
 
-        Raises:
-            CallNotFound, CallConflict, CallUnknown, CallSkipped: see there.
-            CallError: the call was refused for another reason.
+        Raises CallError: CallNotFound, CallConflict, CallUnknown or CallSkipped where one of these applies.
         """
 
     def submit(self, call: ApiCall[T]) -> "asyncio.Future[T | None]":
         """Performs the call in the background, and logs a failure.
 
-        Returns:
-            A future that is done when the call was performed: its result, or None if it failed. It never holds an
-                exception.
+        The future holds its result, or None if it failed, and never an exception.
         """
 
 
 class LiveCluster(Protocol):
-    """The cluster as it is known at this moment, for code that waits for a change. A Snapshot only holds for its
-    cycle.
-    """
+    """The cluster as it is known at this moment, for code that waits for a change; a Snapshot holds for a cycle."""
 
     @property
     def objects(self) -> ClusterObjects:

@@ -1,6 +1,4 @@
-"""CycleState, which holds what plugins keep during one scheduling cycle, and PodMemo, which holds what they keep for
-equal pods.
-"""
+"""What plugins keep during one scheduling cycle (CycleState), and for equal pods (PodMemo)."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
@@ -55,25 +53,16 @@ class CycleState:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The cluster that this cycle decides over.
-
-        Raises:
-            RuntimeError: the state does not belong to the cycle of a framework.
-        """
+        """The cluster that this cycle decides over. Raises RuntimeError outside the cycle of a framework."""
         raise RuntimeError("this state belongs to no cycle of a framework")
 
     def run_filters_with_nominated_pods(self, rows: Rows, *, only_pods_changed: bool = False) -> Verdicts:
-        """Returns the verdicts of all Filters of the profile on the cycle's pod; nominated pods of equal or higher
-        priority count.
+        """Returns the verdicts of all Filters of the profile on R hypothetical nodes over the cycle's snapshot.
 
-        Arguments:
-            rows: R hypothetical nodes over the cycle's snapshot.
-            only_pods_changed: True if the rows were filtered before and differ only in the pods on them. Filters that
-                do not look at pods are not run again then.
+        Nominated pods of equal or higher priority count. With `only_pods_changed`, rows that were filtered before
+        differ only in the pods on them: Filters that do not look at pods are not run again.
 
-        Raises:
-            PluginError: a plugin failed.
-            RuntimeError: the state does not belong to the cycle of a framework.
+        Raises PluginError if a plugin failed, RuntimeError outside the cycle of a framework.
 
         Upstream: framework/runtime/framework.go, RunFilterPluginsWithNominatedPods.
         """
@@ -88,11 +77,7 @@ class CycleState:
         self._values[key] = value
 
     def read(self, key: StateKey[T]) -> T:
-        """Returns the value under the key.
-
-        Raises:
-            NotFoundError: no value was written.
-        """
+        """Returns the value under the key. Raises NotFoundError if none was written."""
         try:
             value: T = self._values[key]
         except KeyError:

@@ -38,11 +38,8 @@ class DeviceTotals(ABC):
 
     @abstractmethod
     def of(self, resource: str, rows: Rows) -> tuple[Int64s, Int64s]:
-        """Returns (R,) how many devices the nodes have for the resource, and (R,) how many of them are allocated; 0 if
-        no device class backs it.
-
-        Raises:
-            LongWork: counting goes on in a thread.
+        """Returns (R,) how many devices the nodes have for the resource, and (R,) how many are allocated; 0 if no
+        device class backs it. Raises LongWork if counting goes on in a thread.
         """
 
 

@@ -39,7 +39,7 @@ class ActionType(enum.IntFlag):
     ALL = 8191
 
     def __str__(self) -> str:
-        """Returns upstream's name, such as `UpdateNodeTaint`; empty for a combination without a name of its own."""
+        """Returns upstream's name, such as `UpdateNodeTaint`; empty for a combination without one."""
         return "".join(word.capitalize() for word in (self.name or "").split("_")) if self in _NAMED else ""
 
 
@@ -48,8 +48,8 @@ _NAMED: Final = frozenset(ActionType.__members__.values())
 
 @final
 class EventResource(enum.StrEnum):
-    """The kind of object that changed. The two special kinds of pods occur in events only; a registration for `POD`
-    matches both.
+    """The kind of object that changed. Of pods, events have the two special kinds; a registration for `POD` has
+    both.
     """
 
     POD = "Pod"
@@ -132,9 +132,7 @@ stuck.
 @final
 @dataclass(frozen=True, slots=True)
 class ClusterEventWithHint:
-    """A registration of a plugin: an event that may undo its refusal of a pod, and a hint. Without a hint every such
-    event counts.
-    """
+    """An event that may undo a plugin's refusal of a pod, and a hint; without one, every such event counts."""
 
     event: ClusterEvent
     hint: QueueingHintFn | None = None

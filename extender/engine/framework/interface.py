@@ -53,10 +53,7 @@ MAX_NODE_SCORE = 100
 
 
 class Handle(Protocol):
-    """Everything that a plugin may use beyond its arguments.
-
-    Upstream: staging/src/k8s.io/kube-scheduler/framework/interface.go, Handle (v1.36.2).
-    """
+    """Everything that a plugin may use beyond its arguments."""
 
     @property
     def random(self) -> random.Random:
@@ -94,9 +91,7 @@ class Handle(Protocol):
         """Returns the value that the plugins of all profiles share under the key; the first call makes it."""
 
     def now(self) -> datetime:
-        """Returns the wall clock's time, for times that are written into objects. Durations are measured by the event
-        loop.
-        """
+        """Returns the wall clock's time, for objects that are written. The event loop measures durations."""
 
     def record_event(self, pod: Pod, event_type: EventType, reason: str, action: str, note: str) -> None:
         """Records an event about the pod if there is an API server."""
@@ -122,11 +117,7 @@ class Plugin(ABC):  # noqa: B024  (the abstract methods are those of the extensi
 
     @property
     def handle(self) -> Handle:
-        """The Handle. Only plugins that a framework made have one.
-
-        Raises:
-            RuntimeError: the plugin has no Handle.
-        """
+        """The Handle of a plugin that a framework made; RuntimeError for others."""
         if self._handle is None:
             raise RuntimeError(f"plugin {self.name} was made without a Handle")
         return self._handle
@@ -137,12 +128,9 @@ class Plugin(ABC):  # noqa: B024  (the abstract methods are those of the extensi
         return DEFAULT_FEATURES if self._handle is None else self._handle.feature_gates
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
-        """Returns the events that may make a pod schedulable that this plugin refused, preferably with hints; all
-        events by default.
+        """Returns the events that may make a pod schedulable that this plugin refused; all events by default.
 
         A pod that several plugins refused is requeued as soon as the hint of one of them answers QUEUE.
-
-        Upstream: EnqueueExtensions.EventsToRegister.
         """
         return ALL_EVENTS
 
@@ -159,9 +147,7 @@ class SignPlugin(Plugin):
 
     @abstractmethod
     def sign_pod(self, pod: Pod) -> Hashable:
-        """Returns a value that is equal for pods about which the plugin's Filter and Score give the same answers on the
-        same row.
-        """
+        """Returns a value that is equal for pods to which Filter and Score answer the same on the same row."""
 
 
 class QueueSortPlugin(Plugin):
@@ -169,11 +155,7 @@ class QueueSortPlugin(Plugin):
 
     @abstractmethod
     def sort_key(self, pod: Pod, timestamp: float) -> tuple[Any, ...]:
-        """Returns the sort key of a pod; smaller is earlier.
-
-        Arguments:
-            timestamp: when the pod entered the queue, in seconds.
-        """
+        """Returns the sort key of a pod that entered the queue then, in seconds; smaller is earlier."""
 
 
 class PreEnqueuePlugin(Plugin):
@@ -197,8 +179,7 @@ class PreFilterPlugin(Plugin):
 
     @abstractmethod
     def pre_filter(self, state: CycleState, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
-        """Returns Success, a refusal, or Skip, which switches the plugin's Filter off for this pod; see also
-        `SKIP_EQUAL_PODS` and `SUCCESS_EQUAL_PODS`.
+        """Returns Success, a refusal, or Skip, which switches Filter off for this pod; see also `SKIP_EQUAL_PODS`.
 
         What it keeps in `state` must hold for every hypothesis over the snapshot.
         """
@@ -262,11 +243,7 @@ class PostFilterPlugin(Plugin):
 
     @abstractmethod
     async def post_filter(self, state: CycleState, pod: Pod, statuses: NodeStatuses) -> PostFilterResult:
-        """Returns the result. Success and unresolvable end the chain; unschedulable passes on to the next plugin.
-
-        Arguments:
-            statuses: why each node refused the pod.
-        """
+        """Returns the result for what each node answered. Success and unresolvable end the chain of plugins."""
 
 
 class PreScorePlugin(Plugin):
@@ -274,8 +251,7 @@ class PreScorePlugin(Plugin):
 
     @abstractmethod
     def pre_score(self, state: CycleState, pod: Pod, rows: Rows) -> Status:
-        """Returns Success, or Skip, which switches the plugin's Score off for this pod; see also `SKIP_EQUAL_PODS` and
-        `SUCCESS_EQUAL_PODS`."""
+        """Returns Success, or Skip, which switches Score off for this pod; see also `SKIP_EQUAL_PODS`."""
 
 
 class ScorePlugin(Plugin):
@@ -345,10 +321,7 @@ class PermitPlugin(Plugin):
 
 @dataclass(frozen=True, slots=True)
 class PreFlight:
-    """Whether a PreBind has something to do for a pod (Success or Skip), and whether it may run beside others.
-
-    Upstream: fwk.PreBindPreFlightResult and the Status beside it.
-    """
+    """Whether a PreBind has something to do for a pod (Success or Skip), and whether it may run beside others."""
 
     status: Status
     allow_parallel: bool = False
@@ -358,9 +331,7 @@ class PreBindPlugin(Plugin):
     """Prepares the node or the pod's volumes before binding."""
 
     def pre_bind_pre_flight(self, state: CycleState, pod: Pod, node: str) -> PreFlight:
-        """Returns Skip if there is nothing to do for this pod. Called before the pod waits at Permit; it is light and
-        changes nothing.
-        """
+        """Returns Skip if nothing is to be done for the pod. It is light, changes nothing, and runs before Permit."""
         return PreFlight(SUCCESS)
 
     @abstractmethod

@@ -32,15 +32,10 @@ C = TypeVar("C", bound=type)
 def node_filter(
     function: NodeFilterFunction, *, events: Sequence[ClusterEventWithHint] = ALL_EVENTS
 ) -> type[EachNodeFilterPlugin]:
-    """Returns the Filter plugin that asks the function about each node.
+    """Returns the Filter plugin that asks the function about each node; TypeError if it is not of a pod and a node.
 
-    A sentence refuses the node in a way that removing pods might resolve; `fwk.unresolvable` says that it cannot.
-
-    Arguments:
-        events: what may help the pods that it refused; see `Plugin.events_to_register`.
-
-    Raises:
-        TypeError: it is not a function of a pod and a node.
+    A sentence refuses the node in a way that removing pods might resolve; `fwk.unresolvable` says that it cannot. Which
+    `events` may help the refused pods: see `Plugin.events_to_register`.
     """
     _check(function, "node_filter")
 
@@ -63,11 +58,7 @@ def node_filter(
 
 
 def node_score(function: NodeScoreFunction) -> type[EachNodeScorePlugin]:
-    """Returns the Score plugin that asks the function about each node.
-
-    Raises:
-        TypeError: it is not a function of a pod and a node.
-    """
+    """Returns the Score plugin that asks the function about each node; TypeError if it is not of a pod and a node."""
     _check(function, "node_score")
 
     class OneFunctionScore(EachNodeScorePlugin):

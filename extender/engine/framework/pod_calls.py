@@ -17,9 +17,7 @@ from extender.values.objects.pod import Pod, PodExtendedResourceClaimStatus, Pod
 @final
 @dataclass(frozen=True, slots=True)
 class BindPod(ApiCall[None]):
-    """Binds the pod to the node. It succeeds if the pod is bound there already, and never binds another pod that has
-    the name by now.
-    """
+    """Binds the pod to the node, unless it is bound there already; never another pod that has the name by now."""
 
     relevance: ClassVar[int] = 2
     is_urgent: ClassVar[bool] = True
@@ -108,9 +106,7 @@ class PatchPodStatus(ApiCall[None]):
 
     @property
     def changed_conditions(self) -> list[tuple[PodCondition, bool]]:
-        """The conditions that differ from the known ones, each with whether its status differs, too. A new observed
-        generation is no difference.
-        """
+        """The conditions that differ in more than the observed generation, each with whether its status does, too."""
         known = {condition.type: condition for condition in self.known.conditions}
         changed: list[tuple[PodCondition, bool]] = []
         for wanted in self.conditions:
@@ -137,9 +133,8 @@ class PatchPodStatus(ApiCall[None]):
         return not self.changes_nomination and not self.changed_conditions and not self.changes_extended_resource_claim
 
     def rebased_on(self, pod: Pod) -> "PatchPodStatus | None":
-        """Returns the patch for the pod as it is now.
-
-        It is None if this is another pod, or if the patch is about the pod's wait for a node and it has one.
+        """Returns the patch for the pod as it is now; None for another pod, and if it is about a wait that has
+        ended.
         """
         is_about_waiting = (
             self.nominated_node_name is not None
@@ -151,9 +146,7 @@ class PatchPodStatus(ApiCall[None]):
         return replace(self, known=pod.status, resource_version=pod.metadata.resource_version)
 
     def merged_with(self, older: ApiCall[Any]) -> "PatchPodStatus":
-        """Returns this patch with the conditions of other types, the nomination and the special claim of the older one,
-        where this one has none.
-        """
+        """Returns this patch with what it lacks of the older one: conditions, the nomination, the special claim."""
         if not isinstance(older, PatchPodStatus):
             return self
         types = {condition.type for condition in self.conditions}
@@ -189,10 +182,7 @@ class PatchPodStatus(ApiCall[None]):
 @final
 @dataclass(frozen=True, slots=True)
 class DeletePod(ApiCall[None]):
-    """Deletes the pod with its own grace period, and never another pod that has its name by now.
-
-    Upstream deletes by name alone.
-    """
+    """Deletes the pod with its own grace period. Upstream deletes whichever pod has its name by now."""
 
     namespace: str
     name: str

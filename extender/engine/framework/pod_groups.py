@@ -118,13 +118,9 @@ class PlacementGeneratePlugin(Plugin):
     def generate_placements(
         self, group: PodGroup, scheduled: Sequence[Pod], parent: GroupPlacement, snapshot: Snapshot
     ) -> Sequence[GroupPlacement]:
-        """Returns the placements within `parent`, perhaps none.
+        """Returns the placements within `parent`, if any; `scheduled` are the members that have a node already.
 
-        Arguments:
-            scheduled: the members that have a node already.
-
-        Raises:
-            ValueError: there can be no placement, as the message says.
+        Raises ValueError if there can be none, as the message says.
         """
 
 
@@ -135,14 +131,9 @@ class PlacementScorePlugin(Plugin):
     def score_placement(self, group: PodGroup, placed: PlacedGroup, snapshot: Snapshot) -> int:
         """Returns a score from 0 to 100, or on any scale if `normalize_placement_scores` brings it there.
 
-        Arguments:
-            snapshot: the cluster without the members that are placed.
+        The snapshot is the cluster without the members that are placed.
         """
 
     def normalize_placement_scores(self, scores: Int64s) -> Int64s:
-        """Returns the scores of all placements on the scale 0..100; by default unchanged.
-
-        Raises:
-            ValueError: they cannot be ranked.
-        """
+        """Returns the scores of all placements on the scale 0..100; ValueError if they cannot be ranked."""
         return scores

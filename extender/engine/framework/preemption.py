@@ -1,10 +1,8 @@
-"""What preemption finds: candidates, which are nodes with the victims that would have to go, and the outcome of a whole
-search.
+"""What preemption finds: candidates, which are nodes with the victims that would have to go, and the outcome of a
+search; and the rules of the search, whose values for several releases are in `extender.engine.preemption.rules`.
 
-And the rules by which it does: `PreemptionRules`, whose values for several releases are in
-`extender.engine.preemption.rules`.
-
-Upstream: pkg/scheduler/framework/preemption, candidate.go, preemption.go; extenderv1.Victims (v1.36.2).
+Upstream: pkg/scheduler/framework/preemption, candidate.go, preemption.go; framework/extender.go, Extender;
+extenderv1.Victims (v1.36.2).
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -89,11 +87,7 @@ class Candidates:
 
     @staticmethod
     def of(snapshot: Snapshot, listed: Sequence[Candidate], rules: "PreemptionRules") -> "Candidates":
-        """Returns candidates as arrays.
-
-        Raises:
-            KeyError: the snapshot does not have one of the nodes or victims.
-        """
+        """Returns candidates as arrays; KeyError if the snapshot does not have one of the nodes or victims."""
         counts = [len(candidate.victims) for candidate in listed]
         return Candidates(
             snapshot,
@@ -124,7 +118,7 @@ class PodsByBudget:
 @final
 @dataclass(frozen=True, slots=True)
 class PreemptionRules:
-    """The rules by which a preemption chooses a node and its victims, each a function or a switch of its own.
+    """How a preemption chooses a node and its victims.
 
     In the functions over arrays, `slots` are (C,) pods and `row` (C,) the number of the node that each runs on,
     ascending.
@@ -221,10 +215,7 @@ class PreemptionOutcome:
 
 
 class PreemptionExtender(Protocol):
-    """An HTTP extender that takes part in preemption.
-
-    Upstream: staging/src/k8s.io/kube-scheduler/framework/extender.go, Extender, the preemption part (v1.36.2).
-    """
+    """An HTTP extender that takes part in preemption."""
 
     @property
     def name(self) -> str:
@@ -240,11 +231,9 @@ class PreemptionExtender(Protocol):
     async def process_preemption(
         self, pod: Pod, candidates: Sequence[Candidate], snapshot: Snapshot
     ) -> Sequence[Candidate]:
-        """Returns the candidates that the extender accepts, with the victims it chose. Their nodes and pods are those
-        of the snapshot.
+        """Returns the candidates that the extender accepts, with the victims it chose, as the snapshot has them.
 
-        Raises:
-            ExtenderError: it failed, or names nodes or pods that the snapshot does not have.
+        Raises ExtenderError if it failed, or names nodes or pods that the snapshot does not have.
         """
 
 

@@ -1,5 +1,6 @@
-"""Scores as a function of utilization, given by points. Upstream: pkg/scheduler/framework/plugins/helper/shape_score.go
-(v1.36.2).
+"""Scores as a function of utilization, given by points.
+
+Upstream: pkg/scheduler/framework/plugins/helper/shape_score.go, BuildBrokenLinearFunction (v1.36.2).
 """
 
 import numpy as np
@@ -8,9 +9,8 @@ from extender.engine.snapshot.axes import Int64s
 
 
 def broken_line(x: Int64s, xs: Int64s, ys: Int64s) -> Int64s:
-    """(R,) the piecewise linear function through the points, in integers; constant before the first and after the last.
-
-    Upstream: shape_score.go, BuildBrokenLinearFunction.
+    """(R,) the piecewise linear function through the points, in integers; constant before the first and after
+    the last.
     """
     right = np.clip(np.searchsorted(xs, x, side="left"), 1, max(len(xs) - 1, 1))
     if len(xs) == 1:
@@ -23,8 +23,6 @@ def broken_line(x: Int64s, xs: Int64s, ys: Int64s) -> Int64s:
 
 
 def rounded_average(total: Int64s, weights: Int64s) -> Int64s:
-    """(R,) the average of non-negative scores, rounded half up as Go's math.Round does; 0 where nothing has a
-    weight.
-    """
+    """(R,) the average of non-negative scores, rounded half up as Go's math.Round does; 0 where all weights are 0."""
     ratio = total / np.where(weights == 0, 1, weights)
     return np.where(weights == 0, 0, np.floor(ratio + 0.5)).astype(np.int64)

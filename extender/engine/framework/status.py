@@ -1,5 +1,6 @@
-"""What a plugin answers: a Status for one question, Verdicts for a question about many rows; and the diagnosis made of
-them.
+"""What a plugin answers: a Status for one question, Verdicts about many rows; and the diagnosis made of them.
+
+Upstream: pkg/scheduler/framework, interface.go, NodeToStatus; types.go, Diagnosis, FitError.Error (v1.36.2).
 """
 
 import enum
@@ -161,9 +162,7 @@ class Verdicts:
         return [distinct[group] for group in which.tolist()]
 
     def distinct_statuses(self, rows: Index) -> tuple[list[Status], Index]:
-        """Returns the D different statuses of these rows, and (R,) which of them each row has: there are many rows, but
-        few answers.
-        """
+        """Returns the few different statuses of these rows, and (R,) which of them each row has."""
         # A row's answer as a number: its code, then a bit for each reason and plugin.
         answers = self.codes[rows].astype(np.int64)
         masks = {id(mask): mask for _, mask in (*self.reasons, *self.refused_by)}
@@ -184,12 +183,7 @@ def accept(num_rows: int) -> Verdicts:
 
 
 def reject(mask: Mask, reason: str, *, unresolvable: bool = False) -> Verdicts:
-    """Returns verdicts that refuse the marked rows for one reason and let the others pass.
-
-    Arguments:
-        mask: (R,) rows to refuse.
-        unresolvable: removing pods from the node cannot help, so preemption ignores it.
-    """
+    """Returns verdicts that refuse the rows of the mask for one reason; preemption ignores `unresolvable` ones."""
     code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if unresolvable else Code.UNSCHEDULABLE
     return Verdicts(mask.astype(np.int8) * np.int8(code), ((reason, mask),))
 
@@ -206,7 +200,7 @@ def first_of(verdicts: Sequence[Verdicts]) -> Verdicts:
 
 
 def _grouped(values: Int64s) -> tuple[Index, Index]:
-    """Returns (G,) the place of the first of each different value, and (R,) which group each value belongs to."""
+    """Returns (G,) where each different value comes first, and (R,) which group each value belongs to."""
     which = np.full(len(values), -1, np.intp)
     firsts: list[int] = []
     # With few different values, a comparison for each of them is faster than sorting.
@@ -222,10 +216,7 @@ def _grouped(values: Int64s) -> tuple[Index, Index]:
 
 @final
 class NodeStatuses:
-    """The statuses of all nodes: explicit ones, and one for every node that has none.
-
-    Upstream: pkg/scheduler/framework/interface.go, NodeToStatus (v1.36.2).
-    """
+    """The statuses of all nodes: explicit ones, and one for every node that has none."""
 
     __slots__ = ("_distinct", "_explicit", "_listed", "_nodes", "_which", "absent")
 
@@ -240,12 +231,7 @@ class NodeStatuses:
 
     @staticmethod
     def refused(verdicts: Verdicts, rows: Rows, absent: Status) -> "NodeStatuses":
-        """Returns the statuses of the refused rows.
-
-        Arguments:
-            rows: (R,) the rows that the verdicts are about.
-            absent: the status of all nodes that are not among the rows.
-        """
+        """Returns the statuses of the refused rows; nodes that are not among the rows have the `absent` one."""
         refused = np.flatnonzero(verdicts.codes != Code.SUCCESS)
         return NodeStatuses.at(rows.snapshot, rows.node[refused], *verdicts.distinct_statuses(refused), absent)
 
@@ -253,12 +239,7 @@ class NodeStatuses:
     def at(
         snapshot: Snapshot, places: Index, distinct: Sequence[Status], which: Index, absent: Status
     ) -> "NodeStatuses":
-        """Returns the statuses of the nodes at these places.
-
-        Arguments:
-            distinct: the different statuses.
-            which: which of them each of the nodes has.
-        """
+        """Returns the statuses of the nodes at these places: `which` of the `distinct` ones each has."""
         statuses = NodeStatuses(absent=absent)
         statuses._explicit = None
         statuses._nodes = snapshot.nodes.objects, places
@@ -287,9 +268,7 @@ class NodeStatuses:
 
     @property
     def explicit(self) -> dict[str, Status]:
-        """Node -> its status, of the nodes that have one of their own. It is made, node by node, when it is first
-        read.
-        """
+        """Node -> its status, of the nodes that have one of their own; made when it is first read."""
         if self._explicit is None:
             (nodes, places), distinct = self._nodes, self._distinct
             named = zip(places.tolist(), self._which.tolist(), strict=True)
@@ -322,11 +301,7 @@ class NodeStatuses:
         return self._listed[1]
 
     def mark(self, mask: Mask, snapshot: Snapshot, judge: Callable[[Status], bool]) -> None:
-        """Sets the entries of nodes with an explicit status to what `judge` says of it.
-
-        Arguments:
-            mask: (N,) is changed in place.
-        """
+        """Sets the entries in the (N,) mask of nodes with an explicit status to what `judge` says of it."""
         if self._explicit is None and self._nodes[0] is snapshot.nodes.objects:
             judged = np.array([judge(status) for status in self._distinct], np.bool_)
             mask[self._nodes[1]] = judged[self._which]
@@ -343,10 +318,7 @@ class NodeStatuses:
 @final
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Why no node was feasible.
-
-    Upstream: pkg/scheduler/framework/types.go, Diagnosis (v1.36.2).
-    """
+    """Why no node was feasible."""
 
     statuses: NodeStatuses
     unschedulable_plugins: frozenset[str] = frozenset()
@@ -356,10 +328,7 @@ class Diagnosis:
 
 
 def fit_error_message(num_all_nodes: int, diagnosis: Diagnosis) -> str:
-    """Returns the message of the pod's event and condition.
-
-    Upstream: pkg/scheduler/framework/types.go, FitError.Error (v1.36.2).
-    """
+    """Returns the message of the pod's event and condition."""
     message = f"0/{num_all_nodes} nodes are available:"
     if diagnosis.pre_filter_message:
         message += f" {diagnosis.pre_filter_message}."

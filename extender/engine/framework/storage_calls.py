@@ -32,12 +32,7 @@ class PatchPersistentVolume(ApiCall[PersistentVolume]):
 
     @classmethod
     def of(cls, volume: PersistentVolume) -> "PatchPersistentVolume":
-        """Returns the call that makes the volume on the API server equal to this one, apart from which only its claim
-        differs.
-
-        Raises:
-            ValueError: the volume names no claim.
-        """
+        """Returns the call after which the volume has this one's claim; ValueError if it names none."""
         meta, reference = volume.metadata, volume.spec.claim_ref
         if reference is None:
             raise ValueError(f"persistentvolume {meta.name} names no claim")
@@ -63,12 +58,7 @@ class PatchPersistentVolumeClaim(ApiCall[PersistentVolumeClaim]):
 
     @classmethod
     def of(cls, claim: PersistentVolumeClaim) -> "PatchPersistentVolumeClaim":
-        """Returns the call that makes the claim on the API server equal to this one, apart from which only its selected
-        node differs.
-
-        Raises:
-            KeyError: the claim names no node.
-        """
+        """Returns the call after which the claim has this one's selected node; KeyError if it names none."""
         meta = claim.metadata
         return cls(
             claim_namespace(claim),
@@ -101,9 +91,7 @@ class _AboutClaim(ApiCall[ResourceClaim]):
 @final
 @dataclass(frozen=True, slots=True)
 class ReadResourceClaim(_AboutClaim):
-    """Reads the claim from the API server, after a conflict showed that the known one is outdated. It writes
-    nothing.
-    """
+    """Reads the claim, which a conflict showed to be outdated, from the API server."""
 
 
 @final

@@ -50,15 +50,9 @@ DEADLINE_EXCEEDED = "context deadline exceeded"
 
 
 async def poll(is_done: Callable[[], bool], *, every: float, within: float, at_once: bool = False) -> None:
-    """Returns once `is_done()` is true. Exceptions of `is_done` are passed on.
+    """Returns once `is_done()`, which may raise, is true; looks `every` so many seconds, at once or after the first.
 
-    Arguments:
-        every: seconds between checks.
-        within: seconds until the deadline.
-        at_once: check for the first time before waiting.
-
-    Raises:
-        TimeoutError: the deadline has passed.
+    Raises TimeoutError after `within` seconds.
 
     Upstream: apimachinery/pkg/util/wait/poll.go, PollUntilContextTimeout (v1.36.2).
     """

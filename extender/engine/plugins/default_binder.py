@@ -18,9 +18,7 @@ class DefaultBinder(fwk.BindPlugin):
     """
 
     async def bind(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.Status:
-        """Returns Error if the API server refuses, or if there is none: Success would then claim a binding that does
-        not exist.
-        """
+        """Returns Error if the API server refuses, or if there is none and Success would be untrue."""
         dispatcher = self._handle.dispatcher if self._handle is not None else None
         if dispatcher is None:
             return fwk.error(f"binding pod {pod.key} to node {node}: {NO_API_SERVER}")

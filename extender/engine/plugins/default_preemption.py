@@ -43,15 +43,11 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
         )
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
-        """Registers for the deletion of victims. Whether one helps is for the plugins whose refusal led to the
-        preemption to say.
-        """
+        """Registers for the deletion of victims; whether one helps is for the plugins that refused to say."""
         return [fwk.on(fwk.EventResource.POD, fwk.ActionType.DELETE, lambda pod, old, new: fwk.QueueingHint.QUEUE_SKIP)]
 
     def pre_enqueue(self, pod: fwk.Pod) -> fwk.Status:
-        """Holds the pod back while its preemption is being carried out: an attempt would find the victims still
-        there.
-        """
+        """Holds the pod back during its preemption: an attempt would find the victims still there."""
         handle = self._handle
         if handle is None:
             return fwk.SUCCESS
@@ -96,8 +92,8 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
     def _guarded(
         self, state: fwk.CycleState, pod: Pod, candidate: fwk.Candidate
     ) -> tuple[Pause | None, tuple[Pod, ...] | None]:
-        """Records a preemption that is going to be carried out; returns why it must not be, and who took the room of
-        the last one if that helped nobody.
+        """Records a preemption before it is carried out; returns why it must not be, and who took the room of the last
+        one.
         """
         now, live = self._now().timestamp(), self.handle.live
         taken_by: tuple[Pod, ...] | None = None
@@ -138,9 +134,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
         return "not eligible due to workload aware preemption enabled" if self._preempts_for_groups else ""
 
     def offset_and_num_candidates(self, num_nodes: int) -> tuple[int, int]:
-        """Returns a node to start from, a random one unless all are tried, and the number of candidates that is
-        enough.
-        """
+        """Returns a node to start from, at random unless all are tried, and how many candidates are enough."""
         enough = max(num_nodes * self._percentage // 100, self._absolute)
         if enough >= num_nodes or self.preemption_rules.tries_all_nodes:
             return 0, num_nodes

@@ -36,9 +36,7 @@ class ImageLocality(fwk.SignPlugin, fwk.ScorePlugin):
         return self._images.of(state, lambda: Counter(map(normalized_image_name, _images(pod))))
 
     def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
-        """(R,) 0..100, from the bytes of the pod's images on the node, each scaled by the share of nodes that have the
-        image.
-        """
+        """(R,) 0..100, from the bytes of the pod's images there, each scaled by the share of nodes that have it."""
         nodes, images = rows.snapshot.nodes, self._images_of(state, pod)
         present = np.zeros(len(rows), np.int64)
         for image, times in images.items():
@@ -69,7 +67,7 @@ def _images(pod: fwk.Pod) -> list[str]:
 
 
 def _scaled(size: Int64s, num_nodes: Int64s, num_all_nodes: int) -> Int64s:
-    """The bytes of images, each times the share of nodes that have it. Upstream: scaledImageScore."""
+    """The bytes of images, each times the share of nodes that have it (scaledImageScore)."""
     # float64, because upstream's result is rounded in the same places.
     scaled: Int64s = (size * (num_nodes / num_all_nodes)).astype(np.int64)
     return scaled

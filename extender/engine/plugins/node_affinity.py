@@ -58,11 +58,7 @@ class NodeAffinity(
     normalizes_by_extremes = True
 
     def __init__(self, arguments: NodeAffinityArgs | None = None, handle: fwk.Handle | None = None) -> None:
-        """Parses `addedAffinity`.
-
-        Raises:
-            SelectorError: it is invalid; the message has all faults.
-        """
+        """Parses `addedAffinity`. Raises SelectorError with all its faults."""
         super().__init__(arguments, handle)
         added = (arguments.added_affinity if arguments else None) or NodeAffinityStanza()
         faults = list(validate_node_affinity("addedAffinity", added))
@@ -114,9 +110,7 @@ class NodeAffinity(
         return fwk.first_of([fwk.reject(~enforced, REASON_ENFORCED, unresolvable=True), by_pod])
 
     def pre_score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Status:
-        """Skips if neither the pod nor the profile has preferred terms; Error if a preferred term of the pod is
-        invalid.
-        """
+        """Skips without preferred terms of pod and profile; Error if one of the pod's is invalid."""
         try:
             preferred = _preferred(pod)
         except SelectorError as exc:
@@ -127,11 +121,7 @@ class NodeAffinity(
         return fwk.SUCCESS
 
     def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
-        """(R,) the sum of the weights of the matching preferred terms.
-
-        Raises:
-            SelectorError: a preferred term of the pod is invalid, and PreScore did not run.
-        """
+        """(R,) the sum of the weights of the matching preferred terms; SelectorError if PreScore did not run."""
         weights = state.find(_WEIGHTS)
         if weights is None:
             weights = self._weights(_preferred(pod), rows.snapshot)
@@ -141,9 +131,7 @@ class NodeAffinity(
         return fwk.default_normalize_score(scores)
 
     def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterator[fwk.Suggestion]:
-        """The pod without each entry of its node selector and each requirement of its node affinity, then without all
-        of them.
-        """
+        """The pod without each part of its node selector and required affinity, then without all of them."""
         selector, requirements = pod.spec.node_selector or {}, _requirements(pod)
         for key, value in islice(selector.items(), limits.SUGGESTED_ONE_BY_ONE):
             yield fwk.Suggestion(
@@ -234,9 +222,7 @@ def without_node_selector(pod: fwk.Pod, *keys: str) -> fwk.Pod:
 
 
 def without_node_affinity(pod: fwk.Pod, *requirements: NodeSelectorRequirement) -> fwk.Pod:
-    """Returns the pod without these requirements of its required node affinity; without any named, without all of
-    it.
-    """
+    """Returns the pod without these requirements of its node affinity; without all of it if none is named."""
     of_nodes = (pod.spec.affinity or Affinity()).node_affinity
     if of_nodes is None or of_nodes.required is None:
         return pod

@@ -39,9 +39,7 @@ class NodeUnschedulable(fwk.SignPlugin, fwk.FilterPlugin, fwk.AdvicePlugin):
         return fwk.reject(rows.unschedulable, REASON, unresolvable=True)
 
     def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterable[fwk.Suggestion]:
-        """An uncordoned node takes the pod as the cordoned one would if the pod tolerated the cordon and the taint that
-        goes with it.
-        """
+        """Once uncordoned, a node takes the pod as it would a pod that tolerates the cordon and its taint."""
         return [fwk.Suggestion("node", "uncordon nodes", tolerating(pod, [UNSCHEDULABLE_TAINT]))]
 
 

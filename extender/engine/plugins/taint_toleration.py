@@ -120,8 +120,6 @@ def _written(taint: Taint) -> str:
 
 
 def _per_taint_set(snapshot: fwk.Snapshot, judge: Callable[[Sequence[Taint]], int]) -> Int64s:
-    """(T,) the result of `judge` for each list of taints in the cluster, by code: a cluster has many nodes, but few
-    such lists.
-    """
+    """(T,) the result of `judge` for each list of taints, by code: many nodes share few lists."""
     nodes = snapshot.nodes
     return np.array([judge(nodes.taints_of(code)) for code in range(len(nodes.taint_sets))], np.int64)

@@ -1,8 +1,6 @@
-"""TopologyPlacementGenerator and PodGroupPodsCount: a pod group in one topology domain, and in the one that takes most
-of its pods.
+"""A pod group in one topology domain, and in the one that takes most of its pods.
 
-Upstream: pkg/scheduler/framework/plugins/topologyaware/topology_placement.go,
-pkg/scheduler/framework/plugins/podgrouppodscount (v1.36.2).
+Upstream: pkg/scheduler/framework/plugins/topologyaware/topology_placement.go, podgrouppodscount (v1.36.2).
 """
 
 from collections.abc import Sequence
@@ -37,11 +35,7 @@ class TopologyPlacementGenerator(fwk.PlacementGeneratePlugin):
 
 
 def _domain_of(key: str, scheduled: Sequence[fwk.Pod], snapshot: fwk.Snapshot) -> str | None:
-    """Returns the domain of the pods that have a node; None if there are none.
-
-    Raises:
-        ValueError: they are in several domains, or in none.
-    """
+    """Returns the domain of the placed pods, if any; ValueError if they are in several, or in none."""
     domain: str | None = None
     for pod in scheduled:
         place = snapshot.nodes.index.get(pod.spec.node_name)

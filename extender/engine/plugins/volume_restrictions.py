@@ -1,6 +1,4 @@
-"""VolumeRestrictions: keeps pods apart whose disk one node can attach only once, or whose claim only one pod may
-use.
-"""
+"""VolumeRestrictions: keeps pods apart whose disk one node attaches only once, or whose claim one pod may use."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -90,9 +88,7 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
         ]
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
-        """Skips pods without such disks whose ReadWriteOncePod claims are free; unresolvable if a claim does not
-        exist.
-        """
+        """Skips pods without such disks whose exclusive claims are free; unresolvable if a claim is missing."""
         if not pod.spec.volumes:
             return fwk.PreFilterResult(fwk.SKIP_EQUAL_PODS)
         volumes = self._volumes_of(state, pod)
@@ -159,10 +155,8 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
 
 
 def disks_used(volumes: Iterable[Volume]) -> dict[Disk, bool]:
-    """Returns the disks that can be attached only once, and whether they are only read. An RBD image counts once for
-    each of its monitors.
-
-    Upstream: volume_restrictions.go, isVolumeConflict.
+    """Returns the disks that attach only once, and whether they are only read; RBD images once per monitor
+    (isVolumeConflict).
     """
     disks: dict[Disk, bool] = {}
     for volume in volumes:
@@ -205,7 +199,7 @@ def _disks_of(volume: Volume) -> Iterator[tuple[Disk, bool]]:
 
 
 def _is_in_use(snapshot: fwk.Snapshot, namespace: str, claim: str) -> bool:
-    """True if a pod on any node uses the claim. Upstream: StorageInfos().IsPVCUsedByPods."""
+    """True if a pod on any node uses the claim (StorageInfos().IsPVCUsedByPods)."""
     symbols, pods = snapshot.tallies.symbols[fwk.Attribute.VOLUMES], snapshot.pods
     codes, has_node = pods.codes[fwk.Attribute.VOLUMES], pods.node >= 0
     for code in snapshot.tallies.index(fwk.Attribute.VOLUMES, VolumeIndex).users([claim]):

@@ -71,9 +71,7 @@ class VolumeZone(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
         ]
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
-        """Skips pods whose volumes have no topology; unresolvable if a claim, its class or its volume is missing, or
-        the claim is not bound.
-        """
+        """Skips pods whose volumes have no topology; unresolvable if an object is missing, or a claim not bound."""
         if not pod.spec.volumes:
             return fwk.PreFilterResult(fwk.SKIP_EQUAL_PODS)
         topologies = _topologies(pod, self._claims(state, pod), snapshot)
@@ -102,7 +100,7 @@ class VolumeZone(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
 def volume_topologies(volume: PersistentVolume) -> list[Topology]:
     """Returns the topologies in the volume's labels. A label whose list has an empty value is ignored.
 
-    Upstream: volume_zone.go, getPVTopologies; cloud-provider/volume/helpers/zones.go, LabelZonesToSet.
+    Upstream: getPVTopologies; cloud-provider/volume/helpers/zones.go, LabelZonesToSet.
     """
     topologies: list[Topology] = []
     for key in _TOPOLOGY_LABELS:

@@ -29,7 +29,7 @@ from extender.values.objects.pod import Pod
 
 
 def in_order(*keys: Int64s | Index) -> Index:
-    """Returns (C,) the order that sorts by the first key, then by the next ones; full ties keep their order.
+    """Returns (C,) the order by the first key, then the next ones; full ties keep their order.
 
     It is that of np.lexsort with the keys reversed, in one pass where they fit into one number.
     """
@@ -47,30 +47,19 @@ def in_order(*keys: Int64s | Index) -> Index:
 
 
 def by_importance(snapshot: Snapshot, slots: Index, group: Index) -> Index:
-    """Returns (C,) the order that sorts pods by group, and within a group by importance, the most important first.
-
-    Arguments:
-        slots: (C,) pod slots.
-        group: (C,) a number per pod, such as its row.
-    """
+    """Returns (C,) the order of (C,) pod slots by (C,) group, such as their rows, and then by importance."""
     pods = snapshot.pods
     return in_order(group, -pods.priority[slots], pods.start_time[slots], pods.uid_rank[slots])
 
 
 def by_priority(snapshot: Snapshot, slots: Index, group: Index) -> Index:
-    """Returns (C,) the order that sorts pods by group, and within a group by priority alone. Arguments as
-    `by_importance`.
-    """
+    """Returns (C,) the order as `by_importance` does, with priority alone within a group."""
     pods = snapshot.pods
     return in_order(group, -pods.priority[slots], pods.uid_rank[slots])
 
 
 def lower_priority_pods(snapshot: Snapshot, pod: Pod, nodes: Index, rules: PreemptionRules) -> tuple[Index, Index]:
-    """Returns (C,) slots and (C,) rows of the possible victims, row by row, most important first.
-
-    Arguments:
-        nodes: (B,) places on axis N.
-    """
+    """Returns (C,) slots and (C,) rows of the possible victims on (B,) nodes, row by row, most important first."""
     pods = snapshot.pods
     if not has_lower_priority_pods(snapshot, pod):
         return np.zeros(0, np.intp), np.zeros(0, np.intp)
@@ -108,12 +97,9 @@ def may_be_victims(snapshot: Snapshot, preemptor: Pod, slots: Index, rules: Pree
 def _breaking(snapshot: Snapshot, slots: Index, row: Index, going: Collection[str]) -> Mask:
     """Returns (C,) which pods of a row have to stay so that no budget is violated, whichever of the others go.
 
-    The least important pods may go first. Pods that are terminating or about to be evicted count, even where the API
-    server has already subtracted them from the budget: it takes a moment to do so, and nobody can see whether it has.
-
-    Arguments:
-        slots, row: as those of `violated`.
-        going: UIDs of pods that are about to be evicted.
+    The least important pods may go first. Pods that are terminating or about to be evicted (`going`, by UID) count,
+    even where the API server has already subtracted them: it takes a moment to do so, and nobody can see whether it
+    has.
     """
     breaks = np.zeros(len(slots), np.bool_)
     least_important_first = np.lexsort((-np.arange(len(slots)), row))
@@ -151,14 +137,10 @@ def violating(snapshot: Snapshot, slots: Index, row: Index, rules: PreemptionRul
 
 
 def broken_budgets(snapshot: Snapshot, nodes: Index, pod: Pod, rules: PreemptionRules) -> dict[str, tuple[str, ...]]:
-    """Returns UID -> the names of the budgets that evicting the pod violates, of many those that allow the fewest
-    evictions; pods that violate none are left out.
+    """Returns UID -> the names of budgets that evicting the pod violates, of many those that allow the fewest
+    evictions.
 
     Budgets are counted over all possible victims of a node, those that are reprieved included, as the dry run does.
-
-    Arguments:
-        nodes: places on axis N.
-        pod: the preemptor.
     """
     pdbs = snapshot.objects.pdbs
     if not pdbs:
@@ -191,8 +173,7 @@ def violated(snapshot: Snapshot, slots: Index, row: Index, wanted: Mask) -> Iter
     every budget that selects it, even when it is reprieved later, and violates a budget that is used up.
 
     Arguments:
-        slots: (C,) possible victims, row by row, most important first.
-        row: (C,) their rows, ascending.
+        slots, row: (C,) possible victims and their rows, ascending; in each row the most important first.
         wanted: (C,) the pods about which more is to be known. The caller clears those of which it knows enough.
     """
     lengths = np.bincount(row)
@@ -247,11 +228,7 @@ class Disruptions:
     """
 
     def __init__(self, snapshot: Snapshot, slots: Index) -> None:
-        """Nothing is counted yet.
-
-        Arguments:
-            slots: (C,) the pods that may be evicted.
-        """
+        """Takes (C,) slots of the pods that may be evicted."""
         self._snapshot: Final = snapshot
         self._slots: Final = slots
         classes = LabelClasses(snapshot, slots)
@@ -266,11 +243,9 @@ class Disruptions:
                 self._protecting[of_class].append(place)
 
     def evict(self, at: int) -> Iterator[PodDisruptionBudget]:
-        """Takes an eviction from each budget that protects the pod, and yields those that are used up. A budget is
-        counted when it is asked for, so that a caller may stop at the first.
+        """Takes the eviction of the pod at this place from its budgets, and yields those that are used up.
 
-        Arguments:
-            at: the place of the pod among the slots.
+        A budget is counted when it is asked for, so that a caller may stop at the first.
         """
         for place in self._protecting[self._classes.of_pod[at]]:
             budget = self.budgets[place]
@@ -302,12 +277,8 @@ def _allowed(some: PodsByBudget) -> Int64s:
 def _beyond(counted: Mask, row: Index, allowed: Int64s) -> Mask:
     """Returns (S, b) which of the counted pods come after as many others of their row as the budget allows.
 
-    In turn k, the k-th pod of every row that has one is counted, for all budgets at once.
-
-    Arguments:
-        counted: (S, b) the pods that count for each budget, row by row.
-        row: (S,) the rows of the pods, ascending.
-        allowed: (b,) how many pods of a row each budget allows.
+    In turn k, the k-th pod of every row that has one is counted, for all budgets at once. Pods are sorted by row (S,);
+    (b,) is how many each budget allows.
     """
     beyond = np.zeros(counted.shape, np.bool_)
     first = np.flatnonzero(np.r_[True, row[1:] != row[:-1]][: len(row)])

@@ -18,16 +18,12 @@ def fewest_pdb_violations(candidates: Candidates) -> Int64s:
 
 
 def lowest_first_priority(candidates: Candidates) -> Int64s:
-    """Returns criterion 2: the priority of the first victim, which is the most important one if the victims are listed
-    by importance.
-    """
+    """Returns criterion 2: the priority of the first victim, by importance the most important one."""
     return -candidates.snapshot.pods.priority[candidates.slots[candidates.first[:-1]]]
 
 
 def lowest_sum_of_priorities(candidates: Candidates) -> Int64s:
-    """Returns criterion 3. Priorities are shifted above zero, so that more victims of negative priority are not cheaper
-    than fewer.
-    """
+    """Returns criterion 3. Priorities are shifted above zero, so that more victims are never cheaper."""
     shifted = candidates.snapshot.pods.priority[candidates.slots] + 2**31
     return -np.add.reduceat(shifted, candidates.first[:-1])
 
@@ -38,9 +34,7 @@ def fewest_victims(candidates: Candidates) -> Int64s:
 
 
 def latest_start_time(candidates: Candidates) -> Int64s:
-    """Returns criterion 5: when the earliest of the highest-priority victims started. The later it was, the less work
-    is lost.
-    """
+    """Returns criterion 5: the later the earliest of the highest-priority victims started, the less work is lost."""
     pods, first = candidates.snapshot.pods, candidates.first[:-1]
     priority, started = pods.priority[candidates.slots], pods.start_time[candidates.slots]
     highest = np.repeat(np.maximum.reduceat(priority, first), np.diff(candidates.first))
@@ -58,12 +52,11 @@ ORDERED_SCORE_FUNCTIONS: Final[tuple[ScoreFunction, ...]] = (
 
 
 def pick_one_node_for_preemption(candidates: Candidates) -> Index:
-    """Returns the candidates that are best by the criteria of their rules, each of which only decides between those
+    """Returns (B,) places of the candidates that are best by the criteria of their rules, each deciding between those
     that tied so far.
 
-    Returns:
-        (B,) places in `candidates`; more than one where the criteria leave a tie, by name then, so that it is broken
-        alike in every process and in what it answers. Upstream takes whichever its map yields first.
+    Remaining ties are by name, so that they are broken alike in every process and in what it answers. Upstream takes
+    whichever its map yields first.
     """
     best = np.arange(len(candidates))
     for score_function in candidates.rules.criteria:
@@ -76,9 +69,7 @@ def pick_one_node_for_preemption(candidates: Candidates) -> Index:
 
 
 def better_on_each_node(candidates: Candidates) -> Candidates:
-    """Returns of several candidates for one node the best by the criteria of their rules, and of equal ones the
-    first.
-    """
+    """Returns of several candidates for one node the best by the rules' criteria, of equal ones the first."""
     if not len(candidates):
         return candidates
     scores = [score_function(candidates) for score_function in candidates.rules.criteria]
@@ -121,7 +112,6 @@ def ranked(candidates: Candidates) -> Index:
 
 
 def _scores(candidates: Candidates) -> Int64s:
-    """Returns (4 or 5, M) the scores by criterion, the higher the better."""
     return np.array([scores(candidates) for scores in _criteria(candidates)])
 
 

@@ -44,11 +44,7 @@ class _Victims:
 
 
 def dry_run(state: fwk.CycleState, pod: Pod, nodes: Index, rules: fwk.PreemptionRules) -> DryRun:
-    """Returns the victims on each of these nodes.
-
-    Arguments:
-        nodes: (B,) places on axis N.
-    """
+    """Returns the victims on each of these (B,) nodes."""
     snapshot = state.snapshot
     slots, row = lower_priority_pods(snapshot, pod, nodes, rules)
     if not len(slots) and not rules.takes_free_nodes:
@@ -112,13 +108,12 @@ def _in_order_of_reprieve(snapshot: Snapshot, slots: Index, row: Index, rules: f
 
 
 def reprieve(state: fwk.CycleState, rows: Rows, slots: Index, row: Index) -> Mask:
-    """Returns (C,) which of the removed pods may stay: in round k, the k-th of every row that has one is put back where
-    the pod still fits.
+    """Returns (C,) which of the removed pods may stay: in round k, the k-th of every row comes back where it still
+    fits.
 
     Arguments:
         rows: R hypothetical nodes without those pods; the cycle's pod fits each of them.
-        slots: (C,) pod slots, row by row, in the order in which they are tried.
-        row: (C,) their rows, ascending.
+        slots, row: (C,) pods and their rows, ascending; in each row in the order in which they are tried.
     """
     reprieved = np.zeros(len(slots), np.bool_)
     counts = np.bincount(row, minlength=len(rows))

@@ -44,11 +44,7 @@ class Evaluator:
     rules: PreemptionRules = V1_36
 
     async def preempt(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PreemptionOutcome:
-        """Chooses a node and the victims on it. Nothing is evicted.
-
-        Arguments:
-            statuses: why each node refused the pod.
-        """
+        """Chooses a node and the victims on it, by why each node refused the pod. Nothing is evicted."""
         outcome = await self._chosen(state, pod, statuses)
         if self.rules.without_policies is None or outcome.why_not_eligible is not None:
             return outcome
@@ -57,7 +53,6 @@ class Evaluator:
         return replace(outcome, without_policies=best_of(alone.find_candidates(state, pod, potential).candidates))
 
     async def _chosen(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PreemptionOutcome:
-        """Does as `preempt`, but for what would be chosen without victim policies."""
         snapshot, rules = state.snapshot, self.rules
 
         # 1 may this pod preempt at all?
@@ -105,8 +100,7 @@ class Evaluator:
         )
 
     def find_candidates(self, state: fwk.CycleState, pod: Pod, potential: Index) -> DryRun:
-        """Dry-runs the potential nodes from a random offset on, until there are enough candidates, at least one of
-        which violates no budget.
+        """Dry-runs potential nodes from a random offset on, until there are enough and one violates no budget.
 
         Candidates that violate none come first. Nodes that are not reached are neither candidates nor have a status.
         """
@@ -135,8 +129,7 @@ class Evaluator:
         return _joined(runs, enough)
 
     def _keeps_free_nodes(self, pod: Pod) -> bool:
-        """Returns whether nodes count on which the pod fits as it is, where an extender must have refused it: only an
-        extender can say whom to evict there.
+        """Returns whether nodes count on which the pod fits: an extender refused it, and alone knows whom to evict.
 
         Upstream: hasInterestedPreemptExtender, of kubernetes#135486.
         """
@@ -145,10 +138,9 @@ class Evaluator:
     async def _call_extenders(
         self, pod: Pod, candidates: Sequence[fwk.Candidate], snapshot: Snapshot
     ) -> Sequence[fwk.Candidate]:
-        """Returns the candidates left after every extender was called in turn. Upstream: callExtenders.
+        """Returns the candidates left after each extender was called in turn (callExtenders).
 
-        Raises:
-            ExtenderError: an extender that is not ignorable failed.
+        Raises ExtenderError if one that is not ignorable failed.
         """
         for extender in self.handle.extenders:
             if not candidates:
@@ -182,14 +174,10 @@ def best_of(candidates: fwk.Candidates) -> fwk.Candidate | None:
 def _checked(
     answer: Sequence[fwk.Candidate], extender: fwk.PreemptionExtender, rules: PreemptionRules, came_free: Container[str]
 ) -> list[fwk.Candidate]:
-    """Returns the candidates, each victim once; without those that the extender took all victims from, unless the rules
-    take free nodes.
+    """Returns the candidates, each victim once, without those that lost all victims, unless the rules take free nodes.
 
-    Arguments:
-        came_free: the nodes that the extender got without victims.
-
-    Raises:
-        ExtenderError: a candidate has no victim, though it needs one, and the extender is not ignorable.
+    The extender got the nodes that `came_free` without victims. Raises ExtenderError, unless it is ignorable, if a
+    candidate has no victim, though it needs one.
     """
     kept: list[fwk.Candidate] = []
     for candidate in answer:
@@ -209,7 +197,7 @@ def _checked(
 
 
 def nodes_where_preemption_might_help(snapshot: Snapshot, statuses: fwk.NodeStatuses, rules: PreemptionRules) -> Index:
-    """Returns (B,) places of the nodes whose refusal is Unschedulable under the rules.
+    """Returns (B,) the nodes whose refusal is Unschedulable under the rules.
 
     Upstream: pkg/scheduler/framework/interface.go, NodesForStatusCode (v1.36.2).
     """
@@ -221,9 +209,7 @@ def nodes_where_preemption_might_help(snapshot: Snapshot, statuses: fwk.NodeStat
 
 
 def _better_on_each_node(run: DryRun, other: DryRun) -> DryRun:
-    """Returns the first run with the victims of the other one on nodes where those are better by the criteria of the
-    first.
-    """
+    """Returns the first run with the other one's victims where those are better by the first run's criteria."""
     better = better_on_each_node(run.candidates.joined(other.candidates))
     return DryRun(better, run.statuses.without(better.node), run.fits_as_is)
 

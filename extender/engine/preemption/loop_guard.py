@@ -65,11 +65,7 @@ class LoopGuard:
         """The number of preemptions that were not carried out because of a pause."""
 
     def pause(self, preemptor: Pod, snapshot: Snapshot, live: fwk.LiveCluster, now: float) -> Pause | None:
-        """Returns why the preemptor may not preempt; None if it may. A first preemption is never refused.
-
-        Arguments:
-            now: seconds since 1970.
-        """
+        """Returns why the preemptor may not preempt now, in seconds since 1970; never for a first preemption."""
         record = self._records.get(preemptor.uid)
         if record is None:
             return None
@@ -100,9 +96,7 @@ class LoopGuard:
         return Pause(reason, left)
 
     def room_taken_by(self, preemptor: Pod) -> tuple[Pod, ...] | None:
-        """Returns the pods that took the room of the preemptor's last preemption; None unless that is known to be
-        wasted.
-        """
+        """Returns the pods that took the room of the preemptor's last preemption, if that is known to be wasted."""
         record = self._records.get(preemptor.uid)
         return None if record is None else record.taken_by
 

@@ -48,7 +48,6 @@ def why_ignored(group: PodGroup) -> str:
 
 
 def _asked(group: PodGroup) -> float | None:
-    """Returns the seconds for which the group asks; None if what it says is not valid."""
     text = group.metadata.annotations.get(ANNOTATION, "false")
     if text in ("true", "false"):
         return USUAL_SECONDS if text == "true" else 0.0
@@ -79,11 +78,9 @@ class UnitCosts:
 
     @staticmethod
     def of(units: VictimUnits, violates: Mask, chosen: Mask) -> "UnitCosts | None":
-        """Returns the costs; None if the numbers are too large to be added, or nothing is left to be chosen.
+        """Returns the costs of U units, with kube-scheduler's choice and which violate a budget.
 
-        Arguments:
-            violates: (U,) whether evicting the unit violates a budget.
-            chosen: (U,) kube-scheduler's choice.
+        It is None if the numbers are too large to be added, or nothing is left to be chosen.
         """
         # Victims of an earlier search that are still leaving make their room in any case: nobody has to go besides.
         leaves: Mask = np.logical_and.reduceat(terminating(units.snapshot)[units.slots], units.first[:-1])
@@ -126,14 +123,10 @@ async def fewest_by_trials(
     fits: Callable[[], Awaitable[fwk.Status]],
     is_over: Callable[[], bool],
 ) -> Mask | None:
-    """Returns (U,) the cheapest victims that were found by trials of the group; None if nothing is better than
-    kube-scheduler's choice.
+    """Returns (U,) the cheapest victims found by trials of the group, if better than kube-scheduler's choice.
 
-    Arguments:
-        pods: those of each unit.
-        cluster: a cluster of its own, which is changed.
-        fits: whether the group fits the cluster as it is then.
-        is_over: whether the time is over.
+    `cluster` is a fork, which is changed; `fits` tells whether the group fits it then, `is_over` whether the time is
+    over.
     """
     for unit in np.flatnonzero(costs.fixed).tolist():
         for pod in pods[unit]:
@@ -174,8 +167,7 @@ _Options = dict[int, _Option]
 
 @final
 class FewestVictims:
-    """The search for equal members: what they need of each node by itself, put together by a table over the number of
-    members.
+    """The search for equal members: what they need of each node, put together by a table over their number.
 
     State: the best choice so far.
     """
@@ -183,12 +175,7 @@ class FewestVictims:
     def __init__(
         self, members: EqualMembers, units: VictimUnits, costs: UnitCosts, nodes: Index, is_over: Callable[[], bool]
     ) -> None:
-        """Nothing is searched yet.
-
-        Arguments:
-            nodes: (R,) the places of nodes that are in play.
-            is_over: whether the time is over.
-        """
+        """Takes (R,) the places of nodes that are in play, and what tells whether the time is over."""
         self._members = members
         self._units = units
         self._costs = costs
@@ -279,9 +266,7 @@ class FewestVictims:
     # The options of each node by itself.
 
     def _options(self, rows: Rows, fits: Int64s, singles: Index) -> dict[int, _Options]:
-        """Returns for each row of these units the cheapest of them that were found for each number of further
-        members.
-        """
+        """Returns for each row of these units the cheapest found for each number of further members."""
         at = np.flatnonzero(np.bincount(self._rows_of(singles)))
         found: dict[int, _Options] = {row: {} for row in at.tolist()}
         if not found:
@@ -313,14 +298,12 @@ class FewestVictims:
     def _put_back(
         self, removed: Rows, at: Index, in_order: Index, target: Int64s, gain: int, found: dict[int, _Options]
     ) -> None:
-        """Lets units come back where enough members fit all the same, in step on all rows, and notes those that do not.
+        """Lets units come back where enough members fit all the same, in step on all rows, and notes the others.
 
         Arguments:
-            removed: the rows without the units.
-            at: (A,) the rows, ascending.
+            removed, at: the rows without the units, and (A,) which, ascending.
             in_order: the units of these rows, row by row, in the order in which they come back.
-            target: (A,) how many members have to fit each row.
-            gain: how many more that is than fit as it was.
+            target, gain: (A,) how many members have to fit each row, and how many more that is than fit as it was.
         """
         _, first, lengths = np.unique(self._rows_of(in_order), return_index=True, return_counts=True)
         trial, goes = removed.take(at), np.zeros((len(at), int(lengths.max())), np.bool_)

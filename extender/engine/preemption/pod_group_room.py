@@ -33,11 +33,9 @@ class EqualMembers:
     """The number of them that must get a node."""
 
     def room(self, rows: Rows, most: Int64s, *, is_first: bool = False) -> Int64s:
-        """Returns (R,) the number of members that fit each row, at most as many as given: the fewer pods are on a node,
-        the more fit.
+        """Returns (R,) how many members fit each row, at most as many as given: the fewer pods, the more fit.
 
-        Arguments:
-            is_first: False if the nodes were asked before, with fewer pods, and did not refuse.
+        `is_first` is False if the nodes were asked before, with fewer pods, and did not refuse.
         """
         low, high = np.zeros(len(rows), np.int64), most.copy()
         probe = high.copy()
@@ -57,16 +55,10 @@ class EqualMembers:
 
 @final
 class Room:
-    """R nodes with the units that have come back, and how many members fit each. State: these two, and how many more
-    fit than have to.
-    """
+    """R nodes with the units that have come back. State: how many members fit each, and how many more than have to."""
 
     def __init__(self, members: EqualMembers, units: VictimUnits, nodes: Index) -> None:
-        """Changes nothing yet; see `clear`.
-
-        Arguments:
-            nodes: (R,) the places of nodes that are in play.
-        """
+        """Takes (R,) the places of nodes that are in play, and changes nothing yet; see `clear`."""
         snapshot = units.snapshot
         self._members = members
         row_at = np.full(len(snapshot.nodes) + 1, -1, np.intp)
@@ -122,12 +114,7 @@ class Room:
         return True
 
     def _reprieve_singles(self, units: Index, stays: Mask) -> None:
-        """Lets pods come back that are units by themselves, in order.
-
-        Arguments:
-            units: (S,) the units, ascending.
-            stays: (U,) gets those that may stay.
-        """
+        """Lets pods that are units (S,) by themselves come back in order, and marks in (U,) those that stay."""
         if not len(units):
             return
         row, slots = self._row_of_slot[self._units.first[units]], self._units.slots[self._units.first[units]]
@@ -138,9 +125,7 @@ class Room:
         self._come_back_if_possible(units, row, slots, queue, stays)
 
     def _come_back_freely(self, row: Index, slots: Index, queue: "_Queues") -> Index:
-        """Lets the first units come back, up to the one that would take more room than there is to spare; returns their
-        places.
-        """
+        """Lets the first units come back, up to one that takes more than there is to spare; returns their places."""
         costs = np.zeros(len(row), np.int64)
         rows, fits = self._rows, self._fits.copy()
         at = queue.next.copy()
@@ -161,9 +146,7 @@ class Room:
         return back
 
     def _come_back_if_possible(self, units: Index, row: Index, slots: Index, queue: "_Queues", stays: Mask) -> None:
-        """Lets the others come back where that takes no room, or room that there is to spare; the latter in their
-        order.
-        """
+        """Lets others come back where that takes no room, or, in their order, room that there is to spare."""
         waits = np.zeros(len(queue.next), np.int64)  # the cost of the unit at which a row waits; 0 where it does not
         while True:
             while len(tried := np.flatnonzero((queue.next < queue.end) & (waits == 0))):

@@ -70,11 +70,7 @@ class VictimUnits:
         return VictimUnits(self.snapshot, self.slots[places], offsets, self.importance[units], self.priorities[units])
 
     def candidate(self, gone: Mask) -> fwk.Candidate:
-        """Returns the units that have to go as the Executor takes them, the most important first.
-
-        Arguments:
-            gone: (U,) which units have to go.
-        """
+        """Returns the (U,) units that have to go as the Executor takes them, the most important first."""
         units = np.flatnonzero(gone)
         left = self.take(units[np.argsort(self.importance[units], kind="stable")])
         return fwk.Candidate(CLUSTER, tuple(left.pods()), 0)
@@ -105,9 +101,7 @@ async def reprieve_one_by_one(
 ) -> GroupVictims:
     """Returns the victims, found by a trial of the group for each unit. Nothing is evicted.
 
-    Arguments:
-        cluster: a cluster of its own, which is changed.
-        fits: whether the group fits the cluster as it is then.
+    `cluster` is a fork, which is changed; `fits` tells whether the group fits it as it is then.
     """
     # Read now: their slots are taken by other pods once the cluster changes.
     in_order = [(units.pods_of(unit), rank) for unit, rank in enumerate(units.importance.tolist())]
@@ -132,15 +126,10 @@ async def reprieve_one_by_one(
 def victim_units(
     snapshot: Snapshot, priority: int, members_of: Callable[[GroupKey], Mapping[str, Pod]], grouped: Iterable[str]
 ) -> VictimUnits:
-    """Returns all units of lower priority, the most important first.
+    """Returns all units of priority below the group's, the most important first.
 
     That is by priority; those in a group before single pods; the larger group; the one that started earlier; the one
-    whose first pod by UID has the smaller UID.
-
-    Arguments:
-        priority: that of the preempting group.
-        members_of: the pods of a group by UID.
-        grouped: the UIDs of all pods that are in a group.
+    whose first pod by UID has the smaller UID. `members_of` are the pods of a group by UID, `grouped` all their UIDs.
     """
     pods = snapshot.pods
     count = len(pods.objects)
@@ -170,11 +159,9 @@ def victim_units(
 
 
 def without_protected(units: VictimUnits, violates: Mask, preemptor: Pod, rules: fwk.PreemptionRules) -> VictimUnits:
-    """Returns the units of which the rules let every pod go, first those whose eviction violates a budget.
+    """Returns the units all of whose pods the rules let go, first those (U,) whose eviction violates a budget.
 
-    Arguments:
-        violates: (U,) which do.
-        preemptor: one of the members.
+    The preemptor is one of the members.
     """
     violating = np.flatnonzero(violates)[: 0 if rules.budgets_are_hard else None]
     units = units.take(np.r_[violating, np.flatnonzero(~violates)])
@@ -188,9 +175,7 @@ def violates_budgets(units: VictimUnits) -> Mask:
     """Returns (U,) whether evicting the unit violates a budget if all are evicted, the most important first.
 
     A pod takes one from every budget that selects it, until one of them is used up: the budgets after that one are not
-    asked.
-
-    Upstream: filterVictimsWithPDBViolation.
+    asked (filterVictimsWithPDBViolation).
     """
     violates = np.zeros(len(units), np.bool_)
     if not units.snapshot.objects.pdbs or not len(units):

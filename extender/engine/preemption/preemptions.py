@@ -17,8 +17,7 @@ CHOSEN_LATELY: Final = 60.0
 class RunningPreemptions:
     """The pods for which victims are being evicted, by UID. All profiles share one.
 
-    State: for each of them its last victim, once the eviction of that one has been requested; and the victims that were
-    chosen lately.
+    State: for each its last victim, once its eviction was requested; and the victims that were chosen lately.
     """
 
     def __init__(self) -> None:
@@ -26,17 +25,11 @@ class RunningPreemptions:
         self._chosen: dict[str, float] = {}
 
     def choose(self, victims: Iterable[Pod], now: float) -> None:
-        """Records that these pods are about to be evicted.
-
-        Arguments:
-            now: seconds since 1970.
-        """
+        """Records that these pods are about to be evicted, in seconds since 1970."""
         self._chosen |= dict.fromkeys((victim.uid for victim in victims), now)
 
     def chosen_lately(self, now: float) -> tuple[str, ...]:
-        """Returns the UIDs of the victims chosen within `CHOSEN_LATELY`. An eviction that has not been seen by then has
-        failed.
-        """
+        """Returns the UIDs of victims chosen within `CHOSEN_LATELY`; an eviction not seen by then has failed."""
         self._chosen = {uid: when for uid, when in self._chosen.items() if now - when < CHOSEN_LATELY}
         return tuple(self._chosen)
 

@@ -28,22 +28,14 @@ FIRST_ENTRIES: Final = 2**16
 
 
 def protected(snapshot: Snapshot, slots: Index, budgets: Collection[PodDisruptionBudget]) -> Iterator[PodsByBudget]:
-    """Yields those of the budgets that select any of the pods, in their order, with the pods that each selects.
-
-    Arguments:
-        slots: (C,) pods; the places in the results are those in this array.
-    """
+    """Yields those of the budgets that select any of (C,) pods, in order, with the places of the pods they select."""
     if budgets and len(slots):
         yield from LabelClasses(snapshot, slots).protected(budgets)
 
 
 @final
 class LabelClasses:
-    """The distinct sets of labels and namespaces of some pods.
-
-    Attributes:
-        of_pod: (C,) the place of each pod's class among them.
-    """
+    """The distinct sets of labels and namespaces of some pods; `of_pod` (C,) is the place of each pod's."""
 
     def __init__(self, snapshot: Snapshot, slots: Index) -> None:
         distinct, of_pod = np.unique(snapshot.pods.codes[Attribute.LABELS, slots], return_inverse=True)

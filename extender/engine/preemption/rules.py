@@ -64,11 +64,8 @@ CLAIM_IN_USE: Final = (
 
 
 def _code_but(resolvable: tuple[str, ...], unresolvable: tuple[str, ...] = ()) -> Callable[[Status], Code]:
-    """Returns the function from a refusal to the code that a release would have given to it.
-
-    Arguments:
-        resolvable: the beginnings of reasons that are unresolvable only in later releases.
-        unresolvable: the beginnings of those that are resolvable only in later releases.
+    """Returns the function from a refusal to a release's code, given the beginnings of reasons that differ from
+    today's.
     """
 
     def code_of(status: Status) -> Code:

@@ -49,12 +49,7 @@ def policy_rules(
     now: Now,
     is_going: Callable[[], tuple[str, ...]] = tuple,
 ) -> PreemptionRules:
-    """Returns the rules with the policies.
-
-    Arguments:
-        now: the wall clock.
-        is_going: returns the UIDs of pods that are about to be evicted.
-    """
+    """Returns the rules with the policies; `is_going` returns the UIDs of pods that are about to be evicted."""
     if protect is not None or cost is not None:
         rules = replace(rules, without_policies=rules)
     if protect is not None:
@@ -117,12 +112,7 @@ def _gpus(pod: Pod) -> float:
 
 
 def lost_gpu_hours(pod: Pod, now: float) -> float:
-    """Returns the GPU time that evicting the pod loses: its GPUs times the hours since its last checkpoint, or else
-    since its start.
-
-    Arguments:
-        now: seconds since 1970.
-    """
+    """Returns the GPU hours that evicting the pod loses since its last checkpoint, or else since its start."""
     containers = (*pod.spec.containers, *pod.spec.init_containers)
     if not any(name.endswith(GPU) for container in containers for name in container.resources.requests):
         return 0.0
@@ -138,8 +128,6 @@ def _last_saved(pod: Pod, started: int) -> float:
 
 
 def _by_loss(losses: Losses) -> Callable[[Snapshot, Index, Index], Index]:
-    """Returns the order of importance by priority, then by loss, then as upstream's."""
-
     def by_loss(snapshot: Snapshot, slots: Index, group: Index) -> Index:
         pods = snapshot.pods
         return np.lexsort(
@@ -150,8 +138,6 @@ def _by_loss(losses: Losses) -> Callable[[Snapshot, Index, Index], Index]:
 
 
 def _with_loss(rules: PreemptionRules, losses: Losses) -> tuple[ScoreFunction, ...]:
-    """Returns the criteria with the loss behind budgets and the highest priority."""
-
     def least_loss(candidates: Candidates) -> Int64s:
         of_victims = losses.of(candidates.snapshot, candidates.slots)
         sums: Int64s = (np.add.reduceat(of_victims, candidates.first[:-1]) * _SCALE).astype(np.int64)
@@ -183,11 +169,9 @@ def _protects(protect: Protection, now: Now) -> Callable[[Snapshot, Pod, Index],
 
 
 def _tolerates(pod: Pod, preemptor: Pod, ran: int, snapshot: Snapshot) -> bool:
-    """Returns whether the pod's PriorityClass protects it from this preemptor. Annotations that are no numbers protect
-    nobody.
+    """Returns whether the pod's PriorityClass protects it from this preemptor; no annotation that is no number does.
 
-    Arguments:
-        ran: seconds since the pod started; upstream counts from when it was scheduled.
+    `ran` is seconds since the pod started; upstream counts from when it was scheduled.
     """
     priority_class = snapshot.objects.priority_classes.get(pod.spec.priority_class_name)
     if priority_class is None:
@@ -241,9 +225,7 @@ class Delays:
         self._since: dict[str, float] = {}
 
     def left(self, pod: Pod) -> float:
-        """Returns for how many more seconds the pod has to wait before it may preempt. The first call for a pod begins
-        its delay.
-        """
+        """Returns for how many more seconds the pod has to wait before it may preempt, from the first call on."""
         delay = self._delay.by_priority_class.get(pod.spec.priority_class_name, self._delay.default).seconds
         if delay <= 0:
             return 0.0

@@ -15,10 +15,10 @@ from extender.values.objects.pod import Pod
 
 @final
 class ActiveQueue:
-    """Holds the pods in the order in which they are tried, and the pods in flight.
+    """The pods in the order in which they are tried, and those in flight: popped, and not done.
 
-    A pod in flight was popped and is not done. All changes since the first of them was popped are kept: when a pod is
-    refused, a change that came meanwhile may already make it worth another attempt.
+    All changes since the first of them was popped are kept: when a pod is refused, a change that came meanwhile may
+    already make it worth another attempt.
     """
 
     def __init__(self, sort_key: Callable[[QueuedPodInfo], Any]) -> None:
@@ -41,9 +41,7 @@ class ActiveQueue:
         return info
 
     def move_to_in_flight(self, info: QueuedPodInfo) -> bool:
-        """Counts an attempt, and begins to keep changes for the pod. Returns False if the pod is in flight already and
-        must not be tried.
-        """
+        """Counts an attempt, and keeps changes for the pod; False if it is in flight and must not be tried."""
         info.attempts += 1
         if info.pod.uid in self._in_flight:
             return False
@@ -52,9 +50,7 @@ class ActiveQueue:
         return True
 
     def done(self, uid: str) -> None:
-        """Ends the attempt, and drops changes that no other pod in flight needs. A pod that is not in flight is
-        ignored.
-        """
+        """Ends the attempt, if there is one, and drops changes that no other pod in flight needs."""
         if self._in_flight.pop(uid, None) is None:
             return
         _, first_wanted = next(iter(self._in_flight.values()), (None, self._next_change))

@@ -35,12 +35,9 @@ class BackoffQueue:
         *,
         pops_early: bool = True,
     ) -> None:
-        """Makes an empty queue.
+        """A `max_backoff` of 0 means no backoff at all.
 
-        Arguments:
-            max_backoff: 0 for no backoff at all.
-            pops_early: whether pods may be popped before their backoff ends; if not, it ends at any moment, not on a
-                whole second.
+        Unless it `pops_early`, backoffs end at any moment, not on a whole second.
         """
         self._now = now
         self._initial_backoff = initial_backoff
@@ -115,9 +112,7 @@ class BackoffQueue:
         return self.refused.remove(key) or self.failed.remove(key)
 
     def pop_early(self) -> QueuedPodInfo | None:
-        """Pops the refused pod whose backoff ends next, before it ends; None if there is none, or if that is not
-        wanted.
-        """
+        """Pops the refused pod whose backoff ends next; None if there is none, or if that is not wanted."""
         return self.refused.pop() if self._pops_early else None
 
     def pop_all_backoff_completed(self) -> Iterator[QueuedPodInfo]:

@@ -23,11 +23,8 @@ class Nominator:
         self._node_of: dict[str, str] = {}
 
     def add(self, pod: Pod, node: str | None) -> None:
-        """Nominates the pod to the node, replacing its earlier nomination. A pod that was deleted or has a node is not
-        nominated.
-
-        Arguments:
-            node: None for the node in the pod's status; without one there, the pod is not nominated.
+        """Nominates the pod, unless it was deleted or has a node, to the node or else that in its status, only
+        there.
         """
         self.delete(pod.uid)
         if node is None:
@@ -41,8 +38,7 @@ class Nominator:
         self._pods_on.setdefault(node, {})[pod.uid] = pod
 
     def update(self, old: Pod, new: Pod) -> None:
-        """Updates the pod. A nomination that only this process knows is kept; otherwise the nomination in the pod's
-        status counts.
+        """Updates the pod. A nomination that only this process knows precedes the one in the pod's status.
 
         Upstream: UpdateNominatedPod.
         """

@@ -31,11 +31,7 @@ class PodHeap:
     __slots__ = ("_entries", "_heap", "_numbers", "_sort_key")
 
     def __init__(self, sort_key: Callable[[QueuedPodInfo], Any]) -> None:
-        """Makes an empty heap.
-
-        Arguments:
-            sort_key: its value for a pod may only change with `add_or_update`.
-        """
+        """Takes the sort key, whose value for a pod may only change with `add_or_update`."""
         self._sort_key = sort_key
         self._entries: dict[str, _Entry] = {}
         self._heap: list[_Entry] = []
@@ -97,9 +93,7 @@ class PodHeap:
 
 
 def in_order(sort_key: SortKey) -> Callable[[QueuedPodInfo], tuple[Any, ...]]:
-    """Returns a sort key that never raises. A pod that the plugin cannot order comes last, so that other pods are tried
-    all the same.
-    """
+    """Returns a sort key that never raises: a pod that the plugin cannot order comes last."""
 
     def safe_key(info: QueuedPodInfo) -> tuple[Any, ...]:
         try:

@@ -80,9 +80,7 @@ class QueuedPodInfo:
         return not self.unschedulable_plugins and not self.pending_plugins
 
     def set_rejector_plugins(self, unschedulable: Iterable[str], pending: Iterable[str] = ()) -> None:
-        """Records the plugins that refused the pod at this attempt (none after an error), in place of those of the
-        attempt before.
-        """
+        """Records the plugins that refused the pod at this attempt; none after an error."""
         self.unschedulable_plugins = frozenset(unschedulable)
         self.pending_plugins = frozenset(pending)
         self.gating_plugin = ""

@@ -108,17 +108,14 @@ class QueueingHints:
 
 
 def may_move(change: ChangeToHint, refusal: Refusal) -> bool:
-    """Returns whether `strategy_for` may move pods with this refusal, without asking a hint: no other plugin's hint
-    counts.
-    """
+    """Returns whether `strategy_for` may move pods with this refusal: only refusing plugins' hints count."""
     profile, refused_by = refusal
     hints = change.hints.get(profile)
     return change.is_wildcard or not refused_by or hints is None or any(name in refused_by for name, _ in hints)
 
 
 def strategy_for(info: QueuedPodInfo, change: ChangeToHint) -> QueueingStrategy:
-    """Returns where the pod goes after this change. Only hints of plugins that refused it count; a hint that raises
-    counts as Queue.
+    """Returns where the pod goes after this change, by refusing plugins' hints; one that raises counts as Queue.
 
     A wildcard event concerns all pods, or the one pod that is its object.
     """

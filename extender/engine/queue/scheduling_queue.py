@@ -100,10 +100,7 @@ class SchedulingQueue:
             hints: by profile, which is the scheduler name of pods.
             now: seconds since any start; the event loop's time, if `run` is used.
             pod_lister: pods as the API server has them, for nominations.
-            initial_backoff, max_backoff, max_in_unschedulable_pods: seconds.
-            metrics: observes the durations of hints.
-            pops_from_backoff_q: whether an empty activeQ is helped out by backoffQ; if not, pods are gated as they
-                leave that.
+            pops_from_backoff_q: whether backoffQ helps an empty activeQ out; else pods are gated as they leave it.
         """
         self.incoming: Counter[tuple[str, str]] = Counter()
         """(queue, event) -> number of pods added. Upstream: the metric queue_incoming_pods_total."""
@@ -131,10 +128,7 @@ class SchedulingQueue:
         """Updates a pod without a node.
 
         For a pod in flight the changes are kept until it comes back. In activeQ and backoffQ it stays where it is. An
-        unschedulable pod is requeued by the first of the events whose hints say that it may help.
-
-        Arguments:
-            events: what changed in the pod, most specific first.
+        unschedulable pod is requeued by the first of the events, most specific first, whose hints say that it may help.
         """
         changes = [self._hints.change(event, old, new) for event in events]
         if self._active.add_changes_if_in_flight(new.uid, changes):
@@ -171,9 +165,7 @@ class SchedulingQueue:
     # Attempts.
 
     async def pop(self) -> QueuedPodInfo | None:
-        """Pops the pod to be tried next once there is one; it is in flight until `done`. None: the queue is closed and
-        empty.
-        """
+        """Pops the next pod once there is one; it is in flight until `done`. None: the queue is closed and empty."""
         while (info := self.pop_nowait()) is None:
             if self._is_closed:
                 _LOG.info(2, "Scheduling queue is closed")
@@ -183,10 +175,7 @@ class SchedulingQueue:
         return info
 
     def pop_nowait(self) -> QueuedPodInfo | None:
-        """Pops the pod to be tried next, which is in flight until `done`; returns None if there is none.
-
-        If activeQ is empty, a refused pod is popped from backoffQ before its backoff is over.
-        """
+        """Pops the next pod, if there is one; from backoffQ, before its backoff is over, if activeQ is empty."""
         if self._resumed:
             return self._resumed.popleft()
         while True:
@@ -204,9 +193,7 @@ class SchedulingQueue:
             _LOG.error(error, "Discarding the popped entity", type="Pod", entity=info.pod)
 
     def pop_specific(self, pod: Pod) -> QueuedPodInfo | None:
-        """Pops a waiting pod out of turn, whether it is in backoff or not; returns None if it does not wait, or is
-        gated.
-        """
+        """Pops a waiting pod out of turn, in backoff or not; None if it does not wait, or is gated."""
         if pod.key not in self._active.queue and (pod.key in self._backoff or pod.key in self._unschedulable):
             self.activate([pod])
         info = self._active.queue.remove(pod.key)
@@ -222,12 +209,7 @@ class SchedulingQueue:
         self._active.done(uid)
 
     def add_unschedulable_if_not_present(self, info: QueuedPodInfo) -> None:
-        """Requeues a popped pod after a refusal or an error (see `QueuedPodInfo.set_rejector_plugins`), and ends its
-        attempt.
-
-        Raises:
-            AlreadyQueuedError: it is in a queue already.
-        """
+        """Requeues a popped pod after its attempt; AlreadyQueuedError if it is in a queue already."""
         try:
             for queue, name in (
                 (self._unschedulable, "unschedulable queue"),
@@ -262,9 +244,7 @@ class SchedulingQueue:
             self._active.done(info.pod.uid)
 
     def _strategy_after_attempt(self, info: QueuedPodInfo) -> QueueingStrategy:
-        """Returns where a pod goes in view of the changes since it was popped. Upstream:
-        determineSchedulingHintForInFlightPod.
-        """
+        """Returns where a pod goes by the changes since it was popped (determineSchedulingHintForInFlightPod)."""
         if info.has_failed or info.is_member:
             return QueueingStrategy.QUEUE_AFTER_BACKOFF
         changes = self._active.changes_for(info.pod.uid)
@@ -285,9 +265,7 @@ class SchedulingQueue:
             self.retry_after_failure(info.pod)
 
     def activate(self, pods: Iterable[Pod]) -> None:
-        """Moves waiting pods to activeQ. A pod in flight is requeued when it comes back, even if it is refused; other
-        pods are ignored.
-        """
+        """Moves waiting pods to activeQ; one in flight is requeued when it comes back, even if refused."""
         for pod in pods:
             info, from_backoff = self._unschedulable.get(pod.key), False
             if info is None:
@@ -296,8 +274,7 @@ class SchedulingQueue:
                 self._active.add_changes_if_in_flight(pod.uid, [self._hints.change(EVENT_FORCE_ACTIVATE, None, pod)])
 
     def retry_after_failure(self, pod: Pod) -> None:
-        """Puts a pod into backoffQ because of an error that occurred after it was requeued. It is ignored if it is in
-        activeQ or in flight.
+        """Puts a pod into backoffQ after an error since it was requeued, unless it is in activeQ or in flight.
 
         Upstream activates it, so that a persistent error leads to one attempt after the other without backoff.
         """
@@ -318,12 +295,7 @@ class SchedulingQueue:
     def move_all_to_active_or_backoff_queue(
         self, event: ClusterEvent, old: object, new: object, pre_check: PreCheck | None = None
     ) -> None:
-        """Requeues the unschedulable pods that the event may help, by the hints of the plugins that refused them.
-
-        Arguments:
-            old, new: the object before and after; None where there is none.
-            pre_check: selects the pods to consider.
-        """
+        """Requeues those unschedulable pods that pass `pre_check` and that the event may help, by hints."""
         change = self._hints.change(event, old, new)
         if change.is_of_interest:
             # The log tells of each pod that stays where it is.
@@ -336,9 +308,7 @@ class SchedulingQueue:
             self._move_to_active(info, BACKOFF_COMPLETE, from_backoff=True)
 
     def flush_unschedulable_pods_leftover(self) -> None:
-        """Requeues the pods that have been unschedulable for too long, since an event that helps may have been
-        missed.
-        """
+        """Requeues pods that were unschedulable for so long that a helpful event may have been missed."""
         now = self._now()
         leftover = [
             info
@@ -351,9 +321,7 @@ class SchedulingQueue:
             self._move(leftover, self._hints.change(EVENT_UNSCHEDULABLE_TIMEOUT, None, None))
 
     async def run(self) -> None:
-        """Flushes both queues periodically until cancelled. Backoffs end on whole seconds, and backoffQ is flushed
-        then.
-        """
+        """Flushes both queues periodically, on whole seconds, on which backoffs end, until cancelled."""
         async with asyncio.TaskGroup() as flushing:
             flushing.create_task(self._flush_backoff_forever(), name="flush of backoffQ")
             flushing.create_task(self._flush_unschedulable_forever(), name="flush of unschedulable pods")
@@ -395,10 +363,7 @@ class SchedulingQueue:
     # Moves between the queues.
 
     def _requeue(self, info: QueuedPodInfo, strategy: QueueingStrategy, label: str) -> str:
-        """Puts the pod where the strategy sends it, and returns the log's name of that queue.
-
-        Upstream: requeuePodWithQueueingStrategy.
-        """
+        """Puts the pod where the strategy sends it; returns that queue's name (requeuePodWithQueueingStrategy)."""
         if strategy is QueueingStrategy.QUEUE_SKIP:
             self._add_to_unschedulable(info, label)
             return UNSCHEDULABLE_Q
@@ -430,7 +395,7 @@ class SchedulingQueue:
         return True
 
     def _move_to_backoff(self, info: QueuedPodInfo, label: str) -> bool:
-        """Puts the pod into backoffQ; or, if it is gated, among the unschedulable pods, and returns False."""
+        """As `_move_to_active`, into backoffQ."""
         if self._pops_from_backoff_q:
             self._run_pre_enqueue(info)
             if info.is_gated:

@@ -14,11 +14,7 @@ Refusal = tuple[str, frozenset[str]]
 
 @final
 class UnschedulablePods:
-    """Pods by key, and by who refused them; their order does not matter.
-
-    A change of the cluster concerns the pods that certain plugins refused, and there are few different refusals, but
-    may be many pods.
-    """
+    """Pods by key, and by who refused them: there are few different refusals, but may be many pods."""
 
     def __init__(self) -> None:
         self._pods: dict[str, QueuedPodInfo] = {}

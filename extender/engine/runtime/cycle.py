@@ -78,10 +78,7 @@ class Nominations:
     by_node: Mapping[str, tuple[tuple[int, Pod], ...]] = field(default_factory=dict)
 
     def changes_for(self, pod: Pod, rows: Rows) -> PodChanges | None:
-        """Returns a +1 for every nominated pod of at least the priority of `pod`; None if these rows have none.
-
-        Upstream: pkg/scheduler/framework/runtime/framework.go, addGENominatedPods (v1.36.2).
-        """
+        """Returns a +1 for every nominated pod of at least the priority of `pod`, if any (addGENominatedPods)."""
         if not self.by_node:
             return None
         nodes = rows.snapshot.nodes
@@ -139,12 +136,7 @@ class Cycle(fwk.CycleState):
         *,
         observe: ObservePlugin | None = None,
     ) -> None:
-        """Begins a cycle for the pod.
-
-        Arguments:
-            nominations: pods that are nominated to nodes of the snapshot.
-            observe: receives how long each plugin took; None in a cycle that is not sampled.
-        """
+        """Begins a cycle for the pod; `observe`, if it is sampled, receives how long each plugin took."""
         super().__init__()
         self.framework: Final = framework
         self.pod: Final = pod
@@ -173,9 +165,7 @@ class Cycle(fwk.CycleState):
 
     @property
     def demands_too_much(self) -> bool:
-        """True once PreFilter has refused the pod unseen, because it demands more than is considered: no plugin has
-        looked at it, and none must.
-        """
+        """True once PreFilter has refused the pod, because it demands more than plugins are to look at."""
         return self.pre_filter.status.plugin == DEMANDS
 
     @property
@@ -188,14 +178,11 @@ class Cycle(fwk.CycleState):
     # PreFilter.
 
     def run_pre_filter_plugins(self) -> PreFilterOutcome:
-        """Runs every PreFilter, and keeps and returns the combined result. A pod that demands too much is refused
-        instead; see `demands`.
+        """Runs every PreFilter, and keeps and returns the combined result; see also `demands`.
 
         A plugin that answers Unschedulable does not stop the others, because preemption needs their state;
-        UnschedulableAndUnresolvable does.
-
-        Raises:
-            PluginError: a plugin raised or answered with a code that PreFilter does not have.
+        UnschedulableAndUnresolvable does. Raises PluginError if one raised or answered with a code that PreFilter does
+        not have.
         """
         refused = refusal_of_demands(self.pod, self._snapshot.objects)
         if refused is not None:
@@ -256,11 +243,7 @@ class Cycle(fwk.CycleState):
         return PreFilterOutcome(fwk.SUCCESS if refused is None else refused, names, tuple(sorted(narrowed_by)))
 
     def _answer_of(self, plugin: str, status: fwk.Status, num_kept: int) -> EqualPodsAnswer:
-        """Returns the answer for equal pods.
-
-        Arguments:
-            num_kept: the number of values in the state before the plugin was asked.
-        """
+        """Returns the answer for equal pods, given how many values the state had before the plugin was asked."""
         if status.is_skip:
             return EqualPodsAnswer((plugin,), {})
         return EqualPodsAnswer((), dict(islice(self._values.items(), num_kept, None)))
@@ -268,13 +251,10 @@ class Cycle(fwk.CycleState):
     # Filter.
 
     def run_filter_plugins(self, rows: Rows, *, only_pods_changed: bool = False) -> fwk.Verdicts:
-        """Returns the verdicts of all Filters. Each Filter only gets the rows that have passed those before it.
+        """Returns the verdicts of all Filters, each on the rows that have passed those before it.
 
-        Arguments:
-            only_pods_changed: see `run_filters_with_nominated_pods`.
-
-        Raises:
-            PluginError: a plugin raised, or did not return verdicts on these rows.
+        Raises PluginError if one raised, or did not return verdicts on these rows. See
+        `run_filters_with_nominated_pods`.
         """
         num_rows = len(rows)
         codes = np.zeros(num_rows, np.int8)
@@ -322,24 +302,16 @@ class Cycle(fwk.CycleState):
         return rows if nominated is None else rows.changed(nominated)
 
     def run_filter_plugin(self, name: str, plugin: fwk.FilterPlugin, rows: Rows) -> fwk.Verdicts:
-        """Returns one Filter's verdicts on these rows.
-
-        Raises:
-            PluginError: it raised, or did not return verdicts on these rows.
-        """
+        """Returns one Filter's verdicts on these rows. Raises as `run_filter_plugins`."""
         verdicts = call_plugin(self.observe, name, "Filter", filter_verdicts, plugin, self, self.pod, rows)
         if not verdicts.all_ok:
             refuse_unknown_codes(name, verdicts)
         return verdicts
 
     def feasible_rows(self) -> Rows:
-        """Returns the nodes in play that all Filters let pass, nominated pods counted. Results remembered for equal
-        pods are reused.
+        """Returns the nodes in play that all Filters let pass, nominated pods counted; equal pods share results.
 
-        Why other nodes do not pass is not found out here; see `run_filters_with_nominated_pods`.
-
-        Raises:
-            PluginError: a plugin failed.
+        Why others do not pass is for `run_filters_with_nominated_pods`. Raises PluginError.
         """
         framework, snapshot, within = self.framework, self._snapshot, self.within
         known = None if self.depends_on_devices else self._remembered
@@ -388,11 +360,7 @@ class Cycle(fwk.CycleState):
     # PreScore and Score.
 
     def run_pre_score_plugins(self, rows: Rows) -> None:
-        """Runs every PreScore on the feasible rows.
-
-        Raises:
-            PluginError: a plugin raised or answered anything but Success and Skip.
-        """
+        """Runs every PreScore on the feasible rows. Raises PluginError for other answers than Success and Skip."""
         skipped: set[str] = set()
         kept = None if self._remembered is None else self._remembered.pre_score
         plugins = self.framework.plugins.pre_score
@@ -416,8 +384,7 @@ class Cycle(fwk.CycleState):
     def run_score_plugins(self, rows: Rows) -> Scores:
         """Returns the scores of every Score plugin that PreScore did not skip.
 
-        Raises:
-            PluginError: a plugin raised, or a score is no integer or outside 0..100 after normalising.
+        Raises PluginError if one raised, or a score is no integer or outside 0..100 after normalising.
         """
         parts: list[tuple[WeightedScorer, Int64s, Int64s]] = []
         for scorer in self.framework.plugins.score:
@@ -433,9 +400,7 @@ class Cycle(fwk.CycleState):
     def ranking(self, rows: Rows) -> Ranking:
         """Returns the weighted sums of scores for rows that `feasible_rows` returned, after `run_pre_score_plugins`.
 
-        Raises:
-            PluginError: a plugin failed.
-            RuntimeError: `feasible_rows` was not called in this cycle.
+        Raises PluginError; RuntimeError if `feasible_rows` was not called in this cycle.
         """
         known, snapshot = self._remembered, self._snapshot
         if known is None:
@@ -474,14 +439,11 @@ class Cycle(fwk.CycleState):
         return ranked.ranking(rows, local_total)
 
     def scores_at(self, rows: Rows, at: Index) -> Scores:
-        """Returns what each plugin contributed to `total_scores`, for some of the same rows; see
-        `scoring.scores_at`.
-        """
+        """Returns what each plugin contributed to `total_scores` of some rows; see `scoring.scores_at`."""
         plan = self.framework.score_plan(self.skip_score_plugins)
         return scores_at(self, self.pod, rows, self._parts, (*plan.of_nodes.runs, *plan.of_pods.runs), at)
 
     def _raw_scores(self, scorer: WeightedScorer, rows: Rows) -> Int64s:
-        """Returns (R,) one plugin's scores before normalising."""
         return call_plugin(self.observe, scorer.name, "Score", plugin_scores, scorer.plugin, self, self.pod, rows)
 
     def _only_raw_scores(self, scorers: Scorers, rows: Rows) -> Int64s:
@@ -492,7 +454,6 @@ class Cycle(fwk.CycleState):
         return in_range(scorer, self._raw_scores(scorer, rows))
 
     def _normalized_scores(self, scorer: WeightedScorer, scores: Int64s) -> Int64s:
-        """Returns (R,) one plugin's scores on the scale 0..100."""
         if not scorer.normalizes:
             return in_range(scorer, scores)
         # Raw scores are shown and remembered, so a plugin that normalises in place must fail.

@@ -51,9 +51,7 @@ REGISTRATIONS: Final = (
 
 
 def demanded_bytes(pod: Pod, objects: ClusterObjects) -> int:
-    """Returns the bytes of what plugins read of a waiting pod: its labels and spec, and the specs of its claims, each
-    once.
-    """
+    """Returns the bytes that plugins read of a waiting pod: labels, spec, and its claims' specs, each once."""
     spec, size = pod.spec, _bytes_of(pod)
     if spec.volumes:
         for key in {(pod.namespace, name) for name in _volume_claims(pod)}:

@@ -19,11 +19,7 @@ SECONDS_A_NODE: Final = 0.001
 def _answers(
     call: Callable[[fwk.CycleState, Pod, fwk.NodeInfo], Any], state: fwk.CycleState, pod: Pod, rows: fwk.Rows
 ) -> list[Any]:
-    """Returns an answer for each row.
-
-    Raises:
-        TimeoutError: the answers took too long.
-    """
+    """Returns an answer for each row. Raises TimeoutError if they took too long."""
     answers: list[Any] = []
     most = limits.PLUGIN_SECONDS + SECONDS_A_NODE * len(rows)
     ends = monotonic() + most

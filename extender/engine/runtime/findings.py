@@ -42,11 +42,7 @@ def refused_by_pre_filter(cycle: Cycle) -> Findings:
 
 
 def find(cycle: Cycle) -> Findings:
-    """Runs all Filters on all nodes that PreFilter left in play, and returns the findings.
-
-    Raises:
-        PluginError: a plugin failed.
-    """
+    """Returns what all Filters find on all nodes that PreFilter left in play. Raises PluginError."""
     rows = Rows.of(cycle.snapshot, cycle.within)
     return Findings(
         rows, cycle.run_filters_with_nominated_pods(rows), cycle.pre_filter.status, cycle.pre_filter.narrowed_by
@@ -76,24 +72,15 @@ def status_out_of_play(cycle: Cycle) -> fwk.Status:
 
 
 def out_of_play_reason(plugins: Iterable[str]) -> str:
-    """Returns the reason of the nodes that are out of play, since these PreFilter plugins narrowed the search to
-    others.
-    """
+    """Returns the reason of nodes that are out of play, since these plugins narrowed the search to others."""
     return f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}]"
 
 
 async def run_post_filter_plugins(cycle: Cycle, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
-    """Runs the PostFilter plugins until one succeeds or answers that the pod cannot be helped. None is asked about a
-    pod that demands too much.
+    """Runs the PostFilter plugins on why each node refused the pod, until one succeeds or gives the pod up.
 
-    Arguments:
-        statuses: why each node refused the pod.
-
-    Returns:
-        The result of the plugin that succeeded; else the combined refusals, or an Error status.
-
-    Raises:
-        PluginError: a plugin raised.
+    None is asked about a pod that demands too much. Returns the result of the one that succeeded, else the combined
+    refusals or an Error status. Raises PluginError.
     """
     if cycle.demands_too_much:
         return fwk.PostFilterResult(fwk.unschedulable())

@@ -27,9 +27,7 @@ from extender.values.objects.pod import Pod
 
 @final
 class Evaluations:
-    """The number of attempts by the set of plugins that were skipped in them: at PreFilter and Filter, and at PreScore
-    and Score.
-    """
+    """The number of attempts by the plugins that were skipped at PreFilter and Filter, and at PreScore and Score."""
 
     def __init__(self) -> None:
         self.pre_filtered: Counter[frozenset[str]] = Counter()
@@ -38,9 +36,7 @@ class Evaluations:
         self._interned: dict[frozenset[str], frozenset[str]] = {}
 
     def interned(self, skipped: set[str]) -> frozenset[str]:
-        """Returns the names as one object for all attempts with these names, so that lookups by it need no
-        comparison.
-        """
+        """Returns the names as one object for all attempts with these, so that lookups compare nothing."""
         names = frozenset(skipped)
         return self._interned.setdefault(names, names)
 
@@ -50,9 +46,6 @@ class Evaluations:
         """Returns (plugin, extension point) -> the number of attempts in which the plugin was evaluated.
 
         A PreFilter that comes after one that refused a pod for good is counted, though it did not run.
-
-        Arguments:
-            pre_filter, filter_, pre_score, score: names of the plugins at the point.
         """
         counts: Counter[tuple[str, str]] = Counter()
         for point, names, attempts in (
@@ -101,11 +94,7 @@ class PluginsByPoint:
 
 @final
 class Framework:
-    """The plugins of one profile, and the Handle that they are given.
-
-    State: the memory of results for equal pods (`memory`), and in how many attempts each plugin ran
-    (`evaluations`).
-    """
+    """The plugins of one profile, and their Handle. State: what is known of equal pods, and `evaluations`."""
 
     def __init__(
         self,
@@ -180,11 +169,8 @@ class Framework:
             )
 
     def close(self) -> None:
-        """Lets go of the plugins, of the cluster and of what is remembered about it. Call it where a question ends, so
-        that its memory is free at once.
-
-        Plugins and their framework refer to each other, so that they would else stay until the garbage collector finds
-        them.
+        """Lets go of plugins and cluster where a question ends, so that memory is free without a collector: plugins and
+        their framework refer to each other.
         """
         plugins = self.plugins
         for plugin in (
@@ -217,9 +203,6 @@ class Framework:
         return plan
 
     def evaluation_counts(self) -> Counter[tuple[str, str]]:
-        """Returns (plugin, extension point) -> the number of attempts in which the plugin was evaluated; see
-        `Evaluations`.
-        """
         plugins = self.plugins
         return self.evaluations.by_plugin(
             [plugin.name for plugin in plugins.pre_filter],

@@ -63,11 +63,7 @@ class LocalPlugins(Generic[P]):
     """False if none of them looks at the pods on the node."""
 
     def sign(self, pod: Pod, signature: bytes) -> Hashable:
-        """Returns a value that is equal for pods which these plugins cannot tell apart.
-
-        Arguments:
-            signature: the whole pod's, for plugins that do not say at which part of it they look.
-        """
+        """Returns a value that is equal for pods which these plugins, by `sign_pod` or signature, cannot tell apart."""
         parts: list[tuple[str, Hashable]] = []
         for plugin in self.plugins:
             signed: Hashable = signature
@@ -183,9 +179,7 @@ signature.
 
 @final
 class EqualPodsAnswer(NamedTuple):
-    """What plugins of one extension point, one after the other, answered for all equal pods: `SKIP_EQUAL_PODS` or
-    `SUCCESS_EQUAL_PODS`.
-    """
+    """What successive plugins of a point answered for equal pods: `SKIP_EQUAL_PODS` or `SUCCESS_EQUAL_PODS`."""
 
     skipped: tuple[str, ...]
     """The plugins that skip."""
@@ -214,12 +208,7 @@ class EqualPodsAnswers(Generic[Q]):
             self._steps = []
 
     def steps(self, plugins: Sequence[Q]) -> Sequence[Q | EqualPodsAnswer]:
-        """Returns what to do for an equal pod: the plugins to ask, and between them, as one, the answers of those that
-        need not be asked.
-
-        Arguments:
-            plugins: those of the extension point, in order.
-        """
+        """Returns the point's plugins to ask about an equal pod, and between them, as one, known answers."""
         if not self._steps:
             for plugin in plugins:
                 kept = self._answers.get(plugin.name)
@@ -250,11 +239,7 @@ class Remembered:
     )
 
     def __init__(self, signature: bytes, snapshot: Snapshot, in_use: AnswersInUse) -> None:
-        """Begins with blank results.
-
-        Arguments:
-            in_use: the answers remembered for the pods of any signature.
-        """
+        """Begins with blank results; `in_use` has the answers for pods of any signature."""
         self._signature = signature
         self._changes = snapshot.changes
         self._num_nodes = len(snapshot.nodes)
@@ -267,9 +252,7 @@ class Remembered:
         """What PreScore answered for all equal pods; a cluster's changes do not end it."""
 
     def is_about(self, snapshot: Snapshot) -> bool:
-        """Returns whether the results are about this snapshot's nodes. The generations of another cache mean nothing
-        here.
-        """
+        """Returns whether the results are about this snapshot's nodes; another cache's generations mean nothing."""
         return self._changes is snapshot.changes and self._num_nodes == len(snapshot.nodes)
 
     def pre_filter(self, snapshot: Snapshot) -> EqualPodsAnswers[fwk.PreFilterPlugin]:
@@ -281,11 +264,9 @@ class Remembered:
         return self._pre_filter
 
     def answer(self, local: LocalPlugins[Any], kind: type[A], pod: Pod) -> PerNodeAnswer[A]:
-        """Returns what these plugins answered about each node. Pods that they cannot tell apart share one answer.
+        """Returns what these plugins answered about each node, shared by pods that they cannot tell apart.
 
-        Arguments:
-            kind: the type of what they answer.
-            pod: one of the pods.
+        `kind` is the type of what they answer.
         """
         answer = self._answers.get(local)
         if answer is None:
@@ -297,11 +278,9 @@ class Remembered:
         return answer
 
     def changed_since(self, generation: int, snapshot: Snapshot, *, looks_at_pods: bool) -> Rows | None:
-        """Returns the nodes that changed after a generation, they or the pods on them; all nodes when the log does not
-        reach back so far; None if none did.
+        """Returns the nodes that changed after a generation, perhaps but for their pods; None if none did.
 
-        Arguments:
-            looks_at_pods: False if changes of pods do not matter.
+        These are all nodes when the log does not reach back so far.
         """
         # Filters and scores ask for the same nodes within a cycle.
         known = self._changed.get(looks_at_pods)
@@ -331,9 +310,7 @@ class Memory:
         self._kept.clear()
 
     def recall(self, signature: bytes, snapshot: Snapshot) -> Remembered:
-        """Returns the results remembered for this signature. They are blank for a new one, and after the nodes were
-        renumbered.
-        """
+        """Returns the results for this signature, blank for a new one, and after the nodes were renumbered."""
         known = self._kept.get(signature)
         if known is None or not known.is_about(snapshot):
             known = self._kept[signature] = Remembered(signature, snapshot, self._in_use)
@@ -345,8 +322,7 @@ class Memory:
 
 
 def signature_of(pod: Pod) -> bytes:
-    """Returns bytes that are equal for pods of one workload, and only for pods which `looks_only_at_node` plugins
-    cannot tell apart.
+    """Returns bytes that are equal only for pods which `looks_only_at_node` plugins cannot tell apart.
 
     Labels in another order make another signature: to sort thousands of them would take long.
     """
@@ -358,12 +334,7 @@ def signature_of(pod: Pod) -> bytes:
 def remembered_fits(
     known: Remembered, plan: FilterPlan, passing: Callable[[Filters, Rows], Mask], snapshot: Snapshot, pod: Pod
 ) -> Mask:
-    """Returns (N,) the nodes that pass the plan's local Filters. Only nodes where something changed that the Filters
-    look at are filtered.
-
-    Arguments:
-        passing: returns the rows that some Filters let pass.
-    """
+    """Returns (N,) the nodes that pass the plan's local Filters; only changed nodes are filtered, by `passing`."""
     of_nodes = _refreshed(known, plan.of_nodes, np.bool_, passing, snapshot, pod)
     return of_nodes.values & _refreshed(known, plan.of_pods, np.bool_, passing, snapshot, pod).values
 
@@ -371,11 +342,9 @@ def remembered_fits(
 def remembered_sum(
     known: Remembered, plan: ScorePlan, scores: Callable[[WeightedScorer, Rows], Int64s], snapshot: Snapshot, pod: Pod
 ) -> Totals:
-    """Returns (N,) the weighted sum of the plan's local scorers that need no normalising, as a new array. Only nodes
-    where something changed that the scorers look at are scored.
+    """Returns (N,) the weighted sum of the plan's local scorers that need no normalising, as a new array.
 
-    Arguments:
-        scores: returns one scorer's scores of some rows, all of them from 0 to 100.
+    Only changed nodes are scored, by `scores`, from 0 to 100.
     """
 
     def weighted_sum(scorers: Scorers, stale: Rows) -> Totals:
@@ -397,11 +366,7 @@ def remembered_raw_scores(
     snapshot: Snapshot,
     pod: Pod,
 ) -> PerNodeAnswer[np.int64]:
-    """Returns one scorer's scores of all nodes before normalising. Only nodes that changed are scored.
-
-    Arguments:
-        scores: returns the scorer's scores of some rows.
-    """
+    """Returns one scorer's scores before normalising; only changed nodes are scored, by `scores`."""
     return _refreshed(known, local, np.int64, scores, snapshot, pod)
 
 
@@ -413,7 +378,6 @@ def _refreshed(
     snapshot: Snapshot,
     pod: Pod,
 ) -> PerNodeAnswer[A]:
-    """Returns the kept answer after computing the values of the nodes that changed."""
     kept = known.answer(local, kind, pod)
     log = snapshot.changes if local.looks_at_pods else snapshot.node_changes
     if kept.generation < log.newest:

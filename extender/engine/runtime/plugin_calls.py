@@ -54,14 +54,10 @@ _CALLERS: Final = tuple(
 
 @final
 class PluginError(Exception):
-    """A plugin raised, or returned something that its extension point does not allow. It fails the pod's cycle and
-    nothing else.
+    """A plugin raised, or returned what its extension point does not allow. It fails the pod's cycle only.
 
-    The message is upstream's (`running "Name" filter plugin: ...`); what the plugin raised is chained.
-
-    Attributes:
-        plugin: the plugin's name.
-        why: the message without upstream's words around it.
+    The message is upstream's (`running "Name" filter plugin: ...`), `why` is without the words around it; what the
+    plugin raised is chained.
     """
 
     def __init__(self, plugin: str, point: str, why: str) -> None:
@@ -86,15 +82,9 @@ def place_of(exc: BaseException) -> str:
 
 
 def call_plugin(observe: ObservePlugin | None, plugin: str, point: str, call: Callable[[*Ts], T], *args: *Ts) -> T:
-    """Returns the result of the call.
+    """Returns the result of the call; `observe`, if given, receives the seconds it took by the metrics' point.
 
-    Arguments:
-        observe: receives the seconds that the call took; None in a cycle that is not sampled.
-        point: the extension point as metrics name it.
-
-    Raises:
-        LongWork: the answer takes long.
-        PluginError: the plugin raised.
+    Raises LongWork if the answer takes long, PluginError if the plugin raised.
     """
     try:
         return call(*args) if observe is None else _timed(observe, plugin, point, call, *args)
@@ -109,10 +99,7 @@ async def call_plugin_async(
 ) -> T:
     """Returns the result of the awaited call.
 
-    Raises:
-        LongWork: see `call_plugin`.
-        PluginError: the plugin raised, or something that it waited for was cancelled.
-        CancelledError: the current task is being cancelled.
+    Raises as `call_plugin`, PluginError also if what it waited for was cancelled; CancelledError if this task is.
     """
     status, began = str(fwk.Code.ERROR), perf_counter()
     try:
@@ -251,9 +238,7 @@ def refuse_unknown_codes(name: str, verdicts: fwk.Verdicts) -> None:
 def scattered_reasons(
     reasons: Sequence[tuple[str, Mask]], at: Index | None, num_rows: int
 ) -> Sequence[tuple[str, Mask]]:
-    """Returns reasons for the rows `at` as reasons for all rows. Reasons that share a mask still do: there may be
-    thousands of them.
-    """
+    """Returns reasons for the rows `at` as reasons for all rows; thousands that share a mask still do."""
     if at is None:
         return reasons
     masks = {id(mask): mask for _, mask in reasons}
@@ -286,9 +271,7 @@ renewed_in_children(_THREADS.clear)
 
 
 async def do_long_work(long: LongWork) -> None:
-    """Does the deferred work; it takes its turn behind work that was deferred before. The work ends early if the caller
-    is cancelled.
-    """
+    """Does the deferred work in its turn; it ends early if the caller is cancelled."""
     if not _THREADS:
         _THREADS.append(ThreadPoolExecutor(1, "long-work"))
     (thread,) = _THREADS

@@ -28,13 +28,7 @@ PointsOf = Mapping[str, Collection[str]]
 
 @dataclass(frozen=True, slots=True)
 class ResolvedProfile:
-    """The plugins that run for a profile.
-
-    Attributes:
-        plugins: extension point -> names in the order in which they run.
-        score_weights: name -> weight, of the plugins at `score`.
-        placement_score_weights: the same for `placementScore`.
-    """
+    """Names at each extension point in the order in which they run, and weights at `score` and `placementScore`."""
 
     scheduler_name: str
     plugins: Mapping[str, tuple[str, ...]]
@@ -45,9 +39,7 @@ class ResolvedProfile:
 def resolve_all(configuration: Configuration, points_of: PointsOf) -> dict[str, ResolvedProfile]:
     """Returns every profile resolved, by scheduler name.
 
-    Raises:
-        ConfigErrors: a plugin refuses its arguments, a profile cannot be resolved, or two profiles would sort the queue
-            differently.
+    Raises ConfigErrors if a plugin refuses its arguments, a profile cannot be resolved, or two would sort differently.
     """
     resolved: dict[str, ResolvedProfile] = {}
     first: tuple[str, object] | None = None
@@ -78,9 +70,8 @@ def resolve_all(configuration: Configuration, points_of: PointsOf) -> dict[str, 
 def check_arguments(profile: Profile, points_of: PointsOf, features: FeatureGates) -> None:
     """Checks that every enabled plugin accepts its arguments.
 
-    Raises:
-        ConfigErrors: a plugin has arguments twice, or refuses them. Of several such plugins the first by name is
-            reported, whereas upstream makes them in any order.
+    Raises ConfigErrors if a plugin has some twice, or refuses them. Of several such plugins the first by name is
+    reported, whereas upstream makes them in any order.
     """
     arguments: dict[str, object] = {}
     for config in profile.plugin_configs:
@@ -129,7 +120,7 @@ def resolve(profile: Profile, points_of: PointsOf) -> ResolvedProfile:
 
 
 def _check_named(point: str, enabled: Sequence[PluginRef], points_of: PointsOf) -> None:
-    """Checks the plugins that are named at the point. Upstream: framework.go, updatePluginList."""
+    """Checks the plugins that are named at the point (updatePluginList)."""
     seen: set[str] = set()
     for plugin in enabled:
         _check_exists(point, plugin.name, points_of)
@@ -143,7 +134,7 @@ def _check_named(point: str, enabled: Sequence[PluginRef], points_of: PointsOf) 
 def _expand(
     point: str, plugin_set: PluginSet, multi_point: Sequence[PluginRef], points_of: PointsOf
 ) -> tuple[str, ...]:
-    """Returns the plugins of the point with those of `multiPoint`. Upstream: framework.go, expandMultiPointPlugins."""
+    """Returns the plugins of the point with those of `multiPoint` (expandMultiPointPlugins)."""
     named = [plugin.name for plugin in plugin_set.enabled]
     disabled = {plugin.name for plugin in plugin_set.disabled}
     if EVERYTHING in disabled:
@@ -174,8 +165,7 @@ def _weights(
     resolved: Sequence[str],
     points_of: PointsOf,
 ) -> Mapping[str, int]:
-    """Returns the weight of each plugin at the point: the one given there, else the one given at `multiPoint`; 0 means
-    1.
+    """Returns the weight of each plugin at the point: as given there, else at `multiPoint`; 0 means 1.
 
     All weights together must not take a total score out of int64. Those of plugins that `multiPoint` names count even
     where they are disabled at the point, and the sum wraps: this is why a negative weight is refused unless it is the
@@ -203,7 +193,6 @@ def _check_exists(point: str, name: str, points_of: PointsOf) -> None:
 
 
 def _interface(point: str) -> str:
-    """Returns upstream's name of the Go interface of an extension point."""
     return f"{point[0].upper()}{point[1:]}Plugin"
 
 

@@ -60,10 +60,7 @@ class Quarantine:
     _pause: timedelta = FIRST_PAUSE
 
     def reason(self) -> str:
-        """Returns why the plugin is not called; empty if it is.
-
-        When the pause is over, it is called again. If that call fails, too, the next pause begins.
-        """
+        """Returns why the plugin is not called, until the pause is over; a failure after it begins the next."""
         if self._until is None or self.now() >= self._until:
             return ""
         return (
@@ -107,12 +104,9 @@ QUARANTINES: Final = fwk.StateKey[Quarantines]("Quarantines")
 
 
 def guard(plugin: fwk.Plugin, quarantine: Quarantine, *, holds_time: bool = False) -> None:
-    """Has the quarantine watch all calls of the plugin. Unreserve is called in any case, since it only undoes.
+    """Has the quarantine watch all calls of the plugin but Unreserve, which only undoes and is always called.
 
-    The calls of a plugin that looks at one node at a time are watched together: guard what runs it on rows, too.
-
-    Arguments:
-        holds_time: whether the plugin itself fails a call that takes too long.
+    What runs a plugin of one node on rows is watched with it. With `holds_time` the plugin itself fails long calls.
     """
     for name in _CALLED_IN_LOOP:
         if hasattr(plugin, name) and not (isinstance(plugin, _EACH_NODE) and name in ("filter", "score")):

@@ -27,8 +27,7 @@ _NODE_TAINT_CHANGE: Final = fwk.ClusterEvent(fwk.EventResource.NODE, fwk.ActionT
 def registrations(
     plugins: PluginsByPoint, *, has_extenders: bool = False
 ) -> dict[str, Sequence[fwk.ClusterEventWithHint]]:
-    """Returns plugin -> its registrations, for the plugins that can refuse a pod, and for `EXTENDER`, which registers
-    all events.
+    """Returns plugin -> its registrations, for those that can refuse a pod, and all events for `EXTENDER`.
 
     A PostFilter without registrations of its own is left out, because it refuses no pod by itself.
 
@@ -51,10 +50,8 @@ def hints_of_profile(plugins: PluginsByPoint, *, has_extenders: bool = False) ->
 
 
 def queueing_hint_map(registered: Mapping[str, Sequence[fwk.ClusterEventWithHint]]) -> QueueingHintMap:
-    """Returns event -> the hints registered for it.
-
-    A plugin registered for new nodes is registered for changes of taints, too: a node often comes with taints that it
-    loses when it is ready.
+    """Returns event -> the hints registered for it, those for new nodes also at taints: a node often loses some
+    later.
     """
     hints: dict[fwk.ClusterEvent, list[QueueingHintFunction]] = {}
     for name, events in registered.items():
@@ -70,12 +67,7 @@ def queueing_hint_map(registered: Mapping[str, Sequence[fwk.ClusterEventWithHint
 def gating_plugin(
     plugins: Sequence[fwk.PreEnqueuePlugin], pod: Pod, last_gated_by: str = "", observe: ObservePlugin | None = None
 ) -> str:
-    """Returns the first plugin that gates the pod, "" if none does. The one that did so last runs first, because it
-    probably still does.
-
-    Arguments:
-        observe: receives how long each plugin took.
-    """
+    """Returns the first plugin that gates the pod, "" if none does. The last one to do so runs first."""
     in_order = sorted(plugins, key=lambda plugin: plugin.name != last_gated_by) if last_gated_by else plugins
     for plugin in in_order:
         try:

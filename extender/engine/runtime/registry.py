@@ -69,14 +69,9 @@ class Registry:
         *,
         also: Mapping[str, type[fwk.Plugin]] | None = None,
     ) -> None:
-        """Loads the out-of-tree plugins and checks them.
+        """Loads the entry points, or else those of installed distributions, and `also` these plugins by name.
 
-        Arguments:
-            out_of_tree: entry points to load; None for those of the installed distributions.
-            also: further plugins by name, whose classes are at hand.
-
-        Raises:
-            ConfigErrors: a plugin cannot be loaded, is no plugin, has a name that is taken, or a second name.
+        Raises ConfigErrors if one cannot be loaded, is no plugin, has a name that is taken, or a second name.
         """
         self._in_tree = frozenset(in_tree)
         self._classes: dict[str, type[fwk.Plugin]] = {**in_tree, **(also or {})}
@@ -115,14 +110,13 @@ class Registry:
     ) -> dict[str, Framework]:
         """Returns one framework per profile, by scheduler name.
 
+        Raises ConfigErrors if a profile names a plugin that is not there or at that point, or one refuses its
+        arguments.
+
         Arguments:
             dispatcher, live: of the API server that plugins write to; both are None without one.
             is_exhaustive: see `Handle`.
             may_defer: whether whoever runs the cycles does `LongWork`.
-
-        Raises:
-            ConfigErrors: a profile names a plugin that does not exist or not at that point, or a plugin refuses its
-                arguments.
         """
         configuration = complete(configuration)
         resolved = resolve_all(configuration, self.points_of)
@@ -159,11 +153,7 @@ class Registry:
         return frameworks
 
     def _plugins(self, profile: Profile, plan: ResolvedProfile, handle: fwk.Handle) -> PluginsByPoint:
-        """Returns the profile's plugins by extension point, each made once.
-
-        Raises:
-            ConfigErrors: a plugin refuses its arguments.
-        """
+        """Returns the profile's plugins by extension point, each made once. Raises ConfigErrors for arguments."""
         errors: list[str] = []
         arguments = {config.name: config.args for config in profile.plugin_configs}
         made: dict[str, fwk.Plugin] = {}
@@ -225,9 +215,8 @@ def _warn_of_dropped_promises(plugin: type[fwk.Plugin]) -> None:
 def load_plugin(entry: EntryPoint, known: Mapping[str, type[fwk.Plugin]]) -> type[fwk.Plugin]:
     """Returns the plugin class of an entry point.
 
-    Raises:
-        ValueError: it cannot be loaded, is no plugin, has the name of a known one, or is a known one under a second
-            name; the message says what to do.
+    Raises ValueError if it cannot be loaded, is no plugin, has the name of a known one, or is a known one under a
+    second name; the message says what to do.
     """
     if entry.name in known:
         raise ValueError(f"the name is taken; {entry.value} must be registered under another one")
@@ -248,11 +237,7 @@ def load_plugin(entry: EntryPoint, known: Mapping[str, type[fwk.Plugin]]) -> typ
 
 
 def _only_plugin_in(module: ModuleType) -> type[fwk.Plugin]:
-    """Returns the plugin that a module defines.
-
-    Raises:
-        ValueError: it defines none, or several.
-    """
+    """Returns the plugin that a module defines; ValueError if it defines none, or several."""
     found = [
         each
         for name, each in vars(module).items()
@@ -287,7 +272,6 @@ def why_not_a_plugin(loaded: object) -> str | None:
 
 
 def _wrongly_async(plugin: type[fwk.Plugin]) -> list[str]:
-    """Returns the methods that wait for something, though their contract is synchronous."""
     contract = [vars(base) for base in plugin.__mro__ if base.__module__.startswith(fwk.__name__)]
     return [
         name

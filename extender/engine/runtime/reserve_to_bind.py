@@ -26,12 +26,7 @@ _LOG: Final = Logger(__name__)
 
 
 def run_reserve_plugins(cycle: Cycle, pod: Pod, node: str, but: Container[str] = ()) -> fwk.Status:
-    """Runs every Reserve. After any status but Success, `run_unreserve_plugins` must follow.
-
-    Arguments:
-        pod: the cycle's pod with its node.
-        but: plugins that the caller has run.
-    """
+    """Runs every Reserve but those that the caller has run; unless it succeeds, `run_unreserve_plugins` follows."""
     for plugin in cycle.framework.plugins.reserve:
         if plugin.name in but:
             continue
@@ -46,9 +41,7 @@ def run_reserve_plugins(cycle: Cycle, pod: Pod, node: str, but: Container[str] =
 
 
 def run_unreserve_plugins(cycle: Cycle, pod: Pod, node: str, but: Container[str] = ()) -> None:
-    """Makes all plugins give back what they reserved, in reverse order. A plugin that fails does not stop the
-    others.
-    """
+    """Makes all plugins give back, in reverse order, what they reserved, whether or not others fail."""
     for plugin in reversed(cycle.framework.plugins.reserve):
         if plugin.name in but:
             continue
@@ -59,10 +52,8 @@ def run_unreserve_plugins(cycle: Cycle, pod: Pod, node: str, but: Container[str]
 
 
 def run_permit_plugins(cycle: Cycle, pod: Pod, node: str) -> tuple[fwk.Status, Mapping[str, float]]:
-    """Runs every Permit.
-
-    Returns:
-        Success, a refusal or an error; or Wait, with the seconds that each waiting plugin may hold the pod.
+    """Runs every Permit: Success, a refusal or an error; or Wait, with the seconds that each plugin may hold
+    the pod.
     """
     timeouts: dict[str, float] = {}
     reasons: list[str] = []
@@ -86,7 +77,6 @@ def run_permit_plugins(cycle: Cycle, pod: Pod, node: str) -> tuple[fwk.Status, M
 
 
 def _or_success(answer: object, plugin: fwk.Plugin, point: str) -> fwk.Status:
-    """Raises PluginError if the plugin answered something else than a Status or None."""
     if answer is None:
         return fwk.SUCCESS
     if not isinstance(answer, fwk.Status):
@@ -122,9 +112,9 @@ class PreBindPlan:
 
 
 def run_pre_bind_pre_flights(cycle: Cycle, pod: Pod, node: str) -> PreBindPlan:
-    """Returns which PreBind plugins have something to do. A plugin that cannot run beside others is a group of its own.
+    """Returns the PreBind plugins with something to do; one that cannot run beside others is its own group.
 
-    Upstream: framework.go, RunPreBindPreFlights, getPreBindPluginGroups.
+    Upstream: RunPreBindPreFlights, getPreBindPluginGroups.
     """
     groups: list[list[fwk.PreBindPlugin]] = []
     may_join = False
@@ -156,9 +146,7 @@ def run_pre_bind_pre_flights(cycle: Cycle, pod: Pod, node: str) -> PreBindPlan:
 
 
 def without_pre_flights(cycle: Cycle, but: Container[str] = ()) -> PreBindPlan:
-    """Returns all PreBind plugins one after the other, as they run where nobody asks them first what they have to
-    do.
-    """
+    """Returns all PreBind plugins one after the other, where nobody asks them first what they have to do."""
     groups = [[plugin] for plugin in cycle.framework.plugins.pre_bind if plugin.name not in but]
     return PreBindPlan(fwk.SUCCESS if groups else fwk.SKIP, groups)
 
@@ -207,7 +195,7 @@ async def run_post_bind_plugins(cycle: Cycle, pod: Pod, node: str) -> None:
 async def _status_of(
     plugin: fwk.Plugin, point: str, call: Callable[[], Awaitable[object]], cycle: Cycle, pod: Pod, node: str
 ) -> fwk.Status:
-    """Returns the plugin's status; Error if it raised. Errors are logged."""
+    """Returns the plugin's status; Error, which is logged, if it raised."""
     failed = "Plugin Failed" if point == "Bind" else "Plugin failed"  # upstream's spelling
     try:
         status = _or_success(await call_plugin_async(cycle.observe, plugin.name, point, call), plugin, point)

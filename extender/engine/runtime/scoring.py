@@ -28,9 +28,7 @@ class WeightedScorer:
 
     @property
     def normalizes(self) -> bool:
-        """Whether the plugin overrides `normalize_score`; without it, its scores are on the scale 0..100 as they
-        are.
-        """
+        """Whether the plugin overrides `normalize_score`; without it, its scores are on 0..100 as they are."""
         return type(self.plugin).normalize_score is not fwk.ScorePlugin.normalize_score
 
 
@@ -49,10 +47,8 @@ class Scores:
 
     @staticmethod
     def of(parts: Sequence[tuple[WeightedScorer, Int64s, Int64s]], num_rows: int) -> "Scores":
-        """Returns the scores of R rows, plugin by plugin.
-
-        Arguments:
-            parts: for each plugin (R,) its scores before normalising, and (R,) its weighted ones.
+        """Returns the scores of R rows by plugin, given (R,) each one's before normalising and (R,) its
+        weighted ones.
         """
         total = np.zeros(num_rows, np.int64)
         for _, _, weighted in parts:
@@ -76,11 +72,7 @@ class RankedParts:
     """Collects what the scorers of a decision add to the totals."""
 
     def __init__(self, kind: type[np.signedinteger]) -> None:
-        """Begins with nothing.
-
-        Arguments:
-            kind: the type of the totals.
-        """
+        """Begins with nothing; `kind` is the type of the totals."""
         self.parts: list[Part] = []
         self._kind = kind
         self._common = 0
@@ -100,11 +92,7 @@ class RankedParts:
         self.parts.append((scorer, lambda _, at: (raw[at], weighted[at])))
 
     def ranking(self, rows: Rows, per_node: Totals) -> Ranking:
-        """Returns the rows with their totals.
-
-        Arguments:
-            per_node: (N,) what the other scorers add, which is modified.
-        """
+        """Returns the rows with their totals, adding to (N,) what the other scorers give, in place."""
         # Scores of single rows are (R,), and so are the totals then.
         mask = None if self._per_row else rows.mask
         scores = per_node if mask is not None or rows.is_all else per_node.take(rows.node)
@@ -149,10 +137,8 @@ def scores_at(
 ) -> Scores:
     """Returns the scores of some rows, after all of them were scored.
 
-    Arguments:
-        parts: what was computed for all rows.
-        summed: scorers of which only the sum is known. They look at each node by itself, and so are run again on these
-            rows alone.
+    `parts` were computed for all rows. Of the `summed` scorers only the sum is known: they look at each node by itself,
+    and so are run again on these rows alone.
     """
     few = rows.take(at)
     of_few = [(scorer, *scores_of(few, at)) for scorer, scores_of in parts]
@@ -174,11 +160,7 @@ def normalized_scores(plugin: fwk.ScorePlugin, cycle: fwk.CycleState, pod: Pod, 
 
 
 def in_range(scorer: WeightedScorer, scores: Int64s) -> Int64s:
-    """Returns (R,) the scores unchanged.
-
-    Raises:
-        PluginError: a score is below 0 or above 100.
-    """
+    """Returns (R,) the scores unchanged. Raises PluginError for one below 0 or above 100."""
     # One look at all nodes instead of two: without a sign, a score below 0 is a very high one. argmax is faster than
     # max.
     unsigned = scores.view(np.uint64)
@@ -190,11 +172,7 @@ def in_range(scorer: WeightedScorer, scores: Int64s) -> Int64s:
 
 
 def checked_scores(scores: object, num_rows: int) -> Int64s:
-    """Returns (R,) a plugin's result as int64.
-
-    Raises:
-        TypeError: it is no array of one integer per row.
-    """
+    """Returns (R,) a plugin's result as int64. Raises TypeError if it is no array of an integer per row."""
     if not isinstance(scores, np.ndarray) or scores.shape != (num_rows,):
         raise TypeError(f"scores must be an array of {num_rows} integers")
     if scores.dtype.kind not in "iu":

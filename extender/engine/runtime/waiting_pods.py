@@ -20,11 +20,7 @@ class HeldPod:
     """A pod that Permit plugins hold. The first decision counts; later calls change nothing."""
 
     def __init__(self, pod: Pod, timeouts: Mapping[str, float]) -> None:
-        """Begins to wait.
-
-        Arguments:
-            timeouts: the most seconds that each plugin holds the pod; the first timeout that expires refuses it.
-        """
+        """Takes the most seconds that each plugin holds the pod; the first of them to expire refuses it."""
         loop = asyncio.get_running_loop()
         self.pod: Final = pod
         self._answer: asyncio.Future[fwk.Status] = loop.create_future()
@@ -50,9 +46,7 @@ class HeldPod:
         return self._decide(fwk.unschedulable(message).by(plugin))
 
     def preempt(self, plugin: str, message: str) -> bool:
-        """Takes the pod's node away with an error, so that it is retried after a backoff; False if it was decided
-        already.
-        """
+        """Takes the pod's node away with an error, so that it is retried; False if it was decided already."""
         return self._decide(fwk.error(message).by(plugin))
 
     async def wait(self) -> fwk.Status:

@@ -31,11 +31,9 @@ _LOG: Final = Logger(__name__)
 
 
 async def binding_cycle(world: World, framework: Framework, assumed: AssumedPod) -> Failure | None:
-    """Binds the pod. If that fails, everything that was reserved for it is given back.
+    """Binds the pod; if that fails, gives everything reserved for it back, and returns why.
 
-    Returns:
-        None once the pod is bound, else why it is not. After a refusal, call `wake_other_pods` once the pod is back in
-        the queue.
+    After a refusal, call `wake_other_pods` once the pod is back in the queue.
     """
     pod = assumed.pod
     try:
@@ -70,8 +68,7 @@ async def _after_binding(world: World, framework: Framework, assumed: AssumedPod
 
 
 def wake_other_pods(world: World, pod: Pod) -> None:
-    """Requeues the pods that may fit where the refused pod was assumed, but not that pod itself, which would only be
-    refused again.
+    """Requeues the pods that may fit where the refused pod was assumed, but not that pod itself.
 
     Call it after the pod is back in the queue: an event during its attempt is kept for it, and would requeue it.
     """
@@ -151,7 +148,7 @@ CONFIRMED_WITHIN: Final = 30.0
 
 @final
 class UnconfirmedBindings:
-    """Requests unconfirmed bindings again, for the same pod and node, so that nothing changes if the server knows them.
+    """Requests unconfirmed bindings again; nothing changes if the server knows them.
 
     State: the bindings, and since when they are unconfirmed. Their pods stay assumed all the time; a watch reports pods
     that are elsewhere or gone.

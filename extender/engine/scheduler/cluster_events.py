@@ -15,9 +15,7 @@ from extender.values.objects.resource_amounts import milli_requests
 
 
 def pod_scheduling_properties_change(old: Pod, new: Pod) -> list[ClusterEvent]:
-    """Returns the events of an update of a pod, on a node or not; a plain Update if none of the specific ones
-    applies.
-    """
+    """Returns the events of an update of a pod; a plain Update if no specific one applies."""
     resource = EventResource.ASSIGNED_POD if new.spec.node_name else EventResource.UNSCHEDULABLE_POD
     actions = [action for action, has_changed in _POD_CHANGES if has_changed(old, new)]
     return [ClusterEvent(resource, action) for action in actions or [ActionType.UPDATE]]
@@ -29,9 +27,7 @@ def node_scheduling_properties_change(old: Node, new: Node) -> list[ClusterEvent
 
 
 def _is_scaled_down(old: Pod, new: Pod) -> bool:
-    """Returns whether the pod requests less of something. Changed requests that cannot be read count as less, because a
-    needless attempt does no harm.
-    """
+    """Returns whether the pod requests less of something, as what cannot be read does: to try is harmless."""
     if _counted(old) == _counted(new):
         return False
     try:
@@ -81,7 +77,6 @@ _POD_CHANGES: Final[tuple[tuple[ActionType, Callable[[Pod, Pod], bool]], ...]] =
 
 
 def _amounts_differ(old: ResourceList, new: ResourceList) -> bool:
-    """Returns whether the amounts differ, however they are written."""
     if old == new:
         return False
     try:

@@ -63,12 +63,7 @@ class EventHandlers:
     """Handles every change of the cluster, one at a time. State: only the world's, and the pods by name."""
 
     def __init__(self, world: World, profiles: Container[str], pods: dict[str, Pod]) -> None:
-        """Begins with an empty cluster.
-
-        Arguments:
-            profiles: the scheduler names of this scheduler's profiles.
-            pods: filled with namespace/name -> pod, as the API server has it.
-        """
+        """Takes the scheduler names of profiles, and fills `pods` by namespace/name as the API server has them."""
         self._world = world
         self._profiles = profiles
         self._pods = pods
@@ -104,9 +99,7 @@ class EventHandlers:
             self._move(ClusterEvent(resource, _action(old, new)), old, new)
 
     def _taint_rule_changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
-        """Handles a rule as an update of the slices whose devices have other taints now. Upstream: tracker.go,
-        syncSlice.
-        """
+        """Handles a rule as an update of the slices whose devices have other taints now (syncSlice)."""
         for resource_slice in self._world.cluster.cache.objects.resource_slices.values():
             before, after = (
                 with_taints_of([rule] if isinstance(rule, DeviceTaintRule) else [], resource_slice)
@@ -184,7 +177,7 @@ class EventHandlers:
             self._nomination_cleared(old)
 
     def _delete_from_queue(self, pod: Pod, *, is_bound: bool) -> None:
-        """Handles a pod without a node that was deleted or bound. Upstream: deletePodFromSchedulingQueue."""
+        """Handles a pod without a node that was deleted or bound (deletePodFromSchedulingQueue)."""
         if pod.scheduler_name not in self._profiles:
             return
         _LOG.info(3, "Delete event for unscheduled pod", pod=pod)
@@ -197,14 +190,13 @@ class EventHandlers:
             self._nomination_cleared(pod)
 
     def _handle_assumed_pod_deletion(self, pod: Pod) -> None:
-        """Frees the node of an assumed pod that is being deleted. Upstream: handleAssumedPodDeletion."""
         assumed = self._world.cluster.cache.pod(pod.uid) or pod
         if not self._world.waiting_pods.reject(pod.uid):
             self._world.cluster.forget(pod.uid)
         self._move(EVENT_ASSIGNED_POD_DELETE, assumed, None)
 
     def _nomination_cleared(self, pod: Pod) -> None:
-        """Requeues the pods for which the nomination counted, which are those of lower or equal priority."""
+        """Requeues the pods of lower or equal priority, for which the nomination counted."""
         self._world.queue.move_all_to_active_or_backoff_queue(
             EVENT_ASSIGNED_POD_DELETE, pod, None, lambda info: info.pod.priority <= pod.priority
         )

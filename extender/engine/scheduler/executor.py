@@ -80,20 +80,14 @@ class Executor:
     def prepare_for_group(
         self, framework: Framework, group: PodGroup, members: Sequence[Pod], candidate: fwk.Candidate
     ) -> PreparedCandidate:
-        """Holds the members of a group back. Call it before they return to the queue, and `execute_for_group`
-        afterwards.
-        """
+        """Holds the members of a group back until `execute_for_group`, before they return to the queue."""
         if _to_evict(candidate):
             self._preemptions.begin(group.uid)
             self._world.metrics.victims.observe(len(candidate.victims))
         return PreparedCandidate(framework, members[0], candidate, DEFAULT_PREEMPTION, (), group, tuple(members))
 
     async def execute_for_group(self, prepared: PreparedCandidate, nominations: Sequence[fwk.PatchPodStatus]) -> None:
-        """Writes the nominations of the members, evicts the victims, and requeues the members. Failures are logged.
-
-        Arguments:
-            nominations: the new status of each member that is still there.
-        """
+        """Writes the members' nominations, evicts the victims, and requeues the members. Failures are logged."""
         world, is_done, began = self._world, False, perf_counter()
         try:
             for nomination in nominations:
@@ -123,13 +117,11 @@ class Executor:
         return tuple(now for nominee, now in known if now is not None and now.uid == nominee.uid)
 
     async def evict_now(self, framework: Framework, preemptor: Pod, candidate: fwk.Candidate, plugin: str) -> None:
-        """Evicts the victims, all at the same time, and then clears lower nominations; the preemptor is not nominated
-        yet.
+        """Evicts the victims, all at the same time, and then clears lower nominations; the preemptor has none yet.
 
-        Raises:
-            CallError: a victim could not be evicted; the others may be.
+        Raises CallError if a victim could not be evicted; the others may be.
 
-        Upstream: executor.go, prepareCandidate, which runs where the feature gate SchedulerAsyncPreemption is off.
+        Upstream: prepareCandidate, which runs where the feature gate SchedulerAsyncPreemption is off.
         """
         world, is_done = self._world, False
         world.metrics.victims.observe(len(candidate.victims))
@@ -146,9 +138,7 @@ class Executor:
             world.dispatcher.submit(fwk.PatchPodStatus.of(nominee, nominated_node_name=""))
 
     async def _evict_all(self, prepared: PreparedCandidate, victims: Sequence[Pod]) -> None:
-        """Evicts victims at the same time. The failure of one eviction does not stop the others, and is raised at the
-        end.
-        """
+        """Evicts victims at the same time. A failure does not stop the others, and is raised at the end."""
         for failure in await asyncio.gather(
             *(self._evict(prepared, victim) for victim in victims), return_exceptions=True
         ):
@@ -158,8 +148,7 @@ class Executor:
     async def execute(self, prepared: PreparedCandidate, nomination: fwk.PatchPodStatus | None) -> None:
         """Writes the nomination, evicts the victims, and requeues the preemptor. Failures are logged.
 
-        Arguments:
-            nomination: the preemptor's new status; None if it is gone or needs none, in which case no pod is evicted.
+        Without a nomination the preemptor is gone or needs none, and no pod is evicted.
         """
         try:
             preemptor, is_done = prepared.preemptor, await self._evict_for(prepared, nomination)
@@ -193,12 +182,9 @@ class Executor:
         """Clears lower nominations and evicts the victims: first all but the last at the same time, then the last.
 
         The preemptor may be tried again as soon as the last victim is terminating, so that must not happen before the
-        others are.
+        others are. Raises CallError if one could not be evicted; unless it was the last, that one is left alone.
 
-        Raises:
-            CallError: a victim could not be evicted. If it was one of the others, the last one is left alone.
-
-        Upstream: executor.go, prepareCandidate, prepareCandidateAsync.
+        Upstream: prepareCandidate, prepareCandidateAsync.
         """
         preemptor, node, victims = prepared.preemptor, prepared.candidate.node, prepared.candidate.victims
         to_evict = _to_evict(prepared.candidate)
@@ -224,7 +210,7 @@ class Executor:
             _LOG.info(2, "Async Preemption finished completely", preemptor=preemptor, node=node, result=result)
 
     async def _evict(self, prepared: PreparedCandidate, victim: Pod) -> None:
-        """Cancels the victim's binding if it is not bound yet, else deletes it. Upstream: executor.go, PreemptPod."""
+        """Cancels the victim's binding if it is not bound yet, else deletes it (PreemptPod)."""
         preemptor, node = prepared.preemptor, prepared.candidate.node
         note = f"Preempted by {prepared.kind} {prepared.uid} on node {node}"
         if self._is_preempted_in_memory(prepared, victim):

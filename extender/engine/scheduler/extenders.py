@@ -67,31 +67,19 @@ class SchedulingExtender(PreemptionExtender, Protocol):
         """The factor of the extender's scores."""
 
     async def filter(self, pod: Pod, nodes: Sequence[Node]) -> FilterAnswer:
-        """Returns the nodes on which the pod can run.
-
-        Raises:
-            ExtenderError: it failed.
-        """
+        """Returns the nodes on which the pod can run. Raises ExtenderError."""
 
     def unknown_node(self, name: str) -> ExtenderError:
         """Returns the error for a node that the extender lets pass although it was not given."""
 
     async def prioritize(self, pod: Pod, nodes: Sequence[Node]) -> Sequence[HostPriority]:
-        """Returns the extender's scores, not weighted.
-
-        Raises:
-            ExtenderError: it failed.
-        """
+        """Returns the extender's scores, not weighted. Raises ExtenderError."""
 
     def log_score_failure(self, exc: ExtenderError) -> None:
         """Logs a failure to score, which has no other consequence."""
 
     async def bind(self, pod: Pod, node: str) -> None:
-        """Binds the pod to the node.
-
-        Raises:
-            ExtenderError: it is not bound, or the outcome is unknown.
-        """
+        """Binds the pod. Raises ExtenderError if it is not bound, or the outcome is unknown."""
 
     async def aclose(self) -> None:
         """Closes its connections."""
@@ -105,13 +93,9 @@ Extenders = Sequence[SchedulingExtender]
 async def schedule_pod_with_extenders(
     algorithm: SchedulingAlgorithm, extenders: Extenders, cycle: Cycle, percentage_of_nodes_to_score: int
 ) -> ScheduleResult:
-    """Chooses the best node that the extenders let pass, too; see `SchedulingAlgorithm.schedule_pod`.
+    """Chooses the best node that extenders let pass, too.
 
-    Raises:
-        NoNodesAvailableError: the cluster is empty.
-        FitError: the pod fits nowhere.
-        PluginError: a plugin failed.
-        ExtenderError: an extender that is not ignorable failed to filter.
+    Raises as `SchedulingAlgorithm.schedule_pod`, and ExtenderError if one that is not ignorable failed to filter.
     """
     pod = cycle.pod
     algorithm.run_pre_filter(cycle)
@@ -135,14 +119,10 @@ async def schedule_pod_with_extenders(
 async def find_nodes_that_pass_extenders(
     extenders: Extenders, pod: Pod, rows: Rows
 ) -> tuple[Rows, dict[str, fwk.Status]]:
-    """Returns the nodes that all extenders let pass, and the statuses of those that were refused. Each extender gets
-    only the nodes left so far.
+    """Returns the nodes that all extenders let pass, each asked only about those left, and others' statuses.
 
     A node that an extender omits without a reason has no status. A node that passes though a reason is given against
-    it, passes.
-
-    Raises:
-        ExtenderError: one that is not ignorable failed, or let nodes pass that it was not given.
+    it, passes. Raises ExtenderError if one that is not ignorable failed, or let nodes pass that it was not given.
     """
     statuses: dict[str, fwk.Status] = {}
     for extender in extenders:
@@ -167,8 +147,7 @@ async def find_nodes_that_pass_extenders(
 
 
 async def scores_of_extenders(extenders: Extenders, pod: Pod, rows: Rows) -> Int64s:
-    """Returns (R,) what extenders add to the total: score * weight, on the scale of plugins. All extenders are called
-    at the same time.
+    """Returns (R,) what extenders, all called at once, add to the total: score * weight, on the scale of plugins.
 
     One that fails adds nothing, whether it is ignorable or not. What does not fit an int64 wraps, as in Go.
     """
@@ -187,11 +166,9 @@ async def scores_of_extenders(extenders: Extenders, pod: Pod, rows: Rows) -> Int
 async def bound_by_extender(
     extenders: Extenders, pod: Pod, node: str, fence: Callable[[], str | None] = lambda: None
 ) -> fwk.Status | None:
-    """Returns Success or Error of the first extender that binds such pods; None if there is none, so that plugins bind.
+    """Returns Success or Error of the first extender that binds such pods; None if plugins do.
 
-    Arguments:
-        fence: returns why nothing may be written, in which case no extender is called. A call that was sent cannot be
-            taken back.
+    `fence` returns why nothing may be written, before an extender is called: a call cannot be taken back.
     """
     for extender in extenders:
         if not extender.is_binder or not extender.is_interested(pod):
@@ -230,13 +207,10 @@ async def _still_passes(extenders: Extenders, pod: Pod, nominated: Rows) -> bool
 
 
 def _named(rows: Rows, extender: SchedulingExtender, nodes: Sequence[Node]) -> Rows:
-    """Returns the rows of these nodes, in their order, each once.
+    """Returns the rows of these nodes, in their order, each once. Raises ExtenderError for a node not among the rows.
 
     Upstream goes on with full nodes as the extender sent them back, known or not, and without their pods. Here only
     their names count.
-
-    Raises:
-        ExtenderError: a node is not among the rows.
     """
     place = {name: at for at, name in enumerate(rows.names)}
     for node in nodes:
@@ -254,10 +228,9 @@ async def _scores_of(extender: SchedulingExtender, pod: Pod, nodes: Sequence[Nod
 
 
 def _also_refused_by_extenders(diagnosis: fwk.Diagnosis, statuses: dict[str, fwk.Status]) -> fwk.Diagnosis:
-    """Returns the diagnosis with the extenders' statuses, which replace those of plugins.
+    """Returns the diagnosis with the extenders' statuses in place of plugins', and `EXTENDER` as a plugin.
 
-    `EXTENDER` becomes an unschedulable plugin; it is registered for all events, because extenders cannot say which ones
-    would help.
+    It is registered for all events, because extenders cannot say which ones would help.
     """
     combined = fwk.NodeStatuses({**diagnosis.statuses.explicit, **statuses}, diagnosis.statuses.absent)
     return fwk.Diagnosis(combined, diagnosis.unschedulable_plugins | {EXTENDER}, diagnosis.pending_plugins)

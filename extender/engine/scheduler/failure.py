@@ -26,9 +26,7 @@ def handle_scheduling_failure(
 ) -> fwk.PatchPodStatus | None:
     """Requeues the pod, then updates its nomination, then records the event.
 
-    Returns:
-        The patch of the pod's condition and nomination, which is still to be written; None if there is nothing to
-        write.
+    Returns the patch of the pod's condition and nomination that is still to be written, if any.
     """
     # The order is upstream's: first the queue, then the nominator, the event, and the condition.
     pod, message = info.pod, failure.status.message

@@ -52,11 +52,7 @@ class GroupDecision:
 
 
 def pop_members(world: World, first: QueuedPodInfo, key: GroupKey) -> list[QueuedPodInfo]:
-    """Pops the other waiting members of a popped pod's group, and returns all of them in the order in which they are
-    tried.
-
-    Upstream: podGroupInfoForPod.
-    """
+    """Pops the other waiting members of a popped pod's group; returns all in order (podGroupInfoForPod)."""
     cache = world.cluster.cache
     infos = [first]
     for uid, pod in [*cache.group_members(key).items()]:
@@ -89,12 +85,7 @@ async def pod_group_cycle(
     infos: Sequence[QueuedPodInfo],
     percentage: int,
 ) -> GroupDecision:
-    """Decides about the members. Those of a group that fits are assumed, reserved and permitted when it returns.
-
-    Arguments:
-        infos: the popped members, in order.
-        percentage: see `SchedulingAlgorithm.schedule_pod`.
-    """
+    """Decides about the popped members. Those of a group that fits are assumed, reserved and permitted then."""
     group = world.cluster.cache.objects.pod_groups.get(key)
     trial = PodGroupTrial(world, algorithm, framework, key, group, [info.pod for info in infos], percentage)
     result, victims = await result_of(trial)
@@ -119,7 +110,7 @@ async def result_of(trial: PodGroupTrial) -> tuple[GroupResult, fwk.Candidate | 
 async def _with_preemption(
     trial: PodGroupTrial, result: GroupResult, group: PodGroup | None
 ) -> tuple[GroupResult, fwk.Candidate | None]:
-    """Returns the result after a search for victims, and the victims. Upstream: runWorkloadAwarePreemption."""
+    """Returns the result after a search for victims, and the victims (runWorkloadAwarePreemption)."""
     if group is None:
         return replace(
             result, status=fwk.error(f"failed to get pod group object: podgroup {quoted(trial.key[1])} not found")
@@ -141,7 +132,7 @@ async def _with_preemption(
 
 
 def _outcome(world: World, result: GroupResult, place: int) -> AssumedPod | Failure:
-    """Returns what becomes of the member at this place. Upstream: submitPodGroupAlgorithmResult."""
+    """Returns what becomes of the member at this place (submitPodGroupAlgorithmResult)."""
     found = decided(result, place)
     if isinstance(found, Failure):
         return found
@@ -176,9 +167,7 @@ def _refused_with_its_group(member: MemberResult) -> Failure:
 
 @final
 class IgnoredAnnotations:
-    """Tells of annotations of pod groups that are ignored, by an event and in the log. State: what was told last about
-    each group.
-    """
+    """Tells of ignored annotations of pod groups by event and log. State: what was told last about each."""
 
     def __init__(self) -> None:
         self._told: dict[str, str] = {}
@@ -204,9 +193,7 @@ class IgnoredAnnotations:
 
 
 def group_condition(world: World, key: GroupKey, status: fwk.Status) -> fwk.PatchPodGroupStatus | None:
-    """Returns the patch of the group's condition; None if the group is gone, or was scheduled before. Upstream:
-    updatePodGroupCondition.
-    """
+    """Returns the group's condition as a patch (updatePodGroupCondition); None if it is gone, or was scheduled."""
     group = world.cluster.cache.objects.pod_groups.get(key)
     if group is None:
         return None

@@ -53,9 +53,7 @@ async def find_victims(
 ) -> GroupVictims:
     """Returns the victims whose eviction makes the group fit, or why there are none.
 
-    Arguments:
-        one_by_one: True to try each unit, even if the room can be summed up.
-        clock: measures the time of a search for fewer victims.
+    With `one_by_one` each unit is tried, even if the room can be summed up; the clock limits a search for fewer.
     """
     why_not = why_not_eligible(trial.pods)
     if why_not:
@@ -154,12 +152,9 @@ class _Search:
 
 
 async def _equal_members(trial: PodGroupTrial, cycle: Cycle, slot: int) -> EqualMembers | None:
-    """Returns the members if they are alike, and if whether one fits follows from its node and from how many others are
-    there.
+    """Returns the members if they are alike, and whether one fits follows from its node and their number there.
 
-    Arguments:
-        cycle: that of the first of them, in the cluster with all victims.
-        slot: the slot of the first of them.
+    The cycle and the slot are those of the first of them, in the cluster with all victims.
     """
     world, framework, first = trial.world, trial.framework, trial.pods[0]
     own = {pod.uid for pod in trial.pods}

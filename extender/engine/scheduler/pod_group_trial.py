@@ -110,11 +110,7 @@ class PodGroupTrial:
     async def run(self, *, post_filters: bool = True) -> GroupResult:
         """Returns whether the group fits, by the default algorithm or in the best placement.
 
-        Arguments:
-            post_filters: False if members may not preempt by themselves.
-
-        Raises:
-            LongWork: see there; everything was taken back.
+        Without `post_filters` no member preempts by itself. Raises LongWork after taking everything back.
         """
         if self.framework.feature_gates.enabled("TopologyAwareWorkloadScheduling"):
             return await self._in_placements(post_filters)
@@ -123,11 +119,7 @@ class PodGroupTrial:
     # The default algorithm.
 
     async def _tried(self, placement: fwk.GroupPlacement | None, post_filters: bool) -> GroupResult:
-        """Tries the members one after the other.
-
-        Arguments:
-            placement: the nodes that they may get; None for all.
-        """
+        """Tries the members one after the other, on the nodes of the placement, or on all."""
         assumed: dict[str, tuple[Cycle, Pod]] = {}
         scheduled = self._num_scheduled()
         members: list[MemberResult] = []
@@ -206,11 +198,9 @@ class PodGroupTrial:
         return sum(cache.pod(uid) is not None for uid in cache.group_members(self.key))
 
     def num_needed(self, cycle: Cycle) -> int | None:
-        """Returns how many of the members must get a node so that Permit lets the group through; None if all of them
-        are too few.
+        """Returns how many members must get a node so that Permit lets the group through, in a member's cycle.
 
-        Arguments:
-            cycle: that of a member.
+        None if all of them are too few.
         """
         scheduled = self._num_scheduled()
         for count in range(1, len(self.pods) + 1):
@@ -264,7 +254,7 @@ class PodGroupTrial:
         return generator.generate_placements(group, scheduled, parent, snapshot)
 
     def _best(self, group: PodGroup, fitting: Sequence[tuple[fwk.GroupPlacement, GroupResult]]) -> GroupResult:
-        """Returns the placement with the highest score, at random among equals. Upstream: findBestPlacement."""
+        """Returns the placement with the highest score, at random among equals (findBestPlacement)."""
         try:
             snapshot = self.world.cluster.cache.update_snapshot()
             scheduled, total = self._num_scheduled(), np.zeros(len(fitting), np.int64)

@@ -59,10 +59,8 @@ class ScheduleResult:
 
 @final
 class SchedulingAlgorithm:
-    """The algorithm of one scheduler.
-
-    State: where the next search begins, so that all nodes get their turn when not all of them are needed; and why pods
-    fitted nowhere over the last snapshot.
+    """The algorithm of one scheduler. State: where the next search begins, so that all nodes get their turn when not
+    all of them are needed; and why pods fitted nowhere over the last snapshot.
     """
 
     def __init__(self, metrics: Metrics | None = None) -> None:
@@ -72,17 +70,13 @@ class SchedulingAlgorithm:
         self.metrics: Final = metrics or Metrics()
 
     def schedule_pod(self, cycle: Cycle, percentage_of_nodes_to_score: int = 0) -> ScheduleResult:
-        """Chooses the best node for the cycle's pod, at random among equals.
+        """Chooses the best node for the pod of a cycle that has just begun, at random among equals.
 
-        Arguments:
-            cycle: one that has just begun.
-            percentage_of_nodes_to_score: the share of nodes that is enough, as kube-scheduler counts it, unless the
-                profile sets its own. 0 means all nodes, because arrays make sampling needless.
+        `percentage_of_nodes_to_score` of the nodes are enough, as kube-scheduler counts it, unless the profile sets its
+        own; 0 means all nodes, because arrays make sampling needless.
 
-        Raises:
-            NoNodesAvailableError: the cluster is empty.
-            FitError: the pod fits nowhere.
-            PluginError: a plugin failed.
+        Raises NoNodesAvailableError for an empty cluster, FitError if the pod fits nowhere, PluginError if a plugin
+        failed.
         """
         self.run_pre_filter(cycle)
         nominated = self.nominated_row(cycle)
@@ -112,7 +106,7 @@ class SchedulingAlgorithm:
             raise FitError(num_nodes, diagnosis_of(cycle, findings), findings)
 
     def nominated_row(self, cycle: Cycle) -> Rows | None:
-        """Returns the node that the pod is nominated to if it still fits; no other node is looked at then.
+        """Returns the nominated node if the pod still fits there; no other node is looked at then.
 
         A plugin that fails here is logged, as upstream does, and the search over all nodes follows.
         """
@@ -130,9 +124,7 @@ class SchedulingAlgorithm:
         return row if verdicts.all_ok else None
 
     def feasible_rows(self, cycle: Cycle, percentage_of_nodes_to_score: int) -> Rows:
-        """Returns (R,) nodes that pass all Filters, at least one and at most as many as are enough. Raises as
-        `schedule_pod`.
-        """
+        """Returns (R,) enough nodes that pass all Filters, at least one. Raises as `schedule_pod`."""
         framework = cycle.framework
         with self.metrics.timed("Filter", framework.profile_name):
             rows = cycle.feasible_rows()
@@ -146,7 +138,7 @@ class SchedulingAlgorithm:
         return rows
 
     def _refusal(self, cycle: Cycle) -> tuple[Findings, fwk.Diagnosis]:
-        """Returns why the pod fits nowhere. Equal pods that come while nothing has changed share the answer."""
+        """Returns why the pod fits nowhere; equal pods that come while nothing changes share that."""
         key = cycle.framework, cycle.pod_signature
         refusal = self._refusals.get(key) if cycle.filters_see_only_nodes and cycle.observe is None else None
         if refusal is None:
@@ -196,10 +188,7 @@ def best_of(cycle: Cycle, ranking: Ranking) -> ScheduleResult:
 
 
 def num_feasible_nodes_to_find(num_nodes: int, percentage: int) -> int:
-    """Returns how many feasible nodes are enough.
-
-    Upstream: pkg/scheduler/schedule_one.go, numFeasibleNodesToFind (v1.36.2), but for 0, which is not adaptive here.
-    """
+    """Returns how many feasible nodes are enough; for 0 it is not adaptive, unlike upstream."""
     if num_nodes < MIN_FEASIBLE_NODES_TO_FIND or not percentage:
         return num_nodes
     return max(MIN_FEASIBLE_NODES_TO_FIND, num_nodes * percentage // 100)

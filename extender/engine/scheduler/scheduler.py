@@ -116,15 +116,12 @@ class Scheduler:
             confirm.cancel()
 
     async def _next(self) -> QueuedPodInfo | None:
-        """Returns the pod to schedule next; None once the scheduler stops."""
         if not self._is_stopping:
             await self._world.binds.below_limit()
         return None if self._is_stopping else await self._world.queue.pop()
 
     async def schedule_one(self, info: QueuedPodInfo, tasks: asyncio.TaskGroup) -> None:
-        """Runs one attempt. An exception in it, or in reporting it, concerns this pod alone, and the pod is not
-        lost.
-        """
+        """Runs one attempt. An exception in it or in reporting it is this pod's alone, which is not lost."""
         deferral = self._deferred.pop(info.pod.uid, None)
         # The event loop's clock stands still while a cycle computes.
         began = perf_counter() if deferral is None else deferral.began
@@ -155,7 +152,7 @@ class Scheduler:
             self._end(deferral)
 
     def _requeue_after_error(self, info: QueuedPodInfo, exc: Exception) -> None:
-        """Puts a pod back into the queue when handling the result of its attempt failed itself."""
+        """Puts a pod back when handling the result of its attempt failed itself."""
         pod, world = info.pod, self._world
         _LOG.exception(exc, "Error occurred", pod=pod)
         world.cluster.forget(pod.uid)
@@ -174,7 +171,7 @@ class Scheduler:
         return True
 
     async def _resume_after(self, long: LongWork, deferral: _Deferral, info: QueuedPodInfo) -> None:
-        """Lets other pods be scheduled while a plugin still works on this one, whose cycle begins again afterwards."""
+        """Lets other pods be scheduled while a plugin works on this one, whose cycle begins again then."""
         try:
             if not deferral.has_turn:
                 await self._long_attempts.acquire()
@@ -277,10 +274,9 @@ class Scheduler:
         *,
         waits: bool = False,
     ) -> fwk.PatchPodStatus | None:
-        """Begins the binding of a pod that has got a node, or puts back one that has not.
+        """Begins the binding of a pod that has a node, or puts back one that has none.
 
-        Arguments:
-            waits: True to leave the write of the pod's condition to the caller, who gets it.
+        With `waits` the write of the pod's condition is left to the caller, who gets it.
         """
         pod = info.pod
         reporter, profile, seconds = self._world.reporter, framework.profile_name, perf_counter() - began
@@ -299,7 +295,7 @@ class Scheduler:
         return None
 
     def _must_be_skipped(self, framework: Framework, pod: Pod) -> bool:
-        """Returns whether the pod is terminating or already assumed. Upstream: skipPodSchedule."""
+        """Returns whether the pod is terminating or already assumed (skipPodSchedule)."""
         if pod.is_terminating:
             framework.record_event(
                 pod, "Warning", "FailedScheduling", "Scheduling", f"skip schedule deleting pod: {pod.key}"

@@ -36,12 +36,9 @@ async def scheduling_cycle(
     percentage: int,
     evict_now: EvictNow | None = None,
 ) -> AssumedPod | Failure:
-    """Returns the pod assumed on a node, or why it was not. Nothing is written to the API server but by `evict_now`.
+    """Returns the pod assumed on a node, or why it was not. Only `evict_now` writes to the API server.
 
-    Arguments:
-        percentage: see `SchedulingAlgorithm.schedule_pod`.
-        evict_now: evicts the victims of a preemption in the cycle; None leaves that to the caller, with the candidate
-            of the Failure.
+    It evicts the victims of a preemption in the cycle; without it, the candidate of the Failure is left to the caller.
     """
     # 1 the snapshot of this cycle, after nominated pods got their slots in the cache
     nominations = nominations_of(world)
@@ -67,10 +64,7 @@ async def scheduling_cycle(
 
 
 def assume_and_permit(world: World, cycle: Cycle, result: ScheduleResult) -> AssumedPod | Failure:
-    """Returns the pod assumed on the node that was found for it, or why Reserve or Permit refused it.
-
-    Upstream: schedule_one.go, prepareForBindingCycle, assumeAndReserve.
-    """
+    """Returns the pod assumed on the node found for it, or why it was refused (assumeAndReserve)."""
     # 3 assume the pod, so that it counts on its node from now on
     pod, node = cycle.pod, result.suggested_host
     world.queue.delete_nominated_pod_if_exists(pod)
@@ -93,9 +87,6 @@ def assume_and_permit(world: World, cycle: Cycle, result: ScheduleResult) -> Ass
 
 
 def unreserve_and_forget(world: World, cycle: Cycle, assumed: Pod) -> None:
-    """Takes back what was reserved for an assumed pod, and the assumption. Upstream: schedule_one.go,
-    unreserveAndForget.
-    """
     with world.metrics.timed("Unreserve", cycle.framework.profile_name):
         run_unreserve_plugins(cycle, assumed, assumed.spec.node_name)
     world.cluster.forget(assumed.uid)
@@ -112,8 +103,7 @@ async def find_node(
 ) -> ScheduleResult | Failure:
     """Returns the node for the pod, or why there is none with the candidate that PostFilter chose.
 
-    Arguments:
-        post_filters: False if PostFilter must not run. Upstream: CycleState.SetSkipAllPostFilterPlugins.
+    Without `post_filters` none runs (SetSkipAllPostFilterPlugins).
     """
     try:
         if world.extenders:
@@ -150,11 +140,7 @@ def _reserved_and_permitted(
 
 
 def reserve_and_permit(world: World, cycle: Cycle, assumed: Pod) -> tuple[fwk.Status, Mapping[str, float]]:
-    """Runs Reserve and, unless it refuses, Permit.
-
-    Returns:
-        The status of the plugin that did not succeed, and plugin -> for how many seconds it holds the pod.
-    """
+    """Runs Reserve and, unless it refuses, Permit: what did not succeed, and plugin -> seconds it holds the pod."""
     metrics, profile, node = world.metrics, cycle.framework.profile_name, assumed.spec.node_name
     with metrics.timed("Reserve", profile) as point:
         status = run_reserve_plugins(cycle, assumed, node)
@@ -169,11 +155,7 @@ def reserve_and_permit(world: World, cycle: Cycle, assumed: Pod) -> tuple[fwk.St
 
 
 def nominations_of(world: World, but: Container[str] = ()) -> Nominations:
-    """Returns the nominated pods of the queue, each with a slot in the cache. Pods that cannot be read are left out.
-
-    Arguments:
-        but: the UIDs of pods whose nominations do not count.
-    """
+    """Returns the queue's nominated pods that can be read, but for these UIDs, each with a slot in the cache."""
     by_node: dict[str, tuple[tuple[int, Pod], ...]] = {}
     for node, pods in world.queue.nominated_pods().items():
         slots: list[tuple[int, Pod]] = []
@@ -242,9 +224,7 @@ def _report(world: World, pod: Pod, result: fwk.PostFilterResult) -> None:
 async def _preempted(
     evict_now: EvictNow, cycle: Cycle, result: fwk.PostFilterResult, candidate: fwk.Candidate
 ) -> fwk.PostFilterResult:
-    """Returns the result once the victims are evicted: the pod is then only to be nominated. An eviction that fails is
-    an error.
-    """
+    """Returns the result once the victims are evicted: only a nomination, or an error if an eviction failed."""
     try:
         await evict_now(cycle.framework, cycle.pod, candidate, result.plugin)
     except fwk.CallError as exc:

@@ -25,9 +25,7 @@ _LOG: Final = Logger(__name__)
 
 @final
 class PodsInPreBind:
-    """The pods whose PreBind is running, by UID, so that it can be cancelled. Upstream: runtime/pods_in_prebind_map.go
-    (v1.36.2).
-    """
+    """The pods by UID whose PreBind is running and can be cancelled (runtime/pods_in_prebind_map.go)."""
 
     def __init__(self) -> None:
         self._tasks: dict[str, asyncio.Task[fwk.Status]] = {}
@@ -132,9 +130,7 @@ class World:
 @final
 @dataclass(frozen=True, slots=True)
 class AssumedPod:
-    """A pod that is assumed on a node, reserved, and permitted or waiting at Permit. Upstream: assumedPodInfo and
-    ScheduleResult.
-    """
+    """A pod assumed on a node, reserved, and permitted or waiting at Permit (assumedPodInfo and ScheduleResult)."""
 
     pod: Pod
     """The pod with its node."""
@@ -190,12 +186,7 @@ def activate_pods(world: World, cycle: Cycle) -> None:
 
 
 def record_failed_scheduling(framework: Framework, pod: Pod, message: str) -> None:
-    """Records the event of a failed attempt.
-
-    A message that is too long is cut, here between two characters.
-
-    Upstream: schedule_one.go, truncateMessage.
-    """
+    """Records the event of a failed attempt, cut between characters if too long (truncateMessage)."""
     encoded, most = message.encode(), limits.EVENT_NOTE_BYTES
     note = message if len(encoded) <= most else encoded[: most - 4].decode(errors="ignore") + " ..."
     framework.record_event(pod, "Warning", "FailedScheduling", "Scheduling", note)

@@ -16,14 +16,14 @@ _KEPT_CLUSTERS = 4
 
 @final
 class Account:
-    """Numbers of every node and of every pod, which follow from the object alone; `Rows.left` is what nodes have less
-    what their pods take. State: (log, generation, sums) of the last clusters; what has changed since is summed again.
+    """Numbers of every node and pod, each from the object alone; `Rows.left` is nodes' less their pods'.
+
+    State: (log, generation, sums) of the last clusters; what has changed since is summed again.
     """
 
     def __init__(
         self, width: int, of_node: Callable[[Node], Sequence[int]], of_pod: Callable[[Pod], Sequence[int]]
     ) -> None:
-        """Creates an account of `width` numbers."""
         self._width, self._of_node, self._of_pod = width, of_node, of_pod
         self._kept: list[tuple[object, int, Int64s]] = []
 

@@ -69,9 +69,7 @@ class LabelColumn:
 
     @property
     def is_shared(self) -> bool:
-        """True if most values are those of several nodes, unlike hostnames, which are best numbered as the nodes
-        are.
-        """
+        """True if most values are those of several nodes, unlike hostnames, best numbered as the nodes."""
         return 2 * len(self.values) < len(self.codes)
 
     def set(self, index: int, node: Node) -> None:
@@ -135,11 +133,9 @@ class LabelColumn:
         return self._present
 
     def at_nodes(self, by_value: npt.NDArray[D], node: Index | None = None) -> npt.NDArray[D]:
-        """(N,) the entries of an array by value, or (R,) those of the nodes at some places. It may be a view.
+        """(N,) the entries of (V + 1,) by code, the last for nodes without the label; or (R,) those of `node`.
 
-        Arguments:
-            by_value: (V + 1,) by code; the last entry is for nodes without the label.
-            node: (R,) the places; None for all nodes.
+        It may be a view.
         """
         if self._is_numbering is None:
             self._is_numbering = len(self.values) == len(self.codes) and bool(
@@ -162,9 +158,7 @@ ImagesOnNode = dict[str, tuple[int, int]]
 
 @final
 class ImageColumn:
-    """One image over the nodes: its size where the node has it, and the number of nodes that had it when the node last
-    changed.
-    """
+    """One image over the nodes: its size, if there, and how many nodes had it when the node last changed."""
 
     __slots__ = ("is_known", "name", "num_nodes", "size")
 
@@ -253,9 +247,7 @@ class NodeColumns:
         return column
 
     def scalar(self, name: str) -> Int64s:
-        """(N,) the allocatable amount of a scalar resource that no pod requests or no node offers, and that therefore
-        is not on axis K.
-        """
+        """(N,) the allocatable amount of a scalar resource that pods or nodes lack, so that axis K has it not."""
         column = self.scalar_columns.get(name)
         if column is None:
             if name not in self.offered:
@@ -345,11 +337,9 @@ def image_names(images: list[ContainerImage]) -> dict[str, int]:
 
 
 def sums_by_value(column: LabelColumn, per_node: Int64s) -> Int64s:
-    """(V + 1,) sums an array over the nodes by the value of their label, indexed by code; the last entry, which ABSENT
-    indexes, sums the nodes without the label.
+    """(V + 1,) sums (N,) over the nodes by the value of their label; the last entry, at ABSENT, is for nodes without.
 
-        Arguments:
-            per_node: (N,) its absolute values sum to at most 2**53.
+    Absolute values must sum to at most 2**53.
     """
     # bincount adds in float64, which is exact up to 2**53.
     by_code = np.bincount(column.bins, weights=per_node, minlength=len(column.values) + 1)

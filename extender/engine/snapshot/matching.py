@@ -25,8 +25,7 @@ _NUMERIC = (Operator.GREATER_THAN, Operator.LESS_THAN)
 
 
 def required_node_affinity_mask(snapshot: Snapshot, pod: Pod) -> Mask:
-    """(N,) the nodes that match the pod's spec.nodeSelector and required node affinity; terms with errors match
-    nothing.
+    """(N,) the nodes that match spec.nodeSelector and required node affinity; terms with errors match nothing.
 
     Upstream: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go, RequiredNodeAffinity.Match (v1.36.2).
     """
@@ -58,7 +57,6 @@ def weights_of_terms(snapshot: Snapshot, preferred: PreferredTerms) -> Int64s:
 
 
 def _codes_of(column: LabelColumn, requirement: Requirement) -> set[int]:
-    """Returns the codes of the values that the requirement names, as far as nodes have them."""
     return {code for code in map(column.values.code_of, requirement.values) if code != ABSENT}
 
 
@@ -102,9 +100,7 @@ def requirement_mask(snapshot: Snapshot, requirement: Requirement) -> Mask:
 
 
 def _matching_values(column: LabelColumn, requirement: Requirement) -> Mask:
-    """(V + 1,) whether each value of the label matches, by code; the last entry, which ABSENT indexes, is for nodes
-    without the label.
-    """
+    """(V + 1,) whether each value of the label matches, by code; the last, at ABSENT, is for nodes without."""
     values = column.values
     if requirement.operator in _NUMERIC:
         return _matching_numbers(column, requirement)

@@ -49,9 +49,7 @@ class PodChanges:
 @final
 @dataclass(frozen=True, slots=True)
 class NodeInfo:
-    """One row as an object: the node and the pods that would be on it. It serves plugins that look at one node at a
-    time.
-    """
+    """One row as the node and the pods that would be on it, for plugins that look at one node at a time."""
 
     node: Node
     pods: tuple[Pod, ...]
@@ -104,11 +102,7 @@ class Rows:
 
     @staticmethod
     def masked(snapshot: Snapshot, mask: Mask) -> "Rows":
-        """Returns some of the nodes, in order and as they are, without listing their places before these are asked for.
-
-        Arguments:
-            mask: (N,) these nodes; it is not modified afterwards.
-        """
+        """Returns the (N,) nodes of the mask, which must not change, in order, listing places once asked for."""
         rows = Rows(snapshot, None, None, None, None)
         rows.mask, rows._num_rows = mask, int(np.count_nonzero(mask))
         return rows
@@ -178,9 +172,8 @@ class Rows:
     ) -> Int64s:
         """(R,) sums the weights of the symbols of the row's pods; pods without a symbol weigh 0.
 
-        Arguments:
-            question: the key under which the sums are kept between cycles; equal questions must have equal weights.
-            relevant: see `RelevantCodes`; None to weigh every symbol.
+        The question is the key of the sums between cycles: equal ones have equal weights. `relevant` is as
+        `RelevantCodes`, or None for every symbol.
         """
         tally = self.snapshot.tally(attribute, question, weight, relevant)
         return self._column(
@@ -355,17 +348,13 @@ class Rows:
         return per_node if self.is_all else per_node[self.node]
 
     def of_values(self, column: LabelColumn, by_value: npt.NDArray[D]) -> npt.NDArray[D]:
-        """(R,) the rows' entries of an array over the values of a label, (V + 1,) by code; the last entry is for nodes
-        without it. It may be a view.
-        """
+        """(R,) the rows' entries of (V + 1,) by code, the last for nodes without the label. It may be a view."""
         return column.at_nodes(by_value, None if self.is_all else self.node)
 
     # Rows as objects.
 
     def node_info(self, row: int) -> NodeInfo:
-        """Returns the row as a node with its pods: those of the node in order, without those removed, then those
-        added.
-        """
+        """Returns the row as a node with its pods: those there in order, less those removed, then those added."""
         (slots,) = self._slots_on([row])
         return self._node_info_of(row, slots)
 
@@ -384,7 +373,6 @@ class Rows:
         )
 
     def _slots_on(self, chosen: Sequence[int]) -> list[list[int]]:
-        """Returns the pod slots of each of these rows, in order."""
         on_node = self.snapshot.pods.on_node
         slots = [list(on_node[place]) for place in self.node[np.array(chosen, np.intp)].tolist()]
         for at, pod, sign in self._changes_of(chosen):
@@ -395,9 +383,7 @@ class Rows:
         return slots
 
     def _changes_of(self, chosen: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-        """Yields (place in `chosen`, pod slot, sign) of all changes to these rows, in the order in which they were
-        made.
-        """
+        """Yields (place in `chosen`, pod slot, sign) of all changes to these rows, in order."""
         steps: list[tuple[Index, Index, PodChanges]] = []
         rows: Rows | None = self
         index = np.array(chosen, np.intp)
@@ -411,12 +397,7 @@ class Rows:
             yield from zip(places.tolist(), changes.pod[hits].tolist(), changes.sign[hits].tolist(), strict=True)
 
     def _sums(self, key: str, per_node: Int64s, of_pods: Callable[[PodColumns, Index], Int64s]) -> Int64s:
-        """Returns a column over rows of what the pods of a row sum up to.
-
-        Arguments:
-            per_node: the sums over the pods that are on the node.
-            of_pods: returns what each of some pods adds.
-        """
+        """Returns a column over rows: the sums per node, and what `of_pods` says that the changed pods add."""
         known = self._columns.get(key)
         if known is None:
             pods = self.snapshot.pods
@@ -441,9 +422,7 @@ class Rows:
 
 
 def _matches(needles: Index, values: Index) -> tuple[Index, Index]:
-    """Returns every pair of a place in `needles` and a place in `values` with equal entries, in the order of the
-    needles.
-    """
+    """Returns every pair of places in `needles` and `values` with equal entries, in the order of the needles."""
     # Each needle's matches are a run in the sorted values. `needle` repeats each needle once per match, and `nth`
     # counts 0, 1, ... within its run.
     order = np.argsort(values, kind="stable")
@@ -466,7 +445,6 @@ def _of_pods(per_pod: Int64s, pod: Index) -> Int64s:
 
 
 def _adding(of_pods: Callable[[Index], Int64s]) -> Changed:
-    """Returns a step that adds the amounts of added pods and subtracts those of removed ones."""
     return lambda column, changes: _with_changes(column, changes, of_pods(changes.pod))
 
 

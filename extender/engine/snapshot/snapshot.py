@@ -75,9 +75,7 @@ class ChangeLog:
         self._starts = [start - num_places for start in self._starts[count:]]
 
     def since(self, generation: int) -> Index | None:
-        """Returns the places that changed after this generation, each once, ascending; None if the log does not reach
-        back that far.
-        """
+        """Returns the places that changed after this generation, ascending; None if it does not reach back so far."""
         if generation < self._complete_since:
             return None
         first = bisect_right(self._generations, generation)

@@ -65,9 +65,7 @@ _REQUIRE_A_VALUE: Final = (Operator.IN, Operator.EQUALS, Operator.DOUBLE_EQUALS)
 
 
 class SymbolIndex(ABC):
-    """An index over all symbols of one attribute. `Tallies.index` adds each symbol once, in the order of their
-    codes.
-    """
+    """An index over the symbols of one attribute; `Tallies.index` adds each once, in order of codes."""
 
     size: int = 0
     """The number of symbols added, which is the code of the next one."""
@@ -90,9 +88,7 @@ class LabelIndex(SymbolIndex):
         self._codes: defaultdict[LabelPair, list[int]] = defaultdict(list)
 
     def candidates(self, selector: Selector, first: int = 0) -> Iterable[int]:
-        """Returns the codes, from `first` on, of the classes that the selector may match, each once. Not all of them
-        need match.
-        """
+        """Returns the codes, from `first` on, of classes that the selector may match, each once."""
         if not selector.selectable:
             return ()
         pairs = narrowest_pairs(selector)
@@ -115,9 +111,7 @@ class LabelIndex(SymbolIndex):
 
 @lru_cache(maxsize=1024)
 def narrowest_pairs(selector: Selector) -> frozenset[LabelPair] | None:
-    """Returns the smallest set of labels such that everything the selector matches has exactly one of them; None if it
-    requires no value.
-    """
+    """Returns the smallest set of labels of which each match has exactly one; None if no value is required."""
     requiring = [requirement for requirement in selector.requirements if requirement.operator in _REQUIRE_A_VALUE]
     if not requiring:
         return None
@@ -144,18 +138,14 @@ class HostPortIndex(SymbolIndex):
 
 @final
 class VolumeIndex(SymbolIndex):
-    """Claim name -> the codes of the volume classes whose `persistentVolumeClaim` volumes use it in any namespace; and
-    the classes with disks.
-    """
+    """Claim name -> the codes of volume classes that use it in any namespace; and the classes with disks."""
 
     def __init__(self) -> None:
         self._users: defaultdict[str, list[int]] = defaultdict(list)
         self._with_disks: list[int] = []
 
     def users(self, claims: Iterable[str], first: int = 0) -> Sequence[int]:
-        """Returns the codes, from `first` on, of the classes that use one of these claims in any namespace, each
-        once.
-        """
+        """Returns the codes, from `first` on, of the classes that use one of these claims, each once."""
         lists = [
             codes[bisect_left(codes, first) :] for claim in claims if (codes := self._users.get(claim)) is not None
         ]

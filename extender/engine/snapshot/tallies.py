@@ -218,19 +218,13 @@ class Tallies:
         self._indexes: dict[tuple[Attribute, type[SymbolIndex]], SymbolIndex] = {}
 
     def copy(self) -> "Tallies":
-        """Returns an independent copy of the symbols without tallies, since the weights of a question may refer to
-        these tables.
-        """
+        """Returns an independent copy of the symbols without tallies, whose weights may refer to these tables."""
         other = Tallies()
         other.symbols = tuple(table.copy() for table in self.symbols)
         return other
 
     def of_symbols(self, codes: Sequence[Codes]) -> "Tallies":
-        """Returns tallies of some of the symbols, which get new codes: their places.
-
-        Arguments:
-            codes: for each attribute those to keep.
-        """
+        """Returns tallies of some of the symbols, which get their places in `codes` as new codes."""
         other = Tallies()
         kept = zip(self.symbols, codes, strict=True)
         other.symbols = tuple(SymbolTable(*(table[code] for code in of_table.tolist())) for table, of_table in kept)
@@ -250,8 +244,7 @@ class Tallies:
 
         Arguments:
             relevant: see `RelevantCodes`; None to weigh every symbol.
-            node: (P,) the place of each pod's node, -1 for pods without a node.
-            codes: (P,) the pods' codes of this attribute.
+            node, codes: (P,) the place of each pod's node, -1 for none, and its code of this attribute.
         """
         tally = self.weighed(attribute, question, weight, relevant)
         end = self._journal_start + len(self._journal)

@@ -1,6 +1,4 @@
-"""What DynamicResources suggests: to create the claims that are missing, or to do without claims or extended
-resources.
-"""
+"""DynamicResources suggests to create missing claims, or to do without claims or extended resources."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,11 +10,7 @@ from extender.values.objects.pod import Container
 
 
 def suggestions(pod: fwk.Pod, snapshot: fwk.Snapshot, backed: Sequence[str]) -> Iterator[fwk.Suggestion]:
-    """Yields the pod with the claims that are missing, then without each of its claims and extended resources.
-
-    Arguments:
-        backed: the extended resources that the pod requests and that device classes back.
-    """
+    """Yields the pod with the claims that are missing, then without each of its claims and `backed` resources."""
     known = snapshot.objects.resource_claims
     missing = {
         claim.name: claim.resource_claim_name
@@ -38,9 +32,7 @@ def suggestions(pod: fwk.Pod, snapshot: fwk.Snapshot, backed: Sequence[str]) -> 
 
 
 def without_devices(pod: fwk.Pod, backed: Sequence[str]) -> fwk.Suggestion | None:
-    """Returns the pod without resource claims and without extended resources that device classes back; None if it has
-    neither.
-    """
+    """Returns the pod without resource claims and `backed` resources; None if it has neither."""
     names = [claim.name for claim in pod.spec.resource_claims]
     texts = [f"the {listed('resource claim', names)}"] if names else []
     texts += [f"the {listed('extended resource', backed)}"] if backed else []

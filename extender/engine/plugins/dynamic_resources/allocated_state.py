@@ -82,8 +82,7 @@ def allocated_state_of(claims: Iterable[ResourceClaim]) -> AllocatedState:
 
 @final
 class AllocatedDevices:
-    """The devices that claims hold, from one cycle to the next. State: the claims of the last cycle, and what they
-    hold.
+    """The devices that claims hold, from one cycle to the next. State: the last cycle's claims and devices.
 
     A cycle follows only the claims that have changed; upstream follows the events of claims.
     """
@@ -100,9 +99,7 @@ class AllocatedDevices:
         self._last_version = 0
 
     def held_by(self, claims: Iterable[ResourceClaim]) -> AllocatedState:
-        """Returns everything that the claims hold. Admin access holds nothing. Nothing changes the state later; threads
-        may use it.
-        """
+        """Returns what the claims hold, admin access excepted, as a value that threads may use."""
         now = dict(zip(map(id, held := list(claims)), held, strict=True))
         gone, new = self._claims.keys() - now.keys(), now.keys() - self._claims.keys()
         changes = [(self._claims[each], -1) for each in gone] + [(now[each], +1) for each in new]

@@ -79,8 +79,7 @@ class Allocator:
         Raises:
             AllocationError: a claim, class or slice is invalid.
             NodeAllocationError: a pool of the node is invalid, and the others have not enough devices.
-            OutOfStepsError: the search has to go on elsewhere, or later.
-            TimedOutError: the time is up.
+            OutOfStepsError, TimedOutError: as `Allowance.spend`.
         """
         allowance.spend(1 + self._num_requests * (1 if self._alternatives is not None else FIRST_REQUEST_STEPS))
         selection = Selection(self.slices, self._matches, allowance, self._features)

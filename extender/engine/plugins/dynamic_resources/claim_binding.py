@@ -50,12 +50,10 @@ class ClaimUncertainError(ClaimBindingError):
 async def bind_claim(
     claim: ResourceClaim, allocation: AllocationResult | None, pod: fwk.Pod, dispatcher: fwk.Dispatcher, now: datetime
 ) -> ResourceClaim:
-    """Allocates the claim, reserves it for the pod, and returns it as the API server has it then.
+    """Allocates the claim unless `allocation` is None, reserves it for the pod, and returns it as the API server has
+    it.
 
     After a conflict the claim is read again, and the write is repeated a few times.
-
-    Arguments:
-        allocation: None if the claim is allocated.
 
     Raises:
         ClaimUncertainError: the outcome is unknown.
@@ -83,11 +81,8 @@ async def read_claim(claim: ResourceClaim, dispatcher: fwk.Dispatcher) -> Resour
 async def _write(
     claim: ResourceClaim, allocation: AllocationResult | None, pod: fwk.Pod, dispatcher: fwk.Dispatcher, now: datetime
 ) -> ResourceClaim:
-    """Makes one attempt of `bind_claim`.
-
-    Raises:
-        CallConflict: the claim has changed; the message names the write.
-        ClaimBindingError: as `bind_claim`.
+    """Makes one attempt of `bind_claim`. Raises as it does, and CallConflict, with the write, if the claim has
+    changed.
     """
     if claim.metadata.deletion_timestamp is not None:
         raise ClaimBindingError(f"claim {claim.key} got deleted in the meantime")
@@ -148,14 +143,9 @@ async def wait_for_devices(
     within: timedelta,
     now: Callable[[], datetime],
 ) -> None:
-    """Waits until drivers report that the devices of all claims are usable on the node.
+    """Waits until drivers report that the devices of all claims, as `latest` finds them, are usable on the node.
 
-    Arguments:
-        latest: returns the latest known claims of the cluster.
-        within: how long a driver may take.
-
-    Raises:
-        ClaimBindingError: a driver failed, or took too long.
+    Raises ClaimBindingError if a driver failed, or took longer than `within`.
     """
     keys = [(claim.namespace, claim.metadata.name) for claim in claims]
 
@@ -188,10 +178,7 @@ Mappings = Sequence[ContainerExtendedResourceRequest]
 async def create_special_claim(
     special: ResourceClaim, mappings: Mappings, pod: fwk.Pod, dispatcher: fwk.Dispatcher, creations: Counter[str]
 ) -> ResourceClaim:
-    """Returns the pod's special claim as the API server has created it.
-
-    Arguments:
-        creations: counts: success, failure.
+    """Returns the pod's special claim as the API server has created it; counts success or failure.
 
     Raises:
         CallConflict: the API server refused.
@@ -216,11 +203,9 @@ async def create_special_claim(
 async def name_special_claim(
     claim: ResourceClaim, mappings: Mappings, pod: fwk.Pod, dispatcher: fwk.Dispatcher
 ) -> None:
-    """Writes into the pod's status which claim has the devices, and which container uses which of its requests.
+    """Writes into the pod's status which claim has the devices, and which container uses which request.
 
-    Raises:
-        CallConflict: the pod has changed so that this does not apply.
-        ClaimBindingError: the API server refused, or the outcome is unknown.
+    Raises CallConflict if the pod has changed so that this does not apply, else ClaimBindingError.
     """
     status = PodExtendedResourceClaimStatus(request_mappings=list(mappings), resource_claim_name=claim.metadata.name)
     patch = fwk.PatchPodStatus.of(pod, extended_resource_claim=status)
@@ -235,11 +220,7 @@ async def name_special_claim(
 
 
 async def delete_special_claim(claim: ResourceClaim, dispatcher: fwk.Dispatcher) -> None:
-    """Deletes the claim. One that is gone is no error.
-
-    Raises:
-        CallError: the API server refused, or the outcome is unknown.
-    """
+    """Deletes the claim, if it is still there. Raises CallError."""
     try:
         for call in _deletion(claim):
             await dispatcher.perform(call)
@@ -264,7 +245,6 @@ def delete_special_claim_in_background(
 
 
 def _deletion(claim: ResourceClaim) -> Iterator[fwk.ApiCall[ResourceClaim]]:
-    """Yields the writes that delete a claim, which may be allocated."""
     named = claim.namespace, claim.metadata.name, claim.metadata.uid
     yield DeallocateResourceClaim(*named, "")
     yield UnprotectResourceClaim(*named)

@@ -26,9 +26,7 @@ class AttributeConstraint(ABC):
         self._requests = frozenset(requests)
 
     def concerns(self, request: str, full_name: str) -> bool:
-        """True if the constraint applies to the request: by its name, or to a subrequest by `request/subrequest`;
-        without names, to all.
-        """
+        """True if the constraint names the request, or the subrequest as `request/subrequest`, or none."""
         return not self._requests or request in self._requests or full_name in self._requests
 
     def excludes(self, block: Block) -> bool:
@@ -76,9 +74,7 @@ class MatchAttribute(AttributeConstraint):
 
 @final
 class DistinctAttribute(AttributeConstraint):
-    """All devices must have different values. As upstream, of several devices for one request only the last is
-    remembered.
-    """
+    """All devices must have different values. As upstream, only a request's last device is remembered."""
 
     __slots__ = ("_values",)
 
@@ -98,11 +94,7 @@ class DistinctAttribute(AttributeConstraint):
 
 
 def constraints_of(claim: ResourceClaim) -> list[AttributeConstraint]:
-    """Returns the claim's constraints, without devices yet.
-
-    Raises:
-        AllocationError: a constraint is of an unknown kind.
-    """
+    """Returns the claim's constraints, without devices yet. Raises AllocationError for an unknown kind."""
     return [_constraint(claim, place, constraint) for place, constraint in enumerate(claim.spec.devices.constraints)]
 
 

@@ -36,11 +36,9 @@ class ClassDevices:
         self._found: dict[tuple[str, str], tuple[DeviceClass, fwk.Node, tuple[DeviceId, ...]]] = {}
 
     def on(self, node: fwk.Node, device_class: DeviceClass, allowance: Allowance) -> tuple[DeviceId, ...]:
-        """Returns the devices that match the selectors of the class; none if a selector or slice is invalid, which is
-        logged.
+        """Returns the devices that match the class; none if a selector or slice is invalid, which is logged.
 
-        Raises:
-            OutOfStepsError: the search has to go on elsewhere, or later.
+        Raises OutOfStepsError.
         """
         key = device_class.name, node.name
         known = self._found.get(key)
@@ -80,13 +78,7 @@ class DeviceCounts(fwk.DeviceTotals):
     def __init__(
         self, devices: ClassDevices, classes: Mapping[str, DeviceClass], allocated: AllocatedState, *, may_defer: bool
     ) -> None:
-        """Counts nothing yet.
-
-        Arguments:
-            classes: extended resource -> the class that backs it.
-            allocated: the devices that are in use.
-            may_defer: whether counting may go on in a thread.
-        """
+        """Takes extended resource -> the class that backs it, and whether counting may go on in a thread."""
         self._devices = devices
         self._classes = classes
         self._allocated = allocated

@@ -2,9 +2,7 @@
 
 
 class AllocationError(Exception):
-    """A claim, class, slice or selector is invalid, so that other nodes need not be tried. The message is
-    upstream's.
-    """
+    """A claim, class, slice or selector is invalid, as upstream words it; other nodes need not be tried."""
 
 
 class NodeAllocationError(Exception):

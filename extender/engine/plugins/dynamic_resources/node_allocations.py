@@ -75,12 +75,7 @@ _NOTHING: Final = (None, None)
 
 
 def allocation_on(node: Node, allocator: Allocator, allowance: Allowance) -> NodeAllocation:
-    """Returns what the allocator finds on the node.
-
-    Raises:
-        OutOfStepsError: the search has to go on elsewhere, or later.
-        TimeoutError: the time is up.
-    """
+    """Returns what the allocator finds on the node. Raises OutOfStepsError, and TimeoutError if the time is up."""
     try:
         found = allocator.allocate(node, allowance)
     except NodeAllocationError as exc:
@@ -118,9 +113,7 @@ class KnownAllocations:
         self._versions = allocated.versions
 
     def on(self, node: Node, pools: NodePools) -> NodeAllocation | None:
-        """Returns what was found on the node, or on one with the same first pools; None if that is not known, or no
-        longer true.
-        """
+        """Returns what was found on the node, or on one with the same first pools, if that is still true."""
         if pools.head:
             for shared in (pools.head, pools):
                 then, found = self._found.get(id(shared), _NOTHING)
@@ -171,9 +164,10 @@ class KnownContents:
 
 
 def _content_of(claims: Sequence[ResourceClaim], classes: Mapping[str, DeviceClass]) -> bytes:
-    """What allocations depend on besides slices and devices in use. Classes count by what they say, and by which of
-    them are the same: a resource of its own for each pod may mean a class of its own for each, and all these classes
-    ask for the same.
+    """What allocations depend on besides slices and devices in use.
+
+    Classes count by what they say, and by which of them are the same: a resource of its own for each pod may mean a
+    class of its own for each, and all these classes ask for the same.
     """
     numbers: dict[str, int] = {}
 
@@ -210,8 +204,7 @@ class _Found:
 @final
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class LongSearch:
-    """The search for the claims of one pod, as far as it is done in the thread. It lasts for several cycles of the
-    pod's attempt.
+    """The search for the claims of one pod in the thread; it lasts for several cycles of the pod's attempt.
 
     The cluster changes between these cycles. A result holds as long as the node, its pools and what is in use of them
     are the same.
@@ -229,11 +222,9 @@ class LongSearch:
     def allocation_on(
         self, node: Node, allocator: Allocator, in_use: Mapping[PoolId, PoolState]
     ) -> NodeAllocation | None:
-        """Returns what was found on the node, None if it is not known, or no longer true.
+        """Returns what was found on the node, if that is still true.
 
-        Raises:
-            AllocationError: a slice's node selector is invalid.
-            TimeoutError: the search took longer than it may.
+        Raises AllocationError for an invalid node selector of a slice, TimeoutError if the search took too long.
         """
         pools = allocator.slices.pools_for(node)
         found = self._found.get(node.name)
@@ -244,11 +235,7 @@ class LongSearch:
         return None
 
     def search(self, nodes: Sequence[tuple[Node, Allocator]], is_wanted: Callable[[], bool]) -> None:
-        """Searches nodes for the time of a slice. Called in a thread.
-
-        Arguments:
-            nodes: each with the allocator for it; all allocators know the same devices.
-        """
+        """Searches nodes, each with an allocator that knows the same devices, in a thread for the time of a slice."""
         began = time.monotonic()
         allowance = Allowance(seconds=self.timeout - self._spent, slice_seconds=self._slice, is_wanted=is_wanted)
         in_use = nodes[0][1].allocated.by_pool()

@@ -36,9 +36,7 @@ class ExtendedRequests:
 
     @property
     def is_of_earlier_attempt(self) -> bool:
-        """Whether an earlier attempt wrote the claim. It has to be deleted, because its devices may not be what the pod
-        needs now.
-        """
+        """Whether an earlier attempt wrote the claim, which is deleted then: the pod may need other devices now."""
         return not is_in_memory(self.claim)
 
     def not_offered(self, rows: fwk.Rows) -> Mask:
@@ -70,9 +68,7 @@ class ClaimsToAllocate:
 
 @final
 class NodeClaims:
-    """The claims to allocate on each node. There are as many different ones as there are sets of resources that nodes
-    lack.
-    """
+    """The claims to allocate on each node; as many different ones as sets of resources that nodes lack."""
 
     def __init__(
         self,
@@ -81,13 +77,7 @@ class NodeClaims:
         classes: Mapping[str, DeviceClass],
         allocator_of: Callable[[Sequence[ResourceClaim]], Allocator],
     ) -> None:
-        """Allocates nothing yet.
-
-        Arguments:
-            unallocated: the claims of the pod's spec without devices.
-            classes: all device classes.
-            allocator_of: returns an allocator for claims.
-        """
+        """Takes the claims of the pod's spec without devices, and what makes an allocator for claims."""
         self._unallocated = unallocated
         self._extended = extended
         self._allocator_of = allocator_of
@@ -136,8 +126,7 @@ def refusal_of_requests(
 ) -> fwk.Status | None:
     """Returns what is wrong with the claim's requests, for any node; None if nothing is.
 
-    Arguments:
-        reads_lists: whether requests may list alternatives, the best first: the feature gate DRAPrioritizedList.
+    `reads_lists` is the feature gate DRAPrioritizedList: requests may list alternatives, the best first.
     """
     for request in claim.spec.devices.requests:
         if request.first_available and not reads_lists:

@@ -154,9 +154,7 @@ class DynamicResources(
         return fwk.SUCCESS
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
-        """Skips pods without claims and without extended resources that device classes back. The state is written in
-        any case, because PostFilter depends on it.
-        """
+        """Skips pods without claims and backed extended resources, after writing the state for PostFilter."""
         state.write(_CLAIMS, ClaimsOfCycle())
         try:
             claims = claims_of(pod, self._tracker.latest(snapshot.objects.resource_claims))
@@ -184,17 +182,15 @@ class DynamicResources(
         return fwk.PreFilterResult(fwk.SUCCESS)
 
     def _claims(self, state: fwk.CycleState) -> ClaimsOfCycle:
-        """Returns what PreFilter found: no claims if it was not asked, because equal pods have none.
-
-        Raises:
-            NotFoundError: PreFilter did not run.
+        """Returns what PreFilter found; none if it was skipped for equal pods. Raises NotFoundError if it did
+        not run.
         """
         if self.name in state.skip_filter_plugins and state.find(_CLAIMS) is None:
             return ClaimsOfCycle()
         return state.read(_CLAIMS)
 
     def _extended(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> ExtendedRequests | None:
-        """Returns the pod's requests for extended resources; None if no device class backs any of them."""
+        """Returns the pod's requests for extended resources that device classes back, if any."""
         if not snapshot.objects.device_classes:
             return None
         resources = self._requested.of(state, lambda: extended_resources_of(pod))
@@ -205,7 +201,6 @@ class DynamicResources(
         return ExtendedRequests(pod, resources, backed, claim or new_special_claim(pod, random_uid(self.handle.random)))
 
     def _backed(self, resources: Sequence[str], snapshot: fwk.Snapshot) -> dict[str, DeviceClass]:
-        """Returns the extended resources among these that device classes back, each with its class."""
         if not self._backs_extended_resources:
             return {}
         classes = snapshot.objects.device_classes
@@ -218,8 +213,7 @@ class DynamicResources(
 
         Raises:
             AllocationError: a claim, class or slice is invalid.
-            LongWork: the search for devices goes on in a thread.
-            TimeoutError: the search for devices took too long.
+            LongWork, TimeoutError: the search for devices goes on in a thread, or took too long.
         """
         cycle = self._claims(state)
         if cycle.extended is not None and cycle.extended.is_of_earlier_attempt:
@@ -238,13 +232,10 @@ class DynamicResources(
     async def post_filter(
         self, state: fwk.CycleState, pod: fwk.Pod, statuses: fwk.NodeStatuses
     ) -> fwk.PostFilterResult:
-        """Deallocates a claim that kept the pod off a node and has no other consumer, so that it can be allocated
-        elsewhere; or deletes the special claim of an earlier attempt.
+        """Deallocates a claim that kept the pod off a node and has no other consumer; or deletes its old special claim.
 
-        Without an API server nothing is written, and the result is the same.
-
-        Raises:
-            NotFoundError: an earlier plugin refused the pod, so that PreFilter did not run.
+        Without an API server nothing is written, and the result is the same. Raises NotFoundError if PreFilter did not
+        run.
         """
         cycle = self._claims(state)
         extended = cycle.extended
@@ -302,9 +293,7 @@ class DynamicResources(
         return self._reservations.reserve(self._claims(state), node)
 
     def unreserve(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> None:
-        """Releases the devices reserved for the pod's claims; what was already written is withdrawn in the
-        background.
-        """
+        """Releases the pod's devices; what was already written is withdrawn in the background."""
         cycle = state.find(_CLAIMS)
         if cycle is not None:
             self._reservations.withdraw(cycle, pod, node, self._handle.dispatcher if self._handle is not None else None)
@@ -316,9 +305,7 @@ class DynamicResources(
         )
 
     async def pre_bind(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.Status:
-        """Writes allocations and reservations of the pod's claims, and waits until their devices are usable on the
-        node.
-        """
+        """Writes allocations and reservations of the pod's claims, and waits until their devices are usable."""
         cycle, dispatcher, live = self._claims(state), self.handle.dispatcher, self.handle.live
         if not cycle.claims and cycle.special_on(node) is None:
             return fwk.SUCCESS
@@ -394,7 +381,7 @@ class DynamicResources(
         )
 
     def _allocate(self, pod: fwk.Pod, cycle: ClaimsOfCycle, to_allocate: NodeClaims, rows: fwk.Rows) -> fwk.Verdicts:
-        """Refuses rows whose node has not enough devices. This loops over nodes, since devices are not a column."""
+        """Refuses rows whose node has not enough devices, in a loop, since devices are not a column."""
         refusals: dict[str, Mask] = {}
         nodes = [rows.snapshot.nodes.objects[place] for place in rows.node.tolist()]
         wanted_on = to_allocate.on(rows)
@@ -439,16 +426,14 @@ class DynamicResources(
     def _deferred(
         self, pod: fwk.Pod, cycle: ClaimsOfCycle, to_allocate: NodeClaims, nodes: Sequence[tuple[fwk.Node, Allocator]]
     ) -> LongWork:
-        """Returns the search of these nodes as work for a thread. The caller keeps it, and with it the search, for the
-        next cycle.
-        """
+        """Returns the search of these nodes as work for a thread, which the caller keeps for the next cycle."""
         search = cycle.long_search
         if search is None:
             search = self._long_searches[pod.key, pod.uid] = LongSearch(to_allocate.inputs, self._filter_timeout)
         return LongWork(partial(search.search, nodes))
 
     def _unavailable(self, claim: ResourceClaim, allocation: AllocationResult, snapshot: fwk.Snapshot) -> Mask:
-        """(N,) the nodes from which the claim's devices cannot be used; all of them if preparing the devices failed."""
+        """(N,) the nodes that cannot use the claim's devices; all of them if preparing the devices failed."""
         if self._features.binding_conditions and has_failed_binding(claim, self._binding_timeout, self._now()):
             return np.ones(len(snapshot.nodes), np.bool_)
         if allocation.node_selector is None:

@@ -1,10 +1,8 @@
-"""The resource claims of a pod, their readiness, claims that were written but not yet observed, and the events that may
-help a pod whose claims could not be allocated.
+"""The resource claims of a pod, those written but not yet observed, and the events that may free devices.
 
 Upstream: dynamic-resource-allocation/resourceclaim/resourceclaim.go;
 framework/plugins/dynamicresources/dynamicresources.go, foreachPodResourceClaim, isClaimReadyForBinding, isClaimTimeout,
-isSchedulableAfterClaimChange, isSchedulableAfterPodChange;
-framework/plugins/dynamicresources/dra_manager.go, claimTracker (v1.36.2).
+isSchedulableAfterClaimChange, isSchedulableAfterPodChange; dra_manager.go, claimTracker (v1.36.2).
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -25,10 +23,9 @@ class ClaimError(Exception):
 
 
 def claims_of(pod: Pod, claims: Mapping[Key, ResourceClaim]) -> list[ResourceClaim]:
-    """Returns the pod's claims in the order of its spec. Templates for which no claim was needed are left out.
+    """Returns the pod's claims in the order of its spec, without templates for which no claim was needed.
 
-    Raises:
-        ClaimError: a claim does not exist yet, is being deleted, or was made for another pod.
+    Raises ClaimError if a claim does not exist yet, is being deleted, or was made for another pod.
     """
     found: list[ResourceClaim] = []
     known: dict[str, ResourceClaim] = {}  # a pod may refer to one thousands of times
@@ -61,11 +58,7 @@ def each_once(claims: Iterable[ResourceClaim]) -> list[ResourceClaim]:
 
 
 def _claim_name(pod: Pod, reference: PodResourceClaim, generated: Mapping[str, str | None]) -> tuple[str | None, bool]:
-    """Returns the claim's name (None if none was needed), and whether it was generated from a template.
-
-    Arguments:
-        generated: name in the pod -> the claim that was generated, if one was needed.
-    """
+    """Returns the claim's name (None if none was needed), and whether it was `generated` from a template."""
     if reference.resource_claim_name is not None:
         return reference.resource_claim_name, False
     if reference.resource_claim_template_name is None:
@@ -108,11 +101,7 @@ def has_binding_conditions(claim: ResourceClaim) -> bool:
 
 
 def is_ready(claim: ResourceClaim) -> bool:
-    """True once drivers have prepared all devices of the claim that need it. Upstream: isClaimReadyForBinding.
-
-    Raises:
-        BindingFailedError: a driver reports that it failed.
-    """
+    """True once drivers have prepared all devices that need it. Raises BindingFailedError if one reports failure."""
     allocation = claim.status.allocation
     if allocation is None:
         return False
@@ -145,12 +134,7 @@ def is_overdue(claim: ResourceClaim, timeout: timedelta, now: datetime) -> bool:
 
 
 def has_failed_binding(claim: ResourceClaim, timeout: timedelta, now: datetime) -> bool:
-    """True if waiting for the claim's devices is pointless: a driver reports failure, or has reported nothing for too
-    long.
-
-    Arguments:
-        timeout: how long a driver may take.
-    """
+    """True if a driver of the claim reports failure, or has reported nothing for longer than `timeout`."""
     try:
         return not is_ready(claim) and is_overdue(claim, timeout, now)
     except BindingFailedError:
@@ -211,15 +195,14 @@ class ClaimTracker:
             self._written[key] = claim
 
     def assume_created(self, claim: ResourceClaim) -> None:
-        """Records a claim that was created, which the watch may not show for a moment. Upstream:
-        waitForExtendedClaimInAssumeCache.
-        """
+        """Records a created claim, which the watch may not show yet (waitForExtendedClaimInAssumeCache)."""
         self.assume(claim)
         self._created[claim.namespace, claim.metadata.name] = self._now() + CREATED_SHOWS_WITHIN
 
     def is_shown(self, claim: ResourceClaim, table: Mapping[Key, ResourceClaim]) -> bool:
-        """True if the watch has shown the claim that was created, now or at an earlier call, or can no longer be
-        expected to. From then on it is deleted once the watch does not show it.
+        """True if the watch has shown the created claim before, or can no longer be expected to.
+
+        From then on it is deleted once the watch does not show it.
         """
         key = (claim.namespace, claim.metadata.name)
         if key in self._created and (key in table or self._now() >= self._created[key]):
@@ -233,11 +216,7 @@ class ClaimTracker:
         self._created.pop(key, None)
 
     def latest(self, table: Mapping[Key, ResourceClaim]) -> Mapping[Key, ResourceClaim]:
-        """Returns all claims in their latest known state.
-
-        Arguments:
-            table: the claims that the watch shows.
-        """
+        """Returns all claims in their latest known state; the table has those that the watch shows."""
         for key, written in list(self._written.items()):
             shown = table.get(key)
             if shown is None and not self.is_shown(written, table):
@@ -263,11 +242,7 @@ class ClaimHints:
     """The queueing hints of DynamicResources."""
 
     def __init__(self, claims: Callable[[], Mapping[Key, ResourceClaim]]) -> None:
-        """Makes the hints.
-
-        Arguments:
-            claims: returns the latest claims of the cluster.
-        """
+        """Takes what returns the latest claims of the cluster."""
         self._claims = claims
 
     def events(self) -> list[fwk.ClusterEventWithHint]:
@@ -283,9 +258,7 @@ class ClaimHints:
         ]
 
     def after_claim_change(self, pod: fwk.Pod, old: ResourceClaim | None, new: ResourceClaim) -> fwk.QueueingHint:
-        """Queues the pod if all its claims exist, and this one was deallocated or is the pod's and its status
-        changed.
-        """
+        """Queues the pod if its claims exist, and this one was deallocated, or is its own and changed in status."""
         try:
             claims = claims_of(pod, self._claims())
         except ClaimError:

@@ -125,11 +125,7 @@ class Slices:
         return len(slices) == len(self._all) and all(map(operator.is_, slices, self._all))
 
     def pools_for(self, node: Node) -> NodePools:
-        """Returns the pools with devices for the node, in the order in which they are tried.
-
-        Raises:
-            AllocationError: a slice's node selector is invalid.
-        """
+        """Returns the pools with devices for the node in order; AllocationError if a node selector is invalid."""
         known = self._of_node.get(node.name)
         if known is not None and known[0] is node:
             return known[1]
@@ -144,11 +140,7 @@ class Slices:
         return pools
 
     def offers_for(self, node: Node) -> Iterator[Offer]:
-        """Yields all devices for the node, also those of pools that are incomplete or invalid.
-
-        Raises:
-            AllocationError: a slice's node selector is invalid.
-        """
+        """Yields all devices for the node, also those of incomplete or invalid pools. Raises as `pools_for`."""
         for resource_slice in self._relevant_for(node):
             yield from (
                 offer for offer in Pool(_pool_of(resource_slice), [resource_slice]).offers if self.is_for(offer, node)
@@ -222,7 +214,7 @@ class Slices:
         return pools
 
     def _pool(self, pool_id: PoolId, usable: list[ResourceSlice]) -> Pool | None:
-        """Returns the pool, the same one for all nodes that can use these slices of it; None as for `_new_pool`."""
+        """Returns the pool, the same one for all nodes that can use these slices; None as for `_new_pool`."""
         key = tuple(map(id, usable))
         if key not in self._made:
             self._made[key] = self._new_pool(pool_id, usable)
@@ -262,7 +254,6 @@ def _counters(slices: Iterable[ResourceSlice]) -> dict[str, Amounts] | None:
 
 
 def _are_known(counters: Mapping[str, Amounts], slices: Iterable[ResourceSlice]) -> bool:
-    """True if every counter that a device consumes exists."""
     return all(
         consumption.counter_set in counters and counters[consumption.counter_set].keys() >= consumption.counters.keys()
         for resource_slice in slices
@@ -273,9 +264,7 @@ def _are_known(counters: Mapping[str, Amounts], slices: Iterable[ResourceSlice])
 
 @final
 class TaintedSlices:
-    """The slices with the taints of DeviceTaintRules. State: the rules that were applied last, and what became of each
-    slice.
-    """
+    """The slices with the taints of DeviceTaintRules. State: the last rules, and what became of each slice."""
 
     def __init__(self) -> None:
         self._rules: list[DeviceTaintRule] = []

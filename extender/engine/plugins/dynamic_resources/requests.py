@@ -58,13 +58,9 @@ class DeviceRequestAlternative:
         return f"{self.request}/{self.subrequest}" if self.subrequest else self.request
 
     def matches(self, offer: Offer, matches: Callable[[str, Offer], bool]) -> bool:
-        """True if the device matches the selectors of the class and of the request, whether it is in use or not.
+        """True if the device, in use or not, matches the selectors of the class and of the request.
 
-        Arguments:
-            matches: whether a device matches an expression.
-
-        Raises:
-            AllocationError: a selector does not compile, or fails for the device.
+        Raises AllocationError if a selector does not compile, or fails for the device.
         """
         by_class, by_claim = self.device_class.spec.selectors, self.selectors
         return _match(f"class {self.device_class.metadata.name}", by_class, offer, matches) and _match(
@@ -78,11 +74,9 @@ class DeviceRequestAlternative:
 
 
 def alternatives_of(claim: ResourceClaim, classes: Mapping[str, DeviceClass]) -> list[list[DeviceRequestAlternative]]:
-    """Returns the alternatives of each request of the claim in order of preference; a request without subrequests is
-    its own only one.
+    """Returns the alternatives of each request in order of preference; a request without any is its own.
 
-    Raises:
-        AllocationError: a request is invalid.
+    Raises AllocationError if a request is invalid.
     """
     return [_alternatives(claim, request, classes) for request in claim.spec.devices.requests]
 

@@ -131,13 +131,10 @@ class Reservations:
     ) -> list[ResourceClaim]:
         """Returns the pod's claims, allocated and reserved for the pod, the special claim last.
 
-        Arguments:
-            table: the claims that the watch shows, at any moment.
-            creations: counts special claims: success, failure.
+        The table has the claims that the watch shows, at any moment; `creations` counts success and failure.
 
-        Raises:
-            CallConflict: the API server refused a write again and again.
-            ClaimBindingError: a claim could not be bound.
+        Raises CallConflict if the API server refused a write again and again, ClaimBindingError if a claim could not be
+        bound.
         """
         claims = [await self._bind(claim, cycle, pod, dispatcher) for claim in cycle.claims]
         wanted = cycle.claims_on.get(node)
@@ -190,9 +187,7 @@ class Reservations:
         return bound
 
     def _look_for(self, created: ResourceClaim, table: Mapping[Key, ResourceClaim], pause: float = 0.01) -> None:
-        """Looks until the watch shows the claim: one that was shown and is gone was deleted, also if no attempt came in
-        between.
-        """
+        """Looks until the watch shows the claim, so that it is known to be deleted once it is gone."""
         if not self._tracker.is_shown(created, table):
             asyncio.get_running_loop().call_later(pause, self._look_for, created, table, min(2 * pause, 1.0))
 
@@ -214,8 +209,8 @@ class Reservations:
         delete_special_claim_in_background(created, dispatcher, deleted)
 
     def _unreserve_in_background(self, claim: ResourceClaim, pod: fwk.Pod, dispatcher: fwk.Dispatcher) -> None:
-        """Withdraws the claim's reservation. It stays pending until the API server responds, since only then the owner
-        of the devices is known.
+        """Withdraws the reservation of the claim, whose devices stay pending until the API server says whose
+        they are.
         """
         key = identity(claim), pod.uid
         self._withdrawing[key] = withdrawing = dispatcher.submit(

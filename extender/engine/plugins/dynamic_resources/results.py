@@ -31,11 +31,9 @@ FROM_CLAIM: Final = "FromClaim"
 def configurations(
     claim: ResourceClaim, chosen: Iterable[DeviceRequestAlternative]
 ) -> list[DeviceAllocationConfiguration]:
-    """Returns the configuration of the classes (each class once), then that of the claim. One that applies to all
-    requests names none.
+    """Returns the configuration of the chosen alternatives' classes, each once, then that of the claim.
 
-    Arguments:
-        chosen: the alternatives for which devices were found.
+    One that applies to all requests names none.
     """
     chosen_by_request = {one.request: one for one in chosen}
     alternatives = [
@@ -63,9 +61,6 @@ def configurations(
 
 
 def _names_of(request: str, chosen_by_request: dict[str, DeviceRequestAlternative]) -> set[str]:
-    """Returns the names by which a configuration may refer to the request: its own, and that of the chosen
-    subrequest.
-    """
     return {request, chosen_by_request[request].full_name} if request in chosen_by_request else {request}
 
 
@@ -94,11 +89,7 @@ class Pick:
 
 
 def allocation_result(claim: ResourceClaim, picks: Sequence[Pick], node: Node) -> AllocationResult:
-    """Returns the claim's allocation on the node.
-
-    Raises:
-        AllocationError: a slice's node selector has a form that the API does not allow.
-    """
+    """Returns the claim's allocation on the node; AllocationError if a slice's node selector is malformed."""
     return AllocationResult(
         devices=DeviceAllocationResult(
             results=[_result(pick) for pick in picks],
@@ -142,7 +133,6 @@ def _result(pick: Pick) -> DeviceRequestAllocationResult:
 
 
 def _quantity(nanos: int) -> str:
-    """Returns the amount as text, in the largest unit in which it is whole, down from one."""
     for unit, suffix in ((NANO, ""), (NANO // 1000, "m"), (1000, "u")):
         if nanos % unit == 0:
             return f"{nanos // unit}{suffix}"

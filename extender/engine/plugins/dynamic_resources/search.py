@@ -31,10 +31,8 @@ CounterSets = dict[str, Amounts]
 class SharedCounters:
     """The remaining counters of every pool, while devices are tried and given back.
 
-    A pool's devices share counters, so that a physical device can be partitioned in several ways.
-
-    Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, checkAvailableCounters
-    (v1.36.2).
+    A pool's devices share counters, so that a physical device can be partitioned in several ways
+    (checkAvailableCounters).
     """
 
     __slots__ = ("_allocated", "_left")
@@ -105,9 +103,7 @@ class _TooManyDevicesError(Exception):
 @final
 @dataclass(slots=True)
 class _Use:
-    """The use of a device by the search so far: by which claims as a whole, or by how many shares and how much of its
-    capacity.
-    """
+    """By which claims a device is used as a whole so far, or by how many shares and how much of its capacity."""
 
     claims: set[int] = field(default_factory=set)
     shares: int = 0
@@ -132,15 +128,7 @@ class Search:
         suitable: SuitableDevices,
         features: DeviceFeatures = ALL_FEATURES,
     ) -> None:
-        """Prepares a search.
-
-        Arguments:
-            pools: those with devices for the node, in the order in which they are tried.
-            demands: per claim and request, the alternatives.
-            constraints: per claim, without devices.
-            suitable: what is known from earlier searches for claims of this content.
-            features: those that are on.
-        """
+        """Takes the node's pools in order, and for each claim its requests' alternatives and its constraints."""
         self.picks: list[list[Pick]] = [[] for _ in demands]
         """Per claim, the devices found so far."""
         self._node = node
@@ -158,9 +146,7 @@ class Search:
 
     @property
     def num_pools(self) -> int:
-        """How many of the first pools the search has looked at. The others may change without changing what it
-        found.
-        """
+        """How many of the first pools the search has looked at; others may change without changing the result."""
         if any(
             demand.all_devices is not None
             for requests in self._demands
@@ -175,8 +161,7 @@ class Search:
 
         Raises:
             AllocationError: a selector, slice or constraint is invalid.
-            OutOfStepsError: the search has to go on elsewhere, or later.
-            TimedOutError: the time is up.
+            OutOfStepsError, TimedOutError: as `Allowance.spend`.
         """
         try:
             return self._find_for_claim(0)
@@ -187,7 +172,6 @@ class Search:
             ) from exc
 
     def _find_for_claim(self, claim: int) -> bool:
-        """Finds devices for this claim and all that follow."""
         return claim == len(self._demands) or self._find_for_request(claim, 0)
 
     def _find_for_request(self, claim: int, request: int) -> bool:
@@ -213,12 +197,7 @@ class Search:
         return False
 
     def _find_devices(self, claim: int, request: int, demand: Demand, found: int, start: Place) -> bool:
-        """Finds the missing devices of a demand, and goes on with the next request.
-
-        Arguments:
-            found: the number of devices that it has.
-            start: the first device to try.
-        """
+        """Finds the devices that a demand lacks beyond those `found`, and goes on with the next request."""
         self._selection.allowance.spend()
         if demand.all_devices is not None and not demand.all_devices:
             return False
@@ -256,8 +235,10 @@ class Search:
         return line
 
     def _checked(self, claim: int, demand: Demand, pool: Pool) -> Block:
-        """The devices of the pool that a search for this demand alone could take; all of them if that depends on the
-        node, or if some cannot be judged: whether a search comes to such a device is for the search to find.
+        """The devices of the pool that a search for this demand alone could take.
+
+        They are all of the pool if that depends on the node, or if some cannot be judged: whether a search comes to
+        such a device is for the search to find.
         """
         if any(offer.slice.spec.per_device_node_selection for offer in pool.offers):
             return Block(pool.offers, is_checked=False)
@@ -279,7 +260,6 @@ class Search:
             return Block(pool.offers, is_checked=False)
 
     def _could_take(self, claim: int, demand: Demand, offer: Offer) -> bool:
-        """True if the device can be taken first."""
         if not self._is_available(claim, demand.alternative, offer) or not self._take(claim, demand, offer):
             return False
         self._give_back(claim, demand.alternative, offer)
@@ -299,7 +279,6 @@ class Search:
     def _is_available(
         self, claim: int, alternative: DeviceRequestAlternative, offer: Offer, *, is_checked: bool = False
     ) -> bool:
-        """True if the device is free, selected and large enough; the cheap checks come first."""
         if self._is_in_use(claim, alternative, offer):
             self._num_skipped += 1
             if self._num_skipped % IN_USE_PER_STEP == 0:

@@ -28,10 +28,8 @@ KEPT_EXPRESSIONS: Final = 2_000
 
 @final
 class Allowance:
-    """What a call may still spend on searching for devices.
-
-    In the event loop this is a number of steps, so that the result does not depend on how busy the machine is. In a
-    thread it is time.
+    """What a call may still spend on searching: steps in the event loop, so that the result does not depend on how busy
+    the machine is, or time in a thread.
     """
 
     __slots__ = ("_began", "_is_wanted", "_seconds", "_slice", "_steps", "is_in_loop")
@@ -44,13 +42,8 @@ class Allowance:
         slice_seconds: float = math.inf,
         is_wanted: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Makes an allowance whose time runs from the first step.
-
-        Arguments:
-            steps: the number of steps that the event loop may be held for; infinite where no event loop is held.
-            seconds: the time until the search fails; infinite for no limit.
-            slice_seconds: the time until the search pauses.
-            is_wanted: whether the result is still wanted; once it is not, the search pauses.
+        """Takes what may be spent from the first step on, and the time after which, or once no result is wanted, it
+        pauses.
         """
         self._steps = steps
         self._seconds = seconds
@@ -94,11 +87,9 @@ class Matches:
         self._num_results = 0
 
     def matches(self, expression: str, offer: Offer, allowance: Allowance) -> bool:
-        """True if the device matches the expression.
+        """True if the device matches.
 
-        Raises:
-            CelError: the expression is invalid, or fails for the device.
-            OutOfStepsError: the event loop would be held for too long.
+        Raises CelError if the expression is invalid, or fails for the device; OutOfStepsError.
         """
         known = self._of(offer.device)
         result = known.get(expression)
@@ -123,11 +114,7 @@ class Matches:
         return known[1]
 
     def prune(self, num_devices: int) -> None:
-        """Clears the results once most of them belong to devices that no longer exist, or there are too many.
-
-        Arguments:
-            num_devices: how many devices exist.
-        """
+        """Clears the results once there are too many, or most belong to devices that no longer exist."""
         if (
             len(self._known) > 2 * num_devices
             or self._num_results > KEPT_RESULTS
@@ -168,10 +155,7 @@ class Selection:
     def selects(self, alternative: DeviceRequestAlternative, offer: Offer, node: Node) -> bool:
         """True if the device matches the request and is for the node.
 
-        Raises:
-            AllocationError: a selector or slice is invalid.
-            OutOfStepsError: the search has to go on elsewhere, or later.
-            TimedOutError: the time is up.
+        Raises AllocationError if a selector or slice is invalid; OutOfStepsError, TimedOutError.
         """
         self.allowance.spend()
         if offer.device.binding_conditions and not self._features.binding_conditions:

@@ -35,11 +35,7 @@ NAME_IN_MEMORY: Final = "<extended-resources>"
 
 
 def new_special_claim(pod: Pod, uid: str) -> ResourceClaim:
-    """Returns a special claim in memory, without requests.
-
-    Arguments:
-        uid: for as long as the API server has given it none.
-    """
+    """Returns a special claim in memory, without requests, with a UID of its own until the API server gives it one."""
     owner = OwnerReference(api_version="v1", kind="Pod", name=pod.name, uid=pod.uid, controller=True)
     meta = ObjectMeta(
         name=NAME_IN_MEMORY,
@@ -68,11 +64,7 @@ class _OfResource:
     def __init__(
         self, resource: str, device_class: str, containers: Sequence[Container], wanted: Mapping[int, int]
     ) -> None:
-        """Requests nothing yet.
-
-        Arguments:
-            wanted: place of a container -> how many it requests, in ascending order.
-        """
+        """Takes place of a container -> how many it requests, in ascending order."""
         self.requests: list[DeviceRequest] = []
         self.mappings: list[ContainerExtendedResourceRequest] = []
         self._resource = resource
@@ -81,11 +73,8 @@ class _OfResource:
         self._wanted = wanted
 
     def add(self, num_init: int) -> None:
-        """Adds a request for each container that runs as long as the pod, and what all other init containers need
+        """Adds a request for each container that runs as long as the pod, and what other init containers need
         besides.
-
-        Arguments:
-            num_init: the number of init containers, which come first.
         """
         wanted = self._wanted
         short_lived = dict.fromkeys(
@@ -154,13 +143,10 @@ class _OfResource:
 def requests_and_mappings(
     pod: Pod, resources: Mapping[str, str]
 ) -> tuple[list[DeviceRequest], list[ContainerExtendedResourceRequest]]:
-    """Returns the device requests for the pod's extended resources by name, and which of them each container uses.
+    """Returns the device requests for extended resources, given their classes, and which of them each container uses.
 
     Containers are numbered with the init containers first. Requests for resources are numbered by name among all those
     of a container.
-
-    Arguments:
-        resources: extended resource -> the name of the device class that backs it.
     """
     containers = [*pod.spec.init_containers, *pod.spec.containers]
     wanted: dict[str, dict[int, int]] = {resource: {} for resource in sorted(resources)}

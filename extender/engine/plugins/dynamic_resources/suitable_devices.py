@@ -31,12 +31,7 @@ class Block:
     __slots__ = ("_values", "is_checked", "offers")
 
     def __init__(self, offers: Sequence[Offer], *, is_checked: bool) -> None:
-        """Keeps the devices.
-
-        Arguments:
-            is_checked: whether each of them is free, selected and large enough, on whichever node; otherwise they are
-                all of the pool.
-        """
+        """Takes devices of a pool: all of them, or those checked to be free, selected and large enough on any node."""
         self.offers = offers
         self.is_checked = is_checked
         self._values: dict[str, list[DeviceAttribute | None]] = {}
@@ -69,11 +64,7 @@ class SuitableDevices:
     def line(
         self, claim: int, request: str, pools: Sequence[Pool], allocated: AllocatedState, check: Callable[[Pool], Block]
     ) -> "Line":
-        """Returns the devices that a search tries for a request, by its full name.
-
-        Arguments:
-            check: returns the devices of the pool that the request could have.
-        """
+        """Returns the devices, as `check` finds them by pool, that a search tries for a request by its full name."""
         return Line(self._known.setdefault((claim, request), {}), pools, allocated, check)
 
 
@@ -100,12 +91,7 @@ class Line:
         """How many of the pools the search has come to."""
 
     def block(self, number: int) -> Block | None:
-        """Returns a block; None if there are not so many. Pools without any have none.
-
-        Raises:
-            OutOfStepsError: the search has to go on elsewhere, or later.
-            TimedOutError: the time is up.
-        """
+        """Returns a block; None if there are not so many. Pools without any have none. Raises as `Allowance.spend`."""
         while number >= len(self._blocks):
             if self._unchecked is not None:
                 # The search goes on behind this pool: later ones will be spared what cannot be had. A pool in which a
@@ -136,12 +122,9 @@ def attribute_of(offer: Offer, name: str) -> DeviceAttribute | None:
 
 
 def consumed_by(requested: Mapping[str, int], device: Device, *, in_fractions: bool = False) -> Amounts:
-    """Returns what a request consumes of each capacity of the device: the requested amount, rounded up to what the
-    device allows.
+    """Returns what a request consumes of each capacity, rounded up to what the device allows.
 
-    Arguments:
-        in_fractions: whether ranges with fractions are computed in thousandths: the feature gate
-            DRAFractionalCapacityRange.
+    `in_fractions` is the feature gate DRAFractionalCapacityRange: ranges with fractions are computed in thousandths.
     """
     return {name: _consumed(requested.get(name), capacity, in_fractions) for name, capacity in device.capacity.items()}
 
@@ -149,12 +132,7 @@ def consumed_by(requested: Mapping[str, int], device: Device, *, in_fractions: b
 def has_capacity(
     requested: Mapping[str, int], device: Device, taken: Mapping[str, int], *, in_fractions: bool = False
 ) -> bool:
-    """True if the device has what the request consumes after earlier allocations, and allows these amounts.
-
-    Arguments:
-        requested, taken: name of a capacity -> nanos.
-        in_fractions: as for `consumed_by`.
-    """
+    """True if the device has what the request consumes beside the nanos taken so far, and allows these amounts."""
     if not requested.keys() <= device.capacity.keys():
         return False
     for name, amount in consumed_by(requested, device, in_fractions=in_fractions).items():
@@ -202,13 +180,12 @@ def _is_allowed(amount: int, policy: CapacityRequestPolicy, in_fractions: bool) 
 
 
 def _unit(valid: CapacityRequestPolicyRange, in_fractions: bool) -> int:
-    """Returns the nanos in which the range is computed: those of a whole, or of a thousandth if an end or the step has
-    a fraction.
+    """Returns the nanos in which the range is computed: of a thousandth if an end or the step has a fraction, else of
+    one.
     """
     bounds = (each for each in (valid.min, valid.max, valid.step) if each is not None)
     return NANO // 1000 if in_fractions and any(nanos_of(each) % NANO for each in bounds) else NANO
 
 
 def _multiple(nanos: int, unit: int) -> int:
-    """Returns how many units that is, rounded up."""
     return -(-nanos // unit)

@@ -58,11 +58,7 @@ class WeightOfTerms:
     __slots__ = ("_number", "weights")
 
     def __init__(self, weights: TermWeights, number: int | None = None) -> None:
-        """Takes weights.
-
-        Arguments:
-            number: if given, pods whose sum it is have the weight 1, and others 0.
-        """
+        """Takes weights; pods whose sum is `number`, if given, have the weight 1, and others 0."""
         self.weights: Final = weights
         self._number = number
 
@@ -75,9 +71,7 @@ class WeightOfTerms:
 
 
 def all_match(terms: Iterable[Term]) -> WeightOfTerms:
-    """Returns whether all of these terms match a pod, as a weight. Of terms that match the same pods one is
-    looked at.
-    """
+    """Returns whether all of these terms match a pod, as a weight; of alike terms one is looked at."""
     # Terms that differ only in their topology key match the same pods. Each counts 1, so that a pod matches all of them
     # just when its sum is their number.
     unlike = {(term.selector, term.namespaces, term.namespace_selector): WeightedTerm(1, term) for term in terms}
@@ -92,9 +86,7 @@ def pods_matching_all(terms: Sequence[Term], weight: WeightOfTerms) -> TallyQues
 
 
 def weights_of_matches(terms: Sequence[WeightedTerm]) -> TallyQuestion:
-    """Returns the question for the weights of these terms of the pod to place, each times the number of pods that it
-    matches.
-    """
+    """Returns the question for the weights of the pod's terms, each times the number of pods that it matches."""
     weights = TermWeights(terms)
 
     def relevant(tallies: Tallies, first: int) -> Iterable[int]:

@@ -47,9 +47,7 @@ class AlikeTerms:
 
 @lru_cache(maxsize=256)
 def indexed_terms(pods: AffinityClass) -> Mapping[TermKey, Sequence[AlikeTerms]]:
-    """Returns the terms of a class by what an incoming pod must have for them to match; those that match no pod are
-    left out.
-    """
+    """Returns the terms of a class, but for those that match no pod, by what a pod must have for them to match."""
     terms = terms_of(pods)
     alike: dict[tuple[Selector, frozenset[str], Selector], dict[str, TermNumbers]] = {}
 
@@ -126,9 +124,8 @@ class ExistingTerms(SymbolIndex):
     def matching(self, incoming: Incoming, required_weight: int, keys: Set[str]) -> MatchingTerms:
         """Returns the matching terms of all classes.
 
-        Arguments:
-            required_weight: the weight of a required affinity term in the score (hardPodAffinityWeight).
-            keys: the topology keys that matter; a set to which keys are only added.
+        `required_weight` is that of a required affinity term in the score (hardPodAffinityWeight). Only terms over
+        `keys` matter, a set to which keys are only added.
         """
         # Results leave out topology keys that no node had then. The set only grows, so that its length tells whether it
         # is the same.
@@ -151,7 +148,7 @@ class ExistingTerms(SymbolIndex):
         return result.terms
 
     def _candidates(self, incoming: Incoming, first: int) -> Sequence[tuple[int, Sequence[AlikeTerms]]]:
-        """Returns the terms that may match the pod, of the classes from `first` on, each with the code of its class."""
+        """Returns the terms that may match the pod, of the classes from `first` on, with the code of each class."""
         wanted: list[WantedLabel | None] = [*incoming.labels, *((key, None) for key, _ in incoming.labels), None]
         candidates: list[tuple[int, Sequence[AlikeTerms]]] = []
         for key in ((namespace, label) for namespace in (incoming.namespace, None) for label in wanted):
@@ -170,7 +167,6 @@ class ExistingTerms(SymbolIndex):
 def _matching(
     incoming: Incoming, candidates: Iterable[tuple[int, Sequence[AlikeTerms]]]
 ) -> Iterator[tuple[int, Mapping[str, TermNumbers]]]:
-    """Yields the terms that match the pod, each with the code of its class."""
     labels, namespace_labels = dict(incoming.labels), dict(incoming.namespace_labels)
     for code, terms in candidates:
         for alike in terms:

@@ -67,14 +67,9 @@ class Required:
 
 
 def count_pods(snapshot: fwk.Snapshot, pod: fwk.Pod, terms: PodTerms, existing: MatchingTerms) -> Required:
-    """Counts the pods that matter. Anti-affinity over a topology key that no node has is left out: it keeps no pods
-    apart.
+    """Counts the pods that matter to the pod's resolved terms and to the matching ones of existing pods (PreFilter).
 
-    Arguments:
-        terms: those of the pod, with resolved namespaces.
-        existing: the matching terms of existing pods.
-
-    Upstream: filtering.go, PreFilter.
+    Anti-affinity over a topology key that no node has is left out: it keeps no pods apart.
     """
     keys = snapshot.nodes.label_keys
     questions = questions_of(terms)
@@ -117,8 +112,6 @@ def _counts(snapshot: fwk.Snapshot, topology_key: str, question: TallyQuestion) 
 def verdicts(rows: fwk.Rows, required: Required) -> fwk.Verdicts:
     """Refuses rows without the pods that affinity requires (unresolvable), and rows with pods that anti-affinity
     forbids.
-
-    Upstream: filtering.go, Filter.
     """
     checks: list[fwk.Verdicts] = []
     if required.affinity:
@@ -141,12 +134,10 @@ def verdicts(rows: fwk.Rows, required: Required) -> fwk.Verdicts:
 
 
 def _lacks_affinity(rows: fwk.Rows, required: Required) -> Mask:
-    """(R,) rows without the pods that the affinity terms require.
+    """(R,) rows without the pods that the affinity terms require (satisfyPodAffinity).
 
     If there is no such pod in the cluster, a pod that matches its own terms may go to any row with all the topology
     keys.
-
-    Upstream: filtering.go, satisfyPodAffinity.
     """
     without_key = np.zeros(len(rows), np.bool_)
     no_pods_near = np.zeros(len(rows), np.bool_)

@@ -39,9 +39,7 @@ _STANZAS: Final = {"pod_affinity": "pod affinity", "pod_anti_affinity": "pod ant
 @final
 class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.AdvicePlugin):
     """Enforces required affinity and anti-affinity of the pod and anti-affinity of existing pods; scores nodes by the
-    preferred terms of both.
-
-    State: the namespaces that selectors match.
+    preferred terms of both. State: the namespaces that selectors match.
 
     Upstream: framework/plugins/interpodaffinity/plugin.go (v1.36.2).
     """
@@ -65,11 +63,10 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         ]
 
     def _after_pod_change(self, pod: fwk.Pod, old: fwk.Pod | None, new: fwk.Pod | None) -> fwk.QueueingHint:
-        """Queues the pod if it was updated, if a pod now matches its affinity, if one no longer conflicts with
-        anti-affinity, or if one is gone after which the pod may be the first of its group.
+        """Queues the pod if it changed, if affinity gained a pod or anti-affinity lost one, or if it may be the first
+        now.
 
-        Raises:
-            SelectorError: a required term of the pod is invalid.
+        Raises SelectorError if a required term of the pod is invalid.
         """
         if old is not None and new is not None and new.uid == pod.uid:
             return fwk.QueueingHint.QUEUE
@@ -94,9 +91,7 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         return term.matches(pod.namespace, pod.labels, namespace.labels if namespace is not None else {})
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
-        """Skips pods without required terms that no existing anti-affinity matches; unresolvable if a term is
-        invalid.
-        """
+        """Skips pods that no required term concerns; unresolvable if a term is invalid."""
         terms = self._terms(state, pod)
         if terms.error:
             return fwk.PreFilterResult(fwk.unresolvable(f"parsing pod: {terms.error}"))
@@ -179,8 +174,7 @@ def _has_preferred_terms(pod: fwk.Pod) -> bool:
 def after_node_change(pod: fwk.Pod, old: fwk.Node | None, new: fwk.Node) -> fwk.QueueingHint:
     """Queues the pod if the node joined a domain of its affinity, or left one of its anti-affinity.
 
-    Raises:
-        SelectorError: a required term of the pod is invalid.
+    Raises SelectorError if a required term of the pod is invalid.
     """
     if any(_has_appeared(term.topology_key, old, new) for term in _required(pod, anti=False)):
         return fwk.QueueingHint.QUEUE
@@ -189,11 +183,9 @@ def after_node_change(pod: fwk.Pod, old: fwk.Node | None, new: fwk.Node) -> fwk.
 
 
 def _after_namespace_change(pod: fwk.Pod, old: Namespace | None, new: Namespace) -> fwk.QueueingHint:
-    """Queues the pod if its terms select the namespace now and did not before, or the other way round, and if its own
-    namespace has other labels now, which terms of existing pods may select.
+    """Queues the pod if its terms begin or cease to select the namespace, or if its own one has other labels now.
 
-    Raises:
-        SelectorError: a required term of the pod is invalid.
+    Terms of existing pods may select these. Raises SelectorError if a required term of the pod is invalid.
     """
     was_selected, is_selected = (
         [
@@ -213,7 +205,6 @@ def _required(pod: fwk.Pod, *, anti: bool) -> Sequence[Term]:
 
 
 def _concerns_nodes(old: fwk.Pod | None, new: fwk.Pod | None) -> bool:
-    """True if the pod is on a node or nominated to one, before and after."""
     return all(pod is None or bool(pod.spec.node_name or pod.status.nominated_node_name) for pod in (old, new))
 
 
@@ -243,9 +234,7 @@ def without_requirements(pod: fwk.Pod) -> fwk.Suggestion | None:
 
 
 def without_terms(pod: fwk.Pod, field: str, *places: int) -> fwk.Pod:
-    """Returns the pod without these required terms of `pod_affinity` or `pod_anti_affinity`; without places, without
-    all of them.
-    """
+    """Returns the pod without these required terms of the field; without places, without all of them."""
     required = _required_in(pod, field)
     if not required:
         return pod

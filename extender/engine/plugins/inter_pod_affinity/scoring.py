@@ -30,13 +30,8 @@ class LabelScores(NamedTuple):
 
 
 def scores_by_key(snapshot: fwk.Snapshot, terms: PodTerms, existing: MatchingTerms) -> Sequence[LabelScores]:
-    """Returns the scores for each topology key; empty if no term matches any pod.
-
-    Arguments:
-        terms: those of the pod, with resolved namespaces.
-        existing: the matching terms of existing pods.
-
-    Upstream: scoring.go, PreScore.
+    """Returns the scores for each topology key, given the pod's resolved terms and the matching ones of existing pods
+    (PreScore); empty if no term matches any pod.
     """
     asked = questions_of(terms)
     found = _by_key(snapshot, asked.preferred, existing.weights)
@@ -81,9 +76,7 @@ def raw_scores(rows: fwk.Rows, found: Sequence[LabelScores]) -> Int64s:
 
 
 def normalized(scores: Int64s) -> Int64s:
-    """(R,) scaled to 0 for the least and 100 for the most; all 0 if they are equal. Upstream: scoring.go,
-    NormalizeScore.
-    """
+    """(R,) scaled to 0 for the least and 100 for the most; all 0 if they are equal (NormalizeScore)."""
     if not len(scores):
         return scores
     least, most = int(scores[scores.argmin()]), int(scores[scores.argmax()])  # faster than min and max

@@ -24,9 +24,7 @@ def wanted_labels(selector: Selector) -> Sequence[WantedLabel] | None:
 
 
 def excluded_labels(selector: Selector) -> Iterator[WantedLabel]:
-    """Yields labels for a selector without wanted labels, which matches what has none of them, and may match what
-    has.
-    """
+    """Yields labels for a selector without wanted labels; it matches what has none of them, and maybe more."""
     for requirement in selector.requirements:
         for value in (None,) if requirement.operator is Operator.DOES_NOT_EXIST else requirement.values:
             yield requirement.key, value

@@ -56,7 +56,7 @@ class WeightedTerm:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class PodTerms:
-    """All terms of a pod. The terms of an invalid stanza are missing, and `error` has the reason.
+    """All terms of a pod but those of an invalid stanza, for which `error` has the reason.
 
     Two are never equal: they are keys of caches, which compare none.
     """
@@ -76,11 +76,7 @@ NO_TERMS: Final = PodTerms()
 
 @lru_cache(maxsize=512)
 def compiled_terms(pods: AffinityClass, *, anti: bool) -> tuple[Term, ...]:
-    """Returns the required affinity or anti-affinity terms of this class.
-
-    Raises:
-        SelectorError: a term is invalid.
-    """
+    """Returns the class's required affinity or anti-affinity terms. Raises SelectorError if one is invalid."""
     return tuple(_term(written, pods.namespace) for written in required_terms(pods.affinity()[anti]))
 
 
@@ -128,9 +124,7 @@ def _term(written: PodAffinityTerm, own_namespace: str) -> Term:
 
 @final
 class SelectedNamespaces:
-    """The namespaces that the selectors of terms match. State: the namespaces, and the terms resolved since they have
-    changed.
-    """
+    """The namespaces that the selectors of terms match. State: these, and the terms resolved since they changed."""
 
     def __init__(self) -> None:
         self._known: list[Namespace] = []

@@ -19,13 +19,10 @@ _NANOS_OF_A_MILLICORE: Final = 10**6
 
 
 def suggestions(pod: fwk.Pod, shortages: Sequence[fwk.Shortage]) -> Iterator[fwk.Suggestion]:
-    """Yields for each resource the pod that requests as much as is free on one of the nodes that lack nothing else.
+    """Yields for each resource the pod that requests as much as is free on a node that lacks nothing else.
 
     Where each node lacks several resources at once, it is as much as is free of them on the first node, which is the
-    nearest.
-
-    Arguments:
-        shortages: those on the nodes that only NodeResourcesFit refuses.
+    nearest. The shortages are those on the nodes that only NodeResourcesFit refuses.
     """
     if not shortages:
         return
@@ -46,13 +43,9 @@ def suggestions(pod: fwk.Pod, shortages: Sequence[fwk.Shortage]) -> Iterator[fwk
 
 
 def requesting_at_most(pod: fwk.Pod, limits: Mapping[str, int]) -> fwk.Suggestion | None:
-    """Returns the pod with smaller requests.
+    """Returns the pod with requests within the limits: base units, millicores for cpu.
 
-    Arguments:
-        limits: resource -> how much the pod may request: base units, millicores for cpu.
-
-    Returns:
-        None if the pod would have to request nothing, and if there are too many pods: a small pod is a pod, too.
+    It is None if the pod would have to request nothing, and if there are too many pods: a small pod is a pod, too.
     """
     if not limits or PODS in limits or any(limit <= 0 for limit in limits.values()):
         return None
@@ -71,11 +64,9 @@ def requesting_at_most(pod: fwk.Pod, limits: Mapping[str, int]) -> fwk.Suggestio
 
 
 def with_smaller_requests(pod: fwk.Pod, limits: Mapping[str, int]) -> fwk.Pod | None:
-    """Returns the pod with smaller requests, each container's reduced by the same factor; None if its overhead alone is
-    too much.
+    """Returns the pod with each container's requests reduced by one factor; None if its overhead is too much.
 
-    Raises:
-        QuantityError: a request cannot be read.
+    Raises QuantityError.
     """
     for resource, limit in limits.items():
         overhead = nanos_of(pod.spec.overhead.get(resource, 0))

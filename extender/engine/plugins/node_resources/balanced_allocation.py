@@ -50,9 +50,7 @@ class NodeResourcesBalancedAllocation(fwk.SignPlugin, fwk.PreScorePlugin, fwk.Sc
         return self._scored.of(state, lambda: pod_use(self._resources, self.sign_pod(pod)))
 
     def score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> Int64s:
-        """(R,) 0..100: 50 where the pod changes nothing, more where it evens out the utilisation, less where it does
-        the opposite.
-        """
+        """(R,) 0..100: 50 where the pod changes nothing, more where it evens out the utilisation."""
         use = state.read(USE)
         if not use.names:
             return np.full(len(rows), 75, np.int64)
@@ -69,9 +67,7 @@ class NodeResourcesBalancedAllocation(fwk.SignPlugin, fwk.PreScorePlugin, fwk.Sc
 def _balance(used: Int64s, capacity: Int64s) -> Int64s:
     """(2, R) 100 where all resources have the same utilisation, less the more it differs.
 
-    Arguments:
-        used: (2, S, R) without the pod, and with it.
-        capacity: (S, R).
+    `used` is (2, S, R), without the pod and with it; `capacity` is (S, R).
     """
     if len(capacity) == 2 and np.count_nonzero(capacity) == capacity.size:
         shares = np.minimum(used / capacity, 1)

@@ -143,9 +143,7 @@ class NodeResourcesFit(
         return FitRequest((*NATIVE_RESOURCES, *scalars), np.array(amounts, np.int64)[:, np.newaxis])
 
     def filter(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Verdicts:
-        """Refuses rows without room, with a reason for each resource. A request beyond the node's capacity is
-        unresolvable.
-        """
+        """Refuses rows without room, with a reason for each resource; beyond the node's capacity, unresolvable."""
         request = state.read(REQUEST)
         too_many: Mask = _pods_left(rows) < 1
         capacity, free = self._room(rows, request)
@@ -161,8 +159,8 @@ class NodeResourcesFit(
         return fwk.Verdicts(codes, tuple(reasons))
 
     def _room(self, rows: fwk.Rows, request: FitRequest) -> tuple[Int64s, Int64s]:
-        """Returns (A, R) the capacity of the nodes for each requested resource, and (A, R) how much of it is free;
-        below zero on overcommitted nodes.
+        """Returns (A, R) the capacity for each requested resource, and (A, R) how much of it is free, perhaps below
+        zero.
 
         Nodes that have none of a resource which a device class backs are judged by DynamicResources: as much as the pod
         requests counts as free there.
@@ -239,17 +237,12 @@ def _pods_left(rows: fwk.Rows) -> Int64s:
 
 @final
 class FitHints:
-    """The queueing hints of NodeResourcesFit.
-
-    State: the parsed objects of the last event, since an event is checked against every unschedulable pod.
+    """The queueing hints. State: the parsed objects of the last event, which is checked against every unschedulable
+    pod.
     """
 
     def __init__(self, device_classes: Callable[[], DeviceClasses]) -> None:
-        """Makes the hints.
-
-        Arguments:
-            device_classes: returns the device classes; it is only called for resources that a node lacks.
-        """
+        """Takes what returns the device classes, which is only called for resources that a node lacks."""
         self._device_classes = device_classes
         self._node: fwk.Node | None = None
         self._room: tuple[Resources, int] = (Resources(), 0)
@@ -259,9 +252,7 @@ class FitHints:
         self._shrunk: frozenset[str] = frozenset()
 
     def after_pod_event(self, pod: fwk.Pod, old: fwk.Pod, new: fwk.Pod | None) -> fwk.QueueingHint:
-        """Queues the pod if a pod with a node or a nomination was deleted, if it requests less itself, or if a pod on a
-        node requests less of a resource that it requests.
-        """
+        """Queues the pod if a placed or nominated pod left, or it or a placed pod requests less of what it requests."""
         if new is None:
             return fwk.queue_if(bool(old.spec.node_name or old.status.nominated_node_name))
         if new.uid == pod.uid:
@@ -277,9 +268,7 @@ class FitHints:
         )
 
     def after_node_change(self, pod: fwk.Pod, old: fwk.Node | None, new: fwk.Node) -> fwk.QueueingHint:
-        """Queues the pod if it fits the node when empty, and the node is new or offers more of a resource that it
-        requests.
-        """
+        """Queues the pod if it fits the empty node, which is new or offers more of what it requests."""
         room, allowed_pods = self._room_on(new)
         wanted = filter_requests(pod)
         if allowed_pods < 1 or not self._fits(wanted, room):
@@ -296,9 +285,7 @@ class FitHints:
         )
 
     def after_device_class_event(self, pod: fwk.Pod, old: DeviceClass | None, new: DeviceClass) -> fwk.QueueingHint:
-        """Queues the pod if it requests the extended resource that the class backs, unless the class backed it
-        before.
-        """
+        """Queues the pod if the class has come to back an extended resource that it requests."""
         name = new.spec.extended_resource_name
         if old is not None and (old.spec.extended_resource_name or "") == (name or ""):
             return fwk.QueueingHint.QUEUE_SKIP
@@ -319,7 +306,6 @@ class FitHints:
         )
 
     def _is_backed_by_devices(self, name: str, room: Resources) -> bool:
-        """True if a device class backs the extended resource and the node has none of its own."""
         return not room.scalar.get(name) and device_class_of(name, self._device_classes()) is not None
 
     def _room_on(self, node: fwk.Node) -> tuple[Resources, int]:

@@ -47,12 +47,7 @@ Scorer = Callable[[Rows, PodUse], Int64s]
 
 
 def pod_use(weighted: Sequence[tuple[str, int]], amounts: Sequence[int]) -> PodUse:
-    """Returns what scoring needs to know about the pod.
-
-    Arguments:
-        weighted: (resource, weight) pairs.
-        amounts: what the pod adds to each.
-    """
+    """Returns what scoring needs to know about a pod that adds these amounts to the weighted resources."""
     scored = [
         (name, amount, weight)
         for (name, weight), amount in zip(weighted, amounts, strict=True)
@@ -95,13 +90,7 @@ def used_and_capacity(rows: Rows, use: PodUse) -> tuple[Int64s, Int64s]:
 
 
 def with_devices(rows: Rows, use: PodUse, requested: Int64s, capacity: Int64s) -> tuple[Int64s, Int64s]:
-    """Returns (S, R) requests and (S, R) allocatable amounts with the devices of nodes that have an extended resource
-    only so.
-
-    Arguments:
-        requested: (S, R) the requests of the pods on the rows.
-        capacity: (S, R) what nodes offer themselves.
-    """
+    """Returns (S, R) requests and (S, R) allocatable amounts with the devices of nodes that only so have a resource."""
     if use.devices is None:
         return requested, capacity
     for place, name in enumerate(use.names):
@@ -129,11 +118,7 @@ def most_allocated(_: ScoringStrategy) -> Scorer:
 
 
 def most_allocated_together(rows: Rows, use: PodUse) -> int:
-    """Returns the used share of each resource on all rows together, averaged by weight.
-
-    Arguments:
-        use: what is added to all of them together.
-    """
+    """Returns the used share of each resource on all rows together with `use`, averaged by weight."""
     before, capacity = used_and_capacity(rows, replace(use, requests=np.zeros_like(use.requests)))
     offered = capacity.sum(axis=1)
     used = np.minimum(before.sum(axis=1) + use.requests[:, 0], offered)
@@ -168,9 +153,7 @@ STRATEGIES: dict[str, Callable[[ScoringStrategy], Scorer]] = {
 
 
 def _average(rows: Rows, use: PodUse, part: Callable[[Int64s, Int64s], Int64s]) -> Int64s:
-    """(R,) `part` of each resource as a share of its capacity, 0..100, averaged by weight over the resources that the
-    node has.
-    """
+    """(R,) `part` of each resource as a share of its capacity, 0..100, averaged by weight where the node has it."""
     if not use.names:
         return np.zeros(len(rows), np.int64)
     used, capacity = used_and_capacity(rows, use)

@@ -80,9 +80,7 @@ class CannotCountError(Exception):
 
 @final
 class CsiVolumeFinder:
-    """Finds the volumes of pods, once for each class of pods. It is made for one cycle: claims and volumes must not
-    change meanwhile.
-    """
+    """Finds the volumes of pods, once for each class of them, in one cycle; claims and volumes must not change."""
 
     def __init__(self, objects: ClusterObjects) -> None:
         self._objects = objects
@@ -90,14 +88,9 @@ class CsiVolumeFinder:
         self._drivers: dict[tuple[str, Migration], str] = {}
 
     def of_pod(self, pod: fwk.Pod, volumes: "CountedVolumes", migration: Migration) -> CsiVolumes:
-        """Returns the volumes that a pod to place would attach.
+        """Returns what a pod to place with these volumes would attach.
 
-        Arguments:
-            volumes: those of the pod.
-
-        Raises:
-            CannotCountError: a claim does not exist or is not the pod's, or a disk has no CSI form; of several, the
-                first.
+        Raises CannotCountError for the first claim that does not exist or is not the pod's, or disk without a CSI form.
         """
         disks = volumes.disks[migration]
         if disks is None:  # of several errors the first counts
@@ -105,13 +98,9 @@ class CsiVolumeFinder:
         return _found(self._volumes_of_pod(pod, volumes.with_claims, migration)) | disks
 
     def of_class(self, code: int, pods: VolumeClass, migration: Migration) -> CsiVolumes:
-        """Returns the volumes that each pod of a class has attached. Claims that no longer exist do not count.
+        """Returns what each pod of the class with this code has attached; missing claims do not count.
 
-        Arguments:
-            code: the code of the class, under which the result is cached.
-
-        Raises:
-            CannotCountError: as `of_pod`, but not for missing claims.
+        Raises CannotCountError for a disk without a CSI form.
         """
         volumes = self._known.get((code, migration))
         if volumes is None:
@@ -154,7 +143,7 @@ class CsiVolumeFinder:
         return self._objects.pvcs.get((namespace, name))
 
     def _of_claim(self, claim: PersistentVolumeClaim, migration: Migration) -> CsiVolume | None:
-        """Returns the volume of a claim; None if it is not of a CSI driver. Upstream: csi.go, getCSIDriverInfo."""
+        """Returns the volume of a claim; None if it is not of a CSI driver (getCSIDriverInfo)."""
         volume = self._objects.pvs.get(claim.spec.volume_name)
         if volume is None:
             return self._to_be_provisioned(claim, migration)
@@ -173,7 +162,7 @@ class CsiVolumeFinder:
         )
 
     def _to_be_provisioned(self, claim: PersistentVolumeClaim, migration: Migration) -> CsiVolume | None:
-        """Upstream: csi.go, getCSIDriverInfoFromSC."""
+        """Upstream: getCSIDriverInfoFromSC."""
         like = claim_class(claim), migration
         driver = self._drivers.get(like)
         if driver is None:
@@ -181,7 +170,6 @@ class CsiVolumeFinder:
         return CsiVolume(driver, "", f"{claim_namespace(claim)}/{claim.metadata.name}") if driver else None
 
     def _driver_of_class(self, name: str, migration: Migration) -> str:
-        """Returns the CSI driver that provisions the volumes of a class; empty if none does."""
         storage_class = self._objects.storage_classes.get(name)
         plugin = PLUGIN_BY_NAME.get(storage_class.provisioner) if storage_class is not None else None
         if storage_class is None or plugin is None:
@@ -192,9 +180,7 @@ class CsiVolumeFinder:
 @final
 @dataclass(frozen=True, slots=True)
 class CountedVolumes:
-    """The volumes of a pod that use a claim, or that a CSI driver may attach; of those that name one claim, the
-    first.
-    """
+    """The volumes of a pod that use a claim, of one claim the first, or that a CSI driver may attach."""
 
     all: tuple[Volume, ...]
     """In order."""
@@ -226,9 +212,7 @@ def _of_disks(disks: Sequence[Volume], migration: Migration) -> CsiVolumes | Non
 
 
 def _of_disk(volume: Volume, migration: Migration) -> CsiVolume | None:
-    """Returns the CSI volume of an in-line disk; None if it is not of a CSI driver. Upstream: csi.go,
-    checkAttachableInlineVolume.
-    """
+    """Returns the CSI volume of an in-line disk; None if it is not of a CSI driver (checkAttachableInlineVolume)."""
     plugin = in_tree_plugin(volume)
     if plugin is None or not migration.covers(plugin):
         return None

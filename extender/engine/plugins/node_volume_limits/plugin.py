@@ -47,9 +47,7 @@ def volumes_named(pods: PodSymbol) -> int:
 
 @final
 class _Wanted(dict[Migration, CsiVolumes | fwk.Status]):
-    """The volumes of the pod by what nodes attach through CSI drivers, or why they cannot be counted; found when they
-    are first needed.
-    """
+    """The pod's volumes by what nodes attach through CSI drivers, or why they cannot be counted; found when needed."""
 
     def __init__(self, finder: CsiVolumeFinder, pod: fwk.Pod, volumes: CountedVolumes) -> None:
         super().__init__()
@@ -66,13 +64,10 @@ class _Wanted(dict[Migration, CsiVolumes | fwk.Status]):
 
 @final
 class VolumeCounter:
-    """The volumes of the pod, and the room on the nodes, for one cycle. Claims, volumes and attachments must not change
-    meanwhile.
+    """The pod's volumes, and the room on the nodes, for one cycle. Claims, volumes and attachments must not change.
 
-    Arguments:
-        volumes: those of the pod.
-        needs_drivers: whether drivers may require that they are installed where their volumes are used: the gate
-            VolumeLimitScaling.
+    `needs_drivers` is the gate VolumeLimitScaling: drivers may require that they are installed where their volumes are
+    used.
     """
 
     def __init__(
@@ -122,9 +117,7 @@ class VolumeCounter:
         return fwk.SUCCESS
 
     def _missing_driver(self, wanted: CsiVolumes, profile: AttachProfile | None) -> str:
-        """Returns a driver that the node lacks though its volumes must not be used without it; empty if there is
-        none.
-        """
+        """Returns a driver that the node lacks though its volumes need it there; empty if there is none."""
         if not self._needs_drivers:
             return ""
         absent = {volume.driver for volume in wanted} - (frozenset() if profile is None else profile.drivers)
@@ -135,14 +128,12 @@ class VolumeCounter:
         return driver is not None and bool(driver.spec.prevent_pod_scheduling_if_missing)
 
     def _attached_by(self, classes: Sequence[tuple[int, PodSymbol]], migration: Migration) -> CsiVolumes:
-        """Returns the volumes that pods of these classes use, each once."""
         found = [
             self._finder.of_class(code, pods, migration) for code, pods in classes if isinstance(pods, VolumeClass)
         ]
         return frozenset().union(*found)
 
     def _attachments_to(self, node: str) -> CsiVolumes:
-        """Returns the volumes that are attached to the node or being attached, whether a pod uses them or not."""
         attachments = self._attachments.get(node)
         if attachments is None:
             attachments = self._attachments[node] = frozenset(_attachments(self._objects, node))
@@ -162,7 +153,7 @@ class VolumeCounter:
         return room
 
     def _room_with(self, profile: AttachProfile | None) -> int:
-        """Returns the number of volumes that may be attached to a node of this profile so that the pod's fit, too."""
+        """Returns how many volumes may be attached to a node of this profile so that the pod's fit, too."""
         wanted = self._wanted[Migration.on(profile)]
         if isinstance(wanted, fwk.Status) or self._missing_driver(wanted, profile):
             return _NO_ROOM
@@ -176,10 +167,7 @@ class VolumeCounter:
 
 
 def _attachments(objects: ClusterObjects, node: str) -> Iterator[CsiVolume]:
-    """Yields the volumes that are attached to the node or being attached, whether a pod uses them or not.
-
-    Upstream: csi.go, getNodeVolumeAttachmentInfo.
-    """
+    """Yields volumes attached to the node or being attached, whether used or not (getNodeVolumeAttachmentInfo)."""
     for attachment in objects.volume_attachments.group(node).values():
         name = attachment.spec.source.persistent_volume_name
         volume = objects.pvs.get(name) if name is not None else None
@@ -192,8 +180,7 @@ _COUNTING: Final = fwk.StateKey[VolumeCounter]("PreFilterNodeVolumeLimits")
 
 @final
 class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
-    """Refuses nodes where a CSI driver cannot attach the pod's volumes in addition to those attached; a shared volume
-    counts once.
+    """Refuses nodes where a CSI driver cannot attach the pod's volumes besides those attached; each counts once.
 
     Upstream: framework/plugins/nodevolumelimits/csi.go (v1.36.2).
     """
@@ -279,8 +266,7 @@ def after_claim_addition(pod: fwk.Pod, old: None, new: PersistentVolumeClaim) ->
 def after_attachment_deletion(pod: fwk.Pod, old: VolumeAttachment, new: None) -> fwk.QueueingHint:
     """Queues the pod if it has claims, or an in-line disk of the driver that detached a volume.
 
-    Raises:
-        TranslationError: a disk of the pod has no CSI form.
+    Raises TranslationError if a disk of the pod has no CSI form.
     """
     for volume in pod.spec.volumes:
         if volume.persistent_volume_claim is not None:

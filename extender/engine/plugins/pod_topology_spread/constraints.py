@@ -69,16 +69,10 @@ def compiled(
     *,
     compares_tolerations: bool = False,
 ) -> tuple[CompiledConstraint, ...]:
-    """Returns the constraints whose whenUnsatisfiable is `action`, in order.
+    """Returns the constraints whose whenUnsatisfiable is `action`, in order (filterTopologySpreadConstraints).
 
-    Arguments:
-        labels: the pod's; matchLabelKeys restrict the selectors to pods with the same values.
-        compares_tolerations: see `CompiledConstraint`.
-
-    Raises:
-        SelectorError: a selector of theirs is invalid.
-
-    Upstream: common.go, filterTopologySpreadConstraints.
+    matchLabelKeys restrict the selectors to pods with the same values as the pod's `labels`. Raises SelectorError if a
+    selector is invalid.
     """
     own = {key: labels[key] for constraint in written for key in constraint.match_label_keys if key in labels}
     return _compiled(_ENCODE(written), tuple(own.items()), action, compares_tolerations)
@@ -113,10 +107,8 @@ def with_selector(constraint: CompiledConstraint, selector: Selector) -> Compile
 
 
 def pods_counted(snapshot: fwk.Snapshot, namespace: str, selector: Selector) -> Int64s:
-    """(N,) the number of matching pods of the namespace on each node, without terminating ones. An empty selector
+    """(N,) how many matching pods of the namespace are on each node and not terminating; an empty selector
     counts none.
-
-    Upstream: common.go, countPodsMatchSelector.
     """
     return (
         np.zeros(len(snapshot.nodes), np.int64) if selector.is_empty else _tally(snapshot, namespace, selector).per_node
@@ -124,9 +116,7 @@ def pods_counted(snapshot: fwk.Snapshot, namespace: str, selector: Selector) -> 
 
 
 def pods_counted_by_value(snapshot: fwk.Snapshot, namespace: str, selector: Selector, column: LabelColumn) -> Int64s:
-    """(V + 1,) the same pods by the value of a label of their nodes; the last entry is for nodes without it. It is
-    read-only.
-    """
+    """(V + 1,) the same by the value of a node label; the last entry is for nodes without it. Read-only."""
     return (
         np.zeros(len(column.values) + 1, np.int64)
         if selector.is_empty
@@ -143,12 +133,10 @@ def _tally(snapshot: fwk.Snapshot, namespace: str, selector: Selector) -> Tally:
 
 
 def pods_moved(rows: fwk.Rows, namespace: str, selector: Selector) -> Int64s | None:
-    """(R,) the number of matching pods added to the row, less those removed; None if the rows have no changes.
+    """(R,) how many matching pods were added to the row, less those removed; None without changes (updateWithPod).
 
     It is not exactly the change of `pods_counted`: terminating pods count here, and an empty selector matches all pods
     of the namespace. So does upstream, which counts by one rule when a cycle begins and updates by the other.
-
-    Upstream: filtering.go, updateWithPod.
     """
 
     def counts(symbol: PodSymbol) -> int:
@@ -164,10 +152,7 @@ def _selects(selector: Selector, namespace: str, pods: LabelClass) -> bool:
 
 @final
 class Inclusion:
-    """Which nodes count for a constraint: those with all the topology keys, except those that its policies exclude.
-
-    Upstream: common.go, matchNodeInclusionPolicies, nodeLabelsMatchSpreadConstraints.
-    """
+    """Which nodes count for a constraint: those with all the topology keys that its policies do not exclude."""
 
     def __init__(self, snapshot: fwk.Snapshot, pod: fwk.Pod, with_keys: Mask | None) -> None:
         self._snapshot = snapshot
@@ -228,10 +213,7 @@ SYSTEM_DEFAULTS: Final = (
 
 
 def default_selector(pod: fwk.Pod, objects: ClusterObjects) -> Selector:
-    """Returns a selector for the pods of the pod's services and of its controller; empty if it has neither.
-
-    Upstream: spread.go, DefaultSelector.
-    """
+    """Returns a selector for the pods of the pod's services and controller; empty without (DefaultSelector)."""
     labels = _selectors_of_services(pod, objects)
     owner = next((owner for owner in pod.metadata.owner_references if owner.controller), None)
     if owner is None:
@@ -245,9 +227,7 @@ def default_selector(pod: fwk.Pod, objects: ClusterObjects) -> Selector:
 
 
 def _selectors_of_services(pod: fwk.Pod, objects: ClusterObjects) -> dict[str, str]:
-    """Returns the merged selectors of all services that select the pod. A service without a selector selects
-    nothing.
-    """
+    """Returns the merged selectors of the services that select the pod; one without selects nothing."""
     merged: dict[str, str] = {}
     for service in objects.services.group(pod.namespace).values():
         selector = service.spec.selector

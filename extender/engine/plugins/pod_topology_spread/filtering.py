@@ -35,9 +35,7 @@ _NO_DOMAIN: Final = 2**31 - 1
 @final
 @dataclass(frozen=True, slots=True)
 class Domains:
-    """The counts of a constraint in the snapshot. Its domains are the V values of the topology key; the last entry is
-    for nodes without one.
-    """
+    """The counts of a constraint in the snapshot by the V values of its key; the last entry is for nodes without it."""
 
     constraint: CompiledConstraint
     self_match: int
@@ -99,12 +97,7 @@ def _measured(
     included: Mask,
     is_by_key_alone: bool,
 ) -> Domains:
-    """Returns the domains of one constraint.
-
-    Arguments:
-        included: (N,) the nodes that count.
-        is_by_key_alone: True if these are all nodes with the topology key.
-    """
+    """Returns the domains of one constraint over the (N,) nodes included, perhaps all that have the topology key."""
     if is_by_key_alone:
         is_domain, counts = (
             column.in_use,
@@ -137,10 +130,7 @@ def _measured(
 
 
 def verdicts(pod: fwk.Pod, rows: fwk.Rows, measured: Sequence[Domains]) -> fwk.Verdicts:
-    """Refuses rows without a topology key (unresolvable), and rows whose domain would exceed the skew.
-
-    Upstream: filtering.go, Filter.
-    """
+    """Refuses rows without a topology key (unresolvable), and rows whose domain would exceed the skew."""
     checks: list[fwk.Verdicts] = []
     for domains in measured:
         if not domains.column.is_everywhere:
@@ -170,12 +160,7 @@ def _exceeds_skew(domains: Domains) -> Mask:
 
 
 def _would_exceed_skew(domains: Domains, rows: fwk.Rows, code: Codes, moved: Int64s) -> Mask:
-    """(R,) the rows that cannot take one more pod, with their changes.
-
-    Arguments:
-        code: (R,) their values of the topology key.
-        moved: (R,) the change of the row's count.
-    """
+    """(R,) the rows, with values `code`, that cannot take one more pod after (R,) changes of their count."""
     # Pods on a node that the policies exclude are not counted, whether they come or go. Code -1 reads the last entry,
     # and `code >= 0` drops the result below.
     count = domains.counts[code] + moved * domains.included[rows.node]

@@ -33,9 +33,7 @@ _IGNORED: Final = fwk.StateKey[Mask]("ScorePodTopologySpread")
 @final
 class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.AdvicePlugin):
     """Refuses nodes that would exceed the skew (DoNotSchedule), and prefers domains with few matching pods
-    (ScheduleAnyway).
-
-    State: an index of the services, for pods without constraints of their own.
+    (ScheduleAnyway). State: an index of the services, for pods without constraints of their own.
 
     Upstream: framework/plugins/podtopologyspread/plugin.go (v1.36.2).
     """
@@ -124,9 +122,7 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
         return without_requirements(pod)
 
     def _skip(self, pod: fwk.Pod, action: str) -> fwk.Status:
-        """Returns Skip for a pod without constraints of this action. Which default constraints a pod has depends on
-        services and owners.
-        """
+        """Returns Skip without constraints of this action; default ones depend on services and owners."""
         from_defaults = not pod.spec.topology_spread_constraints and action in self._default_actions
         return fwk.SKIP if from_defaults else fwk.SKIP_EQUAL_PODS
 
@@ -158,9 +154,7 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
 def after_pod_change(
     pod: fwk.Pod, constraints: Sequence[CompiledConstraint], old: fwk.Pod | None, new: fwk.Pod | None
 ) -> fwk.QueueingHint:
-    """Queues the pod if a counted pod was added, deleted or relabelled, or if it tolerates more itself and taints
-    count.
-    """
+    """Queues the pod if a counted pod came, went or has other labels, or if it tolerates more and taints count."""
     if (
         old is not None
         and new is not None
@@ -177,9 +171,7 @@ def after_pod_change(
 
 
 def is_involved(pod: fwk.Pod, old: fwk.Pod | None, new: fwk.Pod | None) -> bool:
-    """True if the event may concern the pod: it is about itself, or about a pod in its namespace that is on a node or
-    nominated to one.
-    """
+    """True if the event is about the pod, or one in its namespace that has a node or a nomination."""
     return all(other is None or other.uid == pod.uid or _is_placed_beside(pod, other) for other in (old, new))
 
 
@@ -236,9 +228,7 @@ def without_requirements(pod: fwk.Pod) -> fwk.Suggestion | None:
 
 
 def spreading(pod: fwk.Pod, at: int, *, max_skew: int | None = None) -> fwk.Pod:
-    """Returns the pod with one of its spread constraints changed: to this maxSkew, or without one to a mere
-    preference.
-    """
+    """Returns the pod with one spread constraint changed: to this maxSkew, or without one to a mere preference."""
     constraints = list(pod.spec.topology_spread_constraints)
     changed = {"when_unsatisfiable": "ScheduleAnyway"} if max_skew is None else {"max_skew": max_skew}
     constraints[at] = replaced(constraints[at], **changed)
@@ -246,9 +236,7 @@ def spreading(pod: fwk.Pod, at: int, *, max_skew: int | None = None) -> fwk.Pod:
 
 
 def _skews_needed(pod: fwk.Pod, rows: fwk.Rows) -> list[int | None]:
-    """For each required constraint the smallest maxSkew that admits one of the rows; None if the constraint refuses
-    none of them.
-    """
+    """For each required constraint the smallest maxSkew that admits a row; None if it refuses none of them."""
     constraints = compiled(pod.spec.topology_spread_constraints, pod.labels, DO_NOT_SCHEDULE)
     if not len(rows) or not constraints or len(decisive(rows.snapshot, constraints)) < len(constraints):
         # A pod without constraints of its own is held to those of the profile, which it cannot relax. And a topology

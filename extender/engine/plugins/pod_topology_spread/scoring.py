@@ -47,14 +47,11 @@ class TopologyScores:
 def weigh(
     rows: fwk.Rows, pod: fwk.Pod, constraints: Sequence[CompiledConstraint], *, all_keys_needed: bool
 ) -> TopologyScores:
-    """Counts the matching pods of each domain, and weighs constraints by the number of domains that are feasible.
+    """Counts the matching pods of the feasible rows' domains, and weighs constraints by how many of these there are
+    (PreScore).
 
-    Arguments:
-        rows: the feasible nodes. They determine the domains; the pods of all nodes are counted.
-        all_keys_needed: whether nodes that lack a topology key get no score at all, rather than none for that
-            constraint.
-
-    Upstream: scoring.go, PreScore.
+    The pods of all nodes are counted. With `all_keys_needed`, nodes that lack a topology key get no score at all,
+    rather than none for that constraint.
     """
     snapshot = rows.snapshot
     if all_keys_needed and any(constraint.topology_key not in snapshot.nodes.label_keys for constraint in constraints):
@@ -83,7 +80,7 @@ def weigh(
 def _domain_score(
     constraint: CompiledConstraint, column: LabelColumn, counts: Int64s, scored: Codes
 ) -> ConstraintScore:
-    """Returns the score of a constraint whose domains hold `counts` (V + 1,), with feasible nodes in the domains
+    """Returns the score of a constraint with (V + 1,) pods in its domains, of which feasible nodes have
     `scored` (S,).
     """
     is_feasible = np.zeros(len(counts), np.bool_)
@@ -100,16 +97,13 @@ def _domain_score(
 
 
 def _scores(constraint: CompiledConstraint, counts: Int64s, num_domains: int) -> Floats:
-    """Upstream: scoring.go, scoreForCount, topologyNormalizingWeight."""
+    """Upstream: scoreForCount, topologyNormalizingWeight."""
     weight = math.log(num_domains + 2)
     return np.multiply(counts, weight, dtype=np.float64) + float(constraint.max_skew - 1)
 
 
 def raw_scores(rows: fwk.Rows, scores: TopologyScores) -> Int64s:
-    """(R,) the matching pods in the row's domains, weighed and summed over the constraints; 0 for ignored nodes.
-
-    Upstream: scoring.go, Score.
-    """
+    """(R,) the matching pods in the row's domains, weighed and summed over the constraints; 0 for ignored nodes."""
     # Summed in floats and in the order of constraints, as in Go: rounding each one, or another order, would give other
     # integers.
     total: Floats = np.zeros(len(rows), np.float64)
@@ -121,10 +115,7 @@ def raw_scores(rows: fwk.Rows, scores: TopologyScores) -> Int64s:
 
 
 def normalized(scores: Int64s, ignored: Mask | None) -> Int64s:
-    """(R,) 100 for the row with the fewest pods, less for others, 0 for ignored ones.
-
-    Upstream: scoring.go, NormalizeScore.
-    """
+    """(R,) 100 for the row with the fewest pods, less for others, 0 for ignored ones (NormalizeScore)."""
     counted = scores if ignored is None else scores[~ignored]
     most = int(counted.max(initial=0))
     result = np.full_like(scores, fwk.MAX_NODE_SCORE)

@@ -57,11 +57,7 @@ class AssumeCache(Generic[K, T]):
             yield self.get(key, table) or known
 
     def assume(self, key: K, changed: T, table: Mapping[K, T]) -> None:
-        """Assumes a changed object.
-
-        Raises:
-            AssumeError: it was deleted, or is newer than the version that was changed.
-        """
+        """Assumes a changed object. Raises AssumeError if it was deleted, or is newer than what was changed."""
         latest = self.get(key, table)
         name = key if isinstance(key, str) else "/".join(map(str, key)) if isinstance(key, tuple) else str(key)
         if latest is None:

@@ -78,11 +78,7 @@ class PodVolumes:
 
 
 def find_pod_volumes(snapshot: Snapshot, storage: Storage, claims: PodClaims) -> PodVolumes:
-    """Finds volumes for all claims of a pod, for all nodes at once.
-
-    Raises:
-        QuantityError: a claim, a volume or a capacity has an invalid size.
-    """
+    """Finds volumes for all claims of a pod, for all nodes at once. Raises QuantityError for an invalid size."""
     bound = _check_bound(snapshot, storage, claims.bound)
     delayed = _find_delayed(snapshot, storage, claims.delayed)
     failed = bound.failed | delayed.failed
@@ -150,7 +146,6 @@ class _Delayed:
 
 
 def _find_delayed(snapshot: Snapshot, storage: Storage, claims: Sequence[DelayedClaim]) -> _Delayed:
-    """Matches the claims with existing volumes, and provisions volumes for the others."""
     found = _Delayed(_no_node(snapshot), _no_node(snapshot), _no_node(snapshot))
     provisioning: list[DelayedClaim] = []
     others: list[DelayedClaim] = []
@@ -188,8 +183,7 @@ def _find_delayed(snapshot: Snapshot, storage: Storage, claims: Sequence[Delayed
 
 
 def _provision(snapshot: Snapshot, delayed: DelayedClaim, nodes: Mask, found: _Delayed) -> Mask | None:
-    """Returns on which of these nodes a volume can be provisioned for the claim; None if on none for want of a
-    provisioner, or of nodes.
+    """Returns on which of these nodes a volume can be provisioned; None for want of a provisioner, or of nodes.
 
     Upstream: checkVolumeProvisions.
     """
@@ -219,9 +213,7 @@ def _no_node(snapshot: Snapshot) -> Mask:
 @final
 @dataclass(frozen=True, slots=True)
 class AssumedVolumes:
-    """The objects assumed for a pod, as they are to be written: volumes with their claims, claims with the selected
-    node.
-    """
+    """What is assumed for a pod and to be written: volumes with claims, claims with the selected node."""
 
     volumes: tuple[PersistentVolume, ...] = ()
     claims: tuple[PersistentVolumeClaim, ...] = ()
@@ -237,8 +229,7 @@ def assume_pod_volumes(
 ) -> AssumedVolumes:
     """Assumes that the claims get their volumes, or that volumes are provisioned for them.
 
-    Raises:
-        AssumeError: a claim or volume was deleted or changed meanwhile; then nothing is assumed.
+    Raises AssumeError if a claim or volume was deleted or changed meanwhile; then nothing is assumed.
     """
     volumes: list[PersistentVolume] = []
     claims: list[PersistentVolumeClaim] = []

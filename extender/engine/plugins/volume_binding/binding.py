@@ -26,18 +26,13 @@ CHECK_INTERVAL: Final = 1.0
 
 
 class BindingError(Exception):
-    """The pod's volumes will not be bound on this node, and the pod has to be rescheduled. The message is
-    upstream's.
-    """
+    """The volumes will not be bound on this node, as upstream words it, and the pod has to be rescheduled."""
 
 
 async def bind_pod_volumes(
     storage: Storage, assumed: AssumedVolumes, pod: fwk.Pod, node: str, handle: fwk.Handle, within: float
 ) -> None:
-    """Writes the assumed objects, and waits until all of them are bound.
-
-    Arguments:
-        within: how long to wait, in seconds.
+    """Writes the assumed objects, and waits `within` seconds until all of them are bound.
 
     Raises:
         CallError: the API server refused. Objects already written stay; the others are no longer assumed.
@@ -85,10 +80,9 @@ class _ChosenNode:
 
 
 def _is_bound(written: AssumedVolumes, pod: fwk.Pod, node_name: str, live: fwk.LiveCluster) -> bool:
-    """True once everything written is bound. It looks at the API server's objects, not at what other pods assume.
+    """True once all is bound by the API server's objects, not by what other pods assume.
 
-    Raises:
-        _CheckError: binding failed for good.
+    Raises _CheckError if binding failed for good.
     """
     node = live.node(node_name)
     if node is None:

@@ -83,11 +83,7 @@ class VolumeBinding(
     looks_at_pods = False
 
     def __init__(self, arguments: VolumeBindingArgs | None = None, handle: fwk.Handle | None = None) -> None:
-        """Checks the arguments.
-
-        Raises:
-            ConfigErrors: they are invalid.
-        """
+        """Raises ConfigErrors for invalid arguments."""
         super().__init__(arguments, handle)
         args = arguments if arguments is not None else VolumeBindingArgs()
         check_args(args, self.feature_gates)
@@ -170,9 +166,7 @@ class VolumeBinding(
         return fwk.PreFlight(fwk.SKIP if assumed.is_empty else fwk.SUCCESS, allow_parallel=True)
 
     async def pre_bind(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.Status:
-        """Writes what was reserved, and waits until the volumes are bound. Error if they will not be, so that the pod
-        is rescheduled.
-        """
+        """Writes what was reserved, and waits until it is bound; Error, so that the pod is rescheduled, if it fails."""
         assumed = state.find(ASSUMED)
         if assumed is None:
             return _nothing_reserved(node)
@@ -234,9 +228,7 @@ def _migrated_plugins(node: CSINode) -> str:
 
 
 def _after_csi_driver_update(pod: fwk.Pod, old: CSIDriver, new: CSIDriver) -> fwk.QueueingHint:
-    """Queues the pod if a driver of its in-line volumes stops publishing capacity, so that capacity is no longer
-    checked.
-    """
+    """Queues the pod if a driver of its in-line volumes stops publishing capacity, which is not checked then."""
     is_used = any(volume.csi is not None and volume.csi.driver == new.metadata.name for volume in pod.spec.volumes)
     return fwk.queue_if(is_used and bool(old.spec.storage_capacity) and not new.spec.storage_capacity)
 
@@ -250,5 +242,5 @@ def _after_capacity_change(pod: fwk.Pod, old: CSIStorageCapacity | None, new: CS
 
 
 def _volume_limit(capacity: CSIStorageCapacity) -> RawQuantity | None:
-    """Returns the largest size of a volume; None if it is unknown. Upstream: binder.go, volumeLimit."""
+    """Returns the largest size of a volume, if it is known (volumeLimit)."""
     return capacity.maximum_volume_size if capacity.maximum_volume_size is not None else capacity.capacity

@@ -56,8 +56,8 @@ class Storage:
         )
 
     def volumes_for(self, claim: PersistentVolumeClaim) -> Iterator[PersistentVolume]:
-        """Yields the volumes of the claim's class that are free or name the claim, in order of arrival. Assumed ones
-        may name another claim by now.
+        """Yields the class's volumes that are free or name the claim, in order of arrival; assumed ones may name
+        another.
         """
         storage_class, volumes = claim_class(claim), self.objects.pvs
         for named in ((claim_namespace(claim), claim.metadata.name), None):
@@ -90,11 +90,9 @@ class PodClaims:
 
 
 def why_unusable(pod: Pod, volumes: Iterable[Volume], objects: ClusterObjects) -> str | None:
-    """Returns the error of the first claim of the pod that is unusable in the API server's state; None if all are
-    usable.
+    """Returns the error of the first claim that is unusable in the API server's state; None if all are usable.
 
-    Arguments:
-        volumes: those of the pod, without further ones that name the same claim.
+    The volumes are those of the pod, each claim named once.
     """
     for volume in volumes:
         name = claim_name(pod, volume)
@@ -120,10 +118,8 @@ def why_unusable(pod: Pod, volumes: Iterable[Volume], objects: ClusterObjects) -
 
 
 def claims_of(pod: Pod, storage: Storage) -> PodClaims:
-    """Returns the claims of a pod whose claims exist.
-
-    Raises:
-        BindingModeError: the class of an unbound claim has no binding mode.
+    """Returns the claims of a pod, which exist. Raises BindingModeError if an unbound one's class has no
+    binding mode.
     """
     bound: list[PersistentVolumeClaim] = []
     delayed: list[DelayedClaim] = []
@@ -157,7 +153,7 @@ def claims_of(pod: Pod, storage: Storage) -> PodClaims:
 
 
 def _delaying_class(claim: PersistentVolumeClaim, objects: ClusterObjects) -> StorageClass | None:
-    """Returns the claim's class if it waits for a first consumer. Upstream: pv_helpers.go, IsDelayBindingMode."""
+    """Returns the claim's class if it waits for a first consumer (pv_helpers.go, IsDelayBindingMode)."""
     name = claim_class(claim)
     storage_class = objects.storage_classes.get(name)
     if storage_class is None:

@@ -50,9 +50,7 @@ class Reach:
 
 
 def reach_of_bound(snapshot: Snapshot, volume: PersistentVolume) -> Reach:
-    """Returns the nodes that reach the volume. For nodes that serve an in-tree volume through a CSI driver, the
-    translated volume counts.
-    """
+    """Returns the nodes that reach the volume, translated where nodes serve in-tree volumes through CSI."""
     plugin = in_tree_plugin(volume)
     plain = affinity_mask(snapshot, affinity_of(volume))
     if plugin is None or not plugin.is_migrated:
@@ -68,10 +66,7 @@ def reach_of_bound(snapshot: Snapshot, volume: PersistentVolume) -> Reach:
 
 
 def affinity_of(volume: PersistentVolume) -> ParsedNodeSelector | None:
-    """Returns the selector of the volume's node affinity; None for all nodes.
-
-    Requirements on fields are left out: upstream checks the affinity against a node's labels alone.
-    """
+    """Returns the selector of the volume's node affinity, of its labels alone as upstream; None for all nodes."""
     affinity = volume.spec.node_affinity
     if affinity is None or affinity.required is None:
         return None
@@ -80,11 +75,9 @@ def affinity_of(volume: PersistentVolume) -> ParsedNodeSelector | None:
 
 
 def why_unreached(volume: PersistentVolume, node: Node, csi_node: CSINode | None) -> str | None:
-    """Returns why one node does not reach a bound volume, None if it does; the counterpart of `reach_of_bound` for one
-    node.
+    """Returns why one node does not reach a bound volume, None if it does, as `reach_of_bound` would.
 
-    Raises:
-        TranslationError: the node needs the volume as a CSI one, into which it cannot be translated.
+    Raises TranslationError if the node needs the volume as a CSI one, into which it cannot be translated.
     """
     plugin = in_tree_plugin(volume)
     if (
@@ -133,8 +126,7 @@ class Affinities:
 
 
 def topology_mask(snapshot: Snapshot, terms: list[TopologySelectorTerm]) -> Mask:
-    """(N,) the nodes in the topology that a StorageClass allows: those that match any term; all nodes if there are no
-    terms.
+    """(N,) the nodes that match any of a StorageClass's terms, or all if there are none.
 
     Upstream: pkg/apis/core/v1/helper/helpers.go, MatchTopologySelectorTerms.
     """
@@ -152,11 +144,8 @@ def topology_mask(snapshot: Snapshot, terms: list[TopologySelectorTerm]) -> Mask
 
 
 def capacity_mask(snapshot: Snapshot, storage_class: StorageClass, claim: PersistentVolumeClaim) -> Mask | None:
-    """(N,) the nodes where the class's driver has enough capacity for the claim; None if it does not publish its
-    capacity.
-
-    Raises:
-        QuantityError: the size of the claim or of a capacity is invalid.
+    """(N,) the nodes where the class's driver has enough capacity; None if it does not publish it. Raises
+    QuantityError.
     """
     size = _published_size(snapshot, storage_class, claim)
     if size is None:
@@ -177,12 +166,10 @@ def capacity_mask(snapshot: Snapshot, storage_class: StorageClass, claim: Persis
 
 
 def capacity_of_nodes(snapshot: Snapshot, storage_class: StorageClass, claim: PersistentVolumeClaim) -> Int64s | None:
-    """(N,) the bytes that the class's driver has on each node, NO_CAPACITY where that is not enough for the claim; None
-    if the driver does not publish its capacity. Of several capacities that are enough for a node, one counts; upstream
-    takes the first of a map.
+    """(N,) the bytes that the class's driver has on each node, NO_CAPACITY where that is too little; None if it does
+    not publish them. Raises QuantityError.
 
-    Raises:
-        QuantityError: as `capacity_mask`.
+    Of several capacities that are enough for a node, one counts; upstream takes the first of a map.
     """
     size = _published_size(snapshot, storage_class, claim)
     if size is None:
@@ -210,9 +197,7 @@ def capacity_of_nodes(snapshot: Snapshot, storage_class: StorageClass, claim: Pe
 
 
 def _published_size(snapshot: Snapshot, storage_class: StorageClass, claim: PersistentVolumeClaim) -> int | None:
-    """Returns the bytes for which there must be capacity; None if the claim names none, or the driver publishes no
-    capacity.
-    """
+    """Returns the bytes for which there must be capacity; None if the claim or the driver tells nothing."""
     requested = requested_storage(claim)
     driver = snapshot.objects.csi_drivers.get(storage_class.provisioner)
     return None if requested is None or driver is None or not driver.spec.storage_capacity else requested.value()
@@ -221,8 +206,8 @@ def _published_size(snapshot: Snapshot, storage_class: StorageClass, claim: Pers
 def _sufficient(
     snapshot: Snapshot, storage_class: StorageClass, size: int
 ) -> Iterator[tuple[CSIStorageCapacity, Selector]]:
-    """Yields the capacities that are large enough, with the selectors of their nodes. As upstream, an invalid selector
-    selects none.
+    """Yields capacities that are large enough, with their nodes' selectors; as upstream, an invalid one selects
+    none.
     """
     for capacity in snapshot.objects.csi_storage_capacities.values():
         if (

@@ -1,5 +1,4 @@
-"""The score of nodes by storage: how much of their volumes, or of the capacity for new ones, the claims of a pod would
-use.
+"""Scores nodes by how much of their volumes, or of the capacity for new ones, the claims of a pod would use.
 
 Upstream: framework/plugins/volumebinding/scorer.go; volume_binding.go, Score (v1.36.2).
 """
@@ -54,9 +53,7 @@ def storage_scores(snapshot: Snapshot, volumes: PodVolumes, shape: Sequence[Util
     """(N,) the scores of nodes, from 0 to 100: of the StorageClasses' utilizations, averaged.
 
     On nodes where a claim would get an existing volume, such volumes count; on others the capacity for new ones does.
-
-    Raises:
-        QuantityError: the size of a claim, a volume or a capacity is invalid.
+    Raises QuantityError.
     """
     uses = _Uses(len(snapshot.nodes))
     is_static = np.zeros(len(snapshot.nodes), np.bool_)

@@ -73,9 +73,7 @@ class ClaimSelectorError(Exception):
 def match_claims(snapshot: Snapshot, storage: Storage, claims: Iterable[DelayedClaim]) -> list[VolumeChoice]:
     """Returns the choice for each claim, smaller claims first.
 
-    Raises:
-        ClaimSelectorError: the selector of a claim is invalid.
-        QuantityError: the size of a claim or volume is invalid.
+    Raises ClaimSelectorError for the selector of a claim, QuantityError for the size of a claim or volume.
     """
     choices: list[VolumeChoice] = []
     taken, affinities = _Taken(len(snapshot.nodes)), Affinities(snapshot)
@@ -105,9 +103,7 @@ def match_claims(snapshot: Snapshot, storage: Storage, claims: Iterable[DelayedC
 
 @final
 class _Taken:
-    """The volumes given to claims of the pod so far, on each node. A volume that is taken anywhere has a row; row 0
-    stands for all others.
-    """
+    """The volumes given to the pod's claims so far, by node: a row for each volume taken anywhere; row 0 for others."""
 
     def __init__(self, num_nodes: int) -> None:
         self._nodes = np.arange(num_nodes)
@@ -155,7 +151,7 @@ def _size(claim: PersistentVolumeClaim) -> int:
 def _candidates(
     claim: PersistentVolumeClaim, storage: Storage
 ) -> tuple[list[PersistentVolume], list[PersistentVolume]]:
-    """Returns the volumes that name this claim, and the free ones that are suitable, smallest first, for any node."""
+    """Returns the volumes that name this claim, and the free ones that suit it on any node, smallest first."""
     size, selector = _size(claim), _selector(claim)
     prebound: list[PersistentVolume] = []
     free: list[tuple[int, PersistentVolume]] = []
@@ -234,7 +230,6 @@ def _smallest(
 
 
 def _pin_of(selector: ParsedNodeSelector) -> Requirement | None:
-    """Returns the only requirement of the selector, if it lists values of a label."""
     match selector.terms:
         case (ParsedTerm(expressions=(Requirement(operator=Operator.IN) as requirement,), errors=()),):
             return requirement
@@ -244,12 +239,7 @@ def _pin_of(selector: ParsedNodeSelector) -> Requirement | None:
 def _smallest_pinned(
     column: LabelColumn, ranks_of_value: Mapping[str, Sequence[int]], taken: _Taken, rows: Index
 ) -> Index:
-    """(N,) the lowest rank for the node's value of the label that is not taken there; _NO_RANK where there is none.
-
-    Arguments:
-        ranks_of_value: in ascending order.
-        rows: the row in `taken` of each rank.
-    """
+    """(N,) the lowest rank, each with its row in `taken`, that the node's value has free; _NO_RANK without any."""
     best = np.full(len(column.codes), _NO_RANK, np.intp)
     # Of this many volumes at least one is free. `nth_of_code[i, code]` is the i-th rank for a value of the label, by
     # code.
