@@ -1,3 +1,1 @@
-"""The client of the API server: requests, informers, writes, and the lease of the leader. Nothing is decided in
-here.
-"""
+"""The client of the API server: requests, informers, writes, and the leader's lease. Nothing is decided here."""

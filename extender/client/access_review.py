@@ -57,9 +57,8 @@ class _AccessReview(msgspec.Struct, frozen=True):
 class AccessReview:
     """Reviews callers, and caches the answers for a while. Tokens are not kept, only their hashes.
 
-    Arguments:
-        client: may create token reviews and subject access reviews (the ClusterRole system:auth-delegator).
-        now: a clock in seconds.
+    The client may create token reviews and subject access reviews (the ClusterRole system:auth-delegator). Each
+    question raises ApiError if the review failed.
     """
 
     def __init__(self, client: Client, now: Callable[[], float]) -> None:
@@ -75,11 +74,7 @@ class AccessReview:
         return self._users.has_had(digest) or self._of_nobody.get(digest)[0]
 
     async def user(self, token: str) -> User | None:
-        """Returns the user of the token; None if it belongs to no user.
-
-        Raises:
-            ApiError: the review failed.
-        """
+        """Returns the user of the token; None if it belongs to no user."""
         digest = _digest(token)
         found, user = self._users.get(digest)
         if found or self._of_nobody.get(digest)[0]:
@@ -92,19 +87,11 @@ class AccessReview:
         return self._of_nobody.put(digest, None)
 
     async def may_list_pods(self, user: User, namespace: str) -> bool:
-        """Returns whether the user may list the pods of the namespace.
-
-        Raises:
-            ApiError: the review failed.
-        """
+        """Returns whether the user may list the pods of the namespace."""
         return await self._may_list(user, "pods", namespace)
 
     async def may_list_events(self, user: User, namespace: str) -> bool:
-        """Returns whether the user may list the events of the namespace.
-
-        Raises:
-            ApiError: the review failed.
-        """
+        """Returns whether the user may list the events of the namespace."""
         return await self._may_list(user, "events", namespace)
 
     async def _may_list(self, user: User, resource: str, namespace: str) -> bool:
@@ -112,14 +99,7 @@ class AccessReview:
         return await self._may(user, {"resourceAttributes": attributes})
 
     async def may_request(self, user: User, path: str, verb: str) -> bool:
-        """Returns whether a rule for nonResourceURLs lets the user request this path of ours.
-
-        Arguments:
-            verb: the method in lower case.
-
-        Raises:
-            ApiError: the review failed.
-        """
+        """Returns whether a rule for nonResourceURLs lets the user do this method, in lower case, on our path."""
         return await self._may(user, {"nonResourceAttributes": {"path": path, "verb": verb}})
 
     async def _may(self, user: User, attributes: dict[str, dict[str, str]]) -> bool:

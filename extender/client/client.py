@@ -1,6 +1,4 @@
-"""Requests to one API server, and watches; and their rate limit: `qps` and `burst` of a KubeSchedulerConfiguration's
-clientConnection.
-"""
+"""Requests to one API server, and watches; and their rate limit: `qps` and `burst` of a clientConnection."""
 # ruff: noqa: ASYNC109 - a timeout here is for one attempt of several, which `asyncio.timeout` around the call cannot
 # express
 
@@ -94,10 +92,8 @@ class Client:
 
         Arguments:
             transport: used instead of sockets; closed with this client.
-            rng: spreads retries.
             rate_limit: for requests; watches do not count, as upstream.
-            fence: returns why nothing may be written at the moment; None if writing is allowed. Called each time a
-                write is about to be sent.
+            fence: returns why a write that is about to be sent must not be; None if it may.
             write_seconds: the most seconds of one attempt at a write, whatever its timeout.
         """
         self._target = target
@@ -174,16 +170,12 @@ class Client:
         read again.
 
         Arguments:
-            method: in upper case.
-            path: see `paths.path`.
+            method, path: in upper case; see `paths.path`.
             body: bytes are sent as they are; anything else is encoded as JSON.
-            timeout: seconds for one attempt, from the first byte out to the last byte in; at most half of them for the
-                connection.
-            max_bytes: of the response, decompressed; by default limits.READ_BYTES for a GET and limits.WRITE_BYTES for
-                others.
+            timeout: seconds for one attempt, from the first byte out to the last in; at most half for the connection.
+            max_bytes: decompressed; by default limits.READ_BYTES for a GET and limits.WRITE_BYTES for others.
 
-        Raises:
-            ApiError: see there. For a write, its `may_have_happened` tells whether it may have been performed.
+        Raises ApiError; for a write, its `may_have_happened` tells whether it may have been performed.
         """
         content = body if isinstance(body, bytes) else b"" if body is None else msgspec.json.encode(body)
         headers = self._headers(accept, compressed=method == "GET")
@@ -216,17 +208,11 @@ class Client:
 
     @asynccontextmanager
     async def watch(self, path: str, *, params: Mapping[str, str], silence: float) -> AsyncIterator[WatchLines]:
-        """Yields the lines of a watch, for as long as the body of the `async with` runs.
+        """Yields the lines of a watch with these params, `watch=1` among them, while the body of the `async with` runs.
 
-        Only a 401 is retried, once, because the caller decides where to resume. The error of a 429 contains when.
-
-        Arguments:
-            params: including `watch=1`.
-            silence: seconds without a byte after which the connection counts as dead. Bookmarks come every minute when
-                requested.
-
-        Raises:
-            ApiError: see there; also raised by the iterator.
+        Only a 401 is retried, once, because the caller decides where to resume. The error of a 429 contains when. After
+        `silence` seconds without a byte the connection counts as dead; bookmarks come every minute when requested. The
+        iterator raises ApiError, too.
         """
         opened, body = await self._open_watch(path, params, silence)
         async with opened:
@@ -341,9 +327,7 @@ def _with_identity(headers: Headers, identity: Identity) -> Headers:
 
 
 def _connect_seconds(seconds: float) -> float:
-    """Returns at most half the time, so that a timeout of the connection happens before anything was sent, which is
-    certain then.
-    """
+    """At most half the time, so that its timeout happens, for certain, before anything was sent."""
     return min(seconds / 2, limits.CONNECT_SECONDS)
 
 
@@ -374,7 +358,7 @@ async def _refusal(request: str, response: ClientResponse) -> ApiError:
 
 
 def _retry_after(response: ClientResponse) -> float | None:
-    """Returns the header in seconds; whole seconds only, as client-go/rest/request.go, retryAfterSeconds (v1.36.2)."""
+    """Returns whole seconds only, as client-go/rest/request.go, retryAfterSeconds (v1.36.2)."""
     text = response.header("retry-after")
     return float(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 

@@ -64,9 +64,7 @@ class NotFound(ApiError):
 
 @final
 class NotServed(ApiError):
-    """The server does not serve this path, because it does not know the API or is another server. This says nothing
-    about the object.
-    """
+    """The server does not know the API, or is another server. This says nothing about the object."""
 
 
 @final
@@ -195,21 +193,12 @@ _read_status = msgspec.json.Decoder(_Status)
 
 
 def from_status(status: Mapping[str, Any]) -> ApiError:
-    """Returns the error for a Status object, such as the one in the ERROR event of a watch.
-
-    The reason decides; the code is only used if the reason is unknown.
-    """
+    """Returns the error for a Status object, by its reason, or by its code if the reason is unknown."""
     return _from_status(msgspec.convert(status, _Status, strict=False), 0, None)
 
 
 def from_response(request: str, status: int, body: bytes, *, retry_after: float | None = None) -> ApiError:
-    """Returns the error for an answer with a status of 300 or more.
-
-    Arguments:
-        request: method and path, for the message.
-        body: a Status object, or what a proxy in between answered.
-        retry_after: seconds, from the header of that name.
-    """
+    """Returns the error for an answer with a status of 300 or more, with a Status or a proxy's words as its body."""
     try:
         found = _read_status.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):

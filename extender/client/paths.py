@@ -22,14 +22,8 @@ def path(
 
         path("", "v1", "pods", namespace="default", name="web", subresource="binding")
 
-    Arguments:
-        group: "" for the core group.
-        namespace: None for cluster-scoped objects, and for all namespaces together.
-
-    Raises:
-        ValueError: a part would lead elsewhere, such as a name with a slash in it.
-
-    Upstream: client-go/rest/request.go, Request.URL (v1.36.2).
+    Without a namespace it is of cluster-scoped objects, or of all namespaces. Raises ValueError if a part, such as a
+    name with a slash in it, would lead elsewhere. Upstream: client-go/rest/request.go, Request.URL (v1.36.2).
     """
     if subresource is not None and name is None:
         raise ValueError(f"{plural}/{subresource}: a subresource needs the name of an object")
@@ -45,9 +39,7 @@ def path(
 
 
 def _segment(text: str) -> str:
-    """Returns the quoted segment. Upstream: apimachinery/pkg/api/validation/path/name.go, IsValidPathSegmentName
-    (v1.36.2).
-    """
+    """Returns the quoted segment (api/validation/path/name.go, IsValidPathSegmentName)."""
     if text in ("", ".", "..") or "/" in text or "%" in text:
         raise ValueError(f"{text!r} cannot be part of a path")
     return text if _PLAIN.fullmatch(text) else quote(text, safe=":")

@@ -1,6 +1,4 @@
-"""The Events of one pod, by any writer: schedulers, kubelets, controllers. They are asked for when somebody wants to
-see them.
-"""
+"""The Events of one pod, by any writer, asked for when somebody wants to see them."""
 
 import asyncio
 from collections import OrderedDict
@@ -103,11 +101,6 @@ class EventReader:
     """Asks an API server for the Events of pods. State: the last answers, and how many questions are under way."""
 
     def __init__(self, client: Client, now: Callable[[], float]) -> None:
-        """Creates a reader that has asked nothing yet.
-
-        Arguments:
-            now: a clock in seconds.
-        """
         self._client = client
         self._now = now
         self._asking = asyncio.Semaphore(AT_ONE_TIME)

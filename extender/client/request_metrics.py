@@ -1,5 +1,4 @@
-"""Requests to API servers as client-go counts them, for all clients of the process: dashboards of kube-scheduler show
-them.
+"""Requests to API servers as client-go counts them, which dashboards of kube-scheduler show.
 
 Upstream: component-base/metrics/prometheus/restclient/metrics.go; client-go/rest/request.go (v1.36.2).
 """

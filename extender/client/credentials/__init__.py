@@ -1,3 +1,1 @@
-"""The address of the API server, and how a client authenticates: kubeconfig files, service accounts, exec plugins, TLS,
-proxies.
-"""
+"""The address of the API server, and how a client authenticates: kubeconfig files, service accounts, exec plugins."""

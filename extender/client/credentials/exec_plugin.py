@@ -51,14 +51,11 @@ _read = msgspec.json.Decoder(_ExecCredential)
 
 @final
 class ExecPlugin(Credentials):
-    """Runs the program when credentials are needed, and again when they have expired or were refused.
+    """Runs the program when credentials are needed, and again when they have expired by the wall clock or were refused.
 
     The program gets no terminal, and inherits stderr.
 
     Upstream: client-go/plugin/pkg/client/auth/exec/exec.go, Authenticator (v1.36.2).
-
-    Arguments:
-        now: the wall clock, which decides when credentials have expired.
     """
 
     def __init__(self, config: ExecPluginConfig, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:

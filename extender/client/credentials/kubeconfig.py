@@ -30,14 +30,9 @@ from extender.values.targets.tls import Pem, Tls
 
 
 def load(files: Sequence[Path], context: str = "") -> Target:
-    """Returns the cluster and user of a context.
+    """Returns the cluster and user of a context, by default the current one, of `kubeconfig_files.read_files`.
 
-    Arguments:
-        files: see `kubeconfig_files.read_files`.
-        context: its name; by default the current one.
-
-    Raises:
-        CredentialsError: the first thing that is wrong, in one line.
+    Raises CredentialsError with the first thing that is wrong, in one line.
 
     Upstream: client-go/tools/clientcmd/client_config.go, DirectClientConfig.ClientConfig, and validation.go (v1.36.2).
     """
@@ -122,7 +117,6 @@ def _tls(context: Context, cluster: KubeconfigCluster, user: KubeconfigUser) -> 
 
 
 def _pem(file: str, data: str, what: str) -> Pem | None:
-    """Returns the data if there are any, else the file, as upstream."""
     if data:
         try:
             return Pem(text=base64.b64decode("".join(data.split()), validate=True))
@@ -179,9 +173,7 @@ def _exec(name: str, plugin: Exec, cluster: KubeconfigCluster) -> ExecPluginConf
 
 
 def _cluster_info(cluster: KubeconfigCluster) -> dict[str, Any]:
-    """Returns the description of the cluster for a plugin. Upstream:
-    client-go/pkg/apis/clientauthentication/v1/types.go, KubeconfigCluster.
-    """
+    """Returns the description of the cluster for a plugin (clientauthentication/v1/types.go, KubeconfigCluster)."""
     info: dict[str, Any] = {"server": cluster.server}
     if cluster.tls_server_name:
         info["tls-server-name"] = cluster.tls_server_name

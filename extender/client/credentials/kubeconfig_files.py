@@ -102,10 +102,7 @@ class Kubeconfig(msgspec.Struct):
 def read_files(files: Sequence[Path]) -> Kubeconfig:
     """Returns the contents of all files merged. What an earlier file defines under a name, a later one does not change.
 
-    Raises:
-        CredentialsError: a file cannot be read, or is no kubeconfig.
-
-    Upstream: client-go/tools/clientcmd/loader.go, ClientConfigLoadingRules.Load (v1.36.2).
+    Raises CredentialsError. Upstream: client-go/tools/clientcmd/loader.go, ClientConfigLoadingRules.Load (v1.36.2).
     """
     merged = Kubeconfig()
     for file in files:

@@ -31,16 +31,10 @@ def find_target(
     of ~/.kube/config.
 
     Proxies of the environment are used where the kubeconfig names none. For a server of plain http, no credentials are
-    returned.
+    returned. An empty context is the current one, an empty server the one that was found.
 
-    Arguments:
-        context: a context of the kubeconfig; empty for the current one.
-        server: the URL to use in place of the one that was found; empty for that one.
-        home: the home directory; None if there is none.
-
-    Raises:
-        CredentialsError: there is no API server, or something is wrong with what names it; one line that says what to
-            do.
+    Raises CredentialsError, one line that says what to do, if there is no API server, or something is wrong with what
+    names it.
     """
     target = _find(environ, file, context, home, service_account)
     if server:
@@ -50,8 +44,7 @@ def find_target(
 
 
 def _safe(target: Target) -> Target:
-    """Returns the target without its credentials if they would cross the network in clear text, and warns of what is
-    not safe.
+    """Returns the target without its credentials if they would cross the network in clear text, and warns of that.
 
     Upstream: client-go/tools/clientcmd/client_config.go, ClientConfig; client-go/rest/config.go, IsConfigTransportTLS
     (v1.36.2).
@@ -90,13 +83,9 @@ def _find(
 
 
 def in_cluster(environ: Mapping[str, str], service_account: Path = SERVICE_ACCOUNT) -> Target:
-    """Returns the API server of the cluster that the process runs in, with the credentials of the pod's service
-    account.
+    """Returns the API server of the pod's cluster, with the credentials of its service account.
 
-    Raises:
-        CredentialsError: the process runs in no pod, or the pod has no token.
-
-    Upstream: client-go/rest/config.go, InClusterConfig (v1.36.2).
+    Raises CredentialsError without a pod, or a token. Upstream: client-go/rest/config.go, InClusterConfig (v1.36.2).
     """
     host, port = environ.get("KUBERNETES_SERVICE_HOST"), environ.get("KUBERNETES_SERVICE_PORT")
     if not host or not port:

@@ -67,10 +67,7 @@ def trust_of(extender: Extender) -> ssl.SSLContext:
 
     With `enableHTTPS` and no authority every certificate is trusted. Without `enableHTTPS`, a server whose URL begins
     with https:// is verified against `tlsConfig`, or else the authorities of the system. A certificate without its key,
-    or a key without its certificate, is not shown.
-
-    Raises:
-        TlsError: a file cannot be read, or is not what it should be; the text contains which.
+    or a key without its certificate, is not shown. Raises TlsError with the file that is wrong.
     """
     config = extender.tls_config or ExtenderTLSConfig()
     tls = Tls(
@@ -89,11 +86,7 @@ def _pem(file: str, text: bytes) -> Pem | None:
 
 
 def open_transport(trust: ssl.SSLContext, url_prefix: str) -> httpx.AsyncBaseTransport:
-    """Returns connections to one extender, through the proxy that the environment names for it, kept alive between
-    calls.
-
-    Call it where the event loop runs.
-    """
+    """Returns connections to one extender, kept alive, through the environment's proxy. Call it on the event loop."""
     session = aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(ssl=trust, limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS),
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -117,19 +110,12 @@ async def _pieces(body: bytes) -> AsyncIterator[bytes]:
 
 @final
 class ExtenderClient:
-    """Posts to one extender. State: its connections, opened with the first call, and whether a redirect was warned
-    of.
-    """
+    """Posts to one extender. State: its connections from the first call on, and whether a redirect was warned of."""
 
     def __init__(self, config: Extender, transport: httpx.AsyncBaseTransport | None = None) -> None:
-        """Opens nothing yet.
+        """Opens nothing yet. `http_timeout` is for a whole exchange; negative for no limit.
 
-        Arguments:
-            config: its `http_timeout` is for a whole exchange; negative for no limit.
-            transport: used instead of sockets; closed with this client.
-
-        Raises:
-            TlsError: its certificates cannot be used.
+        A transport is used instead of sockets, and closed with this client. Raises TlsError.
         """
         self._config = config
         self._prefix = config.url_prefix.rstrip("/")
@@ -140,13 +126,10 @@ class ExtenderClient:
         self._is_redirected = False
 
     async def post(self, verb: str, body: bytes) -> bytes:
-        """Returns the body of an answer with status 200, perhaps of the place to which redirects lead: they are
-        followed with POST for 307 and 308, with GET for 301 to 303.
+        """Returns the body of an answer with status 200, perhaps of the place to which redirects lead: with POST for
+        307 and 308, with GET for 301 to 303.
 
-        Raises:
-            ExtenderError: the call failed, or had another status.
-
-        Upstream: net/http, client.go, Client.do, redirectBehavior (Go).
+        Raises ExtenderError. Upstream: net/http, client.go, Client.do, redirectBehavior (Go).
         """
         method, url = "POST", f"{self._prefix}/{verb}"
         response: httpx.Response | None = None
@@ -184,7 +167,6 @@ class ExtenderClient:
                 await response.aclose()
 
     def _redirected(self, url: str, response: httpx.Response) -> str:
-        """Returns where the answer leads to; empty if it is no redirect."""
         to = response.headers.get("Location")
         if not to or response.status_code not in (*_REDIRECTS_AS_SENT, *_REDIRECTS_AS_GET):
             return ""
@@ -214,9 +196,7 @@ class ExtenderClient:
         return f"proxyconnect tcp: {said}" if is_proxied else said
 
     async def _names(self, host: str, port: int) -> Names | None:
-        """Returns the names in a certificate that is trusted for another name, from a handshake that looks at none;
-        None if there is no such handshake.
-        """
+        """Returns the names in a certificate that is trusted for another name, from a handshake that looks at none."""
         try:
             trust = trust_of(self._config)
             trust.check_hostname = False

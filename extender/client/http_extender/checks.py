@@ -19,11 +19,7 @@ from extender.values.targets.tls import TlsError
 
 
 def check_extenders(configuration: Configuration) -> None:
-    """Checks that every extender of the configuration can be called.
-
-    Raises:
-        ConfigErrors: one cannot be called; contains every reason.
-    """
+    """Checks that every extender of the configuration can be called. Raises ConfigErrors with all reasons."""
     errors = [
         error
         for index, extender in enumerate(configuration.extenders)
@@ -34,12 +30,7 @@ def check_extenders(configuration: Configuration) -> None:
 
 
 def warnings_of_extenders(configuration: Configuration) -> list[str]:
-    """Returns what is accepted as kube-scheduler accepts it, though it slows or exposes scheduling:
-    `extenders[0].httpTimeout: ...`.
-
-    Arguments:
-        configuration: checked, see `check_extenders`.
-    """
+    """Returns what is accepted as kube-scheduler does, though it slows or exposes scheduling."""
     return [
         f"extenders[{index}].{warning}"
         for index, extender in enumerate(configuration.extenders)

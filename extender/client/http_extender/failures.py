@@ -51,9 +51,7 @@ def is_wrong_name(failure: BaseException) -> bool:
 def words(failure: BaseException, host: str, port: int, names: Names | None = None) -> str:
     """Returns why there was no answer: `dial tcp 10.0.0.1:80: connect: connection refused`.
 
-    Arguments:
-        host: what was dialled: a name or an IP address.
-        names: those of the server's certificate, where it is for another name; None if they are not known.
+    The host is what was dialled; `names` are those of the server's certificate, where it is for another name.
     """
     for cause in reversed(list(_causes(failure))):
         if isinstance(cause, ssl.SSLCertVerificationError):

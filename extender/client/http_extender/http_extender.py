@@ -105,13 +105,7 @@ class HTTPExtender:
     ) -> None:
         """Opens nothing yet; close it with `aclose`.
 
-        Arguments:
-            config: checked, see `check_extenders`.
-            transport: used instead of sockets; closed with the extender.
-            through: what the calls go through; None for nothing.
-
-        Raises:
-            TlsError: its certificates cannot be used.
+        The transport, closed with it, is used instead of sockets; calls go `through` what is given. Raises TlsError.
         """
         self._config = config
         self._managed = frozenset(resource.name for resource in config.managed_resources)
@@ -154,9 +148,7 @@ class HTTPExtender:
         return self._config.weight
 
     def is_interested(self, pod: Pod) -> bool:
-        """Returns whether a container requests any amount of a resource that the extender manages; always true without
-        such resources.
-        """
+        """Returns whether a container requests a resource that the extender manages, if it manages any."""
         return not self._managed or any(map(self._uses_managed, (*pod.spec.containers, *pod.spec.init_containers)))
 
     def _uses_managed(self, container: Container) -> bool:
@@ -166,8 +158,7 @@ class HTTPExtender:
     async def filter(self, pod: Pod, nodes: Sequence[Node]) -> FilterAnswer:
         """Returns the nodes on which the pod can run: all of them if the extender does not filter.
 
-        Raises:
-            ExtenderError: it failed; or it answers by name and names a node that it was not given.
+        Raises ExtenderError, also for a node that it was not given.
         """
         if not self.is_filter:
             return FilterAnswer(nodes, {}, {})
@@ -189,13 +180,10 @@ class HTTPExtender:
         )
 
     async def prioritize(self, pod: Pod, nodes: Sequence[Node]) -> list[HostPriority]:
-        """Returns the extender's scores, not weighted. A node may have none or several, and unknown nodes may have
-        some.
+        """Returns the extender's scores, not weighted; nodes may have none or several, or be unknown.
 
-        The protocol asks for 0 to 10. Any int64 counts as it is, as upstream, and is warned of once.
-
-        Raises:
-            ExtenderError: it failed.
+        The protocol asks for 0 to 10. Any int64 counts as it is, as upstream, and is warned of once. Raises
+        ExtenderError.
         """
         if not self.is_prioritizer:
             return []
@@ -256,11 +244,7 @@ class HTTPExtender:
         return Candidate(node, tuple(pods), of_node.num_pdb_violations)
 
     async def bind(self, pod: Pod, node: str) -> None:
-        """Binds the pod to the node.
-
-        Raises:
-            ExtenderError: it is not bound, or the outcome is unknown.
-        """
+        """Binds the pod. Raises ExtenderError if it is not bound, or the outcome is unknown."""
         if not self.is_binder:
             raise ExtenderError("unexpected empty bindVerb in extender")
         await self._calls.bind(pod, node)
@@ -297,14 +281,9 @@ def reads_whole(extenders: Sequence[Extender]) -> Callable[[HasMetadata], bool]:
 def make_extenders(
     configuration: Configuration, transports: Transports = no_transport, through: Through | None = None
 ) -> tuple[HTTPExtender, ...]:
-    """Returns the extenders of a configuration, in the order in which they are called, and logs what is unwise about
-    them.
+    """Returns the extenders in the order in which they are called, and logs what is unwise about them.
 
-    Arguments:
-        through: see `HTTPExtender`.
-
-    Raises:
-        ConfigErrors: one cannot be called; contains every reason.
+    Raises ConfigErrors with every reason why one cannot be called.
     """
     check_extenders(configuration)
     for warning in warnings_of_extenders(configuration):

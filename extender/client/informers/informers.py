@@ -47,11 +47,7 @@ class Informers:
         self._reached = Reached()
 
     def add(self, kind: WatchedKind[T], on_changes: Callable[[Sequence[Change[T]]], None]) -> Reflector[T]:
-        """Adds a resource.
-
-        Arguments:
-            on_changes: see `Reflector`.
-        """
+        """Adds a resource; for `on_changes` see `Reflector`."""
         # A kind that may be missing draws from a copy, so that it does not change when those are asked for that
         # decisions depend on.
         rng = copy(self._rng) if kind.is_optional or kind.gate else self._rng
@@ -71,9 +67,7 @@ class Informers:
         return all(reflector.has_synced for reflector in self.reflectors)
 
     def is_ready(self) -> bool:
-        """Returns whether every object is known, and none may be outdated because nothing could be learnt about some
-        resource for a while.
-        """
+        """Returns whether every object is known, and none may be outdated for want of news."""
         now = asyncio.get_running_loop().time()
         return self.has_synced and all((health.failing_for or 0.0) <= STALE_AFTER for health in self.health(now))
 
@@ -104,9 +98,5 @@ class Informers:
             await asyncio.sleep(backoff.next(asyncio.get_running_loop().time()))
 
     def health(self, now: float) -> list[Health]:
-        """Returns the health of each resource.
-
-        Arguments:
-            now: the event loop's time.
-        """
+        """Returns the health of each resource at the event loop's time."""
         return [reflector.health(now) for reflector in self.reflectors]

@@ -40,9 +40,7 @@ class SharedStrings:
 
 @final
 class SharedParts:
-    """Makes equal lists, dicts or structs the same object. For the parts of one field, since parts that encode alike
-    must have one type.
-    """
+    """Makes equal parts of one field the same object: those that encode alike must have one type."""
 
     def __init__(self, capacity: int = limits.SHARED_PARTS) -> None:
         self._known: dict[bytes, Any] = {}
@@ -189,8 +187,8 @@ def _is_ignored(volume: Volume) -> bool:
 
 
 def keeper_of(kind: WatchedKind[Any]) -> Callable[[Any], Any]:
-    """Returns the function that removes from objects of the kind what scheduling does not read. It may remember parts:
-    use one per reflector.
+    """Returns what removes from objects of the kind what scheduling does not read; one per reflector, as it
+    remembers.
     """
     if kind is NODES:
         return NodeKeeper()

@@ -74,17 +74,10 @@ class Lister(Generic[T]):
         self._path = path(kind.group, kind.version, kind.plural)
 
     async def list(self, resource_version: str, *, page_size: int | None) -> Listing[T]:
-        """Returns all objects, at least as new as requested.
+        """Returns all objects, at least as new as requested: "" is the newest state, "0" what the server has cached.
 
-        When the first pages are too old to be continued, the list is requested again in one piece.
-
-        Arguments:
-            resource_version: "" for the newest state, "0" for whatever the server has cached.
-            page_size: None to request everything at once.
-
-        Raises:
-            ApiError: as Client.request.
-            DoubtfulAnswerError: the answer is no list of this kind.
+        Without a page size, and when the first pages are too old to be continued, it is requested in one piece. Raises
+        ApiError; DoubtfulAnswerError if the answer is no list of this kind.
         """
         listing: Listing[T] = Listing()
         token = ""
@@ -100,11 +93,7 @@ class Lister(Generic[T]):
                 return listing
 
     async def newest_version(self) -> str:
-        """Returns the resource version of the newest state, by listing a single object.
-
-        Raises:
-            ApiError, DoubtfulAnswerError: as `list`.
-        """
+        """Returns the newest resource version, by listing a single object. Raises as `list`."""
         listing: Listing[T] = Listing()
         await self._page(listing, self._params("", 1, ""))
         return listing.resource_version
@@ -112,9 +101,7 @@ class Lister(Generic[T]):
     async def check_version(self, resource_version: str) -> None:
         """Returns if the server knows that resource version, by listing a single object.
 
-        Raises:
-            TooLargeResourceVersion: it does not, because it lags behind or was restored from a backup.
-            ApiError, DoubtfulAnswerError: as `list`.
+        Raises TooLargeResourceVersion if it lags behind or was restored from a backup; else as `list`.
         """
         await self._page(Listing(), self._params(resource_version, 1, ""))
 
@@ -182,23 +169,16 @@ class EndlessListError(DoubtfulAnswerError):
 
 
 def streaming_params(resource_version: str) -> Mapping[str, str]:
-    """Returns the parameters of a watch that begins with all objects, at least as new as the version; "" for the newest
-    state.
-    """
+    """Returns the parameters of a watch that begins with all objects, at least as new as the version."""
     asks = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
     return asks | {"resourceVersion": resource_version} if resource_version else asks
 
 
 async def initial_objects(lines: WatchLines, reader: ObjectReader[T], on_line: Callable[[], float]) -> Listing[T]:
-    """Returns all objects at one moment. The watch continues from there.
+    """Returns all objects at one moment, from where the watch continues; `on_line` returns the loop's time.
 
-    Arguments:
-        on_line: called for each line; returns the event loop's time.
-
-    Raises:
-        ApiError: the watch failed.
-        EndlessListError: the initial events did not end in time.
-        DoubtfulAnswerError: the watch ended too soon, or one of its lines made no sense.
+    Raises ApiError if the watch failed, EndlessListError if the initial events did not end in time, DoubtfulAnswerError
+    if it ended too soon, or a line made no sense.
     """
     listing: Listing[T] = Listing()
     progress_at = on_line()

@@ -32,9 +32,7 @@ RESET_DURATION: Final = 120.0
 
 @final
 class Backoff:
-    """0.8 s, doubled each time up to 30 s, plus a random part of up to as much; reset after two minutes without a
-    failure.
-    """
+    """0.8 s, doubled up to 30 s, plus a random part of as much; reset after two minutes without a failure."""
 
     def __init__(self, rng: Random) -> None:
         self._rng = rng
@@ -42,12 +40,7 @@ class Backoff:
         self._last = float("-inf")
 
     def next(self, now: float, most: float = MAX_BACKOFF) -> float:
-        """Returns the seconds to wait from now on.
-
-        Arguments:
-            now: the event loop's time.
-            most: without the random part.
-        """
+        """Returns the seconds to wait from now on, at most so many without the random part."""
         if now - self._last > RESET_DURATION:
             self._delay = INIT_BACKOFF
         self._last = now

@@ -1,5 +1,4 @@
-"""Reads objects and watch events of one kind from bytes. An object that cannot be read is set aside; the others are
-still read.
+"""Reads objects and watch events of one kind from bytes, setting aside objects that cannot be read.
 
 Upstream: apimachinery/pkg/watch/streamwatcher.go (v1.36.2).
 """
@@ -43,11 +42,9 @@ def never(obj: HasMetadata) -> bool:
 
 @final
 class ObjectReader(Generic[T]):
-    """Reads objects of one kind, and reduces them to what scheduling reads.
+    """Reads objects of one kind, and keeps of them what scheduling reads.
 
-    Arguments:
-        keep: removes from an object what scheduling does not read; None for the keeper of the kind.
-        is_whole: returns whether an object has to remember its JSON, see `whole`; only pods and nodes can.
+    `is_whole` returns whether an object, which is a pod or a node, has to remember its JSON, see `whole`.
     """
 
     def __init__(
@@ -63,13 +60,9 @@ class ObjectReader(Generic[T]):
         self._is_whole = is_whole
 
     def read(self, data: bytes | msgspec.Raw, *, kind_required: bool) -> T:
-        """Returns the object.
+        """Returns the object, which need not contain its kind in a list.
 
-        Arguments:
-            kind_required: False for items of a list, which need not contain their kind.
-
-        Raises:
-            UnreadableObjectError: it is not of this kind, or cannot be read.
+        Raises UnreadableObjectError if it is not of this kind, or cannot be read.
         """
         try:
             wire = decoding.decode(self._wire, data)
@@ -85,9 +78,7 @@ class ObjectReader(Generic[T]):
         return whole(kept, data) if self._is_whole(kept) else kept
 
     def identify(self, data: bytes | msgspec.Raw) -> ObjectMeta | None:
-        """Returns name, namespace, UID and resource version, even if the object is broken elsewhere; None if they
-        cannot be read.
-        """
+        """Returns name, namespace, UID and resource version, if they can be read, of a broken object."""
         try:
             found = decoding.decode(_Identified, data)
         except decoding.DecodeError:

@@ -107,12 +107,10 @@ class Reflector(Generic[T]):
         Arguments:
             on_changes: called with the changes of a list, or with those that arrived together. Its exceptions are
                 logged and counted; the changes are not delivered again.
-            streams_lists: whether lists are requested as watches if the server can, so that no list is ever in memory
-                as a whole.
+            streams_lists: whether lists are requested as watches if possible, so that none is in memory as a whole.
             relist_period: seconds after which a new list corrects what the watch may have missed.
             page_size: of lists that do not come from the server's cache.
             reached: wakes all reflectors that wait for a server that was away.
-            is_whole: see `ObjectReader`.
         """
         self.counters = ReflectorCounters()
         self.last_resource_version = ""
@@ -154,11 +152,7 @@ class Reflector(Generic[T]):
         return self._store.objects
 
     def health(self, now: float) -> Health:
-        """Returns the health of the resource.
-
-        Arguments:
-            now: the event loop's time.
-        """
+        """Returns the health of the resource at the event loop's time."""
         silent_for = None if self._last_byte is None else now - self._last_byte
         failing_for = None if self._failing_since is None or not self._is_served else now - self._failing_since
         return Health(
@@ -172,11 +166,9 @@ class Reflector(Generic[T]):
         )
 
     async def catch_up(self) -> None:
-        """Returns once everything that the server knows at the time of the call is known here. A list follows if the
-        watch does not deliver it soon.
+        """Returns once all that the server knows now is known here, by a list if the watch is slow.
 
-        Raises:
-            ApiError, DoubtfulAnswerError: the server did not answer which version is the newest.
+        Raises ApiError, DoubtfulAnswerError if the server did not answer which version is the newest.
         """
         if not self._is_served:
             return
@@ -247,13 +239,11 @@ class Reflector(Generic[T]):
         self._replace(listing)
 
     def _version_to_list(self) -> str:
-        """Returns the newest version that was seen, "0" (whatever the server has cached) at first, "" (the newest) if
-        neither will do.
-        """
+        """The newest version seen, "0" (what the server has cached) at first, "" (the newest) if need be."""
         return "" if self._plan.from_newest else self.last_resource_version or "0"
 
     async def _watch_list(self) -> bool:
-        """Starts a watch with all objects and follows it until it ends; False if an ordinary list is needed instead."""
+        """Follows a watch that begins with all objects; False if an ordinary list is needed instead."""
         if not self._can_stream:
             return False
         began = _now()
@@ -277,11 +267,7 @@ class Reflector(Generic[T]):
         return True
 
     def _replace(self, listing: Listing[T]) -> None:
-        """Replaces all objects by those of the list, unless there is a reason to ask again.
-
-        Raises:
-            DoubtfulAnswerError: there is one.
-        """
+        """Replaces all objects by the list's, or raises DoubtfulAnswerError if there is a reason to ask again."""
         last = self.last_resource_version
         if is_older(listing.resource_version, last):
             if not self._plan.from_newest:
@@ -320,9 +306,7 @@ class Reflector(Generic[T]):
         self._lister = Lister(self._client, kind, self._reader)
 
     def _not_served(self) -> None:
-        """Handles that the server does not know the resource, or that an optional one may not be read. Answered twice,
-        it is believed, and the resource counts as empty.
-        """
+        """Believes, when answered twice, that the resource is not there or not for us, which counts as empty."""
         if not self.kind.may_be_unknown:
             return
         if self._seems_unknown and self._is_served:
@@ -351,9 +335,7 @@ class Reflector(Generic[T]):
     async def _follow(self, lines: WatchLines, began: float, *, brought_something: bool = False) -> None:
         """Applies the events of the watch until it ends, or until a list is due.
 
-        Raises:
-            ApiError: the watch failed, or was cut before it was of any use.
-            DoubtfulAnswerError: it made no sense, or ended before it was of any use.
+        Raises ApiError if it failed, DoubtfulAnswerError if it made no sense or ended before it was of any use.
         """
         first = self.last_resource_version
 
@@ -424,9 +406,7 @@ class Reflector(Generic[T]):
         return changes
 
     def _known_up_to(self, version: str) -> None:
-        """Advances the version from which the next watch begins. It never moves back, because events may be out of
-        order.
-        """
+        """Advances, never back, since events may be out of order, where the next watch begins."""
         if version != self.last_resource_version and not is_older(version, self.last_resource_version):
             self.last_resource_version = version
             self._plan.learned()

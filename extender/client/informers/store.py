@@ -18,9 +18,7 @@ from extender.values.objects.meta import HasMetadata, ObjectMeta
 
 
 def is_older(version: str, than: str) -> bool:
-    """Returns whether `version` is certainly older than `than`; False for equal ones and for those that cannot be
-    compared.
-    """
+    """Returns whether `version` is certainly older; False for equal ones and what cannot be compared."""
     return version.isdecimal() and than.isdecimal() and int(version) < int(than)
 
 
@@ -89,9 +87,7 @@ class Store(Generic[T]):
         return (Change(held, None),)
 
     def keep_unreadable(self, meta: ObjectMeta) -> Sequence[Change[T]]:
-        """Handles an object that exists but cannot be read: its known version stays, and a known object of that name
-        with another UID is deleted.
-        """
+        """Handles an object that cannot be read: its known version stays, another UID's is deleted."""
         held = self.objects.get((meta.namespace, meta.name))
         if (
             held is None
@@ -104,11 +100,7 @@ class Store(Generic[T]):
         return (Change(held, None),)
 
     def replace(self, objects: Mapping[Key, T], unreadable: Mapping[Key, str] = NOTHING) -> Sequence[Change[T]]:
-        """Replaces all objects by these, whatever was known before.
-
-        Arguments:
-            unreadable: UIDs of objects that exist, too, but cannot be read; their known versions stay.
-        """
+        """Replaces all objects by these; the known versions of those with `unreadable` UIDs stay."""
         known, self.objects = self.objects, dict(objects)
         self._buried.clear()
         missing = [key for key in known if key not in objects]

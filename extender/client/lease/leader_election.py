@@ -68,10 +68,8 @@ class LeaderElector:
 
         Arguments:
             client: used for nothing else, so that no other request delays a renewal.
-            election: the durations, and which lease it is.
             identity: the name of this replica, which no other has.
             now: the wall clock, for the times in the lease, which only people read.
-            boot_time: see `boot_time`.
         """
         self.identity = identity
         self.name = election.resource_name
@@ -104,15 +102,11 @@ class LeaderElector:
 
     @property
     def write_seconds(self) -> float:
-        """The longest duration of a write that the fence let pass, so that it has ended before another replica may
-        lead.
-        """
+        """The longest write that ends, once past the fence, before another replica may lead."""
         return self._lease_duration - self._renew_deadline
 
     def fence(self) -> str | None:
-        """Returns why nothing may be written now; None if writing is allowed, because no other replica can be
-        leading.
-        """
+        """Returns why nothing may be written now; None if no other replica can be leading."""
         if self._renewed_at is None or self.leader != self.identity:
             return NOT_LEADING
         if self._left(self._renewed_at) <= 0:
@@ -120,10 +114,7 @@ class LeaderElector:
         return None
 
     def check(self) -> str:
-        """Returns what is wrong; empty if nothing is. A leader whose lease is long over should have ended.
-
-        Upstream: LeaderElector.Check, HealthzAdaptor.
-        """
+        """Returns what is wrong: a leader whose lease is long over should have ended (HealthzAdaptor)."""
         if self._renewed_at is None:
             return ""
         if self._boot_time() - self._renewed_at > self._lease_duration + TOLERATED_AFTER_EXPIRY:
@@ -142,9 +133,7 @@ class LeaderElector:
         _log.info("successfully acquired lease %s", self._lock)
 
     async def keep(self) -> str:
-        """Renews the lease while possible. Returns why this replica no longer leads; the fence is closed from then
-        on.
-        """
+        """Renews the lease while possible. Returns why this replica no longer leads, behind a closed fence."""
         while True:
             if (left := self._left(self._renewed_at)) > 0:
                 await asyncio.sleep(min(self._retry_period, max(left, SHORTEST_PAUSE)))
@@ -159,9 +148,7 @@ class LeaderElector:
         return f"failed to renew lease {self._lock} within {self._renew_deadline:g} s: {self._failure}"
 
     async def release(self) -> bool:
-        """Releases the lease, so that others need not wait for its end; returns whether it was released. No write may
-        be in flight any more.
-        """
+        """Releases the lease, for others not to wait; returns whether it did. No write may be in flight."""
         if self.fence() is not None:
             return False
         left, self._renewed_at = self._left(self._renewed_at), None
@@ -183,11 +170,7 @@ class LeaderElector:
         return True
 
     async def _attempt(self, seconds: float) -> bool:
-        """Returns whether this replica holds the lease now.
-
-        Arguments:
-            seconds: the time limit.
-        """
+        """Returns whether this replica holds the lease now, within so many seconds."""
         succeeded = False
         try:
             async with asyncio.timeout(seconds):
@@ -202,7 +185,6 @@ class LeaderElector:
         return succeeded
 
     async def _try_acquire_or_renew(self) -> bool:
-        """Returns whether this replica holds the lease now. Upstream: tryAcquireOrRenew."""
         # 1 a leader assumes that the lease has not changed, and renews it without reading it
         if self.fence() is None:
             try:

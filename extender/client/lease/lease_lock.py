@@ -35,13 +35,7 @@ class LeaderElectionRecord:
 
 @final
 class LeaseLock:
-    """Reads and writes one lease. State: the lease as it was last read or written, so that an update cannot overwrite
-    an unseen change.
-
-    Arguments:
-        key: (namespace, name) of the lease.
-        timeout: seconds for one request.
-    """
+    """Reads and writes the lease (namespace, name). State: it as last seen, so that no unseen change is overwritten."""
 
     def __init__(self, client: Client, key: Key, *, timeout: float) -> None:
         self.key = key
@@ -55,21 +49,11 @@ class LeaseLock:
         return "/".join(self.key)
 
     async def get(self) -> LeaderElectionRecord:
-        """Returns the contents of the lease.
-
-        Raises:
-            ApiError: NotFound if there is none.
-            LeaseError: it cannot be read.
-        """
+        """Returns the lease. Raises NotFound if there is none, LeaseError if it cannot be read."""
         return self._decoded(await self._client.get(self._path, timeout=self._timeout))
 
     async def create(self, record: LeaderElectionRecord) -> None:
-        """Creates the lease.
-
-        Raises:
-            ApiError: AlreadyExists if another replica was faster.
-            LeaseError: the answer cannot be read.
-        """
+        """Creates the lease. Raises AlreadyExists if another replica was faster, or LeaseError."""
         namespace, name = self.key
         lease = {
             "apiVersion": f"{GROUP}/v1",
@@ -80,12 +64,7 @@ class LeaseLock:
         self._decoded(await self._client.create(self._leases, lease, timeout=self._timeout))
 
     async def update(self, record: LeaderElectionRecord) -> None:
-        """Updates the lease.
-
-        Raises:
-            ApiError: Conflict if it has changed since it was last read or written.
-            LeaseError: the answer cannot be read, or the lease was never read.
-        """
+        """Updates the lease. Raises Conflict if it has changed since it was last seen, or LeaseError."""
         if not self._lease:
             raise LeaseError("lease not initialized, call get or create first")
         self._decoded(

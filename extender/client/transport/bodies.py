@@ -18,15 +18,9 @@ _GZIP: Final = zlib.MAX_WBITS | 16
 
 @final
 class Body:
-    """The body of a response.
+    """The body of a response, which the caller closes.
 
-    Arguments:
-        request: method and path, for messages.
-        response: to be closed by the caller.
-
-    Raises:
-        NotKubernetes: at once for an encoding that was not requested; by `read_some` for a body that cannot be
-            decompressed.
+    Raises NotKubernetes at once for an encoding that was not requested; in `read_some` if it cannot be decompressed.
     """
 
     def __init__(self, request: str, response: ClientResponse) -> None:
@@ -60,11 +54,7 @@ class Body:
         return b""
 
     async def read(self, cap: int) -> bytes:
-        """Returns the whole body.
-
-        Raises:
-            NotKubernetes: it has more than `cap` bytes.
-        """
+        """Returns the whole body. Raises NotKubernetes if it has more than `cap` bytes."""
         parts: list[bytes] = []
         total = 0
         while part := await self.read_some():
@@ -82,13 +72,10 @@ class Body:
 
 @final
 class WatchLines(AsyncIterator[bytes]):
-    """The events of a watch, each a complete line of JSON without its line feed, as they arrive.
+    """The events of a watch, each a complete line of JSON without its line feed; an incomplete last one is dropped.
 
-    It ends when the server ends the watch; an incomplete last line is dropped.
-
-    Raises:
-        NoAnswer: nothing, not even a bookmark, came for `silence` seconds, or the connection was cut.
-        NotKubernetes: a line does not end.
+    Raises NoAnswer if nothing came for `silence` seconds, or the connection was cut; NotKubernetes if a line does not
+    end.
     """
 
     def __init__(self, request: str, body: Body, silence: float) -> None:

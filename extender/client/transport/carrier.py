@@ -23,9 +23,7 @@ class NotSentError(Exception):
 
 @final
 class CutError(Exception):
-    """The request was (perhaps) sent, and no complete response came: the connection was lost, or the response is not
-    HTTP.
-    """
+    """The request was (perhaps) sent, but the connection was lost, or the response is not HTTP."""
 
 
 class ClientResponse(ABC):
@@ -35,19 +33,11 @@ class ClientResponse(ABC):
 
     @abstractmethod
     def header(self, name: str) -> str:
-        """Returns the value of the header; empty if there is none.
-
-        Arguments:
-            name: in lower case.
-        """
+        """Returns the value of the header, its name in lower case; empty if there is none."""
 
     @abstractmethod
     async def read_some(self) -> bytes:
-        """Returns the next bytes of the body as they arrive, compressed if the head says so; none at the end.
-
-        Raises:
-            CutError: the body is incomplete.
-        """
+        """Returns the next bytes, compressed if the head says so; none at the end. Raises CutError."""
 
     @abstractmethod
     async def aclose(self) -> None:
@@ -61,14 +51,12 @@ class Carrier(ABC):
     async def send(
         self, method: str, path: str, headers: Headers, content: bytes, connect_seconds: float
     ) -> ClientResponse:
-        """Returns the response as soon as its head has arrived. Only the connection has a time limit.
+        """Returns the response as soon as its head has arrived. Only the connection has a time limit, in seconds.
 
-        Arguments:
-            path: below the server's URL, quoted, perhaps with a query.
-            connect_seconds: the most seconds until there is a connection.
+        The path, below the server's URL, is quoted, perhaps with a query.
 
         Raises:
-            NotSentError: there was none.
+            NotSentError: there was no connection.
             CutError: no head came.
             TimeoutError: a time limit of the carrier has passed.
         """
@@ -82,11 +70,7 @@ CARRIER_ERRORS = (NotSentError, CutError)
 
 
 def failure(request: str, error: NotSentError | CutError) -> ApiError:
-    """Returns the `ApiError` for an error of a carrier.
-
-    Arguments:
-        request: method and path, for the message.
-    """
+    """Returns the `ApiError` for an error of a carrier; `request` is method and path."""
     if isinstance(error, NotSentError):
         return Unreachable(f"{request}: {error}")
     return NoAnswer(f"{request}: no answer: {error}", timed_out=False)

@@ -1,6 +1,4 @@
-"""The connections of a `Client`: opened with the current certificates, kept alive, replaced when certificates
-rotate.
-"""
+"""The connections of a `Client`: kept alive, and replaced when certificates rotate."""
 
 import asyncio
 import logging
@@ -38,11 +36,7 @@ class Connections:
     """
 
     def __init__(self, target: Target, carrier: Carrier | None = None) -> None:
-        """Opens nothing yet.
-
-        Arguments:
-            carrier: used instead of sockets.
-        """
+        """Opens nothing yet; uses the carrier, if any, instead of sockets."""
         self._target = target
         self._pool = ConnectionPool(carrier, None) if carrier is not None else None
         self._retired: list[ConnectionPool] = []
@@ -53,8 +47,7 @@ class Connections:
     async def borrow(self) -> tuple[ConnectionPool, Identity]:
         """Returns the pool for the next request, which must be given back, and the identity.
 
-        Raises:
-            Unreachable: credentials or certificates cannot be read, and no earlier ones can be used.
+        Raises Unreachable if credentials or certificates cannot be read, and no earlier ones can be used.
         """
         if self._closed:
             raise RuntimeError("the client is closed")
@@ -74,9 +67,7 @@ class Connections:
             await self._close_unused()
 
     def invalidate(self, refused: Identity) -> None:
-        """Reads credentials and certificates again before the next request, because the server refused this
-        identity.
-        """
+        """Reads credentials and certificates again, because the server refused this identity."""
         self._target.credentials.invalidate(refused)
         self._read_at = float("-inf")
 

@@ -37,13 +37,8 @@ class Route:
     def __init__(
         self, server: str, trust: ssl.SSLContext, *, server_name: str | None = None, proxy: str | None = None
     ) -> None:
-        """Opens nothing yet.
-
-        Arguments:
-            server: URL, http or https.
-            trust: for https, and for a proxy that uses it.
-            server_name: the name that the server's certificate must have; None for the host.
-            proxy: URL, perhaps with user and password.
+        """Opens nothing yet. `trust` is for https, also of a proxy; `server_name` is the certificate's, if not the
+        host's.
         """
         parts = urlsplit(server)
         is_secure = parts.scheme == "https"
@@ -64,11 +59,7 @@ class Route:
         """The headers for such a proxy in each request."""
 
     async def dial(self) -> Connection:
-        """Returns a connection to the server.
-
-        Raises:
-            NotSentError: there is none.
-        """
+        """Returns a connection to the server. Raises NotSentError."""
         proxy = self._proxy
         if proxy is None:
             return await _dial(self._host, self._port, self._tls, self._server_name)
@@ -139,10 +130,9 @@ async def _dial(host: str, port: int, tls: ssl.SSLContext | None, server_name: s
 
 
 async def _first_to_answer(addresses: Sequence[_Address], tls: ssl.SSLContext | None, server_name: str) -> Connection:
-    """Returns a connection to one of the addresses. The next one is tried when one has failed or is slow to answer.
+    """Returns a connection to the first address that answers; the next is tried when one fails or is slow.
 
-    Raises:
-        OSError: the error of the first address, if none answers.
+    Raises OSError, the first address's, if none answers.
     """
     if len(addresses) == 1:
         return await _connected(addresses[0], tls, server_name)
@@ -198,9 +188,7 @@ async def _connected(address: _Address, tls: ssl.SSLContext | None, server_name:
 
 
 def _set_keepalive(made: socket.socket) -> None:
-    """Makes the kernel notice within about a minute that the peer has vanished, both while reading (probes) and while
-    sending (user timeout).
-    """
+    """Makes the kernel notice within about a minute that the peer has vanished, in reading and in sending."""
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if sys.platform == "linux":
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 30)

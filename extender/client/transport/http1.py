@@ -14,11 +14,7 @@ from extender.values import limits
 
 
 def head_lines(headers: Headers) -> bytes:
-    """Returns the headers as they are sent.
-
-    Raises:
-        ValueError: a header contains a line break.
-    """
+    """Returns the headers as they are sent. Raises ValueError if one contains a line break."""
     text = "".join(f"{name}: {value}\r\n" for name, value in headers)
     if text.count("\r") != len(headers) or text.count("\n") != len(headers):
         raise ValueError("a line break in a header")
@@ -45,11 +41,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def transport(self) -> asyncio.Transport:
-        """The transport below.
-
-        Raises:
-            CutError: there is none.
-        """
+        """The transport below. Raises CutError if there is none."""
         if self._transport is None:
             raise CutError("there is no connection")
         return self._transport
@@ -67,14 +59,9 @@ class Connection(asyncio.Protocol):
         return is_read and self._keeps_alive and self.is_open and not self.transport.get_write_buffer_size()
 
     async def send(self, request: bytes, on_close: "Callable[[Connection], None]") -> "Http1Response":
-        """Sends a request, and returns the response once its head has arrived.
+        """Sends a request, and returns the response, after which `on_close` is called, once its head is there.
 
-        Arguments:
-            on_close: called once when the response is closed; not called without a response.
-
-        Raises:
-            NotSentError: the connection had ended before.
-            CutError: no head came.
+        Raises NotSentError if the connection had ended before, CutError if no head came.
         """
         if not self.is_open:
             raise NotSentError("the connection ended before anything was sent")
@@ -236,11 +223,7 @@ class Http1Response(ClientResponse):
             on_close(self._connection)
 
     async def arrival(self) -> None:
-        """Returns when something has arrived.
-
-        Raises:
-            CutError: nothing more will arrive.
-        """
+        """Returns when something has arrived. Raises CutError if nothing more will."""
         if self.error is not None:
             raise CutError(*self.error.args)  # a new one: the frames that it refers to refer to this response
         self._waiting = asyncio.get_running_loop().create_future()

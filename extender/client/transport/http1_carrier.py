@@ -22,11 +22,7 @@ class Http1Carrier(Carrier):
     """Sends requests over kept connections. State: the connections, idle or in use."""
 
     def __init__(self, route: Route, *, max_connections: int = limits.CONNECTIONS) -> None:
-        """Opens nothing yet.
-
-        Arguments:
-            max_connections: in use at a time; further requests wait.
-        """
+        """Opens nothing yet. Requests beyond so many connections in use wait."""
         self._route = route
         self._always = head_lines((("Host", route.authority), *route.proxy_headers))
         self._encoded: dict[Headers, bytes] = {}

@@ -51,10 +51,7 @@ LAST_BIND_PAUSE: Final = 5.0
 class Attempts:
     """Performs calls, also several at a time. Queueing is left to the dispatcher.
 
-    State: the bindings whose outcome is unknown.
-
-    Arguments:
-        fence: returns why nothing may be written at the moment; None if writing is allowed. Called before each attempt.
+    State: the bindings whose outcome is unknown. Each attempt asks `fence` why nothing may be written.
     """
 
     def __init__(
@@ -73,11 +70,7 @@ class Attempts:
         """Pod UID -> the event loop's time since when it is unknown whether the pod is bound."""
 
     async def perform(self, call: ApiCall[Any]) -> Any:
-        """Returns the result of the call.
-
-        Raises:
-            CallError: see `Dispatcher.perform`.
-        """
+        """Returns the result of the call. Raises CallError."""
         try:
             match call:
                 case BindPod():
@@ -161,11 +154,7 @@ class Attempts:
         return await self._send(call)  # type: ignore[no-any-return]
 
     async def _rebased(self, call: PatchPodStatus, refusal: Conflict) -> PatchPodStatus:
-        """Returns the patch for the pod as the API server has it now; the same patch if the pod cannot be read.
-
-        Raises:
-            Conflict: the patch does not apply to that pod.
-        """
+        """Returns the patch for the pod as it is now, if it can be read. Raises Conflict if it does not apply."""
         try:
             found = call.rebased_on(await read(self._client, call))
         except (ServerError, Unreachable):
@@ -175,9 +164,7 @@ class Attempts:
         return found
 
     async def _write(self, call: ApiCall[Any]) -> Any:
-        """Performs a write, again if its answer was lost. If it was performed the first time, the second attempt is
-        refused, and the object shows why.
-        """
+        """Performs a write, again if its answer was lost; refused then, the object shows whether it was done."""
         was_lost = False
         for pause in (*WRITE_PAUSES, None):
             try:

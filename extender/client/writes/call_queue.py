@@ -46,9 +46,7 @@ class Ticket:
 
 @final
 class CallQueue:
-    """The calls in order of arrival, by lane. At most one call about a pod waits, and at most one is being
-    performed.
-    """
+    """The calls in order of arrival, by lane; about one pod at most one waits, and one is performed."""
 
     def __init__(self) -> None:
         self._lanes: dict[Lane, OrderedDict[asyncio.Future[Any], Ticket]] = {lane: OrderedDict() for lane in Lane}

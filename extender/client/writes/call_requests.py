@@ -91,9 +91,7 @@ Upstream: pkg/registry/resource/utils.go, AuthorizedForBinding (v1.36.2).
 
 
 def rights_for(call: type[ApiCall[Any]]) -> frozenset[Right]:
-    """Returns what a role has to allow for calls of this type: the request, and reading the object when the answer was
-    lost.
-    """
+    """Returns what a role must allow for this type: the request, and reading after a lost answer."""
     request = REQUESTS[call]
     also = {BIND_CLAIM} if request is _CLAIM_STATUS else set()
     return frozenset({request, Right(request.group, request.plural, "get"), *also})
@@ -102,9 +100,7 @@ def rights_for(call: type[ApiCall[Any]]) -> frozenset[Right]:
 async def send(client: Client, call: ApiCall[Any], now: datetime) -> Any:
     """Makes one attempt at a call, and returns its result.
 
-    Raises:
-        ApiError: it was refused, or its outcome is unknown.
-        DecodeError: the answer cannot be read.
+    Raises ApiError if it was refused, or is unknown; DecodeError if the answer cannot be read.
     """
     match call:
         case BindPod():
@@ -157,11 +153,7 @@ async def send(client: Client, call: ApiCall[Any], now: datetime) -> Any:
 
 
 async def read(client: Client, call: ApiCall[Any]) -> Any:
-    """Returns the object that a call is about, as it is now.
-
-    Raises:
-        ApiError: it cannot be read.
-    """
+    """Returns the object that a call is about, as it is now. Raises ApiError."""
     match call:
         case BindPod() | PatchPodStatus() | DeletePod():
             return decode(Pod, await client.get(_object_path(call)))
@@ -230,9 +222,7 @@ def _collection_path(call: CreateResourceClaim) -> str:
 async def _in_either_version(
     call: PatchPodGroupStatus, subresource: str | None, request: Callable[[str], Awaitable[T]]
 ) -> T:
-    """Returns the answer to a request for a group, by the path of the other version where the server does not serve the
-    first one.
-    """
+    """Returns the answer to a request for a group, by the other version's path if one is not served."""
     try:
         return await request(_object_path(call, subresource, POD_GROUPS.version))
     except NotServed:
@@ -344,15 +334,13 @@ def _preconditions(
     | ReserveResourceClaim
     | DeallocateResourceClaim,
 ) -> dict[str, Any]:
-    """Returns the metadata that makes the API server refuse the patch if the object is another one or has changed."""
+    """Returns the metadata that makes the API server refuse the patch if the object is another or newer."""
     known = (("uid", call.uid), ("resourceVersion", call.resource_version))
     return {name: value for name, value in known if value}
 
 
 def _wire(value: Any) -> Any:
-    """Returns a value for JSON, without empty members of our own objects. Other values, such as a driver's parameters,
-    are unchanged.
-    """
+    """Returns a value for JSON, without empty members of our own objects, others unchanged."""
     if isinstance(value, msgspec.Struct):
         members = zip(value.__struct_encode_fields__, msgspec.structs.astuple(value), strict=True)
         return {name: _wire(member) for name, member in members if member not in (None, "", [], {}, ())}

@@ -51,10 +51,8 @@ class ApiDispatcher:
     ) -> None:
         """Sends nothing before `run`.
 
-        Arguments:
-            now: the wall clock.
-            instance: tells this process from others that record events under the same name, such as the host's name.
-            fence: returns why nothing may be written at the moment; None if writing is allowed.
+        `instance` tells this process from others that record events under the same name, such as the host's name;
+        `fence` returns why nothing may be written.
         """
         self._attempts = Attempts(client, rng=rng, now=now, fence=fence)
         self._recorder = EventRecorder(client, now=now, instance=instance, fence=fence)
@@ -91,11 +89,7 @@ class ApiDispatcher:
             self._note_idleness()
 
     async def perform(self, call: ApiCall[T]) -> T:
-        """Performs the call and returns its result. A caller that is cancelled withdraws a call that was not begun.
-
-        Raises:
-            CallError: see `Dispatcher.perform`.
-        """
+        """Performs the call, unless a cancelled caller withdraws it before it was begun. Raises CallError."""
         outcome = self._add(call)
         try:
             result: T = await asyncio.shield(outcome)
@@ -202,6 +196,6 @@ def call_type_of(call: ApiCall[Any]) -> str:
 
 
 def _forget(outcome: "asyncio.Future[Any]") -> None:
-    """Logs the error of a call whose caller was cancelled, so that asyncio does not report it as never retrieved."""
+    """Logs the error of a cancelled caller's call, so that asyncio does not report it as never retrieved."""
     if not outcome.cancelled() and outcome.exception() is not None:
         _log.info("a call whose caller had gone: %s", outcome.exception())

@@ -46,9 +46,7 @@ class _Recorded:
 
 @final
 class EventRecorder:
-    """Records events. State: the events of the last minutes, by everything that makes them equal, which excludes the
-    note.
-    """
+    """Records events. State: those of the last minutes, by all but the note."""
 
     def __init__(
         self,
@@ -66,11 +64,7 @@ class EventRecorder:
         self._last_name = 0
 
     async def record(self, event: RecordEvent) -> None:
-        """Writes the event, or counts it.
-
-        Raises:
-            CallError: the API server refused it, or was away for too long.
-        """
+        """Writes the event, or counts it. Raises CallError."""
         now = self._now()
         at, loop_time = rfc3339(now, "microseconds"), asyncio.get_running_loop().time()
         key = replace(event, note="")
@@ -166,7 +160,7 @@ def _series(known: _Recorded) -> dict[str, Any]:
 
 
 def _cut(note: str) -> str:
-    """Returns the note, cut between two characters if it is too long. Upstream: schedule_one.go, truncateMessage."""
+    """Returns the note, cut between two characters if it is too long (schedule_one.go, truncateMessage)."""
     text, most = note.encode(), limits.EVENT_NOTE_BYTES
     return note if len(text) <= most else text[: most - 4].decode("utf-8", "ignore") + " ..."
 

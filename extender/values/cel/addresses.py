@@ -19,7 +19,7 @@ _BROADCAST: Final = IPv4Address("255.255.255.255")
 
 
 def _ip(text: str) -> Address:
-    """Returns the address, or raises for one that Kubernetes does not accept. Upstream: parseIPAddr."""
+    """Returns the address, or raises for one that Kubernetes does not accept (parseIPAddr)."""
     try:
         address, zone = parse_address(text)
     except AddressError as exc:

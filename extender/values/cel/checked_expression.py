@@ -1,5 +1,4 @@
-"""The form of a compiled expression: a cel.expr.CheckedExpr in protobuf's wire format, read and written as far as it is
-needed.
+"""The form of a compiled expression, a cel.expr.CheckedExpr in protobuf's wire format, as far as it is needed.
 
 Upstream: google/cel-spec, proto/cel/expr, checked.proto, syntax.proto.
 """

@@ -69,21 +69,16 @@ _PYTHON_CALL: Final = 100
 
 
 def work_of(serialized: bytes, variables: Mapping[str, Size]) -> int:
-    """Returns an upper bound for the steps and characters that the expression costs.
+    """Returns an upper bound for the steps and characters that a serialized expression costs, given those of its
+    variables.
 
-    Arguments:
-        serialized: a compiled expression, from `Expression.serialize`.
-        variables: upper bounds for the variables.
-
-    Raises:
-        FormError: the expression has an unknown form.
+    Raises FormError if the expression has an unknown form.
     """
     checked = form.message_of(form.fields_of(serialized), form.ANY_VALUE)
     return _walk(form.message_of(checked, form.EXPRESSION), variables)[1]
 
 
 def _walk(expression: form.Fields, variables: Mapping[str, Size]) -> tuple[Size, int]:
-    """Returns the bounds for the value's size and for the work to compute it."""
     if form.CONSTANT in expression:
         constant = form.message_of(expression, form.CONSTANT)
         length = sum(

@@ -60,9 +60,7 @@ def checking_environment() -> cel.Env:
 
 
 def running_environment() -> cel.Env:
-    """Returns an environment with bytes in place of these types; it runs what the other has compiled, once it is linked
-    (`linking`).
-    """
+    """Returns an environment with bytes in place of these types, which runs what was compiled and linked."""
     functions = [
         replace(function, name=STRING_AT_RUN_TIME) if function.name == "string" else function for function in FUNCTIONS
     ]
@@ -118,9 +116,7 @@ def _declared_overloads(functions: list[Function]) -> list[cel.Overload]:
 
 
 def _running_overloads(functions: list[Function]) -> list[cel.Overload]:
-    """Makes one overload for all functions whose arguments have the same carriers: at run time the arguments select the
-    function.
-    """
+    """Makes one overload for all functions with the same carriers: at run time the arguments select one."""
     alike: dict[tuple[bool, ...], list[Function]] = {}
     for function in functions:
         alike.setdefault((function.is_member, *(kind.carried.name() for kind in function.parameters)), []).append(

@@ -39,8 +39,7 @@ def is_cheap(expression: str) -> bool:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def work_of_expression(expression: str) -> float:
-    """Returns the bound on the work of the expression for any valid device; infinite if it takes too long to find out,
-    or is unsafe.
+    """Returns the bound on the work for any valid device; infinite if that is slow to tell, or it is unsafe.
 
     A thousand units take up to 0.04 ms.
     """
@@ -58,9 +57,7 @@ def work_of_expression(expression: str) -> float:
 def evaluate(expression: str, facts: Facts) -> bool:
     """Returns whether the device with these facts matches. It blocks for up to a second if the expression is not cheap.
 
-    Raises:
-        CompileError: the expression is invalid.
-        CelError: it fails for the device, or takes more time or memory than an expression may.
+    Raises CompileError if it is invalid, CelError if it fails for the device, or takes more time or memory than it may.
     """
     if is_cheap(expression):
         return compiled(expression).matches(facts)
@@ -78,11 +75,7 @@ class Worker:
         """Another process's worker, which is not ended here."""
 
     def evaluate(self, expression: str, facts: Facts) -> bool:
-        """Returns whether the device matches.
-
-        Raises:
-            CelError: see `evaluate`.
-        """
+        """Returns whether the device matches. Raises CelError as `evaluate`."""
         request = json.dumps([expression, facts.variables, facts.size], default=as_json).encode() + b"\n"
         with self._lock:
             answer = self._answer(request)

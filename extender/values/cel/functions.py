@@ -40,18 +40,12 @@ class CelType:
 
     @staticmethod
     def of_kubernetes(name: str, read: Callable[[str], Any]) -> "CelType":
-        """Returns a type whose values have carriers.
-
-        Arguments:
-            name: as upstream writes it.
-            read: returns the value whose str is the text.
-        """
+        """Returns a type, of upstream's name, whose values have carriers; `read` returns that whose str is the text."""
         return CelType(cel.Type.AbstractType(name), cel.Type.BYTES, bytes, f"{name}:".encode(), read)
 
     @staticmethod
     def optional(of: "CelType") -> "CelType":
-        """Returns the type of a result that may be absent: an empty list of it, or no bytes. See
-        `extender.values.cel.linking`.
+        """Returns the type of a result that may be absent: an empty list, or no bytes; see `values.cel.linking`.
 
         It is declared as dyn, because the library takes an optional that is declared for some other type.
         """
@@ -110,7 +104,5 @@ def as_json(carrier: Carrier) -> object:
 
 
 def of_json(document: dict[str, Any]) -> object:
-    """Returns a carrier that was written by `as_json`, or else the document itself; an `object_hook` of
-    `json.loads`.
-    """
+    """Returns a carrier written by `as_json`, or else the document itself; an `object_hook` of `json.loads`."""
     return document[""].encode() if document.keys() == {""} and isinstance(document[""], str) else document

@@ -145,11 +145,7 @@ class RegexError(ValueError):
 
 @lru_cache(maxsize=8)
 def compiled_regex(pattern: str) -> Any:
-    """Returns the compiled expression.
-
-    Raises:
-        RegexError: it is none.
-    """
+    """Returns the compiled expression. Raises RegexError if it is none."""
     options = re2.Options()
     options.log_errors = False
     options.max_mem = limits.REGEX_MEMORY

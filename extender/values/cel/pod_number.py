@@ -45,11 +45,7 @@ class PodNumber:
     __slots__ = ("_expression",)
 
     def __init__(self, text: str) -> None:
-        """Compiles the expression.
-
-        Raises:
-            CompileError: it is invalid, or is no number.
-        """
+        """Compiles the expression. Raises CompileError if it is invalid, or is no number."""
         try:
             self._expression = _ENVIRONMENT.compile(text)
         except RuntimeError as exc:
@@ -59,12 +55,7 @@ class PodNumber:
             raise CompileError(f"must be a number, and is of type {kind}")
 
     def of(self, pod: Pod) -> float:
-        """Returns the number for this pod.
-
-        Raises:
-            CelError: the expression fails for the pod, or the number is not finite.
-            QuantityError: a request of the pod cannot be read.
-        """
+        """Returns the number for this pod. Raises CelError if there is none, or no finite one, and QuantityError."""
         meta = pod.metadata
         if (
             sum(len(key) + len(value) for texts in (meta.labels, meta.annotations) for key, value in texts.items())
@@ -92,11 +83,7 @@ class PodNumber:
 
 
 def requests_of(pod: Pod) -> dict[str, float]:
-    """Returns the pod's effective requests, in their units.
-
-    Raises:
-        QuantityError: a request cannot be read.
-    """
+    """Returns the pod's effective requests, in their units. Raises QuantityError."""
     return {name: quantity.nanos() / NANOS for name, quantity in pod_requests(pod, use_status=False).items()}
 
 

@@ -34,11 +34,7 @@ class Semver:
 
     @staticmethod
     def parse(text: str) -> "Semver":
-        """Parses a version.
-
-        Raises:
-            SemverError: the text is not a semantic version.
-        """
+        """Parses a version. Raises SemverError."""
         if not text:
             raise SemverError("Version string empty")
         parts = text.split(".", 2)
@@ -59,11 +55,7 @@ class Semver:
 
     @staticmethod
     def parse_normalized(text: str) -> "Semver":
-        """Parses a version after removing a leading v and leading zeros, and adding missing minor and patch numbers.
-
-        Raises:
-            SemverError: the text is not a semantic version even then.
-        """
+        """Parses a version without a leading v and leading zeros, with missing numbers added. Raises SemverError."""
         parts = [_without_leading_zeros(part) for part in text.removeprefix("v").split(".", 2)]
         if len(parts) < 3 and ("+" in parts[-1] or "-" in parts[-1]):
             raise SemverError("short version cannot contain PreRelease/Build meta data")

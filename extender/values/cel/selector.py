@@ -52,9 +52,7 @@ _TYPE_NAME: Final = re.compile(r"\b[A-Z]+\b")
 
 
 class CelError(Exception):
-    """The expression does not compile, or fails for a device. The message is upstream's, except for the interpreter's
-    wording.
-    """
+    """The expression does not compile, or fails for a device; in upstream's words, but for the interpreter's."""
 
 
 @final
@@ -97,8 +95,7 @@ class CelSelector:
     def matches(self, facts: Facts) -> bool:
         """True if the device with these facts (`facts_of`) matches.
 
-        Raises:
-            CelError: the expression fails for it, costs too much, or does not return a bool.
+        Raises CelError if the expression fails for it, costs too much, or does not return a bool.
         """
         if not self._is_affordable(facts.size):
             raise CelError(COST_EXCEEDED)
@@ -113,7 +110,6 @@ class CelSelector:
         raise CelError(COST_EXCEEDED)
 
     def _evaluated(self, variables: Variables) -> bool | str:
-        """Returns the result, or the missing key, which may be a domain."""
         try:
             value = self._program.eval(data=variables)
         except RuntimeError as exc:
@@ -142,9 +138,7 @@ class CelSelector:
         return self._work(max(size, DEVICE_CHARACTERS)) <= limits.EXPRESSION_WORK
 
     def _work(self, size: int) -> int:
-        """Returns the bound for devices of this size. It is computed per power of two, so that all ordinary devices
-        share one result.
-        """
+        """Returns the bound for devices of this size, by powers of two, so that ordinary devices share one result."""
         size_class = size.bit_length()
         work = self._work_by_size.get(size_class)
         if work is None:
@@ -156,11 +150,7 @@ class CelSelector:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def compiled(expression: str) -> CelSelector:
-    """Returns the compiled expression.
-
-    Raises:
-        CompileError: it is invalid, or does not return a bool.
-    """
+    """Returns the compiled expression. Raises CompileError if it is invalid, or does not return a bool."""
     try:
         checked = _CHECKING.compile(expression)
         kind = checked.return_type()
@@ -178,11 +168,7 @@ def compiled(expression: str) -> CelSelector:
 
 
 def facts_of(driver: str, device: Device) -> Facts:
-    """Returns the facts about a device. Names without a domain are in the driver's.
-
-    Raises:
-        CelError: an attribute or capacity is invalid.
-    """
+    """Returns the facts about a device. Names without a domain are in the driver's. Raises CelError."""
     attributes: dict[str, dict[str, object]] = {}
     for name, attribute in device.attributes.items():
         domain, identifier = _qualified(name, driver)

@@ -61,8 +61,7 @@ async def in_child(work: Callable[[], T], *, seconds: float = 0.0, memory: int =
 
     Raises:
         NoChildError: no process can be forked at the moment.
-        MemoryError: the work takes more memory.
-        DeadlineError: it takes longer.
+        MemoryError, DeadlineError: the work takes more.
         ChildEndedError: the child was killed.
     """
     if not sys.platform.startswith("linux"):
@@ -156,7 +155,6 @@ def _become_a_child(writing: int) -> None:
 
 
 def _outcome(work: Callable[[], object], memory: int) -> bytes:
-    """Returns (result, exception) as bytes."""
     before = resource.getrlimit(resource.RLIMIT_AS)
     try:
         if memory:

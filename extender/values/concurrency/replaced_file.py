@@ -11,10 +11,7 @@ from typing import BinaryIO
 def replaced_file(path: Path) -> Iterator[BinaryIO]:
     """Yields a file to write to, which takes the place of `path` when the block ends without an exception.
 
-    The content is written beside it, flushed to the disk, and renamed.
-
-    Raises:
-        OSError: it cannot be written.
+    The content is written beside it, flushed to the disk, and renamed. Raises OSError.
     """
     temporary = path.with_name(f"{_beginning(path)}{os.getpid()}.tmp")
     temporary.unlink(missing_ok=True)  # of a process that was killed and had our number
@@ -35,9 +32,7 @@ def replaced_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def remove_leftovers(path: Path) -> None:
-    """Removes what processes left beside the file that were killed while they wrote. Call it while no other process
-    writes there.
-    """
+    """Removes what writers that were killed left beside the file, while no other process writes there."""
     beginning = _beginning(path)
     for each in path.parent.glob(".*.tmp"):
         if each.name.startswith(beginning) and each.name.removeprefix(beginning).removesuffix(".tmp").isdigit():

@@ -29,14 +29,11 @@ def run(main: Coroutine[Any, Any, T], *, horizon: float = A_DAY) -> T:
     """Returns the result of `main`, on a new loop whose time begins at 0 and jumps to the next timer whenever nothing
     is ready.
 
-    Work in threads (`asyncio.to_thread`) takes no virtual time: the clock stands until it is done.
+    Work in threads (`asyncio.to_thread`) takes no virtual time: the clock stands until it is done. Tasks that wait for
+    more than `horizon` seconds of it count as stuck.
 
-    Arguments:
-        horizon: seconds of virtual time after which tasks that still wait count as stuck.
-
-    Raises:
-        DeadlockError: `main` would wait forever; with the names of the tasks that wait.
-        RuntimeError: a socket or a pipe was opened.
+    Raises DeadlockError, with the names of the tasks that wait, if `main` would wait forever; RuntimeError if a socket
+    or a pipe was opened.
     """
     with runner(horizon=horizon) as virtual:
         return virtual.run(main)

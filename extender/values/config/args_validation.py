@@ -67,10 +67,8 @@ def validate_args(path: str, args: PluginArgs, features: FeatureGates = DEFAULT_
 
 
 def check_args(args: PluginArgs, features: FeatureGates = DEFAULT_FEATURES) -> None:
-    """Refuses wrong arguments while a plugin is made of them.
-
-    Raises:
-        ConfigErrors: every error, as upstream's plugin constructors report them.
+    """Refuses wrong arguments while a plugin is made of them, by ConfigErrors with all that upstream's constructors
+    say.
     """
     errors = validate_args("", args, features)
     if errors:
@@ -78,10 +76,7 @@ def check_args(args: PluginArgs, features: FeatureGates = DEFAULT_FEATURES) -> N
 
 
 def validate_default_preemption_args(path: str, args: DefaultPreemptionArgs) -> Iterator[FieldError]:
-    """Requires a share of 0 to 100 percent and a number from 0, which are not both zero, and rules that there are.
-
-    Upstream: ValidateDefaultPreemptionArgs.
-    """
+    """Requires 0 to 100 percent and a number from 0, not both zero, and rules that there are."""
     percentage, absolute = args.min_candidate_nodes_percentage, args.min_candidate_nodes_absolute
     percentage_path, absolute_path = (
         child(path, "minCandidateNodesPercentage"),
@@ -134,11 +129,7 @@ def _victim_policy_errors(path: str, args: DefaultPreemptionArgs) -> Iterator[Fi
 def validate_dynamic_resources_args(
     path: str, args: DynamicResourcesArgs, features: FeatureGates
 ) -> Iterator[FieldError]:
-    """Requires a filter timeout that is not negative, and at least a second for binding; neither while its gates are
-    off.
-
-    Upstream: ValidateDynamicResourcesArgs.
-    """
+    """Requires timeouts from 0 for Filter and 1 s for binding; neither while its gates are off."""
     searching, binding = args.filter_timeout, args.binding_timeout
     if searching is not None:
         if not features.enabled("DRASchedulerFilterTimeout"):
@@ -170,9 +161,7 @@ def validate_node_affinity_args(path: str, args: NodeAffinityArgs) -> Iterator[F
 def validate_node_resources_balanced_allocation_args(
     path: str, args: NodeResourcesBalancedAllocationArgs
 ) -> Iterator[FieldError]:
-    """Requires that each resource is there once, with weight 1. Upstream:
-    ValidateNodeResourcesBalancedAllocationArgs.
-    """
+    """Requires that each resource is there once, with weight 1."""
     seen: set[str] = set()
     for index, resource in enumerate(args.resources):
         resource_path = f"{child(path, 'resources')}[{index}]"
@@ -186,7 +175,7 @@ def validate_node_resources_balanced_allocation_args(
 def validate_node_resources_fit_args(path: str, args: NodeResourcesFitArgs) -> Iterator[FieldError]:
     """Requires names of resources, weights of 1 to 100, and a shape with the one strategy that has one.
 
-    Upstream: ValidateNodeResourcesFitArgs. It is called only when the plugin is made.
+    It is called only when the plugin is made.
     """
     for index, name in enumerate(args.ignored_resources):
         yield from _label_name(f"{child(path, 'ignoredResources')}[{index}]", name)
@@ -203,11 +192,7 @@ def validate_node_resources_fit_args(path: str, args: NodeResourcesFitArgs) -> I
 
 
 def validate_pod_topology_spread_args(path: str, args: PodTopologySpreadArgs) -> Iterator[FieldError]:
-    """Requires that constraints are given only if they are used, and that each is valid, without a selector, and there
-    once.
-
-    Upstream: ValidatePodTopologySpreadArgs.
-    """
+    """Requires constraints only if they are used, each valid, without a selector, and there once."""
     type_path = child(path, "defaultingType")
     if args.defaulting_type not in (SYSTEM_DEFAULTING, LIST_DEFAULTING):
         yield not_supported(type_path, marshalled(args.defaulting_type), (SYSTEM_DEFAULTING, LIST_DEFAULTING))
@@ -224,10 +209,7 @@ def validate_pod_topology_spread_args(path: str, args: PodTopologySpreadArgs) ->
 
 
 def validate_volume_binding_args(path: str, args: VolumeBindingArgs, features: FeatureGates) -> Iterator[FieldError]:
-    """Requires a timeout from 0, and a valid shape, or none while the gate StorageCapacityScoring is off.
-
-    Upstream: ValidateVolumeBindingArgs.
-    """
+    """Requires a timeout from 0, and a valid shape, or none while StorageCapacityScoring is off."""
     if args.bind_timeout_seconds < 0:
         yield invalid(
             child(path, "bindTimeoutSeconds"),
@@ -246,9 +228,7 @@ def validate_volume_binding_args(path: str, args: VolumeBindingArgs, features: F
 
 
 def validate_node_affinity(path: str, affinity: NodeAffinity) -> Iterator[FieldError]:
-    """Yields what is wrong with terms that no selector can be made of. Preferred terms of weight 0 are ignored, as
-    upstream.
-    """
+    """Yields what is wrong with terms, but for preferred ones of weight 0, which are ignored as upstream."""
     if affinity.required is not None:
         required_path = child(path, "requiredDuringSchedulingIgnoredDuringExecution")
         yield from term_errors(child(required_path, "nodeSelectorTerms"), affinity.required.node_selector_terms)
@@ -286,7 +266,6 @@ def _resource_weights(path: str, resources: Sequence[ResourceSpec]) -> Iterator[
 
 
 def _shape(path: str, shape: Sequence[UtilizationShapePoint]) -> Iterator[FieldError]:
-    """Upstream: validateFunctionShape."""
     if not shape:
         yield required(path, "at least one point must be specified")
     for index in range(1, len(shape)):

@@ -30,14 +30,11 @@ _PEM_BLOCK: Final = b"-----BEGIN "
 
 
 def complete(configuration: Configuration) -> Configuration:
-    """Returns the configuration in which every profile ignores the resources that extenders tell the scheduler to
-    ignore.
+    """Returns the configuration in which every profile ignores what extenders tell the scheduler to ignore, and only
+    that.
 
-    They take the place of what the profile itself ignores.
-
-    Raises:
-        ConfigErrors: an extender's TLS settings contradict each other, or a profile has no arguments for
-            NodeResourcesFit (stage `create`).
+    Raises ConfigErrors if an extender's TLS settings contradict each other, or a profile has no arguments for
+    NodeResourcesFit (stage `create`).
     """
     for extender in configuration.extenders:
         _check_tls(extender)
@@ -86,10 +83,8 @@ _CONFIGURATION: Final = struct_of(Configuration, f"v1.{KIND}")
 def written(configuration: Configuration) -> dict[str, Any]:
     """Returns the configuration that the scheduler runs as v1 JSON, with every default spelled out.
 
-    Arguments of plugins that no profile enables are left out, and the others stand in the order of their names.
-
-    Raises:
-        ConfigErrors: the extenders cannot be made.
+    Arguments of plugins that no profile enables are left out, and the others stand in the order of their names. Raises
+    ConfigErrors if the extenders cannot be made.
     """
     completed = complete(configuration)
     return {

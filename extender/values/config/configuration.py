@@ -33,11 +33,7 @@ class ConfigErrors(InputError):  # noqa: N818  it carries all of them
     """The configuration cannot be used. Its text is upstream's aggregate of all errors."""
 
     def __init__(self, errors: Iterable[FieldError | str], stage: Stage = "validation") -> None:
-        """Creates the error.
-
-        Arguments:
-            errors: a text is an error about the whole configuration.
-        """
+        """Takes errors, of which a text is about the whole configuration."""
         self.errors: Final = tuple(
             FieldError("", detail=error) if isinstance(error, str) else error for error in errors
         )
@@ -63,9 +59,7 @@ class LeaderElection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientConnection:
-    """The connection to the API server; `qps` and `burst` limit the rate of requests. Upstream:
-    ClientConnectionConfiguration.
-    """
+    """The connection to the API server; `qps` and `burst` limit the rate of requests."""
 
     kubeconfig: str = field(default="", metadata=wire(STRING))
     accept_content_types: str = field(default="", metadata=wire(STRING))
@@ -130,9 +124,7 @@ class Extender:
 
 @dataclass(frozen=True, slots=True)
 class PluginConfig:
-    """The arguments of one plugin: a value of its type of arguments if it has one, else plain JSON; None if nothing was
-    given.
-    """
+    """The arguments of one plugin: of its own type, else plain JSON; None if nothing was given."""
 
     name: str
     args: object = None
@@ -141,13 +133,9 @@ class PluginConfig:
 def with_default_args(
     plugins: Plugins, given: Iterable[PluginConfig] = (), features: FeatureGates = DEFAULT_FEATURES
 ) -> tuple[PluginConfig, ...]:
-    """Returns the arguments given, then the default arguments of the other enabled plugins that have a type of
-    arguments, by name.
+    """Returns the arguments given, then by name the default ones, which features may change, of other enabled plugins.
 
-    Arguments:
-        features: the features that are on; some have defaults of their own.
-
-    Upstream: defaults.go, setDefaults_KubeSchedulerProfile.
+    Upstream: setDefaults_KubeSchedulerProfile.
     """
     given = tuple(given)
     missing = enabled_names(plugins) & ARGS_OF.keys() - {config.name for config in given}
@@ -168,11 +156,8 @@ def enabled_names(plugins: Plugins) -> set[str]:
 class Profile:
     """One of the schedulers in this process; pods choose it by its name.
 
-    Attributes:
-        percentage_of_nodes_to_score: None takes the configuration's.
-        plugins: the defaults merged with what was written; `extender.engine.runtime.profiles` resolves them to the
-            plugins that run at each point.
-        plugin_configs: arguments in the order in which they were written, then defaulted ones.
+    `plugins` are the defaults merged with what was written, which `extender.engine.runtime.profiles` resolves.
+    `percentage_of_nodes_to_score` None takes the configuration's. `plugin_configs` are as written, then defaulted.
     """
 
     scheduler_name: str = DEFAULT_SCHEDULER_NAME

@@ -61,9 +61,8 @@ class FeatureGates:
     def of(cls, given: Mapping[str, bool], version: str = DEFAULT_VERSION) -> "FeatureGates":
         """Returns the defaults of a version with the gates over them that are given.
 
-        Raises:
-            ValueError: a gate is unknown, locked, or has another value here, or a gate that it needs is off; in
-                upstream's words where upstream has any.
+        Raises ValueError, in upstream's words where it has any, if a gate is unknown, locked, or has another value
+        here, or a gate that it needs is off.
         """
         errors = list(_errors(given, version))
         if not errors:
@@ -74,11 +73,7 @@ class FeatureGates:
         return gates
 
     def enabled(self, name: str) -> bool:
-        """Returns whether a feature is on. Ask when a plugin is made, not for each pod.
-
-        Raises:
-            KeyError: there is no gate of that name.
-        """
+        """Returns whether a feature is on; KeyError if there is none. Ask once a plugin, not once a pod."""
         if name not in GATES:
             raise KeyError(f'feature "{name}" is not registered in FeatureGates')
         return name in self.on
@@ -120,9 +115,7 @@ def _errors(given: Mapping[str, bool], version: str) -> Iterator[str]:
 
 
 def _errors_of_all(every: str, wanted: bool, given: Mapping[str, bool], stage: Stage, version: str) -> Iterator[str]:
-    """Yields an error if AllAlpha or AllBeta asks for what cannot be had, with the gates to give by name in order to
-    have the others.
-    """
+    """Yields an error if AllAlpha or AllBeta asks for what cannot be had, with the gates to give instead."""
     fixed = [
         name
         for name, spec in _known(version).items()
@@ -136,7 +129,6 @@ def _errors_of_all(every: str, wanted: bool, given: Mapping[str, bool], stage: S
 
 
 def _spelled_out(given: Mapping[str, bool], version: str) -> dict[str, bool]:
-    """Returns the gates with AllAlpha and AllBeta replaced by all that they stand for."""
     spelled = {
         name: given[every]
         for every, stage in _ALL.items()
@@ -148,11 +140,7 @@ def _spelled_out(given: Mapping[str, bool], version: str) -> dict[str, bool]:
 
 
 def parse_bool(text: str) -> bool:
-    """Returns the boolean as Go's programs read it. Upstream: strconv.ParseBool.
-
-    Raises:
-        ValueError: the text is neither true nor false; the message is Go's.
-    """
+    """Returns the boolean as Go's programs read it (strconv.ParseBool). Raises ValueError in Go's words."""
     try:
         return _BOOLEANS[text]
     except KeyError:
@@ -160,11 +148,7 @@ def parse_bool(text: str) -> bool:
 
 
 def parse_feature_gates(text: str) -> dict[str, bool]:
-    """Returns the gates that a flag gives: `A=true,kube:B=false`.
-
-    Raises:
-        ValueError: the text has another form.
-    """
+    """Returns the gates that a flag gives: `A=true,kube:B=false`. Raises ValueError."""
     given: dict[str, bool] = {}
     for pair in filter(None, (part.strip() for part in text.split(","))):
         name, has_value, value = pair.removeprefix(f"{_COMPONENT}:").partition("=")
@@ -180,8 +164,7 @@ def parse_feature_gates(text: str) -> dict[str, bool]:
 def parse_version(text: str) -> str:
     """Returns the version that a flag gives: `1.37`, or `kube=1.37`.
 
-    Raises:
-        ValueError: the text is no version, or one that cannot be emulated.
+    Raises ValueError if the text is no version, or one that cannot be emulated.
     """
     component, equals, version = text.strip().rpartition("=")
     if equals and component != _COMPONENT:
@@ -214,9 +197,7 @@ def remarks(given: Mapping[str, bool], version: str) -> Iterator[tuple[str, str]
 
 
 def differences(version: str) -> Iterator[tuple[str, bool, str]]:
-    """Yields (gate, the value that it always has here, why) for gates that have another default in this version of
-    kube-scheduler.
-    """
+    """Yields (gate, the value it always has here, why) for gates with another default in this version."""
     for name, spec in sorted(_known(version).items()):
         only = GATES[name].only
         if only is not None and only is not spec.default and (name in _DEFAULTS[version]) is not spec.default:

@@ -137,11 +137,7 @@ def wire(
 
 
 def struct_of(cls: Any, name: str, **declared: Mapping[str, Any]) -> Struct:
-    """Returns the type of a class: its fields in order, with metadata from `wire`.
-
-    Arguments:
-        declared: attribute -> metadata, for a class that does not declare its fields itself.
-    """
+    """Returns the type of a class: its fields in order, with metadata from `wire`, here or declared in the call."""
     return Struct(name, fields_of(cls, **declared), make=cls)
 
 
@@ -160,7 +156,6 @@ def _camel(attribute: str) -> str:
 
 
 def _shortest_float32(number: float) -> float | None:
-    """Returns the shortest decimal that means the same float32; None if there is none."""
     try:
         narrow: float = struct.unpack("<f", struct.pack("<f", number))[0]
     except OverflowError:

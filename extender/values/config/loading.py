@@ -38,16 +38,12 @@ _LOGGER: Final = logging.getLogger(__name__)
 
 
 def load(text: str | bytes, features: FeatureGates = DEFAULT_FEATURES) -> Configuration:
-    """Returns the configuration that the text of a file holds. Of several YAML documents the first is read, with a
-    warning.
+    """Returns the configuration that a text holds. Of several YAML documents the first is read, with a warning.
 
-    Arguments:
-        features: the features that are on. Some decide which plugins are there by default, and which arguments are
-            valid.
+    Features decide which plugins are there by default, and which arguments are valid.
 
-    Raises:
-        ConfigErrors: the text cannot be read (stage `load`), or values in it are wrong (stage `validation`, all errors
-            at once).
+    Raises ConfigErrors if the text cannot be read (stage `load`), or values in it are wrong (stage `validation`, all
+    errors at once).
     """
     configuration = _decode(text, features)
     errors = validate(configuration)
@@ -57,11 +53,7 @@ def load(text: str | bytes, features: FeatureGates = DEFAULT_FEATURES) -> Config
 
 
 def load_file(path: str | Path, features: FeatureGates = DEFAULT_FEATURES) -> Configuration:
-    """Returns the configuration that a file holds; see `load`.
-
-    Raises:
-        ConfigErrors: as `load`; also if the file cannot be read.
-    """
+    """Returns the configuration that a file holds. Raises as `load`, also if the file cannot be read."""
     try:
         text = Path(path).read_bytes()
     except OSError as exc:
@@ -157,7 +149,7 @@ def _document(text: str) -> YamlDocument:
 
 
 def _read_object(value: Json, text: str, default: _GroupVersionKind) -> tuple[_GroupVersionKind, Any, list[str]]:
-    """Returns an object of the registered kind that it names, or of the default one, and what is forbidden in it."""
+    """Returns an object of the kind that it names, or of the default one, and what is forbidden in it."""
     kind = _interpret(value, default)
     if not kind.kind:
         raise _UnreadableError(f"Object 'Kind' is missing in '{text}'")
@@ -175,9 +167,7 @@ def _read_object(value: Json, text: str, default: _GroupVersionKind) -> tuple[_G
 
 
 def _interpret(value: Json, default: _GroupVersionKind) -> _GroupVersionKind:
-    """Returns the kind that the object names, with defaults for what it leaves out. Upstream: serializer/json,
-    gvkWithDefaults.
-    """
+    """Returns the kind that the object names, with defaults for what it leaves out (gvkWithDefaults)."""
     try:
         api_version, kind = type_meta(value)
     except JsonError as exc:
@@ -200,9 +190,7 @@ def _group_version(text: str) -> tuple[str, str]:
 def _profiles(
     written: tuple[_ProfileAsWritten, ...], features: FeatureGates, forbidden: list[str]
 ) -> tuple[Profile, ...]:
-    """Returns the profiles with arguments decoded and defaults merged; adds what is forbidden in arguments to
-    `forbidden`.
-    """
+    """Returns the profiles with arguments decoded and defaults merged; `forbidden` gets what is so in arguments."""
     profiles = []
     defaults = default_plugins(features)
     for index, profile in enumerate(written):
@@ -235,9 +223,7 @@ def _profiles(
 
 
 def _args(config: _PluginConfigAsWritten) -> tuple[object, list[str]]:
-    """Returns the arguments of one plugin, and what is forbidden in them. Upstream:
-    PluginConfig.decodeNestedObjects.
-    """
+    """Returns the arguments of one plugin, and what is forbidden in them (PluginConfig.decodeNestedObjects)."""
     if config.name not in ARGS_OF:
         return plain(config.args), []
     wanted = _GroupVersionKind(*_group_version(API_VERSION), f"{config.name}Args")
@@ -253,9 +239,7 @@ def _args(config: _PluginConfigAsWritten) -> tuple[object, list[str]]:
 
 
 def _defaulted(found: dict[str, Any], profiles: tuple[Profile, ...], features: FeatureGates) -> Configuration:
-    """Returns the configuration, with defaults that depend on other members. Upstream:
-    SetDefaults_KubeSchedulerConfiguration.
-    """
+    """Returns the configuration with defaults that depend on others (SetDefaults_KubeSchedulerConfiguration)."""
     given = {name: value for name, value in found.items() if name not in ("kind", "api_version", "profiles")}
     given.setdefault("enable_contention_profiling", given.get("enable_profiling", True))
     return Configuration(**given, profiles=profiles, feature_gates=features)

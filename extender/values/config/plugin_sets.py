@@ -85,13 +85,10 @@ def merge(defaults: Plugins, custom: Plugins) -> Plugins:
 
 
 def merge_set(default: PluginSet, custom: PluginSet) -> PluginSet:
-    """Returns the default plugins less the disabled ones, each in its place even if re-configured, then the other
-    custom ones.
+    """Returns the default plugins less the disabled ones, each in place even if re-configured, then other custom ones.
 
     A plugin that is both disabled and enabled goes to where it was written: this is how plugins are re-ordered. One
-    that is enabled twice stays twice, and is refused when the profile is built.
-
-    Upstream: default_plugins.go, mergePluginSet.
+    that is enabled twice stays twice, and is refused when the profile is built. Upstream: mergePluginSet.
     """
     disabled = tuple(PluginRef(plugin.name) for plugin in (*custom.disabled, *default.disabled))
     disabled_names = {plugin.name for plugin in disabled}
@@ -149,9 +146,7 @@ IN_TREE_PROFILE: Final = (
 
 
 def default_plugins(features: FeatureGates) -> Plugins:
-    """Returns the plugins of a profile that names none. Upstream: default_plugins.go, getDefaultPlugins,
-    applyFeatureGates.
-    """
+    """Returns the plugins of a profile that names none (getDefaultPlugins, applyFeatureGates)."""
     kept = (
         plugin for plugin in IN_TREE_PROFILE if plugin.name not in GATE_OF or features.enabled(GATE_OF[plugin.name])
     )

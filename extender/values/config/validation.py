@@ -143,7 +143,7 @@ def _percentage(path: str, percentage: int | None) -> Iterator[FieldError]:
 
 
 def _common_queue_sort(profiles: Sequence[Profile]) -> Iterator[FieldError]:
-    """Requires that all profiles sort alike, since they share one queue. Upstream: validateCommonQueueSort."""
+    """Requires that all profiles sort alike, since they share one queue."""
     first = profiles[0].plugins["queueSort"]
     name = first.enabled[0].name if first.enabled else ""
     if len(first.enabled) > 1:
@@ -186,7 +186,6 @@ def _backoff(initial: int, maximum: int) -> Iterator[FieldError]:
 
 
 def _extenders(extenders: Sequence[Extender]) -> Iterator[FieldError]:
-    """Upstream: validateExtenders."""
     managed: set[str] = set()
     for index, extender in enumerate(extenders):
         path = f"extenders[{index}]"

@@ -43,12 +43,9 @@ class Duration:
 
     @classmethod
     def parse(cls, text: str) -> "Duration":
-        """Returns the duration that `text` spells.
+        """Returns the duration that `text` spells (time.ParseDuration).
 
-        Raises:
-            DurationError: no number, no unit, an unknown unit, or more than 2**63 - 1 nanoseconds.
-
-        Upstream: Go, time.ParseDuration.
+        Raises DurationError for no number, no unit, an unknown unit, or more than 2**63 - 1 nanoseconds.
         """
         unsigned = text[1:] if text[:1] in ("-", "+") else text
         if unsigned == "0":

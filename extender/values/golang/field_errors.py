@@ -132,9 +132,7 @@ def non_negative(path: str, value: int | None) -> list[FieldError]:
 
 
 def immutable(path: str, new: Any, old: Any) -> list[FieldError]:
-    """Returns what is wrong with a change of a field; absent and empty are the same. Upstream:
-    ValidateImmutableField.
-    """
+    """Returns what is wrong with a change of a field; absent and empty are the same (ValidateImmutableField)."""
     return [invalid(path, new, IMMUTABLE)] if (new or None) != (old or None) else []
 
 
@@ -146,9 +144,7 @@ def one_of(path: str, value: str | None, supported: Iterable[str]) -> list[Field
 
 
 def in_go(value: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Returns a value of an internal type, which prints under the names of its Go fields: all of `names`, null where
-    there is nothing.
-    """
+    """Returns a value of an internal type, which prints as all of its Go fields, null where there is nothing."""
     return {name: value.get(name[0].lower() + name[1:]) for name in names}
 
 
@@ -160,9 +156,7 @@ class Marshalled(str):
 
 
 def marshalled(value: object) -> Marshalled:
-    """Returns the form in which an error shows a value that is of none of Go's simple types, such as a struct or a
-    named string type.
-    """
+    """Returns the form in which an error shows a value of none of Go's simple types, such as a struct."""
     return Marshalled(marshal(value))
 
 

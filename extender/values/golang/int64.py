@@ -23,9 +23,7 @@ def wrap(number: int) -> int:
 
 
 def parse_int64(text: str) -> int | None:
-    """Returns the int64 that `text` spells in base 10; None if it spells none. Upstream: strconv.ParseInt(text, 10,
-    64).
-    """
+    """Returns the int64 that `text` spells in base 10, if any (strconv.ParseInt)."""
     parts = _INTEGER.fullmatch(text)
     if parts is None or text in ("", "+", "-") or len(parts[2]) > _INT64_DIGITS:
         return None
@@ -50,9 +48,7 @@ def scale_up(amount: int, zeros: int) -> tuple[int, bool]:
 
 
 def divide_away(amount: int, zeros: int) -> tuple[int, bool]:
-    """Returns `amount` / 10**`zeros` rounded away from zero, and whether that was exact. Upstream: math.go,
-    negativeScaleInt64.
-    """
+    """Returns `amount` / 10**`zeros` rounded away from zero, and whether it was exact (negativeScaleInt64)."""
     quotient, rest = divmod(abs(amount), ten_to(zeros))
     rounded = quotient + (rest > 0)
     return (-rounded if amount < 0 else rounded), rest == 0
@@ -73,9 +69,7 @@ def scale_big(unscaled: int, zeros: int) -> int:
 
 
 def add_scaled(mine: int, my_exponent: int, theirs: int, their_exponent: int) -> tuple[int, int] | None:
-    """Returns amount and exponent of a sum of two int64 forms; None if it does not fit one. Upstream: amount.go,
-    int64Amount.Add.
-    """
+    """Returns amount and exponent of a sum of two int64 forms; None if it does not fit (int64Amount.Add)."""
     if theirs == 0:
         return mine, my_exponent
     if mine == 0:

@@ -20,9 +20,7 @@ class AddressError(ValueError):
 
 @final
 class Prefix(NamedTuple):
-    """An address with the number of leading bits that name its network. The other bits of the address need not be
-    zero.
-    """
+    """An address with how many leading bits name its network; the others need not be zero."""
 
     address: Address
     bits: int
@@ -41,11 +39,7 @@ class Prefix(NamedTuple):
 
 
 def parse_address(text: str) -> tuple[Address, str]:
-    """Returns the address, and its zone, which is mostly empty.
-
-    Raises:
-        AddressError: it is none.
-    """
+    """Returns the address, and its zone, which is mostly empty. Raises AddressError."""
     for character in text:
         if character == ".":
             return IPv4Address(_four_bytes(text, text)), ""
@@ -57,11 +51,7 @@ def parse_address(text: str) -> tuple[Address, str]:
 
 
 def parse_prefix(text: str) -> Prefix:
-    """Returns the address and the number of bits behind the last slash.
-
-    Raises:
-        AddressError: it is no network.
-    """
+    """Returns the address and the number of bits behind the last slash. Raises AddressError."""
     before, slash, bits = text.rpartition("/")
     if not slash:
         raise _prefix_error(text, "no '/'")
@@ -89,7 +79,7 @@ def _prefix_error(text: str, message: str) -> AddressError:
 
 
 def _four_bytes(text: str, part: str) -> bytes:
-    """Returns the bytes of a dotted address, which is the whole text or its end. Upstream: parseIPv4Fields."""
+    """Returns the bytes of a dotted address, which is the whole text or its end (parseIPv4Fields)."""
     found: list[int] = []
     digits = ""
     for at, character in enumerate(part):
@@ -114,7 +104,7 @@ def _four_bytes(text: str, part: str) -> bytes:
 
 
 def _ipv6(text: str) -> tuple[IPv6Address, str]:
-    """Returns the IPv6 address and its zone. Upstream: parseIPv6."""
+    """Returns the IPv6 address and its zone (parseIPv6)."""
     rest, percent, zone = text.partition("%")
     if percent and not zone:
         raise _error(text, "zone must be a non-empty string")

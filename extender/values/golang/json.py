@@ -35,8 +35,7 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 class Repeating(dict[str, Json]):
     """A JSON object that has a name more than once. As a dict it holds the last member of each name.
 
-    Attributes:
-        all_members: every member, in the order in which they were written.
+    `all_members` are in the order in which they were written.
     """
 
     def __init__(self, all_members: Iterable[tuple[str, Json]]) -> None:
@@ -75,13 +74,10 @@ _GO_WORDS: Final = {
 
 
 def parse_json(text: str, *, max_depth: int = limits.CONFIGURATION_DEPTH, keep_digits: bool = True) -> Json:
-    """Returns the value that `text` holds.
+    """Returns the value that `text` holds. With `keep_digits`, numbers that are no plain int64 become `Number`, else
+    floats.
 
-    Arguments:
-        keep_digits: numbers that are no int64 in plain digits become `Number`, else floats.
-
-    Raises:
-        JsonError: no JSON, nested too deeply, or a number that no float holds where digits are not kept.
+    Raises JsonError if it is no JSON, nested too deeply, or a number that no float holds where digits are not kept.
     """
     try:
         value: Json = (_DIGITS_DECODER if keep_digits else _FLOAT_DECODER).decode(text)
@@ -95,9 +91,7 @@ def parse_json(text: str, *, max_depth: int = limits.CONFIGURATION_DEPTH, keep_d
 
 
 def members(value: Mapping[str, Json]) -> Iterable[tuple[str, Json]]:
-    """Returns the members of an object in the order in which they were written, those of a name that repeats
-    included.
-    """
+    """Returns the members of an object in the order in which they were written, repeated names included."""
     return value.all_members if isinstance(value, Repeating) else value.items()
 
 
@@ -124,9 +118,7 @@ def marshal(value: object) -> str:
 
 
 def type_word(value: object) -> str:
-    """Returns what Go calls the JSON type of a value of the wrong type. Upstream: decode.go,
-    UnmarshalTypeError.Value.
-    """
+    """Returns what Go calls the JSON type of a value of the wrong type (UnmarshalTypeError.Value)."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -139,15 +131,10 @@ def type_word(value: object) -> str:
 
 
 def cannot_unmarshal(word: str, go_type: str, place: str = "") -> str:
-    """Returns what Go says of a value of the wrong type.
+    """Returns what Go says of a value of the wrong type (UnmarshalTypeError.Error).
 
-    Arguments:
-        word: for the value, see `type_word`.
-        go_type: the type it should have.
-        place: the struct and the names of the fields down to the value, such as `Pod.spec.nodeName`; empty outside of
-            structs.
-
-    Upstream: decode.go, UnmarshalTypeError.Error.
+    `place` is the struct and the names of the fields down to the value, such as `Pod.spec.nodeName`; empty outside of
+    structs. For `word` see `type_word`.
     """
     return f"json: cannot unmarshal {word} into Go {f'struct field {place}' if place else 'value'} of type {go_type}"
 
@@ -227,7 +214,7 @@ def _refuse_constant(name: str) -> Json:
 
 
 def _without_surrogates(value: Json) -> Json:
-    """Returns the value with the replacement character where half of a surrogate pair was escaped, as Go reads it."""
+    """Returns the value with the replacement character for escaped halves of surrogate pairs, as Go does."""
     if isinstance(value, str):
         return _LONE_SURROGATE.sub("\ufffd", value)
     if isinstance(value, list):

@@ -32,8 +32,7 @@ _DECODERS: Final[dict[object, msgspec.json.Decoder[Any]]] = {}
 def read(kind: type[T], document: Document, what: str = "the body") -> T:
     """Returns the document as a value of a simple type, or of one with Raw parts.
 
-    Raises:
-        JsonError: it is something else; the message names `what` and repeats nothing of it.
+    Raises JsonError if it is something else; the message names `what` and repeats nothing of it.
     """
     try:
         return _decoder(kind).decode(document)
@@ -48,9 +47,7 @@ def read(kind: type[T], document: Document, what: str = "the body") -> T:
 
 
 def members(found: Mapping[str, Raw], *names: str) -> list[Raw | None]:
-    """Returns the members of these names, in any case: of several the last one; None for those that are missing or
-    null.
-    """
+    """Returns the last member of each name, in any case; None for those that are missing or null."""
     values: dict[str, Raw | None] = dict.fromkeys(map(str.casefold, names))
     for name, value in found.items():
         folded = name.casefold()
@@ -64,11 +61,7 @@ def is_null(document: Raw) -> bool:
 
 
 def first_value(body: bytes) -> Raw:
-    """Returns the first JSON value of the body, in valid UTF-8; what comes after it is not looked at.
-
-    Raises:
-        JsonError: there is none.
-    """
+    """Returns the first JSON value of the body, in valid UTF-8; what follows it is not looked at. Raises JsonError."""
     if not body.isascii():
         # Go replaces what is not UTF-8 by U+FFFD.
         body = body.decode(errors="replace").encode()
@@ -83,9 +76,7 @@ def first_value(body: bytes) -> Raw:
 
 
 def quickly(kind: type[T], document: Raw) -> T | None:
-    """Returns the document as a value of this type, if that is exactly what it is; None if it has to be read piece by
-    piece.
-    """
+    """Returns the document if it is exactly of this type; None if it has to be read piece by piece."""
     try:
         return _decoder(kind).decode(document)
     except (msgspec.DecodeError, RecursionError):
@@ -95,36 +86,23 @@ def quickly(kind: type[T], document: Raw) -> T | None:
 def entries(document: Raw | None, what: str) -> dict[str, Raw]:
     """Returns the members of an object; none for null.
 
-    Raises:
-        JsonError: it is something else. `what` is the place and the type in the message, as for the other readers.
+    Raises JsonError if it is something else. `what` is the place and the type in the message, as for the other readers.
     """
     return {} if document is None or is_null(document) else _read(dict[str, Raw], document, what)
 
 
 def items(document: Raw | None, what: str) -> list[Raw]:
-    """Returns the items of a list; none for null.
-
-    Raises:
-        JsonError: it is something else.
-    """
+    """Returns the items of a list; none for null. Raises as `entries`."""
     return [] if document is None or is_null(document) else _read(list[Raw], document, what)
 
 
 def text(document: Raw | None, place: str) -> str:
-    """Returns a string; empty for null.
-
-    Raises:
-        JsonError: it is something else.
-    """
+    """Returns a string; empty for null. Raises as `entries`."""
     return "" if document is None or is_null(document) else _read(str, document, f"{place} of type string")
 
 
 def int64(document: Raw | None, place: str) -> int:
-    """Returns an integer that fits int64; 0 for null.
-
-    Raises:
-        JsonError: it is something else.
-    """
+    """Returns an integer that fits int64; 0 for null. Raises as `entries`."""
     number = 0 if document is None or is_null(document) else _read(int, document, f"{place} of type int64")
     if not MIN_INT64 <= number <= MAX_INT64:
         raise JsonError(cannot_unmarshal("number", "int64", place))
@@ -150,9 +128,7 @@ def _word(document: Raw) -> str:
 
 
 def _first_of_several(body: bytes, refusal: msgspec.DecodeError) -> Raw:
-    """Returns the first value where there are bytes after it, or halves of surrogate pairs (U+FFFD to Go) in it. All
-    else is an error.
-    """
+    """Returns the first value before further bytes, or with halves of surrogate pairs (U+FFFD to Go) in it."""
     text = body.decode()
     start = len(text) - len(text.lstrip(_WHITESPACE))
     if start == len(text):

@@ -28,10 +28,7 @@ _LARGE_NUMBER: Final = re.compile(rb"[0-9.]+[eE]\+?[0-9]{3,}")
 def check_json(document: bytes, depth: int = 0) -> None:
     """Checks that a document, which is `depth` levels inside another one, is within the limits and in UTF-8.
 
-    The time is linear in the length, for text that is no JSON as well.
-
-    Raises:
-        JsonError: it is not.
+    The time is linear in the length, for text that is no JSON as well. Raises JsonError.
     """
     if not document.isascii():
         _check_utf8(document)
@@ -56,14 +53,7 @@ def check_json(document: bytes, depth: int = 0) -> None:
 
 
 def check_number_of_values(body: bytes, limit: int = limits.JSON_VALUES, what: str = "the body") -> None:
-    """Checks that there are no more commas in the body than the limit.
-
-    Arguments:
-        what: the name of the body in the message.
-
-    Raises:
-        TooLargeError: there are more.
-    """
+    """Checks that there are no more commas in the body than the limit. Raises TooLargeError, naming `what`."""
     characters = np.frombuffer(body, np.uint8)
     is_comma = np.empty(_WINDOW, np.bool_)
     commas = 0
@@ -112,9 +102,7 @@ def _check_numbers(between: bytes) -> None:
 
 
 def _depths(between: bytes) -> tuple[int, int]:
-    """Returns the largest depth in a text without strings, and the depth after it, both relative to the depth
-    before.
-    """
+    """Returns the largest depth in a text without strings, and that after it, relative to that before."""
     steps = between.translate(_STEPS, _NO_BRACKETS)
     if not steps:
         return 0, 0

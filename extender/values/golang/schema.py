@@ -87,11 +87,9 @@ class Presence(Enum):
 
 @final
 class Reading:
-    """One pass over a document: what it has found so far, and where it is.
+    """One pass over a document: the first `mismatch` that makes it unreadable, or empty, and where it is.
 
-    Attributes:
-        mismatch: the first error that makes the document unreadable; empty if there is none.
-        problems: texts such as `unknown field "spec.foo"`, in the order in which they were found.
+    `problems` are texts such as `unknown field "spec.foo"`, in the order in which they were found.
     """
 
     __slots__ = ("_fields", "_path", "_struct", "mismatch", "problems")
@@ -142,8 +140,7 @@ class Reading:
 class GoType(ABC):
     """How the values of a Go type are read, and written where they are values of Python.
 
-    Attributes:
-        reads_null: whether null is read; everywhere else it is as if the value were not there.
+    Only where it `reads_null`, null is not as if the value were not there.
     """
 
     __slots__ = ()
@@ -169,11 +166,7 @@ class GoType(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Scalar(GoType):
-    """A text, number, truth value or one of Kubernetes' own.
-
-    Attributes:
-        go_type: what Go calls it in an error if it is a named type, such as `v1.RestartPolicy`.
-    """
+    """A text, number, truth value or one of Kubernetes' own; `go_type` is what Go calls a named one in errors."""
 
     kind: Kind
     go_type: str = ""
@@ -231,9 +224,8 @@ class Preserve(GoType):
 class ListOf(GoType):
     """A slice. Null items are zero values.
 
-    Attributes:
-        keys: the fields that tell the items of a `map` list apart.
-        make: builds a value of Python of the items; None to keep them in a list, or null without any.
+    `keys` tell the items of a `map` list apart. `make` builds a value of Python; without it, items stay a list, or null
+    without any.
     """
 
     item: GoType
@@ -413,11 +405,7 @@ class Struct(GoType):
 
 
 def read_as(of: GoType, value: Json) -> tuple[Any, list[str]]:
-    """Returns the value of a document, new in all its parts, and what a strict reader objects to.
-
-    Raises:
-        JsonError: something has the wrong type.
-    """
+    """Returns the value of a document, new in all its parts, and what a strict reader objects to. Raises JsonError."""
     reading = Reading()
     found = of.zero() if value is None else of.read(value, reading)
     if reading.mismatch:
@@ -434,8 +422,7 @@ NO_TYPE_META: Final = "couldn't get version/kind; json parse error: "
 def type_meta(value: Json) -> tuple[str, str]:
     """Returns the apiVersion and the kind that a document names; empty where it does not.
 
-    Raises:
-        JsonError: it is no object, or one of the two is no text.
+    Raises JsonError if it is no object, or one of the two is no text.
 
     Upstream: apimachinery, runtime/serializer/json/meta.go, SimpleMetaFactory.Interpret.
     """
@@ -459,9 +446,7 @@ def type_meta(value: Json) -> tuple[str, str]:
 
 
 class WrittenEmpty(list[Any]):
-    """A list that was written, though empty: Go tells it from one that is not there, in error texts and in what it
-    writes.
-    """
+    """A list that was written, though empty: Go tells it from one that is not there."""
 
 
 def written_list(items: Iterable[Any]) -> list[Any]:

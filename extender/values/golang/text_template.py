@@ -22,13 +22,9 @@ class TemplateError(ValueError):
 
 
 def rendered(template: str, values: Mapping[str, Value]) -> str:
-    """Returns the text with the values in it.
+    """Returns the text with the values in it, by name without the dot.
 
-    Arguments:
-        values: by name, without the dot.
-
-    Raises:
-        TemplateError: an action cannot be evaluated; the message quotes it.
+    Raises TemplateError if an action cannot be evaluated; the message quotes it.
     """
     parts, place = [], 0
     while (begin := template.find("{{", place)) >= 0:

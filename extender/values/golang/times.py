@@ -44,16 +44,12 @@ class TimeError(ValueError):
 
 
 def rfc3339(moment: datetime, precision: Literal["seconds", "milliseconds", "microseconds"] = "seconds") -> str:
-    """Returns a time in UTC: to the second, as metav1.Time is written, or to the microsecond, as metav1.MicroTime
-    is.
-    """
+    """Returns a time in UTC: to the second, as metav1.Time is written, or to the microsecond, as MicroTime is."""
     return moment.astimezone(UTC).isoformat(timespec=precision).removesuffix("+00:00") + "Z"
 
 
 def moment_of(text: str | None) -> datetime | None:
-    """Returns the moment that a timestamp names, in UTC if it names no zone; None if there is none, or it cannot be
-    read.
-    """
+    """Returns the moment that a timestamp names, in UTC if it names no zone; None if it cannot be read."""
     try:
         moment = datetime.fromisoformat(text) if text else None
     except ValueError:
@@ -62,11 +58,7 @@ def moment_of(text: str | None) -> datetime | None:
 
 
 def read_time(text: str) -> str | None:
-    """Returns the time that metav1.Time makes of a text, as it is written; None for the zero time.
-
-    Raises:
-        TimeError: the text is no time.
-    """
+    """Returns the time that metav1.Time makes of a text, as it is written; None for zero. Raises TimeError."""
     return _read_time(text) if len(text) <= _KEPT_CHARACTERS else _read_time.__wrapped__(text)
 
 
@@ -77,11 +69,7 @@ def _read_time(text: str) -> str | None:
 
 
 def read_micro_time(text: str) -> str | None:
-    """Returns the time that metav1.MicroTime makes of a text, as it is written; None for the zero time.
-
-    Raises:
-        TimeError: the text is no time.
-    """
+    """Returns the time that metav1.MicroTime makes of a text, as `read_time` does."""
     moment = _parse(text, RFC3339_MICRO)
     return None if moment == _ZERO else rfc3339(moment, "microseconds")
 

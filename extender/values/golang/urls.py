@@ -124,11 +124,7 @@ def text_of(raw: bytes) -> str:
 
 
 def parse(text: str) -> Url:
-    """Returns an absolute or relative URL. Upstream: Parse.
-
-    Raises:
-        UrlError: it is none.
-    """
+    """Returns an absolute or relative URL. Raises UrlError."""
     before, _, fragment = text.partition("#")
     url = _parsed(before, via_request=False)
     if not fragment:
@@ -152,11 +148,7 @@ def parse(text: str) -> Url:
 
 
 def parse_request_uri(text: str) -> Url:
-    """Returns an absolute URL or path without a fragment. Upstream: ParseRequestURI.
-
-    Raises:
-        UrlError: it is none.
-    """
+    """Returns an absolute URL or path without a fragment. Raises UrlError."""
     return _parsed(text, via_request=True)
 
 
@@ -199,7 +191,7 @@ def _parse(text: str, *, via_request: bool) -> Url:
 
 
 def _scheme(text: str) -> tuple[str, str]:
-    """Returns the scheme, in lower case, and what follows it. Upstream: getScheme."""
+    """Returns the scheme, in lower case, and what follows it (getScheme)."""
     for at, character in enumerate(text):
         if character == ":":
             if at == 0:
@@ -222,7 +214,7 @@ def _authority(text: str) -> tuple[tuple[bytes, bytes | None] | None, bytes]:
 
 
 def _host(text: str) -> bytes:
-    """Returns the host without its escapes. Upstream: parseHost."""
+    """Returns the host without its escapes (parseHost)."""
     bracket = text.rfind("[")
     if bracket > 0:
         raise UrlError("invalid IP-literal")
@@ -248,7 +240,7 @@ def _host(text: str) -> bytes:
 
 
 def _is_port(text: bytes) -> bool:
-    """Returns whether the text is empty, or a colon with perhaps digits. Upstream: validOptionalPort."""
+    """Returns whether the text is empty, or a colon with perhaps digits (validOptionalPort)."""
     return not text or (text[:1] == b":" and all(0x30 <= digit <= 0x39 for digit in text[1:]))
 
 

@@ -33,12 +33,10 @@ class YamlError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class YamlDocument:
-    """The contents of a YAML text.
+    """The contents of a YAML text: the first document, or None.
 
-    Attributes:
-        value: the first document; None if there is none.
-        duplicates: one line for every member that was there before; the last one counts.
-        others: whether another document with something in it follows.
+    `duplicates` has a line for every member that was there before; the last one counts. `others` tells whether another
+    document with something in it follows.
     """
 
     value: Json = None
@@ -53,12 +51,8 @@ _Key = tuple[type, Scalar]
 class _Node:
     """A YAML node, as far as it has been read.
 
-    Attributes:
-        key: what a scalar is as a key of a map.
-        items: of a list.
-        members: of a map.
-        pending: the key whose value comes next, and whether it is a merge.
-        size: the number of nodes, this one and all below it.
+    `key` is what a scalar is as a key of a map; `pending` is the key whose value comes next, and whether it is a merge;
+    `size` is the number of nodes, this one and all below it.
     """
 
     line: int
@@ -75,18 +69,12 @@ class _Node:
 
 
 def split_documents(text: str) -> list[str]:
-    """Returns the documents of a text, each as a text. Upstream: apimachinery/pkg/util/yaml, decoder.go,
-    splitYAMLDocument.
-    """
+    """Returns the documents of a text, each as a text (util/yaml, decoder.go, splitYAMLDocument)."""
     return _SEPARATOR.split(text)
 
 
 def read_yaml(text: str, *, max_nodes: int = limits.CONFIGURATION_YAML_NODES) -> YamlDocument:
-    """Returns the first document of the text.
-
-    Raises:
-        YamlError: no YAML, more than the limits allow, or nothing that JSON can say.
-    """
+    """Returns the first document. Raises YamlError: no YAML, beyond the limits, or nothing that JSON can say."""
     try:
         return _read(iter(yaml.parse(text, Loader=_Loader)), max_nodes)
     except yaml.MarkedYAMLError as exc:
@@ -197,9 +185,7 @@ def _alias(event: yaml.AliasEvent, anchors: dict[str, _Node]) -> _Node:
 
 
 def _check_aliasing(count: int, repeated: int) -> None:
-    """Refuses the aliases that upstream refuses, for documents of the size that is allowed here. Upstream: decode.go,
-    allowedAliasRatio.
-    """
+    """Refuses the aliases that upstream refuses for documents of the size allowed here (allowedAliasRatio)."""
     if repeated > 100 and count > 1000 and repeated / count > 0.99:
         raise YamlError("document contains excessive aliasing")
 

@@ -52,8 +52,7 @@ class ScalarError(ValueError):
 def resolve(tag: str, text: str) -> tuple[str, Scalar]:
     """Returns the tag and the value of a scalar that is plain or has a tag.
 
-    Raises:
-        ScalarError: the text is nothing that the tag allows, or a number that is not finite.
+    Raises ScalarError if the text is nothing that the tag allows, or a number that is not finite.
     """
     if tag not in _RESOLVABLE:
         return tag, text
@@ -66,11 +65,7 @@ def resolve(tag: str, text: str) -> tuple[str, Scalar]:
 
 
 def member_name(key: Scalar) -> str:
-    """Returns the name that a key becomes in JSON, where every key is a string.
-
-    Raises:
-        ScalarError: null cannot be a key.
-    """
+    """Returns the name that a key becomes in JSON. Raises ScalarError for null."""
     if key is None:
         raise ScalarError("unsupported map key of type: null")
     if isinstance(key, bool):
@@ -94,9 +89,7 @@ def _resolve_plain(text: str) -> tuple[str, Scalar]:
 
 
 def _integer(digits: str) -> int | None:
-    """Returns an integer in Go's base 0: decimal, or hexadecimal, binary and octal by prefix; a leading zero alone
-    means octal.
-    """
+    """Returns an integer in Go's base 0: decimal, or by prefix; a leading zero alone means octal."""
     match = _INTEGER.fullmatch(digits)
     if match is None:
         return None
@@ -118,7 +111,7 @@ def _float(digits: str) -> tuple[str, Scalar] | None:
 
 
 def _as_marshalled(number: float) -> int | Number:
-    """Returns the number as Go prints it into JSON: whole numbers lose their point, extreme ones get an exponent."""
+    """Returns the number as Go prints it into JSON: without a useless point, extreme ones with an exponent."""
     size = abs(number)
     if size != 0 and not 1e-6 <= size < 1e21:
         mantissa, _, exponent = repr(number).partition("e")

@@ -1,3 +1,1 @@
-"""Logging as k8s.io/klog does it: messages with keys and values, verbosity, text and JSON lines, and an outlet that
-never blocks.
-"""
+"""Logging as k8s.io/klog does it: messages with keys and values, in text or JSON; an outlet that never blocks."""

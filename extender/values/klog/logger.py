@@ -56,9 +56,7 @@ class Logger:
         self._logger = logging.getLogger(name)
 
     def enabled(self, verbosity: int) -> bool:
-        """Returns whether `info` at this verbosity logs anything. Ask before computing values only for the log.
-        Upstream: V(n).Enabled.
-        """
+        """Returns whether `info` at this verbosity logs anything, before values are computed for it (V(n).Enabled)."""
         return self._logger.isEnabledFor(logging.INFO - verbosity)
 
     def info(self, verbosity: int, message: str, /, **keys: object) -> None:
@@ -119,9 +117,7 @@ def as_json(value: object) -> Any:
 
 
 def _shown(value: object) -> str:
-    """Returns the text without lone surrogates, which no encoder takes. An exception without a text is shown by its
-    type.
-    """
+    """Returns the text without lone surrogates, which no encoder takes; an exception without a text by its type."""
     text = str(value) or (type(value).__name__ if isinstance(value, BaseException) else "")
     return text.encode("utf-8", "backslashreplace").decode()
 

@@ -85,9 +85,7 @@ STDERR: Final = Outlet(_STDERR)
 
 
 def fill_standard_descriptors() -> None:
-    """Opens the standard descriptors that are closed on /dev/null, so that no socket becomes stderr and receives the
-    log.
-    """
+    """Opens closed standard descriptors on /dev/null, so that no socket becomes stderr and gets the log."""
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
         os.set_inheritable(descriptor, True)
     os.close(descriptor)

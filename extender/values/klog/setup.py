@@ -34,18 +34,14 @@ _OURS: Final = ("extender", "api")
 
 
 def escaped(text: str, limit: int = limits.LOGGED_FIELD) -> str:
-    """Returns the text without control characters and those that turn its direction, and with no more than `limit`
-    characters.
-    """
+    """Returns at most `limit` characters without control characters and those that turn the text's direction."""
     shown = text[:limit].translate(_ESCAPES).encode("utf-8", "backslashreplace").decode()
     return shown if len(text) <= limit else f"{shown}…"
 
 
 @final
 class TextFormatter(logging.Formatter):
-    """`I1120 15:49:40.000000   1 file.py:12] "message" key="value"`; a traceback follows on lines that begin with
-    blanks.
-    """
+    """`I1120 15:49:40.000000 1 file.py:12] "message" key="value"`; then a traceback after blanks."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
         # Local time, as klog.
@@ -107,9 +103,8 @@ def _traceback(exc: BaseException | None) -> str:
 def configure(form: Format = "text", verbosity: int = 0, by_file: Sequence[tuple[str, int]] = ()) -> None:
     """Sends the log to stderr from now on.
 
-    Arguments:
-        by_file: (pattern, verbosity) for files, named without folder and suffix; the first pattern that fits counts.
-            Upstream: --vmodule.
+    `by_file` has (pattern, verbosity) for files, named without folder and suffix; the first that fits counts
+    (--vmodule).
     """
     STDERR.setFormatter(TextFormatter() if form == "text" else JsonFormatter())
     logging.basicConfig(handlers=[STDERR], level=logging.INFO, force=True)
@@ -134,11 +129,7 @@ def set_verbosity(verbosity: int) -> None:
 
 
 def report(logger: logging.Logger, what: str, exc: BaseException) -> str:
-    """Logs an unexpected exception.
-
-    Returns:
-        The id under which it is found in the log. The caller of the service is given the id and nothing else.
-    """
+    """Logs an unexpected exception. Returns the id under which it is found in the log, all that a caller is given."""
     number = uuid4().hex[:12]
     logger.error("internal error, id %s: %s", number, what, exc_info=exc)
     return number

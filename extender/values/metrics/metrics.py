@@ -113,11 +113,7 @@ class PluginMetrics:
         self._cycles: Counter[str] = Counter()
 
     def sampled(self, kind: str = "scheduling") -> ObservePlugin | None:
-        """Returns the function that records durations in this cycle; None if the cycle is not sampled.
-
-        Arguments:
-            kind: cycles of each kind are counted separately; the first of each is sampled.
-        """
+        """Returns what records durations in this cycle; the first of each kind and some others are sampled."""
         number = self._cycles[kind]
         self._cycles[kind] = number + 1
         observe, trace = None if number % SAMPLED_CYCLES else self.durations.observe, CURRENT.get()
@@ -180,9 +176,7 @@ class Unanswered(Exception):  # noqa: N818  (it is no error: the block is run ag
 
 @final
 class TimedPoint:
-    """A block whose duration is observed with the status that the block set, or Error if it raised anything but
-    `Unanswered`.
-    """
+    """A block whose duration is observed with the status that it set, or Error unless it raised `Unanswered`."""
 
     __slots__ = ("_began", "_metrics", "_point", "_profile", "status")
 
@@ -329,12 +323,7 @@ class Metrics:
         self._durations.observe(seconds, result, profile)
 
     def scheduled(self, attempts: int, seconds: float | None, *, was_flushed: bool) -> None:
-        """Counts a pod that is bound.
-
-        Arguments:
-            attempts: the number of attempts that it took.
-            seconds: since it was first queued; None if that is not known.
-        """
+        """Counts a pod that is bound, with seconds since it was first queued, if that is known."""
         self._attempts_of_pods.observe(attempts)
         self.scheduled_after_flush += was_flushed
         if seconds is not None:

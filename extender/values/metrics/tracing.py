@@ -15,9 +15,7 @@ class Trace(ABC):
 
     @abstractmethod
     def timed(self, seconds: float, plugin: str, point: str, status: str) -> None:
-        """Takes note of what has just ended: a plugin at an extension point, or the whole point if `plugin` is
-        empty.
-        """
+        """Takes note of what has just ended: a plugin at a point, or the whole point without a plugin."""
 
     @abstractmethod
     def describe(self, **attributes: str | int) -> None:
@@ -41,9 +39,7 @@ class Tracer(ABC):
 
     @abstractmethod
     def call(self, verb: str, headers: Mapping[str, str]) -> Trace | None:
-        """Returns the trace of a verb's call that begins now, a part of the trace that the headers name; None if it is
-        not sampled.
-        """
+        """Returns the trace of a verb's call that begins now, part of the one in the headers; None if not sampled."""
 
 
 CURRENT: Final[ContextVar[Trace | None]] = ContextVar("trace", default=None)

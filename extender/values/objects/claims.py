@@ -1,6 +1,6 @@
 """The relation of claims and volumes: class, binding, access; and upstream's messages for those that do not exist.
 
-Upstream: component-helpers/storage/volume, helpers.go, pv_helpers.go; component-helpers/storage/ephemeral/ephemeral.go
+Upstream: component-helpers/storage/volume, helpers.go, pv_helpers.go; storage/ephemeral/ephemeral.go, VolumeIsForPod
 (v1.36.2).
 """
 
@@ -30,9 +30,7 @@ _ZERO: Final = Quantity()
 
 
 def claim_name(pod: Pod, volume: Volume) -> str | None:
-    """Returns the PersistentVolumeClaim that a volume uses, None if it uses none. A generic ephemeral volume's is
-    `<pod>-<volume>`.
-    """
+    """Returns the claim that a volume uses, if any. A generic ephemeral volume's is `<pod>-<volume>`."""
     if volume.persistent_volume_claim is not None:
         return volume.persistent_volume_claim.claim_name
     if volume.ephemeral is not None:
@@ -41,9 +39,7 @@ def claim_name(pod: Pod, volume: Volume) -> str | None:
 
 
 def volumes_with_claims(pod: Pod) -> tuple[Volume, ...]:
-    """Returns the volumes of the pod that use a claim, in order; of those that name the same one, which may be
-    thousands, the first.
-    """
+    """Returns the pod's volumes that use a claim, in order; of thousands that name one, the first."""
     first: dict[str, Volume] = {}
     found: list[Volume] = []
     for volume in pod.spec.volumes:
@@ -97,16 +93,12 @@ def volume_group(volume: PersistentVolume) -> VolumeGroup:
 
 
 def is_fully_bound(claim: PersistentVolumeClaim) -> bool:
-    """True once the volume controller has bound the claim to a volume, on both sides. Upstream: binder.go,
-    isPVCFullyBound.
-    """
+    """True once the volume controller has bound the claim on both sides (binder.go, isPVCFullyBound)."""
     return bool(claim.spec.volume_name) and BIND_COMPLETED_ANNOTATION in claim.metadata.annotations
 
 
 def is_bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Returns whether the volume names this claim, by a user's hand or the controller's. Upstream:
-    IsVolumeBoundToClaim.
-    """
+    """Returns whether the volume names this claim, by a user's hand or the controller's (IsVolumeBoundToClaim)."""
     reference = volume.spec.claim_ref
     if (
         reference is None
@@ -157,11 +149,7 @@ def has_attributes_of(volume: PersistentVolume, claim: PersistentVolumeClaim) ->
 
 
 def requested_storage(claim: PersistentVolumeClaim) -> Quantity | None:
-    """spec.resources.requests.storage, None if there is none.
-
-    Raises:
-        QuantityError: it is no quantity; the message names the claim.
-    """
+    """spec.resources.requests.storage, if any. Raises QuantityError; the message names the claim."""
     raw = claim.spec.resources.requests.get(_STORAGE)
     if raw is None:
         return None
@@ -174,11 +162,7 @@ def requested_storage(claim: PersistentVolumeClaim) -> Quantity | None:
 
 
 def storage_capacity(volume: PersistentVolume) -> Quantity:
-    """spec.capacity.storage; zero if there is none.
-
-    Raises:
-        QuantityError: it is no quantity; the message names the volume.
-    """
+    """spec.capacity.storage; zero if there is none. Raises QuantityError; the message names the volume."""
     raw = volume.spec.capacity.get(_STORAGE)
     if raw is None:
         return _ZERO
@@ -189,10 +173,7 @@ def storage_capacity(volume: PersistentVolume) -> Quantity:
 
 
 def why_not_owned(claim: PersistentVolumeClaim, pod_name: str, pod_uid: str) -> str | None:
-    """Returns why a generic ephemeral volume of the pod cannot use the claim, None if it can: the pod must control it.
-
-    Upstream: ephemeral.go, VolumeIsForPod.
-    """
+    """Returns why a generic ephemeral volume of the pod cannot use the claim: the pod must control it."""
     controller = next((owner for owner in claim.metadata.owner_references if owner.controller), None)
     if controller is not None and controller.uid == pod_uid:
         return None

@@ -50,8 +50,7 @@ _EMPTY: Final[Mapping[object, object]] = MappingProxyType({})
 
 @final
 class GroupedTable(MutableMapping[K, V], Generic[K, V, G]):
-    """A dict from keys to objects, in order of arrival, that also finds the objects of a group without looking at the
-    others.
+    """A dict from keys to objects, in order of arrival, that also finds those of a group without the others.
 
     Objects are frozen, so that one changes its group only by being replaced.
     """
@@ -126,9 +125,7 @@ class GroupedTable(MutableMapping[K, V], Generic[K, V, G]):
 @final
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """The objects of a cluster at one moment, as a dump or a scenario holds them: a list per kind, in the order the
-    scheduler sees them.
-    """
+    """The objects of a cluster at one moment, as a dump holds them: a list per kind, as the scheduler sees them."""
 
     nodes: Sequence[Node] = ()
     pods: Sequence[Pod] = ()
@@ -156,8 +153,7 @@ class ClusterState:
     def decode(objects: Mapping[str, Sequence[object]]) -> "ClusterState":
         """Reads lists of plain objects under the names that a scenario uses (`nodes`, `storageClasses`, ...).
 
-        Raises:
-            DecodeError: a list has an unknown name, or an object a field of the wrong type; the message names it.
+        Raises DecodeError, which names a list of an unknown name, or a field of the wrong type.
         """
         lists: dict[str, Any] = {}
         for name, items in objects.items():
@@ -176,9 +172,7 @@ class ClusterState:
 
 
 def identified(pod: Pod) -> Pod:
-    """Returns the pod with a UID. Dumps made by hand may lack them; namespace and name serve as well, being unique at
-    one moment.
-    """
+    """Returns the pod with a UID. Dumps made by hand may lack one; the key serves as well, unique at one moment."""
     if pod.uid:
         return pod
     return decoding.replaced(pod, metadata=decoding.replaced(pod.metadata, uid=pod.key))
@@ -215,9 +209,7 @@ def _volume_attachments() -> GroupedTable[str, VolumeAttachment, str]:
 @final
 @dataclass(frozen=True, slots=True)
 class ClusterObjects:
-    """The objects of a cluster besides nodes and pods, a table per kind in order of arrival. Only the cache writes
-    them, between cycles.
-    """
+    """The objects besides nodes and pods, a table per kind in order of arrival, which only the cache writes."""
 
     namespaces: dict[str, Namespace] = field(default_factory=dict)
     pdbs: dict[Key, PodDisruptionBudget] = field(default_factory=dict)
@@ -245,11 +237,7 @@ class ClusterObjects:
     device_taint_rules: dict[str, DeviceTaintRule] = field(default_factory=dict)
 
     def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
-        """Puts an object into the table of its kind, replaces it, or removes it (`new` is None).
-
-        Raises:
-            KeyError: objects of its type are not watched.
-        """
+        """Puts an object into its table, replaces it, or removes it; KeyError if its kind is not watched."""
         item = old if new is None else new
         if item is None:
             return

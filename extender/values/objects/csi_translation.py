@@ -82,9 +82,9 @@ PLUGIN_BY_NAME: Final[Mapping[str, InTreePlugin]] = {plugin.name: plugin for plu
 
 
 def in_tree_plugin(volume: Volume | PersistentVolume) -> InTreePlugin | None:
-    """Returns the plugin behind an in-tree volume, None if no CSI driver took over from it.
+    """Returns the plugin behind an in-tree volume that a CSI driver took over from, if any.
 
-    Upstream: translate.go, GetInTreePluginNameFromSpec, IsPVMigratable, IsInlineMigratable.
+    Upstream: GetInTreePluginNameFromSpec, IsPVMigratable, IsInlineMigratable.
     """
     holder = volume.spec if isinstance(volume, PersistentVolume) else volume
     for plugin in _PLUGINS:
@@ -94,24 +94,16 @@ def in_tree_plugin(volume: Volume | PersistentVolume) -> InTreePlugin | None:
 
 
 def inline_handle(volume: Volume, plugin: InTreePlugin) -> str:
-    """Returns the CSI volume handle of a volume that stands in a pod's spec.
-
-    Raises:
-        TranslationError: it has none.
-
-    Upstream: plugins/*.go, TranslateInTreeInlineVolumeToCSI.
+    """Returns the CSI volume handle of a volume in a pod's spec (TranslateInTreeInlineVolumeToCSI). Raises
+    TranslationError.
     """
     return _HANDLE_OF[plugin.name](getattr(volume, plugin.source), (_UNSPECIFIED,))
 
 
 def translated(volume: PersistentVolume, plugin: InTreePlugin) -> PersistentVolume:
-    """Returns an in-tree PersistentVolume as a CSI one: its driver, its handle, and the driver's topology keys in its
-    node affinity.
+    """Returns an in-tree volume as a CSI one: driver, handle, and the driver's topology keys in its affinity.
 
-    Raises:
-        TranslationError: it cannot be one.
-
-    Upstream: plugins/*.go, TranslateInTreePVToCSI.
+    Raises TranslationError (TranslateInTreePVToCSI).
     """
     source = getattr(volume.spec, plugin.source)
     csi = CSIPersistentVolumeSource(
@@ -197,8 +189,7 @@ def _zones_of(volume: PersistentVolume) -> Sequence[str]:
 
 
 def _translated_affinity(volume: PersistentVolume, topology_key: str) -> VolumeNodeAffinity | None:
-    """Zones under the driver's key: those that the affinity names, else those of the labels. Regions under the label of
-    today.
+    """Zones under the driver's key, of the affinity or else the labels; regions under the label of today.
 
     Upstream: in_tree_volume.go, translateTopologyFromInTreeToCSI.
     """
@@ -222,9 +213,7 @@ def _translated_affinity(volume: PersistentVolume, topology_key: str) -> VolumeN
 
 
 def _topology_labels(terms: Sequence[NodeSelectorTerm], labels: Mapping[str, str]) -> tuple[str, str]:
-    """Returns the labels for zone and region that the volume uses: the old ones if no others occur. Upstream:
-    getTopologyLabel.
-    """
+    """Returns the labels for zone and region that are used: the old ones if no others occur (getTopologyLabel)."""
     of_today, old = (ZONE_LABEL, REGION_LABEL), (BETA_ZONE_LABEL, BETA_REGION_LABEL)
     if _requirements(terms, ZONE_LABEL):
         return of_today

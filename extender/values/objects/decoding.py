@@ -11,9 +11,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 class DecodeError(InputError, ValueError):
-    """The bytes are not JSON, or a field has the wrong type. The message names the place and never repeats the
-    input.
-    """
+    """The bytes are not JSON, or a field has the wrong type; the message has the place, and never the input."""
 
 
 _DECODERS: dict[object, msgspec.json.Decoder[Any]] = {}
@@ -27,10 +25,9 @@ def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
 
 
 def decode(kind: type[T], data: bytes | msgspec.Raw) -> T:
-    """Returns the object of this type that JSON holds; nulls count as missing fields.
+    """Returns the object that JSON holds; nulls count as missing fields.
 
-    Raises:
-        DecodeError: not JSON, too deep, or a field of the wrong type.
+    Raises DecodeError: not JSON, too deep, or a field of the wrong type.
     """
     try:
         return _decoder(kind).decode(data)
@@ -42,11 +39,7 @@ def decode(kind: type[T], data: bytes | msgspec.Raw) -> T:
 
 
 def convert(kind: type[T], value: object) -> T:
-    """Returns the object of this type that plain dicts and lists hold; nulls count as missing fields.
-
-    Raises:
-        DecodeError: a field has the wrong type.
-    """
+    """Returns the object that plain dicts and lists hold; nulls count as missing fields. Raises DecodeError."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError:

@@ -1,7 +1,4 @@
-"""Dynamic resource allocation: claims, device classes, and the devices that drivers publish (resource.k8s.io/v1).
-
-Left out are attributes that are lists (alpha in 1.36).
-"""
+"""Dynamic resource allocation (resource.k8s.io/v1), without attributes that are lists (alpha in 1.36)."""
 
 import operator
 from collections.abc import Iterable
@@ -341,9 +338,9 @@ class DeviceTaintRule(HasMetadata, frozen=True):
 
 
 def with_taints_of(rules: Iterable[DeviceTaintRule], resource_slice: ResourceSlice) -> ResourceSlice:
-    """Returns the slice with the taints of all rules that select its devices; the same object if none does.
+    """Returns the slice with the taints of all rules that select its devices; itself if none does.
 
-    Upstream: staging/src/k8s.io/dynamic-resource-allocation/resourceslice/tracker/tracker.go, applyPatches.
+    Upstream: dynamic-resource-allocation/resourceslice/tracker/tracker.go, applyPatches.
     """
     specs = [(rule.spec.device_selector, rule.spec.taint) for rule in rules]
     devices: list[Device] = []

@@ -28,11 +28,9 @@ NO_DEVICE_CLASSES: Final = ClusterObjects().device_classes
 
 
 def device_class_of(resource: str, classes: DeviceClasses) -> DeviceClass | None:
-    """Returns the class that backs an extended resource, by its name or because the class names the resource; None if
-    none does.
+    """Returns the class that backs an extended resource, by its name or because it names the resource, if any.
 
-    Of several classes that name it, the newest one does, and of equally new ones the one whose name is first in the
-    alphabet.
+    Of several the newest does, and of equally new ones the first by name.
     """
     if resource.startswith(DEVICE_CLASS_PREFIX):
         return classes.get(resource.removeprefix(DEVICE_CLASS_PREFIX))
@@ -60,11 +58,9 @@ def special_claim_of(pod: Pod, claims: Iterable[ResourceClaim]) -> ResourceClaim
 
 
 def extended_resources_of(pod: Pod) -> tuple[str, ...]:
-    """Returns the extended resources, those with the prefix of device classes included, of which the pod requests more
-    than nothing.
+    """Returns the extended resources, implicit ones included, of which the pod requests some.
 
-    Raises:
-        QuantityError: a quantity cannot be read; the message names the field.
+    Raises QuantityError; the message names the field.
     """
     requested = (name for name, amount in filter_requests(pod).scalar.items() if amount)
     return tuple(name for name in requested if name.startswith(DEVICE_CLASS_PREFIX) or is_extended_resource_name(name))

@@ -58,9 +58,7 @@ class PodDisruptionBudgetSpec(ApiObject, frozen=True, gc=True, dict=True):
 
     @property
     def parsed_selector(self) -> Selector:
-        """The selector; one that is missing or cannot be parsed selects nothing. It is kept, and takes about as much
-        memory as the spec.
-        """
+        """The selector, which is kept; one that is missing or cannot be parsed selects nothing."""
         parsed: Selector | None = self.__dict__.get(_PARSED)
         if parsed is None:
             try:
@@ -77,9 +75,7 @@ class PodDisruptionBudgetSpec(ApiObject, frozen=True, gc=True, dict=True):
         return _PARSED in self.__dict__
 
     def take_over(self, earlier: "PodDisruptionBudgetSpec") -> None:
-        """Takes the parsed selector from the spec of an earlier version of the budget, if it was parsed and is the
-        same.
-        """
+        """Takes the parsed selector from the spec of an earlier version, if it is the same."""
         if earlier.is_parsed and earlier == self:
             self.__dict__[_PARSED] = earlier.parsed_selector
 

@@ -180,11 +180,7 @@ _KIND_OF_TYPE: Final[dict[type, WatchedKind[Any]]] = {kind.type: kind for kind i
 
 
 def kind_of(item: HasMetadata) -> WatchedKind[Any]:
-    """Returns the kind of an object.
-
-    Raises:
-        KeyError: objects of its type are not watched.
-    """
+    """Returns the kind of an object; KeyError if it is not watched."""
     kind = _KIND_OF_TYPE.get(type(item))
     # What an object remembers (see `whole`) is no kind of its own.
     return _KIND_OF_TYPE[type(item).__base__ or object] if kind is None else kind

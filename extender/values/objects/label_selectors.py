@@ -23,10 +23,7 @@ class SelectorError(ValueError):
 
 @final
 class Operator(StrEnum):
-    """The operator of a requirement on a label's value. The texts are those of upstream's error messages.
-
-    Upstream: apimachinery/pkg/selection/operator.go.
-    """
+    """A requirement's operator, by upstream's texts in errors (apimachinery/pkg/selection/operator.go)."""
 
     IN = "in"
     NOT_IN = "notin"
@@ -82,11 +79,7 @@ class Requirement:
         return self.matches_value(labels.get(self.key))
 
     def matches_value(self, value: str | None) -> bool:
-        """Returns whether an object fulfils the requirement if its label `key` has this value; None: it has no such
-        label.
-
-        Upstream: selector.go, Requirement.Matches.
-        """
+        """Returns whether an object fulfils it with this value of the label; None: no such label."""
         operator = self.operator
         if operator in _INCLUDES:
             return value is not None and value in self.values
@@ -99,9 +92,7 @@ class Requirement:
         return value is not None and self._is_beyond(value)
 
     def among(self, values: Mapping[str, object]) -> tuple[bool, Sequence[str], bool]:
-        """Returns whether most of these values fulfil the requirement, those that are exceptions, and whether no such
-        label fulfils it.
-        """
+        """Returns whether most of these values fulfil it, the exceptions, and whether no such label does."""
         operator = self.operator
         if operator in _INCLUDES or operator in _EXCLUDES:
             excludes = operator in _EXCLUDES
@@ -130,9 +121,7 @@ class Requirement:
 @final
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """All `requirements` together, in the order of their keys; nothing at all if not `selectable`. Usable as a dict
-    key.
-    """
+    """All `requirements`, ordered by key; nothing at all if not `selectable`. Usable as a dict key."""
 
     requirements: tuple[Requirement, ...] = ()
     selectable: bool = True
@@ -176,9 +165,7 @@ EVERYTHING: Final = Selector()
 def selector_of(selector: LabelSelector | None) -> Selector:
     """Returns the selector that an API object holds: a missing one selects nothing, an empty one everything.
 
-    Raises:
-        SelectorError: a key, operator or value is not allowed. Of several bad labels in `matchLabels` the first by key
-            is told.
+    Raises SelectorError for a bad key, operator or value; of several bad labels in `matchLabels` for the first by key.
     """
     if selector is None:
         return NOTHING
@@ -194,9 +181,7 @@ def selector_of(selector: LabelSelector | None) -> Selector:
 
 
 def selector_from_labels(labels: Mapping[str, str]) -> Selector:
-    """Returns the selector of objects that have all these labels; nothing is validated. Upstream: selector.go,
-    SelectorFromSet.
-    """
+    """Returns the selector of objects with all these labels, not validated (SelectorFromSet)."""
     if not labels:
         return EVERYTHING
     return selector_with(Requirement(key, Operator.EQUALS, (value,)) for key, value in labels.items())
@@ -211,21 +196,12 @@ def with_requirements(selector: Selector, labels: Mapping[str, str]) -> Selector
 
 
 def selector_with(requirements: Iterable[Requirement]) -> Selector:
-    """Returns the selector of all these requirements; those of one key keep their order. Upstream: selector.go,
-    ByKey.
-    """
+    """Returns the selector of all these requirements; those of one key keep their order (ByKey)."""
     return Selector(tuple(sorted(requirements, key=attrgetter("key"))))
 
 
 def requirement_of(key: str, operator: Operator, values: Sequence[str], path: str = "") -> Requirement:
-    """Returns a requirement that is fit to be used.
-
-    Arguments:
-        path: where it stands, for the message.
-
-    Raises:
-        SelectorError: it is not; all of its faults are told.
-    """
+    """Returns a requirement that is fit to be used. Raises SelectorError with all its faults, at `path`."""
     errors = requirement_errors(key, operator, values, path)
     if errors:
         raise SelectorError(aggregate(errors))
@@ -235,11 +211,9 @@ def requirement_of(key: str, operator: Operator, values: Sequence[str], path: st
 def requirement_errors(
     key: str, operator: Operator, values: Sequence[str], path: str = "", *, is_from_text: bool = False
 ) -> list[FieldError]:
-    """Returns what is wrong with a requirement that stands at `path`. Upstream: selector.go, NewRequirement.
+    """Returns what is wrong with a requirement that stands at `path` (NewRequirement).
 
-    Arguments:
-        is_from_text: the values were read as a document has them, so that a list that was not written is nil for every
-            operator.
+    `is_from_text`: a list that was not written is nil for every operator.
     """
     errors: list[FieldError] = []
     wrong = label_key_errors(key)

@@ -1,6 +1,4 @@
-"""Many sets of labels, with all of which a selector is matched at once: in an operation per requirement, on integers
-with a bit per set.
-"""
+"""Many sets of labels, all matched at once with a selector, in integers with a bit per set."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -17,17 +15,10 @@ _FEW: Final = 8
 
 @final
 class LabelSets:
-    """Sets of labels at the places 0, 1, 2, ..., for which the bits of a result stand. State: these, and the bits that
-    were asked for.
-    """
+    """Sets of labels at the places of the bits of a result. State: these, and the bits that were asked for."""
 
     def __init__(self, keys: Set[str] | None = None) -> None:
-        """There are no sets yet.
-
-        Arguments:
-            keys: those of the selectors that are going to be matched; None if they are not known. Other labels are
-                passed over, since a pod may have thousands.
-        """
+        """Begins without sets; `keys`, if known, are those of the selectors: a pod may have thousands of others."""
         self._keys: Final = keys
         self._size = 0
         self._places: Final[defaultdict[str, defaultdict[str, list[int]]]] = defaultdict(lambda: defaultdict(list))

@@ -62,12 +62,9 @@ _LEXEMES: Final = re.compile(r"[ \t\r\n]*+(?:(?P<symbol>==|!=|[=!(),><])|(?P<wor
 
 
 def parse_selector(text: str) -> Selector:
-    """Returns the selector that `text` spells; an empty text selects everything.
+    """Returns the selector that `text` spells (Parse); an empty text selects everything.
 
-    Raises:
-        SelectorError: the text does not follow the syntax, or a key or value is not allowed.
-
-    Upstream: selector.go, Parse.
+    Raises SelectorError for bad syntax, and for a key or value that is not allowed.
     """
     return selector_with(_Parser(_tokens(text)).requirements())
 

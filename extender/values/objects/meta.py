@@ -13,8 +13,8 @@ Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class ApiObject(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """Base of every object and part: camelCase on the wire, unknown fields ignored, empty ones not written. Its options
-    are inherited.
+    """Base of objects and parts, whose options are inherited: camelCase, unknown fields ignored, empty ones not
+    written.
     """
 
 

@@ -82,9 +82,7 @@ _KEY_ERROR: Final = (
 
 
 def label_key_errors(key: str) -> list[str]:
-    """Returns what is wrong with a label key: at most 63 bytes, perhaps after `subdomain/`. Upstream: IsLabelKey,
-    IsQualifiedName.
-    """
+    """Returns what is wrong with a label key: at most 63 bytes, perhaps after `subdomain/` (IsQualifiedName)."""
     if _KEY_PATTERN.fullmatch(key) is not None and key.find("/") <= SUBDOMAIN_MAX_LENGTH:
         return []
     prefix, slash, name = key.partition("/")

@@ -74,22 +74,16 @@ class _Node(Node, frozen=True):
 
 @final
 class NodeDecoder:
-    """Decodes nodes, and an image that several of them report only once: there are 50 on each. State: the images that
-    came before.
+    """Decodes nodes as `decoding.decode` does, in less memory: nodes share images that several report, 50 on each.
 
-    What it returns is what `decoding.decode` does, in less memory and fewer objects. May be used from several threads
-    at once.
+    State: the images that came before. May be used from several threads at once.
     """
 
     def __init__(self) -> None:
         self._known: dict[bytes, ContainerImage] = {}
 
     def __call__(self, data: Raw) -> Node:
-        """Returns the node that JSON holds.
-
-        Raises:
-            DecodeError: as `decoding.decode` does.
-        """
+        """Returns the node that JSON holds. Raises DecodeError."""
         try:
             node = _DECODER.decode(data)
             images = [self._image(bytes(image)) for image in node.status.images]

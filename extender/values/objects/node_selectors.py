@@ -1,5 +1,4 @@
-"""Node selectors and node affinity, parsed once: terms of label requirements and node name requirements, or their
-errors.
+"""Node selectors and affinity, parsed once: terms of label and node name requirements, or their errors.
 
 Upstream: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go (v1.36.2).
 """
@@ -89,19 +88,14 @@ class ParsedNodeSelector:
         return aggregate(errors) if errors else None
 
     def matches(self, node: Node) -> bool:
-        """Returns whether a term matches the node; terms with errors do not stand in the way of others.
-
-        Upstream: nodeaffinity.go, LazyErrorNodeSelector.Match.
-        """
+        """Returns whether a term matches the node, whatever terms with errors (LazyErrorNodeSelector.Match)."""
         return any(term.matches(node) for term in self.terms)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class RequiredNodeAffinity:
-    """A pod's requirements on its node: `labels` (spec.nodeSelector) and `selector` (required node affinity); None
-    requires nothing.
-    """
+    """What a pod requires of its node: `labels` (spec.nodeSelector) and `selector` (affinity), or None."""
 
     labels: Selector | None = None
     selector: ParsedNodeSelector | None = None
@@ -144,9 +138,7 @@ class PreferredTerms:
 
 
 def required_node_affinity(pod: Pod) -> RequiredNodeAffinity:
-    """Returns what the pod demands of its node; nothing is refused. Upstream: nodeaffinity.go,
-    GetRequiredNodeAffinity.
-    """
+    """Returns what the pod demands of its node; nothing is refused (GetRequiredNodeAffinity)."""
     affinity = pod.spec.affinity and pod.spec.affinity.node_affinity
     required = affinity.required if affinity else None
     return RequiredNodeAffinity(
@@ -182,26 +174,14 @@ def _parsed_preferences(encoded: bytes) -> PreferredTerms:
 
 
 def node_selector_of(selector: NodeSelector, path: str = "") -> ParsedNodeSelector:
-    """Returns the selector with its faulty terms marked as such.
-
-    Arguments:
-        path: where the selector stands, for the messages.
-
-    Upstream: nodeaffinity.go, NewLazyErrorNodeSelector.
-    """
+    """Returns the selector with its faulty terms marked, at `path` (NewLazyErrorNodeSelector)."""
     terms_path = child(path, "nodeSelectorTerms")
     terms = enumerate(selector.node_selector_terms)
     return ParsedNodeSelector(tuple(_term(term, terms_path, place) for place, term in terms if not _is_empty(term)))
 
 
 def strict_node_selector_of(selector: NodeSelector, path: str = "") -> ParsedNodeSelector:
-    """Returns the selector, without any fault.
-
-    Raises:
-        SelectorError: a term is faulty; all faults are told.
-
-    Upstream: nodeaffinity.go, NewNodeSelector.
-    """
+    """Returns the selector. Raises SelectorError with all faults of its terms (NewNodeSelector)."""
     parsed = node_selector_of(selector, path)
     if parsed.error is not None:
         raise SelectorError(parsed.error)
@@ -209,13 +189,7 @@ def strict_node_selector_of(selector: NodeSelector, path: str = "") -> ParsedNod
 
 
 def preferred_terms(terms: Sequence[PreferredSchedulingTerm], path: str = "") -> PreferredTerms:
-    """Returns the terms that can raise a score.
-
-    Raises:
-        SelectorError: a term is faulty; all faults are told.
-
-    Upstream: nodeaffinity.go, NewPreferredSchedulingTerms.
-    """
+    """Returns the terms that can raise a score. Raises SelectorError with all faults (NewPreferredSchedulingTerms)."""
     parsed = tuple(
         PreferredTerm(preferred.weight, _term(preferred.preference, path, place))
         for place, preferred in enumerate(terms)

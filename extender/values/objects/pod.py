@@ -387,11 +387,7 @@ class Pod(HasMetadata, frozen=True):
 
 
 def start_time(pod: Pod) -> int:
-    """status.startTime in seconds since 1970; STARTED_NOW if there is none.
-
-    Raises:
-        DecodeError: it is no time.
-    """
+    """status.startTime in seconds since 1970; STARTED_NOW if there is none. Raises DecodeError."""
     text = pod.status.start_time
     if text is None:
         return STARTED_NOW

@@ -66,9 +66,7 @@ EXPONENT_TOO_LARGE: Final = (
 
 
 class QuantityError(ValueError):
-    """The text is no quantity. The message is upstream's (or names our limit), perhaps after a field path; it never
-    repeats the text.
-    """
+    """No quantity, in upstream's words or ours for a limit, perhaps after a field path, and never with the text."""
 
 
 @final
@@ -93,12 +91,9 @@ class Quantity:
 
     @staticmethod
     def parse(text: str) -> "Quantity":
-        """Returns the quantity that `text` spells.
+        """Returns the quantity that `text` spells (ParseQuantity).
 
-        Raises:
-            QuantityError: not a quantity, or beyond the limits.
-
-        Upstream: quantity.go, ParseQuantity.
+        Raises QuantityError if it is none, or beyond the limits.
         """
         if len(text) > limits.QUANTITY_CHARACTERS:
             raise QuantityError(TOO_LONG)
@@ -135,12 +130,10 @@ class Quantity:
         return self.scaled_value(MILLI)
 
     def scaled_value(self, scale: int) -> int:
-        """Returns units of 10**`scale`, an int64.
+        """Returns units of 10**`scale`, an int64 (AsScaledInt64, scaledValue).
 
         Numbers in the int64 form round away from zero; on overflow the product wraps, or is 0 for some powers. Big
         decimals round up when positive; a negative one is cut and then one is added. All of that is upstream's.
-
-        Upstream: amount.go, AsScaledInt64; scale_int.go, scaledValue.
         """
         if self.is_big:
             return scale_big(self.amount, self.exponent - scale)
@@ -179,9 +172,7 @@ class Quantity:
         return (mine > theirs) - (mine < theirs)
 
     def round_up(self, scale: int) -> tuple["Quantity", bool]:
-        """Returns it rounded away from zero to whole 10**`scale`, and whether nothing was lost. Upstream: quantity.go,
-        RoundUp.
-        """
+        """Returns it rounded away from zero to whole 10**`scale`, and whether that was exact (RoundUp)."""
         if not self.is_big and self.exponent >= scale:
             return self, True
         if self.exponent >= scale:
@@ -190,9 +181,7 @@ class Quantity:
         return replace(self, amount=amount, exponent=scale, text=""), exact
 
     def canonical(self) -> str:
-        """Returns number and suffix: no fraction, and the suffix as large as possible. Upstream: quantity.go,
-        CanonicalizeBytes.
-        """
+        """Returns number and suffix: no fraction, and the largest possible suffix (CanonicalizeBytes)."""
         if self.is_zero:
             return "0"
         if self.format == BINARY_SI and abs(self.nanos()) >= 1024 * 10**9:
@@ -236,11 +225,7 @@ class Quantity:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def quantity_of(raw: RawQuantity) -> Quantity:
-    """Returns the quantity that a decoded JSON string or number stands for; blanks around a string do not count.
-
-    Raises:
-        QuantityError: as `Quantity.parse`.
-    """
+    """Returns the quantity of a JSON string, blanks around it ignored, or number. Raises QuantityError."""
     if isinstance(raw, str):
         # Blanks count here, so that no cache entry is larger than it looks.
         if len(raw) > limits.QUANTITY_CHARACTERS:
@@ -254,41 +239,27 @@ def quantity_of(raw: RawQuantity) -> Quantity:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def value_of(raw: RawQuantity) -> int:
-    """Returns whole units of a quantity as JSON held it, rounded up (Quantity.Value()); int64.
-
-    Raises:
-        QuantityError: as `Quantity.parse`.
-    """
+    """Returns whole units of a quantity as JSON held it, rounded up (Quantity.Value()); int64. Raises QuantityError."""
     nanos = _plain_nanos(raw)
     return quantity_of(raw).value() if nanos is None else -(-nanos // 10**9)
 
 
 @lru_cache(maxsize=CACHE_SIZE)
 def milli_value_of(raw: RawQuantity) -> int:
-    """Returns thousandths of a quantity as JSON held it, rounded up (Quantity.MilliValue()); int64.
-
-    Raises:
-        QuantityError: as `Quantity.parse`.
-    """
+    """Returns thousandths, rounded up (Quantity.MilliValue()); int64. Raises QuantityError."""
     nanos = _plain_nanos(raw)
     return quantity_of(raw).milli_value() if nanos is None else -(-nanos // 10**6)
 
 
 @lru_cache(maxsize=CACHE_SIZE)
 def nanos_of(raw: RawQuantity) -> int:
-    """Returns billionths of a quantity as JSON held it, exact and unbounded: sums and maxima of them lose nothing.
-
-    Raises:
-        QuantityError: as `Quantity.parse`.
-    """
+    """Returns billionths, exact and unbounded: sums and maxima of them lose nothing. Raises QuantityError."""
     nanos = _plain_nanos(raw)
     return quantity_of(raw).nanos() if nanos is None else nanos
 
 
 def _plain_nanos(raw: RawQuantity) -> int | None:
-    """Returns the billionths of a quantity that is a whole number with a suffix or without, as most are; None for
-    others and for large ones. A pod may have tens of thousands of quantities.
-    """
+    """Returns the billionths of a small whole number with a suffix or none, as most are: a pod may have thousands."""
     if not isinstance(raw, str) or len(raw) > _INT64_DIGITS or not raw.isascii():
         return None
     for digits, suffix in ((raw, ""), (raw[:-1], raw[-1:]), (raw[:-2], raw[-2:])):
@@ -307,7 +278,6 @@ class _Unit(NamedTuple):
 
 
 def _unit_of(suffix: str) -> _Unit:
-    """Returns the unit of a suffix. Upstream: suffix.go, interpret."""
     if suffix in _DECIMAL_SUFFIXES:
         return _Unit(10, _DECIMAL_SUFFIXES[suffix], DECIMAL_SI)
     if suffix in _BINARY_SUFFIXES:
@@ -323,7 +293,7 @@ def _unit_of(suffix: str) -> _Unit:
 
 
 def _parse_small(text: str, whole: str, fraction: str, unit: _Unit) -> Quantity | None:
-    """Returns the quantity without its sign in the int64 form, or None if upstream holds it as a big decimal."""
+    """Returns the unsigned quantity in the int64 form, or None if upstream holds it as a big decimal."""
     digits = whole + fraction
     if unit.base == 10:
         factor, scale, spare_digits = 1, unit.exponent, _INT64_DIGITS - len(digits)
@@ -342,9 +312,7 @@ def _parse_small(text: str, whole: str, fraction: str, unit: _Unit) -> Quantity 
 
 
 def _parse_big(whole: str, fraction: str, unit: _Unit) -> Quantity:
-    """Returns the quantity without its sign as a big decimal: rounded up to whole nanos, and BinarySI capped at the
-    largest int64.
-    """
+    """Returns the unsigned quantity as a big decimal: whole nanos, rounded up; BinarySI capped at int64."""
     number, scale, notation = int(whole + fraction), -len(fraction), unit.format
     if unit.base == 10:
         scale += unit.exponent
@@ -370,7 +338,6 @@ def _canonical_decimal(amount: int, exponent: int) -> tuple[int, int]:
 
 
 def _canonical_binary(whole: Quantity) -> str:
-    """Returns number and binary suffix of a whole quantity other than zero."""
     amount = whole.amount * ten_to(whole.exponent)
     # Upstream's int64 loop does not touch the least int64: its negation is itself.
     times = 0

@@ -29,15 +29,14 @@ def sum_requests(
     pod_level: bool = True,
     defaults: Mapping[str, RawQuantity] = NOTHING_ASKED,
 ) -> dict[str, N]:
-    """Returns what the pod asks for: containers, sidecars, the widest init phase, overhead.
+    """Returns what the pod asks for: containers, sidecars, the widest init phase, overhead
+    (AggregateContainerRequests).
 
     Arguments:
         read: turns a quantity into the kind of number that is summed.
         use_status: what the kubelet has allocated or runs counts too, if larger (in-place resize).
         pod_level: spec.resources.requests replace the sums.
         defaults: assumed for each container that does not name the resource; an explicit zero stays zero.
-
-    Upstream: helpers.go, PodRequests, AggregateContainerRequests.
     """
     infeasible = use_status and _is_resize_infeasible(pod)
     statuses = _statuses_by_name(pod) if use_status else {}
@@ -66,10 +65,7 @@ def sum_requests(
 
 
 def sum_limits(pod: Pod, read: Read[N]) -> dict[str, N]:
-    """Returns the limits of the pod by its spec. Overhead is added where there is a limit.
-
-    Upstream: helpers.go, PodLimits, AggregateContainerLimits.
-    """
+    """Returns the limits of the pod by its spec, with overhead where there is a limit (AggregateContainerLimits)."""
 
     def add_limits(container: Container, total: dict[str, N], _: bool) -> None:
         _add_read(container.resources.limits, read, total)
@@ -83,20 +79,15 @@ def sum_limits(pod: Pod, read: Read[N]) -> dict[str, N]:
 
 
 def has_pod_level_requests(pod: Pod) -> bool:
-    """True if spec.resources asks for something that can be asked for a whole pod. Upstream: helpers.go,
-    IsPodLevelRequestsSet.
-    """
+    """True if spec.resources asks for what can be asked for a pod (IsPodLevelRequestsSet)."""
     return pod.spec.resources is not None and any(map(is_pod_level_resource, pod.spec.resources.requests))
 
 
 def _over_phases(pod: Pod, add_needs: Callable[[Container, dict[str, N], bool], None]) -> dict[str, N]:
     """Returns the sums of containers and sidecars, but not less than any init phase.
 
-    In its phase an init container runs beside the sidecars started before it; a sidecar stays.
-
-    Arguments:
-        add_needs: adds what a container needs to a total. It gets the container, the total and whether the container's
-            status may count: that of a plain init container never does.
+    In its phase an init container runs beside the sidecars started before it; a sidecar stays. `add_needs` adds to a
+    total what a container needs; the status of a plain init container never counts.
     """
     total: dict[str, N] = {}
     sidecars: dict[str, N] = {}
@@ -129,9 +120,7 @@ def _set_pod_level(total: dict[str, N], pod: Pod, read: Read[N], *, use_status: 
 
 
 def _is_resize_infeasible(pod: Pod) -> bool:
-    """True if the kubelet has said that the asked-for resize cannot be done. Upstream: helpers.go,
-    IsPodResizeInfeasible.
-    """
+    """True if the kubelet has said that the asked-for resize cannot be done (IsPodResizeInfeasible)."""
     pending = next((condition for condition in pod.status.conditions if condition.type == "PodResizePending"), None)
     return pending is not None and pending.reason == "Infeasible"
 

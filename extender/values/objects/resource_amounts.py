@@ -1,5 +1,7 @@
 """The requests of pods and the allocatable amounts of nodes, as the numbers that scheduling compares.
 
+What reads quantities raises QuantityError with the field for one that cannot be read.
+
 Upstream: pkg/scheduler/framework/types.go, CalculateResource, Resource.Add, SetMaxResource;
 plugins/noderesources/fit.go and resource_allocation.go; component-helpers/resource/helpers.go (v1.36.2).
 """
@@ -81,14 +83,9 @@ class Resources:
 
 def assigned_requests(pod: Pod) -> tuple[Resources, int, int]:
     """Returns what the pod takes from its node: requests, and millicores and bytes with defaults for containers that
-    name none.
+    name none (CalculateResource).
 
     What the kubelet has allocated during an in-place resize counts. The answer is kept for pods with equal containers.
-
-    Raises:
-        QuantityError: a quantity cannot be read; the message names the field.
-
-    Upstream: framework/types.go, PodInfo.CalculateResource.
     """
     only = _only_list(pod, use_status=True)
     if only is None or len(only) > _FEW:
@@ -98,73 +95,39 @@ def assigned_requests(pod: Pod) -> tuple[Resources, int, int]:
 
 
 def filter_requests(pod: Pod) -> Resources:
-    """Returns what NodeResourcesFit wants to find free for the pod: by its spec alone. Negative sums count as nothing.
-
-    Raises:
-        QuantityError: a quantity cannot be read; the message names the field.
-
-    Upstream: noderesources/fit.go, computePodResourceRequest.
-    """
+    """Returns what NodeResourcesFit wants to find free, by spec, from zero up (computePodResourceRequest)."""
     return _naming_the_field(_filter_requests, pod)
 
 
 def requested_amounts(pod: Pod) -> dict[str, int]:
-    """Returns resource -> what the pod requests, its own place among the pods included: base units, millicores for cpu.
-
-    Raises:
-        QuantityError: a quantity cannot be read; the message names the field.
-    """
+    """Returns resource -> what the pod requests, with its place among pods: base units, millicores for cpu."""
     requests = filter_requests(pod)
     native = {CPU: requests.milli_cpu, MEMORY: requests.memory, EPHEMERAL_STORAGE: requests.ephemeral_storage, PODS: 1}
     return {**native, **requests.scalar}
 
 
 def fit_scorer_requests(pod: Pod, resources: Iterable[str]) -> tuple[int, ...]:
-    """Returns the base units (millicores for cpu) of each resource that the scorer of NodeResourcesFit adds for the
-    pod.
+    """Returns the base units (millicores for cpu) that NodeResourcesFit's scorer adds (calculatePodResourceRequest).
 
     It looks neither at pod-level resources nor at the status, and assumes defaults for containers that name none.
-
-    Raises:
-        QuantityError: a quantity cannot be read; the message names the field.
-
-    Upstream: noderesources/resource_allocation.go, calculatePodResourceRequest.
     """
     amounts = _naming_the_field(lambda pod: _amounts(pod, use_status=False, pod_level=False, defaults=_DEFAULTS), pod)
     return tuple(amounts.get(resource, 0) for resource in resources)
 
 
 def balanced_scorer_requests(pod: Pod, resources: Iterable[str]) -> tuple[int, ...]:
-    """Returns the base units (millicores for cpu) of each resource that NodeResourcesBalancedAllocation adds for the
-    pod, without defaults.
-
-    Raises:
-        QuantityError: a quantity cannot be read; the message names the field.
-
-    Upstream: noderesources/resource_allocation.go, calculatePodResourceRequest.
-    """
+    """Returns the base units (millicores for cpu) that NodeResourcesBalancedAllocation adds, without defaults."""
     amounts = _naming_the_field(lambda pod: _amounts(pod, use_status=True), pod)
     return tuple(amounts.get(resource, 0) for resource in resources)
 
 
 def pod_requests(pod: Pod, *, use_status: bool) -> dict[str, Quantity]:
-    """Returns by resource the requests of the whole pod, overhead included; with `use_status` an in-place resize
-    counts.
-
-    Raises:
-        QuantityError: a quantity cannot be read; the message names the field.
-
-    Upstream: component-helpers/resource/helpers.go, PodRequests.
-    """
+    """Returns the pod's requests with overhead, and with `use_status` an in-place resize (PodRequests)."""
     return _naming_the_field(lambda pod: sum_requests(pod, quantity_of, use_status=use_status), pod)
 
 
 def milli_requests(pod: Pod) -> dict[str, int]:
-    """Returns by resource thousandths of the requests of the whole pod, overhead included; an in-place resize counts.
-
-    Raises:
-        QuantityError: a quantity cannot be read; the message names the field.
-    """
+    """Returns thousandths of the pod's requests with overhead; an in-place resize counts."""
     nanos = _naming_the_field(lambda pod: sum_requests(pod, nanos_of, use_status=True), pod)
     if all(0 <= amount < _SAFE_NANOS for amount in nanos.values()):
         return {name: -(-amount // 10**6) for name, amount in nanos.items()}
@@ -172,35 +135,19 @@ def milli_requests(pod: Pod) -> dict[str, int]:
 
 
 def pod_limits(pod: Pod) -> dict[str, Quantity]:
-    """Returns by resource the limits of the whole pod; overhead is added where there is a limit.
-
-    Raises:
-        QuantityError: a quantity cannot be read; the message names the field.
-
-    Upstream: component-helpers/resource/helpers.go, PodLimits.
-    """
+    """Returns the limits of the whole pod; overhead is added where there is a limit (PodLimits)."""
     return _naming_the_field(lambda pod: sum_limits(pod, quantity_of), pod)
 
 
 def validate_requests(pod: Pod) -> None:
-    """Checks that every request, limit and overhead in the spec is a quantity that is not negative.
-
-    Raises:
-        QuantityError: naming the first field where that is not so.
-    """
+    """Checks that all requests, limits and overhead are quantities that are not negative; tells the first."""
     # Distinct amounts are few, and the names of their fields are only needed for the error.
     if not all(map(_is_amount, _distinct_amounts(pod.spec))):
         _check(spec_fields(pod))
 
 
 def allocatable(node: Node) -> tuple[Resources, int]:
-    """Returns what the node can give to pods, and how many pods it takes.
-
-    Raises:
-        QuantityError: an amount cannot be read or is negative; the message names the field.
-
-    Upstream: framework/types.go, NewResource.
-    """
+    """Returns what the node can give to pods, never negative, and how many pods it takes (NewResource)."""
     _check(allocatable_fields(node))
     amounts = {
         name: milli_value_of(raw) if name == CPU else value_of(raw) for name, raw in node.status.allocatable.items()
@@ -209,11 +156,7 @@ def allocatable(node: Node) -> tuple[Resources, int]:
 
 
 def as_quantity(resource: str, amount: int) -> str:
-    """Returns an amount of a resource as a quantity in its canonical form: `500m`, `64Gi`, `2`.
-
-    Arguments:
-        amount: base units, millicores for cpu.
-    """
+    """Returns base units (millicores for cpu) as a quantity in its canonical form: `500m`, `64Gi`, `2`."""
     if resource == CPU:
         return Quantity(amount, MILLI, format=DECIMAL_SI).canonical()
     in_bytes = resource in (MEMORY, EPHEMERAL_STORAGE) or resource.startswith(HUGEPAGES_PREFIX)
@@ -221,9 +164,7 @@ def as_quantity(resource: str, amount: int) -> str:
 
 
 def in_words(resource: str, quantity: str) -> str:
-    """Returns a quantity of a resource as people compare it: cpu in cores, `60.1` and not `60100m`; other amounts
-    unchanged.
-    """
+    """Returns a quantity as people compare it: cpu in cores, `60.1` and not `60100m`; others unchanged."""
     if resource != CPU:
         return quantity
     whole, part = divmod(abs(milli_value_of(quantity)), 1000)
@@ -239,7 +180,6 @@ def _naming_the_field(compute: Callable[[Pod], T], pod: Pod) -> T:
 
 
 def _without_others(pod: Pod) -> Pod:
-    """Returns the pod with what `assigned_requests` reads of it, and little else."""
     spec, status = pod.spec, pod.status
     return Pod(
         spec=PodSpec(
@@ -279,7 +219,7 @@ def _filter_requests(pod: Pod) -> Resources:
 def _amounts(
     pod: Pod, *, use_status: bool, pod_level: bool = True, defaults: Mapping[str, RawQuantity] = _NO_DEFAULTS
 ) -> dict[str, int]:
-    """Returns by resource base units, millicores for cpu; int64. The options are those of `sum_requests`."""
+    """Returns int64 base units, millicores for cpu. The options are those of `sum_requests`."""
     only = _only_list(pod, use_status=use_status)
     if only is not None:
         return _read({**defaults, **only} if defaults else only)
@@ -295,9 +235,7 @@ def _read(requests: ResourceList) -> dict[str, int]:
 
 
 def _only_list(pod: Pod, *, use_status: bool) -> ResourceList | None:
-    """Returns the one list of requests that matters, in pods with a single container and nothing else to add; None in
-    others.
-    """
+    """Returns the one list of requests of a pod with a single container and nothing else to add."""
     spec = pod.spec
     if len(spec.containers) != 1 or spec.init_containers or spec.resources is not None or spec.overhead:
         return None
@@ -355,11 +293,7 @@ def _is_amount(raw: RawQuantity) -> bool:
 
 
 def _check(fields: Iterable[_Field]) -> None:
-    """Checks that every field holds a quantity that is not negative.
-
-    Raises:
-        QuantityError: it names the first field where that is not so.
-    """
+    """Checks that every field holds a quantity that is not negative; QuantityError names the first that does not."""
     for path, name, raw in fields:
         try:
             negative = quantity_of(raw).sign < 0

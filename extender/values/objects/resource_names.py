@@ -25,16 +25,12 @@ NATIVE_DOMAIN: Final = "kubernetes.io/"
 
 
 def is_scalar_resource_name(name: str) -> bool:
-    """Returns whether it is counted by itself: extended resources, huge pages, attachable volumes, and
-    `*kubernetes.io/*`.
-    """
+    """Returns whether it is counted by itself: extended, huge pages, volumes, `*kubernetes.io/*`."""
     return _is_scalar(name) if len(name) <= limits.RESOURCE_NAME else _is_scalar.__wrapped__(name)
 
 
 def is_extended_resource_name(name: str) -> bool:
-    """Returns whether it is `domain/name` outside of Kubernetes' own domain, such as `example.com/gpu`, and can be put
-    into a quota.
-    """
+    """Returns whether it is `domain/name` outside of Kubernetes' own, and can be put into a quota."""
     if is_native_resource(name) or name.startswith(QUOTA_PREFIX):
         return False
     return not label_key_errors(QUOTA_PREFIX + name)
@@ -51,10 +47,7 @@ def is_prefixed_native_resource(name: str) -> bool:
 
 
 def is_pod_level_resource(name: str) -> bool:
-    """Returns whether it can be requested for a pod as a whole: cpu, memory, huge pages.
-
-    Upstream: component-helpers/resource/helpers.go, IsSupportedPodLevelResource.
-    """
+    """Returns whether a whole pod can request it: cpu, memory, huge pages (IsSupportedPodLevelResource)."""
     return name in (CPU, MEMORY) or name.startswith(HUGEPAGES_PREFIX)
 
 

@@ -1,6 +1,7 @@
 """The match of taints and tolerations.
 
-Upstream: api/core/v1/toleration.go; component-helpers/scheduling/corev1/helpers.go (v1.36.2).
+Upstream: api/core/v1/toleration.go, ToleratesTaint; component-helpers/scheduling/corev1/helpers.go,
+FindMatchingUntoleratedTaint (v1.36.2).
 """
 
 import re
@@ -33,11 +34,8 @@ _DECIMAL_INTEGER: Final = re.compile("0|-?[1-9][0-9]*")
 def tolerates(toleration: Toleration, taint: Taint, *, compares: bool = False) -> bool:
     """Returns whether the toleration covers the taint; an empty key or effect covers all.
 
-    Arguments:
-        compares: whether the operators `Lt` and `Gt` cover taints with a smaller or a greater number than their own;
-            else they cover none. It is the feature gate TaintTolerationComparisonOperators.
-
-    Upstream: toleration.go, ToleratesTaint.
+    `compares` is the gate TaintTolerationComparisonOperators: `Lt` and `Gt` cover taints with a smaller or a greater
+    number than their own; else they cover none.
     """
     if toleration.effect and toleration.effect != taint.effect:
         return False
@@ -54,10 +52,7 @@ def tolerates(toleration: Toleration, taint: Taint, *, compares: bool = False) -
 
 
 def decimal_integer(text: str) -> int | None:
-    """Returns the int64 that the text is; None if it is none, or is written otherwise than Kubernetes writes it.
-
-    Upstream: apimachinery/pkg/api/validate/content, IsDecimalInteger.
-    """
+    """Returns the int64 that the text is, if Kubernetes writes it so (IsDecimalInteger)."""
     return parse_int64(text) if _DECIMAL_INTEGER.fullmatch(text) is not None else None
 
 
@@ -113,11 +108,7 @@ def find_untolerated_taint(
     *,
     compares: bool = False,
 ) -> Taint | None:
-    """Returns the first taint of one of these effects (None: of any) that no toleration covers; for `compares` see
-    `tolerates`.
-
-    Upstream: helpers.go, FindMatchingUntoleratedTaint.
-    """
+    """Returns the first taint of these effects (None: of any) that no toleration covers; see `tolerates`."""
     for taint in taints:
         if (effects is None or taint.effect in effects) and not tolerations.cover(taint, compares=compares):
             return taint

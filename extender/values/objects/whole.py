@@ -35,11 +35,7 @@ _WHOLE: Final[dict[type, Any]] = {Pod: _WholePod, Node: _WholeNode}
 
 
 def whole(obj: T, written: bytes | Raw) -> T:
-    """Returns the object, which remembers its JSON; a copy of it with other fields does not.
-
-    Arguments:
-        written: a JSON object, as the object was read from it.
-    """
+    """Returns the object, which remembers its JSON, `written`; a copy of it with other fields does not."""
     members = _MEMBERS(written)
     metadata = _MEMBERS(members["metadata"])
     metadata.pop("managedFields", None)

@@ -49,12 +49,7 @@ RAW_MARK: Final = Raw(MARK)
 
 
 class KnownNode(msgspec.Struct, gc=False, eq=False):
-    """A body and what it decodes to.
-
-    Attributes:
-        call: the number of the last call that held it.
-        place: its place in the RunText that was made of it last.
-    """
+    """A body and what it decodes to; the last call that held it, and its place in the last RunText of it."""
 
     body: Raw
     node: Node
@@ -67,13 +62,7 @@ Run = Sequence[KnownNode]
 
 @final
 class RunText:
-    """A run of nodes in one piece.
-
-    Attributes:
-        nodes: the run.
-        text: their bodies, with commas between them.
-        ends: where each body ends in the text.
-    """
+    """A run of nodes as one text, with commas between them, and where each body `ends`."""
 
     def __init__(self, nodes: Run) -> None:
         self.nodes: Final = nodes
@@ -126,12 +115,10 @@ class ArrivingBody:
     """Takes the known nodes out of a body, piece by piece; see the table of its states above."""
 
     def __init__(self, known: Mapping[bytes, KnownNode], last: RunText | None) -> None:
-        """Begins with nothing.
+        """Takes the nodes known by what KEY finds in their bodies, to which others may be added meanwhile.
 
-        Arguments:
-            known: the known nodes by what KEY finds in their bodies. Others may be added meanwhile.
-            last: the nodes of the last call, which are likely to come again. As long as they do, the body is compared
-                with their text part by part, and not node by node.
+        `last` are the nodes of the last call, which are likely to come again. As long as they do, the body is compared
+        with their text part by part, and not node by node.
         """
         self._known = known
         self._last = last

@@ -39,10 +39,7 @@ returned to it.
 
 
 def names_known(document: Raw) -> list[str] | None:
-    """Returns the names in a JSON list of which each was checked before and is there once; None for any other document.
-
-    Such a list is within the limits of JSON.
-    """
+    """Returns the names in a JSON list, which is within the limits, if each is known and there once."""
     written = bytes(document)
     names = _known_lists.get(written)
     if names is not None:
@@ -58,11 +55,7 @@ def names_known(document: Raw) -> list[str] | None:
 
 
 def check_node_names(what: str, names: Sequence[str]) -> None:
-    """Checks that every name can be the name of a node.
-
-    Raises:
-        JsonError: with the place of the first one that cannot.
-    """
+    """Checks that every name can be a node's. Raises JsonError with the place of the first that cannot."""
     if _known_names.issuperset(names):
         return
     for place, name in enumerate(names):
@@ -75,13 +68,7 @@ def check_node_names(what: str, names: Sequence[str]) -> None:
 
 @final
 class NodesInFull:
-    """The nodes of a call, each once, in their order. State: their bytes in one piece, once these have been asked for.
-
-    Attributes:
-        asked: the nodes as the call has them.
-        nodes: the decoded nodes.
-        names: their names.
-    """
+    """The nodes of a call, each once, as `asked` and decoded. State: their bytes in one piece, once asked for."""
 
     def __init__(self, asked: Sequence[KnownNode]) -> None:
         self.asked: Final = asked
@@ -109,8 +96,7 @@ class NodesInFull:
 
 @final
 class DecodedNodes:
-    """The bodies that callers have sent, by node name, and the decoded nodes. Those that were not sent for longest are
-    dropped first.
+    """Bodies that callers have sent, by node name, and the decoded nodes; the longest not sent are dropped.
 
     May be used from several threads at once.
     """
@@ -130,15 +116,10 @@ class DecodedNodes:
         return ArrivingBody(self._known, self._last.all)
 
     def of(self, items: Sequence[Raw], runs: Sequence[Run] = ()) -> NodesInFull:
-        """Returns the nodes of a call; the same object as for the last call if they are the same.
+        """Returns the nodes of a call, the same object as for the last call if they are the same.
 
-        Arguments:
-            items: the bodies as they were sent, and a mark for each run of known ones.
-            runs: the runs in their order.
-
-        Raises:
-            JsonError: a body is no node, is outside the limits, or has an invalid name; with the place of the first
-                one.
+        `items` are bodies as they were sent, and a mark for each of the `runs` of known ones. Raises JsonError with the
+        place of the first that is no node, is outside the limits, or has an invalid name.
         """
         call = next(self._calls)
         asked: list[KnownNode] = []
@@ -193,9 +174,7 @@ class DecodedNodes:
 
 
 def _num_alike_right(items: Sequence[Raw], start: int) -> int:
-    """Returns how many bodies from there on were found to be within the limits of JSON when looked at together; 0 if
-    one of them is not.
-    """
+    """Returns how many bodies from there on were found right when looked at together; 0 if one is not."""
     sizes = accumulate(map(len, islice(items, start, None)))
     end = start + sum(1 for _ in takewhile(_CHECKED_AT_A_TIME.__ge__, sizes))
     try:

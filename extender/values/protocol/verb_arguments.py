@@ -1,6 +1,7 @@
 """The arguments of the four verbs, read from bytes and written to bytes.
 
-Upstream: kube-scheduler/extender/v1, types.go.
+JsonError tells what cannot be read, as the table of bad input in the tests shows. Upstream: kube-scheduler/extender/v1,
+types.go.
 """
 
 import re
@@ -63,9 +64,7 @@ class AskedNodes:
 @final
 @dataclass(frozen=True, slots=True)
 class AskedPreemption:
-    """The arguments of preempt: a preemptor, and the victims on each node. Nodes whose victims cannot be read are left
-    out.
-    """
+    """A preemptor, and the victims on each node; nodes whose victims cannot be read are left out."""
 
     pod: Pod
     candidates: Mapping[str, MetaVictims]
@@ -95,11 +94,7 @@ class _ExactVictims(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields
 
 
 def read_extender_args(body: ArrivedBody, decoded: DecodedNodes) -> AskedNodes:
-    """Reads ExtenderArgs, of filter and prioritize.
-
-    Raises:
-        JsonError: see the table of bad input in the tests.
-    """
+    """Reads ExtenderArgs, of filter and prioritize."""
     document, (pod_document, items, names_document), runs = _arrived_parts(body)
     # The nodes have limits of their own, which are checked when one is decoded for the first time.
     start, end = _stretch(document, items) if items else (0, 0)
@@ -123,11 +118,7 @@ def read_extender_args(body: ArrivedBody, decoded: DecodedNodes) -> AskedNodes:
 
 
 def read_preemption_args(body: bytes) -> AskedPreemption:
-    """Reads ExtenderPreemptionArgs.
-
-    Raises:
-        JsonError: see the table of bad input in the tests.
-    """
+    """Reads ExtenderPreemptionArgs."""
     if len(body) > limits.VERB_BYTES:
         check_number_of_values(body)
     pod, in_full, by_uid = members(_object(body, "the body"), "Pod", "NodeNameToVictims", "NodeNameToMetaVictims")
@@ -156,12 +147,7 @@ def read_preemption_args(body: bytes) -> AskedPreemption:
 
 
 def read_binding_args(body: bytes) -> ExtenderBindingArgs:
-    """Reads ExtenderBindingArgs. Every member is required: a binding without the UID could hit another pod of the same
-    name.
-
-    Raises:
-        JsonError: see the table of bad input in the tests.
-    """
+    """Reads ExtenderBindingArgs. All is required: without a UID another pod of that name could be hit."""
     if len(body) > limits.BINDING_BYTES:
         raise TooLargeError(f"a binding may have {limits.BINDING_BYTES} bytes")
     name, namespace, uid, node = members(_object(body, "the body"), "PodName", "PodNamespace", "PodUID", "Node")
@@ -175,11 +161,7 @@ def read_binding_args(body: bytes) -> ExtenderBindingArgs:
 
 
 def extender_args(pod: Pod, nodes: Sequence[Node], encoded: EncodedNodes | None) -> bytes:
-    """Writes ExtenderArgs, with null for the form of the nodes that is not sent.
-
-    Arguments:
-        encoded: None to send the nodes by name.
-    """
+    """Writes ExtenderArgs, with nodes by name without `encoded`, and null for the other form."""
     names = [node.name for node in nodes] if encoded is None else None
     items = None if encoded is None else NodeList({}, encoded.of(nodes) or None)
     return _ENCODE({"Pod": in_full(pod), "Nodes": items, "NodeNames": names})
@@ -230,7 +212,6 @@ def _check_size(document: bytes) -> None:
 
 
 def _parts(body: bytes) -> _Parts:
-    """Returns Pod, Nodes.items and NodeNames; None for each that is missing or null."""
     args = read(_Args, body)
     if (
         args.nodes is UNSET
@@ -278,7 +259,7 @@ def _read_names(document: Raw) -> list[str]:
 
 
 def _stretch(body: bytes, parts: Sequence[Raw]) -> tuple[int, int]:
-    """Returns where in the body the first part begins and the last part ends. The parts are views of it, in order."""
+    """Returns where in the body the first part begins and the last ends; parts are views of it, in order."""
     first = _address(body)
     return _address(parts[0]) - first, _address(parts[-1]) - first + len(parts[-1])
 
@@ -295,8 +276,9 @@ def _victims_by_node(what: str, document: Raw) -> dict[str, Raw]:
 
 
 def _read_victims(what: str, document: Raw, *, is_in_full: bool) -> MetaVictims | None:
-    """Returns None where a null stands for a victim or for all there is to a node: kube-scheduler could not have meant
-    an answer for such a node. Pods that are null or missing are an empty list, as Go writes and reads it.
+    """Returns None where a null stands for a victim or for all there is to a node, which asks nothing.
+
+    Pods that are null or missing are an empty list, as Go writes and reads it.
     """
     if is_null(document):
         return None
@@ -312,7 +294,6 @@ def _read_victims(what: str, document: Raw, *, is_in_full: bool) -> MetaVictims 
 
 
 def _uid(what: str, document: Raw, is_in_full: bool) -> str:
-    """Returns the UID of a victim; empty, which is no pod's, if it has none."""
     pod = _object(document, what)
     if is_in_full:
         (metadata,) = members(pod, "metadata")

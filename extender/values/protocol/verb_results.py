@@ -38,23 +38,16 @@ _NO_ITEMS: Final = b'"items":[]'
 
 
 class ExtenderError(Exception):
-    """An extender failed, or returned something that cannot be used. The message is upstream's.
-
-    The caller decides what that means, depending on whether the extender is ignorable.
-    """
+    """An extender failed, or returned what cannot be used, in upstream's words; the caller knows if that matters."""
 
 
 def filter_result(
     asked: AskedNodes, kept: Sequence[int], failed: Mapping[str, str], failed_and_unresolvable: Mapping[str, str]
 ) -> list[bytes]:
-    """Writes the nodes that passed, in the form (or both forms) in which they were given, and the reasons of the
-    others.
+    """Writes the nodes that passed, in the form (or both forms) in which they were given, and others' reasons.
 
-    Arguments:
-        kept: the places of the nodes in `asked.names`.
-
-    Returns:
-        The parts of the answer. The nodes in full are a part of their own, so that they need not be copied.
+    `kept` are places in `asked.names`. Of the parts of the answer, nodes in full are one, so that they need not be
+    copied.
     """
     names = None
     if asked.named is not None and asked.names is not None:
@@ -132,11 +125,7 @@ def _raising_extender_errors(read: Callable[[bytes], T]) -> Callable[[bytes], T]
 
 @_raising_extender_errors
 def read_filter_result(body: bytes) -> Filtered:
-    """Reads ExtenderFilterResult.
-
-    Raises:
-        ExtenderError: it cannot be read, or is an error.
-    """
+    """Reads ExtenderFilterResult. Raises ExtenderError if it cannot be read, or is an error."""
     of = "ExtenderFilterResult"
     nodes, names, failed, unresolvable, error = members(
         entries(first_value(body), of), "Nodes", "NodeNames", "FailedNodes", "FailedAndUnresolvableNodes", "Error"
@@ -153,11 +142,7 @@ def read_filter_result(body: bytes) -> Filtered:
 
 @_raising_extender_errors
 def read_prioritize_result(body: bytes) -> list[HostPriority]:
-    """Reads HostPriorityList.
-
-    Raises:
-        ExtenderError: it cannot be read.
-    """
+    """Reads HostPriorityList. Raises ExtenderError."""
     document = first_value(body)
     scores = quickly(list[HostPriority], document)
     if scores is None or any(not MIN_INT64 <= each.score <= MAX_INT64 for each in scores):
@@ -170,10 +155,9 @@ def read_prioritize_result(body: bytes) -> list[HostPriority]:
 
 @_raising_extender_errors
 def read_preemption_result(body: bytes) -> dict[str, MetaVictims | None]:
-    """Reads ExtenderPreemptionResult: node name -> victims; None where a null stands for them, or for one of them.
+    """Reads ExtenderPreemptionResult: node name -> victims; None where a null stands for any.
 
-    Raises:
-        ExtenderError: it cannot be read.
+    Raises ExtenderError.
     """
     of = "ExtenderPreemptionResult.NodeNameToMetaVictims"
     (by_node,) = members(entries(first_value(body), "ExtenderPreemptionResult"), "NodeNameToMetaVictims")
@@ -182,11 +166,7 @@ def read_preemption_result(body: bytes) -> dict[str, MetaVictims | None]:
 
 @_raising_extender_errors
 def read_binding_result(body: bytes) -> None:
-    """Reads ExtenderBindingResult.
-
-    Raises:
-        ExtenderError: it cannot be read, or is an error.
-    """
+    """Reads ExtenderBindingResult. Raises ExtenderError if it cannot be read, or is an error."""
     (error,) = members(entries(first_value(body), "ExtenderBindingResult"), "Error")
     _raise(text(error, "ExtenderBindingResult.Error"))
 

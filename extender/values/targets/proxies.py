@@ -10,9 +10,7 @@ from extender.values.targets.target import CredentialsError
 def check_proxy(url: str) -> str:
     """Returns the URL if it is one of a proxy that can be used.
 
-    Raises:
-        CredentialsError: it is not, such as that of a SOCKS proxy. Only its scheme is quoted, because it may contain a
-            password.
+    Raises CredentialsError for others, such as SOCKS, quoting only the scheme: a URL may contain a password.
     """
     try:
         parts = urlsplit(url)

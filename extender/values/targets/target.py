@@ -39,17 +39,11 @@ class Credentials(ABC):
 
     @abstractmethod
     async def identity(self, now: float) -> Identity:
-        """Returns the identity at `now` (the event loop's time).
-
-        Raises:
-            CredentialsError: it cannot be found out.
-        """
+        """Returns the identity at `now` (the event loop's time). Raises CredentialsError."""
 
     @abstractmethod
     def invalidate(self, refused: Identity) -> None:
-        """Drops the identity that the server refused, so that the next call reads another, unless one has been read
-        since.
-        """
+        """Drops the identity that was refused, so that the next call reads another, unless one was since."""
 
 
 @final
@@ -67,9 +61,7 @@ class Fixed(Credentials):
 
 
 def anonymous() -> Credentials:
-    """Returns credentials without an Authorization header, for anonymous requests and for those with a client
-    certificate.
-    """
+    """Returns credentials without an Authorization header, as with a client certificate."""
     return Fixed()
 
 
@@ -85,8 +77,7 @@ def basic_auth(user: str, password: str) -> Credentials:
 
 @final
 class TokenFile(Credentials):
-    """A bearer token in a file, which the kubelet replaces from time to time. While it cannot be read, the last one is
-    used.
+    """A bearer token in a file, which the kubelet replaces; the last one is used while it cannot be read.
 
     Upstream: client-go/transport/token_source.go, fileTokenSource (v1.36.2).
     """
@@ -126,14 +117,7 @@ class TokenFile(Credentials):
 
 
 def bearer(text: str, what: str) -> str:
-    """Returns the Authorization header for a token.
-
-    Arguments:
-        what: the name of the token in an error; its text is never quoted.
-
-    Raises:
-        CredentialsError: the token cannot be sent in a header.
-    """
+    """Returns the Authorization header for a token. Raises CredentialsError, without its text, if it fits none."""
     stripped = text.strip()
     if not stripped:
         raise CredentialsError(f"{what} is empty")

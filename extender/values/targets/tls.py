@@ -1,6 +1,4 @@
-"""TLS settings for the API server, and the SSL contexts made of them. A key is never written to disk and never
-shown.
-"""
+"""TLS settings for the API server, and SSL contexts of them. A key is never written to disk, and never shown."""
 
 import os
 import ssl
@@ -28,11 +26,7 @@ class Pem:
     text: bytes = field(default=b"", repr=False)
 
     def read(self) -> bytes:
-        """Returns the PEM text.
-
-        Raises:
-            TlsError: the file cannot be read.
-        """
+        """Returns the PEM text. Raises TlsError."""
         if self.file is None:
             return self.text
         try:
@@ -75,14 +69,7 @@ class Tls:
     """True to skip the verification of the server's certificate."""
 
     def read(self, pair: KeyPair | None = None) -> TlsMaterial:
-        """Returns the current contents of the files.
-
-        Arguments:
-            pair: a client certificate from elsewhere, which takes precedence over this one.
-
-        Raises:
-            TlsError: a file cannot be read.
-        """
+        """Returns the current contents of the files, or `pair` as the client certificate. Raises TlsError."""
         if pair is None and self.certificate is not None and self.key is not None:
             pair = KeyPair(self.certificate.read(), self.key.read())
         return TlsMaterial(self.ca.read() if self.ca is not None else None, pair, self.insecure)
@@ -91,8 +78,7 @@ class Tls:
 def context(material: TlsMaterial) -> ssl.SSLContext:
     """Returns an SSL context for these certificates, with TLS 1.2 or newer.
 
-    Raises:
-        TlsError: a certificate cannot be parsed, or does not belong to the key.
+    Raises TlsError if a certificate cannot be parsed, or does not belong to the key.
     """
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     made.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -133,9 +119,7 @@ def _no_password() -> str:
 
 @contextmanager
 def _in_memory(pem: bytes) -> Iterator[str]:
-    """Yields a path with the PEM text that only this process can read, on Linux without any disk. OpenSSL reads keys
-    from files only.
-    """
+    """Yields a private path, on Linux without any disk, with the PEM text: OpenSSL reads keys from files only."""
     if sys.platform != "linux":
         with tempfile.NamedTemporaryFile() as file:
             file.write(pem)

@@ -13,10 +13,9 @@ _DEFAULT_SHARE: Final = "25%"
 
 
 def scaled_value(value: int | str, total: int, *, round_up: bool) -> int:
-    """Returns a number as it is, and a percentage as its share of the total. Upstream: GetScaledValueFromIntOrPercent.
+    """Returns a number as it is, and a percentage as its share of the total (GetScaledValueFromIntOrPercent).
 
-    Raises:
-        ValueError: the value is neither a number nor a percentage.
+    Raises ValueError for others.
     """
     if isinstance(value, int):
         return value
@@ -27,9 +26,7 @@ def scaled_value(value: int | str, total: int, *, round_up: bool) -> int:
 
 
 def fenceposts(spec: Object) -> tuple[int, int]:
-    """Returns (how many pods there may be too many, how many may be missing) while a Deployment rolls. Upstream:
-    ResolveFenceposts.
-    """
+    """Returns how many pods of a rolling Deployment may be too many, and missing (ResolveFenceposts)."""
     strategy = spec.get("strategy") or {}
     if strategy.get("type") == "Recreate":
         return 0, 0
@@ -44,19 +41,12 @@ def fenceposts(spec: Object) -> tuple[int, int]:
 
 
 def needs_scale(budget_spec: Object) -> bool:
-    """Returns whether a PodDisruptionBudget depends on how many pods there should be, and not only on how many there
-    are.
-    """
+    """Returns whether a budget depends on how many pods there should be, not only on how many there are."""
     return budget_spec.get("maxUnavailable") is not None or isinstance(budget_spec.get("minAvailable"), str)
 
 
 def desired_healthy(budget_spec: Object, expected: int) -> int:
-    """Returns how many of the expected pods have to be healthy for a PodDisruptionBudget. Upstream:
-    getExpectedPodCount.
-
-    Raises:
-        ValueError: a percentage cannot be read.
-    """
+    """Returns how many of the expected pods a budget wants healthy (getExpectedPodCount). Raises ValueError."""
     if budget_spec.get("maxUnavailable") is not None:
         return max(expected - scaled_value(budget_spec["maxUnavailable"], expected, round_up=True), 0)
     if budget_spec.get("minAvailable") is not None:
@@ -71,14 +61,10 @@ _PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
 def deletion_rank(
     *, node: str, phase: str, is_ready: bool, cost: str, neighbours: int
 ) -> tuple[bool, int, bool, int, int]:
-    """Returns a sort key: pods with a smaller one go first. Ages and restarts, which upstream compares last, are left
-    to the caller.
+    """Returns a sort key: pods with a smaller one go first. Ages and restarts, which come last, are left to the caller.
 
-    Arguments:
-        node: where the pod is; empty if it has no node.
-        cost: the value of the annotation DELETION_COST; one that is not a number counts as 0.
-        neighbours: how many pods of the controller and of its siblings are on the node: crowded nodes are thinned out
-            first.
+    `node` is empty without one; `cost` is the annotation DELETION_COST, 0 if it is no number; `neighbours` are the pods
+    of the controller and its siblings on the node: crowded nodes are thinned out first.
     """
     return bool(node), _PHASES.get(phase, 0), is_ready, _number(cost), -neighbours
 

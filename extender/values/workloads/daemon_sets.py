@@ -59,20 +59,14 @@ class DaemonPods:
         return taint is None and parsed_node_affinity(self._pod).matches(node)
 
     def on(self, node: str, **metadata: Any) -> Object:
-        """Returns the pod for a node, to which it is pinned.
-
-        Arguments:
-            metadata: what its metadata has besides those of the template.
-        """
+        """Returns the pod for a node, to which it is pinned, with this metadata besides the template's."""
         template, spec = self._template, self._template["spec"]
         pinned = {**spec, "tolerations": self._written, "affinity": pinned_to(spec.get("affinity") or {}, node)}
         return {**template, "metadata": {**template["metadata"], **metadata}, "spec": pinned}
 
 
 def daemon_pods(daemon_set: Object, nodes: Sequence[Node]) -> Iterator[tuple[Node, Object]]:
-    """Yields each node that a pod of the DaemonSet may run on with that pod, which is named after the node and pinned
-    to it.
-    """
+    """Yields each node that a pod of the DaemonSet may run on with that pod, named after it and pinned to it."""
     pods = DaemonPods(daemon_set)
     for node in nodes:
         if pods.may_run_on(node):
@@ -102,9 +96,7 @@ def may_run_on(node: Node, pod: Pod, tolerations: Tolerations) -> bool:
 
 
 def pinned_to(affinity: Mapping[str, Any], node: str) -> Object:
-    """Returns the affinity of a pod that may run on this node only. Upstream:
-    ReplaceDaemonSetPodNodeNameNodeAffinity.
-    """
+    """Returns the affinity of a pod that may run on this node only (ReplaceDaemonSetPodNodeNameNodeAffinity)."""
     on_node = {"matchFields": [{"key": NAME_FIELD, "operator": "In", "values": [node]}]}
     required = {_REQUIRED: {"nodeSelectorTerms": [on_node]}}
     return {**affinity, "nodeAffinity": {**(affinity.get("nodeAffinity") or {}), **required}}

@@ -63,9 +63,7 @@ def new_replica_set(deployment: Object, replicas: int, revision: int) -> Object:
 
 
 def same_template(replica_set: Object, deployment: Object) -> bool:
-    """Returns whether the ReplicaSet makes the pods that the Deployment wants, the hash label aside. Upstream:
-    EqualIgnoreHash.
-    """
+    """Returns whether the ReplicaSet makes the Deployment's pods, the hash label aside (EqualIgnoreHash)."""
     mine, theirs = replica_set["spec"].get("template") or {}, deployment["spec"].get("template") or {}
     return _without_hash(mine) == _without_hash(theirs)
 
@@ -126,12 +124,7 @@ def _without_hash(template: Object) -> Object:
 @final
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """One of a Deployment's ReplicaSets, as numbers.
-
-    Attributes:
-        wanted: replicas in its spec.
-        available: replicas that have been ready for long enough, by its status.
-    """
+    """One of a Deployment's ReplicaSets: `wanted` replicas by its spec, `available` by its status."""
 
     name: str
     wanted: int
@@ -148,9 +141,6 @@ def rolled(replicas: int, surge: int, unavailable: int, new: Revision, old: Sequ
 
     First the new one grows as far as the surge allows. Only when it cannot, the old ones shrink, oldest first: by
     replicas that are not available, and then by what the available ones can spare.
-
-    Arguments:
-        old: oldest first.
     """
     total = new.wanted + sum(each.wanted for each in old)
     if new.wanted > replicas:
@@ -179,14 +169,7 @@ def _shrunk(min_available: int, new: Revision, old: Sequence[Revision], total: i
 
 
 def scaled(replicas: int, surge: int, revisions: Sequence[Revision]) -> Mapping[str, int]:
-    """Returns how a Deployment that is scaled during a rollout spreads its replicas: in proportion to what each
-    ReplicaSet has.
-
-    Arguments:
-        revisions: those with replicas; the newest last.
-
-    Upstream: sync.go, scale.
-    """
+    """Returns how replicas are spread over these revisions, the newest last, in proportion (sync.go, scale)."""
     allowed = replicas + surge if replicas else 0
     total = sum(each.wanted for each in revisions)
     if not total or allowed == total:

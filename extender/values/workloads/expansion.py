@@ -35,10 +35,8 @@ _JOB_NAME_LABELS: Final = ("batch.kubernetes.io/job-name", "job-name")
 class Surroundings:
     """What a workload finds in the cluster.
 
-    Attributes:
-        owned: (kind, namespace, name) of a controller -> the pods that it has and keeps; of a Deployment, those of its
-            ReplicaSets.
-        is_taken: whether there is a pod of this namespace and name.
+    `owned` has (kind, namespace, name) of a controller -> the pods that it has and keeps; of a Deployment, those of its
+    ReplicaSets. `is_taken` tells whether there is a pod of this namespace and name.
     """
 
     nodes: Sequence[Node]
@@ -47,9 +45,7 @@ class Surroundings:
 
 
 def objects_of(workload: Object, around: Surroundings) -> Iterator[Object]:
-    """Yields the pods that the workload makes now, and before them the objects that they need: claims, and a
-    Deployment's ReplicaSet.
-    """
+    """Yields the pods that the workload makes now, after the claims and the ReplicaSet that they need."""
     kind, spec = workload["kind"], workload.get("spec") or {}
     if kind == "CronJob":
         # One run of it.
@@ -115,11 +111,7 @@ def _of_daemon_set(daemon_set: Object, around: Surroundings) -> Iterator[Object]
 
 
 def _replicas(owner: Object, number: int, around: Surroundings, called: str = "") -> Iterator[Object]:
-    """So many pods of the owner's template, under names that are free.
-
-    Arguments:
-        called: what their names begin with; the owner's name if empty.
-    """
+    """So many pods of the owner's template, under free names that begin as given, or with the owner's."""
     namespace, base = _namespace(owner), called or owner["metadata"]["name"]
     template = (owner.get("spec") or {}).get("template") or {}
     free = (name for place in count(1) if not around.is_taken(namespace, name := f"{base}-{place}"))

@@ -37,11 +37,7 @@ class _JobSet(ApiObject, frozen=True):
 
 
 def jobs_of(job_set: Object) -> Iterator[Object]:
-    """Yields all Jobs of a JobSet, as if the order in which they start did not matter.
-
-    Raises:
-        DecodeError: a member has the wrong type.
-    """
+    """Yields all Jobs of a JobSet, in whichever order they start. Raises DecodeError."""
     found = decoding.convert(_JobSet, job_set)
     name, namespace = found.metadata.name, found.metadata.namespace
     for each in found.spec.replicated_jobs:
@@ -66,9 +62,7 @@ def jobs_of(job_set: Object) -> Iterator[Object]:
 
 
 def _labelled(template: Any, labels: dict[str, str]) -> Any:
-    """Returns the pod template with further labels; what is no template as it is, so that the reader of the Job refuses
-    it.
-    """
+    """Returns the pod template with further labels; what is none as it is, for the Job's reader to refuse."""
     if not isinstance(template, dict) or not isinstance(metadata := template.get("metadata") or {}, dict):
         return template
     own = metadata.get("labels") or {}

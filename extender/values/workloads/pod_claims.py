@@ -1,5 +1,4 @@
-"""Objects that a pod's spec only describes: a claim for each ephemeral volume, a ResourceClaim for each template that
-it names.
+"""Objects that a pod's spec describes: claims for ephemeral volumes, ResourceClaims for templates.
 
 Upstream: pkg/controller/resourceclaim/controller.go, handleClaim; pkg/controller/volume/ephemeral/controller.go
 (v1.36.2).
@@ -26,20 +25,14 @@ def volume_claims(pod: Object) -> Iterator[Object]:
 
 
 def claims_without_object(pod: Object) -> list[Object]:
-    """Returns those of the pod's resource claims that name a template, and of which its status names no ResourceClaim
-    yet.
-    """
+    """Returns the pod's resource claims of templates for which its status names no ResourceClaim yet."""
     known = {each.get("name") for each in (pod.get("status") or {}).get("resourceClaimStatuses") or ()}
     claims = pod["spec"].get("resourceClaims") or ()
     return [claim for claim in claims if claim.get("resourceClaimTemplateName") and claim["name"] not in known]
 
 
 def resource_claim(pod: Object, claim: Object, template: Object) -> Object:
-    """Returns the ResourceClaim for one of the pod's claims; its name is still to be generated.
-
-    Arguments:
-        template: the ResourceClaimTemplate that the claim names.
-    """
+    """Returns the ResourceClaim of the template for one of the pod's claims, still without a name."""
     made = _claim(
         "resource.k8s.io/v1",
         "ResourceClaim",

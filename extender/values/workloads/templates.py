@@ -16,9 +16,7 @@ _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 
 
 def controller_reference(owner: Object) -> Object:
-    """Returns the reference by which an object belongs to its controller. Upstream: controller_ref.go,
-    NewControllerRef.
-    """
+    """Returns the reference by which an object belongs to its controller (NewControllerRef)."""
     return {
         "apiVersion": owner["apiVersion"],
         "kind": owner["kind"],
@@ -30,9 +28,7 @@ def controller_reference(owner: Object) -> Object:
 
 
 def pod_from_template(template: Object, owner: Object) -> Object:
-    """Returns a pod of this owner, still without a name. Upstream: pkg/controller/controller_utils.go,
-    GetPodFromTemplate.
-    """
+    """Returns a pod of this owner, still without a name (controller_utils.go, GetPodFromTemplate)."""
     metadata = template.get("metadata") or {}
     kept = {name: metadata[name] for name in ("labels", "annotations", "finalizers") if metadata.get(name)}
     return {
@@ -44,10 +40,7 @@ def pod_from_template(template: Object, owner: Object) -> Object:
 
 
 def template_hash(template: Object, collisions: int | None = None) -> str:
-    """Returns a short name for a template.
-
-    It is not upstream's number, which depends on how Go prints the template, but as stable and as short.
-    """
+    """Returns a short name for a template, as stable as upstream's, which depends on how Go prints it."""
     salt = b"" if collisions is None else collisions.to_bytes(8, "little")
     return "".join(_ALPHABET[ord(digit) % len(_ALPHABET)] for digit in str(fnv1a(template, salt)))
 

@@ -60,8 +60,8 @@ def offered_bytes(volume: Object) -> int:
 
 
 def may_hold(volume: Object, claim: Object) -> bool:
-    """Returns whether a volume that is reserved for the claim can be bound to it. Upstream: pv_helpers.go,
-    FindMatchingVolume.
+    """Returns whether a volume that is reserved for the claim can be bound to it (pv_helpers.go,
+    FindMatchingVolume).
     """
     return (
         _mode(volume) == _mode(claim)
@@ -117,11 +117,9 @@ def bound_claim_status(claim: Object, volume: Object) -> Object:
 
 
 def provisioned(claim: Object, storage_class: Object, node: Object | None, topology_keys: Iterable[str]) -> Object:
-    """Returns the volume that the provisioner of the class would make.
+    """Returns the volume that the class's provisioner would make for the selected node.
 
-    Arguments:
-        node: the node that the scheduler selected.
-        topology_keys: the labels by which the provisioner's volumes are reachable, as the node's CSINode says.
+    `topology_keys` are the labels by which its volumes are reachable, as the node's CSINode says.
     """
     spec, provisioner = claim["spec"], storage_class["provisioner"]
     name = f"pvc-{claim['metadata']['uid']}"

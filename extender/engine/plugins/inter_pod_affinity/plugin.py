@@ -39,9 +39,9 @@ _STANZAS: Final = {"pod_affinity": "pod affinity", "pod_anti_affinity": "pod ant
 @final
 class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.AdvicePlugin):
     """Enforces required affinity and anti-affinity of the pod and anti-affinity of existing pods; scores nodes by the
-    preferred terms of both. State: the namespaces that selectors match.
+    preferred terms of both.
 
-    Upstream: framework/plugins/interpodaffinity/plugin.go (v1.36.2).
+    State: the namespaces that selectors match. Upstream: framework/plugins/interpodaffinity/plugin.go (v1.36.2).
     """
 
     normalizes_by_extremes = True

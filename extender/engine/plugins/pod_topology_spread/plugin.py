@@ -33,9 +33,10 @@ _IGNORED: Final = fwk.StateKey[Mask]("ScorePodTopologySpread")
 @final
 class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.AdvicePlugin):
     """Refuses nodes that would exceed the skew (DoNotSchedule), and prefers domains with few matching pods
-    (ScheduleAnyway). State: an index of the services, for pods without constraints of their own.
+    (ScheduleAnyway).
 
-    Upstream: framework/plugins/podtopologyspread/plugin.go (v1.36.2).
+    State: an index of the services, for pods without constraints of their own. Upstream:
+    framework/plugins/podtopologyspread/plugin.go (v1.36.2).
     """
 
     def __init__(self, arguments: Any = None, handle: fwk.Handle | None = None) -> None:
