@@ -180,7 +180,8 @@ _COUNTING: Final = fwk.StateKey[VolumeCounter]("PreFilterNodeVolumeLimits")
 
 @final
 class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
-    """Refuses nodes where a CSI driver cannot attach the pod's volumes besides those attached; each counts once.
+    """Refuses nodes where a CSI driver cannot attach the pod's volumes in addition to those attached; a shared volume
+    counts once.
 
     Upstream: framework/plugins/nodevolumelimits/csi.go (v1.36.2).
     """
