@@ -77,8 +77,6 @@ def create_app(settings: Settings, opens: Callable[[Settings], Opens] = opens) -
 
 
 class _Application(FastAPI):
-    """FastAPI, whose description of itself is completed."""
-
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
             self.openapi_schema = describe(self)

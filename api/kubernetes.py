@@ -107,9 +107,7 @@ async def _whole(answer: Response, send: Send) -> None:
 
 @final
 class KubernetesApi:
-    """Sends requests for the paths of the Kubernetes API to the embedded cluster, if there is one; all others pass, a
-    HEAD as a GET, to which the server sends no body.
-    """
+    """Sends Kubernetes API paths to the embedded cluster, if any; others pass, a HEAD as a GET without a body."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -122,9 +120,7 @@ class KubernetesApi:
 
 
 def kubernetes_app(scope: Scope) -> KubernetesApp | None:
-    """Returns what answers an HTTP request of the Kubernetes API; None for other requests, and where there is no
-    embedded cluster.
-    """
+    """Returns what answers an HTTP request of the Kubernetes API; None for others, or without an embedded cluster."""
     if scope["path"].lstrip("/").partition("/")[0] not in _ROOTS:
         return None
     service = getattr(scope["app"].state, "service", None)

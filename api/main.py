@@ -1,6 +1,4 @@
-"""`app`, for `uvicorn api.main:app`. Set up by the environment; `reprieve serve` adds limits on headers that uvicorn
-does not have.
-"""
+"""`app` for `uvicorn api.main:app`, set up by the environment; `reprieve serve` adds limits on headers."""
 
 from extender.values.concurrency.collector import collector_paused
 

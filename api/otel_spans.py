@@ -1,6 +1,4 @@
-"""Spans of the OpenTelemetry SDK for attempts and calls. It is imported only where traces are wanted: the SDK is an
-extra.
-"""
+"""OpenTelemetry spans for attempts and calls. Imported only where traces are wanted: the SDK is an extra."""
 
 import os
 import secrets
@@ -131,8 +129,6 @@ def _with_points(parts: list[_Part]) -> list[_Part]:
 
 @final
 class _Spans(Trace):
-    """State: what was timed and said of an attempt or a call, until it has ended."""
-
     def __init__(
         self,
         tracer: OpenTelemetryTracer,

@@ -169,8 +169,6 @@ def _sources(folder: Path) -> Iterator[Path]:
 
 @final
 class _Finder(DistributionFinder):
-    """Finds the project as an installed distribution."""
-
     def __init__(self, project: PluginProject) -> None:
         self._distribution = _ProjectDistribution(project)
 

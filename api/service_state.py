@@ -124,9 +124,7 @@ def json_response(body: bytes) -> Response:
 
 @final
 class JsonInParts(Response):
-    """A 200 with a JSON body whose parts are not put together in memory: some are as large as all nodes of a
-    cluster.
-    """
+    """A 200 with a JSON body sent in parts: some are as large as all nodes of a cluster."""
 
     def __init__(self, parts: Sequence[bytes]) -> None:
         super().__init__(media_type="application/json", headers={"content-length": str(sum(map(len, parts)))})

@@ -1,6 +1,4 @@
-"""From settings to a service. All files are read first, so that an error in them is one line; then everything is
-opened.
-"""
+"""From settings to a service. Files are read first, so that an error in them is one line; then all is opened."""
 
 import asyncio
 import dataclasses
@@ -137,9 +135,7 @@ async def _followed(configuration: Configuration, cluster: Followed, settings: S
 
 @asynccontextmanager
 async def _reviewed(cluster: Followed, settings: Settings) -> AsyncIterator[Access]:
-    """Opens the access to a real cluster. It has a client of its own, which may ask whether or not this replica may
-    write.
-    """
+    """Opens the access to a real cluster, with a client of its own, which needs no leadership to write."""
     async with aclosing(Client(cluster.target, user_agent="reprieve access")) as asking:
         review = AccessReview(asking, asyncio.get_running_loop().time)
         yield _access(ReviewedAccess(review, settings.allowed_common_names), settings, hides_names=True)
@@ -159,7 +155,6 @@ def _asks_all(settings: Settings) -> bool:
 
 @asynccontextmanager
 async def _records(settings: Settings) -> AsyncIterator[Records]:
-    """Opens the records of what was decided, with those of the file if there is one."""
     limits = Limits(size=settings.record_memory)
     if settings.records is None:
         yield Records(limits)
@@ -171,15 +166,12 @@ async def _records(settings: Settings) -> AsyncIterator[Records]:
 @final
 @dataclass(frozen=True, slots=True)
 class _Attached:
-    """What attaches to the backend."""
-
     taps: Sequence[Tap] = ()
     shadow: Shadow | None = None
 
 
 @asynccontextmanager
 async def _attached(configuration: Configuration, settings: Settings) -> AsyncIterator[_Attached]:
-    """Opens the recording and the shadow that the settings ask for."""
     shadow = _shadow(settings)
     taps = () if shadow is None else (shadow.tap(),)
     if settings.record is None:

@@ -1,6 +1,4 @@
-"""What the extender verbs were asked and answered, for /metrics. All names begin with `reprieve_verb_`; upstream has
-none for extenders.
-"""
+"""Metrics of the extender verbs, all named `reprieve_verb_`: upstream has none for extenders."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator

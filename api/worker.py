@@ -1,6 +1,4 @@
-"""QuestionWorker: answers what takes a simulation, one question at a time, in a child process that is bounded in time
-and memory.
-"""
+"""QuestionWorker: simulates for one question at a time, in a child process bounded in time and memory."""
 
 import asyncio
 from collections.abc import Callable

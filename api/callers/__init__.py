@@ -1,3 +1,1 @@
-"""Who sends a request: which names a caller may see, what keeps a request from being answered, and when a caller has
-hung up.
-"""
+"""Who sends a request: which names it may see, what keeps it from being answered, and when the caller hung up."""

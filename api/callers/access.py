@@ -164,7 +164,6 @@ class ReviewedAccess:
 
     @asynccontextmanager
     async def _reviewing(self, caller: HTTPConnection, *, is_verb: bool) -> AsyncIterator[None]:
-        """Turns what keeps the API server from answering into refusals."""
         token = token_of(caller)
         is_known = certified_user(caller) is not None or not token or self._review.is_known(token)
         if not is_known:
@@ -194,9 +193,7 @@ class ReviewedAccess:
 
 @final
 class CertifiedAccess:
-    """Lets those do and see everything whose client certificate has an allowed name: there is no API server to ask
-    about others.
-    """
+    """Lets holders of a client certificate with an allowed name do all: no API server can be asked about others."""
 
     def __init__(self, allowed_names: Collection[str]) -> None:
         self._allowed: Final = frozenset(allowed_names)
@@ -258,7 +255,6 @@ def is_loopback(host: str) -> bool:
 
 
 def _is_local(caller: HTTPConnection) -> bool:
-    """Returns whether the request came in at a loopback address of ours."""
     host, _ = caller.scope.get("server") or ("", None)
     return is_loopback(host)
 
@@ -303,9 +299,7 @@ def user_of_certificate(receive: Receive) -> User | None:
 
 
 def token_of(caller: HTTPConnection) -> str:
-    """Returns the token of the Authorization header or, without such a header, of the cookie; empty if there is
-    none.
-    """
+    """Returns the token of the Authorization header, or without one that of the cookie; empty if there is none."""
     bearer = bearer_of(caller)
     found = caller.cookies.get(TOKEN_COOKIE, "") if bearer is None else bearer
     return found if found.isascii() and len(found) <= limits.TOKEN_CHARACTERS else ""

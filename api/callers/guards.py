@@ -29,9 +29,7 @@ from api.callers.http_refusals import RETRY_SOON, Refusal, status_body
 
 _READING: Final = frozenset(("GET", "HEAD", "OPTIONS"))
 _OWN_SITE: Final = ("same-origin", "none")
-"""Values of Sec-Fetch-Site for requests of our own pages, and for those that a user made: a bookmark, or an address
-typed in.
-"""
+"""Values of Sec-Fetch-Site for requests of our own pages, and for those of a user: a bookmark, or a typed address."""
 
 _AUTHORITY: Final = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~-]+)(?::\d{0,5})?")
 
@@ -49,9 +47,7 @@ form needs is open: its style sheet and scripts, /ui/sign-in and /ui/sign-out (`
 
 @final
 class BrowserGuard:
-    """An ASGI middleware. Refuses what a page of another site has caused, and keeps browsers from guessing the type of
-    an answer.
-    """
+    """An ASGI middleware. Refuses what another site's page causes, and forbids guessing the type of an answer."""
 
     def __init__(self, app: ASGIApp, allowed_hosts: Collection[str]) -> None:
         """Stands before the application.
@@ -141,9 +137,7 @@ def _is_endless(scope: Scope) -> bool:
 
 
 def _check_origin(headers: Headers) -> None:
-    """Refuses a writing request that a page of another origin has caused. Callers other than browsers send neither of
-    the two headers.
-    """
+    """Refuses a write caused by a page of another origin. Only browsers send either of the two headers."""
     site, origin = headers.get("sec-fetch-site", ""), headers.get("origin", "")
     if site in _OWN_SITE or (not site and not origin):
         return
@@ -153,9 +147,7 @@ def _check_origin(headers: Headers) -> None:
 
 
 def as_response(refusal: Refusal) -> Response:
-    """Returns the refusal as an answer to a request whose body is not read, so that its connection cannot be used
-    again.
-    """
+    """Returns the refusal of a request whose body is not read, so that its connection cannot be used again."""
     body = status_body(refusal.code, str(refusal), refusal.details)
     return Response(body, refusal.code, {**refusal.headers, "Connection": "close"}, "application/json")
 
@@ -167,9 +159,7 @@ def asks_its_caller_itself(path: str) -> bool:
 
 @final
 class EndpointGuard:
-    """An ASGI middleware. It stands before what reads a body or counts requests, so that a stranger takes no place from
-    others.
-    """
+    """An ASGI middleware, before what reads bodies or counts requests: strangers take no place from others."""
 
     def __init__(self, app: ASGIApp, prefix: str, always_allowed: Collection[str]) -> None:
         """Stands before the application.

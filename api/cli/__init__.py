@@ -117,9 +117,7 @@ class _Command(TyperCommand):
 
 @final
 class _Subcommand(TyperCommand):
-    """A subcommand that is imported when it is run, or when its own help is shown. Its module may name a COMMAND_CLASS
-    to parse it.
-    """
+    """A subcommand that is imported to run or to show its help. Its module may name a COMMAND_CLASS to parse it."""
 
     def __init__(self, name: str) -> None:
         self._module, self._function = SUBCOMMANDS[name]
@@ -186,9 +184,7 @@ def reprieve(
 
 
 def main() -> None:
-    """Runs the command line. An error that an operator can mend is printed in one line, if it can be, with the exit
-    code of its class.
-    """
+    """Runs the command line. An operator's error is one line, if it can be, with the exit code of its class."""
     fill_standard_descriptors()
     if _is_completing():
         # Help that goes over several lines would be taken for further candidates.
@@ -221,7 +217,6 @@ def main() -> None:
 
 
 def _is_completing() -> bool:
-    """Returns whether a shell asks what could come next."""
     return any(name.endswith("REPRIEVE_COMPLETE") for name in os.environ)
 
 

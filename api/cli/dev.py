@@ -90,9 +90,7 @@ async def _looked_at(
 
 @final
 class _Bench:
-    """The last good plugins of a project, and the cluster that they are tried on. State: the plugins, and when the
-    files were changed.
-    """
+    """A project's last good plugins and the cluster they are tried on. State: these, and when files changed."""
 
     def __init__(self, project: PluginProject, config: Path | None, limit: int) -> None:
         self._project = project
@@ -132,9 +130,7 @@ class _Bench:
                 _report("the edit changes nothing")
 
     async def _reloaded(self, questions: Questions) -> PluginEffects | None:
-        """Returns what the edited plugins change; None if they are broken, which is reported: then the last good ones
-        stay.
-        """
+        """Returns what the edited plugins change; None, reported, if they are broken: the last good ones stay."""
         before = self._project.forget_modules()
         try:
             registry = Registry(IN_TREE)

@@ -91,7 +91,6 @@ def _lines(file: str) -> Iterator[bytes]:
 
 @contextmanager
 def _opened(file: str) -> Iterator[BinaryIO | gzip.GzipFile]:
-    """Yields a file to read, gzipped or not, whatever its name."""
     with nullcontext(sys.stdin.buffer) if file == "-" else open(file, "rb") as raw:
         is_packed = cast("Any", raw).peek(2)[:2] == b"\x1f\x8b"
         with gzip.open(raw) if is_packed else nullcontext(raw) as content:

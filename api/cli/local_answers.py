@@ -51,9 +51,7 @@ class LocalAnswers:
 
 
 LISTING_SECONDS: Final = 30.0
-"""The time for which nothing may come while objects are listed. One list of a large cluster may take longer than it
-takes to reach it.
-"""
+"""The time for which nothing may come while objects are listed: one large list may take longer than connecting."""
 FAILING_SECONDS: Final = 3.0
 """The time for which a list may fail: some are repeated with success."""
 ALL_LISTED_SECONDS: Final = 300.0

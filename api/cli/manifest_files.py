@@ -101,9 +101,7 @@ def check_subject(objects: Sequence[dict[str, Any]], files: Sequence[str], *, is
 
 
 def _pod_specs_of(obj: dict[str, Any]) -> list[dict[str, Any]]:
-    """Returns the spec of a pod, or those of a workload's templates; none for other objects. They are parts of the
-    object.
-    """
+    """Returns the spec of a pod, or those of a workload's templates, as parts of the object; none for others."""
     if obj.get("kind") != JOB_SET[1]:
         return [spec for spec in (pod_spec_of(obj),) if spec is not None]
     jobs = _member(obj, "spec", "replicatedJobs")

@@ -139,11 +139,7 @@ class _Tools:
             raise ToolError(str(exc)) from exc
 
     async def _answer(self, question: Question[Any], none: str = "") -> dict[str, Any]:
-        """Returns the answer; what the source refuses becomes an error of the tool, in its words.
-
-        Arguments:
-            none: the error where there is no answer.
-        """
+        """Returns the answer; a refusal becomes a tool's error in the source's words, `none` the error without one."""
         try:
             answer = await self._asked.ask(question)
         except InputError as exc:

@@ -119,7 +119,6 @@ def _remark(move: PlannedMove) -> str:
 
 
 def _without(console: Console, answer: PlanAnswer) -> None:
-    """Prints what preemption would do instead."""
     if not answer.instead:
         return
     console.print(heading("Without the plan, preemption would evict"))

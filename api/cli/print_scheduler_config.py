@@ -79,7 +79,6 @@ def print_scheduler_config(
 
 
 def _extender(url: str, ca_file: Path | None, verbs: str) -> Extender:
-    """Returns the extender at the address, with its verbs and certificate authority."""
     try:
         parts = urlsplit(url)
         is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

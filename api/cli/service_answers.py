@@ -1,6 +1,4 @@
-"""Answers of a Reprieve service, over HTTP. A service that is silent is given up after a few seconds, one that works on
-an answer later.
-"""
+"""Answers of a Reprieve service over HTTP. A silent one is given up in seconds, one that works on an answer later."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -48,9 +46,7 @@ async def from_service(server: str | None, default: str, token: str | None) -> A
 
 
 async def cluster_followed_by(address: str, token: str | None) -> str | None:
-    """Returns the URL of the cluster that the service of this machine follows; None if there is no service, or if it
-    does not tell.
-    """
+    """Returns the URL of the cluster that this machine's service follows; None without one, or if it does not tell."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     try:
         async with asyncio.timeout(LOCAL_SECONDS), _client(address, headers) as client:
@@ -150,9 +146,7 @@ class ServiceAnswers:
 
 
 def _is_lacking(kind: str, response: httpx.Response) -> bool:
-    """Whether a Reprieve answered that there is no such object of this kind. Any server answers 404 at a path that it
-    does not have.
-    """
+    """Whether a Reprieve answered that there is no such object: any server answers 404 at a path that it lacks."""
     if response.status_code != httpx.codes.NOT_FOUND:
         return False
     try:

@@ -74,9 +74,7 @@ def show(answer: A, output: str, words: Callable[[Console, A, bool], None]) -> N
 
 
 def show_document(document: object, *, is_json: bool) -> None:
-    """Prints a document. Where it has characters that a terminal would act on, all that are not ASCII are escaped, as
-    JSON and YAML can.
-    """
+    """Prints a document. Where a terminal would act on a character, all that are not ASCII are escaped."""
     text = orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
     is_harmless = all(map(str.isprintable, text.split("\n")))
     if is_json:
@@ -190,7 +188,6 @@ class AnswerTable:
         yield made
 
     def _widths(self, shown: Sequence[int], of: Callable[[str], int]) -> list[int]:
-        """Returns a width for each column that is shown, with the gap that follows it."""
         cells = ([self._headings[place].upper(), *(row[place].plain for row in self._rows)] for place in shown)
         return [max(map(of, column)) + (0 if number == len(shown) - 1 else _GAP) for number, column in enumerate(cells)]
 
@@ -280,9 +277,7 @@ def print_losers(
 
 @final
 class WaitingLine:
-    """A line on standard error with what is being done, and for how many seconds. Nothing is printed where that is no
-    terminal.
-    """
+    """A line on standard error, if that is a terminal, with what is being done, and for how many seconds."""
 
     def __init__(self, text: str) -> None:
         columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())

@@ -248,7 +248,6 @@ def _played(
     name: str,
     exported: PlayExport | None,
 ) -> SimulationReport:
-    """Plays a workload with this configuration; without one with its own, or with the default one."""
     chosen = configuration or workload.own_configuration or usable_configuration(None)
     played = play_in_full(workload, chosen, seed, advance, keeps_decisions=exported is not None)
     if exported is not None:

@@ -255,12 +255,10 @@ class Source:
 
     @property
     def _is_told(self) -> bool:
-        """Whether the command line says which cluster is meant."""
         return self.kubeconfig is not None or self.context is not None
 
     @property
     def _asks_cluster(self) -> bool:
-        """Whether a cluster is asked itself, unless a service on this machine follows it."""
         if self.dump is not None or self.server:
             return False
         return self._is_told or (not os.environ.get("REPRIEVE_SERVER") and _has_kubeconfig())
@@ -271,9 +269,7 @@ class Source:
         return target_of(self.kubeconfig, self.context).server
 
     async def _is_followed_here(self, cluster: str) -> bool | None:
-        """Returns whether the service of this machine follows the cluster; None if there is none, or if it does not
-        tell this caller.
-        """
+        """Returns whether this machine's service follows the cluster; None without one, or if it does not tell."""
         from api.cli.service_answers import cluster_followed_by  # noqa: PLC0415
 
         followed = await cluster_followed_by(DEFAULT_SERVER, self.token)
@@ -282,7 +278,6 @@ class Source:
 
 
 def _has_kubeconfig() -> bool:
-    """Returns whether kubectl would know a cluster without being told one."""
     if os.environ.get("KUBECONFIG", "").strip(":"):
         return True
     if os.environ.get("KUBERNETES_SERVICE_HOST") and _SERVICE_TOKEN.exists():
@@ -292,7 +287,6 @@ def _has_kubeconfig() -> bool:
 
 
 def _plain(server: str) -> str:
-    """Returns the address in one of the ways to write it."""
     from urllib.parse import urlsplit  # noqa: PLC0415
 
     parts = urlsplit(server)

@@ -239,7 +239,6 @@ def _files(path: Path, endings: Sequence[str] = _ENDINGS) -> list[Path]:
 
 
 def _features(version: str) -> FeatureGates | None:
-    """Returns the features of a version; None for those that the environment gives."""
     try:
         return FeatureGates.of({}, parse_version(version)) if version else None
     except ValueError as exc:

@@ -93,7 +93,6 @@ def _named(pod: str, source: Source) -> tuple[str, str]:
 
 
 def _after(since: str) -> str:
-    """Returns the moment in the form that answers have; empty without one."""
     if not since:
         return ""
     found = _SINCE.fullmatch(since)
@@ -116,7 +115,6 @@ async def _asked(service: Answers, namespace: str | None, prefix: str, after: st
 
 
 def _is_of_one(found: Preemptions, name: str) -> bool:
-    """Returns whether all victims are the one pod that was named in full."""
     return bool(name) and all(any(victim.pod.name == name for victim in each.victims) for each in found.items)
 
 
@@ -175,9 +173,7 @@ def _one(console: Console, made: Preemption, *, wide: bool) -> None:
 
 
 def _num_others(made: Preemption) -> int:
-    """Returns how many candidates were not chosen. Another scheduler, an extender or a plugin may choose a node that is
-    none of them.
-    """
+    """Returns how many candidates were not chosen. Another scheduler or a plugin may choose none of them."""
     kept = [candidate.node for candidate in made.candidates]
     # Where not all candidates are kept, a chosen node that is not listed is taken for one of the others.
     is_candidate = made.node in kept or (bool(made.node) and len(kept) < made.num_candidates)

@@ -17,9 +17,7 @@ from extender.values.config.configuration import Extender
 from extender.values.golang.durations import Duration
 
 PATIENCE: Final = 2
-"""Calls in a row without an answer after which no more are made: each would only take its time. One is enough before
-the first answer.
-"""
+"""Unanswered calls in a row after which no more are made; one is enough before the first answer."""
 
 EXAMINATION_SECONDS: Final = 120.0
 """The time after which nothing more is asked."""
@@ -55,9 +53,7 @@ class Reply:
 
 @final
 class ExaminedService:
-    """One extender, called as kube-scheduler would. State: its connections, what it answered so far, and since when it
-    is examined.
-    """
+    """One extender, called as kube-scheduler would. State: its connections and answers, and when examining began."""
 
     def __init__(self, extender: Extender, nodes: tuple[str, ...] = (), *, may_lack_verbs: bool = False) -> None:
         """Opens nothing yet.
@@ -96,9 +92,7 @@ class ExaminedService:
         return f"{self.extender.url_prefix.rstrip('/')}/{verb}"
 
     async def ask(self, verb: str, body: bytes) -> Reply:
-        """Sends one POST, and returns whatever comes of it. An extender that answers nothing, or that takes too long,
-        is given up.
-        """
+        """Sends one POST, and returns whatever comes of it. An extender that is silent or too slow is given up."""
         if not self.given_up and time.monotonic() - self._began > EXAMINATION_SECONDS:
             self.given_up = f"its answers have taken {EXAMINATION_SECONDS:.0f} s"
         if self.given_up:

@@ -1,6 +1,4 @@
-"""The OpenAPI document. Bodies are described here, because the routes take and return them as bytes, which FastAPI
-cannot see through.
-"""
+"""The OpenAPI document. It describes the bodies here, since routes take and return bytes."""
 
 import json
 from typing import Any, Final

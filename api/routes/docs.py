@@ -1,6 +1,4 @@
-"""GET /openapi.json, /docs, which is FastAPI's page about it with Swagger UI from this package, and the JSON Schema of
-the protocol.
-"""
+"""GET /openapi.json, /docs (FastAPI's page about it with our Swagger UI), and the protocol's JSON Schema."""
 
 import hashlib
 import json

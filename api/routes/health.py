@@ -60,9 +60,7 @@ def _leader_election(service: ServiceState | None) -> str:
 
 
 ELECTION: Final = "leaderElection"
-"""The check that there is only while replicas elect a leader. Upstream: client-go/tools/leaderelection,
-healthzadaptor.go.
-"""
+"""The check while replicas elect a leader. Upstream: client-go/tools/leaderelection, healthzadaptor.go."""
 
 CHECKS: Final[Mapping[str, Mapping[str, Check]]] = {
     "healthz": {"ping": _ping, ELECTION: _leader_election},

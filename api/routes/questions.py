@@ -49,7 +49,6 @@ _STATUS: Final = {"application/json": {"schema": {"$ref": REFERENCE.format(name=
 
 
 def _add(kind: type[Question[Any]]) -> None:
-    """Adds the route of a question."""
     row = kind.row
     method, _, path = row.request.partition(" ")
     summary, description = kind.words()

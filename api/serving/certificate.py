@@ -100,9 +100,7 @@ class Certificate:
             context.load_verify_locations(self._client_ca)
 
     def _times(self) -> tuple[object, ...]:
-        """Returns for each file when it was changed and which file it is; None for one that is missing or must not be
-        read.
-        """
+        """Returns for each file when it was changed and its identity; None for one that is missing or unreadable."""
         return tuple(map(_version, filter(None, (*self._files, self._client_ca))))
 
 

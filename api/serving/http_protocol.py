@@ -29,9 +29,7 @@ CROWD: Final = 8
 """Requests under way from which on a further one first looks whether its caller is still there."""
 
 _SENT_AWAY_IN_WORDS: Final = 8
-"""Connections beyond the limit that get a 503, and on which health probes are answered; the oldest ones give way to
-further ones.
-"""
+"""Connections beyond the limit that get a 503 or a health probe's answer; the oldest give way to further ones."""
 
 
 class LimitedProtocol(HttpToolsProtocol):
@@ -120,9 +118,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._refuse(*self._refusal)
 
     def pause_writing(self) -> None:
-        """Makes an answer wait for its reader; one of known length does not, as it is in memory already: the keep-alive
-        time bounds it.
-        """
+        """Makes an answer wait for its reader; one of known length is in memory, and the keep-alive bounds it."""
         if self.cycle is None or self.cycle.chunked_encoding is not False:
             super().pause_writing()
 

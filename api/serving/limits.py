@@ -141,8 +141,6 @@ class RequestLimits:
 
 @final
 class _Room:
-    """The room for requests of one kind. State: how much of it is taken."""
-
     def __init__(self, places: int, body_limit: int, max_bytes: int) -> None:
         """Begins empty.
 
@@ -160,8 +158,6 @@ class _Room:
 
 @final
 class _Request:
-    """One request, as far as it has arrived."""
-
     def __init__(self, scope: Scope, receive: Receive, send: Send, room: _Room) -> None:
         self.scope: Final = scope
         self.room: Final = room

@@ -128,9 +128,7 @@ class Server(uvicorn.Server):
         self._watchdog = Watchdog()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begins to serve. From then on SIGUSR2 writes cache and queue to the log. Upstream: the scheduler's cache
-        debugger.
-        """
+        """Begins to serve; SIGUSR2 then logs cache and queue. Upstream: the scheduler's cache debugger."""
         progress = asyncio.create_task(_tell_of_starting(), name="progress")
         try:
             await super().startup(sockets)
@@ -223,7 +221,6 @@ def _face(app: object) -> ServiceState | None:
 
 
 def _most_connections() -> int:
-    """Returns how many connections may stay open at one time."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return sys.maxsize if limit == resource.RLIM_INFINITY else max(limit - _OWN_DESCRIPTORS, _MIN_CONNECTIONS)
 

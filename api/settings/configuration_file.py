@@ -36,9 +36,7 @@ _NOT_THERE: Final = re.compile(r'plugin "(?P<name>[^"]+)" does not extend (?P<po
 
 
 def with_fix(exc: InputError) -> str:
-    """Returns the errors, and what to do about a file of another kind, and about a plugin that does not exist, or not
-    at that point.
-    """
+    """Returns the errors, with what to do about a file of another kind, or a plugin unknown there."""
     text = _OF_GO.sub(f"; give a {KIND} of {API_VERSION}", str(exc))
     if unknown := _UNKNOWN.search(text):
         known = sorted({*IN_TREE, *(entry.name for entry in entry_points(group=ENTRY_POINTS))})

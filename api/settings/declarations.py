@@ -24,9 +24,7 @@ class Group(enum.Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class Option:
-    """How an operator gives a setting. The flag is the field's name with dashes, the environment variable the name in
-    capitals.
-    """
+    """How an operator gives a setting: the flag has dashes in the field's name, the environment variable capitals."""
 
     group: Group = Group.OURS
     unset: str = ""
@@ -73,7 +71,6 @@ class Declaration:
 
 
 def _plain_type(annotation: Any) -> type:
-    """Returns the type without None and constraints."""
     if get_origin(annotation) in (Union, UnionType):
         annotation = next(each for each in get_args(annotation) if each is not NoneType)
     if get_origin(annotation) is Annotated:

@@ -343,9 +343,7 @@ _WITHOUT_BODIES: Final = 200 * MIB
 _ADDRESSES: Final = 400 * MIB
 """The same, as mapped addresses."""
 _BYTES_A_BYTE: Final = 5
-"""Memory that one byte of a body takes until it is answered: itself, what it is decoded to, and the answer. 4.4 were
-measured.
-"""
+"""Memory for a byte of a body until it is answered: itself, decoded, and the answer. 4.4 were measured."""
 _LEAST: Final = 8 * MIB
 
 

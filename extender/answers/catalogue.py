@@ -1,6 +1,4 @@
-"""The catalogue of questions, one row each. From it are made the routes below /v1 with their descriptions, the requests
-of commands, and the calls of what answers.
-"""
+"""The catalogue of questions: one row makes the route and its description, the command's request, and the call."""
 
 import asyncio
 import re

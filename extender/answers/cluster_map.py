@@ -223,9 +223,7 @@ CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 
 @final
 class DeviceRoom:
-    """Counts the devices of one cluster. State: what was counted last, of which objects, and which devices match which
-    selectors.
-    """
+    """Counts the devices of one cluster. State: the last counts with their objects, and what selectors match."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster

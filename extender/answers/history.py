@@ -1,6 +1,4 @@
-"""What was decided, as answers: a kept attempt and a kept preemption; and what was decided in a time, filtered, counted
-over the time, and equal attempts as one.
-"""
+"""Kept attempts and preemptions as answers; and those of a time, filtered, counted, and equal attempts as one."""
 
 import math
 from collections.abc import Container, Iterable, Sequence
@@ -50,7 +48,6 @@ def preemption(record: PreemptionRecord) -> Preemption:
 
 
 def _alike(record: AttemptRecord | PreemptionRecord, answer: type[Answer]) -> dict[str, Any]:
-    """Returns the fields of the record that the answer has as well."""
     return {name: getattr(record, name) for name in answer.__struct_fields__ if name in record.__struct_fields__}
 
 
@@ -72,7 +69,6 @@ def _preemption(attempt: AttemptRecord, found: PreemptionRecord | None, details:
 
 
 def _lost(record: PreemptionRecord) -> dict[str, Any]:
-    """Returns the fields of an answer about the GPU time that was lost."""
     gpu_hours, alone = gpu_hours_of(record.victims), record.without_policies
     if alone is None:
         return {"gpu_hours": gpu_hours, "gpu_hours_without_policies": gpu_hours}
@@ -81,7 +77,6 @@ def _lost(record: PreemptionRecord) -> dict[str, Any]:
 
 
 def _candidates(records: Sequence[CandidateRecord], chosen: str) -> tuple[CandidateNode, ...]:
-    """Returns the candidates, each with the reason why it lost."""
     won = next((each for each in records if each.node == chosen and each.costs), None)
     first = what_comes_first([gone.pod.priority for gone in each.victims] for each in records if each.victims)
     return tuple(

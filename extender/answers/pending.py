@@ -110,9 +110,7 @@ def pending(queue: Queue) -> Pending:
 
 
 def clauses(message: str) -> list[tuple[int, str]]:
-    """Returns (nodes, reason) of each reason in kube-scheduler's message, most nodes first; none if it is not about
-    nodes.
-    """
+    """Returns (nodes, reason) of kube-scheduler's message, most nodes first; none if it is not about nodes."""
     _, found, rest = message.partition(" nodes are available: ")
     named = _CLAUSES.findall(re.split(r"\. |\.$", rest)[0]) if found else []
     return sorted(((int(nodes), reason) for nodes, reason in named), key=lambda clause: -clause[0])

@@ -36,9 +36,7 @@ def noun(lack: Lack) -> str:
 
 
 def loss(preemption: PreemptionAnswer | Preemption) -> str:
-    """Returns the GPU time that a preemption loses, and what kube-scheduler alone would do where victim policies
-    decide; else empty.
-    """
+    """Returns the GPU time that a preemption loses, and kube-scheduler's own choice beside policies; else empty."""
     alone = preemption.without_policies
     ours = f"{preemption.gpu_hours:.1f} GPU-hours" if preemption.victims else "none"
     if alone is None:
@@ -55,9 +53,7 @@ def loss(preemption: PreemptionAnswer | Preemption) -> str:
 
 
 def alone_would_evict(group: GroupOutcome) -> str:
-    """Returns how many pods kube-scheduler would evict for the group, where a search for the fewest has found others;
-    else empty.
-    """
+    """Returns how many pods kube-scheduler alone would evict, if a search for the fewest found others; else empty."""
     number = len(group.without_policies)
     return f"kube-scheduler alone would evict {number}" if number else ""
 
@@ -71,9 +67,7 @@ def _uids(victims: Sequence[Victim]) -> frozenset[str]:
 
 
 def why_no_room(preemption: PreemptionAnswer) -> str:
-    """Returns half a sentence that says why evictions do not help this pod. It is not about pods with a higher
-    priority.
-    """
+    """Returns half a sentence that says why evictions do not help this pod; pods of higher priority are left out."""
     if not preemption.eligible:
         return f"it may not preempt: {preemption.message.removesuffix('.')}"
     if preemption.num_candidates:

@@ -152,9 +152,7 @@ async def _pending_effect(
 
 
 def _destination(evaluation: Evaluation, preferred: Sequence[str]) -> Destination:
-    """Returns one of the best nodes, one of the preferred ones if it is among them; else the node that preemption makes
-    free.
-    """
+    """Returns one of the best nodes, a preferred one if it is among them; else the node that preemption frees."""
     best, chosen = evaluation.top_nodes, evaluation.preemption.chosen if evaluation.preemption is not None else None
     if chosen is not None and not best:
         return Destination(node=chosen.node, evicts=len(chosen.victims))

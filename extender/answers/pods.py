@@ -28,9 +28,7 @@ def requested(pod: Pod) -> dict[str, str]:
 
 
 def workload_of(pod: Pod) -> str:
-    """Returns Kind/name of what makes the pod: its controller, but the Deployment of a ReplicaSet; empty if nothing
-    does.
-    """
+    """Returns Kind/name of the pod's controller, but the Deployment of a ReplicaSet; empty if it has none."""
     for owner in pod.metadata.owner_references:
         if owner.controller:
             deployment = deployment_named_by(pod, owner.name) if owner.kind == "ReplicaSet" else None
@@ -39,8 +37,6 @@ def workload_of(pod: Pod) -> str:
 
 
 def deployment_named_by(pod: Pod, replica_set: str) -> str | None:
-    """Returns the Deployment of the pod's ReplicaSet, which has its name before the hash of the template; None if it is
-    of none.
-    """
+    """Returns the Deployment of the pod's ReplicaSet, which has its name before the template's hash; else None."""
     code = pod.labels.get(HASH_LABEL)
     return replica_set.removesuffix(f"-{code}") if code and replica_set.endswith(f"-{code}") else None

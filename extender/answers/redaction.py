@@ -60,9 +60,7 @@ def namespaces_in(answer: object) -> frozenset[str]:
 
 
 def redacted(answer: A, may_see: Container[str]) -> A:
-    """Returns the answer without the names of pods in other namespaces than these, and without those of their budgets
-    and owners.
-    """
+    """Returns the answer without names of pods outside these namespaces, nor of their budgets and owners."""
     hidden = {f"{pod.namespace}/{pod.name}" for pod in _pods_in(answer) if pod.namespace not in may_see}
     if not hidden:
         return answer

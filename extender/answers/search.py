@@ -40,9 +40,7 @@ class Population:
 
 
 def find(population: Population, query: str) -> FoundNames:
-    """Returns everything whose name, with its namespace before it, contains all words of the query; to be passed to
-    `seen`.
-    """
+    """Returns all whose name, with its namespace before it, contains all words of the query; to be passed to `seen`."""
     words = query.lower().split()
     if not words:
         return FoundNames(items=())
@@ -69,9 +67,7 @@ def seen(found: FoundNames, may_see: Container[str], limit: int) -> FoundNames:
 def pods_of(
     population: Population, namespace: str, workload: str, group: str, limit: int, selector: Selector = EVERYTHING
 ) -> PodList:
-    """Returns the pods of a namespace; only those of a workload or group, unless these are empty, and those that the
-    selector selects.
-    """
+    """Returns the pods of a namespace that the selector selects; of a workload or group, unless these are empty."""
     listed: list[ListedPod] = []
     total = 0
     for pod in population.pods:
@@ -110,7 +106,6 @@ def namespaces_with_pods(population: Population) -> PodList:
 
 
 def _matches(population: Population, words: Sequence[str]) -> Iterator[Found]:
-    """Yields what contains all words, a workload or group once for each of its pods."""
     for name in population.nodes:
         if _contains(name, words):
             yield Found(kind="node", name=name)

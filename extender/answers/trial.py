@@ -67,9 +67,7 @@ class TrialAttempt:
 
 @final
 class Trial:
-    """State: the cluster, the steps that take back what was done, and the cycles of pods for which plugins have
-    reserved something.
-    """
+    """State: the cluster, steps that take back what was done, and cycles that have reserved something."""
 
     def __init__(self, cluster: Cluster, frameworks: Mapping[str, Framework]) -> None:
         """Nothing is tried yet.
@@ -181,9 +179,7 @@ class Trial:
         return self.place(cycle, found.suggested_host, found.choice)
 
     def place(self, cycle: Cycle, node: str, choice: Choice | None = None) -> TrialAttempt:
-        """Puts the cycle's pod, which is pending, on a node that has passed its Filters, and reserves what it needs
-        there.
-        """
+        """Puts the cycle's pending pod on a node that has passed its Filters, and reserves what it needs there."""
         pod = cycle.pod
         try:
             assumed = self.cluster.assume(pod.uid, node)
@@ -206,9 +202,7 @@ class Trial:
         return TrialAttempt(cycle, node, choice=choice)
 
     async def preempt(self, attempt: TrialAttempt) -> tuple[fwk.PostFilterResult, str]:
-        """Returns whom PostFilter would evict for a pod that no node takes, and the message of the pod's event. Nobody
-        is evicted.
-        """
+        """Returns whom PostFilter would evict for a pod that fits nowhere, and the event's message."""
         cycle, refusal = attempt.cycle, attempt.refusal
         if refusal is None:
             raise LookupError(f"pod {cycle.pod.key} was not refused by nodes")
@@ -235,9 +229,7 @@ class Trial:
         return await result_of(attempt) if preempts else (await attempt.run(post_filters=False), None)
 
     def place_group(self, result: GroupResult, num_members: int) -> Iterator[tuple[str, str]]:
-        """Puts the members of a group on the nodes that were found for them. Yields for each its node, or why it has
-        none.
-        """
+        """Puts a group's members on the nodes that were found. Yields for each its node, or why it has none."""
         for place in range(num_members):
             outcome = decided(result, place)
             if isinstance(outcome, Failure):
@@ -295,9 +287,7 @@ class Trial:
     # Steps back.
 
     def _pod_back(self, uid: str, old: HasMetadata | None, new: HasMetadata | None) -> Callable[[], None]:
-        """Returns what takes back a change of a pod that is about to be made. A pod that was placed here is taken off
-        its node first, unless it stays there.
-        """
+        """Returns what takes back a coming change of a pod; one placed here leaves its node, unless it stays."""
         cluster, cache = self.cluster, self.cluster.cache
         pending, placed = cluster.pending.get(uid), cache.pod(uid)
         if placed is None:
@@ -354,8 +344,6 @@ class Trial:
 
 @final
 class _NoWrites(fwk.Dispatcher):
-    """Refuses all calls: a trial makes none."""
-
     async def perform(self, call: fwk.ApiCall[T]) -> T:
         raise fwk.CallError("nothing is written in a trial")
 
@@ -381,9 +369,7 @@ def belongs_to_node(pod: Pod) -> bool:
 
 
 def recreated(pod: Pod) -> Pod:
-    """Returns the pod as its controller recreates it: the same, without a node. It keeps its UID, so that it can be
-    followed.
-    """
+    """Returns the pod as its controller recreates it: without a node. Its UID stays, so that it can be followed."""
     claims = pod.status.resource_claim_statuses
     return replaced(
         pod,

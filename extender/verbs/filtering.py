@@ -115,9 +115,7 @@ def why_refused(cycle: Cycle, node: str) -> str:
 
 
 def places_of(snapshot: Snapshot, names: Sequence[str]) -> tuple[Index, Mask]:
-    """Returns (A,) the places of the named nodes on axis N, and (A,) which of them are known; the place of an unknown
-    one means nothing.
-    """
+    """Returns (A,) places of the named nodes on axis N, and (A,) which are known; unknown ones' places mean nothing."""
     index = snapshot.nodes.index
     # Most often all names are known, and one itemgetter looks them up in a single call; of one name it makes no tuple.
     try:
@@ -129,9 +127,7 @@ def places_of(snapshot: Snapshot, names: Sequence[str]) -> tuple[Index, Mask]:
 
 
 def rows_at(snapshot: Snapshot, places: Index) -> tuple[Rows, Index]:
-    """Returns the nodes at these places as rows, and (A,) the row of each. All nodes, in whatever order, are the
-    columns themselves.
-    """
+    """Returns the nodes at these places as rows, and (A,) the row of each; all nodes are the columns themselves."""
     num_nodes = len(snapshot.all_nodes)
     # Each node once, in any order: then a place is its own row, and nothing is copied.
     if len(places) == num_nodes and (np.bincount(places, minlength=num_nodes) == 1).all():

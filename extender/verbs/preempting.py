@@ -106,9 +106,7 @@ def _by_node(
 def _by_policy(
     cycle: Cycle, nodes: Index, chosen: dict[str, MetaVictims], rules: fwk.PreemptionRules
 ) -> dict[str, MetaVictims]:
-    """Returns the victims after the policies of the rules: cheaper ones where the rules know any, and none where they
-    are too costly.
-    """
+    """Returns the victims after the rules' policies: cheaper ones if known, none where they are too costly."""
     if not rules.also_by and rules.too_costly is None:
         return chosen
     free = {name: each for name, each in chosen.items() if not each.pods}
@@ -126,9 +124,7 @@ def _by_policy(
 
 
 def without_policies(cycle: Cycle, given: Mapping[str, MetaVictims]) -> fwk.Candidate | None:
-    """Returns what the caller would choose of its own candidates, if the profile has victim policies that may change
-    that.
-    """
+    """Returns what the caller would choose of its candidates, if victim policies may change that."""
     rules = rules_of(cycle.framework.plugins.post_filter).without_policies
     if rules is None:
         return None
@@ -136,9 +132,7 @@ def without_policies(cycle: Cycle, given: Mapping[str, MetaVictims]) -> fwk.Cand
 
 
 def candidates_of(cycle: Cycle, chosen: Mapping[str, MetaVictims]) -> fwk.Candidates:
-    """Returns results of `choose_victims` as arrays over the cycle's snapshot, without those that have no victims, or
-    of which a pod or the node is gone by now.
-    """
+    """Returns results of `choose_victims` as arrays over the snapshot, without those that are empty or gone."""
     return _candidates(cycle, chosen, rules_of(cycle.framework.plugins.post_filter))
 
 
@@ -182,7 +176,6 @@ def _usable(
 
 
 def _fits_without(cycle: Cycle, nodes: Index, slots: Index, row: Index) -> Mask:
-    """Returns (B,) whether the pod fits each node without these pods."""
     rows = Rows.of(cycle.snapshot, nodes).changed(_removed(slots, row))
     return cycle.run_filters_with_nominated_pods(rows).ok
 

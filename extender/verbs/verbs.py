@@ -269,9 +269,7 @@ class Verbs:
 
     @contextmanager
     def _answering(self, pod: Pod, num_nodes: int, caller: str) -> Iterator[Callable[[], VerbCall]]:
-        """Turns the errors that keep a verb from answering into VerbErrors. Yields a function that returns the call for
-        the reporter.
-        """
+        """Turns what keeps a verb from answering into VerbErrors. Yields what returns the call for the reporter."""
         began = perf_counter()
 
         def call_so_far() -> VerbCall:
@@ -289,7 +287,6 @@ class Verbs:
     def _cycle(
         self, pod: Pod, node_names: Sequence[str] | None, nodes: Sequence[Node] | None
     ) -> tuple[Sequence[str], Cycle]:
-        """Returns the names of the given nodes, and a cycle for the pod over the cluster with these nodes in it."""
         framework = self._framework_for(pod)
         cluster = self._cluster
         if nodes is not None:

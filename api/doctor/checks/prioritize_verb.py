@@ -1,6 +1,4 @@
-"""Checks of prioritize: scores from 0 to 10. kube-scheduler silently drops an answer that it cannot read, and counts
-any integer.
-"""
+"""Checks of prioritize: scores are 0 to 10. kube-scheduler counts any integer, and drops an unreadable answer."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Final

@@ -1,3 +1,1 @@
-"""Why a pod is pending, what would help it, and where it waits. No text in here names another pod, except as a
-victim.
-"""
+"""Why a pod is pending, what would help, and where it waits. No text here names another pod, except as a victim."""

@@ -1,6 +1,4 @@
-"""Which plugins refuse which nodes, each asked by itself, as arrays over nodes; and the advice of a profile's plugins
-about one pod: what it lacks on each node, and which changed pods to try. And the nodes that come closest to taking it.
-"""
+"""Which plugins refuse which nodes, each asked by itself; what they advise; and the nodes nearest to taking a pod."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -84,9 +82,7 @@ class Refusals:
         return only if plugin in self.pre_filter.narrowed_by else only & ~self.left_out
 
     def of_node(self, place: int) -> dict[str, list[str]]:
-        """Returns plugin -> its reasons, for one node that is refused; that of the node's status where no Filter
-        refuses it by itself.
-        """
+        """Returns plugin -> its reasons for one refused node; if no Filter refuses it alone, its status's."""
         alone = {
             plugin: verdicts.reasons_of(place)
             for plugin, verdicts in self.by_plugin.items()
@@ -119,7 +115,6 @@ class Advice:
 
     @cached_property
     def _shortages(self) -> Sequence[Shortage]:
-        """What the pod lacks on all nodes, sorted by resource."""
         found: list[Shortage] = []
         for plugin in self._plugins.values():
             found += self._ask(plugin, partial(_listed, plugin.shortages, self._pod, self._rows), [])
@@ -127,9 +122,7 @@ class Advice:
 
     @cached_property
     def share_missing(self) -> Floats:
-        """(N,) the share of the requests that is missing, summed over resources; above 1 for a resource on an
-        overcommitted node.
-        """
+        """(N,) the share of the requests that is missing, summed over resources; above 1 on overcommitted nodes."""
         missing: Floats = np.zeros(len(self._rows))
         for shortage in self._shortages:
             missing += np.maximum(shortage.requested - shortage.free, 0) / max(shortage.requested, 1)
@@ -156,9 +149,7 @@ class Advice:
             yield from found
 
     def for_all_plugins(self, refusals: Refusals, nearest: Index) -> Iterator[Suggestion]:
-        """Yields changes that may satisfy all plugins that refuse a node, for the nearest node of each set of
-        plugins.
-        """
+        """Yields changes that may satisfy all that refuse a node, for the nearest node of each refusing set."""
         places = nearest[refusals.counts[nearest] > 1]
         _, first = np.unique(refusals.plugin_sets[places], return_index=True)
         for place in places[np.sort(first)].tolist():
@@ -210,9 +201,7 @@ def _lack(shortage: Shortage, free: int) -> Lack:
 
 
 def nearest_nodes(refusals: Refusals, advice: Advice, limit: int = limits.NEAREST_NODES) -> tuple[NearNode, ...]:
-    """Returns the nearest nodes, in the order of `nearest_places`, with the reasons of each plugin that refuses
-    them.
-    """
+    """Returns the nearest nodes, in the order of `nearest_places`, with the reasons of each refusing plugin."""
     found: list[NearNode] = []
     for place in nearest_places(refusals, advice)[:limit].tolist():
         by_plugin = refusals.of_node(place)
@@ -267,9 +256,7 @@ def _one_of_each_kind(snapshot: Snapshot, places: Index) -> Index:
 
 
 def depends_on_node_alone(cycle: Cycle) -> bool:
-    """Returns whether no Filter that is asked about the pod looks beyond one node, and nothing is to be reserved for
-    the pod.
-    """
+    """Returns whether no Filter asked about the pod looks beyond one node, and nothing is to be reserved for it."""
     skipped, plugins = cycle.skip_filter_plugins, cycle.framework.plugins
     looks_further = any(not plugin.looks_only_at_node for name, plugin in plugins.filter if name not in skipped)
     return not looks_further and all(plugin.name in skipped for plugin in plugins.reserve)

@@ -1,6 +1,4 @@
-"""Changes that would let a pod fit, and on how many nodes: every suggestion is tried, by evaluating the changed pod.
-With each one something to use: a patch, the command that applies it, and objects to try it with in a what-if.
-"""
+"""Changes that would let a pod fit, each tried by evaluating the changed pod, with a patch, a command, and objects."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
@@ -78,8 +76,6 @@ def fixes(
 
 @final
 class _Trials:
-    """Evaluates changed pods, which do not exist."""
-
     def __init__(self, framework: Framework, snapshot: Snapshot, nominations: Nominations) -> None:
         self._framework = framework
         self._snapshot = snapshot
@@ -234,9 +230,7 @@ _KEYS: Final[Mapping[str, str]] = {
     "ports": "containerPort",
     "topologySpreadConstraints": "topologyKey",
 }
-"""Lists whose items a strategic merge patch finds by a key; it replaces others as a whole. Upstream: the patchMergeKey
-tags of core/v1.
-"""
+"""Lists that a strategic merge patch merges by a key. Upstream: the patchMergeKey tags of core/v1."""
 _WITH_TEMPLATE: Final = frozenset(("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"))
 """Kinds whose pod template can be changed; that of a Job cannot."""
 _OF_A_PENDING_POD: Final = frozenset(("schedulingGates", "tolerations"))
@@ -250,9 +244,7 @@ def patch_of(before: Pod, after: Pod) -> dict[str, Any]:
 
 
 def command_of(pod: Pod, patch: Mapping[str, Any]) -> str:
-    """Returns the command that applies the patch to the pod's workload, or to the pod where it can be changed; empty if
-    neither can.
-    """
+    """Returns the command that patches the pod's workload, or a pod that can be changed; empty if neither can."""
     if not patch:
         return ""
     kind, _, name = workload_of(pod).partition("/")
@@ -274,9 +266,7 @@ def uncordoning(nodes: Sequence[str]) -> str:
 
 
 def objects_to_try(pod: Pod) -> tuple[dict[str, Any], ...]:
-    """Returns the pod under a name of its own, as it would be created, after the PriorityClass that it needs; none of a
-    very large pod.
-    """
+    """Returns the pod under a new name, as it would be created, after its PriorityClass; none of a very large pod."""
     name, classes = f"{pod.name[:240]}-tried", []
     spec = replaced(pod.spec, node_name="", priority=None, preemption_policy=None)
     if pod.priority <= HIGHEST_USER_PRIORITY:

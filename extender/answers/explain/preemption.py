@@ -61,11 +61,6 @@ def preemption_answer(
 
 
 def _lost(outcome: PreemptionOutcome, gpu_hours: float, now: float) -> dict[str, Any]:
-    """Returns the fields of an answer about the GPU time that is lost.
-
-    Arguments:
-        gpu_hours: what the chosen candidate loses.
-    """
     alone = outcome.without_policies
     if alone is None:
         return {"gpu_hours": gpu_hours, "gpu_hours_without_policies": gpu_hours}
@@ -77,7 +72,6 @@ def _lost(outcome: PreemptionOutcome, gpu_hours: float, now: float) -> dict[str,
 def _listed(
     candidates: Candidates, chosen: Candidate | None, pod: Pod, failed: str, now: float, limit: int
 ) -> tuple[CandidateNode, ...]:
-    """The chosen candidate, then the others, best first."""
     if chosen is not None and not chosen.victims:
         others = _listed(
             candidates, None, pod, f"some of its pods would have to go, none of those on {chosen.node}", now, limit - 1

@@ -99,9 +99,7 @@ def _in_flight(info: QueuedPodInfo, clock: WallClock) -> QueuePlace:
 
 
 def _since(info: QueuedPodInfo, clock: WallClock) -> str:
-    """Returns since when the pod waits, over all its attempts: when it was first queued to be tried, or when it came if
-    it never was.
-    """
+    """Returns since when the pod waits, over all its attempts: first queued to be tried, or else when it came."""
     first = info.initial_attempt_timestamp
     return clock.text(info.timestamp if first is None else first)
 
@@ -149,9 +147,7 @@ def _last_message(pod: Pod) -> str:
 
 
 def _wakes_on(plugins: Sequence[str], registered: Registered) -> tuple[WakesOn, ...]:
-    """Returns the events for which the plugins that refused the pod have registered. Whether one helps is up to the
-    queueing hint.
-    """
+    """Returns the events for which the refusing plugins registered; a queueing hint decides whether one helps."""
     by_event: dict[str, list[str]] = {}
     for plugin in plugins:
         for each in registered.get(plugin, ()):

@@ -199,12 +199,7 @@ async def worked_out_again(trial: Trial, pod: Pod, answer: Explanation) -> Expla
 
 
 def _sentence(node: str, scores: Sequence[NodeScore], feasible: int, had: str) -> str:
-    """Returns a sentence about the node among the best ones.
-
-    Arguments:
-        feasible: the number of all nodes to choose from.
-        had: "has" or "had".
-    """
+    """Returns a sentence about the node among the best of `feasible` nodes; `had` is "has" or "had"."""
     own = next((score for score in scores if score.node == node), None)
     others = [score for score in scores if score.node != node]
     best, highest = others[0], f"{had} the highest score of {_nodes(feasible)}"

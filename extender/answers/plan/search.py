@@ -33,9 +33,7 @@ class ExactSearch:
         self._seen: set[Hashable] = {trial.state}
         self._frontier: list[tuple[Move, ...]] = [()]
         self._is_spread = False
-        """Whether the moves from the frontier are still to be made, because only those that make room at once were
-        looked at.
-        """
+        """Whether the frontier's moves are still to be made: only those that make room at once were looked at."""
         self.has_met_budget = False
         """Whether a pod was left where it is because earlier moves had used its budget up."""
 
@@ -63,9 +61,7 @@ class ExactSearch:
             self.has_met_budget = self.has_met_budget or trial.has_met_budget
 
     def _opened(self) -> FoundPlan | None:
-        """Returns a plan whose last move leaves the node on which the wanted pod fits then. No other last move can help
-        where each node decides by itself.
-        """
+        """Returns a plan whose last move leaves the wanted pod's node: the only help if each node decides by itself."""
         (pod,) = self._wanted.pods
         for moves in self._made():
             for each in self._trial.in_the_way(pod, self._trial.different_pods_everywhere()):
@@ -194,9 +190,7 @@ class PlanSearch:
         return SearchResult(None, self._looked_through, is_complete=self._looked_through >= max_moves)
 
     def _exactly(self, searches: list[ExactSearch], limit: int) -> FoundPlan | None:
-        """Returns a plan of just so many moves; first without, and then with moves that wait until a budget has
-        recovered.
-        """
+        """Returns a plan of just so many moves; first without, then with moves that wait for a budget."""
         plan = searches[0].with_one_more_move()
         if plan is not None or not searches[0].has_met_budget:
             return plan
@@ -209,9 +203,7 @@ class PlanSearch:
     # The guided search.
 
     def _guided(self, limit: int) -> FoundPlan | None:
-        """Returns a plan of at most so many moves; first without, and then with moves that wait until a budget has
-        recovered.
-        """
+        """Returns a plan of at most so many moves; first without, then with moves that wait for a budget."""
         trial = self._trial
         trial.allow(self._guided_trials)
         try:
@@ -241,7 +233,6 @@ class PlanSearch:
         return None
 
     def _held(self, moves: Sequence[Move], placed: Sequence[tuple[Pod, str]]) -> FoundPlan | None:
-        """Returns the plan if it holds, played from the beginning."""
         trial = self._trial
         with ExitStack() as stack:
             if not all(stack.enter_context(trial.moved(each, node)) for each, node in moves):
@@ -254,9 +245,7 @@ class PlanSearch:
             return FoundPlan(tuple(moves), {pod.uid: node for pod, node in placed}, is_pinned=True)
 
     def _room_for(self, turn: int, left: int, domain: Domain) -> Generator[None]:
-        """Places the wanted pods from this one on, each after moves that make room for it; yields once all of them are
-        placed.
-        """
+        """Places the wanted pods from this one on, after moves that make room for each; yields once all are placed."""
         if turn == len(self._wanted.pods):
             yield
             return
@@ -302,9 +291,7 @@ class PlanSearch:
             self._busy = busy
 
     def _moved_away(self, each: MovablePod, target: str, pod: Pod, node: str, left: int) -> Generator[None]:
-        """Moves a pod from the node to the target, after moves that make room for it there, and goes on making room for
-        the other pod.
-        """
+        """Moves a pod to the target, after moves that make room there, and goes on making room for the other pod."""
         before = len(self._moves)
         for _ in self._made_room(each.pod, target, left - 1):
             with self._trial.moved(each, target) as has_moved:
@@ -316,9 +303,7 @@ class PlanSearch:
                         self._moves.pop()
 
     def _targets(self, each: MovablePod, left: int) -> list[str]:
-        """Returns the nodes to try for a pod that leaves its own: those that take it at once, or else after as many
-        further moves.
-        """
+        """Returns nodes to try for a pod that leaves its own: those that take it at once, or after more moves."""
         free = self._trial.nodes_for(each.pod)[:WIDTH]
         if free or not left:
             return free

@@ -148,9 +148,7 @@ class TrialMoves:
         return frozenset(name for name, score in scored if score == highest)
 
     def in_the_way(self, pod: Pod, leaving: Sequence[MovablePod]) -> list[MovablePod]:
-        """Returns those of the pods of which one has to leave its node, and no other pod, so that the pod fits
-        there.
-        """
+        """Returns those of the pods of which just one has to leave its node so that the pod fits there."""
         with self._without(pod):
             cycle = self._cycle(pod)
             if cycle is None:
@@ -202,11 +200,7 @@ class TrialMoves:
                 return []
 
     def _cleared(self, cycle: Cycle, leaving: Mapping[str, list[MovablePod]]) -> list[tuple[str, int]]:
-        """Returns `nodes_to_clear`, of these nodes.
-
-        Arguments:
-            leaving: node -> the pods that leave, in the order in which they are taken back.
-        """
+        """Returns `nodes_to_clear` among the keys; `leaving` has pods in the order in which they are taken back."""
         snapshot, names = cycle.snapshot, list(leaving)
         # (V,) of each pod that leaves: the row of its node, and its slot. -1 takes a pod away.
         row = np.repeat(np.arange(len(names)), [len(pods) for pods in leaving.values()])
@@ -237,9 +231,7 @@ class TrialMoves:
 
     @contextmanager
     def moved(self, each: MovablePod, node: str) -> Iterator[bool]:
-        """Moves the pod to another node for the block. Yields False, and nothing has moved, if the node does not take
-        it.
-        """
+        """Moves the pod to another node for the block; yields False, with nothing moved, if the node refuses it."""
         before = self._node_of[each.uid]
         with self._without(each.pod):
             if not self._settle(each.pod, node):
@@ -262,7 +254,6 @@ class TrialMoves:
 
     @contextmanager
     def _without(self, pod: Pod) -> Iterator[None]:
-        """Has the pod without a node for the block."""
         placed = self.trial.cluster.cache.pod(pod.uid)
         with self.trial.transaction():
             if placed is not None:
@@ -270,7 +261,6 @@ class TrialMoves:
             yield
 
     def _settle(self, pod: Pod, node: str) -> bool:
-        """Puts a pending pod on a node that takes it."""
         cycle = self._passing(pod, node)
         return cycle is not None and bool(self.trial.place(cycle, node).node)
 
@@ -303,9 +293,7 @@ class TrialMoves:
         return names if domain is None else [name for name in names if name in domain]
 
     def _scored(self, pod: Pod, *, with_scores: bool = True) -> list[tuple[str, int]]:
-        """Returns the nodes that would take a pending pod, with their total scores; all of them are 0 without
-        scores.
-        """
+        """Returns the nodes that would take a pending pod, with their total scores; all 0 without scores."""
         cycle = self._cycle(pod)
         if cycle is None:
             return []
@@ -319,7 +307,6 @@ class TrialMoves:
             return []
 
     def _passing(self, pod: Pod, node: str) -> Cycle | None:
-        """Returns the cycle of a pending pod that passes all Filters on the node."""
         cycle = self._cycle(pod)
         place = None if cycle is None else _place(cycle, node)
         if cycle is None or place is None:

@@ -1,6 +1,4 @@
-"""What is kept of a few attempts a second beside their outcome: parts of the answer about the attempt, made at once,
-since the arrays that they are made of hold until the next snapshot only, and kept encoded.
-"""
+"""Details that are kept of a few attempts a second: encoded at once, since their arrays hold for one snapshot only."""
 
 import zlib
 from collections import Counter
@@ -35,9 +33,7 @@ class Details(msgspec.Struct, frozen=True):
 
     waterfall: tuple[WaterfallStep, ...] = ()
     picture: bytes = b""
-    """An encoded `NodePicture`, by far the largest part; empty if no Filter was asked. It is decoded only where it is
-    asked for.
-    """
+    """An encoded `NodePicture`, by far the largest part, decoded where asked for; empty if no Filter was asked."""
     scores: tuple[NodeScore, ...] = ()
     not_helpful: tuple[ReasonCount, ...] = ()
     """Where evictions would not help."""
@@ -110,7 +106,6 @@ def verdict_details(findings: Findings, *, refuses_all: bool) -> Details:
 
 
 def _step(plugin: str, counts: Mapping[Status, int], left: int, *, refused: int | None = None) -> WaterfallStep:
-    """Arguments: refused: the number of nodes, if it is less than all that the statuses are about."""
     reasons = Counter[str]()
     for status, nodes in counts.items():
         for reason in dict.fromkeys(status.reasons):
@@ -138,9 +133,7 @@ def _verdict(status: Status) -> PluginVerdict:
 
 
 def best_scores(choice: Choice) -> tuple[NodeScore, ...]:
-    """Returns the scores of the best nodes that a pod could choose from: the chosen one, then the others, best first;
-    of equal ones those that come first among the nodes.
-    """
+    """Returns the scores of the chosen node, then of the other best, best first; equals in the order of the nodes."""
     total, chosen = choice.total, choice.chosen
     best = np.argsort(-total, kind="stable")[:BEST_NODES].tolist()
     at = np.array([chosen, *(row for row in best if row != chosen)][:BEST_NODES], np.intp)

@@ -144,7 +144,6 @@ class RecordsFile:
         return (self._encode(each) + b"\n" for each in records)
 
     def _append(self, batch: list[Record]) -> int:
-        """Appends the records; returns the length of the file in bytes afterwards."""
         text = b"".join(self._lines(batch))
         with (
             self._writing,
@@ -159,9 +158,7 @@ class RecordsFile:
         return length + len(text)
 
     def _replace(self, everything: list[Record]) -> None:
-        """Replaces the file as a whole. If there is too much, the oldest is left out: calls first, then attempts, then
-        preemptions.
-        """
+        """Replaces the file. If there is too much, the oldest goes: calls first, then attempts, then preemptions."""
         room, lines = self._max_size // 2, list[bytes]()
         for line in self._lines(sorted(everything, key=_worth, reverse=True)):
             room -= len(line)

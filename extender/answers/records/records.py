@@ -54,8 +54,6 @@ _Choice = tuple[Pod, tuple[NodeScore, ...]]
 @final
 @dataclass(slots=True)
 class _UnderWay:
-    """What is known of the attempt of a pod before its end."""
-
     uid: str = ""
     details: Details | None = None
     num_nodes: int = 0
@@ -70,9 +68,7 @@ class _UnderWay:
 
 @final
 class Records(Reporter):
-    """Keeps what is decided. Recording costs a cycle microseconds: more than the outcome is kept of a few attempts a
-    second only.
-    """
+    """Keeps what is decided. Recording costs microseconds: a few attempts a second keep more than the outcome."""
 
     def __init__(
         self,
@@ -157,9 +153,7 @@ class Records(Reporter):
         return merge(*stores, key=lambda made: made.id, reverse=True)
 
     def who_preempted(self, pod: str) -> PreemptionRecord | None:
-        """Returns the last preemption of which namespace/name was a victim; None if there is none, or all of them
-        failed.
-        """
+        """Returns the last preemption with namespace/name as a victim; None if there is none, or all of them failed."""
         return next((made for made in self.preemptions(pod) if made.outcome != "failed" and is_victim(pod, made)), None)
 
     def whose_room_was_taken(self, pod: str) -> PreemptionRecord | None:
@@ -167,9 +161,7 @@ class Records(Reporter):
         return next((made for made in self.preemptions(pod) if took_room(pod, made)), None)
 
     async def news(self, since: int) -> int:
-        """Returns the version once it differs from `since`, which may be at once. It may rise a thousand times a
-        second.
-        """
+        """Returns the version once it differs from `since`, perhaps at once. It may rise a thousand times a second."""
         while self.version == since:
             self._is_watched = True
             self._something_came.clear()
@@ -195,9 +187,7 @@ class Records(Reporter):
     # Recording an attempt.
 
     def scored(self, pod: Pod, choice: Choice) -> None:
-        """Keeps the scores of the best nodes until the attempt ends, unless those of many pods have been kept in this
-        second.
-        """
+        """Keeps the best nodes' scores until the attempt ends, unless those of many pods were kept in this second."""
         if self._scores.take():
             self._choice = pod, best_scores(choice)
 
@@ -209,9 +199,7 @@ class Records(Reporter):
         under_way.evaluated, under_way.num_nodes = len(findings.rows), len(findings.rows.snapshot.nodes)
 
     def preemption_tried(self, pod: Pod, outcome: PreemptionOutcome) -> None:
-        """Keeps the chosen candidate until the attempt ends, and the best of the others, unless there have been many in
-        this second.
-        """
+        """Keeps the chosen candidate and the best others until the attempt ends, unless there were many lately."""
         under_way, candidates, chosen = self._of(pod), outcome.candidates, outcome.chosen
         under_way.may_preempt = outcome.why_not_eligible is None
         under_way.no_preemption = "" if outcome.status.is_success else outcome.status.message
@@ -314,11 +302,7 @@ class Records(Reporter):
         self._is_news()
 
     def _judge(self, uid: str, verdict: Verdict, taken_by: Sequence[Pod] | None) -> None:
-        """Notes what the last preemption for the pod was good for.
-
-        Arguments:
-            taken_by: the pods that took its room; None if it is not over.
-        """
+        """Notes what the last preemption for the pod was good for; `taken_by` is None while it is not over."""
         made = None if taken_by is None else self._store.last_preemption_for(uid)
         if made is not None and taken_by is not None and not made.verdict:
             names = tuple(PodName.of(each) for each in taken_by[: limits.TAKERS_KEPT])
@@ -360,9 +344,7 @@ class Records(Reporter):
         self._keep_call(self._of_call(call, "Error", message=message))
 
     def nominated(self, pod: Pod) -> None:
-        """Notes which of the candidates the other scheduler has taken. A nomination that was decided here is not
-        its.
-        """
+        """Notes which candidate the other scheduler has taken. A nomination that was decided here is not its."""
         made, node = self._calls.last_preemption_for(pod.uid), pod.status.nominated_node_name
         own = self._store.last_preemption_for(pod.uid)
         if made is None or made.outcome != "deciding" or made.node or (own is not None and own.node == node):
@@ -401,7 +383,6 @@ class Records(Reporter):
 
     @property
     def _with_newest(self) -> RecordStore:
-        """The store of what was decided here, with the newest attempts in it."""
         if self._new:
             self._store.put(self._new)
             self._new.clear()
@@ -505,7 +486,6 @@ class Records(Reporter):
 
 
 def _best_of(nodes: Sequence[str], scores: Sequence[int]) -> tuple[NodeScore, ...]:
-    """The nodes with the highest scores; equal ones in their order."""
     best = np.argsort(-np.array(scores, np.int64), kind="stable")[:BEST_OF_ASKED].tolist()
     return tuple(
         NodeScore(node=nodes[place][: limits.CALL_NAME_CHARACTERS], total=scores[place], others=scores[place])

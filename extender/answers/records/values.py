@@ -1,6 +1,4 @@
-"""What is recorded of attempts and preemptions, as plain values that do not refer to a cluster. They are written to the
-records file in this form.
-"""
+"""Recorded attempts and preemptions: plain values that refer to no cluster, in the form of the records file."""
 
 from typing import final
 
@@ -9,9 +7,7 @@ from extender.answers.parts import CandidateNode, Outcome, PodName, PreemptionSt
 
 @final
 class CandidateRecord(CandidateNode, frozen=True, gc=False, omit_defaults=True):
-    """A candidate with what choosing it would cost, so that it can be said later why it lost. Its most important
-    victims are kept.
-    """
+    """A candidate with its cost, so that it can be said later why it lost. Its most important victims are kept."""
 
     costs: tuple[int, ...] = ()
     """A `preemption.costs.Costs`; empty if it is not known."""
@@ -40,9 +36,7 @@ class AttemptRecord(Value, frozen=True, gc=False, omit_defaults=True, tag="attem
     may_preempt: bool = True
     """False if the pod was not eligible to preempt others."""
     caller: str = ""
-    """Who asked, if another scheduler did: a name that was authenticated, or an address. Nothing else in such a record
-    is certain.
-    """
+    """Which scheduler asked: an authenticated name or an address. Nothing else in such a record is certain."""
 
 
 @final
@@ -53,9 +47,7 @@ class PreemptionRecord(Value, frozen=True, gc=False, omit_defaults=True, tag="pr
     time: float
     by: PodName
     node: str
-    """The chosen node; empty while another scheduler has not made known which one it took, and for a pod group, whose
-    victims may be on several.
-    """
+    """The chosen node; empty while another scheduler has not made its choice known, and for a pod group."""
     victims: tuple[Victim, ...]
     num_pdb_violations: int = 0
     candidates: tuple[CandidateRecord, ...] = ()

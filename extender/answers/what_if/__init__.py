@@ -1,3 +1,1 @@
-"""What would happen if: a copy of the cluster is played through. Manifests come in, and placements and evictions come
-out.
-"""
+"""What would happen if: manifests are played through in a copy of the cluster; placements and evictions come out."""

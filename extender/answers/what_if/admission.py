@@ -7,9 +7,7 @@ from extender.values.objects.meta import Object
 
 
 class Admission(Protocol):
-    """An API server that the objects of one question pass through: it fills in what they lack, and refuses what is
-    wrong in its words.
-    """
+    """An API server for the objects of one question: it sets defaults, and refuses what is wrong in its words."""
 
     def api_version_of(self, kind: str) -> str | None:
         """Returns the apiVersion under which objects of this kind are kept; None if they are not."""
@@ -28,9 +26,7 @@ class Admission(Protocol):
         ...
 
     def get(self, kind: str, namespace: str, name: str) -> Object | None:
-        """Returns an object as it is kept; None if there is none. The namespace is empty where objects of the kind have
-        none.
-        """
+        """Returns an object as it is kept; None if there is none. A kind without namespaces takes an empty one."""
         ...
 
 

@@ -1,6 +1,4 @@
-"""How many of a pod fit, one after the other, without evictions: the scheduler's own decisions, until one copy
-fails.
-"""
+"""How many of a pod fit, one after the other, without evictions: the scheduler decides until one copy fails."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -118,9 +116,7 @@ def sample_pod(obj: Mapping[str, Any], cluster: Cluster) -> SamplePod:
 
 
 def _pod_of(workload: Mapping[str, Any], kind: str) -> Object:
-    """The pod template, in the namespace of the workload. Volumes that a StatefulSet would claim are empty volumes
-    here.
-    """
+    """The pod template, in the workload's namespace. Volumes that a StatefulSet would claim are empty here."""
     spec = _member(workload, "spec")
     if kind == "CronJob":
         spec = _member(_member(spec, "jobTemplate"), "spec")
@@ -242,9 +238,7 @@ def _copy(pod: Pod, number: int) -> Pod:
 
 
 def _with_claims(trial: Trial, pod: Pod, copy: Pod) -> Pod:
-    """The copy with claims like those that controllers made for the pod: for its claim templates and its ephemeral
-    volumes.
-    """
+    """The copy with claims as controllers made them for the pod's claim templates and ephemeral volumes."""
     objects, owner = (
         trial.cluster.cache.objects,
         OwnerReference(api_version="v1", kind="Pod", name=copy.name, uid=copy.uid, controller=True),
@@ -283,7 +277,6 @@ def _stopped(by_node: Counter[str], why: str) -> Capacity:
 
 
 def _sorted_by_node(by_node: Counter[str]) -> tuple[NodeRoom, ...]:
-    """The nodes that take most copies come first."""
     return tuple(
         NodeRoom(node=node, pods=pods) for node, pods in sorted(by_node.items(), key=lambda item: (-item[1], item[0]))
     )
@@ -344,12 +337,7 @@ def _fill_up(cycle: Cycle, slot: int, limit: int) -> Capacity | None:
 
 
 def _filled_evenly(by_node: Mapping[str, int], rows: Rows, copies: int, limit: int) -> Capacity:
-    """Returns the answer of which all nodes have their share when the limit is reached.
-
-    Arguments:
-        by_node: how many copies the nodes take that are full.
-        rows: the other nodes, each of which takes this many copies.
-    """
+    """Returns the answer if all nodes have had their share: some are full, `rows` take so many copies each."""
     rest = limit - sum(by_node.values()) - len(rows) * (copies - 1)
     shares = {name: copies if place < rest else copies - 1 for place, name in enumerate(rows.names)}
     note = f"counting ends at {limit}; the nodes are filled evenly up to there, not in the scheduler's order"

@@ -104,11 +104,7 @@ def group_outcome(
 
 
 def _sentence(outcome: GroupOutcome, refusal: str) -> str:
-    """Returns the outcome in words.
-
-    Arguments:
-        refusal: why one of the members gets no node; empty if all do.
-    """
+    """Returns the outcome in words; the refusal says why a member gets no node, and is empty if all do."""
     where = f" in {outcome.topology_key}={outcome.placement}" if outcome.topology_key and outcome.placement else ""
     name = f"PodGroup {outcome.namespace}/{outcome.name}"
     if outcome.scheduled and outcome.fits == outcome.members:

@@ -1,6 +1,4 @@
-"""What is in a cluster when manifests are applied to it: pods by name and by owner, and the classes that pods and
-claims can name.
-"""
+"""A cluster to which manifests are applied: pods by name and owner, and the classes that pods and claims can name."""
 
 from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -20,9 +18,7 @@ _IN_EVERY_CLUSTER: Final = "default"
 
 @final
 class Inventory:
-    """The pods and objects of a cluster by name and by owner. State: which of them leave, and which names are taken by
-    new ones.
-    """
+    """Pods and objects by name and by owner. State: which of them leave, and which names are taken by new ones."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.nodes: Final = list(cluster.nodes.values())
@@ -84,9 +80,7 @@ class Inventory:
         self._added.add((namespace, name))
 
     def owns_uid(self, namespace: str, name: str, uid: str) -> bool:
-        """Returns whether the pod of that name has the UID; the first one that asks for a free UID has it from then
-        on.
-        """
+        """Returns whether the pod of that name has the UID; the first one that asks for a free UID keeps it."""
         return self._holder_of_uid.setdefault(uid, (namespace, name)) == (namespace, name)
 
     def pending(self, pod: Pod) -> Pod | None:
@@ -142,7 +136,6 @@ def knows_classes(cluster: Cluster) -> bool:
 
 
 def _class_names(value: object) -> Iterator[str]:
-    """Every priorityClassName of pods and of templates."""
     if isinstance(value, Mapping):
         name = value.get("priorityClassName")
         if isinstance(name, str):

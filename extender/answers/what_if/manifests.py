@@ -186,9 +186,7 @@ class At(NamedTuple):
 
 @final
 class _Batch:
-    """The objects that are applied together. State: the API server that they pass through, and the workloads among
-    them.
-    """
+    """The objects that are applied together. State: the API server that they pass, and the workloads among them."""
 
     def __init__(
         self, cluster: Cluster, wanted: Sequence[Object], admission: Admission, *, checks_priorities: bool
@@ -285,9 +283,7 @@ class _Batch:
         self._store(made)
 
     def _resource_claims(self, pod: Object) -> tuple[list[Object], list[PodResourceClaimStatus]]:
-        """The claims of the templates that the pod names, as far as these are known, and what its status says of them
-        then.
-        """
+        """The claims of known templates that the pod names, and what its status says of them then."""
         made, said = [], []
         for claim in claims_without_object(pod):
             namespace, template_name = pod["metadata"]["namespace"], claim["resourceClaimTemplateName"]
@@ -302,9 +298,7 @@ class _Batch:
         return made, said
 
     def _exists(self, at: At) -> bool:
-        """Whether an object that controllers would make exists: a claim of an earlier pod of the name, a ReplicaSet. It
-        is used as is.
-        """
+        """Whether an object that controllers would make exists, as an earlier claim or ReplicaSet; it is used as is."""
         return self._server.get(*at) is not None or self._inventory.has(*at)
 
     def _get(self, at: At) -> Object:
@@ -314,9 +308,7 @@ class _Batch:
         return obj
 
     def put_into(self, trial: Trial) -> Applied:
-        """Hands everything to the cluster: nodes and what pods refer to first, then the pods that are created at
-        once.
-        """
+        """Hands all to the cluster: nodes and what pods refer to first, then the pods that are created at once."""
         made: dict[At, Pod] = {}
         for at in sorted(self._admitted, key=lambda at: at.kind == "Pod"):
             obj = self._get(at)
@@ -355,9 +347,7 @@ class _Batch:
         )
 
     def _provisioned(self, claim: Object) -> Object | None:
-        """The volume that is provisioned for the claim at once; None if it has one, waits for its pod, or its class has
-        no provisioner.
-        """
+        """The volume provisioned for the claim at once; None if it has one, waits for its pod, or gets none."""
         storage_class = self._server.get("StorageClass", "", class_of(claim))
         if storage_class is None or waits_for_consumer(storage_class) or claim["spec"].get("volumeName"):
             return None
@@ -404,9 +394,7 @@ class _Batch:
 
 
 def _priority_taken_out(pod: Object) -> object:
-    """Takes the priority out of a pod that no server has admitted yet, so that it gets that of its class; returns what
-    it was.
-    """
+    """Takes the priority out of a pod not yet admitted, so that its class gives one; returns what it was."""
     metadata, spec = pod["metadata"], pod.get("spec")
     if metadata.get("resourceVersion") or metadata.get("creationTimestamp") or not isinstance(spec, dict):
         return None
@@ -445,9 +433,7 @@ def _name(obj: Object) -> str:
 
 
 def _with_disruptions_allowed(cluster: Cluster, budget: PodDisruptionBudget, spec: Object) -> PodDisruptionBudget:
-    """Returns a new budget with the number of disruptions that it allows as things are, as its controller would set
-    it.
-    """
+    """Returns a new budget with the disruptions that its controller would allow as things are."""
     namespace, selector = budget.metadata.namespace or "default", budget.spec.parsed_selector
     healthy = sum(
         pod.namespace == namespace and not pod.is_terminating and selector.matches(pod.labels)

@@ -1,6 +1,4 @@
-"""Pods whose node is given before a scheduler sees them: those that name it, and those of DaemonSets on nodes that are
-added.
-"""
+"""Pods whose node is given before a scheduler sees them: those that name it, and those of DaemonSets on new nodes."""
 
 from collections.abc import Container, Sequence
 
@@ -67,7 +65,6 @@ def _run(trial: Trial, pod: Pod) -> str:
 
 
 def _lacking(cluster: Cluster, pod: Pod) -> list[str]:
-    """The resources of which the node that the pod names has too little left for it."""
     snapshot = cluster.cache.update_snapshot()
     row = Rows.of(snapshot, np.array([snapshot.nodes.index[pod.spec.node_name]]))
 

@@ -53,9 +53,7 @@ class RunningRollout:
         self._shrink(self._new, wanted.get(_NEW, len(self._new)), "scaled down")
 
     def advance(self) -> bool:
-        """Takes the next step, now that pods have been placed as far as they fit; returns False if the rollout has
-        ended or is stuck.
-        """
+        """Takes the next step once pods are placed as far as they fit; returns False if it has ended or is stuck."""
         rollout = self._rollout
         if rollout.how == "ordered":
             return self._advance_in_order()

@@ -17,7 +17,7 @@ _ATTRIBUTES: Final = ("name", "namespace", "priorityClass")
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """A part of a rule; unknown fields are refused."""
+    pass
 
 
 @final
@@ -187,7 +187,6 @@ class PodSelection:
 
 
 def _terms(text: str) -> list[str]:
-    """The terms between the commas; commas in parentheses are part of a term."""
     terms, depth, begin = [], 0, 0
     for at, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")

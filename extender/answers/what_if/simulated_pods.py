@@ -1,6 +1,4 @@
-"""Pods in a simulation: the node of each, the messages of those that fit nowhere, and those that leave: what they
-release, which of them are recreated, and which evict each other forever.
-"""
+"""Pods in a simulation: their nodes, the messages of those that fit nowhere, and what those that leave release."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,9 +33,7 @@ class RemovedPod:
 
 @final
 class RemovedPods:
-    """All pods that left, in the order in which they did. State: these, and which pod last preempted which from which
-    node.
-    """
+    """All pods that left, in order. State: these, and which pod last preempted which from which node."""
 
     def __init__(self) -> None:
         self._all: list[RemovedPod] = []
@@ -83,9 +79,7 @@ def _names(pod: Pod, evictions: Sequence[Eviction]) -> Mapping[str, PodName]:
 
 
 def drop_leftover_claims(trial: Trial, pods: Iterable[Pod]) -> None:
-    """Deletes the claims for extended resources that earlier attempts have left for these pods, as the next attempt
-    would do.
-    """
+    """Deletes the claims for extended resources that earlier attempts left, as the next attempt would do."""
     claims = trial.cluster.cache.objects.resource_claims.values()
     marked = [claim for claim in claims if SPECIAL_CLAIM_ANNOTATION in claim.metadata.annotations]
     by_owner = {owner.uid: claim for claim in marked for owner in claim.metadata.owner_references}
@@ -169,9 +163,7 @@ class FailedAttempts:
 
 
 def _signature(pod: Pod) -> bytes:
-    """Returns a text that is equal for pods with equal outcomes; empty for pods whose outcome may differ from all
-    others.
-    """
+    """Returns a text that is equal for pods with equal outcomes; empty for one that may differ from all others."""
     if (
         pod.spec.resource_claims
         or pod.status.nominated_node_name

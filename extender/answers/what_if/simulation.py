@@ -82,9 +82,7 @@ class Simulation:
         self._num_events += 1
 
     def drain_node(self, name: str) -> None:
-        """Cordons the node and evicts its pods, except those that belong to it: last those whose budget makes the drain
-        wait.
-        """
+        """Cordons the node and evicts its pods, except those that belong to it; those that must wait last."""
         node = self.trial.cluster.nodes[name]
         self.trial.changed(node, replaced(node, spec=replaced(node.spec, unschedulable=True)))
         drained = self._pods_that_leave(name)
@@ -205,7 +203,6 @@ class Simulation:
             simulated.removed.lands_on, simulated.removed.message = node, ""
 
     async def _make_room(self, simulated: SimulatedPod, attempt: TrialAttempt) -> None:
-        """No node takes the pod as things are: evicts pods for it, or lets it fail."""
         found, message = await self.trial.preempt(attempt)
         outcome = found.preemption
         preemption = None
@@ -263,11 +260,7 @@ class Simulation:
         nominate: str | None = "",
         is_final: bool = False,
     ) -> None:
-        """Notes that the pod fits nowhere.
-
-        Arguments:
-            nominate: the node to which it is nominated from now on, empty for none; None to leave that as it is.
-        """
+        """Notes that the pod fits nowhere; it is nominated to `nominate`, empty for no node, None to leave that."""
         if nominate is not None:
             self._nominate(simulated, nominate)
         simulated.message, simulated.failed_at = message, self._num_events

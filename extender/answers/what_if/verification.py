@@ -1,6 +1,4 @@
-"""Verifies rules: makes the cluster of a rule, plays through what happens in it, and compares the end with what is
-expected.
-"""
+"""Verifies rules: makes a rule's cluster, plays through what happens in it, and compares the end."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -98,8 +96,6 @@ class _PendingPod:
 @final
 @dataclass(frozen=True, slots=True)
 class _End:
-    """The cluster in the end."""
-
     nodes: Mapping[str, Node]
     placed: Sequence[Pod]
     pending: Sequence[_PendingPod]
@@ -152,7 +148,6 @@ def _played(trial: Trial, rule: Rule, existing: Written, applied: Written, admit
 
 
 def _run(cluster: Cluster) -> None:
-    """Turns pods that have been placed into pods that run."""
     for pod in cluster.cache.pods:
         if cluster.cache.is_assumed(pod):
             status = decoding.replaced(pod.status, phase="Running", nominated_node_name="")

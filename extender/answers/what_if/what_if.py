@@ -267,7 +267,6 @@ def _of_evictions(evictions: Sequence[Eviction]) -> str:
 
 
 def _of_waiting(evictions: Sequence[Eviction]) -> str:
-    """A sentence about the pods that a drain cannot evict as things are."""
     names = [f"{each.victim.pod.namespace}/{name}" for each in evictions for name in each.waits_for]
     drain = f"The drain would wait for {_budgets(names)}"
     if len(evictions) == 1:
