@@ -30,7 +30,12 @@ linkcheck_ignore = [r"https?://(127\.0\.0\.1|localhost|10\.|reprieve\.)"]
 linkcheck_timeout = 20
 
 # Addresses that pages had before, and where their readers are led.
-MOVED = {"performance": "figures", "conformance": "figures", "explanation/decisions": "index"}
+MOVED = {
+    "performance": "figures",
+    "conformance": "figures",
+    "explanation/decisions": "index",
+    "reference/rest": "questions",
+}
 
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?![a-z]+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 

@@ -44,6 +44,7 @@ GONE: Final = {
     "pages: performance": "its address leads to the page of figures, which has its tables",
     "pages: explanation/decisions": "its address leads to the first page; decisions are for maintainers",
     "pages: releasing": "for maintainers: docs/maintain/releasing.md",
+    "pages: reference/rest": "openapi.json and /docs have every request; its address leads to the questions",
     **dict.fromkeys(
         (
             "framework: extender.framework.CLAIM_FINALIZER",

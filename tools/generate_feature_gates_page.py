@@ -3,7 +3,6 @@
 python -m tools.generate_feature_gates_page
 """
 
-import itertools
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,33 +13,19 @@ from extender.values.config.feature_gate_table import DEFAULT_VERSION, GATES, VE
 _HEAD: Final = f"""\
 # Feature gates
 
-`make docs` writes this page from the table that the scheduler itself reads.
+`--feature-gates=A=true,B=false` switches features as kube-scheduler's flag does; `AllAlpha` and `AllBeta` stand for all
+gates of a stage. `--emulated-version=1.37` takes the defaults of another version than {DEFAULT_VERSION}. Commands that
+decide by themselves, such as `reprieve why --dump`, read `REPRIEVE_FEATURE_GATES` and `REPRIEVE_EMULATED_VERSION`.
 
-`--feature-gates=A=true,B=false` switches features as kube-scheduler's flag does, and `--emulated-version=1.37` takes
-the defaults of another version than {DEFAULT_VERSION}. `REPRIEVE_FEATURE_GATES` and `REPRIEVE_EMULATED_VERSION` say
-the same to commands that decide by themselves, such as `reprieve why --dump`. `AllAlpha` and `AllBeta` stand for all
-gates of a stage. A gate that is unknown, locked, newer than the emulated version, or needs another one that is off is
-refused in kube-scheduler's words. Gates of other parts of Kubernetes have no effect, and the log says so.
+A gate that is unknown, locked, newer than the emulated version, or needs another one that is off is refused in
+kube-scheduler's words. Gates of other parts of Kubernetes have no effect, and the log says so. `/configz` shows which
+gates are on, `/flagz` what was given.
 
-`/configz` shows which gates are on, `/flagz` what was given, and the metric `kubernetes_feature_enabled` both the stage
-and the value. Gates that cannot be switched here have one value in all versions; the log names those that have
-another default in kube-scheduler of the emulated version.
+`DRADeviceTaintRules` and `GenericWorkload` watch more kinds: the chart adds the rights if its value `featureGates` has
+the gate; other manifests get them from `deploy/chart/files/roles.yaml`, under `gates`.
 
-`DRADeviceTaintRules` and `GenericWorkload` watch more kinds: the chart gives the rights where its value `featureGates`
-has the gate; other manifests get them from `deploy/chart/files/roles.yaml`, under `gates`.
-"""
-
-_TABLE: Final = """\
-## Gates by version
-
-**on** and off are defaults, α is alpha, β is beta, 🔒 is locked. The last column says what a gate does here: *switches*
-where either value does what it does in kube-scheduler.
-"""
-
-_CHANGES: Final = """\
-## What changes with each version
-
-What `--emulated-version` changes for a scheduler, compared with the version before.
+**on** and off are defaults, α is alpha, β is beta, 🔒 is locked. *Switches* means that either value does what it does
+in kube-scheduler.
 """
 
 _STAGES: Final = {"ALPHA": " α", "BETA": " β", "": ""}
@@ -48,7 +33,7 @@ _STAGES: Final = {"ALPHA": " α", "BETA": " β", "": ""}
 
 def page() -> str:
     """Returns the whole text of docs/feature-gates.md."""
-    return "\n".join([_HEAD, _TABLE, *_rows(), "", _CHANGES, *_changes()]) + "\n"
+    return "\n".join([_HEAD, *_rows()]) + "\n"
 
 
 def _rows() -> Iterator[str]:
@@ -71,24 +56,6 @@ def _here(gate: Gate) -> str:
     if gate.only is not None:
         return f"always {'on' if gate.only else 'off'}: {gate.why}"
     return f"no effect: {gate.why}" if gate.why else "switches"
-
-
-def _changes() -> Iterator[str]:
-    yield "| version | turned on by default | off by default, and new | locked |"
-    yield "|---|---|---|---|"
-    for before, version in itertools.pairwise(VERSIONS):
-        on, new, locked = [], [], []
-        for name, gate in sorted(GATES.items()):
-            was, now = gate.at(before), gate.at(version)
-            if now is None or was == now:
-                continue
-            if now.default and not (was is not None and was.default):
-                on.append(f"`{name}`")
-            if was is None and not now.default:
-                new.append(f"`{name}`")
-            if now.locked and not (was is not None and was.locked):
-                locked.append(f"`{name}`")
-        yield f"| {version} | {', '.join(on)} | {', '.join(new)} | {', '.join(locked)} |"
 
 
 def main() -> None:

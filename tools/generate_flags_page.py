@@ -15,25 +15,19 @@ from api.settings.settings import DECLARATIONS
 _HEAD: Final = """\
 # Flags
 
-`make docs` writes this page from the declarations of the settings (`api/settings/settings.py`).
+`reprieve serve` takes kube-scheduler's flags where they mean the same, in its spelling: `--leader-elect=false`, `-v=2`.
+Its other flags are ignored with a line in the log (`"A flag has no effect"`), or refused at the start if an operator
+would rely on something that does not happen. Every setting can be given in the environment; flags win.
 
-`reprieve serve` takes kube-scheduler's flags where they mean the same, in its spelling: `--leader-elect=false`, `-v=2`
-and underscores in names are understood. Its other flags are ignored with a line in the log (`"A flag has no effect"`),
-or refused at the start if an operator would rely on something that does not happen. A flag that neither program knows
-is an error.
-
-A manifest of kube-scheduler starts with this image and `reprieve-scheduler` as the name of its command. That is
-`reprieve serve --schedule --bind-address=0.0.0.0 --secure-port=10259`, which are kube-scheduler's defaults; flags that
-follow win. The image runs as user 65532: where `/etc/kubernetes/scheduler.conf` is for root only, as kubeadm writes it,
-let that user read it, or give the pod `runAsUser: 0`. `--version` prints Reprieve's version.
-
-Every setting can be given in the environment, also to `uvicorn api.main:app`. Flags win.
+A manifest of kube-scheduler starts with this image and the command `reprieve-scheduler`, which is
+`reprieve serve --schedule --bind-address=0.0.0.0 --secure-port=10259`; flags that follow win. The image runs as user
+65532: where only root may read `/etc/kubernetes/scheduler.conf`, as with kubeadm, let that user read it, or give the
+pod `runAsUser: 0`.
 """
 
 _SETTINGS: Final = {
     Group.OURS: "",
-    Group.KUBE_SCHEDULER: "They mean the same as there. `--write-config-to FILE` writes the configuration in force to "
-    "a file, and ends.\n",
+    Group.KUBE_SCHEDULER: "`--write-config-to FILE` writes the configuration in force to a file and exits.\n",
     Group.ENVIRONMENT: "Limits on callers.\n",
 }
 
@@ -52,7 +46,6 @@ def _settings() -> Iterator[str]:
             if group is Group.ENVIRONMENT
             else ("flag", "environment", "default", "what it sets")
         )
-        columns = columns if group is Group.ENVIRONMENT else ("flag", *columns)
         yield _section(
             group.value, words, columns, [_row(each) for each in DECLARATIONS.values() if each.option.group is group]
         )

@@ -34,18 +34,16 @@ PAGE: Final = Path(__file__).parents[1] / "docs" / "metrics.md"
 _INTRODUCTION: Final = """\
 # Metrics
 
-`make docs` writes this page from the code. [observability.md](observability.md) says how they are scraped, and
-describes dashboards and alerts. The series of a histogram have Prometheus' suffixes besides: `_bucket`, `_sum`,
-`_count`.
+[Observability](observability.md) says how to scrape them, and describes dashboards and alerts. `# HELP` in `/metrics`
+explains each.
 """
 
 
 _WITHOUT: Final = """
-The others of kube-scheduler 1.36 would always be 0 here: `scheduler_batch_*`, `scheduler_get_node_hint_duration_seconds`
-and `scheduler_store_schedule_results_duration_seconds` are about its cache of nodes for equal pods, which is not needed
-where all nodes are computed at once; `scheduler_volume_binder_cache_requests_total` is about a cache that neither has;
-`workqueue_*` and `go_*` are about Go's queues and runtime. Those of pod groups appear once a group was tried.
-"""  # noqa: E501 - a line of the page
+Not here are those that would always be 0: `scheduler_batch_*`, `scheduler_get_node_hint_duration_seconds`,
+`scheduler_store_schedule_results_duration_seconds`, `scheduler_volume_binder_cache_requests_total`, `workqueue_*` and
+`go_*`. Those of pod groups appear once a group was tried.
+"""
 
 
 async def _of_a_scheduler() -> list[Metric]:
@@ -64,14 +62,16 @@ async def _of_a_scheduler() -> list[Metric]:
             return list(backend.metric_families())
 
 
-def _section(title: str, words: str, families: Iterable[Metric]) -> Sequence[str]:
-    lines = [f"\n## {title}\n\n{words}\n\n| metric | type | labels | what it says |\n|---|---|---|---|\n"]
+def _section(title: str, words: str, families: Iterable[Metric], *, is_told: bool = False) -> Sequence[str]:
+    """Returns a table of metrics, with what they say if no reference of Kubernetes or Prometheus does."""
+    heading = "| metric | type | labels |" + " what it says |" * is_told
+    lines = [f"\n## {title}\n\n{words}\n\n{heading}\n|---|---|---|{'---|' * is_told}\n"]
     for family in sorted(families, key=lambda family: family.name):
         # Families keep the names of their labels for `add_metric`; prometheus_client has no public name for them.
         names: Any = getattr(family, "_labelnames", ())
         labels = ", ".join(f"`{label}`" for label in names)
         name = f"{family.name}_total" if family.type == "counter" else family.name
-        lines.append(f"| `{name}` | {family.type} | {labels} | {family.documentation} |\n")
+        lines.append(f"| `{name}` | {family.type} | {labels} |{f' {family.documentation} |' * is_told}\n")
     return lines
 
 
@@ -85,16 +85,25 @@ def page() -> str:
         [
             _INTRODUCTION,
             *_section(
-                "The extender", "At `/metrics`: what the verbs were asked and answered.", VerbMetrics().collect()
+                "The extender",
+                "At `/metrics`: what the verbs were asked and answered.",
+                VerbMetrics().collect(),
+                is_told=True,
             ),
             *_section(
                 "The scheduler",
-                "At `/metrics`, under kube-scheduler's names; most of those that begin with `scheduler_` are there "
-                "with `--schedule` only.",
+                "At `/metrics`, as the [reference of Kubernetes]"
+                "(https://kubernetes.io/docs/reference/instrumentation/metrics/) describes them; most are there with "
+                "`--schedule` only. [Known differences](reference/differences.md) has what they count differently.",
                 [*upstreams, *_of_pod_groups()],
             ),
             _WITHOUT,
-            *_section("The service", "At `/metrics`, in every mode; those of the shadow with `--shadow` only.", ours),
+            *_section(
+                "The service",
+                "At `/metrics`, in every mode; those of the shadow with `--shadow` only.",
+                ours,
+                is_told=True,
+            ),
             *_section("The process", "At `/metrics`, on Linux.", process.collect()),
             *_section("Health checks", "At `/metrics/slis`, as upstream.", HealthRecord().collect()),
             *_section("Pods", "At `/metrics/resources`, as upstream; empty while another replica leads.", _of_pods()),

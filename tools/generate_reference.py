@@ -1,9 +1,8 @@
-"""Writes the pages of docs/reference that say what the code says: commands, configuration, requests, plugins, limits.
+"""Writes the pages of docs/reference that say what the code says: commands, configuration, plugins, limits.
 
 python -m tools.generate_reference
 """
 
-import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
@@ -29,25 +28,21 @@ FOLDER: Final = ROOT / "docs" / "reference"
 _COMMANDS: Final = """\
 # Commands
 
-`make docs` writes this page from the commands themselves. `reprieve COMMAND -h` prints the same, and `kubectl reprieve
-COMMAND` is the same command. `reprieve completion bash` (zsh, fish) makes a shell complete all of it. An error that you
-can mend is one line on standard error.
+`reprieve COMMAND -h` prints the same, and `kubectl reprieve COMMAND` is the same command.
 
 ## Which cluster is asked
 
-`why`, `whatif`, `victims`, `fits` and the other questions ask what the command line names: a file (`--dump`), a service
-(`--server`), the cluster of a kubeconfig (`--kubeconfig`) or of one of its contexts (`--context`), in this order. Else
-it is the service that `REPRIEVE_SERVER` names, and else the cluster that kubectl would ask: that of `KUBECONFIG`, of
-the pod that the command runs in, of `~/.kube/config`. A service on this machine (http://127.0.0.1:8888) answers in its
-place if it follows the same cluster, and if no kubeconfig names any. Where the answer does not come from where
-kubectl's would, the first line on standard error says so. A cluster or service that is silent is given up within ten
-seconds.
+The first of these that is given: a file (`--dump`), a service (`--server`), the cluster of a kubeconfig
+(`--kubeconfig`) or of one of its contexts (`--context`), the service that `REPRIEVE_SERVER` names. Without any, it is
+the cluster that kubectl would ask: that of `KUBECONFIG`, of the pod that the command runs in, of `~/.kube/config`. A
+service on this machine (http://127.0.0.1:8888) answers in its place if it follows the same cluster, or if there is no
+kubeconfig. If the answer does not come from kubectl's cluster, the first line on standard error says so.
 
 ## Exit codes
 
 """
 
-_OPTIONS: Final = "| option | default | what it does |\n|---|---|---|"
+_OPTIONS: Final = "| option | what it does |\n|---|---|"
 
 _SEVERAL: Final = 4
 """Options that so many commands have are described once."""
@@ -55,33 +50,21 @@ _SEVERAL: Final = 4
 _CONFIGURATION: Final = """\
 # Configuration
 
-`make docs` writes this page from the types that read a configuration.
+Reprieve reads kube-scheduler's configuration, `KubeSchedulerConfiguration` of `kubescheduler.config.k8s.io/v1`, with
+its defaults, its checks and its error messages. Every command that decides takes `--config FILE`; `reprieve
+print-config --config FILE` prints it with every default. What belongs to the process rather than to scheduling is a
+[flag](../flags.md).
 
-Reprieve reads kube-scheduler's configuration as it is: `KubeSchedulerConfiguration` of
-`kubescheduler.config.k8s.io/v1`, with its defaults, its checks and its words for what is wrong. `--config FILE` takes
-it for every command that decides; `reprieve print-config --config FILE` prints it with every default. What belongs to
-the process rather than to scheduling is a flag or a variable of the environment: [Flags](../flags.md).
-
-A plugin of your own is enabled like any other, at `multiPoint` or at one of its extension points; `reprieve plugins
---all` lists all of them. Its arguments are what `pluginConfig` holds for it, as plain values.
-"""
-
-_REST: Final = """\
-# Requests
-
-`make docs` writes this page from [openapi.json](../../openapi.json), which has every field of every request. A running
-service shows the same at `/docs`, where each request can be tried, and serves the document at `/openapi.json`.
-[Access](../access.md) says who may send what. Where a command asks the same, `-o json` prints the body of the answer.
-A refusal is a Kubernetes Status, with the reason and the code.
+A plugin of your own is enabled like any other, at `multiPoint` or at one of its extension points, and gets what
+`pluginConfig` holds for it as plain values. `reprieve plugins --all` lists all plugins.
 """
 
 _PLUGINS: Final = """\
 # Plugins
 
-`make docs` writes this page from the plugins of kube-scheduler that Reprieve has, in the order of the default profile.
-A plugin whose feature gate is off is in no profile by default, and does nothing where one names it, with a line at the
-start ([Feature gates](../feature-gates.md)). The arguments of each are in
-[Configuration](configuration.md#arguments-of-kube-schedulers-plugins); `reprieve plugins` lists those of your own, too.
+kube-scheduler's plugins, in the order of the default profile. A plugin whose [feature gate](../feature-gates.md) is off
+is in no profile by default, and does nothing in one that names it. [Configuration](configuration.md) has the arguments;
+`reprieve plugins` lists your own plugins.
 
 | plugin | what it does | extension points | weight |
 |---|---|---|---|
@@ -90,12 +73,17 @@ start ([Feature gates](../feature-gates.md)). The arguments of each are in
 _LIMITS: Final = """\
 # Limits
 
-`make docs` writes this page from `extender/values/limits.py`, which also has how much answers show: an answer that
-leaves something out says so. Every input is bounded where it comes in. Limits that can be set are
-[flags](../flags.md), too.
+Every input is bounded where it comes in. Some limits can be set by [flags](../flags.md). `extender/values/limits.py`
+also has those of what other servers answer, and of what answers show.
 """
 
-_METHODS: Final = ("get", "put", "post", "patch", "delete")
+_SHOWN: Final = (
+    limits.Door.OBJECTS,
+    limits.Door.VERBS,
+    limits.Door.QUESTIONS,
+    limits.Door.CONFIGURATION,
+    limits.Door.CALLERS,
+)
 
 
 # Commands.
@@ -120,7 +108,7 @@ def commands_page() -> str:
 def _options(command: Any) -> dict[str, str]:
     """Returns the first name of each option -> its row in a table."""
     shown = [each for each in command.params if each.param_type_name == "option" and not each.hidden]
-    return {each.opts[0]: f"| {_names(each)} | {_default(each)} | {_cell(each.help or '')} |" for each in shown}
+    return {each.opts[0]: f"| {_names(each)} | {_cell(each.help or '')}{_default(each)} |" for each in shown}
 
 
 def _command(name: str, command: Any, shared: set[str]) -> Iterator[str]:
@@ -131,9 +119,7 @@ def _command(name: str, command: Any, shared: set[str]) -> Iterator[str]:
         yield f"`reprieve {name} {shape}`\n"
     yield from (f"{_paragraph(text)}\n" for text in re.split(r"\n\s*\n", (command.help or "").strip()))
     if arguments:
-        yield "| argument | what it is |\n|---|---|"
-        yield from (f"| `{each.name}` | {_cell(each.help or '')} |" for each in arguments)
-        yield ""
+        yield from (f"`{each.metavar or each.name.upper()}`: {_paragraph(each.help or '')}\n" for each in arguments)
     options = _options(command)
     if name == "serve":
         flags = (ROOT / "docs" / "flags.md").read_text(encoding="utf-8")
@@ -175,8 +161,9 @@ def _names(option: Any) -> str:
 def _default(option: Any) -> str:
     value = option.default
     if callable(value) or value is None or value in ("", False, ()) or option.secondary_opts:
-        return {True: "on", False: "off"}.get(value, "") if isinstance(value, bool) and option.secondary_opts else ""
-    return f"`{getattr(value, 'value', value)}`"
+        is_switch = isinstance(value, bool) and option.secondary_opts
+        return f" Default: {'on' if value else 'off'}." if is_switch else ""
+    return f" Default: `{getattr(value, 'value', value)}`."
 
 
 def _cell(text: str) -> str:
@@ -246,41 +233,6 @@ def _yaml(value: Any) -> str:
     return yaml.safe_dump(value, sort_keys=False, default_flow_style=False, width=110)
 
 
-# Requests.
-
-
-def rest_page() -> str:
-    """Returns docs/reference/rest.md."""
-    document = json.loads((ROOT / "openapi.json").read_text(encoding="utf-8"))
-    requests = [
-        (f"{method.upper()} {path}", said)
-        for path, methods in document["paths"].items()
-        for method, said in methods.items()
-        if method in _METHODS
-    ]
-    lines = [_REST, "| request | what it answers |\n|---|---|"]
-    lines += [f"| `{name}` | {_cell(said.get('summary') or said.get('description', ''))} |" for name, said in requests]
-    lines.append("\n## Refusals\n\n| code | why |\n|---|---|")
-    lines += [f"| {code} | {_cell(' '.join(words))} |" for code, words in _refusals(document).items()]
-    return "\n".join(lines)
-
-
-def _refusals(document: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Returns what several requests are refused with, and why, by code."""
-    said = Counter(
-        (code, answer["description"])
-        for methods in document["paths"].values()
-        for request in methods.values()
-        for code, answer in request["responses"].items()
-        if code.startswith(("4", "5"))
-    )
-    refusals: dict[str, list[str]] = {}
-    for (code, words), number in sorted(said.items()):
-        if number > 1:
-            refusals.setdefault(code, []).append(words)
-    return refusals
-
-
 # Plugins and limits.
 
 
@@ -299,12 +251,11 @@ def limits_page() -> str:
     """Returns docs/reference/limits.md."""
     rows = [each for each in vars(limits).values() if isinstance(each, limits.Limit)]
     lines = [_LIMITS]
-    for door in filter(lambda door: door is not limits.Door.ANSWERS, limits.Door):
+    for door in _SHOWN:
         at_door = [each for each in rows if each.door is door]
-        if at_door:
-            lines.append(f"## {door}\n\n| limit | of what | beyond it |\n|---|---|---|")
-            lines += [f"| {_amount(each)} | {_cell(each.what)} | {_cell(each.told)} |" for each in at_door]
-            lines.append("")
+        lines.append(f"## {door}\n\n| limit | of what | beyond it |\n|---|---|---|")
+        lines += [f"| {_amount(each)} | {_cell(each.what)} | {_cell(each.told)} |" for each in at_door]
+        lines.append("")
     return "\n".join(lines)
 
 
@@ -319,7 +270,6 @@ def _amount(limit: limits.Limit) -> str:
 PAGES: Final = {
     "commands.md": commands_page,
     "configuration.md": configuration_page,
-    "rest.md": rest_page,
     "plugins.md": plugins_page,
     "limits.md": limits_page,
 }

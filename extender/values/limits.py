@@ -47,158 +47,146 @@ class Limit(int):
 
 # fmt: off
 DEMANDS: Final = Limit(Door.OBJECTS, 64 * 2**10,
-    "bytes of what a waiting pod demands: the fields that plugins read, its claims included",
+    "bytes of a waiting pod: labels, spec and claims",
     "the pod stays pending, with an event that says so")
 
 SECONDS_TO_SEARCH: Final = Limit(Door.OBJECTS, 1,
-    "seconds for which a pod group may ask to have fewer victims sought",
-    "the search ends then, with the best that was found")
+    "seconds of the search for fewer victims that a pod group asks for",
+    "the search ends with the best that was found")
 DURATION_CHARACTERS: Final = Limit(Door.OBJECTS, 100,
     "characters of the annotation reprieve.dev/minimal-victims",
     "the annotation is ignored, with an event that says so")
 QUANTITY_CHARACTERS: Final = Limit(Door.OBJECTS, 64,
-    "characters of a quantity", "it is no quantity, which the error of its pod or node says")
+    "characters of a quantity", "it is refused; the event of its pod says so")
 QUANTITY_EXPONENT: Final = Limit(Door.OBJECTS, 30,
-    "power of ten after the `e` of a quantity, or of its reciprocal", "the same error")
+    "exponent of a quantity, positive or negative", "it is refused; the event of its pod says so")
 RESOURCE_NAME: Final = Limit(Door.OBJECTS, 320,
-    "characters of the name of a resource; valid ones have fewer", "errors do not repeat it")
+    "characters of the name of a resource", "errors do not repeat it")
 EXPRESSION_WORK: Final = Limit(Door.OBJECTS, 10_000_000,
-    "work of an expression about devices; it takes some tenths of a second",
-    "actual cost limit exceeded, as upstream says it")
+    "cost of a CEL expression about devices", "`actual cost limit exceeded`")
 EXPRESSION_MILLISECONDS: Final = Limit(Door.OBJECTS, 250,
-    "milliseconds of processor time of such an expression; upstream's limit stands for about 100",
-    "actual cost limit exceeded, as upstream says it")
+    "milliseconds of CPU time of such an expression", "`actual cost limit exceeded`")
 EXPRESSION_MEMORY: Final = Limit(Door.OBJECTS, 256 * 2**20,
-    "bytes that such expressions take beyond what their process has at its start",
-    "actual cost limit exceeded, as upstream says it")
+    "bytes of memory of the process of such expressions", "`actual cost limit exceeded`")
 EXPRESSION_WAIT_SECONDS: Final = Limit(Door.OBJECTS, 10,
-    "seconds until the process of such expressions answers", "it is given up, and begun again")
+    "seconds until that process answers", "it is started again")
 EXPRESSION_POD_CHARACTERS: Final = Limit(Door.OBJECTS, 8192,
-    "characters of labels and annotations of a pod whose number an expression gives (the cost of its eviction)",
-    "the expression fails for the pod: labels and annotations of the pod are too long")
+    "characters of labels and annotations of a pod in the expression of a `cost`",
+    "the expression fails for the pod")
 REGEX_MEMORY: Final = Limit(Door.OBJECTS, 4 * 2**20,
-    "bytes of a compiled regular expression, with the states that it finds out while it searches",
-    "it is no valid expression; states are forgotten, and found out again")
+    "bytes of a compiled regular expression", "it is no valid expression")
 DEVICE_SEARCHES: Final = Limit(Door.OBJECTS, 64,
-    "pods for which devices are sought in a thread, by turns; what is found for a pod takes about a megabyte",
-    "further ones wait for their turn")
+    "pods for which devices are searched at one time", "further ones wait")
 API_BODY_BYTES: Final = Limit(Door.OBJECTS, 3 * 2**20,
-    "bytes of the body of a request to the API of the cluster of its own (upstream: MaxRequestBodyBytes)",
-    "413 with the figure")
+    "bytes of the body of a request to the embedded API, as upstream", "413")
 API_BODY_DEPTH: Final = Limit(Door.OBJECTS, 200,
-    "levels to which JSON in such a body may be nested; upstream allows more", "400, as Go says it")
+    "levels of nested JSON in such a body", "400")
 PROTOBUF_JSON_DEPTH: Final = Limit(Door.OBJECTS, 100,
-    "levels to which JSON within a protobuf body may be nested", "400: exceeded max depth")
+    "levels of nested JSON within protobuf", "400")
 PATCH_OPERATIONS: Final = Limit(Door.OBJECTS, 10_000,
-    "operations of a JSON patch (upstream: maxJSONPatchOperations)", "413 with the figures")
+    "operations of a JSON patch, as upstream", "413")
 PATCH_COPIED_BYTES: Final = Limit(Door.OBJECTS, 3 * 2**20,
-    "bytes that the copy operations of a JSON patch add (upstream: JSONPatchMaxCopyBytes)", "422")
+    "bytes that a JSON patch copies, as upstream", "422")
 OBJECT_BYTES: Final = Limit(Door.OBJECTS, 3 * 2**19,
-    "bytes of a stored object as JSON (upstream: etcd, DefaultMaxRequestBytes, as protobuf)",
-    "500: etcdserver: request is too large")
+    "bytes of a stored object, as in etcd", "500")
 STORED_EVENTS: Final = Limit(Door.OBJECTS, 30_000,
-    "Events in the cluster of its own", "the oldest are removed before their hour is over")
+    "Events in the embedded cluster", "the oldest are removed before their hour is over")
 
 # Bodies of the verbs, and what is kept of them for the next call.
 
-NODES_KEPT: Final = Limit(Door.VERBS, 20_000,
+NODES_KEPT: Final = Limit(Door.ANSWERS, 20_000,
     "nodes in full that are kept, to recognize them in the next call",
     "those that were not sent for longest are decoded again")
-NODES_KEPT_BYTES: Final = Limit(Door.VERBS, 256 * 2**20,
+NODES_KEPT_BYTES: Final = Limit(Door.ANSWERS, 256 * 2**20,
     "bytes of nodes in full that are kept", "those that were not sent for longest are decoded again")
 NODE_BYTES: Final = Limit(Door.VERBS, 4 * 2**20,
-    "bytes of a node in full; an API server accepts 3 MiB", "413 with the place of the node")
-NODE_NAMES_KEPT: Final = Limit(Door.VERBS, 2**17, "names of nodes that were checked", "they are checked again")
-NAME_LISTS_KEPT: Final = Limit(Door.VERBS, 4,
+    "bytes of a full node", "413")
+NODE_NAMES_KEPT: Final = Limit(Door.ANSWERS, 2**17, "names of nodes that were checked", "they are checked again")
+NAME_LISTS_KEPT: Final = Limit(Door.ANSWERS, 4,
     "lists of names that are recognized by their bytes", "the next one is decoded")
-NAME_LIST_BYTES: Final = Limit(Door.VERBS, 2**19,
+NAME_LIST_BYTES: Final = Limit(Door.ANSWERS, 2**19,
     "bytes of a list of names that is recognized by them", "it is decoded in each call")
 VERB_BYTES: Final = Limit(Door.VERBS, 8 * 2**20,
-    "bytes of a body besides nodes in full: 15,000 names have 1 MB", "413 with the figure")
-BINDING_BYTES: Final = Limit(Door.VERBS, 64 * 2**10, "bytes of a binding", "413 with the figure")
+    "bytes of a body besides full nodes: 15,000 names have 1 MB", "413")
+BINDING_BYTES: Final = Limit(Door.VERBS, 64 * 2**10, "bytes of a binding", "413")
 
 # Questions.
 
-QUESTION_BYTES: Final = Limit(Door.QUESTIONS, 16 * 2**20, "bytes of the body of a question", "413 with the figures")
+QUESTION_BYTES: Final = Limit(Door.QUESTIONS, 16 * 2**20, "bytes of the body of a question", "413")
 QUESTION_SECONDS: Final = Limit(Door.QUESTIONS, 100,
-    "seconds for a what-if, a plan, a capacity or an evaluation; REPRIEVE_QUESTION_SECONDS",
-    "503 with the figure, sooner than the commands give the service up")
+    "seconds for a what-if, plan, capacity or evaluation (`REPRIEVE_QUESTION_SECONDS`)", "503")
 JSON_DEPTH: Final = Limit(Door.VERBS, 64,
-    "levels to which a body, and that of a question, is nested; API objects reach about 30", "400")
-JSON_NUMBER: Final = Limit(Door.VERBS, 30, "characters of a number in such a body", "400")
-JSON_STRING_BYTES: Final = Limit(Door.VERBS, 2 * 2**20, "bytes of a string in such a body, as written", "400")
+    "levels of nesting, in bodies of questions too", "400")
+JSON_NUMBER: Final = Limit(Door.VERBS, 30, "characters of a number", "400")
+JSON_STRING_BYTES: Final = Limit(Door.VERBS, 2 * 2**20, "bytes of a string", "400")
 JSON_VALUES: Final = Limit(Door.VERBS, 4 * 2**20,
-    "members and items of such a body, roughly; a hundred megabytes of `1,1,1` would take gigabytes decoded",
-    "413 with the figure")
+    "members and items of such a body, roughly", "413")
 QUESTION_MEMORY: Final = Limit(Door.QUESTIONS, 1024 * 2**20,
-    "bytes of memory that each of these takes beyond what the service has; REPRIEVE_QUESTION_MEMORY",
-    "413 with the figures")
+    "bytes of memory for each of these (`REPRIEVE_QUESTION_MEMORY`)", "413")
 QUESTIONS_AT_ONE_TIME: Final = Limit(Door.QUESTIONS, 8,
-    "of these that are worked on or wait for their turn", "503, retry in a second")
-WHAT_IF_FORM: Final = Limit(Door.QUESTIONS, 4 * 2**20, "bytes of the page's what-if form", "413 with the figure")
+    "of these at one time, waiting ones included", "503")
+WHAT_IF_FORM: Final = Limit(Door.QUESTIONS, 4 * 2**20, "bytes of the page's what-if form", "413")
 MANIFEST_CHARACTERS: Final = Limit(Door.QUESTIONS, 2**20,
-    "characters of the manifests in that form, and of its configuration", "422 with the figure")
+    "characters of its manifests, and of its configuration", "422")
 OBJECTS_CREATED: Final = Limit(Door.QUESTIONS, 20_000,
-    "objects of any kind that a question creates", "422 with the figure")
-PODS_CREATED: Final = Limit(Door.QUESTIONS, 5_000, "pods that a question creates", "422 with the figure")
+    "objects that a question creates", "422")
+PODS_CREATED: Final = Limit(Door.QUESTIONS, 5_000, "pods that a question creates", "422")
 NODES_TRIED: Final = Limit(Door.QUESTIONS, 1_000,
-    "nodes like others that a what-if adds, and that it drains or removes", "422 with the figure")
+    "nodes that a what-if adds, and that it drains or removes", "422")
 PROFILES_TRIED: Final = Limit(Door.QUESTIONS, 100,
-    "profiles of the configuration that a what-if tries", "422 with the figure")
+    "profiles of the configuration that a what-if tries", "422")
 PENDING_TRIED: Final = Limit(Door.QUESTIONS, 2_000,
-    "pending pods that are tried on new nodes without being asked about", "it is not said how many of them would fit")
+    "pending pods tried on added nodes that the question does not ask about", "the answer does not count them")
 COPIES_COUNTED: Final = Limit(Door.QUESTIONS, 100_000,
-    "copies of a pod that are counted where no limit is given", "the answer says so")
+    "copies of a pod that are counted without `--limit`", "the answer says so")
 COPIES_PLACED: Final = Limit(Door.QUESTIONS, 20_000,
     "copies of a pod that have to be placed one by one", "the answer says so")
-PODS_PLANNED: Final = Limit(Door.QUESTIONS, 200, "pods for which a plan is made", "422 with the figure")
+PODS_PLANNED: Final = Limit(Door.QUESTIONS, 200, "pods of a plan", "422")
 
 # Configuration and files: clusters.
 
 STATE_FILE_BYTES: Final = Limit(Door.CONFIGURATION, 2**30,
-    "bytes of a file with a cluster, and of what a compressed one holds: some hundred thousand pods",
-    "the command or the service ends with an error that names the file")
+    "bytes of a file with a cluster, unpacked: some hundred thousand pods", "an error that names the file")
 STATE_FILE_RATIO: Final = Limit(Door.CONFIGURATION, 100,
-    "times its own size that a compressed file holds, once that is more than 64 MiB", "the same error")
+    "times its own size that a compressed file of more than 64 MiB unpacked holds", "an error that names the file")
 STATE_FILE_VALUES: Final = Limit(Door.CONFIGURATION, 50_000_000,
-    "values in such a file in JSON, roughly", "the same error")
+    "values in such a file in JSON, roughly", "an error that names the file")
 STATE_FILE_YAML_VALUES: Final = Limit(Door.CONFIGURATION, 5_000_000,
-    "values in a YAML document of such a file; aliases count as what they repeat", "the same error")
+    "values in a YAML document of such a file, aliases expanded", "an error that names the file")
 
 # Configuration and files: workloads that are simulated, recordings.
 
 WORKLOAD_BYTES: Final = Limit(Door.CONFIGURATION, 2**28,
-    "bytes of a file of a workload, unpacked", "`simulate` ends with one line")
+    "bytes of a file of a workload, unpacked", "an error of `simulate`")
 WORKLOAD_YAML_NODES: Final = Limit(Door.CONFIGURATION, 1_000_000,
-    "YAML nodes of a file of a workload", "`simulate` ends with one line")
+    "YAML nodes of a file of a workload", "an error of `simulate`")
 WORKLOAD_TEMPLATE_BYTES: Final = Limit(Door.CONFIGURATION, 2**20,
-    "bytes of a template of scheduler_perf", "`simulate` ends with one line")
-WORKLOAD_NODES: Final = Limit(Door.CONFIGURATION, 200_000, "nodes of a workload", "`simulate` ends with one line")
+    "bytes of a template of scheduler_perf", "an error of `simulate`")
+WORKLOAD_NODES: Final = Limit(Door.CONFIGURATION, 200_000, "nodes of a workload", "an error of `simulate`")
 WORKLOAD_PODS: Final = Limit(Door.CONFIGURATION, 2_000_000,
-    "pods, or other objects, of a workload", "`simulate` ends with one line")
+    "pods, or other objects, of a workload", "an error of `simulate`")
 WORKLOAD_SECONDS: Final = Limit(Door.CONFIGURATION, 31 * 24 * 3600,
-    "seconds of virtual time that a workload names", "`simulate` ends with one line")
+    "seconds of virtual time that a workload names", "an error of `simulate`")
 WORKLOAD_PLAYS: Final = Limit(Door.CONFIGURATION, 10_000,
-    "plays of one call: seeds x configurations", "`simulate` ends with one line")
+    "plays of one call: seeds x configurations", "an error of `simulate`")
 RECORDING_LINE_BYTES: Final = Limit(Door.CONFIGURATION, 2**24,
     "bytes of an entry of a recording", "the recording cannot be read further")
 
 KUBECONFIG_BYTES: Final = Limit(Door.CONFIGURATION, 4 * 2**20,
-    "bytes of a kubeconfig", "the command ends, and names the file")
+    "bytes of a kubeconfig", "an error that names the file")
 CONFIGURATION_DEPTH: Final = Limit(Door.CONFIGURATION, 100,
-    "levels to which a configuration or a file is nested", "exceeded max depth")
+    "levels of nesting in a configuration or a file", "`exceeded max depth`")
 CONFIGURATION_YAML_NODES: Final = Limit(Door.CONFIGURATION, 100_000,
-    "YAML nodes of a configuration, which has a few thousand; aliases count as what they repeat",
-    "the command or the service ends with an error")
+    "YAML nodes of a configuration, aliases expanded", "an error")
 TEMPLATE_DEPTH: Final = Limit(Door.CONFIGURATION, 16,
-    "levels to which an action of a template is nested", "the action is not supported")
+    "levels of nesting of an action in a template of scheduler_perf", "the action is not supported")
 EXTENDER_SECONDS: Final = Limit(Door.CONFIGURATION, 30,
-    "seconds of an extender's httpTimeout; all scheduling waits for its answer", "it counts, and is warned of")
+    "seconds of an extender's httpTimeout", "a warning: all scheduling waits for its answer")
 PLUGIN_SECONDS: Final = Limit(Door.CONFIGURATION, 1,
-    "seconds of a call of your own plugin that is not awaited, and 1 ms a node if it looks at one node at a time",
-    "the call has failed; after five failures in a row the plugin is not called for a while")
+    "seconds of a call of a plugin of your own, and 1 ms a node if it looks at one node at a time",
+    "the call has failed; after five in a row the plugin is not called for a while")
 PLUGIN_AWAITED_SECONDS: Final = Limit(Door.CONFIGURATION, 600,
-    "seconds of an awaited call of a plugin of your own", "the call is cancelled, and has failed")
+    "seconds of an awaited call of such a plugin", "the call is cancelled")
 
 # Answers of servers that are called, and what is kept of them.
 
@@ -317,21 +305,19 @@ CLAIM_NAMES_IN_ERROR: Final = Limit(Door.ANSWERS, 8,
 # Callers and their connections.
 
 HANDSHAKES: Final = Limit(Door.CALLERS, 256,
-    "TLS handshakes at one time; a caller who is still unknown costs 60 KB",
-    "the oldest gives way: callers that mean it need a few milliseconds")
+    "TLS handshakes at one time", "the oldest is dropped")
 HANDSHAKE_SECONDS: Final = Limit(Door.CALLERS, 10, "seconds of a TLS handshake", "the connection is closed")
 REQUESTS_WAITING: Final = Limit(Door.CALLERS, 32,
-    "requests of one connection that wait behind another one", "429, and the connection is closed")
+    "requests of one connection that wait", "429, and the connection is closed")
 API_REQUESTS: Final = Limit(Door.CALLERS, 400,
-    "requests to the Kubernetes API at one time, watches not counted; as upstream", "429")
-API_WATCHES: Final = Limit(Door.CALLERS, 1_000, "watches of the Kubernetes API at one time", "429, retry in a second")
-STREAMS: Final = Limit(Door.CALLERS, 24, "pages that follow the cluster at one time", "503, retry in a second")
+    "requests to the embedded API at one time, watches not counted; as upstream", "429")
+API_WATCHES: Final = Limit(Door.CALLERS, 1_000, "watches of the embedded API at one time", "429")
+STREAMS: Final = Limit(Door.CALLERS, 24, "pages that follow the cluster at one time", "503")
 TOKEN_CHARACTERS: Final = Limit(Door.CALLERS, 16 * 1024, "characters of a token", "401")
 REVIEWS_AT_ONE_TIME: Final = Limit(Door.CALLERS, 64,
-    "callers of one kind that are reviewed at one time: of verbs or of questions, known or unknown",
-    "503, retry in a second")
+    "callers that are reviewed at one time", "503")
 UNKNOWN_TOKENS: Final = Limit(Door.CALLERS, 20,
-    "unknown tokens from one address within two seconds that are reviewed", "429, retry in a second")
+    "unknown tokens from one address within two seconds", "429")
 # fmt: on
 
 
