@@ -22,24 +22,22 @@ from api.settings.settings import Settings
 _HEAD: Final = """\
 # Access
 
-`make docs` writes this page; a test asks running services and compares every cell.
-
 A caller is the user of a client certificate that `--client-ca-file` verifies (common name, with organizations as
 groups), else of a bearer token that the API server knows (TokenReview), else of the page's cookie. An endpoint about
-names of pods shows a user those of the namespaces whose pods the user may list. Every other endpoint needs a rule of
-the cluster for its path and method; of those on loopback only `/metrics/resources` does, because it names all pods:
+pods shows a user the names of those in namespaces where the user may list pods. Every other endpoint needs a rule of
+the cluster for its path and method; on loopback only `/metrics/resources` does:
 
     kind: ClusterRole
     rules:
     - nonResourceURLs: [/metrics, /metrics/*]
       verbs: [get]
 
-The verbs accept the common names in `--client-allowed-names` without one. `--authorization-always-allow-paths` lets
-everyone call further paths. Answers of the API server are kept for ten seconds.
+The verbs accept the common names in `--client-allowed-names` without a rule. `--authorization-always-allow-paths` opens
+further paths to everyone. Answers of the API server are kept for ten seconds.
 
-"yes" is an answer, whatever it says. "no names" is an answer in which pods have no names. 401, 403 and 421 are
-refusals. A page of another site reads no answer, even where it is given one: the browser keeps it. It is given none
-that does not end (`/v1/stream`, `watch=`). `bind` needs `--serve-bind`, too, and answers 404 otherwise.
+"yes" is an answer, whatever it says; "no names" one in which pods have no names; 401 and 403 are refusals. A request
+under a host name that the service does not know (DNS rebinding) gets 421. A browser keeps answers from pages of other
+sites. `bind` needs `--serve-bind`, too, and answers 404 otherwise.
 """
 
 
@@ -186,7 +184,7 @@ def page() -> str:
     """Returns the whole text of docs/access.md."""
     groups = _groups()
     letters = {cells: chr(ord("A") + place) for place, cells in enumerate(groups)}
-    lines = [_HEAD, "## Requests\n\nThose of a letter are answered alike, in each of the tables below.\n"]
+    lines = [_HEAD, "## Requests\n\nRequests of one letter are answered alike.\n"]
     lines += ["| | requests |\n|---|---|"]
     for cells, group in groups.items():
         named = ", ".join(f"`{endpoint.method} {endpoint.path}`" for endpoint in group)
@@ -196,6 +194,10 @@ def page() -> str:
 
 
 _Cells = tuple[tuple[str, ...], ...]
+_COLUMNS: Final = {
+    caller: caller.value for caller in CallerKind if caller not in (CallerKind.WRONG_TOKEN, CallerKind.REBOUND_PAGE)
+} | {CallerKind.NOBODY: "nobody, or a wrong token"}
+"""The columns of the page: a wrong token is treated as none, and a rebound name is always refused."""
 
 
 def _groups() -> dict[_Cells, list[Endpoint]]:
@@ -219,10 +221,11 @@ def _section(mode: Mode, groups: Mapping[_Cells, Sequence[Endpoint]], letters: M
             rows.setdefault(of_mode, []).append(letters[cells])
     yield f"## {mode.name.capitalize()}\n"
     yield f"{mode.words}\n"
-    yield f"| | {' | '.join(caller.value for caller in CallerKind)} |"
-    yield "|---" * (1 + len(CallerKind)) + "|"
+    yield f"| | {' | '.join(_COLUMNS.values())} |"
+    yield "|---" * (1 + len(_COLUMNS)) + "|"
     for shared, sharing in rows.items():
-        yield f"| **{', '.join(sharing)}** | {' | '.join(shared)} |"
+        shown = (each for caller, each in zip(CallerKind, shared, strict=True) if caller in _COLUMNS)
+        yield f"| **{', '.join(sharing)}** | {' | '.join(shown)} |"
     yield ""
 
 

@@ -62,12 +62,13 @@ A plugin of your own is enabled like any other, at `multiPoint` or at one of its
 _PLUGINS: Final = """\
 # Plugins
 
-kube-scheduler's plugins, in the order of the default profile. A plugin whose [feature gate](../feature-gates.md) is off
-is in no profile by default, and does nothing in one that names it. [Configuration](configuration.md) has the arguments;
-`reprieve plugins` lists your own plugins.
+kube-scheduler's plugins, in the order of the default profile; the [reference of
+Kubernetes](https://kubernetes.io/docs/reference/scheduling/config/#scheduling-plugins) says what they do. A plugin
+whose [feature gate](../feature-gates.md) is off is in no profile by default, and does nothing in one that names it.
+[Configuration](configuration.md) has the arguments; `reprieve plugins` lists your own plugins.
 
-| plugin | what it does | extension points | weight |
-|---|---|---|---|
+| plugin | extension points | weight |
+|---|---|---|
 """
 
 _LIMITS: Final = """\
@@ -100,7 +101,7 @@ def commands_page() -> str:
         *(f"| {code} | {words} |" for code, words in EXIT_CODES.items()),
         "",
     )
-    options = ("## Options of several commands\n", _OPTIONS, *(row for row in rows if row in shared), "")
+    options = ("## Common options\n", _OPTIONS, *(row for row in rows if row in shared), "")
     said = (line for name, command in commands.items() for line in _command(name, command, shared))
     return "\n".join([_COMMANDS, *codes, *options, *said])
 
@@ -132,17 +133,17 @@ def _command(name: str, command: Any, shared: set[str]) -> Iterator[str]:
         yield ""
     others = shared.intersection(options.values())
     if others:
-        yield f"It {'also ' if own else ''}takes {_of_the_shared(others, shared)}.\n"
+        yield f"{'Also' if own else 'It takes'} {_of_the_shared(others, shared)}.\n"
 
 
 def _of_the_shared(rows: Collection[str], shared: Collection[str]) -> str:
     """Returns which of the shared options these are, by whichever list is the shorter one."""
-    all_of_them = "the [options of several commands](#options-of-several-commands)"
+    all_of_them = "the [common options](#common-options)"
     missing = set(shared) - set(rows)
     if len(missing) > len(rows):
         return ", ".join(sorted(row.split("`")[1].join("``") for row in rows))
     but = ", ".join(sorted(row.split("`")[1].join("``") for row in missing))
-    return f"{all_of_them}, but not {but}" if but else all_of_them
+    return f"{all_of_them} without {but}" if but else all_of_them
 
 
 def _paragraph(text: str) -> str:
@@ -180,8 +181,9 @@ def configuration_page() -> str:
 
 def _defaults() -> Iterator[str]:
     document = written(Configuration())
-    document["profiles"] = [{key: value for key, value in document["profiles"][0].items() if key != "pluginConfig"}]
-    yield "## All fields, with their defaults\n"
+    del document["profiles"]
+    yield "## Defaults\n"
+    yield "The plugins of a profile are [here](plugins.md), their arguments below.\n"
     yield f"```yaml\n{_yaml(document)}```\n"
     yield "## An extender\n"
     yield (
@@ -242,8 +244,7 @@ def plugins_page() -> str:
     lines = [_PLUGINS]
     for name, plugin in IN_TREE.items():
         points = [point for point in POINTS if point in implemented_points(plugin)]
-        words = _cell((plugin.__doc__ or "").split("\n\n")[0])
-        lines.append(f"| {name} | {words} | {', '.join(points)} | {weights[name] if 'score' in points else ''} |\n")
+        lines.append(f"| {name} | {', '.join(points)} | {weights[name] if 'score' in points else ''} |\n")
     return "".join(lines)
 
 
