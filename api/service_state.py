@@ -94,6 +94,13 @@ class ServiceState:
     shadow: Shadow | None = None
     """Decides beside the scheduler of the cluster, and compares; None if nothing does."""
 
+    unsaved: Callable[[], str] = str
+    """Returns why the state of the embedded cluster can no longer be saved; empty while it can."""
+
+    def why_over(self) -> str:
+        """Returns why the service stopped without being asked to; empty while it runs."""
+        return self.backend.why_over() or self.unsaved()
+
     def answering(self, question: Question[Any]) -> object:
         """Returns what has the method that answers the question."""
         return self if isinstance(question, AboutQuestion | AgreementQuestion) else self.backend.questions

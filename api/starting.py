@@ -239,11 +239,10 @@ async def _own(
             ) as backend,
         ):
             await backend.wait_for_sync()
-            own_backend = dataclasses.replace(backend, why_over=lambda: backend.why_over() or own.unsaved())
             access = _access(CertifiedAccess(settings.allowed_common_names), settings, hides_names=False)
             kubernetes, metrics = KubernetesApp(own.api), VerbMetrics(_disabled_metrics(settings))
             yield ServiceState(
-                own_backend,
+                backend,
                 access,
                 kubernetes,
                 cluster=_own_url(settings),
@@ -251,6 +250,7 @@ async def _own(
                 worker=_worker(settings),
                 tracer=tracer,
                 shadow=attached.shadow,
+                unsaved=own.unsaved,
             )
 
 

@@ -24,7 +24,7 @@ from extender.answers import trial as engine
 from extender.answers.explain.preemption import preemption_answer
 from extender.answers.questions import Questions
 from extender.answers.types import Capacity, NodesLike, PreemptionAnswer
-from extender.answers.what_if import capacity, group_outcomes, manifests, pinned_pods, simulated_pods, what_if
+from extender.answers.what_if import capacity, manifests, pinned_pods, simulated_pods, what_if
 from extender.answers.what_if.admission import Admits
 from extender.cluster import TrialRegistry, templates_among
 from extender.engine.evaluation.evaluate import evaluate
@@ -400,7 +400,7 @@ class Trial:
             if why_not := self._why_not_tried(pod):
                 found[pod.uid] = Placement(pod.key, message=why_not)
         for pod in sorted((pod for pod in pods if pod.uid not in found), key=self._turn):
-            key = group_outcomes.group_key(trial.frameworks[pod.scheduler_name], pod)
+            key = trial.frameworks[pod.scheduler_name].group_of(pod)
             if key is None:
                 attempt = trial.schedule(pod)
                 found[pod.uid] = self._settled(pod, attempt.node, attempt.message, _scores_of(attempt))

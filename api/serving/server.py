@@ -177,8 +177,8 @@ class Server(uvicorn.Server):
             if self.configuration is not None:
                 self.configuration.look()
         service = _face(self.config.app)
-        if service is not None and service.backend.why_over():
-            self.why_over = service.backend.why_over()
+        if service is not None and service.why_over():
+            self.why_over = service.why_over()
         elif any(getattr(self.lifespan, name, False) for name in _FAILED):
             self.why_over = "the service has failed; the log says how"
         return bool(self.why_over) or await super().on_tick(counter)
@@ -195,7 +195,7 @@ class Server(uvicorn.Server):
         async with asyncio.TaskGroup() as group:
             group.create_task(_finished(service), name="finishing")
             await super().shutdown(sockets)
-        self.why_over = self.why_over or service.backend.why_over()
+        self.why_over = self.why_over or service.why_over()
 
 
 async def _tell_of_starting() -> None:

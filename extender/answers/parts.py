@@ -1,4 +1,4 @@
-"""Parts of answers that are written in the same form to the records file: pods, victims and candidates."""
+"""What answers show of pods; victims and candidates are written to the records file in this form."""
 
 from collections.abc import Iterable
 from typing import Final, Literal, final
@@ -6,6 +6,9 @@ from typing import Final, Literal, final
 import msgspec
 
 from extender.values.objects.pod import Pod
+from extender.values.objects.quantity import QuantityError
+from extender.values.objects.resource_amounts import pod_requests
+from extender.values.workloads.templates import HASH_LABEL
 
 _DIGITS: Final = 3
 """GPU-hours are rounded to as many digits."""
@@ -94,3 +97,26 @@ class CandidateNode(Value, frozen=True, gc=False):
     """The number of victims whose eviction violates a PodDisruptionBudget."""
     why_not: str = ""
     """Why it lost against the chosen one; empty for the chosen one."""
+
+
+def requested(pod: Pod) -> dict[str, str]:
+    """Returns the quantity of each resource that the pod requests in all; nothing if a request cannot be read."""
+    try:
+        return {name: str(amount) for name, amount in pod_requests(pod, use_status=False).items()}
+    except QuantityError:
+        return {}
+
+
+def workload_of(pod: Pod) -> str:
+    """Returns Kind/name of the pod's controller, but the Deployment of a ReplicaSet; empty if it has none."""
+    for owner in pod.metadata.owner_references:
+        if owner.controller:
+            deployment = deployment_named_by(pod, owner.name) if owner.kind == "ReplicaSet" else None
+            return f"{owner.kind}/{owner.name}" if deployment is None else f"Deployment/{deployment}"
+    return ""
+
+
+def deployment_named_by(pod: Pod, replica_set: str) -> str | None:
+    """Returns the Deployment of the pod's ReplicaSet, which has its name before the template's hash; else None."""
+    code = pod.labels.get(HASH_LABEL)
+    return replica_set.removesuffix(f"-{code}") if code and replica_set.endswith(f"-{code}") else None

@@ -18,9 +18,8 @@ import msgspec
 from extender.answers import history
 from extender.answers.cluster_map import ClusterMaps, DeviceRoom, node_on_map
 from extender.answers.explain import queue_places
-from extender.answers.explain.claims import with_claims
 from extender.answers.explain.explanation import explain, reason_now, settled, unreadable
-from extender.answers.explain.queue_places import Registered, WallClock
+from extender.answers.explain.queue_places import Registered, WallClock, with_claims
 from extender.answers.explain.verdict_tables import as_decided, worked_out_again
 from extender.answers.overviews import ClusterMap, FoundNames, NodeOnMap, Past, PodList
 from extender.answers.parts import PodName
@@ -48,7 +47,7 @@ from extender.answers.types import (
 )
 from extender.answers.what_if.admission import Admits
 from extender.answers.what_if.capacity import capacity_of, counted
-from extender.answers.what_if.group_outcomes import group_key, outcome_now
+from extender.answers.what_if.group_outcomes import outcome_now
 from extender.answers.what_if.manifests import apply_manifests
 from extender.answers.what_if.what_if import what_if
 from extender.engine.cache.cluster import Cluster
@@ -170,7 +169,7 @@ class Questions:
         if framework is None:
             return settled(pod, "NotOurs")
         answer = await explain(framework, cluster.cache.update_snapshot(), pod, nominated, picture=picture)
-        key = group_key(framework, pod)
+        key = framework.group_of(pod)
         group = None if key is None else await self._group(key)
         summary = answer.summary if group is None else f"{answer.summary} {group.text}."
         return msgspec.structs.replace(answer, summary=summary, group=group, notes=(*notes, *answer.notes))
@@ -352,7 +351,7 @@ class Questions:
             return NOT_OURS
         nominated = Nominations(self._cluster.nominees(self._frameworks))
         reason = reason_now(framework, self._cluster.cache.update_snapshot(), pod, nominated)
-        key = group_key(framework, pod)
+        key = framework.group_of(pod)
         group = None if reason or key is None else await self._group(key)
         return reason or (FITS if group is None or group.scheduled else group.message)
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from extender.answers.overviews import Found, FoundNames, ListedPod, NamespacePods, PodList
-from extender.answers.parts import PodName
-from extender.answers.pods import workload_of
+from extender.answers.parts import PodName, workload_of
 from extender.engine.cache.cluster import Cluster
 from extender.values import limits
 from extender.values.objects.label_selectors import EVERYTHING, Selector

@@ -33,8 +33,11 @@ class FilterResult:
     """The same as arrays, which hold until the next snapshot."""
 
 
-def filter_nodes(cycle: Cycle, names: Sequence[str]) -> FilterResult:
+def filter_nodes(cycle: Cycle, names: Sequence[str], *, nominated_count: bool = True) -> FilterResult:
     """Returns on which of the given nodes the cycle's pod can run, and why not on the others.
+
+    Arguments:
+        nominated_count: whether nominated pods take room.
 
     Raises:
         PluginError: a plugin failed; the message names it.
@@ -48,7 +51,7 @@ def filter_nodes(cycle: Cycle, names: Sequence[str]) -> FilterResult:
         into.update({name: outcome.status.message for name, is_known in zip(names, known, strict=True) if is_known})
         return replace(result, findings=refused_by_pre_filter(cycle))
     rows, row_of = rows_at(snapshot, places[known])
-    verdicts = cycle.run_filters_with_nominated_pods(rows)
+    verdicts = (cycle.run_filters_with_nominated_pods if nominated_count else cycle.run_filter_plugins)(rows)
     readable = _not_in(snapshot.nodes.invalid, rows.node)
     inside = (
         readable
@@ -99,10 +102,13 @@ def _shortened(status: fwk.Status) -> str:
 def why_refused(cycle: Cycle, node: str) -> str:
     """Returns which plugins refuse the cycle's pod on this node, and why; empty if none does.
 
+    Nominated pods do not count: whoever chose the node has counted them, and only Reserve leaves room for one that
+    was nominated since.
+
     Raises:
         PluginError: a plugin failed; the message names it.
     """
-    result = filter_nodes(cycle, [node])
+    result = filter_nodes(cycle, [node], nominated_count=False)
     if result.kept:
         return ""
     reason = (result.failed | result.failed_and_unresolvable)[node]

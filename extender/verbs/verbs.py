@@ -258,10 +258,7 @@ class Verbs:
             return "", None
         try:
             _, cycle = self._cycle(pending, (), None)
-            # The caller has counted nominated pods when it decided: only Reserve leaves room for one nominated since.
-            nominations, cycle.nominations = cycle.nominations, Nominations()
-            reason, cycle.nominations = why_refused(cycle, node), nominations
-            return reason, cycle
+            return why_refused(cycle, node), cycle
         except (VerbError, CacheError, PluginError, ValueError) as exc:
             return str(exc), None
 

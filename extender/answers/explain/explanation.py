@@ -7,13 +7,12 @@ from collections import Counter
 from typing import Literal
 
 from extender.answers.explain.advice import Advice, Refusals, nearest_nodes
-from extender.answers.explain.claims import claim_notes
 from extender.answers.explain.fixes import fixes
 from extender.answers.explain.preemption import preemption_answer
+from extender.answers.explain.queue_places import claim_notes
 from extender.answers.explain.verdict_tables import best_scores, picture as picture_of, waterfall
-from extender.answers.parts import PodName
+from extender.answers.parts import PodName, requested, workload_of
 from extender.answers.phrases import why_no_room
-from extender.answers.pods import requested, workload_of
 from extender.answers.types import Explanation, PreemptionAnswer, WaterfallStep
 from extender.engine.evaluation.evaluate import Evaluation, evaluate
 from extender.engine.framework import NoNodesAvailableError, fit_error_message

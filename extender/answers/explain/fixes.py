@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from extender.answers.explain.advice import Advice, Refusals, nearest_places, node_to_add
-from extender.answers.pods import workload_of
+from extender.answers.parts import workload_of
 from extender.answers.types import Fix
 from extender.engine.evaluation.evaluate import Evaluation
 from extender.engine.framework.advice import SuggestionKind

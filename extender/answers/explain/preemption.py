@@ -9,19 +9,31 @@ import msgspec
 import numpy as np
 
 from extender.answers.explain.verdict_tables import reason_counts
-from extender.answers.parts import CandidateNode, gpu_hours_of
-from extender.answers.pods import victim
+from extender.answers.parts import CandidateNode, Victim, gpu_hours_of
 from extender.answers.types import PreemptionAnswer, ReasonCount
 from extender.engine.framework import Candidate, Candidates, PreemptionOutcome
 from extender.engine.preemption.budgets import broken_budgets
 from extender.engine.preemption.costs import Costs, costs_of, ranked
+from extender.engine.preemption.victim_policy import lost_gpu_hours
 from extender.engine.snapshot import Snapshot
 from extender.values import limits
 from extender.values.golang.times import rfc3339
 from extender.values.objects.pod import STARTED_NOW, Pod
 from extender.values.objects.priority_classes import NOT_HELPFUL
+from extender.values.objects.resource_amounts import assigned_requests
 
 _LATEST: Final = int(datetime.max.replace(tzinfo=UTC).timestamp())
+
+
+def victim(pod: Pod, now: float, violates: tuple[str, ...] = ()) -> Victim:
+    """Returns the pod as a victim, with its requests.
+
+    Arguments:
+        now: seconds since 1970.
+        violates: names of the PodDisruptionBudgets that its eviction violates.
+    """
+    held, _, _ = assigned_requests(pod)
+    return Victim.of(pod, violates, held.milli_cpu, held.memory, lost_gpu_hours(pod, now))
 
 
 def preemption_answer(

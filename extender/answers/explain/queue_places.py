@@ -1,22 +1,38 @@
-"""Where pods wait: the scheduling queue as `QueuePlace`s."""
+"""Where pods wait: the scheduling queue as `QueuePlace`s. And what their claims wait for, which no message names."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import final
+from typing import Final, final
 
-from extender.answers.parts import PodName
-from extender.answers.pods import workload_of
+import msgspec
+
+from extender.answers.parts import PodName, workload_of
 from extender.answers.types import Queue, QueuePlace, WakesOn
 from extender.engine import framework as fwk
+from extender.engine.cache.cluster import Cluster
 from extender.engine.queue.queued_pod_info import QueuedPodInfo
 from extender.engine.queue.scheduling_queue import SchedulingQueue
 from extender.values import limits
 from extender.values.golang.times import rfc3339
+from extender.values.objects.claims import (
+    NO_PROVISIONER,
+    WAIT_FOR_FIRST_CONSUMER,
+    claim_class,
+    claim_name,
+    volumes_with_claims,
+)
+from extender.values.objects.cluster import ClusterObjects
+from extender.values.objects.devices import DeviceRequest, ResourceClaim
 from extender.values.objects.pod import Pod
+from extender.values.objects.storage import PersistentVolumeClaim
 
 Registered = Mapping[str, Sequence[fwk.ClusterEventWithHint]]
 """Plugin -> the events that it has registered for."""
+
+_ABOUT_VOLUMES: Final = re.compile("volume", re.IGNORECASE)
+_ABOUT_DEVICES: Final = re.compile("resource ?claim|all claims|device", re.IGNORECASE)
 
 
 @final
@@ -172,3 +188,69 @@ def _single_actions(action: fwk.ActionType) -> list[fwk.ActionType]:
     if fwk.ActionType.UPDATE in action:
         return [*_single_actions(action & ~fwk.ActionType.UPDATE), fwk.ActionType.UPDATE]
     return [each for each in fwk.ActionType if each in action]
+
+
+# Claims: their phase and their class.
+
+
+def with_claims(queue: Queue, cluster: Cluster) -> Queue:
+    """Returns the queue with what the claims of its pods wait for."""
+
+    def noted(place: QueuePlace) -> QueuePlace:
+        pod = cluster.pending.get(place.pod.uid) if place.message else None
+        claims = () if pod is None else tuple(claim_notes(pod, cluster.cache.objects, place.message))
+        return msgspec.structs.replace(place, claims=claims) if claims else place
+
+    return msgspec.structs.replace(queue, items=tuple(map(noted, queue.items)))
+
+
+def claim_notes(pod: Pod, objects: ClusterObjects, message: str) -> Iterator[str]:
+    """Yields a note on each claim of the kind that the scheduler's message is about."""
+    if _ABOUT_VOLUMES.search(message):
+        for volume in volumes_with_claims(pod):
+            name = claim_name(pod, volume) or ""
+            claim = objects.pvcs.get((pod.namespace, name))
+            yet = "" if volume.ephemeral is None else f" yet: it is made for the volume {volume.name}"
+            yield f"the claim {name} {f'does not exist{yet}' if claim is None else _of_volume(claim, objects)}"
+    if _ABOUT_DEVICES.search(message):
+        made = {each.name: each.resource_claim_name for each in pod.status.resource_claim_statuses}
+        for reference in pod.spec.resource_claims:
+            named = reference.resource_claim_name or made.get(reference.name)
+            found = objects.resource_claims.get((pod.namespace, named or ""))
+            if found is not None:
+                yield f"the resource claim {named} {_of_devices(found, objects)}"
+            elif named is not None:
+                yield f"the resource claim {named} does not exist"
+            else:
+                template = reference.resource_claim_template_name
+                yield f"the resource claim {reference.name} is not made yet from the template {template}"
+
+
+def _of_volume(claim: PersistentVolumeClaim, objects: ClusterObjects) -> str:
+    name, phase, volume = claim_class(claim), claim.status.phase or "Pending", claim.spec.volume_name
+    state = f"{f'of the class {name} ' if name else ''}is {phase}"
+    known = objects.storage_classes.get(name)
+    if volume:
+        return f"{state}: its volume {volume}{'' if volume in objects.pvs else ' does not exist'}"
+    if known is None:
+        return f"{state}: {'its class does not exist' if name else 'without a class its volume is made by hand'}"
+    maker = "hand" if known.provisioner == NO_PROVISIONER else known.provisioner
+    if known.volume_binding_mode != WAIT_FOR_FIRST_CONSUMER:
+        return f"{state}: it gets a volume, made by {maker}, before nodes are looked at (Immediate)"
+    where = " in one of the topologies of its class" if known.allowed_topologies else ""
+    return f"{state}: it gets a volume, made by {maker}, once a node is chosen{where} ({WAIT_FOR_FIRST_CONSUMER})"
+
+
+def _of_devices(claim: ResourceClaim, objects: ClusterObjects) -> str:
+    if claim.status.allocation is not None:
+        number = len(claim.status.reserved_for)
+        return f"is allocated, and reserved for {number} pod{'' if number == 1 else 's'}"
+    return f"is pending: {', '.join(_wanted(each, objects) for each in claim.spec.devices.requests)}"
+
+
+def _wanted(request: DeviceRequest, objects: ClusterObjects) -> str:
+    return " or ".join(
+        f"{each.count or 1 if each.allocation_mode != 'All' else 'all'} of the class {each.device_class_name}"
+        + ("" if each.device_class_name in objects.device_classes else ", which does not exist")
+        for each in ([request.exactly] if request.exactly is not None else request.first_available)
+    )

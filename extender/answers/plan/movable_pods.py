@@ -9,7 +9,6 @@ from typing import Final, final
 import numpy as np
 
 from extender.answers.trial import Trial, belongs_to_node, is_recreated, recreated
-from extender.answers.what_if.group_outcomes import group_key
 from extender.engine.cache.cluster import Cluster
 from extender.engine.preemption import rules_of
 from extender.engine.preemption.budgets import may_be_victims
@@ -104,7 +103,7 @@ def _why_it_stays(pod: Pod, framework: Framework | None) -> str:
         return NO_CONTROLLER
     if framework is None:
         return "belong to a scheduler that is not known here"
-    if group_key(framework, pod) is not None:
+    if framework.group_of(pod) is not None:
         return "belong to a pod group"
     return ""
 

@@ -5,18 +5,17 @@ from contextlib import ExitStack
 from datetime import datetime
 from typing import Final
 
-from extender.answers.parts import PodName
+from extender.answers.explain.preemption import victim
+from extender.answers.parts import PodName, requested
 from extender.answers.plan.answer import PlanAnswer, PlannedMove, PlanRequest, StayingPods
 from extender.answers.plan.movable_pods import MovablePod, MovablePods, movable_pods
 from extender.answers.plan.search import TRIALS, PlanSearch, SearchResult
 from extender.answers.plan.trial_moves import BoundReachedError, TrialMoves
 from extender.answers.plan.wanted_pods import FoundPlan, WantedPods
-from extender.answers.pods import requested, victim
 from extender.answers.profiles import stand_in_notes
 from extender.answers.trial import Trial
 from extender.answers.types import Placement, QuestionError, WhatIf, WhatIfRequest
 from extender.answers.what_if.admission import Admits
-from extender.answers.what_if.group_outcomes import group_key
 from extender.answers.what_if.manifests import Applied, apply_manifests
 from extender.answers.what_if.simulated_pods import drop_leftover_claims
 from extender.answers.what_if.what_if import what_if
@@ -58,7 +57,7 @@ def plan(
         applied = apply_manifests(trial, request.create, admits)
         pods = sorted(_wanted_of(applied), key=lambda pod: -pod.priority)
         drop_leftover_claims(trial, pods)
-        with_groups = [(group_key(_framework_of(pod, trial.frameworks), pod), pod) for pod in pods]
+        with_groups = [(_framework_of(pod, trial.frameworks).group_of(pod), pod) for pod in pods]
         movable = movable_pods(trial, pods[0], now)
         moving = TrialMoves(trial, movable)
         result = PlanSearch(moving, WantedPods(moving, with_groups), trials).run(request.max_moves)

@@ -3,14 +3,14 @@
 import zlib
 from collections import Counter
 from collections.abc import Mapping
-from typing import Final, final
+from typing import Final
 
 import msgspec
 import numpy as np
 
+from extender.answers.explain.preemption import victim
 from extender.answers.explain.verdict_tables import node_score, reason_counts
-from extender.answers.pods import victim
-from extender.answers.records.values import AttemptRecord, CandidateRecord, PreemptionRecord
+from extender.answers.records.record_store import CandidateRecord, Details
 from extender.answers.types import NodePicture, NodeScore, PluginVerdict, ReasonCount, WaterfallStep
 from extender.engine.framework import Candidate, Candidates, Code, Status
 from extender.engine.preemption.budgets import broken_budgets
@@ -25,32 +25,6 @@ EXTENDERS: Final = "extenders"
 OTHER_REASONS: Final = "other reasons"
 BEST_NODES: Final = 16
 """The number of nodes of which scores are kept."""
-
-
-@final
-class Details(msgspec.Struct, frozen=True):
-    """What is kept of an attempt while there is memory for it."""
-
-    waterfall: tuple[WaterfallStep, ...] = ()
-    picture: bytes = b""
-    """An encoded `NodePicture`, by far the largest part, decoded where asked for; empty if no Filter was asked."""
-    scores: tuple[NodeScore, ...] = ()
-    not_helpful: tuple[ReasonCount, ...] = ()
-    """Where evictions would not help."""
-
-
-@final
-class KeptAttempt(msgspec.Struct, frozen=True, gc=False):
-    """An attempt with what is still kept of it."""
-
-    record: AttemptRecord
-    encoded: bytes = b""
-    """Its details; empty if they are not kept."""
-    preemption: PreemptionRecord | None = None
-
-    @property
-    def details(self) -> Details | None:
-        return msgspec.msgpack.decode(self.encoded, type=Details) if self.encoded else None
 
 
 def picture_of(details: Details) -> NodePicture | None:

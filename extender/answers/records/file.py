@@ -17,9 +17,8 @@ from typing import Final, final
 
 import msgspec
 
-from extender.answers.records.record_store import Limits, Record
+from extender.answers.records.record_store import AttemptRecord, Limits, PreemptionRecord, Record
 from extender.answers.records.records import Records
-from extender.answers.records.values import AttemptRecord, PreemptionRecord
 from extender.values import limits
 from extender.values.concurrency.replaced_file import private, remove_leftovers, replaced_file
 from extender.values.klog.logger import Logger

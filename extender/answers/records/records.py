@@ -18,16 +18,20 @@ import numpy as np
 
 from extender.answers.explain.preemption import not_helpful
 from extender.answers.parts import Outcome, PodName, Verdict
-from extender.answers.records.details import (
+from extender.answers.records.details import best_scores, keep_candidate, keep_candidates, verdict_details
+from extender.answers.records.record_store import (
+    AttemptRecord,
+    CandidateRecord,
     Details,
     KeptAttempt,
-    best_scores,
-    keep_candidate,
-    keep_candidates,
-    verdict_details,
+    Limits,
+    PreemptionRecord,
+    Quota,
+    Record,
+    RecordStore,
+    is_victim,
+    took_room,
 )
-from extender.answers.records.record_store import Limits, Quota, Record, RecordStore, is_victim, took_room
-from extender.answers.records.values import AttemptRecord, CandidateRecord, PreemptionRecord
 from extender.answers.types import NodeScore
 from extender.engine import framework as fwk
 from extender.engine.framework import Candidate, Candidates, PreemptionOutcome

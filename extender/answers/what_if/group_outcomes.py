@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import msgspec
 
+from extender.answers.explain.preemption import victim
 from extender.answers.parts import PodName, Victim
 from extender.answers.phrases import alone_would_evict
-from extender.answers.pods import victim
 from extender.answers.trial import Trial
 from extender.answers.types import Capacity, GroupOutcome, MemberOutcome
 from extender.engine.cache.cluster import Cluster
@@ -16,12 +16,7 @@ from extender.engine.runtime.framework import Framework
 from extender.engine.scheduler.pod_group_trial import GroupResult, MemberResult
 from extender.values import limits
 from extender.values.objects.pod import Pod
-from extender.values.objects.pod_groups import GroupKey, group_of
-
-
-def group_key(framework: Framework, pod: Pod) -> GroupKey | None:
-    """Returns the group with which the pod is scheduled; None if it is scheduled by itself."""
-    return group_of(pod) if framework.feature_gates.enabled("GenericWorkload") else None
+from extender.values.objects.pod_groups import GroupKey
 
 
 def gangs_in(cluster: Cluster, framework: Framework, pod: Pod, counted: Capacity) -> Capacity:
@@ -30,7 +25,7 @@ def gangs_in(cluster: Cluster, framework: Framework, pod: Pod, counted: Capacity
     Arguments:
         pod: one of those that were counted.
     """
-    key = group_key(framework, pod)
+    key = framework.group_of(pod)
     group = None if key is None else cluster.cache.objects.pod_groups.get(key)
     size = 0 if group is None else group.min_count or 0
     if group is None or not size:

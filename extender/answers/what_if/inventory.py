@@ -6,7 +6,7 @@ from typing import Final, final
 
 import msgspec
 
-from extender.answers.pods import deployment_named_by
+from extender.answers.parts import deployment_named_by
 from extender.engine.cache.cluster import Cluster
 from extender.values.objects.meta import Object
 from extender.values.objects.pod import Pod

@@ -6,8 +6,7 @@ from typing import Literal, final
 
 import msgspec
 
-from extender.answers.parts import PodName, Victim
-from extender.answers.pods import requested
+from extender.answers.parts import PodName, Victim, requested
 from extender.answers.trial import Trial
 from extender.answers.types import Eviction, EvictionLoop, Placement, PreemptionAnswer
 from extender.engine import framework as fwk

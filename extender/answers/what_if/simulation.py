@@ -11,12 +11,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, Literal, final
 
-from extender.answers.explain.preemption import preemption_answer
+from extender.answers.explain.preemption import preemption_answer, victim
 from extender.answers.parts import PodName, Victim
-from extender.answers.pods import victim
 from extender.answers.trial import Trial, TrialAttempt, belongs_to_node, is_recreated
 from extender.answers.types import Eviction, EvictionLoop, GroupOutcome, Placement, PreemptionAnswer
-from extender.answers.what_if.group_outcomes import group_key, group_outcome
+from extender.answers.what_if.group_outcomes import group_outcome
 from extender.answers.what_if.simulated_pods import (
     FailedAttempts,
     RemovedPod,
@@ -169,7 +168,7 @@ class Simulation:
         if why_gated:
             self._fail(simulated, why_gated)
             return
-        key = group_key(self.trial.frameworks[simulated.pod.scheduler_name], simulated.pod)
+        key = self.trial.frameworks[simulated.pod.scheduler_name].group_of(simulated.pod)
         if key is not None:
             await self._place_group(key)
             return
@@ -310,7 +309,7 @@ class Simulation:
         framework = self.trial.frameworks.get(simulated.pod.scheduler_name)
         return (
             framework is not None
-            and group_key(framework, simulated.pod) == key
+            and framework.group_of(simulated.pod) == key
             and not self.trial.why_gated(simulated.pod)
         )
 

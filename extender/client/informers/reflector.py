@@ -151,17 +151,20 @@ class Reflector(Generic[T]):
         """The objects as they are known now. Each list makes another mapping."""
         return self._store.objects
 
+    def failing_for(self, now: float) -> float | None:
+        """Returns the seconds for which nothing could be learnt about the resource; None if requests succeed."""
+        return None if self._failing_since is None or not self._is_served else now - self._failing_since
+
     def health(self, now: float) -> Health:
         """Returns the health of the resource at the event loop's time."""
         silent_for = None if self._last_byte is None else now - self._last_byte
-        failing_for = None if self._failing_since is None or not self._is_served else now - self._failing_since
         return Health(
             self.kind.resource,
             self.has_synced,
             self._is_served,
             silent_for,
             self._last_error,
-            failing_for,
+            self.failing_for(now),
             dict(self._unreadable),
         )
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final, TypeVar, final
 
 from extender.engine import framework as fwk
@@ -23,6 +24,9 @@ from extender.engine.runtime.waiting_pods import WAITING_PODS, WaitingPodsMap
 from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.values.objects.cluster import ClusterObjects
 from extender.values.objects.pod import Pod
+from extender.values.objects.pod_groups import GroupKey, group_of
+
+UTC_NOW: Final = partial(datetime.now, UTC)
 
 
 @final
@@ -108,7 +112,7 @@ class Framework:
         extenders: Sequence[fwk.PreemptionExtender] = (),
         dispatcher: fwk.Dispatcher | None = None,
         live: fwk.LiveCluster | None = None,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        now: Callable[[], datetime] = UTC_NOW,
         shared: dict[fwk.StateKey[Any], Any] | None = None,
     ) -> None:
         self.profile_name: Final = profile_name
@@ -123,6 +127,7 @@ class Framework:
         self._live = live
         self._now = now
         self._shared = {} if shared is None else shared
+        self._has_groups = feature_gates.enabled("GenericWorkload")
         self._filter_plans: dict[frozenset[str], FilterPlan] = {}
         self._score_plans: dict[frozenset[str], ScorePlan] = {}
         self.plugins = make_plugins(self)
@@ -161,6 +166,10 @@ class Framework:
 
     def now(self) -> datetime:
         return self._now()
+
+    def group_of(self, pod: Pod) -> GroupKey | None:
+        """Returns the group with which the pod is scheduled; None if it is scheduled by itself."""
+        return group_of(pod) if self._has_groups else None
 
     def record_event(self, pod: Pod, event_type: fwk.EventType, reason: str, action: str, note: str) -> None:
         if self._dispatcher is not None:

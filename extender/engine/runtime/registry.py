@@ -8,7 +8,7 @@ time are wrapped here, so that the framework only sees rows.
 import inspect
 import random
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar, final
 from extender.engine import framework as fwk
 from extender.engine.framework.devices import MAY_DEFER
 from extender.engine.runtime.each_node import EachNodeFilter, EachNodeScore
-from extender.engine.runtime.framework import Framework, PluginsByPoint
+from extender.engine.runtime.framework import UTC_NOW, Framework, PluginsByPoint
 from extender.engine.runtime.plugin_calls import place_of, told
 from extender.engine.runtime.profiles import ResolvedProfile, resolve_all
 from extender.engine.runtime.quarantine import QUARANTINES, Quarantines, guard
@@ -104,7 +104,7 @@ class Registry:
         *,
         dispatcher: fwk.Dispatcher | None = None,
         live: fwk.LiveCluster | None = None,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        now: Callable[[], datetime] = UTC_NOW,
         is_exhaustive: bool = False,
         may_defer: bool = False,
     ) -> dict[str, Framework]:

@@ -5,9 +5,8 @@ import random
 
 import pytest
 
-from extender.answers.explain.claims import with_claims
 from extender.answers.explain.explanation import explain
-from extender.answers.explain.queue_places import without_a_queue
+from extender.answers.explain.queue_places import with_claims, without_a_queue
 from extender.answers.pending import pending
 from extender.answers.phrases import for_people
 from extender.answers.redaction import redacted

@@ -9,9 +9,8 @@ import pytest
 
 from extender.answers.parts import PodName, Victim
 from extender.answers.records.file import RecordsFile, RecordsFileError, kept_in
-from extender.answers.records.record_store import Limits
+from extender.answers.records.record_store import AttemptRecord, CandidateRecord, Limits, PreemptionRecord
 from extender.answers.records.records import Records
-from extender.answers.records.values import AttemptRecord, CandidateRecord, PreemptionRecord
 from extender.engine.queue import QueuedPodInfo
 from extender.engine.reporter import VerbCall
 from extender.testing import make_node, make_pod, virtual_time

@@ -5,9 +5,14 @@ belong to.
 from hypothesis import given, settings, strategies as st
 
 from extender.answers.parts import PodName, Victim
-from extender.answers.records.details import Details
-from extender.answers.records.record_store import Limits, RecordStore
-from extender.answers.records.values import AttemptRecord, CandidateRecord, PreemptionRecord
+from extender.answers.records.record_store import (
+    AttemptRecord,
+    CandidateRecord,
+    Details,
+    Limits,
+    PreemptionRecord,
+    RecordStore,
+)
 from extender.answers.types import NodeScore
 from tests.kit.examples import examples
 

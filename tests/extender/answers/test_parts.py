@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.answers.pods import requested, workload_of
+from extender.answers.parts import requested, workload_of
 from extender.testing.builders import PodBuilder, make_pod
 from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import OwnerReference
