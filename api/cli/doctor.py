@@ -17,7 +17,7 @@ from api.doctor.grades import Finding, Grade, skipped
 from api.fatal_errors import StartUpError
 from api.settings.configuration_file import read_configuration
 from extender.values.config.configuration import Extender, ExtenderTLSConfig
-from extender.values.golang.durations import Duration
+from extender.values.golang.times import Duration
 
 VERBS: Final = ("filter", "prioritize", "preempt", "bind")
 

@@ -16,7 +16,7 @@ from api.doctor.examined_service import ExaminedService
 from api.doctor.grades import Grade
 from api.fatal_errors import StartUpError
 from extender.values.config import Configuration, Extender, ExtenderManagedResource, ExtenderTLSConfig, written
-from extender.values.golang.durations import Duration
+from extender.values.golang.times import Duration
 from extender.values.reasons import in_one_line
 
 _PREFIX: Final = "/extender"

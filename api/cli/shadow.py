@@ -17,7 +17,7 @@ from api.ui.wording import percent_of
 from extender.engine.evaluation.decided import Decided
 from extender.lab.agreement import Agreement, AgreementQuestion, AgreementShare, Difference
 from extender.values import limits
-from extender.values.golang.durations import Duration, DurationError
+from extender.values.golang.times import Duration, DurationError
 
 SHOWN: Final = 30
 """The number of differences in the table, unless it is wide."""

@@ -22,7 +22,7 @@ from rich.text import Text
 
 from extender.answers.parts import CandidateNode, PodName, Victim
 from extender.answers.phrases import for_people
-from extender.values.golang.durations import human_duration
+from extender.values.golang.times import human_duration
 
 A = TypeVar("A", bound=msgspec.Struct)
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from extender.client.http_extender.calling import ExtenderClient, open_transport
 from extender.engine.framework import ExtenderError
 from extender.values import limits
 from extender.values.config.configuration import Extender
-from extender.values.golang.durations import Duration
+from extender.values.golang.times import Duration
 
 PATIENCE: Final = 2
 """Unanswered calls in a row after which no more are made; one is enough before the first answer."""

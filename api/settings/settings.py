@@ -16,7 +16,7 @@ from api.fatal_errors import StartUpError
 from api.settings.declarations import MIB, Group, Option, declared
 from extender.values import limits
 from extender.values.config import FeatureGates, parse_feature_gates, parse_version
-from extender.values.golang.durations import Duration
+from extender.values.golang.times import Duration
 
 EXAMPLE_CLUSTER: Final = Path(__file__).parents[1] / "examples" / "cluster.yaml"
 

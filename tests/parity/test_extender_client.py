@@ -14,7 +14,7 @@ from extender.client.http_extender import HTTPExtender
 from extender.engine.framework import Candidate, ExtenderError
 from extender.testing import make_cache
 from extender.values.config.configuration import Extender, ExtenderManagedResource
-from extender.values.golang.durations import Duration
+from extender.values.golang.times import Duration
 from extender.values.objects.decoding import convert
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod

@@ -23,8 +23,7 @@ from extender.client.errors import ApiError, Conflict, NotFound
 from extender.client.lease.lease_lock import LeaderElectionRecord, LeaseError, LeaseLock
 from extender.values import limits
 from extender.values.config import LeaderElection
-from extender.values.golang.durations import Duration
-from extender.values.golang.times import rfc3339
+from extender.values.golang.times import Duration, rfc3339
 from extender.values.objects.cluster import Key
 
 JITTER_FACTOR: Final = 1.2

@@ -19,7 +19,7 @@ from extender.cluster.controllers.controller_loop import Controller, ControllerC
 from extender.cluster.controllers.controller_writes import Delete, Report, RequeueAfter
 from extender.cluster.controllers.observed_objects import RUNS_FOR, Key, Observed, ObservedNode, ObservedPod
 from extender.cluster.registry.conditions import timestamp, with_condition
-from extender.values.golang.durations import Duration, DurationError
+from extender.values.golang.times import Duration, DurationError
 
 logger = logging.getLogger(__name__)
 

@@ -20,8 +20,8 @@ from extender.engine.preemption.pod_group_victims import Hypothesis, VictimUnits
 from extender.engine.snapshot import PodChanges, Rows
 from extender.engine.snapshot.axes import Floats, Index, Int64s, Mask
 from extender.values import limits
-from extender.values.golang.durations import Duration, DurationError
 from extender.values.golang.quoting import quoted
+from extender.values.golang.times import Duration, DurationError
 from extender.values.objects.pod import Pod
 from extender.values.objects.pod_groups import PodGroup
 

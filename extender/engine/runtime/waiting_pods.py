@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, final
 
 from extender.engine import framework as fwk
-from extender.values.golang.durations import Duration
+from extender.values.golang.times import Duration
 from extender.values.objects.pod import Pod
 
 MAX_TIMEOUT: Final = 15 * 60.0

@@ -16,8 +16,7 @@ import msgspec
 from extender.engine import framework as fwk
 from extender.values import limits
 from extender.values.config import Configuration, FeatureGates, load
-from extender.values.golang.durations import Duration, DurationError
-from extender.values.golang.times import moment_of
+from extender.values.golang.times import Duration, DurationError, moment_of
 from extender.values.objects import decoding
 from extender.values.objects.kinds import KINDS, WatchedKind
 from extender.values.objects.meta import HasMetadata, Object

@@ -12,8 +12,8 @@ from extender.lab.simulation.report import Phase
 from extender.lab.simulation.scene import Scene
 from extender.lab.simulation.workload import WorkloadError
 from extender.values import limits
-from extender.values.golang.durations import Duration, DurationError
 from extender.values.golang.text_template import Value
+from extender.values.golang.times import Duration, DurationError
 from extender.values.objects.pod import Pod
 
 Params = Mapping[str, Any]

@@ -35,7 +35,7 @@ from extender.lab.simulation.workload import ExpectationError, Workload, Workloa
 from extender.values import limits
 from extender.values.concurrency import virtual_time
 from extender.values.config import Configuration, DynamicResourcesArgs
-from extender.values.golang.durations import Duration
+from extender.values.golang.times import Duration
 from extender.values.objects.decoding import replaced
 from extender.values.objects.pod import Pod
 from extender.values.objects.resource_amounts import requested_amounts

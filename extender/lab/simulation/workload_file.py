@@ -22,8 +22,8 @@ from extender.lab.simulation.scene import Scene
 from extender.lab.simulation.simulated_cluster import Lifetime
 from extender.lab.simulation.workload import ExpectationError, ExpectedFigure, Workload, WorkloadError, lines_of
 from extender.values import limits
-from extender.values.golang.durations import Duration, DurationError
 from extender.values.golang.json import plain
+from extender.values.golang.times import Duration, DurationError
 from extender.values.golang.yaml import YamlError, read_yaml, split_documents
 from extender.values.objects.decoding import DecodeError, convert
 from extender.values.objects.meta import HasMetadata, Object

@@ -52,5 +52,5 @@ from extender.values.config.plugin_sets import (
     PluginSet,
 )
 from extender.values.config.validation import validate, without_effect
-from extender.values.golang.durations import Duration
 from extender.values.golang.field_errors import FieldError
+from extender.values.golang.times import Duration

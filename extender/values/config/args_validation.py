@@ -32,7 +32,6 @@ from extender.values.config.plugin_args import (
     VolumeBindingArgs,
     binding_conditions_are_on,
 )
-from extender.values.golang.durations import Duration
 from extender.values.golang.field_errors import (
     FieldError,
     child,
@@ -43,6 +42,7 @@ from extender.values.golang.field_errors import (
     not_supported,
     required,
 )
+from extender.values.golang.times import Duration
 from extender.values.objects.label_selectors import SelectorError, selector_of
 from extender.values.objects.meta import NodeSelectorTerm
 from extender.values.objects.name_syntax import label_key_errors

@@ -13,9 +13,9 @@ from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.values.config.json_types import BYTES, DURATION, FLOAT32, struct_of, wire
 from extender.values.config.plugin_args import ARGS_OF, DynamicResourcesArgs, VolumeBindingArgs
 from extender.values.config.plugin_sets import DEFAULT_PLUGINS, Plugins, default_plugins
-from extender.values.golang.durations import Duration
 from extender.values.golang.field_errors import FieldError, aggregate
 from extender.values.golang.schema import BOOL, INT32, INT64, STRING, ListOf
+from extender.values.golang.times import Duration
 from extender.values.objects.pod import DEFAULT_SCHEDULER_NAME
 from extender.values.reasons import InputError
 

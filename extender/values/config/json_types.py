@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, final
 
-from extender.values.golang.durations import Duration, DurationError
 from extender.values.golang.json import Json, JsonError, cannot_unmarshal, type_word
 from extender.values.golang.schema import (
     STRING,
@@ -30,6 +29,7 @@ from extender.values.golang.schema import (
     Struct,
     number_word,
 )
+from extender.values.golang.times import Duration, DurationError
 
 
 @final

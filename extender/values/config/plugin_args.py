@@ -9,7 +9,6 @@ from typing import Final
 
 from extender.values.config.feature_gates import FeatureGates
 from extender.values.config.json_types import DURATION, DURATION_POINTER, STRINGS, fields_of, struct_of, wire
-from extender.values.golang.durations import Duration
 from extender.values.golang.schema import (
     BOOL,
     INT32,
@@ -23,6 +22,7 @@ from extender.values.golang.schema import (
     Struct,
     written_list,
 )
+from extender.values.golang.times import Duration
 from extender.values.objects.meta import (
     LabelSelector,
     LabelSelectorRequirement,

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Final, final
 
 from extender.cluster.api_resources import Object
-from extender.values.golang.durations import human_duration
+from extender.values.golang.times import human_duration
 
 NONE: Final = "<none>"
 UNKNOWN: Final = "<unknown>"

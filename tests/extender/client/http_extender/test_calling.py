@@ -21,7 +21,7 @@ from extender.engine.framework import ExtenderError
 from extender.testing import make_node, make_pod
 from extender.values import limits
 from extender.values.config.configuration import Extender, ExtenderTLSConfig
-from extender.values.golang.durations import Duration
+from extender.values.golang.times import Duration
 from tests.extender.client.http_extender.serving import (
     Served,
     Writes,

@@ -11,7 +11,7 @@ from extender.engine.runtime.cycle import Cycle
 from extender.engine.snapshot import Rows
 from extender.testing import make_cache, make_framework, make_node, make_pod, virtual_time
 from extender.values.config.plugin_args import DynamicResourcesArgs
-from extender.values.golang.durations import Duration
+from extender.values.golang.times import Duration
 from extender.values.objects.decoding import convert, replaced
 from extender.values.objects.devices import ResourceClaim, ResourceClaimStatus
 from extender.values.objects.meta import HasMetadata

@@ -28,7 +28,7 @@ from extender.testing import filter_nodes, make_framework, make_node, make_pod, 
 from extender.values.config.configuration import ConfigErrors
 from extender.values.config.feature_gates import FeatureGates
 from extender.values.config.plugin_args import DynamicResourcesArgs
-from extender.values.golang.durations import Duration
+from extender.values.golang.times import Duration
 from extender.values.objects.decoding import replaced
 from extender.values.objects.devices import ResourceClaim, ResourceSlice
 from extender.values.objects.meta import HasMetadata

@@ -15,7 +15,7 @@ from extender.engine.plugins.dynamic_resources.plugin import DynamicResources
 from extender.engine.snapshot import Snapshot
 from extender.testing import make_framework, make_node, make_pod, make_snapshot, refusals
 from extender.values.config.plugin_args import DynamicResourcesArgs
-from extender.values.golang.durations import Duration
+from extender.values.golang.times import Duration
 from extender.values.objects.decoding import replaced
 from extender.values.objects.devices import ResourceClaim, ResourceSlice
 from extender.values.objects.meta import HasMetadata

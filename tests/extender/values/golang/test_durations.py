@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from extender.values.golang.durations import Duration, DurationError
+from extender.values.golang.times import Duration, DurationError
 
 
 @pytest.mark.parametrize(

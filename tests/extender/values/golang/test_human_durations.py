@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from extender.values.golang.durations import human_duration
+from extender.values.golang.times import human_duration
 
 
 @pytest.mark.parametrize(
