@@ -45,13 +45,8 @@ def choose_cluster(
     environment: Mapping[str, str] = os.environ,
     service_account: Path = SERVICE_ACCOUNT,
 ) -> Followed | Own:
-    """Returns the cluster that the settings name.
-
-    Without one, it is the cluster whose kubeconfig the configuration names, else the one that the process runs in, else
-    the embedded one.
-
-    Raises:
-        StartUpError: the settings name two clusters, or the credentials for one cannot be read.
+    """Returns the cluster that the settings name, else that of the configuration's kubeconfig, else that of this
+    process's pod, else the embedded one. Raises StartUpError for two clusters, or unreadable credentials.
     """
     is_own_asked = settings.state is not None or settings.save is not None
     if settings.kubeconfig is not None and is_own_asked:

@@ -40,11 +40,7 @@ class PluginProject:
 
     @staticmethod
     def at(folder: Path) -> "PluginProject":
-        """Returns the project in a folder.
-
-        Raises:
-            StartUpError: there is none, or it names no plugin; the message says what to do.
-        """
+        """Returns the project in a folder. Raises StartUpError, which says what to do, if it names no plugin."""
         file = folder / PYPROJECT
         try:
             declared = tomllib.loads(file.read_text(encoding="utf-8"))
@@ -68,11 +64,7 @@ class PluginProject:
 
     @staticmethod
     def of_file(file: Path, plugin: str) -> "PluginProject":
-        """Returns a project of one module with one plugin.
-
-        Raises:
-            StartUpError: there is no such module.
-        """
+        """Returns a project of one module with one plugin. Raises StartUpError if there is no such module."""
         if file.suffix != ".py" or not file.is_file():
             raise StartUpError(f"{file}: no file with a plugin in Python; `reprieve init NAME` makes one")
         entry = EntryPoint(plugin, file.stem, ENTRY_POINTS)

@@ -38,11 +38,7 @@ class HealthRecord(Collector):
         self._registry.register(self)
 
     def note(self, check: str, path: str, *, is_well: bool) -> None:
-        """Records the outcome of a check.
-
-        Arguments:
-            path: healthz, livez or readyz.
-        """
+        """Records the outcome of a check at healthz, livez or readyz."""
         self._last[check, path] = is_well
         self._said[check, "success" if is_well else "error", path] += 1
 

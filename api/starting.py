@@ -48,13 +48,8 @@ Opens = Callable[[], AbstractAsyncContextManager[ServiceState]]
 
 
 def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
-    """Reads all files that the settings name; nothing runs yet.
-
-    Returns:
-        The cluster, and what opens the service for it.
-
-    Raises:
-        StartUpError: one of the files cannot be used.
+    """Reads all files that the settings name; returns the cluster, and what opens the service for it. Raises
+    StartUpError if one of the files cannot be used.
     """
     configuration = configuration_of(settings)
     if settings.records is not None:

@@ -24,11 +24,7 @@ _ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_E
 
 
 def check_tracing(environment: Mapping[str, str] = os.environ) -> None:
-    """Checks that what the variables ask for is there.
-
-    Raises:
-        StartUpError: it is not; the message says what to do.
-    """
+    """Checks that what the variables ask for is there. Raises StartUpError, which says what to do."""
     if not is_wanted(environment):
         return
     try:
@@ -57,11 +53,8 @@ async def traced(environment: Mapping[str, str] = os.environ) -> AsyncIterator[T
 
 
 def is_wanted(environment: Mapping[str, str]) -> bool:
-    """Returns whether the variables ask for traces. Unlike the SDK, nothing is sent to localhost unless something says
-    so.
-
-    Raises:
-        StartUpError: they ask for an exporter or a protocol that there is not.
+    """Returns whether the variables ask for traces; unlike with the SDK, only they do. Raises StartUpError for an
+    unknown exporter or protocol.
     """
     exporter = environment.get("OTEL_TRACES_EXPORTER", "").strip()
     if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true" or exporter == "none":

@@ -32,11 +32,7 @@ class Outcome(StrEnum):
 
 @final
 class VerbMetrics(Collector):
-    """Counts and times the calls of the verbs of all callers.
-
-    Arguments:
-        disabled: names of metrics that are not exposed.
-    """
+    """Counts and times the calls of the verbs of all callers; disabled metrics are not exposed."""
 
     def __init__(self, disabled: Collection[str] = ()) -> None:
         self._requests: Counter[tuple[str, str]] = Counter()

@@ -46,19 +46,12 @@ class Access(Protocol):
     """Decides what callers may call and see."""
 
     async def of(self, caller: HTTPConnection) -> Visibility:
-        """Returns what a caller of an endpoint about names of pods may see.
-
-        Raises:
-            Refusal: 401 if the caller is not known.
-        """
+        """Returns what a caller of an endpoint about names of pods may see. Raises Refusal: 401 if unknown."""
         ...
 
     async def admit(self, caller: HTTPConnection, path: str, *, is_verb: bool) -> User | None:
-        """Lets a request of any other endpoint pass, and returns the caller; None where callers are not asked who they
-        are.
-
-        Raises:
-            Refusal: 401 if the caller is not known, 403 if the caller may not do this.
+        """Lets a request of any other endpoint pass, and returns the caller; None where nobody is asked who they are.
+        Raises Refusal: 401 for an unknown caller, 403 for one who may not do this.
         """
         ...
 
@@ -89,12 +82,7 @@ class LocalAccess:
     """
 
     def __init__(self, guarded: Access, *, hides_names: bool) -> None:
-        """Creates the access of a service that listens on loopback.
-
-        Arguments:
-            guarded: decides about callers from elsewhere.
-            hides_names: whether it also decides whose names of pods local callers are shown.
-        """
+        """Creates the access on loopback; `guarded` decides about others and, with `hides_names`, about names shown."""
         self._guarded: Final = guarded
         self._hides_names: Final = hides_names
 
@@ -116,11 +104,7 @@ class ReviewedAccess:
     """Asks the API server. State: how many callers are being reviewed, and how many unknown tokens came from where."""
 
     def __init__(self, review: AccessReview, allowed_names: Collection[str] = ()) -> None:
-        """Creates the access of a service that follows a cluster.
-
-        Arguments:
-            allowed_names: common names of client certificates with which the verbs may be called without any rule.
-        """
+        """Creates the access to a followed cluster; certificates of these names may call the verbs without rules."""
         self._review: Final = review
         self._allowed: Final = frozenset(allowed_names)
         self._reviewed: Final[Counter[tuple[bool, bool]]] = Counter()

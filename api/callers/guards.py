@@ -78,11 +78,8 @@ class BrowserGuard:
         await app(scope, receive, send_marked)
 
     def _check(self, scope: Scope) -> None:
-        """Checks the head of a request.
-
-        Raises:
-            Refusal: 400 without a proper Host, 421 for the name of another site, 403 for its page, 415 for a body of no
-                type.
+        """Checks the head of a request. Raises Refusal: 400 without a proper Host, 421 for the name of another site,
+        403 for its page, 415 for a body of no type.
         """
         headers = Headers(scope=scope)
         host = _host(scope, headers)
@@ -104,12 +101,7 @@ class BrowserGuard:
 
 
 def _host(scope: Scope, headers: Headers) -> str:
-    """Returns the host that the request is for, in lower case; empty for an HTTP/1.0 request without one, which no
-    browser sends.
-
-    Raises:
-        Refusal: 400 for a request that has no Host, several, or one that is not a host.
-    """
+    """Returns the host in lower case; empty for HTTP/1.0 without one, which no browser sends. Raises Refusal: 400."""
     given = headers.getlist("host")
     if not given and scope["http_version"] == "1.0":
         return ""
@@ -162,12 +154,7 @@ class EndpointGuard:
     """An ASGI middleware, before what reads bodies or counts requests: strangers take no place from others."""
 
     def __init__(self, app: ASGIApp, prefix: str, always_allowed: Collection[str]) -> None:
-        """Stands before the application.
-
-        Arguments:
-            prefix: the path before the verbs.
-            always_allowed: paths that everyone may call; one that ends in `*` stands for all that begin so.
-        """
+        """Stands before the application; all may call the always allowed paths, and those below a final `*`."""
         self._app: Final = app
         self._verbs: Final = frozenset(f"{prefix}/{verb}" for verb in VERBS)
         self._allowed: Final = frozenset(path for path in always_allowed if not path.endswith("*"))

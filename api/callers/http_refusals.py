@@ -59,11 +59,7 @@ class Refusal(Exception):  # noqa: N818 - an answer, not an error of ours
 
 @contextmanager
 def unreadable_refused() -> Iterator[None]:
-    """Refuses JSON that cannot be read within the block.
-
-    Raises:
-        Refusal: 400, or 413 for what is too large.
-    """
+    """Refuses JSON that cannot be read within the block. Raises Refusal: 400, or 413 for what is too large."""
     try:
         yield
     except JsonError as exc:
@@ -71,11 +67,7 @@ def unreadable_refused() -> Iterator[None]:
 
 
 def not_there(kind: str, message: str) -> Refusal:
-    """Returns a 404 for an object that does not exist, at a path that does.
-
-    Arguments:
-        kind: the resource, in the plural.
-    """
+    """Returns a 404 for an object that does not exist, at a path that does; the kind is a plural."""
     return Refusal(404, message, details={"kind": kind})
 
 

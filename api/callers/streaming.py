@@ -70,11 +70,7 @@ async def _until_gone(receive: Receive) -> None:
 
 @asynccontextmanager
 async def until_hang_up(request: Request) -> AsyncIterator[None]:
-    """Cancels what is awaited in the block as soon as the caller has hung up.
-
-    Raises:
-        ClientDisconnect: the caller has hung up before the block came to its end. No answer is sent.
-    """
+    """Cancels what is awaited in the block when the caller hangs up, and raises ClientDisconnect: nothing is sent."""
     await request.body()  # then there is only one thing that can still come
     try:
         async with asyncio.timeout(None) as patience:

@@ -100,11 +100,7 @@ class _Bench:
         self._registry = Registry(IN_TREE)
 
     async def effects(self, questions: Questions, registry: Registry | None = None) -> PluginEffects:
-        """Returns what the plugins change.
-
-        Raises:
-            InputError: the configuration is wrong, or a plugin refuses its arguments.
-        """
+        """Returns what the plugins change. Raises InputError for a wrong configuration or arguments."""
         after = self._project.enabled_in(read_configuration(self._config))
         before = self._project.disabled_in(after)
         return await questions.plugin_effects(

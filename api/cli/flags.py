@@ -130,11 +130,7 @@ class GoCommand(TyperCommand):
 
 
 def as_options(arguments: Sequence[str]) -> Iterator[str]:
-    """Yields the arguments of `reprieve serve` in the form that Typer takes.
-
-    Raises:
-        StartUpError: a switch is given what is neither true nor false.
-    """
+    """Yields the arguments of `reprieve serve` as Typer takes them. Raises StartUpError if a switch gets no bool."""
     rest = iter(arguments)
     for argument in rest:
         if argument.startswith("-v="):
@@ -163,10 +159,8 @@ def as_options(arguments: Sequence[str]) -> Iterator[str]:
 
 
 def without_effect(names: Sequence[str]) -> Mapping[str, str]:
-    """Returns the flags of kube-scheduler that were given and have no effect here, with the reasons.
-
-    Raises:
-        StartUpError: one of them asks for something that must not be ignored.
+    """Returns kube-scheduler's flags that were given and have no effect, with reasons. Raises StartUpError for one that
+    must not be ignored.
     """
     found: dict[str, str] = {}
     for name in names:

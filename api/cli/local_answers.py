@@ -61,14 +61,8 @@ ALL_LISTED_SECONDS: Final = 300.0
 async def about_cluster(
     kubeconfig: Path | None, context: str | None, config: Path | None, show: Callable[[str], None] = lambda _: None
 ) -> AsyncIterator[Questions]:
-    """Yields answers about a cluster, once all its objects are listed.
-
-    Arguments:
-        show: told what is being done.
-
-    Raises:
-        InputError: the configuration cannot be used, or a question cannot be answered.
-        SourceAwayError: the cluster does not answer, or does not let its objects be listed.
+    """Yields answers about a cluster, once all its objects are listed; `show` is told what is being done. Raises
+    InputError for a configuration or question that will not do, and SourceAwayError if objects cannot be listed.
     """
     configuration = read_configuration(config)
     options = LiveOptions(admits=partial(TrialRegistry, features=configuration.feature_gates))
@@ -82,11 +76,7 @@ async def about_cluster(
 async def shadow_of(
     kubeconfig: Path | None, context: str | None, config: Path | None, show: Callable[[str], None]
 ) -> AsyncIterator[Shadow]:
-    """Yields a shadow of the scheduler of a cluster, once all objects of the cluster are listed.
-
-    Raises:
-        InputError, SourceAwayError: see `about_cluster`.
-    """
+    """Yields a shadow of a cluster's scheduler, once all objects are listed. Raises as `about_cluster`."""
     configuration = shadow_configuration(config)
     shadow = Shadow(configuration, str(config or "default"))
     options = LiveOptions(taps=[shadow.tap()])
@@ -124,11 +114,7 @@ async def _alone() -> AsyncIterator[None]:
 
 
 async def _listed(backend: Backend, target: Target, show: Callable[[str], None]) -> None:
-    """Returns once all objects are listed.
-
-    Raises:
-        SourceAwayError: some are not, in time; or nothing comes any more.
-    """
+    """Returns once all objects are listed. Raises SourceAwayError if some are not in time, or nothing comes."""
     loop = asyncio.get_running_loop()
     began = loop.time()
     listing = asyncio.create_task(backend.wait_for_sync())
@@ -153,14 +139,8 @@ def _is_silent(resource: Health, waited: float) -> bool:
 
 @asynccontextmanager
 async def about_dump(dump: Path, config: Path | None, at: str | None = None) -> AsyncIterator[Questions]:
-    """Yields answers about the cluster in a file; `-` is standard input.
-
-    Arguments:
-        config: of the scheduler; None for the default one, and with a recording for that which was recorded.
-        at: the moment of a recording; None for its end.
-
-    Raises:
-        InputError: the file or the configuration cannot be used, or a question cannot be answered.
+    """Yields answers about the cluster in a file, `-` is standard input; of a recording at a moment, or its end, and
+    with the recorded configuration if none is given. Raises InputError if something of it cannot be used.
     """
     recording = Recording(dump) if dump != STANDARD_INPUT and is_recording(dump) else None
     recorded = recording.configuration if recording is not None and config is None else None

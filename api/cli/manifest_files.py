@@ -22,11 +22,7 @@ _IN_NAMESPACES: Final = {resource.kind for resource in RESOURCES if resource.nam
 
 
 def read_manifests(file: str) -> list[dict[str, Any]]:
-    """Returns the objects in a file of YAML or JSON; `-` is standard input.
-
-    Raises:
-        StartUpError: it cannot be read, or holds something else; the message is one line.
-    """
+    """Returns the objects in a file of YAML or JSON; `-` is standard input. Raises StartUpError in one line."""
     try:
         text = sys.stdin.read() if file == "-" else Path(file).read_text()
     except (OSError, UnicodeDecodeError) as exc:
@@ -43,15 +39,7 @@ def read_manifests(file: str) -> list[dict[str, Any]]:
 
 
 def placed(objects: Iterable[dict[str, Any]], namespace: str | None, default: str) -> list[dict[str, Any]]:
-    """Returns the objects, with a namespace for each namespaced one that names none.
-
-    Arguments:
-        namespace: given with --namespace; None without it.
-        default: of objects that name none.
-
-    Raises:
-        StartUpError: an object names another namespace than --namespace.
-    """
+    """Returns the objects, namespaced ones with a namespace. Raises StartUpError for another than --namespace."""
     return [_placed(obj, namespace, default) for obj in objects]
 
 
@@ -70,12 +58,8 @@ def _placed(obj: dict[str, Any], namespace: str | None, default: str) -> dict[st
 
 
 def with_priority(obj: dict[str, Any], priority_class: str, preempts: bool | None) -> dict[str, Any]:
-    """Returns the pod, or the workload that makes pods, with another PriorityClass and preemption policy; other objects
-    as they are.
-
-    Arguments:
-        priority_class: empty to leave the class as it is.
-        preempts: None to leave the policy as it is.
+    """Returns a pod or workload with another PriorityClass and preemption policy, unless these are empty and None;
+    other objects as they are.
     """
     changed = copy.deepcopy(obj)
     for spec in _pod_specs_of(changed):
@@ -88,10 +72,8 @@ def with_priority(obj: dict[str, Any], priority_class: str, preempts: bool | Non
 
 
 def check_subject(objects: Sequence[dict[str, Any]], files: Sequence[str], *, is_about_pods: bool) -> None:
-    """Checks that some object matters to a scheduler, or even that one makes pods.
-
-    Raises:
-        StartUpError: none does, so that any answer would be a false all-clear.
+    """Checks that some object matters to a scheduler, or that one makes pods. Raises StartUpError if none does: any
+    answer would be a false all-clear.
     """
     if any(_pod_specs_of(obj) or (obj.get("kind") in _MATTER and not is_about_pods) for obj in objects):
         return
@@ -128,11 +110,7 @@ def _member(obj: Any, *path: str) -> Any:
 
 
 def state_of(objects: Iterable[dict[str, Any]]) -> ClusterState:
-    """Returns the cluster that the objects make up; kinds without a meaning for scheduling are left out.
-
-    Raises:
-        DecodeError: an object has the wrong form; the message names it.
-    """
+    """Returns the cluster that the objects make up, without kinds that scheduling ignores. Raises DecodeError."""
     lists: dict[str, list[dict[str, Any]]] = {}
     for obj in objects:
         table = _TABLE_OF_KIND.get(str(obj.get("kind")))

@@ -55,11 +55,7 @@ def check_project(
 
 
 def _loads(project: PluginProject) -> bool:
-    """Prints the plugins with their extension points.
-
-    Raises:
-        NegativeError: one of them cannot be loaded.
-    """
+    """Prints the plugins with their extension points. Raises NegativeError if one cannot be loaded."""
     try:
         points = Registry(IN_TREE).points_of
     except ConfigErrors as exc:
@@ -89,11 +85,7 @@ def _keep_the_laws(project: PluginProject, configuration: Configuration, seed: i
 
 
 def _filters(project: PluginProject, configuration: Configuration) -> Iterator[tuple[str, fwk.FilterPlugin]]:
-    """Yields the Filters of the project as the first profile that has them makes them.
-
-    Raises:
-        ConfigErrors: the configuration is wrong, or a plugin refuses its arguments.
-    """
+    """Yields the project's Filters as the first profile that has them makes them. Raises ConfigErrors."""
     frameworks: dict[str, Framework] = Registry(IN_TREE).make_frameworks(
         configuration, random.Random(0), is_exhaustive=True
     )

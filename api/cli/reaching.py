@@ -16,11 +16,7 @@ REACH_SECONDS: Final = 5.0
 
 
 def target_of(kubeconfig: Path | None, context: str | None) -> Target:
-    """Returns the API server that a kubeconfig names; without one, the one that kubectl would ask.
-
-    Raises:
-        StartUpError: the kubeconfig cannot be used, or has no such context.
-    """
+    """Returns the API server of a kubeconfig, or the one that kubectl would ask. Raises StartUpError if it has none."""
     return _found(kubeconfig, context or "", tuple(os.environ.items()))
 
 
@@ -37,11 +33,7 @@ def _found(kubeconfig: Path | None, context: str, environment: tuple[tuple[str, 
 
 
 async def reach(kubeconfig: Path | None, context: str | None) -> None:
-    """Returns once the API server has answered.
-
-    Raises:
-        SourceAwayError: it has not, in time, or does not accept the credentials.
-    """
+    """Returns once the API server has answered. Raises SourceAwayError if it does not, or refuses the credentials."""
     from extender.client.client import Client  # noqa: PLC0415 - what there is to say is said before it is loaded
     from extender.client.errors import ApiError, Forbidden, Unauthorized  # noqa: PLC0415
 

@@ -27,11 +27,8 @@ A = TypeVar("A")
 
 @asynccontextmanager
 async def from_service(server: str | None, default: str, token: str | None) -> AsyncIterator["ServiceAnswers"]:
-    """Yields the service at an address, which may lack its scheme; at the default one if none was given.
-
-    Raises:
-        StartUpError: this is not an address, or the token would cross the network in clear text.
-        SourceAwayError: nothing answers there.
+    """Yields the service at an address, perhaps without a scheme, or at the default one. Raises StartUpError if it is
+    no address or the token would cross the network in clear text, SourceAwayError if nothing answers.
     """
     address = _address(server or default)
     if token and not _is_private(address):
@@ -85,11 +82,7 @@ class ServiceAnswers:
         return cast("A", answer)
 
     async def reach(self) -> None:
-        """Returns once the service has answered anything.
-
-        Raises:
-            SourceAwayError: it does not, in time.
-        """
+        """Returns once the service has answered anything. Raises SourceAwayError if it does not, in time."""
         await self._sent(self._client.build_request("GET", "/v1/about"), REACH_SECONDS)
 
     async def _sent(self, request: httpx.Request, seconds: float = ANSWER_SECONDS) -> httpx.Response:

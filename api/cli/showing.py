@@ -58,12 +58,7 @@ AllNamespacesOption = Annotated[
 
 
 def show(answer: A, output: str, words: Callable[[Console, A, bool], None]) -> None:
-    """Prints the answer.
-
-    Arguments:
-        output: json or yaml; else words are printed.
-        words: prints a table; its last argument says whether the wide form is wanted.
-    """
+    """Prints the answer as json or yaml, or else by `words`, which is told whether the wide form is wanted."""
     if output in ("json", "yaml"):
         show_document(msgspec.to_builtins(answer), is_json=output == "json")
         return
@@ -143,11 +138,6 @@ class AnswerTable:
     """
 
     def __init__(self, *headings: str, less_important: Sequence[str] = (), has_head: bool = True) -> None:
-        """Creates an empty table.
-
-        Arguments:
-            less_important: headings of columns that may be left out, the least important first.
-        """
         self._headings = headings
         self._has_head = has_head
         self._said: dict[int, str] = {}
@@ -258,12 +248,7 @@ def victims_table(victims: Sequence[Victim], *, wide: bool) -> AnswerTable:
 def print_losers(
     console: Console, candidates: Sequence[CandidateNode], chosen: str, number: int, *, wide: bool
 ) -> None:
-    """Prints why the other nodes were not chosen.
-
-    Arguments:
-        candidates: those that are known, perhaps with the chosen one.
-        number: of all others.
-    """
+    """Prints why the other nodes were not chosen; `number` counts all of them, known or not."""
     losers = [each for each in candidates if each.node != chosen]
     if not losers:
         return

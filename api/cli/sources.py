@@ -98,11 +98,7 @@ class Source:
 
     @property
     def default_namespace(self) -> str:
-        """The namespace of objects that name none.
-
-        Raises:
-            StartUpError: the kubeconfig cannot be used.
-        """
+        """The namespace of objects that name none. Raises StartUpError if the kubeconfig cannot be used."""
         if self.namespace or not self._asks_cluster:
             return self.namespace or DEFAULT_NAMESPACE
         from api.cli.reaching import target_of  # noqa: PLC0415
@@ -110,21 +106,13 @@ class Source:
         return target_of(self.kubeconfig, self.context).namespace
 
     def only_namespace(self, *, all_namespaces: bool) -> str | None:
-        """Returns the namespace that is asked about; None for all.
-
-        Raises:
-            StartUpError: one is named, and all are asked for.
-        """
+        """Returns the namespace that is asked about; None for all. Raises StartUpError for one and all."""
         if all_namespaces and self.namespace:
             raise StartUpError("--all-namespaces and --namespace contradict each other: give one of them")
         return self.namespace
 
     def objects(self, files: Iterable[str]) -> list[dict[str, Any]]:
-        """Returns the objects in the files, with the namespace that is meant where they name none.
-
-        Raises:
-            StartUpError: they cannot be read, or are in another namespace.
-        """
+        """Returns the files' objects, in the meant namespace where they name none. Raises StartUpError."""
         from api.cli.manifest_files import placed, read_manifests  # noqa: PLC0415 - the kinds take a while to load
 
         return placed((obj for file in files for obj in read_manifests(file)), self.namespace, self.default_namespace)
@@ -138,11 +126,7 @@ class Source:
         watch: bool = False,
         opens: Callable[..., AbstractAsyncContextManager[Answers]] | None = None,
     ) -> S:
-        """Prints the answer of the source, and returns it. With `watch` it is printed when it changes, until Ctrl-C.
-
-        Arguments:
-            opens: opens the source, where not every one will do.
-        """
+        """Prints the answer of the source that `opens` opens, and returns it; with `watch` at each change."""
 
         async def answered() -> S:
             async with (opens or self.open)(keeps_asking=watch) as asked:
@@ -161,16 +145,9 @@ class Source:
 
     @asynccontextmanager
     async def open(self, *, keeps_asking: bool = False) -> AsyncIterator[Answers]:
-        """Yields the answers of the source, until the end of the block. Standard error tells which it is, unless it is
-        the expected one.
-
-        Arguments:
-            keeps_asking: whether a terminal is shown answers in the block, so that the line about waiting has to go
-                before.
-
-        Raises:
-            StartUpError: the options contradict each other, or name what there is not.
-            SourceAwayError: the source cannot be asked; the message says what to do.
+        """Yields the answers of the source until the end of the block; standard error tells which, if it is not the
+        expected one. If the block keeps asking, the line about waiting goes before. Raises StartUpError for options
+        that contradict each other or name what there is not, SourceAwayError, which says what to do.
         """
         if self.dump is not None and self.kubeconfig is not None:
             raise StartUpError("--dump and --kubeconfig are two clusters: give one of them")
@@ -218,11 +195,7 @@ class Source:
 
     @asynccontextmanager
     async def open_service(self, *, keeps_asking: bool = False) -> AsyncIterator[Answers]:
-        """Yields the service that these options name: only a service remembers what was decided.
-
-        Raises:
-            SourceAwayError: it cannot be asked, or there is none for the cluster.
-        """
+        """Yields the named service: only one remembers decisions. Raises SourceAwayError if none answers."""
         told = self.server or None
         if self._asks_cluster:
             cluster = self._cluster()
@@ -328,14 +301,7 @@ def workload_named(text: str) -> tuple[str, str] | None:
 
 
 def pod_named(text: str, source: Source) -> tuple[str, str]:
-    """Returns the namespace and the name of a pod.
-
-    Arguments:
-        source: gives the namespace of a pod that names none.
-
-    Raises:
-        StartUpError: the text is not a pod's name, or two different namespaces are given.
-    """
+    """Returns the namespace and name of a pod. Raises StartUpError if it is no name, or names two namespaces."""
     before, slash, name = text.rpartition("/")
     if slash and before in _PODS:
         before = ""

@@ -37,22 +37,15 @@ class DecisionsFile:
     """The decisions in a file, of each rule by the rule's own file and name."""
 
     def __init__(self, path: Path, *, is_updated: bool) -> None:
-        """Reads the file, unless it is to be written.
-
-        Raises:
-            StartUpError: there is no such file, or it is no golden file.
-        """
+        """Reads the file, unless it is to be written. Raises StartUpError if it is no golden file."""
         self.is_updated: Final = is_updated
         self._path = path
         self._kept: Mapping[str, PodDestinations] = {} if is_updated else _kept_decisions(path)
         self._made: dict[str, PodDestinations] = {}
 
     def unmet(self, rule: Path, name: str, made: PodDestinations, *, again: bool) -> Iterator[UnmetExpectation]:
-        """Yields what is not as the file has it; nothing if it is to be written.
-
-        Arguments:
-            rule: the file of the rule.
-            again: whether the rule was played before, in another version, so that its decisions are not those to write.
+        """Yields what is not as the file has it; nothing if it is to be written, unless the rule is played `again` in
+        another version.
         """
         key = f"{Path(os.path.relpath(rule.absolute(), self._path.absolute().parent)).as_posix()}: {name}"
         if self.is_updated and not again:
@@ -71,11 +64,7 @@ class DecisionsFile:
                 yield UnmetExpectation(f"{pod}: {_from(left)}, as in {self._path}", _from(leaves))
 
     def write(self) -> None:
-        """Writes what was decided, if the file is to be written.
-
-        Raises:
-            StartUpError: it cannot be written.
-        """
+        """Writes what was decided, if the file is to be written. Raises StartUpError if it cannot."""
         if not self.is_updated:
             return
         try:
@@ -209,11 +198,7 @@ def verify_rules(
 
 
 def printed_verdicts(tests: Sequence[Path], decider: Decider) -> list[Verdict]:
-    """Returns the verdict on each rule in the files and folders, and prints it as soon as it is known.
-
-    Raises:
-        StartUpError: a file cannot be read.
-    """
+    """Returns the verdict on each rule below the paths, printed once known. Raises StartUpError."""
     verdicts = []
     for file in (found for path in tests for found in _files(path, (".yaml", ".yml"))):
         for verdict in _verdicts(file, decider):
@@ -226,11 +211,7 @@ def printed_verdicts(tests: Sequence[Path], decider: Decider) -> list[Verdict]:
 
 
 def _files(path: Path, endings: Sequence[str] = _ENDINGS) -> list[Path]:
-    """Returns the file, or the files in the folder, in order.
-
-    Raises:
-        StartUpError: the path does not exist.
-    """
+    """Returns the file, or the files in the folder, in order. Raises StartUpError if the path does not exist."""
     if path.is_dir():
         return sorted(file for file in path.rglob("*") if file.is_file() and file.name.endswith(tuple(endings)))
     if not path.exists():
@@ -308,11 +289,7 @@ def _print(verdict: Verdict) -> None:
 
 
 def _write_junit(path: Path, verdicts: Sequence[Verdict]) -> None:
-    """Writes the JUnit form that most build servers read, with one suite a file.
-
-    Raises:
-        StartUpError: the file cannot be written.
-    """
+    """Writes JUnit's form, which most build servers read, with one suite a file. Raises StartUpError if it cannot."""
     root = ET.Element("testsuites", name="reprieve verify")
     for file in dict.fromkeys(verdict.file for verdict in verdicts):
         cases = [verdict for verdict in verdicts if verdict.file == file]

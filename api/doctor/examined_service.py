@@ -56,15 +56,7 @@ class ExaminedService:
     """One extender, called as kube-scheduler would. State: its connections and answers, and when examining began."""
 
     def __init__(self, extender: Extender, nodes: tuple[str, ...] = (), *, may_lack_verbs: bool = False) -> None:
-        """Opens nothing yet.
-
-        Arguments:
-            nodes: names of nodes that it knows.
-            may_lack_verbs: whether no configuration says which verbs it has.
-
-        Raises:
-            TlsError: a certificate or key cannot be read.
-        """
+        """Opens nothing yet. With `may_lack_verbs` no configuration says which verbs it has. Raises TlsError."""
         self.extender = extender
         self.nodes = nodes
         self.may_lack_verbs = may_lack_verbs
@@ -153,22 +145,13 @@ class ExaminedService:
         return f"{url.hostname}:{url.port or _PORTS.get(url.scheme, 80)}"
 
     async def connect(self) -> None:
-        """Connects, and hangs up.
-
-        Raises:
-            OSError: no connection can be made in time.
-            ValueError: the configuration names no address.
-        """
+        """Connects, and hangs up. Raises OSError if that fails, ValueError if the configuration names no address."""
         host, _, port = self.address.rpartition(":")
         connection = await asyncio.to_thread(socket.create_connection, (host, int(port)), self.seconds)
         connection.close()
 
     async def days_of_certificate(self) -> float:
-        """Returns for how many days the certificate is valid.
-
-        Raises:
-            OSError, ssl.SSLError: it cannot be reached, or its certificate is not trusted.
-        """
+        """Returns for how many days the certificate is valid. Raises OSError, or ssl.SSLError if it is not trusted."""
         url = urlsplit(self.extender.url_prefix)
         name = self._server_name or url.hostname
         async with asyncio.timeout(self.seconds):

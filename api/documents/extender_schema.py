@@ -24,11 +24,7 @@ _DEFINITIONS: Final = "#/$defs/"
 
 
 def extender_schema(document: dict[str, Any]) -> dict[str, Any]:
-    """Returns the schema, whose definitions are `TYPES` and what they consist of.
-
-    Arguments:
-        document: the OpenAPI document of the service. Its version, 3.1, has the schemas of JSON Schema 2020-12.
-    """
+    """Returns the schema, whose definitions are `TYPES` and what they consist of, from the OpenAPI document."""
     components, wanted, found = document["components"]["schemas"], list(TYPES), dict[str, Any]()
     while wanted:
         name = wanted.pop()

@@ -44,10 +44,8 @@ class Caller:
     version: str
 
     async def ask(self, question: Question[A]) -> A:
-        """Returns the answer.
-
-        Raises:
-            Refusal: 403 if it is about a namespace whose pods the caller may not list, 422 if something in it is wrong.
+        """Returns the answer. Raises Refusal: 403 for a namespace whose pods the caller may not list, 422 for what is
+        wrong.
         """
         namespace, chooses = question.namespace_asked, question.row.chooses_names
         if namespace and not await self.visibility.namespaces({namespace}):
@@ -66,13 +64,8 @@ class Caller:
         return made if chooses else await as_seen_by(self.visibility, made)
 
     async def simulate(self, read: Callable[[], Question[A]]) -> A:
-        """Returns the answer that the worker finds.
-
-        Arguments:
-            read: returns the question; called by the worker, so that waiting questions are bytes.
-
-        Raises:
-            Refusal: 400 if it cannot be read, 422 if something in it is wrong.
+        """Returns the worker's answer; the worker calls `read`, so that waiting questions are bytes. Raises Refusal:
+        400 if the question cannot be read, 422 if something in it is wrong.
         """
         try:
             with unreadable_refused():
@@ -97,11 +90,7 @@ class Caller:
 
 
 async def caller_of(request: Request) -> Caller:
-    """Returns the caller of a request, a dependency of routes.
-
-    Raises:
-        Refusal: 503 while nothing can be answered, 401 if the caller is not known.
-    """
+    """Returns the caller, for routes. Raises Refusal: 503 while nothing can be answered, 401 for an unknown caller."""
     service = service_of(request)
     if service is None or service.backend.questions is None or not service.backend.verbs.is_ready:
         raise Refusal(503, await _why_not_ready(request, service), RETRY_SOON)

@@ -183,13 +183,8 @@ def _read_scenario(body: bytes) -> dict[str, Any]:
 
 
 async def only_known_parameters(request: Request) -> None:
-    """A dependency of routes. Refuses parameters that the route does not read, because a misspelt limit limits nothing.
-
-    It waits for nothing; but a function that is not asynchronous would be called in a thread, with the backend that
-    this needs imported.
-
-    Raises:
-        Refusal: 400, with the parameter's name.
+    """A dependency of routes that refuses parameters that they do not read: a misspelt limit limits nothing. It is
+    asynchronous since others are called in a thread. Raises Refusal: 400.
     """
     route = request.scope["route"]
     if not isinstance(route, APIRoute):
@@ -205,11 +200,7 @@ async def only_known_parameters(request: Request) -> None:
 
 
 def what_is_wrong(request: Request, errors: Sequence[Any]) -> str:
-    """Returns a sentence that names each parameter that cannot be read, and what is allowed.
-
-    Arguments:
-        errors: of FastAPI: each with its place and type.
-    """
+    """Returns a sentence that names each parameter that cannot be read, by FastAPI's errors, and what is allowed."""
     described = {(each["in"], each["name"]): each for each in _parameters(request)}
     return "; ".join(dict.fromkeys(_said(error, described) for error in errors))
 

@@ -39,11 +39,7 @@ class Certificate:
         min_version: Literal["VersionTLS12", "VersionTLS13"] = "VersionTLS12",
         cipher_suites: Sequence[str] = (),
     ) -> None:
-        """Makes the server speak HTTPS.
-
-        Raises:
-            StartUpError: the files cannot be read, or do not belong together, or OpenSSL has not all of the suites.
-        """
+        """Makes the server speak HTTPS. Raises StartUpError for files or suites that will not do."""
         self._files = certificate, key
         self._client_ca = client_ca
         self._changed = self._times()
@@ -166,12 +162,6 @@ class TlsListener:
     def __init__(
         self, protocol_factory: Callable[[], asyncio.BaseProtocol], listening: socket.socket, context: ssl.SSLContext
     ) -> None:
-        """Begins to accept.
-
-        Arguments:
-            listening: a socket that listens.
-            context: of the server.
-        """
         self.sockets: Final = (listening,)
         self._make_protocol: Final = protocol_factory
         self._context: Final = context

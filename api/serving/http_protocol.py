@@ -162,11 +162,7 @@ class _UntilClosed:
     """
 
     def __init__(self, app: ASGI3Application, tasks: Sized) -> None:
-        """Wraps the application.
-
-        Arguments:
-            tasks: the requests under way.
-        """
+        """Wraps the application; `tasks` are the requests under way."""
         self._app = app
         self._tasks = tasks
 

@@ -142,13 +142,7 @@ class RequestLimits:
 @final
 class _Room:
     def __init__(self, places: int, body_limit: int, max_bytes: int) -> None:
-        """Begins empty.
-
-        Arguments:
-            places: the number of requests that are answered at one time.
-            body_limit: the bytes of one body.
-            max_bytes: the bytes of all bodies together.
-        """
+        """Begins empty, for so many requests at one time, bytes of one body, and bytes of all bodies together."""
         self.places: Final = places
         self.body_limit: Final = body_limit
         self.max_bytes: Final = max_bytes
@@ -172,11 +166,7 @@ class _Request:
         self._send: Final = send
 
     def enter(self) -> None:
-        """Takes a place; health probes need none.
-
-        Raises:
-            Refusal: 503 if there is none left.
-        """
+        """Takes a place; health probes need none. Raises Refusal: 503 if there is none left."""
         if self.scope["path"].startswith(HEALTH_PATHS):
             return
         if self.room.taken >= self.room.places:

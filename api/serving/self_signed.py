@@ -27,11 +27,7 @@ _IN_MEMORY: Final = "/dev/shm"  # noqa: S108 - a container has it even if its ro
 
 @contextmanager
 def with_certificate(settings: Settings) -> Iterator[Settings]:
-    """Yields the settings with a certificate for --secure-port, which is valid for a year.
-
-    Raises:
-        StartUpError: it cannot be written.
-    """
+    """Yields the settings with a certificate for a year. Raises StartUpError if it cannot be written."""
     if not settings.secure_port or settings.tls_cert_file is not None:
         yield settings
         return

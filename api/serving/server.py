@@ -49,11 +49,7 @@ class Watchdog:
     """Logs the stack of the watched thread when that has not called `beat` for too long."""
 
     def __init__(self, patience: float = PATIENCE) -> None:
-        """Watches nothing before `start`.
-
-        Arguments:
-            patience: seconds.
-        """
+        """Watches nothing before `start`; the patience is seconds."""
         self._patience = patience
         self._tolerated = patience
         self._last = time.monotonic()
@@ -226,11 +222,7 @@ def _most_connections() -> int:
 
 
 def make_server(app: ASGIApp, settings: Settings) -> Server:
-    """Returns a server that is not started yet. Logging stays as it was set up before.
-
-    Raises:
-        StartUpError: the certificate cannot be used.
-    """
+    """Returns a server that is not started; logging stays. Raises StartUpError for an unusable certificate."""
     server = Server(
         uvicorn.Config(
             app,

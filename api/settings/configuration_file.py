@@ -53,13 +53,8 @@ def with_fix(exc: InputError) -> str:
 
 
 def read_configuration(path: Path | None, features: FeatureGates | None = None) -> Configuration:
-    """Returns the scheduler's configuration; the default one without a file.
-
-    Arguments:
-        features: the features that are on; None for those that the environment gives.
-
-    Raises:
-        StartUpError: the file cannot be read, or is wrong.
+    """Returns the scheduler's configuration, the default one without a file; without features, by the environment's.
+    Raises StartUpError if the file cannot be read, or is wrong.
     """
     features = read_features() if features is None else features
     if path is None:
@@ -71,20 +66,12 @@ def read_configuration(path: Path | None, features: FeatureGates | None = None) 
 
 
 def usable_configuration(path: Path | None, features: FeatureGates | None = None) -> Configuration:
-    """Returns a configuration with which profiles can be built; see `read_configuration`.
-
-    Raises:
-        StartUpError: the file cannot be read, or is wrong.
-    """
+    """Returns a configuration with which profiles can be built; see `read_configuration`."""
     return try_profiles(read_configuration(path, features), path)
 
 
 def shadow_configuration(path: Path | None, features: FeatureGates | None = None) -> Configuration:
-    """Returns the configuration of a shadow; see `read_configuration`.
-
-    Raises:
-        StartUpError: the file cannot be read, is wrong, or names extenders.
-    """
+    """Returns a shadow's configuration; see `read_configuration`. It must not name extenders."""
     configuration = usable_configuration(path, features)
     if configuration.extenders:
         raise StartUpError(
@@ -94,20 +81,12 @@ def shadow_configuration(path: Path | None, features: FeatureGates | None = None
 
 
 def configuration_of(settings: Settings) -> Configuration:
-    """Returns the configuration for a service: that of the file, with the settings over it.
-
-    Raises:
-        StartUpError: the file cannot be read, or is wrong.
-    """
+    """Returns the file's configuration with the settings over it. Raises StartUpError as `read_configuration`."""
     return try_profiles(overridden(read_configuration(settings.config, settings.features), settings), settings.config)
 
 
 def try_profiles(configuration: Configuration, path: Path | None) -> Configuration:
-    """Returns the configuration, with which profiles can be built.
-
-    Raises:
-        StartUpError: one of them has a plugin that does not exist, or that cannot be made.
-    """
+    """Returns the configuration, with which profiles can be built. Raises StartUpError if a plugin cannot be made."""
     try:
         Registry(IN_TREE).make_frameworks(configuration, random.Random())
     except ConfigErrors as exc:
@@ -116,11 +95,7 @@ def try_profiles(configuration: Configuration, path: Path | None) -> Configurati
 
 
 def try_extenders(configuration: Configuration, path: Path | None) -> None:
-    """Checks that the extenders of the configuration can be called.
-
-    Raises:
-        StartUpError: one of them cannot.
-    """
+    """Checks that the configuration's extenders can be called. Raises StartUpError if not."""
     try:
         check_extenders(configuration)
     except ConfigErrors as exc:

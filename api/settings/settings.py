@@ -282,11 +282,7 @@ def _patterns(text: str) -> list[tuple[str, int]]:
 
 
 def read_settings(environment: Mapping[str, str] = os.environ, **flags: object) -> Settings:
-    """Returns the settings that the environment gives, with the flags that are not None over them.
-
-    Raises:
-        StartUpError: a variable or flag has no value that it can have.
-    """
+    """Returns the environment's settings, with the flags that are not None over them. Raises StartUpError."""
     variables = {name: text for name, each in DECLARATIONS.items() if (text := environment.get(each.variable))}
     given = {name: value for name, value in flags.items() if value is not None}
     try:
@@ -319,11 +315,7 @@ def read_settings(environment: Mapping[str, str] = os.environ, **flags: object) 
 
 
 def read_features() -> FeatureGates:
-    """Returns the features that are on by the environment.
-
-    Raises:
-        StartUpError: as `read_settings`.
-    """
+    """Returns the features that are on by the environment. Raises StartUpError."""
     variables = {DECLARATIONS[name].variable for name in ("emulated_version", "feature_gates")}
     return read_settings({name: text for name, text in os.environ.items() if name in variables}).features
 

@@ -19,11 +19,7 @@ from extender.values.golang.times import rfc3339
 
 
 def attempt(kept: KeptAttempt, *, picture: bool = False) -> Attempt:
-    """Returns the attempt, with as much as is still kept of it.
-
-    Arguments:
-        picture: whether to add the plugin that refused each node.
-    """
+    """Returns the attempt, with as much as is still kept of it, and if wanted the plugin that refused each node."""
     record, details = kept.record, kept.details or Details()
     return Attempt(
         **_alike(record, Attempt)
@@ -127,15 +123,8 @@ class PastQuery(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def written(cls, now: float, *, range: str, since: str, until: str, **further: Any) -> "PastQuery":  # noqa: A002 - its name in addresses
-        """Returns what to look for, as an address has it.
-
-        Arguments:
-            range: one of `RANGES`, or empty; `since` goes before it.
-            since, until: times, without a zone in UTC; or empty.
-            further: the other fields.
-
-        Raises:
-            QuestionError: there is no such range or time.
+        """Returns what to look for, as an address has it: `since` goes before `range`, and times without a zone are
+        UTC. Raises QuestionError if there is no such range or time.
         """
         if range and range not in RANGES:
             raise QuestionError(f"range: one of {', '.join(RANGES)}")
@@ -158,13 +147,8 @@ def _moment(name: str, text: str) -> float:
 def past(
     kept: Sequence[KeptAttempt], made: Iterable[PreemptionRecord], query: PastQuery, may_see: Container[str], now: float
 ) -> Past:
-    """Returns what was decided, newest first. Names of pods that the caller may not see are still in it, but are not
-    found by.
-
-    Arguments:
-        kept: all attempts since the query's beginning, newest first.
-        made: preemptions, newest first.
-        may_see: the namespaces whose pods the caller may see.
+    """Returns what was decided, newest first, as `kept` and `made` are. Pods outside `may_see` are still in it, by
+    name, but are not found by name.
     """
     found = [each for each in kept if _is_wanted(each, query, may_see)]
     oldest = found[-1].record.time if found else now

@@ -88,15 +88,8 @@ async def plugin_effects(
     own: Collection[str],
     limit: int,
 ) -> PluginEffects:
-    """Returns what the plugins change. It is given a copy of the cluster.
-
-    Arguments:
-        before, after: the configuration without the plugins, and with them.
-        own: the names of the plugins.
-        limit: the number of pods that are looked at; pending ones come first.
-
-    Raises:
-        ConfigErrors: a configuration is wrong, or a plugin refuses its arguments.
+    """Returns what the plugins named in `own` change in a copy of the cluster, of so many pods, pending ones first.
+    Raises ConfigErrors if a configuration is wrong, or a plugin refuses its arguments.
     """
     frameworks = [
         registry.make_frameworks(each, random.Random(0), live=cluster.cache, is_exhaustive=True)

@@ -123,11 +123,7 @@ class Questions:
         return len(self._cluster.nodes), len(self._cluster.cache.pods) + len(self._cluster.pending)
 
     async def explain(self, namespace: str, pod: str, *, picture: bool = False) -> Explanation | None:
-        """Returns why the pod is on its node, or on none; None if there is no such pod.
-
-        Arguments:
-            picture: whether to add each plugin's verdict about each node.
-        """
+        """Returns why the pod is on its node, or on none, with a picture if wanted; None if there is no such pod."""
         key = f"{namespace}/{pod}"
         now = await with_long_work(partial(self._as_things_are, namespace, pod, picture=picture))
         attempts = tuple(self._attempts(key, ATTEMPTS_EXPLAINED, None))
@@ -223,33 +219,20 @@ class Questions:
     async def plugin_effects(
         self, registry: Registry, before: Configuration, after: Configuration, own: Collection[str], limit: int
     ) -> PluginEffects:
-        """Returns what plugins of the registry would change; see `extender.answers.plugin_effects`.
-
-        Raises:
-            ConfigErrors: a configuration is wrong, or a plugin refuses its arguments.
-        """
+        """Returns what the registry's plugins would change; see `answers.plugin_effects`. Raises ConfigErrors."""
         return await plugin_effects(self._cluster.fork(), registry, before, after, own, limit)
 
     # Simulations. They take long, and are called where nothing waits: in a child process, or in a thread.
 
     def what_if(self, request: WhatIfRequest) -> WhatIf:
-        """Returns what would become of every pod concerned.
-
-        Raises:
-            QuestionError: an object cannot be created, or a node does not exist.
-            DecodeError: an object has the wrong form.
-            ConfigErrors: the configuration is wrong.
+        """Returns what would become of every pod concerned. Raises QuestionError, DecodeError or ConfigErrors for what
+        is wrong with it.
         """
         cluster, configuration = self._cluster, self.configuration
         return what_if(cluster, configuration, request, self.admits, for_everybody=self._queue is None)
 
     def plan(self, request: PlanRequest) -> PlanAnswer:
-        """Returns the moves of running pods after which the pods of the request fit.
-
-        Raises:
-            QuestionError: an object cannot be created, or is not one that a plan can be made for.
-            DecodeError: an object has the wrong form.
-        """
+        """Returns the moves of running pods after which the request's pods fit. Raises QuestionError or DecodeError."""
         cluster, configuration = self._cluster, self.configuration
         return plan(cluster, configuration, request, self.admits, self._now, for_everybody=self._queue is None)
 
@@ -262,13 +245,8 @@ class Questions:
             return counted(trial, found, limit)
 
     def capacity_of(self, pod: Mapping[str, Any], limit: int | None) -> Capacity:
-        """Returns how many of such a pod, or of the pods of such a workload, would fit. Its name does not matter.
-
-        Arguments:
-            pod: or a workload, or a List of one and of what it refers to.
-
-        Raises:
-            QuestionError: it cannot be created; the message says why.
+        """Returns how many of such a pod, or of a workload's pods, alone or in a List with what it refers to, would
+        fit. Raises QuestionError if it cannot be created.
         """
         with self.trial() as trial:
             return capacity_of(trial, pod, self.admits, limit)
@@ -285,11 +263,7 @@ class Questions:
         return Decisions(items=tuple(self._attempts(pod, limit, before)), oldest=self._records.oldest)
 
     def decision(self, number: int, *, picture: bool = False) -> Attempt | None:
-        """Returns the attempt of this id; None if it is not kept.
-
-        Arguments:
-            picture: whether to add the plugin that refused each node.
-        """
+        """Returns the attempt of this id, with the plugin that refused each node if wanted; None if it is not kept."""
         kept = self._records.attempt(number)
         return None if kept is None else history.attempt(kept, picture=picture)
 
@@ -298,14 +272,7 @@ class Questions:
         return Preemptions(items=tuple(map(history.preemption, islice(self._records.preemptions(pod), limit))))
 
     async def history(self, *, visibility: Visibility = SEES_ALL, **asked: Any) -> Past:
-        """Returns what was decided in a time, as far as it is found by names that the caller may see.
-
-        Arguments:
-            asked: see `PastQuery.written`.
-
-        Raises:
-            QuestionError: there is no such range or time.
-        """
+        """Returns what `PastQuery.written` asks for, found by names that the caller may see. Raises QuestionError."""
         now = self._now().timestamp()
         query = history.PastQuery.written(now, **asked)
         of_time = takewhile(lambda kept: kept.record.time >= query.since, self._records.attempts())
@@ -371,11 +338,7 @@ class Questions:
         *,
         visibility: Visibility = SEES_ALL,
     ) -> PodList:
-        """Returns the pods of a namespace, a workload or a group; without a namespace, the namespaces.
-
-        Raises:
-            QuestionError: this is no label selector.
-        """
+        """Returns the pods of a namespace, workload or group; without a namespace, namespaces. Raises QuestionError."""
         population = Population.of(self._cluster)
         selected = _selector(selector)
         if namespace:

@@ -70,12 +70,7 @@ class Trial:
     """State: the cluster, steps that take back what was done, and cycles that have reserved something."""
 
     def __init__(self, cluster: Cluster, frameworks: Mapping[str, Framework]) -> None:
-        """Nothing is tried yet.
-
-        Arguments:
-            cluster: changed by the trial alone.
-            frameworks: by scheduler name; of this cluster, and used by the trial alone.
-        """
+        """Nothing is tried yet. The cluster, and its frameworks by scheduler name, are used by the trial alone."""
         self.cluster: Final = cluster
         self.frameworks: Final = frameworks
         self._algorithm: Final = SchedulingAlgorithm()
@@ -92,14 +87,7 @@ class Trial:
         plugins: Mapping[str, type[fwk.Plugin]] | None = None,
         for_everybody: bool = False,
     ) -> Iterator["Trial"]:
-        """Opens a trial in a copy of the cluster, with frameworks of its own.
-
-        Arguments:
-            plugins, for_everybody: see `simulated_frameworks`.
-
-        Raises:
-            ConfigErrors: the configuration is wrong.
-        """
+        """Opens a trial in a copy of the cluster, with `simulated_frameworks` of its own. Raises ConfigErrors."""
         copy = cluster.fork()
         frameworks = simulated_frameworks(configuration, copy, plugins=plugins, for_everybody=for_everybody)
         with closed_at_the_end(frameworks):
@@ -215,11 +203,7 @@ class Trial:
     async def try_group(
         self, key: GroupKey, pods: Sequence[Pod], *, preempts: bool = True
     ) -> tuple[GroupResult, fwk.Candidate | None]:
-        """Returns what is decided about a pod group, and its victims. Nobody is placed or evicted.
-
-        Arguments:
-            pods: the members without a node, in the order in which they are tried.
-        """
+        """Returns what is decided about a pod group, and its victims; its pods are tried in this order."""
         why_not = why_not_together(pods)
         if why_not:
             return GroupResult(fwk.error(why_not)), None
@@ -267,11 +251,7 @@ class Trial:
                 self.changed(claim, replaced(claim, status=status))
 
     def disrupt(self, pods: Sequence[Pod]) -> list[tuple[str, ...]]:
-        """Counts evictions of pods that have nodes, one after the other, against the budgets that protect them.
-
-        Returns:
-            For each pod the names of the first budgets that allow no eviction.
-        """
+        """Counts evictions of pods with nodes, one by one; returns for each the first budgets that allow none."""
         if not pods or not self.cluster.cache.objects.pdbs:
             return [()] * len(pods)
         snapshot = self.cluster.cache.update_snapshot()

@@ -1,8 +1,4 @@
-"""Answers as values: what /v1 sends, commands print and the page shows. Names are camelCase on the wire; times are RFC
-3339 in UTC.
-
-Pods, victims and candidates are in `parts`, since they are recorded in the same form.
-"""
+"""Answers as values: what /v1 sends (in camelCase, times in RFC 3339 and UTC), commands print and the page shows."""
 
 from typing import Annotated, Any, Literal, final
 

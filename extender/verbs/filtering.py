@@ -34,13 +34,8 @@ class FilterResult:
 
 
 def filter_nodes(cycle: Cycle, names: Sequence[str], *, nominated_count: bool = True) -> FilterResult:
-    """Returns on which of the given nodes the cycle's pod can run, and why not on the others.
-
-    Arguments:
-        nominated_count: whether nominated pods take room.
-
-    Raises:
-        PluginError: a plugin failed; the message names it.
+    """Returns on which of the given nodes the cycle's pod can run, and why not on the others. Nominated pods take room
+    if they count. Raises PluginError, whose message names the plugin.
     """
     snapshot = cycle.snapshot
     places, known = places_of(snapshot, names)
@@ -100,13 +95,9 @@ def _shortened(status: fwk.Status) -> str:
 
 
 def why_refused(cycle: Cycle, node: str) -> str:
-    """Returns which plugins refuse the cycle's pod on this node, and why; empty if none does.
-
-    Nominated pods do not count: whoever chose the node has counted them, and only Reserve leaves room for one that
-    was nominated since.
-
-    Raises:
-        PluginError: a plugin failed; the message names it.
+    """Returns which plugins refuse the cycle's pod on this node, and why; empty if none does. Raises PluginError.
+    Nominated pods do not count: whoever chose the node has counted them, and only Reserve leaves room for one that was
+    nominated since.
     """
     result = filter_nodes(cycle, [node], nominated_count=False)
     if result.kept:

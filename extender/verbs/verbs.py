@@ -34,9 +34,7 @@ from extender.verbs.preempting import candidates_of, choose_victims, without_pol
 
 def prioritize_nodes(cycle: Cycle, names: Sequence[str]) -> list[int]:
     """Returns a score from 0 to 10 for each given node; 0 for unknown ones, and for all if the pod demands too much.
-
-    Raises:
-        PluginError: a plugin failed; the message names it.
+    Raises PluginError, whose message names the plugin.
     """
     places, known = places_of(cycle.snapshot, names)
     scores = np.zeros(len(names), np.int64)

@@ -18,11 +18,7 @@ VALID: Final = "is valid by the schema of the protocol"
 
 
 def is_valid(verb: str, result: str, reply: Reply) -> Finding:
-    """Returns whether the body of an answer is valid.
-
-    Arguments:
-        result: the name of its type: a definition of the schema.
-    """
+    """Returns whether an answer's body is valid by the schema's definition `result`."""
     try:
         answer = orjson.loads(reply.body)
     except orjson.JSONDecodeError as exc:
@@ -105,11 +101,7 @@ def reached(verb: str, service: ExaminedService, reply: Reply, check: str) -> Fi
 
 
 async def checks(service: ExaminedService, verb: str, body: bytes) -> AsyncIterator[Finding]:
-    """Yields findings about a verb, asked with a question that it understands.
-
-    Arguments:
-        body: the question.
-    """
+    """Yields findings about a verb, asked with a question in `body` that it understands."""
     reply = await service.ask(verb, body)
     wrong = reached(verb, service, reply, "is reached")
     if wrong is not None:

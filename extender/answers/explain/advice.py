@@ -135,12 +135,7 @@ class Advice:
         )
 
     def for_one_plugin(self, plugins: Sequence[str], refusals: Refusals | None, nearest: Index) -> Iterator[Suggestion]:
-        """Yields changes that may each satisfy one of the plugins.
-
-        Arguments:
-            refusals: None if no Filter was asked.
-            nearest: the places of the refused nodes, nearest first.
-        """
+        """Yields changes that may each satisfy one of the plugins; `nearest` are the refused nodes, nearest first."""
         for name in self._distinct(plugins):
             plugin = self._plugins[name]
             alone = nearest if refusals is None else nearest[refusals.only_by(name)[nearest]]
@@ -212,11 +207,7 @@ def nearest_nodes(refusals: Refusals, advice: Advice, limit: int = limits.NEARES
 
 
 def nearest_places(refusals: Refusals, advice: Advice) -> Index:
-    """Returns the places on axis N of all nodes that are refused, nearest first.
-
-    Nodes where evictions might help come before others, then nodes that fewer plugins refuse, then nodes that lack
-    less.
-    """
+    """Returns the refused nodes' places on axis N: hopeful ones first, then by how few plugins refuse, then by lack."""
     # A node that no Filter refuses by itself counts as refused by one: PreFilter left it out, or pods are nominated to
     # it.
     order = np.lexsort((advice.share_missing, np.maximum(refusals.counts, 1), refusals.hopeless))
@@ -224,11 +215,9 @@ def nearest_places(refusals: Refusals, advice: Advice) -> Index:
 
 
 def node_to_add(framework: Framework, refusals: Refusals, advice: Advice, pod: Pod) -> str | None:
-    """Returns the name of a node such that the pod would fit on a new node with its labels and taints, and with its
-    DaemonSets' pods alone.
-
-    Returns None if there is no such node, if a plugin fails, and for pods that depend on other nodes or request a node
-    by its name: the verdict about an existing node says nothing about a new one then.
+    """Returns a node such that the pod would fit on a new one with its labels and taints, and its DaemonSets' pods
+    alone. None if there is none, if a plugin fails, and for pods that depend on other nodes or request one by name: an
+    existing node's verdict says nothing about a new one then.
     """
     snapshot = refusals.evaluation.snapshot
     cycle = Cycle(framework, snapshot, pod)  # pods are nominated to nodes that exist, so that they do not count here

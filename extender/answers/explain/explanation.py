@@ -1,7 +1,4 @@
-"""Why a pod is on its node, or on none: the scheduler's own evaluation of it, as an answer for people.
-
-`questions` adds what the queue and the records know of the pod.
-"""
+"""Why a pod is on its node, or on none, by the scheduler's own evaluation; `questions` adds queue and records."""
 
 from collections import Counter
 from typing import Literal
@@ -31,11 +28,7 @@ Settled = Literal["Binding", "Scheduled", "Finished", "NotOurs"]
 async def explain(
     framework: Framework, snapshot: Snapshot, pod: Pod, nominations: Nominations, *, picture: bool = False
 ) -> Explanation:
-    """Returns all that the scheduler finds out about the pod. A pod that has a node, or has finished, is not evaluated.
-
-    Arguments:
-        picture: whether to add each Filter's verdict about each node.
-    """
+    """Returns all that the scheduler finds out about the pod. One with a node, or a finished one, is not evaluated."""
     if pod.is_terminal:
         return settled(pod, "Finished")
     if pod.spec.node_name:
@@ -83,11 +76,7 @@ def reason_now(framework: Framework, snapshot: Snapshot, pod: Pod, nominations: 
 
 
 def settled(pod: Pod, state: Settled, node: str = "") -> Explanation:
-    """Returns what is known of a pod that is not evaluated, because nothing is to be decided about it.
-
-    Arguments:
-        node: where the pod is being bound; empty if it is where its spec says.
-    """
+    """Returns what is known of a pod about which nothing is to be decided, and which may be being bound to `node`."""
     node = node or pod.spec.node_name
     where = f" on {node}" if node else ""
     sentence = {
@@ -120,11 +109,7 @@ def unreadable(pod: PodName, why: str) -> Explanation:
 def summary(
     pod: Pod, evaluation: Evaluation, steps: tuple[WaterfallStep, ...], preemption: PreemptionAnswer | None
 ) -> str:
-    """Returns a sentence that says what happens to a pending pod, and why.
-
-    Arguments:
-        steps: the waterfall of the evaluation.
-    """
+    """Returns a sentence that says what happens to a pending pod, and why; `steps` is the evaluation's waterfall."""
     gates, nominated = [gate.name for gate in pod.spec.scheduling_gates], pod.status.nominated_node_name
     if gates:
         held = f"It is held back by the scheduling gate{'' if len(gates) == 1 else 's'} {_and(gates)}"

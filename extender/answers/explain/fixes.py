@@ -39,13 +39,7 @@ def fixes(
     pod: Pod,
     nominations: Nominations,
 ) -> tuple[Fix, ...]:
-    """Returns changes that would let the pod fit: first the one that opens most nodes. A pod that fits only has its
-    gates removed.
-
-    Arguments:
-        refusals: those of the evaluation; None if no Filter was asked.
-        nominations: those that the evaluation counted.
-    """
+    """Returns changes that would let the pod fit, that which opens most nodes first; one that fits loses its gates."""
     trials = _Trials(framework, evaluation.snapshot, nominations)
     gates = [gate.name for gate in pod.spec.scheduling_gates]
     if evaluation.feasible:
@@ -93,10 +87,8 @@ class _Trials:
         return np.zeros(0, np.intp)
 
     def opened_by_eviction(self, pod: Pod, potential: Index) -> Index:
-        """Returns those of the potential nodes on which such a pod would fit if all pods of lower priority left.
-
-        This is the first step of the dry run. Which of those pods could stay makes no difference to whether the node is
-        opened.
+        """Returns those of the nodes on which such a pod would fit if all pods of lower priority left: the dry run's
+        first step, as whoever could stay makes no difference to whether the node is opened.
         """
         slots, row = lower_priority_pods(self._snapshot, pod, potential, self.rules)
         if not len(slots):
@@ -127,11 +119,7 @@ class _OpeningFixes:
         return len(self._fixes)
 
     def add(self, kind: Kind, text: str, places: Index, changed: Pod) -> None:
-        """Adds a change that opens the nodes at these places, if there are any.
-
-        Arguments:
-            changed: the pod for which the change is as good as made.
-        """
+        """Adds a change that opens the nodes at these places, if any; it is as good as made in `changed`."""
         if len(places) and (kind, places.tobytes()) not in self._fixes:
             self._fixes[kind, places.tobytes()] = self._fix(
                 kind, text + self._also, places, self._without_gates(changed)

@@ -26,12 +26,7 @@ _LATEST: Final = int(datetime.max.replace(tzinfo=UTC).timestamp())
 
 
 def victim(pod: Pod, now: float, violates: tuple[str, ...] = ()) -> Victim:
-    """Returns the pod as a victim, with its requests.
-
-    Arguments:
-        now: seconds since 1970.
-        violates: names of the PodDisruptionBudgets that its eviction violates.
-    """
+    """Returns the pod as a victim, with its requests and the budgets that its eviction violates."""
     held, _, _ = assigned_requests(pod)
     return Victim.of(pod, violates, held.milli_cpu, held.memory, lost_gpu_hours(pod, now))
 
@@ -39,15 +34,7 @@ def victim(pod: Pod, now: float, violates: tuple[str, ...] = ()) -> Victim:
 def preemption_answer(
     outcome: PreemptionOutcome, snapshot: Snapshot, pod: Pod, now: float, limit: int = limits.CANDIDATES
 ) -> PreemptionAnswer:
-    """Returns the chosen node and its victims, the runners-up and why they lost, and why evictions on other nodes do
-    not help.
-
-    Arguments:
-        snapshot: the snapshot that the outcome is about.
-        pod: the preemptor.
-        now: seconds since 1970.
-        limit: how many candidates are listed, at least one.
-    """
+    """Returns the chosen node and its victims, the runners-up and why they lost, and where evictions do not help."""
     if outcome.why_not_eligible is not None:
         return PreemptionAnswer(eligible=False, message=outcome.why_not_eligible)
     candidates, chosen = outcome.candidates, outcome.chosen
@@ -131,21 +118,12 @@ def not_helpful(outcome: PreemptionOutcome, num_nodes: int) -> tuple[ReasonCount
 
 
 def what_comes_first(priorities_of_each: Iterable[Sequence[int]]) -> str:
-    """Returns what to call the first victim: older rules do not always list the most important one first.
-
-    Arguments:
-        priorities_of_each: those of the victims of each candidate, in order.
-    """
+    """Returns what to call the first victim: older rules do not always list the most important one first."""
     return "most important" if all(priorities[0] == max(priorities) for priorities in priorities_of_each) else "first"
 
 
 def why_not(lost: Costs, chosen: Costs, node: str, first: str = "most important") -> str:
-    """Returns the first criterion by which a candidate with these costs lost against the chosen one, in words.
-
-    Arguments:
-        node: the name of the chosen node.
-        first: see `what_comes_first`.
-    """
+    """Returns the first criterion by which a candidate lost against the chosen one on `node`, in words."""
     if lost.num_pdb_violations != chosen.num_pdb_violations:
         return f"{_violations(lost.num_pdb_violations)}, {chosen.num_pdb_violations or 'none'} on {node}"
     if lost.first_priority != chosen.first_priority:

@@ -49,11 +49,7 @@ class WallClock:
 
 
 def queue_view(queue: SchedulingQueue, registered: Mapping[str, Registered], clock: WallClock) -> Queue:
-    """Returns every pod that waits or is being tried: first those that are tried next.
-
-    Arguments:
-        registered: by profile, what its plugins have registered for.
-    """
+    """Returns every pod that waits or is being tried: first those that are tried next."""
     places = [_in_flight(info, clock) for info in queue.in_flight_pods()[: limits.QUEUE_PLACES]]
     for position, info in enumerate(queue.pods_in_active_q(), start=1):
         if len(places) >= limits.QUEUE_PLACES:

@@ -1,6 +1,5 @@
-"""The verdicts of the Filters as tables: how many nodes each plugin left over, and what each answers about every
-node. And the scores of the best nodes, which say why a pod is on its node: those of the decision where they were kept,
-otherwise worked out again.
+"""Verdicts as tables: how many nodes each plugin left over, and what each says of every node. And the best nodes'
+scores.
 """
 
 from collections import Counter
@@ -40,10 +39,7 @@ def reason_counts(reasons: Mapping[str, int]) -> tuple[ReasonCount, ...]:
 
 def waterfall(evaluation: Evaluation) -> tuple[WaterfallStep, ...]:
     """Returns a step for each plugin that refused nodes, in the profile's order; refused and feasible nodes together
-    are all nodes.
-
-    Where PreFilter refused the pod, or narrowed the search, that is the first step. There are no steps where no plugin
-    was asked.
+    are all nodes. A PreFilter that refused or narrowed comes first; without a plugin asked there are no steps.
     """
     statuses, pre_filter = evaluation.statuses, evaluation.pre_filter
     if statuses is None or pre_filter is None:
@@ -156,10 +152,8 @@ def node_score(
 
 
 def as_decided(answer: Explanation, attempts: Iterable[Attempt]) -> Explanation | None:
-    """Returns the explanation with the scores of the decision that put the pod on its node; None if they are not known.
-
-    Arguments:
-        attempts: of pods of this name, newest first.
+    """Returns the explanation with the scores of the decision that chose the node; None if these are not known. The
+    attempts are those of pods of this name, newest first.
     """
     for made in attempts:
         if made.outcome == "Scheduled" and made.pod.uid == answer.pod.uid and made.node == answer.node:
@@ -175,12 +169,7 @@ def as_decided(answer: Explanation, attempts: Iterable[Attempt]) -> Explanation 
 
 
 async def worked_out_again(trial: Trial, pod: Pod, answer: Explanation) -> Explanation:
-    """Returns the explanation of a pod that has a node with the scores that nodes have now, as if the pod had none.
-
-    Arguments:
-        trial: one without the pod.
-        pod: without its node.
-    """
+    """Returns the explanation with the scores that nodes have now, as if the pod had no node, in a trial without it."""
     if trial.frameworks.get(pod.scheduler_name) is None:
         return answer
     evaluation = await evaluate(trial.cycle(pod))

@@ -61,10 +61,8 @@ class MovablePods:
 
 
 def movable_pods(trial: Trial, wanted: Pod, now: Callable[[], datetime]) -> MovablePods:
-    """Returns the pods that may be evicted by an eviction request as things are, and that come back somewhere.
-
-    Arguments:
-        wanted: the pod for which they would move: what the profile's victim policy protects from it stays.
+    """Returns the pods that eviction requests would evict as things are, and that come back somewhere; what the victim
+    policy protects from the wanted pod stays.
     """
     cluster, frameworks = trial.cluster, trial.frameworks
     budgets = cluster.cache.objects.pdbs

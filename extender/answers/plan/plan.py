@@ -41,15 +41,8 @@ def plan(
     for_everybody: bool = False,
     trials: int = TRIALS,
 ) -> PlanAnswer:
-    """Returns the moves after which the pods of the request fit. Nothing is written.
-
-    Arguments:
-        admits: makes the API server that the request's objects pass through.
-        for_everybody: see `simulated_frameworks`.
-        trials: see `PlanSearch`.
-
-    Raises:
-        QuestionError: an object cannot be created, or is not one that a plan can be made for.
+    """Returns the moves after which the request's pods fit; nothing is written. Raises QuestionError if an object
+    cannot be created, or is not one that a plan can be made for.
     """
     asked = WhatIfRequest(create=request.create)
     with Trial.of(cluster, configuration, for_everybody=for_everybody) as trial:

@@ -22,11 +22,7 @@ class ExactSearch:
     """State: the distributions seen so far, and those among them from which no further move was tried."""
 
     def __init__(self, trial: TrialMoves, wanted: WantedPods, *, may_wait: bool) -> None:
-        """Only the cluster as it is was seen, and the wanted pods do not fit there.
-
-        Arguments:
-            may_wait: whether moves may wait until a budget has recovered from earlier ones.
-        """
+        """Only the cluster as it is was seen, and nothing fits. With `may_wait`, moves wait until budgets recover."""
         self._trial = trial
         self._wanted = wanted
         self._may_wait = may_wait
@@ -43,11 +39,7 @@ class ExactSearch:
         return not self._frontier
 
     def with_one_more_move(self) -> FoundPlan | None:
-        """Returns a plan with one move more than those that the last call has looked at.
-
-        Raises:
-            BoundReachedError: it takes too long; the search is over then.
-        """
+        """Returns a plan with one move more than the last call looked at; raises BoundReachedError when time is up."""
         trial = self._trial
         trial.may_wait, trial.has_met_budget = self._may_wait, False
         try:
@@ -139,11 +131,6 @@ class PlanSearch:
     """State: the moves of the plan that is being tried, and how many trials each part of the search has left."""
 
     def __init__(self, trial: TrialMoves, wanted: WantedPods, trials: int = TRIALS) -> None:
-        """Nothing is searched yet.
-
-        Arguments:
-            trials: see TRIALS.
-        """
         self._trial = trial
         self._wanted = wanted
         self._moves: list[Move] = []

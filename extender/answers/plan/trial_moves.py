@@ -70,11 +70,7 @@ class TrialMoves:
         return self._left
 
     def take(self, trials: int = 1) -> None:
-        """Counts trials.
-
-        Raises:
-            BoundReachedError: there are none left.
-        """
+        """Counts trials. Raises BoundReachedError if there are none left."""
         self._left -= trials
         if self._left < 0:
             raise BoundReachedError
@@ -125,11 +121,7 @@ class TrialMoves:
     # Questions.
 
     def nodes_for(self, pod: Pod, domain: Domain = None, *, best_first: bool = True) -> list[str]:
-        """Returns the nodes that would take the pod now, other than its own if it has one.
-
-        Arguments:
-            best_first: whether they are to be in the order in which the scheduler prefers them.
-        """
+        """Returns the nodes that would take the pod now, other than its own; best first, if wanted."""
         own = self._node_of.get(pod.uid)
         with self._without(pod):
             return [name for name in self._feasible(pod, domain, best_first=best_first) if name != own]
@@ -178,10 +170,8 @@ class TrialMoves:
             return [each for each, opens in zip(leaving, ok.tolist(), strict=True) if opens]
 
     def nodes_to_clear(self, pod: Pod, domain: Domain = None) -> list[tuple[str, int]]:
-        """Returns the nodes that would take the pod if all that may move left them, and how many have to leave: those
-        where fewest first.
-
-        The numbers come from taking the pods back one by one, those that lose most first, and so may be too high.
+        """Returns the nodes that would take the pod if all that may move left them, and how many have to leave, fewest
+        first. Pods are taken back one by one, those that lose most first, so that a number may be too high.
         """
         with self._without(pod):
             cycle = self._cycle(pod)

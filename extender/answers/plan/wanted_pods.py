@@ -36,11 +36,7 @@ class WantedPods:
     """The pods that are to fit, in the order in which the scheduler tries them. Pod groups are tried as groups."""
 
     def __init__(self, moving: TrialMoves, pods: Sequence[tuple[GroupKey | None, Pod]]) -> None:
-        """Nothing is placed.
-
-        Arguments:
-            pods: with the group with which each is scheduled; None for one that is scheduled by itself.
-        """
+        """Nothing is placed. Each pod comes with the group with which it is scheduled, if any."""
         self.pods: Final = tuple(pod for _, pod in pods)
         self._moving = moving
         self._units: dict[Hashable, list[Pod]] = {}

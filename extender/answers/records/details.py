@@ -38,11 +38,7 @@ def picture_of(details: Details) -> NodePicture | None:
 
 
 def verdict_details(findings: Findings, *, refuses_all: bool) -> Details:
-    """Returns what PreFilter, the Filters and the extenders said, without a node that was asked about twice.
-
-    Arguments:
-        refuses_all: whether no node is left.
-    """
+    """Returns what PreFilter, the Filters and the extenders said, without a node that was asked about twice."""
     names, status = tuple(findings.rows.snapshot.nodes.index), findings.pre_filter
     narrowing = ", ".join(findings.narrowed_by)
     if not status.is_success:
@@ -124,12 +120,8 @@ def best_scores(choice: Choice) -> tuple[NodeScore, ...]:
 def keep_candidates(
     candidates: Candidates, preemptor: Pod, now: float, chosen: str | None = None
 ) -> tuple[CandidateRecord, ...]:
-    """Returns the best candidates, the chosen one first.
-
-    Arguments:
-        now: seconds since 1970.
-        chosen: its node; None if the choice is still to be made, so that any of them may be taken. Then all victims of
-            each are kept.
+    """Returns the best candidates, the chosen one first. While any may still be chosen, `chosen` is None, and all
+    victims of each are kept.
     """
     if not len(candidates):
         return ()
@@ -153,12 +145,6 @@ def keep_candidate(
     most: int = limits.VICTIMS_KEPT,
     costs: tuple[int, ...] = (),
 ) -> CandidateRecord:
-    """Returns one candidate.
-
-    Arguments:
-        violates: UID -> the names of the budgets that the eviction violates.
-        most: the number of victims kept.
-        costs: a `preemption.costs.Costs`.
-    """
+    """Returns one candidate; `violates` has the names of the budgets that the eviction of a UID violates."""
     victims = tuple(victim(pod, now, violates.get(pod.uid, ())) for pod in candidate.victims[:most])
     return CandidateRecord(candidate.node, victims, candidate.num_pdb_violations, costs=costs)

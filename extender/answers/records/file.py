@@ -42,11 +42,7 @@ async def kept_in(
     now: Callable[[], float] = time.time,
     max_file: int = limits.RECORDS_FILE_BYTES,
 ) -> AsyncIterator[Records]:
-    """Yields records that begin with those in the file, and are kept there for as long as the block runs.
-
-    Raises:
-        RecordsFileError: the file cannot be read or written to.
-    """
+    """Yields records that begin with those in the file, and are kept there meanwhile. Raises RecordsFileError."""
     file = RecordsFile(path, max_file)
     remove_leftovers(path)
     records = Records(limits, now=now, write=file.append)
@@ -74,11 +70,7 @@ class RecordsFile:
         self._is_refused = False
 
     def read(self) -> list[Record]:
-        """Returns the records in the file, as they were written; none if there is no file yet.
-
-        Raises:
-            RecordsFileError: the file cannot be read or written to.
-        """
+        """Returns the records in the file as written; none if there is no file yet. Raises RecordsFileError."""
         try:
             with open(self._path, "ab", opener=private):
                 lines = self._path.read_bytes().splitlines()
@@ -104,11 +96,7 @@ class RecordsFile:
             self._waiting.append(record)
 
     async def run(self, everything: Callable[[], list[Record]]) -> None:
-        """Writes new records each second, until cancelled.
-
-        Arguments:
-            everything: returns what the file consists of when it is replaced.
-        """
+        """Writes new records each second, until cancelled; `everything` returns what a replaced file consists of."""
         while True:
             await asyncio.sleep(WRITE_EVERY)
             batch = self._next_batch()

@@ -132,13 +132,7 @@ class Records(Reporter):
     def attempts(
         self, pod: str | None = None, *, uid: str | None = None, before: int | None = None
     ) -> Iterator[KeptAttempt]:
-        """Yields attempts, newest first. Read them off before anything else is awaited.
-
-        Arguments:
-            pod: namespace/name; None for all pods.
-            uid: the pod's UID, if several pods had the name.
-            before: only those with a smaller id.
-        """
+        """Yields attempts of namespace/name or a UID, before an id, newest first. Read them before awaiting."""
         stores = (store.attempts(pod, uid, before) for store in (self._with_newest, self._calls))
         return merge(*stores, key=lambda kept: kept.record.id, reverse=True)
 
@@ -147,12 +141,7 @@ class Records(Reporter):
         return self._with_newest.attempt(number) or self._calls.attempt(number)
 
     def preemptions(self, pod: str | None = None, *, before: int | None = None) -> Iterator[PreemptionRecord]:
-        """Yields preemptions, newest first. Read them off before anything else is awaited.
-
-        Arguments:
-            pod: namespace/name of a victim or of a preemptor; None for all.
-            before: only those with a smaller id.
-        """
+        """Yields preemptions by or of namespace/name, newest first. Read them off before awaiting anything."""
         stores = (store.preemptions(pod, before) for store in (self._with_newest, self._calls))
         return merge(*stores, key=lambda made: made.id, reverse=True)
 

@@ -67,11 +67,7 @@ class SamplePod:
 
 
 def with_others(obj: Mapping[str, Any]) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
-    """Returns the pod or workload, and what is beside it if the object is a List: its PodGroup, its PriorityClass.
-
-    Raises:
-        QuestionError: the List has not just one pod or workload.
-    """
+    """Returns the pod or workload, and what is beside it in a List. Raises QuestionError if that has not just one."""
     if obj.get("kind") != "List":
         return obj, ()
     items = obj.get("items")
@@ -83,11 +79,8 @@ def with_others(obj: Mapping[str, Any]) -> tuple[Mapping[str, Any], Sequence[Map
 
 
 def sample_pod(obj: Mapping[str, Any], cluster: Cluster) -> SamplePod:
-    """Returns the pod, or one of those that a workload makes, as it would be created now. The pod may be one that runs
-    already.
-
-    Raises:
-        QuestionError: the object makes no pods.
+    """Returns the pod, even one that runs, or one that a workload makes, as it would be created now. Raises
+    QuestionError if the object makes no pods.
     """
     kind, name = obj.get("kind", "Pod"), _member(obj, "metadata").get("name")
     written_name = name if isinstance(name, str) else ""
@@ -140,14 +133,8 @@ def _member(obj: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def capacity_of(trial: Trial, obj: Mapping[str, Any], admits: Admits, limit: int | None) -> Capacity:
-    """Returns how many of such a pod, or of the pods of such a workload, would fit. Its name does not matter.
-
-    Arguments:
-        obj: a pod, a workload, or a List of one and of what it refers to.
-        admits, limit: see `apply_manifests` and `capacity`.
-
-    Raises:
-        QuestionError: it cannot be created; the message says why.
+    """Returns how many of such a pod, or of a workload's pods, alone or in a List with what it refers to, would fit.
+    Its name does not matter. Raises QuestionError if it cannot be created.
     """
     pod, others = with_others(obj)
     sample = sample_pod(pod, trial.cluster)

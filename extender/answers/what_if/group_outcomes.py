@@ -20,11 +20,7 @@ from extender.values.objects.pod_groups import GroupKey
 
 
 def gangs_in(cluster: Cluster, framework: Framework, pod: Pod, counted: Capacity) -> Capacity:
-    """Returns how many of a pod fit, with the number of gangs that this is.
-
-    Arguments:
-        pod: one of those that were counted.
-    """
+    """Returns how many of a pod fit, with the number of gangs that this is."""
     key = framework.group_of(pod)
     group = None if key is None else cluster.cache.objects.pod_groups.get(key)
     size = 0 if group is None else group.min_count or 0
@@ -62,13 +58,7 @@ def group_outcome(
     evicted: Sequence[Victim] = (),
     instead_of: Sequence[Victim] = (),
 ) -> GroupOutcome:
-    """Returns the result as a part of an answer.
-
-    Arguments:
-        num_members: the number of members without a node.
-        evicted: the pods that were evicted for the group before.
-        instead_of: the pods that kube-scheduler would have evicted, where they are others.
-    """
+    """Returns the result as a part of an answer, with who was evicted before, and whom kube-scheduler would evict."""
     group = cluster.cache.objects.pod_groups.get(key)
     shown = result.nearest or result
     fits = sum(member.failure is None for member in shown.members)

@@ -130,11 +130,8 @@ def apply_manifests(
 
 
 def unrolled(objects: Iterable[Mapping[str, Any]], admission: Admission) -> list[Object]:
-    """Returns each object by itself, with its kind and apiVersion; a List stands for its items, and a JobSet for its
-    Jobs.
-
-    Raises:
-        ManifestError: an item is no object, or a JobSet has a wrong member or too many Jobs.
+    """Returns each object by itself, with its kind and apiVersion; a List stands for its items, a JobSet for its Jobs.
+    Raises ManifestError if an item is no object, or a JobSet has a wrong member or too many Jobs.
     """
     found: list[Object] = []
     jobs: list[Object] = []

@@ -18,12 +18,7 @@ class RunningRollout:
     def __init__(
         self, simulation: Simulation, rollout: Rollout, successors: Sequence[Pod], others: Sequence[Pod] = ()
     ) -> None:
-        """Nothing has moved yet.
-
-        Arguments:
-            successors: pods of the new template, not created yet.
-            others: pods of a StatefulSet that were missing, and are created anyway.
-        """
+        """Nothing has moved yet. Successors are not created yet; the others are a StatefulSet's missing pods."""
         self._simulation = simulation
         self._rollout = rollout
         self._old = list(rollout.old)

@@ -261,17 +261,9 @@ class Differences:
 
 
 def differences(template: Object, pod: Pod, *, is_pinned: bool = False) -> Differences:
-    """Returns where the pod is not what the template would make.
-
-    What scheduling does not look at (environments, commands) is not compared, since the scheduler's view of pods does
-    not hold it.
-
-    Arguments:
-        is_pinned: whether it is a pod of a DaemonSet: its node affinity and many of its tolerations are the
-            controller's.
-
-    Raises:
-        DecodeError: the template has the wrong form.
+    """Returns where the pod is not what the template would make, as far as scheduling looks at it. With `is_pinned` it
+    is a DaemonSet's, whose controller sets node affinity and many tolerations. Raises DecodeError for a template of the
+    wrong form.
     """
     metadata = template.get("metadata") or {}
     wanted = dict(

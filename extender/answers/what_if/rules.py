@@ -113,11 +113,7 @@ class Rule(_Part, frozen=True, kw_only=True):
 
 
 def read_rule(document: object) -> Rule:
-    """Returns the rule in a YAML document.
-
-    Raises:
-        DecodeError: the document is no rule; the message says where, and what is unknown there.
-    """
+    """Returns the rule in a YAML document. Raises DecodeError, which says where it is none."""
     rule = convert(Rule, document)
     if not rule.then:
         raise DecodeError("a rule that expects nothing - at `$.then`")
@@ -166,11 +162,7 @@ class PodSelection:
 
     @staticmethod
     def of(text: str) -> "PodSelection":
-        """Returns the selection that a text stands for.
-
-        Raises:
-            SelectorError: the text cannot be read.
-        """
+        """Returns the selection that a text stands for. Raises SelectorError if it cannot be read."""
         attributes: dict[str, str] = {}
         labels: list[str] = []
         for term in _terms(text):

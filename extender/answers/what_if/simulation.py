@@ -43,12 +43,7 @@ class Simulation:
     """State: the submitted pods and what became of them, and how many events have happened."""
 
     def __init__(self, trial: Trial, steps: int = STEPS) -> None:
-        """Nothing has happened yet.
-
-        Arguments:
-            trial: where it is played through.
-            steps: see STEPS.
-        """
+        """Nothing has happened yet. It is played through in the trial."""
         self.trial: Final = trial
         self._now = max((each.now().timestamp() for each in trial.frameworks.values()), default=0.0)
         self._steps = steps

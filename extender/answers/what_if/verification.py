@@ -65,16 +65,8 @@ class RuleError(ValueError):
 def verify(
     rule: Rule, existing: Written, applied: Written, configuration: Configuration, admits: Admits
 ) -> RuleOutcome:
-    """Returns the expectations of the rule that do not hold, and where the pods went.
-
-    Arguments:
-        existing, applied: the objects in the files that the rule names.
-        configuration: that of the scheduler.
-        admits: makes the API server that the objects pass through.
-
-    Raises:
-        RuleError: an object, a selector or a node of the rule is wrong.
-        ConfigErrors: the configuration is.
+    """Returns what of the rule does not hold, and where the pods went. Raises RuleError for a wrong object, selector or
+    node of the rule, and ConfigErrors.
     """
     try:
         with Trial.of(Cluster(), configuration) as trial:

@@ -42,17 +42,8 @@ def what_if(
     for_everybody: bool = False,
     steps: int = STEPS,
 ) -> WhatIf:
-    """Returns what would become of every pod concerned. Equal questions about equal clusters have equal answers.
-
-    Arguments:
-        configuration: of the scheduler that decides, unless the request has another one.
-        admits: makes the API server that the request's objects pass through.
-        for_everybody: see `simulated_frameworks`.
-        steps: the budget of the simulation.
-
-    Raises:
-        QuestionError: an object cannot be created, or a node that should go is not there.
-        ConfigErrors: the configuration is wrong.
+    """Returns what would become of every pod concerned; equal questions about equal clusters have equal answers. Raises
+    QuestionError if an object cannot be created or a node that should go is not there, and ConfigErrors.
     """
     if request.configuration is not None:
         configuration = load(msgspec.json.encode(request.configuration), configuration.feature_gates)
@@ -79,13 +70,8 @@ def what_if(
 
 
 def play(simulation: Simulation, request: WhatIfRequest, admits: Admits) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Plays through what the request says, and all that follows from it. Its configuration is ignored.
-
-    Returns:
-        (sentences that say what placements and evictions do not show, notes about what was taken for granted).
-
-    Raises:
-        QuestionError: an object cannot be created, or a node that should go is not there.
+    """Plays through what the request says, without its configuration, and all that follows. Returns (sentences that say
+    what placements and evictions do not show, notes). Raises QuestionError as `what_if` does.
     """
     trial, cluster = simulation.trial, simulation.trial.cluster
     pending = (
@@ -125,11 +111,7 @@ def play(simulation: Simulation, request: WhatIfRequest, admits: Admits) -> tupl
 
 
 def nodes_like(cluster: Cluster, wanted: Sequence[NodesLike]) -> list[dict[str, Any]]:
-    """Returns further nodes as objects to create. They are ready, and nothing is on them.
-
-    Raises:
-        QuestionError: a node is not there, or there would be too many.
-    """
+    """Returns further nodes as objects to create: ready, and empty. Raises QuestionError if that cannot be."""
     if sum(each.count for each in wanted) > limits.NODES_TRIED:
         raise QuestionError(f"more than {limits.NODES_TRIED} nodes cannot be added at a time")
     found: dict[str, dict[str, Any]] = {}
@@ -196,11 +178,7 @@ def summary(
     loops: Sequence[EvictionLoop],
     further: Sequence[str] = (),
 ) -> str:
-    """Returns one sentence, or more if something needs attention.
-
-    Arguments:
-        further: sentences that say what placements and evictions do not show.
-    """
+    """Returns one sentence, or more if something needs attention; `further` is what placements do not show."""
     asked = [placement for placement in placements if placement.cause != "evicted"]
     withdrawn = [each for each in evictions if each.why in _WITHDRAWN]
     at_once = [each for each in evictions if not each.waits_for and each.why not in _WITHDRAWN]
