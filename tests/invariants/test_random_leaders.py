@@ -8,24 +8,20 @@ all the time.
 import asyncio
 import os
 import random
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 from typing import Final, final
 
 import httpx
 import pytest
 
-from extender.assembly.backend import Backend
-from extender.assembly.live_backend import LiveOptions, live_backend
-from extender.client.client import Client
-from extender.client.lease.leader_election import LeaderElector
 from extender.cluster.api_resources import LEASES
 from extender.cluster.statuses import ApiStatus
 from extender.testing import virtual_time
 from extender.values.config import Configuration
-from extender.values.targets.target import Target
 from tests.invariants.oracle import neglected_pods
 from tests.invariants.worlds import World, a_world, now
-from tests.kit.faults import Action, Call, Fault, FaultyTransport, answers
+from tests.kit.faults import Action, Call, Fault, answers
+from tests.kit.replicas import Replica
 
 SEEDS: Final = range(int(os.environ.get("INVARIANT_SEEDS", "3")))
 STEPS: Final = 50
@@ -54,7 +50,7 @@ class LeaderMonitor(httpx.AsyncBaseTransport):
     def __init__(self, name: str, world: World) -> None:
         self.complaints: list[str] = []
         self.num_writes = 0
-        self._name = name
+        self.name = name
         self._world = world
         self._renewed = -1e9
 
@@ -68,13 +64,13 @@ class LeaderMonitor(httpx.AsyncBaseTransport):
             return response
         self.num_writes += 1
         spec = self._world.registry.get(LEASES, "kube-system", "kube-scheduler")["spec"]
-        if spec.get("holderIdentity") != self._name:
+        if spec.get("holderIdentity") != self.name:
             self.complaints.append(
-                f"leader only: {self._name} has written to {call.resource}, and {spec.get('holderIdentity')!r} leads"
+                f"leader only: {self.name} has written to {call.resource}, and {spec.get('holderIdentity')!r} leads"
             )
         if now() - self._renewed > ELECTION.lease_duration.seconds:
             self.complaints.append(
-                f"leader only: {self._name} has written {now() - self._renewed:.0f} s after it had renewed its lease"
+                f"leader only: {self.name} has written {now() - self._renewed:.0f} s after it had renewed its lease"
             )
         return response
 
@@ -83,79 +79,27 @@ class LeaderMonitor(httpx.AsyncBaseTransport):
 
 
 @final
-class Replica:
-    """From its start to its end."""
-
-    def __init__(self, name: str, world: World) -> None:
-        self.monitor = LeaderMonitor(name, world)
-        self.faults = FaultyTransport(self.monitor, rng=random.Random(name))
-        self.slept = 0.0
-        self.found: Backend | None = None
-        chance = random.Random(name)
-        loop = asyncio.get_running_loop()
-        self.elector = LeaderElector(
-            Client(Target("http://embedded"), transport=self.faults, rng=chance),
-            ELECTION,
-            name,
-            rng=chance,
-            boot_time=lambda: loop.time() + self.slept,
-        )
-        self._client = Client(
-            Target("http://embedded"),
-            transport=self.faults,
-            rng=chance,
-            fence=self.elector.fence,
-            write_seconds=self.elector.write_seconds,
-        )
-        self._chance = chance
-        self._stack = AsyncExitStack()
-
-    async def start(self) -> "Replica":
-        opened = live_backend(
-            Configuration(), self._client, LiveOptions(decides=True), elector=self.elector, rng=self._chance
-        )
-        self.found = await self._stack.enter_async_context(opened)
-        return self
-
-    @property
-    def is_over(self) -> bool:
-        return self.found is not None and bool(self.found.why_over())
-
-    async def stop(self) -> None:
-        """As SIGTERM does."""
-        await self._stack.aclose()
-
-    async def kill(self) -> None:
-        """As kill -9 does: whatever it still does reaches nobody."""
-        self.faults.go_down()
-        await self._stack.aclose()
-
-
-@final
 class Company:
     """Replicas that come and go, two at a time."""
 
     def __init__(self, world: World, seed: int) -> None:
         self.replicas: list[Replica] = []
-        self.complaints: list[str] = []
-        self.num_led = 0
+        self.monitors: list[LeaderMonitor] = []
         self._world = world
         self._rng = random.Random(seed)
-        self._count = 0
 
     async def fill_up(self) -> None:
         """Whoever has ended is replaced, as a Deployment does."""
-        for replica in [replica for replica in self.replicas if replica.is_over]:
+        for replica in [replica for replica in self.replicas if replica.why_over]:
             await self.dismiss(replica, kindly=True)
         while len(self.replicas) < 2:
-            self._count += 1
-            self.replicas.append(await Replica(f"r{self._count}", self._world).start())
+            monitor = LeaderMonitor(f"r{len(self.monitors) + 1}", self._world)
+            self.monitors.append(monitor)
+            self.replicas.append(await Replica(monitor.name, monitor).start())
 
     async def dismiss(self, replica: Replica, *, kindly: bool) -> None:
         self.replicas.remove(replica)
         await (replica.stop() if kindly else replica.kill())
-        self.complaints += replica.monitor.complaints
-        self.num_led += bool(replica.monitor.num_writes)
 
     async def something_happens(self) -> None:
         rng, replica = self._rng, self._rng.choice(self.replicas)
@@ -182,15 +126,15 @@ class Company:
                     self._world.delete(rng.choice(self._world.names()) if self._world.names() else "", at_once=True)
                 case "lease":
                     fault = Fault(rng.choice(LEASE_FAULTS), resource="leases", times=rng.choice((1, 4, 20)))
-                    replica.faults.add(fault)
+                    replica.transport.add(fault)
                 case "other":
-                    replica.faults.add(
+                    replica.transport.add(
                         Fault(rng.choice(OTHER_FAULTS), resource="pods", verb="create", times=rng.choice((1, 3)))
                     )
                 case "cut off":
-                    replica.faults.go_down()
+                    replica.transport.go_down()
                     await asyncio.sleep(rng.choice((1, 5, 12, 25)))
-                    replica.faults.come_up()
+                    replica.transport.come_up()
                 case "asleep":
                     replica.slept += rng.choice((3, 9, 11, 30))
                 case "killed":
@@ -203,9 +147,12 @@ class Company:
         await asyncio.sleep(rng.choice((0, 0.1, 1, 3)))
         await self.fill_up()
 
+    def complaints(self) -> list[str]:
+        return sum((monitor.complaints for monitor in (*self.monitors, self._world.monitor)), list[str]())
+
     def mend(self) -> None:
         for replica in self.replicas:
-            replica.faults.faults.clear()
+            replica.transport.faults.clear()
 
 
 async def a_run(seed: int) -> Company:
@@ -225,7 +172,6 @@ async def a_run(seed: int) -> Company:
         assert list(neglected_pods(world)) == []
         for replica in [*company.replicas]:
             await company.dismiss(replica, kindly=True)
-        company.complaints += world.monitor.complaints
         return company
 
 
@@ -234,8 +180,8 @@ def test_only_the_leader_writes(seed: int) -> None:
     """And the monitor has nothing to say, whoever has decided."""
     company = virtual_time.run(a_run(seed))
 
-    assert company.complaints == []
-    assert company.num_led >= 2
+    assert company.complaints() == []
+    assert sum(monitor.num_writes > 0 for monitor in company.monitors) >= 2
 
 
 def test_write_after_the_lease_was_taken_is_reported() -> None:
@@ -245,7 +191,8 @@ def test_write_after_the_lease_was_taken_is_reported() -> None:
         async with a_world() as world:
             await world.life.kill()
             world.node("n")
-            replica = await Replica("first", world).start()
+            monitor = LeaderMonitor("first", world)
+            replica = await Replica("first", monitor).start()
             await asyncio.sleep(9)
             lease = world.registry.get(LEASES, "kube-system", "kube-scheduler")
             lease["spec"]["holderIdentity"] = "thief"
@@ -253,6 +200,6 @@ def test_write_after_the_lease_was_taken_is_reported() -> None:
             world.pod("web")
             await asyncio.sleep(1)
             await replica.kill()
-            return replica.monitor.complaints
+            return monitor.complaints
 
     assert "leader only: first has written to pods, and 'thief' leads" in virtual_time.run(tell())

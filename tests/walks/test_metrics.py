@@ -13,7 +13,7 @@ from extender.values.config.loading import load
 from tests.kit.cluster import a_followed_cluster, node, pod
 from tests.kit.faults import Fault
 from tests.kit.faults.answers import black_hole
-from tests.walks.replicas import Replica, replicas
+from tests.kit.replicas import Replica, replicas
 
 
 def value(found: Backend | None, name: str, /, **labels: str) -> float | None:

@@ -1,9 +1,12 @@
-"""Replicas of a scheduler beside one another, for stories about who of them leads. Everything is real but time."""
+"""Replicas of a scheduler that elect one of them, each with a network and a boot clock of its own. Everything is real but time."""
 
 import asyncio
 import random
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import final
+
+import httpx
 
 from extender.assembly.backend import Backend
 from extender.assembly.live_backend import LiveOptions, live_backend
@@ -11,7 +14,6 @@ from extender.client.client import Client
 from extender.client.lease.leader_election import LeaderElector
 from extender.cluster import OwnCluster, own_cluster
 from extender.cluster.api_resources import LEASES, Object
-from extender.cluster.in_memory import EmbeddedTransport
 from extender.values.config import Configuration
 from extender.values.targets.target import Target
 from tests.kit.faults import Fault, FaultyTransport
@@ -19,26 +21,34 @@ from tests.kit.faults import Fault, FaultyTransport
 WRITES = ("create", "update", "patch", "delete")
 
 
+@final
 class Replica:
-    """One of them, with a network and a boot clock of its own."""
+    """From its start to its end."""
 
     def __init__(
-        self, name: str, own: OwnCluster, faults: Iterable[Fault], configuration: Configuration | None = None
+        self,
+        name: str,
+        server: httpx.AsyncBaseTransport,
+        faults: Iterable[Fault] = (),
+        configuration: Configuration | None = None,
     ) -> None:
-        self.transport = FaultyTransport(EmbeddedTransport(own.api), *faults)
+        self._rng = random.Random(name)
+        self.transport = FaultyTransport(server, *faults, rng=random.Random(name))
         self.slept = 0.0
+        """Seconds for which the machine was asleep, which the event loop does not see."""
         loop = asyncio.get_running_loop()
-        self.configuration = configuration = configuration or Configuration()
+        self._configuration = configuration or Configuration()
         self.elector = LeaderElector(
-            Client(Target("http://embedded"), transport=self.transport),
-            configuration.leader_election,
+            Client(Target("http://embedded"), transport=self.transport, rng=self._rng),
+            self._configuration.leader_election,
             name,
-            rng=random.Random(name),
+            rng=self._rng,
             boot_time=lambda: loop.time() + self.slept,
         )
-        self.client = Client(
+        self._client = Client(
             Target("http://embedded"),
             transport=self.transport,
+            rng=self._rng,
             fence=self.elector.fence,
             write_seconds=self.elector.write_seconds,
         )
@@ -46,7 +56,10 @@ class Replica:
         self._stack = AsyncExitStack()
 
     async def start(self) -> "Replica":
-        await self._stack.enter_async_context(self._running())
+        options = LiveOptions(decides=True)
+        self.following = await self._stack.enter_async_context(
+            live_backend(self._configuration, self._client, options, elector=self.elector, rng=self._rng)
+        )
         return self
 
     async def stop(self) -> None:
@@ -69,14 +82,6 @@ class Replica:
     def writes(self) -> int:
         return sum(self.transport.count(verb) for verb in WRITES)
 
-    @asynccontextmanager
-    async def _running(self) -> AsyncIterator[None]:
-        async with live_backend(
-            self.configuration, self.client, LiveOptions(decides=True), elector=self.elector, rng=random.Random(1)
-        ) as found:
-            self.following = found
-            yield
-
 
 @asynccontextmanager
 async def replicas(
@@ -91,9 +96,9 @@ async def replicas(
         first, second: what goes wrong with their networks.
     """
     async with own_cluster(objects, rng=random.Random(1)) as own:
-        leader = await Replica("first", own, first, configuration).start()
+        leader = await Replica("first", own.transport(), first, configuration).start()
         await asyncio.sleep(0.5)
-        standby = await Replica("second", own, second, configuration).start()
+        standby = await Replica("second", own.transport(), second, configuration).start()
         await asyncio.sleep(0.5)
         try:
             yield own, leader, standby
