@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
@@ -18,6 +17,7 @@ from api.kubernetes import KubernetesApp
 from extender.cluster.kube_api import KubeApi
 from extender.values import limits
 from tests.kit.cluster import make_registry
+from tests.kit.service import in_a_thread
 from tests.kit.waiting import DEADLINE
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -34,19 +34,11 @@ def serving() -> Iterator[httpx.Client]:
         timeout_graceful_shutdown=1,
         lifespan="on",
     )
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        while not server.started:
-            assert thread.is_alive(), "the server did not start"
-            thread.join(0.01)
-        port = server.servers[0].sockets[0].getsockname()[1]
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=DEADLINE, trust_env=False) as client:
-            yield client
-    finally:
-        server.should_exit = True
-        thread.join()
+    with (
+        in_a_thread(uvicorn.Server(config)) as port,
+        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=DEADLINE, trust_env=False) as client,
+    ):
+        yield client
 
 
 def test_objects_are_created_read_listed_bound_and_deleted_over_a_socket() -> None:

@@ -5,15 +5,15 @@ time.
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.api.in_process import ROOT, reprieve
+from tests.api.in_process import reprieve
 from tests.api.test_following import state_with
 from tests.kit.ports import free_port
 from tests.kit.service import Service, kubeconfig_for, process, serving
@@ -27,19 +27,17 @@ leaderElection: {leaseDuration: 3s, renewDeadline: 2s, retryPeriod: 500ms}
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler"
 
 
+@dataclass(frozen=True)
 class Replica:
-    def __init__(self, kubeconfig: Path, configuration: Path, log: Path) -> None:
-        self.port, self._log = free_port(), log
-        command = [sys.executable, "-m", "api.cli", "serve", "--port", str(self.port), "--schedule"]
-        files = ["--kubeconfig", str(kubeconfig), "--config", str(configuration)]
-        with log.open("wb") as output:
-            self.process = subprocess.Popen([*command, *files], stderr=output, cwd=ROOT)
+    process: "subprocess.Popen[bytes]"
+    port: int
+    log: Path
 
     def ends(self) -> int:
         return self.process.wait(DEADLINE)
 
     def said(self) -> str:
-        return self._log.read_text()
+        return self.log.read_text()
 
 
 @contextmanager
@@ -47,17 +45,15 @@ def two_replicas(cluster: Service, folder: Path) -> Iterator[tuple[Replica, Repl
     """The first leads."""
     (folder / "scheduler.yaml").write_text(CONFIGURATION)
     kubeconfig = kubeconfig_for(cluster.port, folder)
+    files = ["--kubeconfig", kubeconfig, "--config", folder / "scheduler.yaml"]
     replicas: list[Replica] = []
-    try:
+    with ExitStack() as stack:
         for number in range(2):
-            replicas.append(Replica(kubeconfig, folder / "scheduler.yaml", folder / f"{number}.log"))
+            port, log = free_port(), folder / f"{number}.log"
+            started = stack.enter_context(process("serve", "--schedule", "--port", str(port), *files, log=log))
+            replicas.append(Replica(started, port, log))
             until(lambda: holder(cluster) != "" and "attempting to acquire leader lease" in replicas[-1].said())
         yield replicas[0], replicas[1]
-    finally:
-        for replica in replicas:
-            replica.process.send_signal(signal.SIGCONT)
-            replica.process.kill()
-            replica.process.wait()
 
 
 def holder(cluster: Service) -> str:

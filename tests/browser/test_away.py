@@ -1,7 +1,6 @@
 """What the page shows while there is nothing to show: no API server, and no nodes."""
 
 import re
-import socket
 from pathlib import Path
 
 import pytest
@@ -9,17 +8,11 @@ from playwright.sync_api import Browser, expect
 
 from tests.browser.conftest import OpenPage
 from tests.browser.test_accessibility import on_each_screen
+from tests.kit.ports import free_port
 from tests.kit.service import kubeconfig_for, process, running
 from tests.kit.waiting import until
 
 pytestmark = pytest.mark.slow
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-    return port
 
 
 def test_page_names_the_server_that_is_away_and_goes_on_by_itself_when_it_is_back(

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.invariants.processes import ForkServer, a_fork_server
+from tests.kit.forked import ForkServer, a_fork_server
 
 
 @pytest.fixture(scope="package")

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from extender.values.config import Configuration, FeatureGates
 from extender.values.config.loading import load
-from tests.invariants.processes import ForkServer, Scheduler, a_scheduler
 from tests.invariants.socket_server import SECONDS, Hold, SocketServer, a_socket_server
 from tests.invariants.worlds import World, a_world
 from tests.kit.faults import Action, Call, Fault
+from tests.kit.forked import ForkServer, Scheduler, a_scheduler
 from tests.kit.ports import free_port
 from tests.kit.service import kubeconfig_for
 

@@ -14,11 +14,11 @@ from typing import Any, Final
 import pytest
 
 from extender.cluster.api_resources import POD_GROUPS, Object
-from tests.invariants.processes import ForkServer
 from tests.invariants.socket_server import SECONDS
 from tests.invariants.stage import BINDING, VICTIM, Moment, Stage, eventually, on_a_stage, said
 from tests.invariants.worlds import World
 from tests.kit.faults import Action, Call, Fault, answers
+from tests.kit.forked import ForkServer
 from tests.stories.objects import GROUP_GATES, pod_group
 
 pytestmark = pytest.mark.slow

@@ -14,11 +14,11 @@ import httpx
 import pytest
 
 from extender.cluster.api_resources import LEASES, PODS
-from tests.invariants.processes import ForkServer
 from tests.invariants.socket_server import SECONDS, Hold
 from tests.invariants.stage import BINDING, VICTIM, Moment, Stage, eventually, on_a_stage, said
 from tests.invariants.worlds import World
 from tests.kit.faults import Call, Fault, answers
+from tests.kit.forked import ForkServer
 
 POD = "web"
 LOW = ("a", "b", "c")

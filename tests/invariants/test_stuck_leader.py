@@ -3,9 +3,9 @@
 import asyncio
 from pathlib import Path
 
-from tests.invariants.processes import ForkServer
 from tests.invariants.stage import Stage, eventually, on_a_stage, said
 from tests.invariants.test_killed_processes import POD, converges, holder
+from tests.kit.forked import ForkServer
 
 
 def test_stuck_leader_is_replaced_and_writes_nothing_when_it_comes_back(

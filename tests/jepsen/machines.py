@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Final, final
 
 from extender.cluster.dumps.state_file import load_state
-from tests.invariants.processes import ForkServer, a_fork_server
 from tests.jepsen.history import Began, Happened, Record, Seen
 from tests.jepsen.network import Address, Network, a_network
 from tests.jepsen.schedule import Fault, Kind
+from tests.kit.forked import ForkServer, a_fork_server
 from tests.kit.service import kubeconfig_for
 
 START_SECONDS: Final = 60.0

@@ -11,7 +11,6 @@ from typing import Final, final
 
 import httpx
 
-from tests.invariants.processes import ForkServer
 from tests.jepsen.checker import SETTLE_SECONDS, unexplained
 from tests.jepsen.clients import Observer, Workload
 from tests.jepsen.history import Ended, Happened, Healed, History, Request, Seen
@@ -19,6 +18,7 @@ from tests.jepsen.machines import EmbeddedServer, Machine, Processors, Replica, 
 from tests.jepsen.real_server import RealServer
 from tests.jepsen.schedule import FAULTY_SECONDS, SERVER_KINDS, Fault, Kind, schedule
 from tests.kit.control_plane import ControlPlane
+from tests.kit.forked import ForkServer
 
 PATIENCE: Final = 240.0
 """Seconds after which it is given up on a machine that is too busy."""

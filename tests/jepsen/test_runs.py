@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.invariants.processes import ROOT, ForkServer
 from tests.jepsen.checker import violations
 from tests.jepsen.history import Request
 from tests.jepsen.machines import EMPTY, the_command
 from tests.jepsen.run import run
 from tests.jepsen.schedule import schedule
 from tests.kit.certificates import can_make_certificates
+from tests.kit.forked import ROOT, ForkServer
 from tests.kit.test_control_plane import FAKE
 
 SECONDS = 2.0

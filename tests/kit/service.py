@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -86,15 +87,24 @@ def serving_app(app: ASGIApp, settings: Settings, loop: str = "") -> Iterator[Se
     """The application, on a port of its own, until the end of the block."""
     server = make_server(app, settings)
     server.config.loop = loop or server.config.loop
+    with (
+        in_a_thread(server) as port,
+        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=DEADLINE, trust_env=False) as client,
+    ):
+        yield Service(port, client, server)
+
+
+@contextmanager
+def in_a_thread(server: uvicorn.Server) -> Iterator[int]:
+    """It serves until the end of the block, at the port that is yielded."""
     thread = threading.Thread(target=server.run, name="uvicorn")
     thread.start()
     try:
         while not server.started:
             assert thread.is_alive(), "the server did not start"
             thread.join(0.01)
-        port = server.servers[0].sockets[0].getsockname()[1]
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=DEADLINE, trust_env=False) as client:
-            yield Service(port, client, server)
+        port: int = server.servers[0].sockets[0].getsockname()[1]
+        yield port
     finally:
         server.should_exit = True
         thread.join()
@@ -125,6 +135,7 @@ def process(
     try:
         yield started
     finally:
+        started.send_signal(signal.SIGCONT)  # a test may have stopped it
         started.terminate()
         try:
             started.wait(DEADLINE)

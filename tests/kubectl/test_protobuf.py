@@ -5,7 +5,6 @@ Here kubectl talks to an API without controllers, so that nobody changes an obje
 
 import json
 import subprocess
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -33,6 +32,7 @@ from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.requests import request_bodies
 from extender.cluster.schema.protobuf_objects import MEDIA_TYPE
 from tests.kit.cluster import make_registry
+from tests.kit.service import in_a_thread
 from tests.kubectl.conftest import NO_KUBECTL, Kubectl
 
 FIRST_WITH_PROTOBUF = (1, 32)
@@ -70,18 +70,10 @@ def world(home: Path) -> Iterator[World]:
 
         await app(scope, overheard, send)
 
-    server = uvicorn.Server(uvicorn.Config(recorded, port=0, log_config=None, timeout_graceful_shutdown=1))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        while not server.started:
-            assert thread.is_alive(), "the server did not start"
-            thread.join(0.01)
-        port = server.servers[0].sockets[0].getsockname()[1]
+    with in_a_thread(
+        uvicorn.Server(uvicorn.Config(recorded, port=0, log_config=None, timeout_graceful_shutdown=1))
+    ) as port:
         yield World(registry, Kubectl(f"http://127.0.0.1:{port}", home), bodies)
-    finally:
-        server.should_exit = True
-        thread.join()
 
 
 Worlds = Callable[[], AbstractContextManager[World]]

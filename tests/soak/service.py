@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tests.invariants.processes import a_fork_server
+from tests.kit.forked import a_fork_server
 from tests.soak.probe import LEAKS, REPORT
 
 NUM_NODES: Final = 60

@@ -2,13 +2,14 @@
 
 import asyncio
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import uvicorn
+
+from tests.kit.service import in_a_thread
 
 
 def _as_javascript(digits: str) -> int:
@@ -125,15 +126,6 @@ class SampleExtender:
 @contextmanager
 def serving(extender: SampleExtender) -> Iterator[str]:
     """Its address."""
-    server = uvicorn.Server(uvicorn.Config(extender, host="127.0.0.1", port=0, lifespan="off", log_level="critical"))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        while not server.started:
-            assert thread.is_alive()
-            thread.join(0.01)
-        port = server.servers[0].sockets[0].getsockname()[1]
+    config = uvicorn.Config(extender, host="127.0.0.1", port=0, lifespan="off", log_level="critical")
+    with in_a_thread(uvicorn.Server(config)) as port:
         yield f"http://127.0.0.1:{port}/scheduler"
-    finally:
-        server.should_exit = True
-        thread.join()
