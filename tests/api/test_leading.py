@@ -45,7 +45,7 @@ def two_replicas(cluster: Service, folder: Path) -> Iterator[tuple[Replica, Repl
     """The first leads."""
     (folder / "scheduler.yaml").write_text(CONFIGURATION)
     kubeconfig = kubeconfig_for(cluster.port, folder)
-    files = ["--kubeconfig", kubeconfig, "--config", folder / "scheduler.yaml"]
+    files: list[str | Path] = ["--kubeconfig", kubeconfig, "--config", folder / "scheduler.yaml"]
     replicas: list[Replica] = []
     with ExitStack() as stack:
         for number in range(2):

@@ -148,7 +148,8 @@ class Company:
         await self.fill_up()
 
     def complaints(self) -> list[str]:
-        return sum((monitor.complaints for monitor in (*self.monitors, self._world.monitor)), list[str]())
+        by_leaders = [complaint for monitor in self.monitors for complaint in monitor.complaints]
+        return by_leaders + self._world.monitor.complaints
 
     def mend(self) -> None:
         for replica in self.replicas:

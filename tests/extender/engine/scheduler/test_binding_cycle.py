@@ -5,7 +5,7 @@ TestSchedulerScheduleOne (v1.36.2).
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,9 +13,8 @@ import pytest
 from extender.engine import framework as fwk
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.scheduler.binding_cycle import UnconfirmedBindings, binding_cycle, wake_other_pods
-from extender.engine.scheduler.world import AssumedPod, Failure
+from extender.engine.scheduler.world import AssumedPod
 from extender.testing import make_node, make_pod, make_snapshot
-from extender.values.concurrency.virtual_time import run
 from extender.values.objects.pod import Pod
 from tests.extender.engine.scheduler.stage import Stage, a_stage
 from tests.kit.places import without_place
@@ -66,70 +65,57 @@ class Noting(fwk.ReservePlugin, fwk.PreBindPlugin, fwk.BindPlugin, fwk.PostBindP
         self._note("post_bind")
 
 
-def told(
-    plugin: Noting,
-    tell: Callable[[Stage, AssumedPod], Coroutine[Any, Any, None]],
-    *,
-    timeouts: dict[str, float] | None = None,
-) -> None:
+def decided_with(plugin: Noting, timeouts: dict[str, float] | None = None) -> tuple[Stage, AssumedPod]:
     """The pod was popped, and decided for node n, where it waits if there are timeouts."""
-
-    async def main() -> None:
-        stage = a_stage(plugin)
-        stage.node(make_node("n").capacity(cpu="2"))
-        stage.refused(BIG, FIT)
-        stage.told(None, P)
-        stage.popped()
-        assumed = stage.world.cluster.assume(P.obj().uid, "n")
-        assert assumed is not None
-        waiting = stage.world.waiting_pods.add(assumed, timeouts) if timeouts else None
-        await tell(stage, AssumedPod(assumed, Cycle(stage.framework, make_snapshot(), assumed), waiting))
-
-    run(main())
+    stage = a_stage(plugin)
+    stage.node(make_node("n").capacity(cpu="2"))
+    stage.refused(BIG, FIT)
+    stage.told(None, P)
+    stage.popped()
+    assumed = stage.world.cluster.assume(P.obj().uid, "n")
+    assert assumed is not None
+    waiting = stage.world.waiting_pods.add(assumed, timeouts) if timeouts else None
+    return stage, AssumedPod(assumed, Cycle(stage.framework, make_snapshot(), assumed), waiting)
 
 
 def nominations(stage: Stage) -> list[str | None]:
     return [call.nominated_node_name for call in stage.written(fwk.PatchPodStatus)]
 
 
-def test_a_pod_is_prepared_bound_and_told_of() -> None:
+async def test_a_pod_is_prepared_bound_and_told_of() -> None:
     plugin = Noting()
 
-    async def tell(stage: Stage, decided: AssumedPod) -> None:
-        assert await binding_cycle(stage.world, stage.framework, decided) is None
-        await asyncio.sleep(0)
+    stage, decided = decided_with(plugin)
+    assert await binding_cycle(stage.world, stage.framework, decided) is None
+    await asyncio.sleep(0)
 
-        assert plugin.asked == ["pre_bind", "bind", "post_bind"]
-        (event,) = stage.written(fwk.RecordEvent)
-        said = (event.type, event.reason, event.action, event.note)
-        assert said == ("Normal", "Scheduled", "Binding", "Successfully assigned default/p to n")
-        assert stage.world.cluster.cache.is_assumed(P.obj())
-
-    told(plugin, tell)
+    assert plugin.asked == ["pre_bind", "bind", "post_bind"]
+    (event,) = stage.written(fwk.RecordEvent)
+    said = (event.type, event.reason, event.action, event.note)
+    assert said == ("Normal", "Scheduled", "Binding", "Successfully assigned default/p to n")
+    assert stage.world.cluster.cache.is_assumed(P.obj())
 
 
-def test_the_pod_is_no_longer_in_flight_once_it_is_prepared() -> None:
+async def test_the_pod_is_no_longer_in_flight_once_it_is_prepared() -> None:
     plugin = Noting()
 
-    async def tell(stage: Stage, decided: AssumedPod) -> None:
-        in_flight: list[int] = []
-        plugin.look = lambda: in_flight.append(len(stage.world.queue.in_flight_pods()))
-        await binding_cycle(stage.world, stage.framework, decided)
+    stage, decided = decided_with(plugin)
+    in_flight: list[int] = []
+    plugin.look = lambda: in_flight.append(len(stage.world.queue.in_flight_pods()))
+    await binding_cycle(stage.world, stage.framework, decided)
 
-        assert in_flight == [0, 0, 0]
-
-    told(plugin, tell)
+    assert in_flight == [0, 0, 0]
 
 
 @pytest.mark.parametrize(("flight", "written"), [(fwk.SUCCESS, ["n"]), (fwk.SKIP, [])], ids=str)
-def test_the_node_is_written_down_when_there_is_something_to_wait_for(flight: fwk.Status, written: list[str]) -> None:
-    async def tell(stage: Stage, decided: AssumedPod) -> None:
-        await binding_cycle(stage.world, stage.framework, decided)
-        await asyncio.sleep(0)
+async def test_the_node_is_written_down_when_there_is_something_to_wait_for(
+    flight: fwk.Status, written: list[str]
+) -> None:
+    stage, decided = decided_with(Noting(flight=flight))
+    await binding_cycle(stage.world, stage.framework, decided)
+    await asyncio.sleep(0)
 
-        assert nominations(stage) == written
-
-    told(Noting(flight=flight), tell)
+    assert nominations(stage) == written
 
 
 FAILURES = [
@@ -150,43 +136,27 @@ FAILURES = [
 
 
 @pytest.mark.parametrize(("plugin", "message", "is_rejected", "asked"), FAILURES)
-def test_failed_binding_is_unreserved_and_forgotten(
+async def test_failed_binding_is_unreserved_and_forgotten(
     plugin: Noting, message: str, is_rejected: bool, asked: list[str]
 ) -> None:
     """First what plugins keep, then the room in the cache; after an error the room is news to all, after a refusal only
     once the pod is back.
     """
+    stage, decided = decided_with(plugin)
+    plugin.asked.clear()
+    plugin.look = lambda: stage.world.cluster.cache.is_assumed(P.obj())
+    failure = await binding_cycle(stage.world, stage.framework, decided)
 
-    async def tell(stage: Stage, decided: AssumedPod) -> None:
-        plugin.asked.clear()
-        plugin.look = lambda: stage.world.cluster.cache.is_assumed(P.obj())
-        failure = await binding_cycle(stage.world, stage.framework, decided)
-
-        assert failure is not None
-        assert (without_place(failure.status.message), failure.status.is_rejected) == (message, is_rejected)
-        assert (failure.unschedulable_plugins, failure.nominate) == (frozenset(), "")
-        assert plugin.asked == [*asked, "unreserve"]
-        assert plugin.seen is True
-        assert stage.world.cluster.cache.pod(P.obj().uid) is None
-        assert stage.is_tried(BIG) is not is_rejected
-        if is_rejected:
-            wake_other_pods(stage.world, decided.pod)
-            assert stage.is_tried(BIG)
-
-    told(plugin, tell)
-
-
-def refused_after(say: Callable[[Stage], Any]) -> tuple[Failure, Stage]:
-    outcome: list[tuple[Failure, Stage]] = []
-
-    async def tell(stage: Stage, decided: AssumedPod) -> None:
-        asyncio.get_running_loop().call_later(1, say, stage)
-        failure = await binding_cycle(stage.world, stage.framework, decided)
-        assert failure is not None
-        outcome.append((failure, stage))
-
-    told(Noting(), tell, timeouts={"Hold": 5.0})
-    return outcome[0]
+    assert failure is not None
+    assert (without_place(failure.status.message), failure.status.is_rejected) == (message, is_rejected)
+    assert (failure.unschedulable_plugins, failure.nominate) == (frozenset(), "")
+    assert plugin.asked == [*asked, "unreserve"]
+    assert plugin.seen is True
+    assert stage.world.cluster.cache.pod(P.obj().uid) is None
+    assert stage.is_tried(BIG) is not is_rejected
+    if is_rejected:
+        wake_other_pods(stage.world, decided.pod)
+        assert stage.is_tried(BIG)
 
 
 def _waiting(stage: Stage) -> Any:
@@ -224,9 +194,13 @@ def _waiting(stage: Stage) -> Any:
         ),
     ],
 )
-def test_no_leave_is_given(say: Callable[[Stage], Any], status: fwk.Status, plugins: set[str]) -> None:
-    failure, stage = refused_after(say)
+async def test_no_leave_is_given(say: Callable[[Stage], Any], status: fwk.Status, plugins: set[str]) -> None:
+    stage, decided = decided_with(Noting(), {"Hold": 5.0})
+    asyncio.get_running_loop().call_later(1, say, stage)
 
+    failure = await binding_cycle(stage.world, stage.framework, decided)
+
+    assert failure is not None
     assert failure.status == status
     assert failure.unschedulable_plugins == plugins
     assert nominations(stage) == ["n"]
@@ -234,21 +208,19 @@ def test_no_leave_is_given(say: Callable[[Stage], Any], status: fwk.Status, plug
     assert [info.key for info in stage.world.queue.in_flight_pods()] == ["default/p"]
 
 
-def test_a_pod_that_was_refused_late_is_not_brought_back_by_its_own_room() -> None:
-    async def tell(stage: Stage, decided: AssumedPod) -> None:
-        stage.world.queue.done(decided.pod.uid)
-        stage.world.cluster.forget(decided.pod.uid)
-        stage.refused(P, FIT)
+async def test_a_pod_that_was_refused_late_is_not_brought_back_by_its_own_room() -> None:
+    stage, decided = decided_with(Noting())
+    stage.world.queue.done(decided.pod.uid)
+    stage.world.cluster.forget(decided.pod.uid)
+    stage.refused(P, FIT)
 
-        wake_other_pods(stage.world, decided.pod)
+    wake_other_pods(stage.world, decided.pod)
 
-        assert (stage.waits(P), stage.is_tried(P)) == (True, False)
-        assert stage.is_tried(BIG)
-
-    told(Noting(), tell)
+    assert (stage.waits(P), stage.is_tried(P)) == (True, False)
+    assert stage.is_tried(BIG)
 
 
-def test_a_pod_that_is_preempted_while_it_is_prepared_is_not_bound() -> None:
+async def test_a_pod_that_is_preempted_while_it_is_prepared_is_not_bound() -> None:
     class Slow(Noting):
         async def pre_bind(self, state: fwk.CycleState, pod: Pod, node: str) -> fwk.Status:
             await asyncio.sleep(600)
@@ -256,40 +228,34 @@ def test_a_pod_that_is_preempted_while_it_is_prepared_is_not_bound() -> None:
 
     plugin = Slow()
 
-    async def tell(stage: Stage, decided: AssumedPod) -> None:
-        asyncio.get_running_loop().call_later(
-            1, stage.world.pods_in_pre_bind.cancel, decided.pod.uid, "preempted by DefaultPreemption"
-        )
-        failure = await binding_cycle(stage.world, stage.framework, decided)
+    stage, decided = decided_with(plugin)
+    asyncio.get_running_loop().call_later(
+        1, stage.world.pods_in_pre_bind.cancel, decided.pod.uid, "preempted by DefaultPreemption"
+    )
+    failure = await binding_cycle(stage.world, stage.framework, decided)
 
-        assert failure is not None
-        assert failure.status == fwk.error("preempted by DefaultPreemption")
-        assert plugin.asked == ["unreserve"]
-
-    told(plugin, tell)
+    assert failure is not None
+    assert failure.status == fwk.error("preempted by DefaultPreemption")
+    assert plugin.asked == ["unreserve"]
 
 
-def test_pods_that_a_plugin_names_are_tried_once_the_pod_is_bound() -> None:
-    async def tell(stage: Stage, decided: AssumedPod) -> None:
-        decided.cycle.write(fwk.PODS_TO_ACTIVATE, {"default/big": BIG.obj()})
-        await binding_cycle(stage.world, stage.framework, decided)
+async def test_pods_that_a_plugin_names_are_tried_once_the_pod_is_bound() -> None:
+    stage, decided = decided_with(Noting())
+    decided.cycle.write(fwk.PODS_TO_ACTIVATE, {"default/big": BIG.obj()})
+    await binding_cycle(stage.world, stage.framework, decided)
 
-        assert stage.is_tried(BIG)
-        assert decided.cycle.read(fwk.PODS_TO_ACTIVATE) == {}
-
-    told(Noting(), tell)
+    assert stage.is_tried(BIG)
+    assert decided.cycle.read(fwk.PODS_TO_ACTIVATE) == {}
 
 
 @pytest.mark.parametrize(
     ("seconds", "times"), [(29, 0), (45, 1), (75, 2)], ids=["not yet", "after half a minute", "and once more"]
 )
-def test_a_binding_that_no_watch_has_shown_is_requested_again(seconds: float, times: int) -> None:
-    async def tell(stage: Stage, decided: AssumedPod) -> None:
-        unconfirmed = UnconfirmedBindings(stage.world)
-        unconfirmed.add(fwk.BindPod.of(decided.pod, decided.node))
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(unconfirmed.run(), seconds)
+async def test_a_binding_that_no_watch_has_shown_is_requested_again(seconds: float, times: int) -> None:
+    stage, decided = decided_with(Noting())
+    unconfirmed = UnconfirmedBindings(stage.world)
+    unconfirmed.add(fwk.BindPod.of(decided.pod, decided.node))
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(unconfirmed.run(), seconds)
 
-        assert [call.node for call in stage.written(fwk.BindPod)] == ["n"] * times
-
-    told(Noting(), tell)
+    assert [call.node for call in stage.written(fwk.BindPod)] == ["n"] * times
