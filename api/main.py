@@ -5,8 +5,7 @@ from extender.values.concurrency.collector import collector_paused
 with collector_paused():  # there is no garbage while modules are loaded
     from api.app import create_app
     from api.settings.settings import read_settings
-    from extender.values.klog.outlet import fill_standard_descriptors
-    from extender.values.klog.setup import configure
+    from extender.values.klog.setup import configure, fill_standard_descriptors
 
 fill_standard_descriptors()
 configure()

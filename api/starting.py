@@ -36,7 +36,7 @@ from extender.lab.recordings import RecordingFileError, recorded_in
 from extender.lab.shadow import Shadow
 from extender.values.config import Configuration, differences, without_effect
 from extender.values.config.feature_gate_table import DEFAULT_VERSION
-from extender.values.klog.outlet import STDERR
+from extender.values.klog.setup import STDERR
 from extender.values.metrics.tracing import Tracer
 from extender.values.objects.meta import Object
 

@@ -23,7 +23,7 @@ from typer.core import TyperCommand, TyperGroup
 from api.fatal_errors import StartUpError
 from extender import __version__
 from extender.values.concurrency.collector import collector_paused
-from extender.values.klog.outlet import fill_standard_descriptors
+from extender.values.klog.setup import fill_standard_descriptors
 from extender.values.reasons import InputError
 
 _PLAIN: Final[dict[str, Any]] = {

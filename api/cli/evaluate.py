@@ -17,8 +17,7 @@ from api.settings.configuration_file import usable_configuration
 from extender.engine.evaluation.scenario import evaluate_scenario
 from extender.values.config import ConfigErrors, Configuration
 from extender.values.golang.json import JsonError
-from extender.values.golang.json_bytes import read
-from extender.values.golang.json_limits import check_json
+from extender.values.golang.json_bytes import check_json, read
 from extender.values.objects.decoding import DecodeError
 from extender.values.reasons import in_one_line
 

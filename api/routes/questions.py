@@ -23,8 +23,7 @@ from api.ui.streams import Streams
 from extender.answers.catalogue import QUESTIONS, Question
 from extender.values import limits
 from extender.values.config.configuration import ConfigErrors
-from extender.values.golang.json_bytes import read
-from extender.values.golang.json_limits import check_json, check_number_of_values
+from extender.values.golang.json_bytes import check_json, check_number_of_values, read
 from extender.values.objects.decoding import DecodeError
 
 F = TypeVar("F", bound=Callable[..., Awaitable[Response]])

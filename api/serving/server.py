@@ -33,7 +33,7 @@ from api.settings.configuration_file import WatchedConfiguration
 from api.settings.settings import Settings
 from api.ui.streams import Streams
 from extender.values.klog.logger import Lines, Logger
-from extender.values.klog.outlet import STDERR
+from extender.values.klog.setup import STDERR
 
 PATIENCE: Final = 5.0
 """Seconds without a beat after which it logs; twice as long after each time."""

@@ -302,8 +302,9 @@ class Client:
     ) -> ClientResponse:
         code = ERROR
         try:
+            # A timeout of the connection happens, for certain, before anything was sent.
             response = await pool.carrier.send(
-                method, where, _with_identity(headers, identity), content, _connect_seconds(seconds)
+                method, where, _with_identity(headers, identity), content, min(seconds / 2, limits.CONNECT_SECONDS)
             )
             code = str(response.status)
             return response
@@ -324,11 +325,6 @@ def _with_query(path: str, params: Mapping[str, str]) -> str:
 
 def _with_identity(headers: Headers, identity: Identity) -> Headers:
     return headers if identity.authorization is None else (*headers, ("Authorization", identity.authorization))
-
-
-def _connect_seconds(seconds: float) -> float:
-    """At most half the time, so that its timeout happens, for certain, before anything was sent."""
-    return min(seconds / 2, limits.CONNECT_SECONDS)
 
 
 def _wait_before_retry(method: str, error: ApiError) -> float | None:

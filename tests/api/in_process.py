@@ -14,7 +14,7 @@ from typing import IO
 import pytest
 
 from api.cli import main
-from extender.values.klog.outlet import STDERR
+from extender.values.klog.setup import STDERR
 
 ROOT = Path(__file__).parents[2]
 

@@ -28,7 +28,7 @@ from extender.values.objects.storage import PersistentVolume, PersistentVolumeCl
 from extender.values.workloads.availability import desired_healthy
 from extender.values.workloads.expansion import WORKLOADS, Surroundings, objects_of
 from extender.values.workloads.job_sets import JOB_SET, jobs_of
-from extender.values.workloads.pod_claims import claims_without_object, resource_claim, volume_claims
+from extender.values.workloads.templates import claims_without_object, resource_claim, volume_claims
 from extender.values.workloads.volumes import NO_PROVISIONER, bound_claim, class_of, provisioned, waits_for_consumer
 
 IGNORED_KINDS: Final = frozenset(

@@ -16,7 +16,6 @@ from extender.client.credentials.kubeconfig_files import (
     KubeconfigUser,
     read_files,
 )
-from extender.values.targets.proxies import check_proxy
 from extender.values.targets.target import (
     Credentials,
     CredentialsError,
@@ -24,6 +23,7 @@ from extender.values.targets.target import (
     TokenFile,
     anonymous,
     basic_auth,
+    check_proxy,
     token,
 )
 from extender.values.targets.tls import Pem, Tls

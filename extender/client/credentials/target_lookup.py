@@ -8,8 +8,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from extender.client.credentials import kubeconfig
-from extender.values.targets.proxies import environment_proxy
-from extender.values.targets.target import CredentialsError, Target, TokenFile, anonymous
+from extender.values.targets.target import CredentialsError, Target, TokenFile, anonymous, environment_proxy
 from extender.values.targets.tls import Pem, Tls
 
 _log = logging.getLogger(__name__)

@@ -28,7 +28,7 @@ from extender.values import limits
 from extender.values.config.configuration import Extender, ExtenderTLSConfig
 from extender.values.golang.quoting import quoted
 from extender.values.reasons import in_one_line
-from extender.values.targets.proxies import environment_proxy
+from extender.values.targets.target import environment_proxy
 from extender.values.targets.tls import Pem, Tls, TlsError, context
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -173,7 +173,8 @@ class ExtenderClient:
         first, target = httpx.URL(self._prefix), httpx.URL(url).join(to)
         if target.scheme not in ("http", "https") or not target.host:
             raise ExtenderError(f"{_post(str(target))}: unsupported protocol scheme {quoted(target.scheme)}")
-        if not target.userinfo and _same_host(first, target):
+        # Credentials may be sent to the same host, or to one below it.
+        if not target.userinfo and (target.host == first.host or target.host.endswith(f".{first.host}")):
             target = target.copy_with(userinfo=first.userinfo)
         if not self._is_redirected:
             self._is_redirected = True
@@ -238,11 +239,6 @@ async def _read(response: httpx.Response) -> bytes:
             raise ExtenderError(f"the answer is longer than {limits.EXTENDER_ANSWER_BYTES} bytes")
         chunks.append(chunk)
     return b"".join(chunks)
-
-
-def _same_host(first: httpx.URL, other: httpx.URL) -> bool:
-    """Whether credentials for the first may be sent to the other: to the same host, or one below it."""
-    return other.host == first.host or other.host.endswith(f".{first.host}")
 
 
 def _cause(exc: BaseException) -> BaseException:

@@ -13,8 +13,7 @@ from extender.client.http_extender.calling import trust_of, without_password
 from extender.values import limits
 from extender.values.config.configuration import ConfigErrors, Configuration, Extender, ExtenderTLSConfig
 from extender.values.golang.field_errors import INVALID, FieldError, forbidden, invalid, required
-from extender.values.targets.proxies import environment_proxy
-from extender.values.targets.target import CredentialsError
+from extender.values.targets.target import CredentialsError, environment_proxy
 from extender.values.targets.tls import TlsError
 
 

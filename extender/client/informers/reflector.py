@@ -227,7 +227,8 @@ class Reflector(Generic[T]):
     # Lists.
 
     async def _list(self) -> None:
-        version = self._version_to_list()
+        # "0" is whatever the server has cached, "" the newest state.
+        version = "" if self._plan.from_newest else self.last_resource_version or "0"
         page_size = self._page_size if version in ("", "0") or self._must_page else None
         try:
             listing = await self._lister.list(version, page_size=page_size)
@@ -240,10 +241,6 @@ class Reflector(Generic[T]):
             raise
         self._must_page = self._must_page or (version == "0" and listing.num_pages > 1)
         self._replace(listing)
-
-    def _version_to_list(self) -> str:
-        """The newest version seen, "0" (what the server has cached) at first, "" (the newest) if need be."""
-        return "" if self._plan.from_newest else self.last_resource_version or "0"
 
     async def _watch_list(self) -> bool:
         """Follows a watch that begins with all objects; False if an ordinary list is needed instead."""

@@ -10,7 +10,7 @@ from extender.cluster.api_resources import PERSISTENT_VOLUME_CLAIMS, RESOURCE_CL
 from extender.cluster.controllers.controller_loop import Controller, ControllerContext, NotPossibleError, Steps
 from extender.cluster.controllers.controller_writes import Create, Delete, Update
 from extender.cluster.controllers.observed_objects import Key, Observed, ObservedPod
-from extender.values.workloads.pod_claims import POD_CLAIM_NAME, claims_without_object, resource_claim, volume_claims
+from extender.values.workloads.templates import POD_CLAIM_NAME, claims_without_object, resource_claim, volume_claims
 
 
 @final

@@ -23,7 +23,7 @@ from extender.values import limits
 from extender.values.concurrency.collector import collector_paused
 from extender.values.concurrency.replaced_file import replaced_file
 from extender.values.golang.json import plain
-from extender.values.golang.json_limits import check_number_of_values
+from extender.values.golang.json_bytes import check_number_of_values
 from extender.values.golang.yaml import read_yaml, split_documents
 from extender.values.golang.yaml_scalars import STRING, ScalarError, resolve
 from extender.values.reasons import InputError, in_one_line

@@ -91,7 +91,7 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
         """Skips pods without such disks whose exclusive claims are free; unresolvable if a claim is missing."""
         if not pod.spec.volumes:
             return fwk.PreFilterResult(fwk.SKIP_EQUAL_PODS)
-        volumes = self._volumes_of(state, pod)
+        volumes = self._volumes.of(state, lambda: _PodVolumes.of(pod))
         claims: set[str] = set()
         for name in volumes.claims:
             claim = snapshot.objects.pvcs.get((pod.namespace, name))
@@ -104,9 +104,6 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
             return fwk.PreFilterResult(fwk.SKIP)
         state.write(_WANTED, _Wanted(volumes.disks, frozenset(claims), claims_in_use))
         return fwk.PreFilterResult(fwk.SUCCESS)
-
-    def _volumes_of(self, state: fwk.CycleState, pod: fwk.Pod) -> "_PodVolumes":
-        return self._volumes.of(state, lambda: _PodVolumes.of(pod))
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Refuses rows with a conflicting disk, and all rows while a claim is in use."""

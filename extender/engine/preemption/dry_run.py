@@ -124,7 +124,9 @@ def reprieve(state: fwk.CycleState, rows: Rows, slots: Index, row: Index) -> Mas
         at = first[tried] + turn
         put_back = PodChanges(tried, slots[at], np.ones(len(at), np.int64), rows_are_distinct=True)
         trial = rows.changed(put_back)
-        fits = state.run_filters_with_nominated_pods(_only(trial, tried), only_pods_changed=True).ok
+        fits = state.run_filters_with_nominated_pods(
+            trial if len(tried) == len(trial) else trial.take(tried), only_pods_changed=True
+        ).ok
         reprieved[at] = fits
         if fits.all():
             # Every row keeps what was tried in it: what the trial made of the rows need not be made again.
@@ -134,10 +136,6 @@ def reprieve(state: fwk.CycleState, rows: Rows, slots: Index, row: Index) -> Mas
                 PodChanges(tried[fits], put_back.pod[fits], put_back.sign[fits], rows_are_distinct=True)
             )
     return reprieved
-
-
-def _only(rows: Rows, chosen: Index) -> Rows:
-    return rows if len(chosen) == len(rows) else rows.take(chosen)
 
 
 def _candidates(

@@ -39,10 +39,10 @@ from extender.engine.runtime.plugin_calls import (
     scattered,
     scattered_reasons,
 )
-from extender.engine.runtime.ranking import Ranking
 from extender.engine.runtime.scoring import (
     Part,
     RankedParts,
+    Ranking,
     Scores,
     WeightedScorer,
     in_range,

@@ -18,8 +18,7 @@ import numpy.typing as npt
 
 from extender.engine import framework as fwk
 from extender.engine.runtime.plugin_calls import call_plugin, pod_signature
-from extender.engine.runtime.ranking import Totals, type_of_totals
-from extender.engine.runtime.scoring import WeightedScorer
+from extender.engine.runtime.scoring import Totals, WeightedScorer, type_of_totals
 from extender.engine.snapshot import Rows, Snapshot
 from extender.engine.snapshot.axes import Index, Int64s, Mask
 from extender.values.objects.pod import Pod

@@ -21,7 +21,7 @@ from extender.engine.framework import ExtenderError, PreemptionExtender
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.findings import diagnosis_of, find
 from extender.engine.runtime.queueing_hints import EXTENDER
-from extender.engine.runtime.ranking import Ranking
+from extender.engine.runtime.scoring import Ranking
 from extender.engine.scheduler.schedule_pod import FitError, ScheduleResult, SchedulingAlgorithm, best_of
 from extender.engine.snapshot import Rows
 from extender.engine.snapshot.axes import Int64s

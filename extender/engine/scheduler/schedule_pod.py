@@ -14,8 +14,7 @@ from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.findings import Findings, diagnosis_of, find, refused_by_pre_filter
 from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.plugin_calls import PluginError
-from extender.engine.runtime.ranking import Ranking
-from extender.engine.runtime.scoring import Choice
+from extender.engine.runtime.scoring import Choice, Ranking
 from extender.engine.snapshot import Rows, Snapshot
 from extender.values.klog.logger import Logger
 from extender.values.metrics import Metrics

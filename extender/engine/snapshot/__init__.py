@@ -5,7 +5,6 @@ the cluster at one generation, `Rows` are hypothetical nodes over it, and `PodCh
 holds no verdicts (they are one floor up, in `framework`) and writes nothing: the one writer is `cache`.
 """
 
-from extender.engine.snapshot.accounts import Account
 from extender.engine.snapshot.pod_attributes import Attribute
 from extender.engine.snapshot.rows import NodeInfo, PodChanges, Rows
-from extender.engine.snapshot.snapshot import Snapshot
+from extender.engine.snapshot.snapshot import Account, Snapshot

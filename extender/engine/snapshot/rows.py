@@ -13,11 +13,10 @@ from typing import Final, TypeVar, final
 import numpy as np
 import numpy.typing as npt
 
-from extender.engine.snapshot.accounts import Account
 from extender.engine.snapshot.axes import Codes, Index, Int64s, Mask
 from extender.engine.snapshot.columns import LabelColumn, PodColumns
 from extender.engine.snapshot.pod_attributes import Attribute, HostPort
-from extender.engine.snapshot.snapshot import Snapshot
+from extender.engine.snapshot.snapshot import Account, Snapshot
 from extender.engine.snapshot.symbols import ABSENT
 from extender.engine.snapshot.tallies import RelevantCodes, Tally, Weight
 from extender.values.golang.int64 import parse_int64

@@ -31,7 +31,7 @@ from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod, PodResourceClaimStatus
 from extender.values.objects.pod_groups import PodGroup
 from extender.values.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
-from extender.values.workloads.pod_claims import POD_CLAIM_NAME
+from extender.values.workloads.templates import POD_CLAIM_NAME
 from extender.values.workloads.volumes import provisioned
 
 T = TypeVar("T")

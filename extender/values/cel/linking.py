@@ -37,7 +37,12 @@ def linked(serialized: bytes) -> bytes:
     if not any(overload in serialized for overload in _OPTIONAL | _TO_STRING):
         return serialized
     checked = form.bytes_of(form.fields_of(serialized), form.ANY_VALUE)
-    linker = _Linker({form.int_of(entry, form.MAP_KEY): _overloads(entry) for entry in _references(checked)})
+    linker = _Linker(
+        {
+            form.int_of(entry, form.MAP_KEY): _overloads(entry)
+            for entry in form.messages_of(form.fields_of(checked), form.REFERENCES)
+        }
+    )
     result = b""
     for number, value in form.in_order(checked):
         result += form.written(
@@ -51,10 +56,6 @@ def linked(serialized: bytes) -> bytes:
         form.written(number, result if number == form.ANY_VALUE else value)
         for number, value in form.in_order(serialized)
     )
-
-
-def _references(checked: bytes) -> list[form.Fields]:
-    return list(form.messages_of(form.fields_of(checked), form.REFERENCES))
 
 
 def _overloads(entry: form.Fields) -> frozenset[bytes]:

@@ -97,7 +97,7 @@ class CelSelector:
 
         Raises CelError if the expression fails for it, costs too much, or does not return a bool.
         """
-        if not self._is_affordable(facts.size):
+        if self._work(max(facts.size, DEVICE_CHARACTERS)) > limits.EXPRESSION_WORK:
             raise CelError(COST_EXCEEDED)
         variables = facts.variables
         for _ in range(DEVICE_ELEMENTS):
@@ -133,9 +133,6 @@ class CelSelector:
         if key in variables[environment.ATTRIBUTES] and key in variables[environment.CAPACITY]:
             raise CelError(f"no such key: {key}")
         return key
-
-    def _is_affordable(self, size: int) -> bool:
-        return self._work(max(size, DEVICE_CHARACTERS)) <= limits.EXPRESSION_WORK
 
     def _work(self, size: int) -> int:
         """Returns the bound for devices of this size, by powers of two, so that ordinary devices share one result."""

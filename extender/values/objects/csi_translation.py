@@ -202,7 +202,10 @@ def _translated_affinity(volume: PersistentVolume, topology_key: str) -> VolumeN
         zones = sorted({zone.strip() for zone in labels[zone_label].split(MULTI_ZONE_DELIMITER)} - {""})
         if zones:
             in_zones = NodeSelectorRequirement(key=topology_key, operator="In", values=zones)
-            terms = [_with_requirement(term, in_zones) for term in terms or [NodeSelectorTerm()]]
+            terms = [
+                replaced(term, match_expressions=[*term.match_expressions, in_zones])
+                for term in terms or [NodeSelectorTerm()]
+            ]
     if region_label == BETA_REGION_LABEL and any(
         requirement.values for requirement in _requirements(terms, BETA_REGION_LABEL)
     ):
@@ -233,7 +236,3 @@ def _with_key_replaced(terms: Iterable[NodeSelectorTerm], old: str, new: str) ->
         )
         for term in terms
     ]
-
-
-def _with_requirement(term: NodeSelectorTerm, requirement: NodeSelectorRequirement) -> NodeSelectorTerm:
-    return replaced(term, match_expressions=[*term.match_expressions, requirement])

@@ -14,8 +14,7 @@ from msgspec import Raw
 
 from extender.values import limits
 from extender.values.golang.json import JsonError, TooLargeError
-from extender.values.golang.json_bytes import quickly
-from extender.values.golang.json_limits import check_json
+from extender.values.golang.json_bytes import check_json, quickly
 from extender.values.objects import decoding
 from extender.values.objects.name_syntax import subdomain_errors
 from extender.values.objects.node import Node, NodeDecoder

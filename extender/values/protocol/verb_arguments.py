@@ -17,8 +17,7 @@ from msgspec import UNSET, Raw, UnsetType, field
 from extender.values import limits
 from extender.values.golang.int64 import MAX_INT64
 from extender.values.golang.json import JsonError, TooLargeError
-from extender.values.golang.json_bytes import is_null, members, quickly, read
-from extender.values.golang.json_limits import check_json, check_number_of_values
+from extender.values.golang.json_bytes import check_json, check_number_of_values, is_null, members, quickly, read
 from extender.values.objects import decoding
 from extender.values.objects.name_syntax import dns_label_errors, subdomain_errors
 from extender.values.objects.node import Node

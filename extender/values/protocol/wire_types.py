@@ -48,7 +48,8 @@ class ExtenderArgs(Struct, Generic[NodeT], frozen=True, gc=False):
 
 
 class ExtenderFilterResult(Struct, Generic[NodeT], frozen=True, gc=False):
-    """The answer of filter, with nodes in the form of the call; others are in one of the two maps, with reasons.
+    """The answer of filter, with nodes in the form of the call. A node that does not pass is in one of the two maps,
+    with the reason.
 
     `FailedNodes` are those where preemption might help.
     """

@@ -1,14 +1,17 @@
-"""The address of the API server, and the credentials for it.
+"""The address of the API server, the credentials for it, and the proxy to it, of the kubeconfig or the environment.
 
 No secret appears in a repr. Files are read again while we run, because tokens and certificates rotate.
 """
 
 import base64
+import ipaddress
 import logging
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
+from urllib.parse import SplitResult, urlsplit
 
 from extender.values.reasons import InputError
 from extender.values.targets.tls import KeyPair, Tls
@@ -139,3 +142,70 @@ class Target:
     credentials: Credentials = field(default_factory=anonymous)
     proxy: str | None = field(default=None, repr=False)  # may hold a password
     """URL of an HTTP proxy."""
+
+
+def check_proxy(url: str) -> str:
+    """Returns the URL if it is one of a proxy that can be used.
+
+    Raises CredentialsError for others, such as SOCKS, quoting only the scheme: a URL may contain a password.
+    """
+    try:
+        parts = urlsplit(url)
+        usable = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        usable = False
+    if not usable:
+        raise CredentialsError("proxy-url is no URL with a host: write http://host:port")
+    if parts.scheme not in ("http", "https"):
+        raise CredentialsError(f"proxy-url: a {parts.scheme} proxy is not supported: only http and https are")
+    return url
+
+
+def environment_proxy(server: str, environ: Mapping[str, str]) -> str | None:
+    """Returns the proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY (also in lower case) name for a server.
+
+    Upstream: golang.org/x/net/http/httpproxy, which client-go uses when no proxy-url is set.
+    """
+    parts = urlsplit(server)
+    host = parts.hostname or ""
+    proxy = environ.get(f"{parts.scheme}_proxy".upper()) or environ.get(f"{parts.scheme}_proxy")
+    if not proxy or _is_loopback(host):
+        return None
+    exceptions = environ.get("NO_PROXY") or environ.get("no_proxy") or ""
+    if any(_is_excepted(parts, exception.strip().lower()) for exception in exceptions.split(",")):
+        return None
+    return check_proxy(proxy if "://" in proxy else f"http://{proxy}")
+
+
+def _is_loopback(host: str) -> bool:
+    address = _address(host)
+    return host == "localhost" or (address is not None and address.is_loopback)
+
+
+def _is_excepted(server: SplitResult, exception: str) -> bool:
+    if exception in ("", "*"):
+        return exception == "*"
+    host = (server.hostname or "").lower()
+    if "/" in exception:
+        address = _address(host)
+        try:
+            return address is not None and address in ipaddress.ip_network(exception, strict=False)
+        except ValueError:
+            return False
+    name, port = exception, ""
+    if exception.count(":") == 1:
+        name, _, port = exception.partition(":")
+    if port and port != str(server.port or (443 if server.scheme == "https" else 80)):
+        return False
+    address = _address(name.strip("[]"))
+    if address is not None:
+        return address == _address(host)
+    suffix = name.removeprefix("*")
+    return host.endswith(suffix) if suffix.startswith(".") else host == suffix or host.endswith(f".{suffix}")
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None

@@ -16,8 +16,8 @@ import pytest
 from extender.client import errors
 from extender.client.client import Client
 from extender.client.transport.carrier import NotSentError
+from extender.client.transport.connections import Http1Carrier
 from extender.client.transport.dialing import Route
-from extender.client.transport.http1_carrier import Http1Carrier
 from extender.values.targets.target import Target
 from tests.extender.client.sockets import LIST, Asked, Reply, Server, loop_kind, ok, pass_time, run, serve
 

@@ -1,7 +1,6 @@
 import pytest
 
-from extender.values.targets.proxies import check_proxy, environment_proxy
-from extender.values.targets.target import CredentialsError
+from extender.values.targets.target import CredentialsError, check_proxy, environment_proxy
 
 PROXY = "http://proxy.example:3128"
 

@@ -6,8 +6,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple, final
 
 from extender.engine.plugins.inter_pod_affinity.existing_terms import ClassNumbers
-from extender.engine.plugins.inter_pod_affinity.term_weights import TermWeights
-from extender.engine.plugins.inter_pod_affinity.terms import PodTerms, Term, WeightedTerm
+from extender.engine.plugins.inter_pod_affinity.terms import PodTerms, Term, TermWeights, WeightedTerm
 from extender.engine.snapshot import Attribute, Snapshot
 from extender.engine.snapshot.pod_attributes import LabelClass, PodSymbol
 from extender.engine.snapshot.symbols import LabelIndex

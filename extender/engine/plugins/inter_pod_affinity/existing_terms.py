@@ -12,8 +12,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Final, final
 
-from extender.engine.plugins.inter_pod_affinity.term_weights import WantedLabel, wanted_labels
-from extender.engine.plugins.inter_pod_affinity.terms import Term, terms_of
+from extender.engine.plugins.inter_pod_affinity.terms import Term, WantedLabel, terms_of, wanted_labels
 from extender.engine.snapshot.pod_attributes import AffinityClass, PodSymbol
 from extender.engine.snapshot.symbols import LabelPair, SymbolIndex
 from extender.values.objects.label_selectors import Selector
@@ -174,10 +173,6 @@ def _matching(
                 yield code, alike.by_key
 
 
-def _over(numbers: Mapping[str, TermNumbers], keys: Set[str]) -> Iterator[tuple[str, TermNumbers]]:
-    return ((key, of_key) for key, of_key in numbers.items() if key in keys)
-
-
 @final
 class _Result:
     """The matching terms for one incoming pod, of the classes up to `size`."""
@@ -197,7 +192,9 @@ class _Result:
         """Adds the matching terms of the classes from `self.size` to `size`."""
         found = False
         for code, matching in terms:
-            for key, numbers in _over(matching, keys):
+            for key, numbers in matching.items():
+                if key not in keys:
+                    continue
                 found = True
                 if numbers.required_anti:
                     _add(self._anti_affinity[key], code, numbers.required_anti)

@@ -40,14 +40,11 @@ class NodeResourcesBalancedAllocation(fwk.SignPlugin, fwk.PreScorePlugin, fwk.Sc
 
     def pre_score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Status:
         """Skips pods that request none of the resources, since they do not change the balance."""
-        use = self._use(state, pod)
+        use = self._scored.of(state, lambda: pod_use(self._resources, self.sign_pod(pod)))
         if not use.requests_any:
             return fwk.SKIP_EQUAL_PODS
         state.write(USE, with_totals(state, use))
         return fwk.SUCCESS if use.native_places is None else fwk.SUCCESS_EQUAL_PODS
-
-    def _use(self, state: fwk.CycleState, pod: Pod) -> PodUse:
-        return self._scored.of(state, lambda: pod_use(self._resources, self.sign_pod(pod)))
 
     def score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> Int64s:
         """(R,) 0..100: 50 where the pod changes nothing, more where it evens out the utilisation."""

@@ -100,7 +100,7 @@ class VolumeBinding(
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Skips pods without claims; unresolvable if a claim is unusable, or should have been bound before."""
-        used = self._used(state, pod)
+        used = self._with_claims.of(state, lambda: volumes_with_claims(pod))
         if not used:
             return fwk.PreFilterResult(fwk.SKIP_EQUAL_PODS)
         refusal = why_unusable(pod, used, snapshot.objects)
@@ -115,9 +115,6 @@ class VolumeBinding(
             return fwk.PreFilterResult(fwk.unresolvable(UNBOUND_IMMEDIATE))
         state.write(_STATE, _State(storage, claims))
         return fwk.PreFilterResult(fwk.SUCCESS)
-
-    def _used(self, state: fwk.CycleState, pod: fwk.Pod) -> tuple[Volume, ...]:
-        return self._with_claims.of(state, lambda: volumes_with_claims(pod))
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Refusals are unresolvable, since removing pods neither moves nor frees a volume."""

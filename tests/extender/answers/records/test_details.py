@@ -7,8 +7,7 @@ from hypothesis.extra.numpy import arrays
 from extender.answers.records.details import BEST_NODES, OTHER_REASONS, best_scores, picture_of, verdict_details
 from extender.engine import framework as fwk
 from extender.engine.runtime.findings import Findings
-from extender.engine.runtime.ranking import Ranking
-from extender.engine.runtime.scoring import Choice, Scores
+from extender.engine.runtime.scoring import Choice, Ranking, Scores
 from extender.engine.snapshot import Rows, Snapshot
 from extender.testing import make_node, make_snapshot
 from extender.values import limits

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from extender.engine.plugins.inter_pod_affinity.existing_terms import ExistingTerms, Incoming
-from extender.engine.plugins.inter_pod_affinity.term_weights import TermWeights
-from extender.engine.plugins.inter_pod_affinity.terms import Term, WeightedTerm, terms_of
+from extender.engine.plugins.inter_pod_affinity.terms import Term, TermWeights, WeightedTerm, terms_of
 from extender.engine.snapshot.pod_attributes import AffinityClass
 from extender.values.objects.label_selectors import EVERYTHING, NOTHING, Operator, Requirement, Selector
 

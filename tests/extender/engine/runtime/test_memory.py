@@ -16,8 +16,8 @@ from extender.engine.runtime.findings import diagnosis_of, find
 from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.memory import KEPT_SIGNATURE_BYTES, KEPT_SIGNATURES, kept_signatures, signature_of
 from extender.engine.runtime.plugin_calls import PluginError
-from extender.engine.runtime.ranking import select_host
 from extender.engine.runtime.registry import Registry
+from extender.engine.runtime.scoring import select_host
 from extender.engine.scheduler.schedule_pod import FitError, SchedulingAlgorithm
 from extender.engine.snapshot import Rows
 from extender.engine.snapshot.axes import Int64s

@@ -9,7 +9,7 @@ import pytest
 from extender.engine import framework as fwk
 from extender.engine.plugins.taint_toleration import TaintToleration
 from extender.engine.runtime.cycle import Cycle
-from extender.engine.runtime.ranking import Ranking, select_host, type_of_totals
+from extender.engine.runtime.scoring import Ranking, select_host, type_of_totals
 from extender.engine.snapshot import Rows
 from extender.engine.snapshot.axes import Int64s
 from extender.testing import make_cache, make_framework, make_node, make_pod, make_snapshot

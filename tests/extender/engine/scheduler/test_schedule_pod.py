@@ -13,7 +13,7 @@ from extender.engine.plugins.node_resources.fit import NodeResourcesFit
 from extender.engine.runtime.cycle import Cycle, Nominations
 from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.plugin_calls import PluginError
-from extender.engine.runtime.ranking import select_host
+from extender.engine.runtime.scoring import select_host
 from extender.engine.scheduler.schedule_pod import (
     FitError,
     ScheduleResult,

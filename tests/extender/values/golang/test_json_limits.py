@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from extender.values import limits
 from extender.values.golang.json import JsonError, TooLargeError
-from extender.values.golang.json_limits import check_json, check_number_of_values
+from extender.values.golang.json_bytes import check_json, check_number_of_values
 
 JSON = st.recursive(
     st.none()

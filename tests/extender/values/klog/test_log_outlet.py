@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from extender.values.klog.outlet import Outlet
-from extender.values.klog.setup import TextFormatter
+from extender.values.klog.setup import Outlet, TextFormatter
 
 F_SETPIPE_SZ = 1031
 ONE_PAGE = 4096
