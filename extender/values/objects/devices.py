@@ -12,14 +12,10 @@ from extender.values.objects.quantity import RawQuantity
 
 
 class CELDeviceSelector(ApiObject, frozen=True):
-    """resourcev1.CELDeviceSelector."""
-
     expression: str = ""
 
 
 class DeviceSelector(ApiObject, frozen=True):
-    """resourcev1.DeviceSelector."""
-
     cel: CELDeviceSelector | None = None
 
 
@@ -31,8 +27,6 @@ class OpaqueDeviceConfiguration(ApiObject, frozen=True):
 
 
 class DeviceClassConfiguration(ApiObject, frozen=True):
-    """resourcev1.DeviceClassConfiguration."""
-
     opaque: OpaqueDeviceConfiguration | None = None
 
 
@@ -52,22 +46,16 @@ class DeviceAllocationConfiguration(ApiObject, frozen=True):
 
 
 class DeviceClassSpec(ApiObject, frozen=True):
-    """resourcev1.DeviceClassSpec."""
-
     selectors: list[DeviceSelector] = []
     config: list[DeviceClassConfiguration] = []
     extended_resource_name: str | None = None
 
 
 class DeviceClass(HasMetadata, frozen=True):
-    """resourcev1.DeviceClass."""
-
     spec: DeviceClassSpec = msgspec.field(default_factory=DeviceClassSpec)
 
 
 class ResourceClaimConsumerReference(ApiObject, frozen=True):
-    """resourcev1.ResourceClaimConsumerReference."""
-
     api_group: str = ""
     resource: str = ""
     name: str = ""
@@ -130,16 +118,12 @@ class DeviceConstraint(ApiObject, frozen=True):
 
 
 class DeviceClaim(ApiObject, frozen=True):
-    """resourcev1.DeviceClaim."""
-
     requests: list[DeviceRequest] = []
     constraints: list[DeviceConstraint] = []
     config: list[DeviceClaimConfiguration] = []
 
 
 class ResourceClaimSpec(ApiObject, frozen=True):
-    """resourcev1.ResourceClaimSpec."""
-
     devices: DeviceClaim = msgspec.field(default_factory=DeviceClaim)
 
 
@@ -159,15 +143,11 @@ class DeviceRequestAllocationResult(ApiObject, frozen=True):
 
 
 class DeviceAllocationResult(ApiObject, frozen=True):
-    """resourcev1.DeviceAllocationResult."""
-
     results: list[DeviceRequestAllocationResult] = []
     config: list[DeviceAllocationConfiguration] = []
 
 
 class AllocationResult(ApiObject, frozen=True):
-    """resourcev1.AllocationResult."""
-
     devices: DeviceAllocationResult = msgspec.field(default_factory=DeviceAllocationResult)
     node_selector: NodeSelector | None = None
     allocation_timestamp: str | None = None
@@ -183,16 +163,12 @@ class AllocatedDeviceStatus(ApiObject, frozen=True):
 
 
 class ResourceClaimStatus(ApiObject, frozen=True):
-    """resourcev1.ResourceClaimStatus."""
-
     allocation: AllocationResult | None = None
     reserved_for: list[ResourceClaimConsumerReference] = []
     devices: list[AllocatedDeviceStatus] = []
 
 
 class ResourceClaim(HasMetadata, frozen=True):
-    """resourcev1.ResourceClaim."""
-
     spec: ResourceClaimSpec = msgspec.field(default_factory=ResourceClaimSpec)
     status: ResourceClaimStatus = msgspec.field(default_factory=ResourceClaimStatus)
 
@@ -208,8 +184,6 @@ class ResourceClaim(HasMetadata, frozen=True):
 
 
 class ResourcePool(ApiObject, frozen=True):
-    """resourcev1.ResourcePool."""
-
     name: str = ""
     generation: Int64 = 0
     resource_slice_count: Int64 = 0
@@ -225,8 +199,6 @@ class DeviceAttribute(ApiObject, frozen=True):
 
 
 class CapacityRequestPolicyRange(ApiObject, frozen=True):
-    """resourcev1.CapacityRequestPolicyRange."""
-
     min: RawQuantity | None = None
     max: RawQuantity | None = None
     step: RawQuantity | None = None
@@ -241,15 +213,11 @@ class CapacityRequestPolicy(ApiObject, frozen=True):
 
 
 class DeviceCapacity(ApiObject, frozen=True):
-    """resourcev1.DeviceCapacity."""
-
     value: RawQuantity = "0"
     request_policy: CapacityRequestPolicy | None = None
 
 
 class Counter(ApiObject, frozen=True):
-    """resourcev1.Counter."""
-
     value: RawQuantity = "0"
 
 
@@ -261,8 +229,6 @@ class CounterSet(ApiObject, frozen=True):
 
 
 class DeviceCounterConsumption(ApiObject, frozen=True):
-    """resourcev1.DeviceCounterConsumption."""
-
     counter_set: str = ""
     counters: dict[str, Counter] = {}
 
@@ -306,8 +272,6 @@ class ResourceSliceSpec(ApiObject, frozen=True):
 
 
 class ResourceSlice(HasMetadata, frozen=True):
-    """resourcev1.ResourceSlice."""
-
     spec: ResourceSliceSpec = msgspec.field(default_factory=ResourceSliceSpec)
 
 

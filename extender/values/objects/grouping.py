@@ -19,14 +19,10 @@ class MapSelectorSpec(ApiObject, frozen=True):
 
 
 class Service(HasMetadata, frozen=True):
-    """v1.Service."""
-
     spec: MapSelectorSpec = msgspec.field(default_factory=MapSelectorSpec)
 
 
 class ReplicationController(HasMetadata, frozen=True):
-    """v1.ReplicationController."""
-
     spec: MapSelectorSpec = msgspec.field(default_factory=MapSelectorSpec)
 
 
@@ -37,14 +33,10 @@ class LabelSelectorSpec(ApiObject, frozen=True):
 
 
 class ReplicaSet(HasMetadata, frozen=True):
-    """appsv1.ReplicaSet."""
-
     spec: LabelSelectorSpec = msgspec.field(default_factory=LabelSelectorSpec)
 
 
 class StatefulSet(HasMetadata, frozen=True):
-    """appsv1.StatefulSet."""
-
     spec: LabelSelectorSpec = msgspec.field(default_factory=LabelSelectorSpec)
 
 
@@ -52,8 +44,6 @@ _PARSED: Final = "parsed"
 
 
 class PodDisruptionBudgetSpec(ApiObject, frozen=True, gc=True, dict=True):
-    """policyv1.PodDisruptionBudgetSpec."""
-
     selector: LabelSelector | None = None
 
     @property
@@ -81,14 +71,10 @@ class PodDisruptionBudgetSpec(ApiObject, frozen=True, gc=True, dict=True):
 
 
 class PodDisruptionBudgetStatus(ApiObject, frozen=True):
-    """policyv1.PodDisruptionBudgetStatus."""
-
     disruptions_allowed: Int32 = 0
     disrupted_pods: dict[str, str | None] = {}
 
 
 class PodDisruptionBudget(HasMetadata, frozen=True):
-    """policyv1.PodDisruptionBudget."""
-
     spec: PodDisruptionBudgetSpec = msgspec.field(default_factory=PodDisruptionBudgetSpec)
     status: PodDisruptionBudgetStatus = msgspec.field(default_factory=PodDisruptionBudgetStatus)

@@ -1,4 +1,4 @@
-"""The API objects of storage: claims, volumes, classes, CSI nodes and drivers, attachments."""
+"""The API objects of storage (v1, storage.k8s.io/v1): claims, volumes, classes, CSI nodes, drivers, attachments."""
 
 from dataclasses import dataclass
 from typing import Final, final
@@ -32,21 +32,15 @@ class PersistentVolumeClaimSpec(ApiObject, frozen=True):
 
 
 class PersistentVolumeClaimStatus(ApiObject, frozen=True):
-    """v1.PersistentVolumeClaimStatus."""
-
     phase: str = ""
 
 
 class PersistentVolumeClaim(HasMetadata, frozen=True):
-    """v1.PersistentVolumeClaim."""
-
     spec: PersistentVolumeClaimSpec = msgspec.field(default_factory=PersistentVolumeClaimSpec)
     status: PersistentVolumeClaimStatus = msgspec.field(default_factory=PersistentVolumeClaimStatus)
 
 
 class ObjectReference(ApiObject, frozen=True):
-    """v1.ObjectReference."""
-
     api_version: str = ""
     kind: str = ""
     namespace: str = ""
@@ -56,21 +50,15 @@ class ObjectReference(ApiObject, frozen=True):
 
 
 class CSIPersistentVolumeSource(ApiObject, frozen=True):
-    """v1.CSIPersistentVolumeSource."""
-
     driver: str = ""
     volume_handle: str = ""
 
 
 class LocalVolumeSource(ApiObject, frozen=True):
-    """v1.LocalVolumeSource."""
-
     path: str = ""
 
 
 class VolumeNodeAffinity(ApiObject, frozen=True):
-    """v1.VolumeNodeAffinity."""
-
     required: NodeSelector | None = None
 
 
@@ -96,34 +84,24 @@ class PersistentVolumeSpec(ApiObject, frozen=True):
 
 
 class PersistentVolumeStatus(ApiObject, frozen=True):
-    """v1.PersistentVolumeStatus."""
-
     phase: str = ""
 
 
 class PersistentVolume(HasMetadata, frozen=True):
-    """v1.PersistentVolume."""
-
     spec: PersistentVolumeSpec = msgspec.field(default_factory=PersistentVolumeSpec)
     status: PersistentVolumeStatus = msgspec.field(default_factory=PersistentVolumeStatus)
 
 
 class TopologySelectorLabelRequirement(ApiObject, frozen=True):
-    """v1.TopologySelectorLabelRequirement."""
-
     key: str = ""
     values: list[str] = []
 
 
 class TopologySelectorTerm(ApiObject, frozen=True):
-    """v1.TopologySelectorTerm."""
-
     match_label_expressions: list[TopologySelectorLabelRequirement] = []
 
 
 class StorageClass(HasMetadata, frozen=True):
-    """storagev1.StorageClass."""
-
     provisioner: str = ""
     volume_binding_mode: str | None = None
     allowed_topologies: list[TopologySelectorTerm] = []
@@ -136,15 +114,11 @@ class VolumeNodeResources(ApiObject, frozen=True):
 
 
 class CSINodeDriver(ApiObject, frozen=True):
-    """storagev1.CSINodeDriver."""
-
     name: str = ""
     allocatable: VolumeNodeResources | None = None
 
 
 class CSINodeSpec(ApiObject, frozen=True):
-    """storagev1.CSINodeSpec."""
-
     drivers: list[CSINodeDriver] = []
 
 
@@ -155,22 +129,16 @@ class CSINode(HasMetadata, frozen=True):
 
 
 class CSIDriverSpec(ApiObject, frozen=True):
-    """storagev1.CSIDriverSpec."""
-
     attach_required: bool | None = None
     storage_capacity: bool | None = None
     prevent_pod_scheduling_if_missing: bool | None = None
 
 
 class CSIDriver(HasMetadata, frozen=True):
-    """storagev1.CSIDriver."""
-
     spec: CSIDriverSpec = msgspec.field(default_factory=CSIDriverSpec)
 
 
 class CSIStorageCapacity(HasMetadata, frozen=True):
-    """storagev1.CSIStorageCapacity."""
-
     node_topology: LabelSelector | None = None
     storage_class_name: str = ""
     capacity: str | int | float | None = None
@@ -178,22 +146,16 @@ class CSIStorageCapacity(HasMetadata, frozen=True):
 
 
 class VolumeAttachmentSource(ApiObject, frozen=True):
-    """storagev1.VolumeAttachmentSource."""
-
     persistent_volume_name: str | None = None
 
 
 class VolumeAttachmentSpec(ApiObject, frozen=True):
-    """storagev1.VolumeAttachmentSpec."""
-
     attacher: str = ""
     source: VolumeAttachmentSource = msgspec.field(default_factory=VolumeAttachmentSource)
     node_name: str = ""
 
 
 class VolumeAttachment(HasMetadata, frozen=True):
-    """storagev1.VolumeAttachment."""
-
     spec: VolumeAttachmentSpec = msgspec.field(default_factory=VolumeAttachmentSpec)
 
 
