@@ -13,15 +13,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import httpx
 import msgspec
 
-from extender.client.errors import (
-    ApiError,
-    Fenced,
-    NoAnswer,
-    NotKubernetes,
-    TooLargeResourceVersion,
-    Unauthorized,
-    from_response,
-)
+from extender.client import errors
 from extender.client.request_metrics import ATTEMPTS, ERROR, timed
 from extender.client.transport.bodies import Body, WatchLines
 from extender.client.transport.carrier import CARRIER_ERRORS, ClientResponse, Headers, TransportCarrier, failure
@@ -195,11 +187,11 @@ class Client:
                     await self._rate_limit.wait()
                 try:
                     return await self._attempt(method, path, where, accept, headers, content, timeout, cap)
-                except Unauthorized:
+                except errors.Unauthorized:
                     if is_second_identity:
                         raise
                     is_second_identity = True
-                except ApiError as error:
+                except errors.ApiError as error:
                     wait = _wait_before_retry(method, error)
                     if wait is None or retries == DEFAULT_MAX_RETRIES:
                         raise
@@ -239,7 +231,7 @@ class Client:
             # Checked here, because the rate limit, retries and credentials may have taken time since the caller checked
             # it.
             if method != "GET" and (why_not := self._fence()) is not None:
-                raise Fenced(why_not)
+                raise errors.Fenced(why_not)
             async with asyncio.timeout(seconds):
                 response = await self._send(pool, identity, method, where, headers, content, seconds)
                 try:
@@ -249,11 +241,11 @@ class Client:
                     body = await Body(request, response).read(cap)
                 finally:
                     await response.aclose()
-        except Unauthorized:
+        except errors.Unauthorized:
             self._connections.invalidate(identity)
             raise
         except TimeoutError as error:
-            raise NoAnswer(f"{request}: no answer within {seconds:g} s", timed_out=True) from error
+            raise errors.NoAnswer(f"{request}: no answer within {seconds:g} s", timed_out=True) from error
         except CARRIER_ERRORS as error:
             raise failure(request, error) from error
         finally:
@@ -277,16 +269,16 @@ class Client:
                         stack.push_async_callback(response.aclose)
                         error = None if response.status == 200 else await _refusal(request, response)
                 except TimeoutError as timeout:
-                    raise NoAnswer(f"{request}: no answer within {seconds:g} s", timed_out=True) from timeout
+                    raise errors.NoAnswer(f"{request}: no answer within {seconds:g} s", timed_out=True) from timeout
                 except CARRIER_ERRORS as cut:
                     raise failure(request, cut) from cut
                 if error is None:
                     _check_content_type(request, response, JSON)
                     body = Body(request, response)
                     return stack.pop_all(), body
-                if isinstance(error, Unauthorized):
+                if isinstance(error, errors.Unauthorized):
                     self._connections.invalidate(identity)
-            if is_second_identity or not isinstance(error, Unauthorized):
+            if is_second_identity or not isinstance(error, errors.Unauthorized):
                 raise error
             is_second_identity = True
 
@@ -327,14 +319,14 @@ def _with_identity(headers: Headers, identity: Identity) -> Headers:
     return headers if identity.authorization is None else (*headers, ("Authorization", identity.authorization))
 
 
-def _wait_before_retry(method: str, error: ApiError) -> float | None:
+def _wait_before_retry(method: str, error: errors.ApiError) -> float | None:
     """Returns the seconds to wait; None if another try would be of no use, or might perform a write twice.
 
     Upstream: client-go/rest/with_retry.go, IsNextRetry (v1.36.2).
     """
-    if isinstance(error, NoAnswer):
+    if isinstance(error, errors.NoAnswer):
         return 1.0 if method == "GET" and not error.timed_out else None
-    if isinstance(error, TooLargeResourceVersion):
+    if isinstance(error, errors.TooLargeResourceVersion):
         return None  # the caller decides which version to request next
     if (
         error.retry_after is None
@@ -345,12 +337,12 @@ def _wait_before_retry(method: str, error: ApiError) -> float | None:
     return error.retry_after
 
 
-async def _refusal(request: str, response: ClientResponse) -> ApiError:
+async def _refusal(request: str, response: ClientResponse) -> errors.ApiError:
     try:
         body = await Body(request, response).read(limits.ERROR_BYTES)
-    except NotKubernetes:
+    except errors.NotKubernetes:
         body = b""
-    return from_response(request, response.status, body, retry_after=_retry_after(response))
+    return errors.from_response(request, response.status, body, retry_after=_retry_after(response))
 
 
 def _retry_after(response: ClientResponse) -> float | None:
@@ -363,7 +355,7 @@ def _check_content_type(request: str, response: ClientResponse, accept: str) -> 
     """Raises NotKubernetes for a response that is not JSON, such as a login page, whatever its status."""
     found = response.header("content-type")
     if accept == JSON and found and found.partition(";")[0].strip().lower() != JSON:
-        raise NotKubernetes(
+        raise errors.NotKubernetes(
             f"{request}: answered {response.status} with {found[:64]!r} instead of JSON", status=response.status
         )
 
@@ -389,6 +381,6 @@ def _check_kind(request: str, body: bytes, accept: str) -> None:
         except (msgspec.DecodeError, UnicodeDecodeError):
             found = None
     if found is None:
-        raise NotKubernetes(f"{request}: the answer is no JSON object", status=200)
+        raise errors.NotKubernetes(f"{request}: the answer is no JSON object", status=200)
     if found.kind == "Status":
-        raise NotKubernetes(f"{request}: answered with a Status: {found.message}", status=200)
+        raise errors.NotKubernetes(f"{request}: answered with a Status: {found.message}", status=200)

@@ -22,15 +22,9 @@ from extender.values.golang.quoting import quoted
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Container, Pod
+from extender.values.protocol import verb_results
 from extender.values.protocol.node_lists import EncodedNodes
 from extender.values.protocol.verb_arguments import binding_args, extender_args, preemption_args
-from extender.values.protocol.verb_results import (
-    Filtered,
-    read_binding_result,
-    read_filter_result,
-    read_preemption_result,
-    read_prioritize_result,
-)
 from extender.values.protocol.wire_types import MAX_EXTENDER_PRIORITY, HostPriority, MetaVictims, Victims
 
 T = TypeVar("T")
@@ -40,7 +34,7 @@ class ExtenderCalls(ABC):
     """The calls of one extender. Each method raises ExtenderError if the call failed, or its answer cannot be read."""
 
     @abstractmethod
-    async def filter(self, pod: Pod, nodes: Sequence[Node]) -> Filtered:
+    async def filter(self, pod: Pod, nodes: Sequence[Node]) -> verb_results.Filtered:
         """Returns which of the nodes pass."""
 
     @abstractmethod
@@ -69,22 +63,22 @@ class HTTPCalls(ExtenderCalls):
         self._client = client
         self._encoded = None if config.node_cache_capable else EncodedNodes()
 
-    async def filter(self, pod: Pod, nodes: Sequence[Node]) -> Filtered:
+    async def filter(self, pod: Pod, nodes: Sequence[Node]) -> verb_results.Filtered:
         body = await self._client.post(self._config.filter_verb, extender_args(pod, nodes, self._encoded))
-        return read_filter_result(body)
+        return verb_results.read_filter_result(body)
 
     async def prioritize(self, pod: Pod, nodes: Sequence[Node]) -> list[HostPriority]:
         body = await self._client.post(self._config.prioritize_verb, extender_args(pod, nodes, self._encoded))
-        return read_prioritize_result(body)
+        return verb_results.read_prioritize_result(body)
 
     async def preempt(self, pod: Pod, candidates: Sequence[Candidate]) -> Mapping[str, MetaVictims | None]:
         # Go writes null for a list of objects that was never filled.
         in_full = {each.node: Victims(each.victims or None, each.num_pdb_violations) for each in candidates}
         arguments = preemption_args(pod, in_full, by_uid=self._config.node_cache_capable)
-        return read_preemption_result(await self._client.post(self._config.preempt_verb, arguments))
+        return verb_results.read_preemption_result(await self._client.post(self._config.preempt_verb, arguments))
 
     async def bind(self, pod: Pod, node: str) -> None:
-        read_binding_result(await self._client.post(self._config.bind_verb, binding_args(pod, node)))
+        verb_results.read_binding_result(await self._client.post(self._config.bind_verb, binding_args(pod, node)))
 
     async def aclose(self) -> None:
         await self._client.aclose()

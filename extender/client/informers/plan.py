@@ -7,20 +7,7 @@ apimachinery/pkg/util/wait/backoff.go (v1.36.2).
 from random import Random
 from typing import Final, final
 
-from extender.client.errors import (
-    ApiError,
-    BadRequest,
-    Forbidden,
-    Gone,
-    Invalid,
-    NoAnswer,
-    NotFound,
-    NotKubernetes,
-    NotServed,
-    TooLargeResourceVersion,
-    TooManyRequests,
-    Unreachable,
-)
+from extender.client import errors
 from extender.client.informers.reading import DoubtfulAnswerError
 
 INIT_BACKOFF: Final = 0.8
@@ -86,24 +73,26 @@ class ReflectorPlan:
         """Requires a list of the newest state."""
         self.lists_next = self.from_newest = True
 
-    def failed(self, exc: ApiError | DoubtfulAnswerError, now: float) -> float:
+    def failed(self, exc: errors.ApiError | DoubtfulAnswerError, now: float) -> float:
         """Records that a request failed; returns the seconds until the next try."""
-        is_busy = isinstance(exc, TooManyRequests | Unreachable)  # a list would cost the server more than a watch
+        is_busy = isinstance(
+            exc, errors.TooManyRequests | errors.Unreachable
+        )  # a list would cost the server more than a watch
         was_list = self.lists_next
         self._fruitless += 1
-        if isinstance(exc, Gone | TooLargeResourceVersion):
+        if isinstance(exc, errors.Gone | errors.TooLargeResourceVersion):
             self.list_newest()
-        elif isinstance(exc, BadRequest | Invalid | Forbidden | NotFound | NotServed) or (
-            self._fruitless >= LISTS_AFTER and not is_busy
-        ):
+        elif isinstance(
+            exc, errors.BadRequest | errors.Invalid | errors.Forbidden | errors.NotFound | errors.NotServed
+        ) or (self._fruitless >= LISTS_AFTER and not is_busy):
             self.lists_next = True
-        is_silent = isinstance(exc, NoAnswer) and exc.timed_out
+        is_silent = isinstance(exc, errors.NoAnswer) and exc.timed_out
         if is_silent:
             self.checks_version_first = True
-        if isinstance(exc, NotKubernetes) or (is_silent and was_list):
+        if isinstance(exc, errors.NotKubernetes) or (is_silent and was_list):
             self.from_newest = True  # the answer may have been too long for one piece; the newest state comes in pages
-        if self._is_away and not isinstance(exc, Unreachable):
+        if self._is_away and not isinstance(exc, errors.Unreachable):
             self._backoff = Backoff(self._rng)  # the server is back: the pauses of its absence do not count
-        self._is_away = isinstance(exc, Unreachable)
+        self._is_away = isinstance(exc, errors.Unreachable)
         delay = self._backoff.next(now, AWAY_BACKOFF if self._is_away else MAX_BACKOFF)
-        return max(delay, exc.retry_after or 0.0) if isinstance(exc, ApiError) else delay
+        return max(delay, exc.retry_after or 0.0) if isinstance(exc, errors.ApiError) else delay

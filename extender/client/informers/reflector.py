@@ -12,22 +12,9 @@ from dataclasses import replace
 from random import Random
 from typing import Final, Generic, NoReturn, TypeVar, final
 
+from extender.client import errors
 from extender.client.client import Client
-from extender.client.errors import (
-    ApiError,
-    BadRequest,
-    Forbidden,
-    Gone,
-    Invalid,
-    NoAnswer,
-    NotFound,
-    NotServed,
-    ServerError,
-    TooLargeResourceVersion,
-    TooManyRequests,
-    Unauthorized,
-    Unreachable,
-)
+from extender.client.informers import reading
 from extender.client.informers.health import Health, ReflectorCounters
 from extender.client.informers.listing import (
     PAGE_SIZE,
@@ -38,17 +25,6 @@ from extender.client.informers.listing import (
     streaming_params,
 )
 from extender.client.informers.plan import ReflectorPlan
-from extender.client.informers.reading import (
-    Bookmark,
-    DoubtfulAnswerError,
-    ObjectReader,
-    Put,
-    Removed,
-    UnreadableObjectError,
-    key_of,
-    never,
-    read_event,
-)
 from extender.client.informers.store import Change, Store, is_older
 from extender.client.paths import path
 from extender.client.transport.bodies import WatchLines
@@ -100,7 +76,7 @@ class Reflector(Generic[T]):
         relist_period: float = RELIST_PERIOD,
         page_size: int = PAGE_SIZE,
         reached: "Reached | None" = None,
-        is_whole: Callable[[HasMetadata], bool] = never,
+        is_whole: Callable[[HasMetadata], bool] = reading.never,
     ) -> None:
         """Requests nothing before `run`.
 
@@ -189,14 +165,14 @@ class Reflector(Generic[T]):
         while True:
             try:
                 await self._list_and_watch()
-            except (ApiError, DoubtfulAnswerError) as exc:
-                if isinstance(exc, Forbidden) and self.kind.is_optional:
+            except (errors.ApiError, reading.DoubtfulAnswerError) as exc:
+                if isinstance(exc, errors.Forbidden) and self.kind.is_optional:
                     self._not_served()
                 await self._pause(self._failed(exc), exc)
 
-    async def _pause(self, seconds: float, exc: ApiError | DoubtfulAnswerError) -> None:
+    async def _pause(self, seconds: float, exc: errors.ApiError | reading.DoubtfulAnswerError) -> None:
         """Waits for the next try; while the server is away, until another reflector has reached it."""
-        if not isinstance(exc, Unreachable | NoAnswer | ServerError) or exc.retry_after:
+        if not isinstance(exc, errors.Unreachable | errors.NoAnswer | errors.ServerError) or exc.retry_after:
             self._tell_of_return()
             await asyncio.sleep(seconds)
             return
@@ -232,7 +208,7 @@ class Reflector(Generic[T]):
         page_size = self._page_size if version in ("", "0") or self._must_page else None
         try:
             listing = await self._lister.list(version, page_size=page_size)
-        except (NotFound, NotServed):
+        except (errors.NotFound, errors.NotServed):
             if self.kind.other_api_version:
                 self._ask_for(
                     replace(self.kind, api_version=self.kind.other_api_version, other_api_version=self.kind.api_version)
@@ -252,14 +228,20 @@ class Reflector(Generic[T]):
             async with self._watch(streaming_params(version)) as lines:
                 self._replace(await initial_objects(lines, self._reader, self._byte_received))
                 await self._follow(lines, began, brought_something=True)
-        except (ApiError, DoubtfulAnswerError) as exc:
+        except (errors.ApiError, reading.DoubtfulAnswerError) as exc:
             is_of_use = not isinstance(
-                exc, TooManyRequests | Unreachable | Unauthorized | Forbidden | Gone | TooLargeResourceVersion
+                exc,
+                errors.TooManyRequests
+                | errors.Unreachable
+                | errors.Unauthorized
+                | errors.Forbidden
+                | errors.Gone
+                | errors.TooLargeResourceVersion,
             )
             if not (self._plan.lists_next and is_of_use):
                 raise
             # As upstream, an ordinary list follows, because progress matters more than the form of the list.
-            self._can_stream = not isinstance(exc, BadRequest | Invalid | EndlessListError)
+            self._can_stream = not isinstance(exc, errors.BadRequest | errors.Invalid | EndlessListError)
             _log.info(
                 "%s: an ordinary list is asked for instead of a streamed one: %s", self.kind.resource, _one_line(exc)
             )
@@ -272,7 +254,7 @@ class Reflector(Generic[T]):
         if is_older(listing.resource_version, last):
             if not self._plan.from_newest:
                 self._plan.list_newest()
-                raise DoubtfulAnswerError(
+                raise reading.DoubtfulAnswerError(
                     f"a list not older than {last} was asked for, and one of {listing.resource_version} came"
                 )
             self.counters.went_back += 1
@@ -286,7 +268,7 @@ class Reflector(Generic[T]):
         if is_empty and len(self.objects) > ENOUGH_TO_DOUBT and not self._seems_empty:
             self._seems_empty = True
             self._plan.list_newest()
-            raise DoubtfulAnswerError(
+            raise reading.DoubtfulAnswerError(
                 f"all {len(self.objects)} {self.kind.plural} are gone at once, so the server is asked again"
             )
         self.counters.unreadable += len(listing.unreadable) + listing.num_unknown
@@ -302,7 +284,7 @@ class Reflector(Generic[T]):
 
     def _ask_for(self, kind: WatchedKind[T]) -> None:
         self.kind = kind
-        self._reader = ObjectReader(kind, is_whole=self._is_whole)
+        self._reader = reading.ObjectReader(kind, is_whole=self._is_whole)
         self._lister = Lister(self._client, kind, self._reader)
 
     def _not_served(self) -> None:
@@ -354,7 +336,7 @@ class Reflector(Generic[T]):
         except TimeoutError:
             self._plan.lists_next = True
             return
-        except NoAnswer as exc:
+        except errors.NoAnswer as exc:
             if exc.timed_out or not was_of_use():
                 raise
             self.counters.cuts += 1  # a cut after some events is like an ordinary end
@@ -362,7 +344,7 @@ class Reflector(Generic[T]):
             self._watch_ends = None
             calm.cancel()
         if not was_of_use():
-            raise DoubtfulAnswerError(
+            raise reading.DoubtfulAnswerError(
                 "very short watch: Unexpected watch close - watch lasted less than a second and no items received"
             )
 
@@ -377,31 +359,33 @@ class Reflector(Generic[T]):
 
     def _apply(self, line: bytes) -> Sequence[Change[T]]:
         try:
-            event = read_event(line, self._reader)
-        except UnreadableObjectError as exc:
+            event = reading.read_event(line, self._reader)
+        except reading.UnreadableObjectError as exc:
             self.counters.unreadable += 1
             if exc.meta is None:
-                raise DoubtfulAnswerError(exc.reason) from exc
+                raise reading.DoubtfulAnswerError(exc.reason) from exc
             _log.warning("%s: an object cannot be read: %s", self.kind.resource, _one_line(exc))
-            self._unreadable[key_of(exc.meta)] = exc.reason
+            self._unreadable[reading.key_of(exc.meta)] = exc.reason
             self._known_up_to(exc.meta.resource_version)
             return self._store.keep_unreadable(exc.meta)
         match event:
-            case Put(new):
+            case reading.Put(new):
                 return self._after_change(new.metadata, self._store.put(new))
-            case Removed(gone):
-                self._unreadable.pop(key_of(gone), None)
+            case reading.Removed(gone):
+                self._unreadable.pop(reading.key_of(gone), None)
                 return self._after_change(gone, self._store.remove(gone))
-            case Bookmark(version, _) if is_older(version, self.last_resource_version):
+            case reading.Bookmark(version, _) if is_older(version, self.last_resource_version):
                 self._plan.list_newest()
-                raise DoubtfulAnswerError(f"the server is at {version} and was at {self.last_resource_version} before")
-            case Bookmark(version, _):
+                raise reading.DoubtfulAnswerError(
+                    f"the server is at {version} and was at {self.last_resource_version} before"
+                )
+            case reading.Bookmark(version, _):
                 self._known_up_to(version)
         return ()
 
     def _after_change(self, meta: ObjectMeta, changes: Sequence[Change[T]]) -> Sequence[Change[T]]:
         if changes:
-            self._unreadable.pop(key_of(meta), None)
+            self._unreadable.pop(reading.key_of(meta), None)
         self._known_up_to(meta.resource_version)
         return changes
 
@@ -429,17 +413,17 @@ class Reflector(Generic[T]):
             self.counters.on_changes_failed += 1
             _log.exception("%s: the handler of %d changes failed", self.kind.resource, len(changes))
 
-    def _failed(self, exc: ApiError | DoubtfulAnswerError) -> float:
+    def _failed(self, exc: errors.ApiError | reading.DoubtfulAnswerError) -> float:
         """Records a failure; returns the seconds until the next try."""
         said, before = _one_line(exc), self._last_error
         self._last_error = said
         if self._failing_since is None:
             self._failing_since = _now()
         self.counters.errors[type(exc).__name__] += 1
-        if isinstance(exc, NoAnswer) and not exc.timed_out:
+        if isinstance(exc, errors.NoAnswer) and not exc.timed_out:
             self.counters.cuts += 1
-        is_known = said == before or (isinstance(exc, Unreachable) and self._reached.is_away)
-        self._reached.is_away = self._reached.is_away or isinstance(exc, Unreachable)
+        is_known = said == before or (isinstance(exc, errors.Unreachable) and self._reached.is_away)
+        self._reached.is_away = self._reached.is_away or isinstance(exc, errors.Unreachable)
         _log.log(logging.DEBUG if is_known else logging.WARNING, "%s: %s", self.kind.resource, said)
         delay = self._plan.failed(exc, _now())
         return delay if self._is_served else UNKNOWN_RESOURCE_RETRY * (1 + self._rng.random())

@@ -13,18 +13,8 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final, final
 
+from extender.client import errors
 from extender.client.client import Client
-from extender.client.errors import (
-    ApiError,
-    BadRequest,
-    Conflict,
-    Forbidden,
-    Invalid,
-    NotFound,
-    ServerError,
-    TooManyRequests,
-    Unreachable,
-)
 from extender.client.writes.call_requests import is_done, read, send
 from extender.engine.framework import (
     ApiCall,
@@ -78,7 +68,7 @@ class Attempts:
                 case PatchPodStatus():
                     return await self._patch_status(call)
             return await self._write(call)
-        except ApiError as exc:
+        except errors.ApiError as exc:
             raise _call_error(exc) from exc
         except DecodeError as exc:
             raise CallUnknown(f"the API server's answer cannot be read: {exc}") from exc
@@ -97,27 +87,27 @@ class Attempts:
                 try:
                     await self._send(call)
                     return
-                except Conflict:
+                except errors.Conflict:
                     # The pod has a node by now, or is another one, or is terminating: an earlier attempt cannot change
                     # that any more.
                     if await self._is_bound(call):
                         return
                     raise
-                except NotFound:
+                except errors.NotFound:
                     raise
                 except CallError as exc:
                     if may_be_bound:
                         raise CallUnknown(str(exc)) from exc
                     raise
-                except (BadRequest, Invalid):
+                except (errors.BadRequest, errors.Invalid):
                     raise
-                except ApiError as exc:
+                except errors.ApiError as exc:
                     if exc.may_have_happened:
                         may_be_bound = True
                         self.in_limbo.setdefault(call.uid, loop.time())
                     elif not may_be_bound:
                         raise
-                    elif isinstance(exc, Forbidden) and await self._is_bound(call):
+                    elif isinstance(exc, errors.Forbidden) and await self._is_bound(call):
                         return
                 await asyncio.sleep(pause * (1 + 0.1 * self._random.random()))
                 pause = min(2 * pause, LAST_BIND_PAUSE)
@@ -130,10 +120,10 @@ class Attempts:
         while True:
             try:
                 return is_done(call, await read(self._client, call))
-            except NotFound:
+            except errors.NotFound:
                 return False
-            except ApiError as exc:
-                if not (exc.may_have_happened or isinstance(exc, Unreachable | TooManyRequests)):
+            except errors.ApiError as exc:
+                if not (exc.may_have_happened or isinstance(exc, errors.Unreachable | errors.TooManyRequests)):
                     raise
             self.in_limbo.setdefault(call.uid, asyncio.get_running_loop().time())
             await asyncio.sleep(pause * (1 + 0.1 * self._random.random()))
@@ -143,21 +133,21 @@ class Attempts:
         for pause in STATUS_PAUSES:
             try:
                 return await self._send(call)  # type: ignore[no-any-return]
-            except Conflict as exc:
+            except errors.Conflict as exc:
                 rebased = await self._rebased(call, exc)
                 if rebased.is_no_op:
                     return None
                 call = rebased
-            except (ServerError, Unreachable):
+            except (errors.ServerError, errors.Unreachable):
                 pass
             await asyncio.sleep(pause * (1 + 0.1 * self._random.random()))
         return await self._send(call)  # type: ignore[no-any-return]
 
-    async def _rebased(self, call: PatchPodStatus, refusal: Conflict) -> PatchPodStatus:
+    async def _rebased(self, call: PatchPodStatus, refusal: errors.Conflict) -> PatchPodStatus:
         """Returns the patch for the pod as it is now, if it can be read. Raises Conflict if it does not apply."""
         try:
             found = call.rebased_on(await read(self._client, call))
-        except (ServerError, Unreachable):
+        except (errors.ServerError, errors.Unreachable):
             return call
         if found is None:
             raise refusal
@@ -169,15 +159,15 @@ class Attempts:
         for pause in (*WRITE_PAUSES, None):
             try:
                 return await self._send(call)
-            except (Conflict, NotFound) as exc:
-                if was_lost and isinstance(call, DeletePod | DeleteResourceClaim) and isinstance(exc, NotFound):
+            except (errors.Conflict, errors.NotFound) as exc:
+                if was_lost and isinstance(call, DeletePod | DeleteResourceClaim) and isinstance(exc, errors.NotFound):
                     return None
-                if was_lost and isinstance(exc, Conflict):
+                if was_lost and isinstance(exc, errors.Conflict):
                     found = await read(self._client, call)
                     if is_done(call, found):
                         return found
                 raise
-            except ApiError as exc:
+            except errors.ApiError as exc:
                 # A claim whose name is generated would be created twice.
                 if (
                     pause is None
@@ -190,10 +180,10 @@ class Attempts:
         return None
 
 
-def _call_error(exc: ApiError) -> CallError:
+def _call_error(exc: errors.ApiError) -> CallError:
     match exc:
-        case NotFound():
+        case errors.NotFound():
             return CallNotFound(exc.message)
-        case Conflict():
+        case errors.Conflict():
             return CallConflict(exc.message)
     return CallUnknown(exc.message) if exc.may_have_happened else CallError(exc.message)

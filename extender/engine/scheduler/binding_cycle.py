@@ -13,15 +13,8 @@ from typing import Final, final
 
 from extender.engine import framework as fwk
 from extender.engine.framework.events import EVENT_ASSIGNED_POD_DELETE
+from extender.engine.runtime import reserve_to_bind
 from extender.engine.runtime.framework import Framework
-from extender.engine.runtime.reserve_to_bind import (
-    run_bind_plugins,
-    run_post_bind_plugins,
-    run_pre_bind_plugins,
-    run_pre_bind_pre_flights,
-    run_unreserve_plugins,
-    without_pre_flights,
-)
 from extender.engine.scheduler.extenders import bound_by_extender
 from extender.engine.scheduler.world import AssumedPod, Failure, World, activate_pods, refused_on_one_node
 from extender.values.klog.logger import Logger
@@ -46,7 +39,7 @@ async def binding_cycle(world: World, framework: Framework, assumed: AssumedPod)
         await _after_binding(world, framework, assumed)
         return None
     with world.metrics.timed("Unreserve", framework.profile_name):
-        run_unreserve_plugins(assumed.cycle, pod, assumed.node)
+        reserve_to_bind.run_unreserve_plugins(assumed.cycle, pod, assumed.node)
     world.cluster.forget(pod.uid)
     if not failure.status.is_rejected:
         world.queue.move_all_to_active_or_backoff_queue(EVENT_ASSIGNED_POD_DELETE, pod, None)
@@ -61,7 +54,7 @@ async def _after_binding(world: World, framework: Framework, assumed: AssumedPod
         numbers = {"evaluatedNodes": assumed.evaluated_nodes, "feasibleNodes": assumed.feasible_nodes}
         _LOG.info(2, "Successfully bound pod to node", pod=pod, node=node, **numbers)
         with world.metrics.timed("PostBind", framework.profile_name):
-            await run_post_bind_plugins(assumed.cycle, pod, node)
+            await reserve_to_bind.run_post_bind_plugins(assumed.cycle, pod, node)
         activate_pods(world, assumed.cycle)
     except Exception as exc:
         _LOG.exception(exc, "Error occurred after the pod was bound", pod=pod, node=node)
@@ -84,10 +77,10 @@ async def _bind(world: World, framework: Framework, assumed: AssumedPod) -> Fail
     # 1 the nominated node, so that others see where a pod is expected to go that may wait for long
     if world.nominates_before_binding:
         with timed("PreBindPreFlight", profile) as point:
-            plan = run_pre_bind_pre_flights(cycle, pod, node)
+            plan = reserve_to_bind.run_pre_bind_pre_flights(cycle, pod, node)
             point.status = str(plan.status.code)
     else:
-        plan = without_pre_flights(cycle)
+        plan = reserve_to_bind.without_pre_flights(cycle)
     if not (plan.status.is_success or plan.status.is_skip):
         world.waiting_pods.remove(pod.uid)
         return Failure(plan.status)
@@ -123,7 +116,7 @@ async def _bind(world: World, framework: Framework, assumed: AssumedPod) -> Fail
     # 4 PreBind: volumes and devices
     if plan.groups:
         with timed("PreBind", profile) as point:
-            pre_bind = asyncio.ensure_future(run_pre_bind_plugins(plan, cycle, pod, node))
+            pre_bind = asyncio.ensure_future(reserve_to_bind.run_pre_bind_plugins(plan, cycle, pod, node))
             status = await world.pods_in_pre_bind.run(pod.uid, pre_bind)
             point.status = str(status.code)
         if not status.is_success:
@@ -132,7 +125,7 @@ async def _bind(world: World, framework: Framework, assumed: AssumedPod) -> Fail
     # 5 the binding itself, by an extender if one binds such pods
     with timed("Bind", profile) as point, world.binds:
         bound = await bound_by_extender(world.extenders, pod, node, world.fence)
-        status = bound if bound is not None else await run_bind_plugins(cycle, pod, node)
+        status = bound if bound is not None else await reserve_to_bind.run_bind_plugins(cycle, pod, node)
         point.status = str(status.code)
     if status.is_success:
         return None

@@ -25,13 +25,7 @@ from extender.values.cel import addresses, quantities
 from extender.values.cel.functions import BOOL, BYTES, DOUBLE, INT, STRING, STRINGS, CelType, Function, type_name
 from extender.values.golang.int64 import MAX_INT64, MIN_INT64
 from extender.values.golang.urls import UrlError, parse_request_uri
-from extender.values.objects.name_syntax import (
-    dns_1035_errors,
-    dns_label_errors,
-    label_key_errors,
-    label_value_errors,
-    subdomain_errors,
-)
+from extender.values.objects import name_syntax
 
 _ANY: Final = CelType(cel.Type.DYN, cel.Type.DYN, object)
 _NO_OVERLOAD: Final = "no such overload"
@@ -238,14 +232,14 @@ def _is_datetime(text: str) -> bool:
 
 
 FORMATS: Final[dict[str, Validate]] = {
-    "dns1123Label": dns_label_errors,
-    "dns1123Subdomain": subdomain_errors,
-    "dns1035Label": dns_1035_errors,
-    "qualifiedName": label_key_errors,
-    "dns1123LabelPrefix": partial(_prefix, dns_label_errors),
-    "dns1123SubdomainPrefix": partial(_prefix, subdomain_errors),
-    "dns1035LabelPrefix": partial(_prefix, dns_1035_errors),
-    "labelValue": label_value_errors,
+    "dns1123Label": name_syntax.dns_label_errors,
+    "dns1123Subdomain": name_syntax.subdomain_errors,
+    "dns1035Label": name_syntax.dns_1035_errors,
+    "qualifiedName": name_syntax.label_key_errors,
+    "dns1123LabelPrefix": partial(_prefix, name_syntax.dns_label_errors),
+    "dns1123SubdomainPrefix": partial(_prefix, name_syntax.subdomain_errors),
+    "dns1035LabelPrefix": partial(_prefix, name_syntax.dns_1035_errors),
+    "labelValue": name_syntax.label_value_errors,
     "uri": _uri,
     "uuid": partial(_pattern, _UUID, "does not match the UUID format"),
     "byte": partial(_pattern, _BASE64, "invalid base64"),

@@ -15,33 +15,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, final
 
+from extender.values.golang import schema
 from extender.values.golang.json import Json, JsonError, cannot_unmarshal, type_word
-from extender.values.golang.schema import (
-    STRING,
-    Field,
-    GoType,
-    Kind,
-    ListOf,
-    Presence,
-    Preserve,
-    Reading,
-    Scalar,
-    Struct,
-    number_word,
-)
 from extender.values.golang.times import Duration, DurationError
 
 
 @final
-class Float32(Scalar):
+class Float32(schema.Scalar):
     """float32, kept as the shortest decimal that means the same float32."""
 
-    def read(self, value: Json, reading: Reading) -> float:
+    def read(self, value: Json, reading: schema.Reading) -> float:
         number = None
         if isinstance(value, int | float) and not isinstance(value, bool) and not math.isinf(value):
             number = _shortest_float32(float(value))
         if number is None:
-            reading.does_not_fit(number_word(value), self.go_name)
+            reading.does_not_fit(schema.number_word(value), self.go_name)
             return 0.0
         return number
 
@@ -52,7 +40,7 @@ class Float32(Scalar):
 
 @final
 @dataclass(frozen=True, slots=True)
-class DurationType(GoType):
+class DurationType(schema.GoType):
     """metav1.Duration, as a `Duration`; a pointer to one takes null for an absent field."""
 
     reads_null: bool
@@ -64,7 +52,7 @@ class DurationType(GoType):
     def zero(self) -> Duration:
         return Duration()
 
-    def read(self, value: Json, reading: Reading) -> Duration:
+    def read(self, value: Json, reading: schema.Reading) -> Duration:
         # Anything but a duration ends the reading, because upstream's type unmarshals itself.
         if value is not None and not isinstance(value, str):
             raise JsonError(cannot_unmarshal(type_word(value), "string"))
@@ -78,13 +66,13 @@ class DurationType(GoType):
 
 
 @final
-class Bytes(Scalar):
+class Bytes(schema.Scalar):
     """[]byte, as bytes; base64 in JSON."""
 
     def zero(self) -> bytes:
         return b""
 
-    def read(self, value: Json, reading: Reading) -> bytes:
+    def read(self, value: Json, reading: schema.Reading) -> bytes:
         if not isinstance(value, str):
             reading.does_not_fit(type_word(value), self.go_name)
             return b""
@@ -98,16 +86,16 @@ class Bytes(Scalar):
         return base64.b64encode(value).decode()
 
 
-FLOAT32: Final = Float32(Kind.FLOAT32)
+FLOAT32: Final = Float32(schema.Kind.FLOAT32)
 DURATION: Final = DurationType(reads_null=True)
 DURATION_POINTER: Final = DurationType(reads_null=False)
-BYTES: Final = Bytes(Kind.BYTES)
-RAW: Final = Preserve()
-STRINGS: Final = ListOf(STRING, make=tuple)
+BYTES: Final = Bytes(schema.Kind.BYTES)
+RAW: Final = schema.Preserve()
+STRINGS: Final = schema.ListOf(schema.STRING, make=tuple)
 
 
 def wire(
-    of: GoType,
+    of: schema.GoType,
     *,
     name: str = "",
     zero_is_default: bool = False,
@@ -125,23 +113,23 @@ def wire(
         null_if_absent: lists are written as null unless they were written.
     """
     presence = (
-        Presence.OMIT
+        schema.Presence.OMIT
         if omit_empty
-        else Presence.KEEP
+        else schema.Presence.KEEP
         if omit_none
-        else Presence.NULL
+        else schema.Presence.NULL
         if null_if_absent
-        else Presence.ZERO
+        else schema.Presence.ZERO
     )
-    return {"name": name, "field": Field(of, presence=presence, zero_is_default=zero_is_default)}
+    return {"name": name, "field": schema.Field(of, presence=presence, zero_is_default=zero_is_default)}
 
 
-def struct_of(cls: Any, name: str, **declared: Mapping[str, Any]) -> Struct:
+def struct_of(cls: Any, name: str, **declared: Mapping[str, Any]) -> schema.Struct:
     """Returns the type of a class: its fields in order, with metadata from `wire`, here or declared in the call."""
-    return Struct(name, fields_of(cls, **declared), make=cls)
+    return schema.Struct(name, fields_of(cls, **declared), make=cls)
 
 
-def fields_of(cls: Any, **declared: Mapping[str, Any]) -> dict[str, Field]:
+def fields_of(cls: Any, **declared: Mapping[str, Any]) -> dict[str, schema.Field]:
     """Returns the fields of a class, see `struct_of`, by their names in JSON."""
     declared = declared or {each.name: each.metadata for each in dataclasses.fields(cls) if each.metadata}
     return {

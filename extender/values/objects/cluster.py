@@ -5,17 +5,9 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, Final, Generic, TypeVar, final, overload
 
-from extender.values.objects import decoding
+from extender.values.objects import decoding, grouping
 from extender.values.objects.claims import VolumeGroup, volume_group
 from extender.values.objects.devices import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
-from extender.values.objects.grouping import (
-    Namespace,
-    PodDisruptionBudget,
-    ReplicaSet,
-    ReplicationController,
-    Service,
-    StatefulSet,
-)
 from extender.values.objects.kinds import KINDS, WatchedKind, kind_of
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.node import Node
@@ -129,8 +121,8 @@ class ClusterState:
 
     nodes: Sequence[Node] = ()
     pods: Sequence[Pod] = ()
-    namespaces: Sequence[Namespace] = ()
-    pdbs: Sequence[PodDisruptionBudget] = ()
+    namespaces: Sequence[grouping.Namespace] = ()
+    pdbs: Sequence[grouping.PodDisruptionBudget] = ()
     pvcs: Sequence[PersistentVolumeClaim] = ()
     pvs: Sequence[PersistentVolume] = ()
     storage_classes: Sequence[StorageClass] = ()
@@ -138,10 +130,10 @@ class ClusterState:
     csi_drivers: Sequence[CSIDriver] = ()
     csi_storage_capacities: Sequence[CSIStorageCapacity] = ()
     volume_attachments: Sequence[VolumeAttachment] = ()
-    services: Sequence[Service] = ()
-    replication_controllers: Sequence[ReplicationController] = ()
-    replica_sets: Sequence[ReplicaSet] = ()
-    stateful_sets: Sequence[StatefulSet] = ()
+    services: Sequence[grouping.Service] = ()
+    replication_controllers: Sequence[grouping.ReplicationController] = ()
+    replica_sets: Sequence[grouping.ReplicaSet] = ()
+    stateful_sets: Sequence[grouping.StatefulSet] = ()
     resource_claims: Sequence[ResourceClaim] = ()
     device_classes: Sequence[DeviceClass] = ()
     resource_slices: Sequence[ResourceSlice] = ()
@@ -198,7 +190,7 @@ def _device_classes() -> GroupedTable[str, DeviceClass, str]:
     return GroupedTable(lambda device_class: device_class.spec.extended_resource_name or "")
 
 
-def _services() -> GroupedTable[Key, Service, str]:
+def _services() -> GroupedTable[Key, grouping.Service, str]:
     return GroupedTable(lambda service: service.metadata.namespace or "default")
 
 
@@ -211,8 +203,8 @@ def _volume_attachments() -> GroupedTable[str, VolumeAttachment, str]:
 class ClusterObjects:
     """The objects besides nodes and pods, a table per kind in order of arrival, which only the cache writes."""
 
-    namespaces: dict[str, Namespace] = field(default_factory=dict)
-    pdbs: dict[Key, PodDisruptionBudget] = field(default_factory=dict)
+    namespaces: dict[str, grouping.Namespace] = field(default_factory=dict)
+    pdbs: dict[Key, grouping.PodDisruptionBudget] = field(default_factory=dict)
     pvcs: dict[Key, PersistentVolumeClaim] = field(default_factory=dict)
     pvs: GroupedTable[str, PersistentVolume, VolumeGroup] = field(default_factory=_volumes)
     """Grouped by StorageClass and claim."""
@@ -223,11 +215,11 @@ class ClusterObjects:
     csi_storage_capacities: dict[Key, CSIStorageCapacity] = field(default_factory=dict)
     volume_attachments: GroupedTable[str, VolumeAttachment, str] = field(default_factory=_volume_attachments)
     """Grouped by node."""
-    services: GroupedTable[Key, Service, str] = field(default_factory=_services)
+    services: GroupedTable[Key, grouping.Service, str] = field(default_factory=_services)
     """Services are grouped by namespace, since a pod is selected by those of its own."""
-    replication_controllers: dict[Key, ReplicationController] = field(default_factory=dict)
-    replica_sets: dict[Key, ReplicaSet] = field(default_factory=dict)
-    stateful_sets: dict[Key, StatefulSet] = field(default_factory=dict)
+    replication_controllers: dict[Key, grouping.ReplicationController] = field(default_factory=dict)
+    replica_sets: dict[Key, grouping.ReplicaSet] = field(default_factory=dict)
+    stateful_sets: dict[Key, grouping.StatefulSet] = field(default_factory=dict)
     resource_claims: dict[Key, ResourceClaim] = field(default_factory=dict)
     device_classes: GroupedTable[str, DeviceClass, str] = field(default_factory=_device_classes)
     """Grouped by the extended resource that they name."""
@@ -246,7 +238,7 @@ class ClusterObjects:
             table.pop(key, None)
             return
         known = table.get(key)
-        if isinstance(new, PodDisruptionBudget) and isinstance(known, PodDisruptionBudget):
+        if isinstance(new, grouping.PodDisruptionBudget) and isinstance(known, grouping.PodDisruptionBudget):
             new.spec.take_over(known.spec)
         table[key] = new
 

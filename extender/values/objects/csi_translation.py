@@ -14,17 +14,10 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 from urllib.parse import unquote, urlsplit
 
+from extender.values.objects import pod
 from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from extender.values.objects.node import BETA_REGION_LABEL, BETA_ZONE_LABEL, REGION_LABEL, ZONE_LABEL
-from extender.values.objects.pod import (
-    AWSElasticBlockStore,
-    AzureDisk,
-    CinderVolume,
-    GCEPersistentDisk,
-    PortworxVolume,
-    Volume,
-)
 from extender.values.objects.storage import CSIPersistentVolumeSource, PersistentVolume, VolumeNodeAffinity
 
 MULTI_ZONE_DELIMITER: Final = "__"
@@ -81,7 +74,7 @@ _PLUGINS: Final = (AWS_EBS, GCE_PD, CINDER, AZURE_DISK, PORTWORX, AZURE_FILE, VS
 PLUGIN_BY_NAME: Final[Mapping[str, InTreePlugin]] = {plugin.name: plugin for plugin in _PLUGINS}
 
 
-def in_tree_plugin(volume: Volume | PersistentVolume) -> InTreePlugin | None:
+def in_tree_plugin(volume: pod.Volume | PersistentVolume) -> InTreePlugin | None:
     """Returns the plugin behind an in-tree volume that a CSI driver took over from, if any.
 
     Upstream: GetInTreePluginNameFromSpec, IsPVMigratable, IsInlineMigratable.
@@ -93,7 +86,7 @@ def in_tree_plugin(volume: Volume | PersistentVolume) -> InTreePlugin | None:
     return None
 
 
-def inline_handle(volume: Volume, plugin: InTreePlugin) -> str:
+def inline_handle(volume: pod.Volume, plugin: InTreePlugin) -> str:
     """Returns the CSI volume handle of a volume in a pod's spec (TranslateInTreeInlineVolumeToCSI). Raises
     TranslationError.
     """
@@ -116,7 +109,7 @@ def translated(volume: PersistentVolume, plugin: InTreePlugin) -> PersistentVolu
 # Handles.
 
 
-def _ebs_handle(source: AWSElasticBlockStore, zones: Sequence[str]) -> str:
+def _ebs_handle(source: pod.AWSElasticBlockStore, zones: Sequence[str]) -> str:
     """Upstream: aws_ebs.go, KubernetesVolumeIDToEBSVolumeID."""
     volume_id = source.volume_id
     if not volume_id.startswith("aws://"):
@@ -135,7 +128,7 @@ def _ebs_handle(source: AWSElasticBlockStore, zones: Sequence[str]) -> str:
     return handle
 
 
-def _gce_handle(source: GCEPersistentDisk, zones: Sequence[str]) -> str:
+def _gce_handle(source: pod.GCEPersistentDisk, zones: Sequence[str]) -> str:
     """Upstream: gce_pd.go, TranslateInTreePVToCSI."""
     if len(zones) > 1:
         return f"projects/{_UNSPECIFIED}/regions/{_gce_region(zones)}/disks/{source.pd_name}"
@@ -160,13 +153,13 @@ def _gce_region(zones: Iterable[str]) -> str:
     return regions.pop()
 
 
-def _azure_disk_handle(source: AzureDisk, zones: Sequence[str]) -> str:
+def _azure_disk_handle(source: pod.AzureDisk, zones: Sequence[str]) -> str:
     if source.kind is not None and source.kind.lower() != _MANAGED:
         raise TranslationError(f"kind({source.kind}) is not supported in csi migration")
     return source.disk_uri
 
 
-def _volume_id(source: CinderVolume | PortworxVolume, zones: Sequence[str]) -> str:
+def _volume_id(source: pod.CinderVolume | pod.PortworxVolume, zones: Sequence[str]) -> str:
     return source.volume_id
 
 

@@ -10,15 +10,8 @@ Upstream: pkg/scheduler/eventhandlers.go, addAllEventHandlers (v1.36.2).
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar, final
 
+from extender.values.objects import grouping
 from extender.values.objects.devices import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
-from extender.values.objects.grouping import (
-    Namespace,
-    PodDisruptionBudget,
-    ReplicaSet,
-    ReplicationController,
-    Service,
-    StatefulSet,
-)
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
@@ -102,9 +95,9 @@ NODES: Final = WatchedKind(Node, "v1", "nodes", "nodes")
 PODS: Final = WatchedKind(
     Pod, "v1", "pods", "pods", is_namespaced=True, field_selector="status.phase!=Succeeded,status.phase!=Failed"
 )
-NAMESPACES: Final = WatchedKind(Namespace, "v1", "namespaces", "namespaces")
+NAMESPACES: Final = WatchedKind(grouping.Namespace, "v1", "namespaces", "namespaces")
 POD_DISRUPTION_BUDGETS: Final = WatchedKind(
-    PodDisruptionBudget, "policy/v1", "poddisruptionbudgets", "pdbs", is_namespaced=True
+    grouping.PodDisruptionBudget, "policy/v1", "poddisruptionbudgets", "pdbs", is_namespaced=True
 )
 PERSISTENT_VOLUME_CLAIMS: Final = WatchedKind(
     PersistentVolumeClaim, "v1", "persistentvolumeclaims", "pvcs", is_namespaced=True
@@ -119,12 +112,12 @@ CSI_STORAGE_CAPACITIES: Final = WatchedKind(
 VOLUME_ATTACHMENTS: Final = WatchedKind(
     VolumeAttachment, "storage.k8s.io/v1", "volumeattachments", "volume_attachments"
 )
-SERVICES: Final = WatchedKind(Service, "v1", "services", "services", is_namespaced=True)
+SERVICES: Final = WatchedKind(grouping.Service, "v1", "services", "services", is_namespaced=True)
 REPLICATION_CONTROLLERS: Final = WatchedKind(
-    ReplicationController, "v1", "replicationcontrollers", "replication_controllers", is_namespaced=True
+    grouping.ReplicationController, "v1", "replicationcontrollers", "replication_controllers", is_namespaced=True
 )
-REPLICA_SETS: Final = WatchedKind(ReplicaSet, "apps/v1", "replicasets", "replica_sets", is_namespaced=True)
-STATEFUL_SETS: Final = WatchedKind(StatefulSet, "apps/v1", "statefulsets", "stateful_sets", is_namespaced=True)
+REPLICA_SETS: Final = WatchedKind(grouping.ReplicaSet, "apps/v1", "replicasets", "replica_sets", is_namespaced=True)
+STATEFUL_SETS: Final = WatchedKind(grouping.StatefulSet, "apps/v1", "statefulsets", "stateful_sets", is_namespaced=True)
 RESOURCE_CLAIMS: Final = WatchedKind(
     ResourceClaim, "resource.k8s.io/v1", "resourceclaims", "resource_claims", is_namespaced=True
 )

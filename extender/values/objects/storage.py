@@ -5,18 +5,9 @@ from typing import Final, final
 
 import msgspec
 
+from extender.values.objects import pod
 from extender.values.objects.meta import ApiObject, HasMetadata, Int32, LabelSelector, NodeSelector
 from extender.values.objects.node import ResourceList
-from extender.values.objects.pod import (
-    AWSElasticBlockStore,
-    AzureDisk,
-    AzureFile,
-    CinderVolume,
-    GCEPersistentDisk,
-    PortworxVolume,
-    ResourceRequirements,
-    VsphereVolume,
-)
 
 
 class PersistentVolumeClaimSpec(ApiObject, frozen=True):
@@ -24,7 +15,7 @@ class PersistentVolumeClaimSpec(ApiObject, frozen=True):
 
     access_modes: list[str] = []
     selector: LabelSelector | None = None
-    resources: ResourceRequirements = msgspec.field(default_factory=ResourceRequirements)
+    resources: pod.ResourceRequirements = msgspec.field(default_factory=pod.ResourceRequirements)
     volume_name: str = ""
     storage_class_name: str | None = None
     volume_mode: str | None = None
@@ -74,13 +65,13 @@ class PersistentVolumeSpec(ApiObject, frozen=True):
     node_affinity: VolumeNodeAffinity | None = None
     csi: CSIPersistentVolumeSource | None = None
     local: LocalVolumeSource | None = None
-    gce_persistent_disk: GCEPersistentDisk | None = None
-    aws_elastic_block_store: AWSElasticBlockStore | None = None
-    azure_disk: AzureDisk | None = None
-    azure_file: AzureFile | None = None
-    cinder: CinderVolume | None = None
-    portworx_volume: PortworxVolume | None = None
-    vsphere_volume: VsphereVolume | None = None
+    gce_persistent_disk: pod.GCEPersistentDisk | None = None
+    aws_elastic_block_store: pod.AWSElasticBlockStore | None = None
+    azure_disk: pod.AzureDisk | None = None
+    azure_file: pod.AzureFile | None = None
+    cinder: pod.CinderVolume | None = None
+    portworx_volume: pod.PortworxVolume | None = None
+    vsphere_volume: pod.VsphereVolume | None = None
 
 
 class PersistentVolumeStatus(ApiObject, frozen=True):
