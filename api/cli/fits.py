@@ -11,8 +11,7 @@ from api.cli.sources import SourceOptions
 from api.fatal_errors import StartUpError
 from extender.answers.catalogue import CapacityOfQuestion
 from extender.answers.types import Capacity
-from extender.values.workloads.expansion import WORKLOADS
-from extender.values.workloads.job_sets import JOB_SET
+from extender.values.workloads.expansion import JOB_SET, WORKLOADS
 
 SHOWN_NODES = 20
 

@@ -13,8 +13,7 @@ from extender.values.objects.cluster import ClusterState
 from extender.values.objects.decoding import DecodeError
 from extender.values.objects.kinds import KINDS
 from extender.values.reasons import in_one_line
-from extender.values.workloads.expansion import WORKLOADS
-from extender.values.workloads.job_sets import JOB_SET
+from extender.values.workloads.expansion import JOB_SET, WORKLOADS
 
 _TABLE_OF_KIND: Final = {kind.name: kind.list_name for kind in KINDS}
 _MATTER: Final = {*_TABLE_OF_KIND, "ResourceClaimTemplate"}

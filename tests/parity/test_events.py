@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from extender.engine.scheduler.cluster_events import node_scheduling_properties_change, pod_scheduling_properties_change
+from extender.engine.scheduler.event_handlers import node_scheduling_properties_change, pod_scheduling_properties_change
 from extender.values.objects.decoding import convert
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod

@@ -15,7 +15,7 @@ from extender.engine.plugins.scheduling_gates import SchedulingGates
 from extender.engine.queue import AlreadyQueuedError, QueuedPodInfo, SchedulingQueue
 from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.queueing_hints import gating_plugin, queueing_hint_map, registrations
-from extender.engine.scheduler.cluster_events import pod_scheduling_properties_change
+from extender.engine.scheduler.event_handlers import pod_scheduling_properties_change
 from extender.engine.snapshot.pod_attributes import affinity_class
 from extender.testing import make_framework
 from extender.values.objects.decoding import convert, replaced

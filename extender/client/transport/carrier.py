@@ -1,5 +1,4 @@
-"""Carrier: sends requests to an API server, over sockets (`http1_carrier`) or to a transport of httpx, which is an API
-server in memory, or one that a test simulates.
+"""Carrier: sends requests to an API server, over sockets (`connections`) or to a transport of httpx in memory.
 
 Failures on the way are raised as one of the errors in this module.
 """

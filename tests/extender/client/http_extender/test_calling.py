@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from extender.client.http_extender import HTTPExtender
-from extender.client.http_extender.failures import words
+from extender.client.http_extender.calling import words
 from extender.engine.framework import ExtenderError
 from extender.testing import make_node, make_pod
 from extender.values import limits

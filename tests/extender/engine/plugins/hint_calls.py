@@ -5,7 +5,7 @@ from typing import Any
 
 from extender.engine.framework import ClusterEvent, Plugin, QueueingHint
 from extender.engine.framework.events import always_queue
-from extender.engine.scheduler.cluster_events import node_scheduling_properties_change, pod_scheduling_properties_change
+from extender.engine.scheduler.event_handlers import node_scheduling_properties_change, pod_scheduling_properties_change
 from extender.testing import NodeBuilder, PodBuilder, make_cache, make_framework
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.node import Node

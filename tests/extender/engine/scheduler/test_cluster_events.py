@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.engine.scheduler.cluster_events import node_scheduling_properties_change, pod_scheduling_properties_change
+from extender.engine.scheduler.event_handlers import node_scheduling_properties_change, pod_scheduling_properties_change
 from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod
 from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import Condition
