@@ -1,6 +1,9 @@
 """The workflows and the guide of a release: what runs is pinned, asks for little, and exists."""
 
+import os
 import re
+import shutil
+import subprocess
 import tarfile
 from pathlib import Path
 from typing import Any, Final
@@ -123,3 +126,18 @@ def test_a_released_chart_names_its_image_by_digest(tmp_path: Path) -> None:
         assert values is not None
         image = yaml.safe_load(values.read())["image"]
     assert (image["repository"], image["digest"]) == ("ghcr.io/somebody/reprieve", digest)
+
+
+def test_links_of_the_readme_lead_somewhere_from_the_page_of_pypi(tmp_path: Path) -> None:
+    [script] = [
+        step["run"] for step in steps(ROOT / ".github/workflows/release.yml") if "README" in step.get("run", "")
+    ]
+    shutil.copy(ROOT / "README.md", tmp_path)
+    environment = {**os.environ, "GITHUB_REPOSITORY": "owner/reprieve", "GITHUB_REF_NAME": "v1.0.0"}
+
+    subprocess.run(["bash", "-c", script], cwd=tmp_path, env=environment, check=True)
+
+    links = re.findall(r"\]\(([^)]+)\)", (tmp_path / "README.md").read_text())
+    assert [link for link in links if not link.startswith("https://")] == []
+    assert "https://raw.githubusercontent.com/owner/reprieve/v1.0.0/docs/images/pod-light.png" in links
+    assert "https://github.com/owner/reprieve/blob/v1.0.0/docs/tutorial.md" in links
