@@ -26,7 +26,7 @@ import typer
 from api.app import create_app
 from api.cli import SUBCOMMANDS, app as commands_of_reprieve
 from api.openapi import document_text
-from api.settings.settings import Settings
+from api.settings.settings import DECLARATIONS, Settings
 
 ROOT: Final = Path(__file__).parents[1]
 SINCE: Final = "54ba3d6"
@@ -121,6 +121,7 @@ def flags(tree: Tree) -> Iterator[str]:
 
 def variables(tree: Tree) -> Iterator[str]:
     """Variables of the environment."""
+    yield from (setting.variable for setting in DECLARATIONS.values())
     for folder in ("api", "extender", "deploy", "docs", "tests", "tools", "examples"):
         for file in (tree / folder).rglob("*"):
             if file.suffix in (".py", ".yaml", ".md", ".tpl", ".txt", ".toml", ".html"):

@@ -37,16 +37,24 @@ def page() -> str:
 
 
 def _rows() -> Iterator[str]:
-    yield f"| gate | {' | '.join(VERSIONS)} | here |"
-    yield "|" + "---|" * (len(VERSIONS) + 2)
+    yield "| gate | from version on | here |\n|---|---|---|"
     for name, gate in sorted(GATES.items()):
-        cells = [_cell(gate.at(version)) for version in VERSIONS]
-        yield f"| `{name}` | {' | '.join(cells)} | {_here(gate)} |"
+        yield f"| `{name}` | {', '.join(_history(gate))} | {_here(gate)} |"
+
+
+def _history(gate: Gate) -> Iterator[str]:
+    """Yields what the gate is in the oldest version, and in each that changes it."""
+    before = None
+    for version in VERSIONS:
+        spec = gate.at(version)
+        if spec != before:
+            yield f"{version} {_cell(spec)}"
+        before = spec
 
 
 def _cell(spec: FeatureSpec | None) -> str:
     if spec is None:
-        return ""
+        return "gone"
     return f"{'**on**' if spec.default else 'off'}{_STAGES[spec.stage.value]}{' 🔒' if spec.locked else ''}"
 
 

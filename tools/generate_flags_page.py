@@ -17,7 +17,8 @@ _HEAD: Final = """\
 
 `reprieve serve` takes kube-scheduler's flags where they mean the same, in its spelling: `--leader-elect=false`, `-v=2`.
 Its other flags are ignored with a line in the log (`"A flag has no effect"`), or refused at the start if an operator
-would rely on something that does not happen. Every setting can be given in the environment; flags win.
+would rely on something that does not happen. In the environment, `--kube-api-qps` is `REPRIEVE_KUBE_API_QPS`, and so
+on; flags win.
 
 A manifest of kube-scheduler starts with this image and the command `reprieve-scheduler`, which is
 `reprieve serve --schedule --bind-address=0.0.0.0 --secure-port=10259`; flags that follow win. The image runs as user
@@ -44,7 +45,7 @@ def _settings() -> Iterator[str]:
         columns = (
             ("environment", "default", "what it sets")
             if group is Group.ENVIRONMENT
-            else ("flag", "environment", "default", "what it sets")
+            else ("flag", "default", "what it sets")
         )
         yield _section(
             group.value, words, columns, [_row(each) for each in DECLARATIONS.values() if each.option.group is group]
@@ -53,14 +54,13 @@ def _settings() -> Iterator[str]:
 
 def _row(setting: Declaration) -> list[str]:
     default = setting.default_in_words
-    cells = [
-        f"`{setting.variable}`",
+    is_variable = setting.option.group is Group.ENVIRONMENT
+    names = (setting.variable,) if is_variable else (setting.flag, *setting.option.also)
+    return [
+        ", ".join(f"`{name}`" for name in names),
         default if setting.default is None or not default else f"`{default}`",
         f"{setting.help}.",
     ]
-    if setting.option.group is Group.ENVIRONMENT:
-        return cells
-    return [", ".join(f"`{flag}`" for flag in (setting.flag, *setting.option.also)), *cells]
 
 
 def _foreign_flags() -> Iterator[str]:

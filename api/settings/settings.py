@@ -59,17 +59,17 @@ class Settings(BaseModel):
     schedule: Annotated[bool | None, Option(unset="only those of the embedded cluster")] = None
     """Schedule the pods of the cluster."""
     state: Annotated[Path | None, Option(unset="an example")] = None
-    """What the embedded cluster begins with: a List as kubectl prints it, also .gz."""
+    """Initial content of the embedded cluster: a List as kubectl prints it, also .gz."""
     save: Annotated[Path | None, Option(unset="not saved")] = None
-    """File to save the embedded cluster to, each minute and at the end; the cluster begins with it if it exists."""
+    """File of the embedded cluster: read at the start, written each minute and at the end."""
     save_each_change: Annotated[bool, Option()] = False
-    """Answer a write to the embedded cluster when it is in the file of --save, so that kill -9 loses none."""
+    """Write each change of the embedded cluster to the file of --save before it is answered."""
     kubelet: Annotated[bool, Option()] = True
     """In the embedded cluster, run bound pods and end deleted ones."""
     kubernetes_port: Annotated[Port, Option()] = 8080
     """Port for kubectl to reach the embedded cluster; 0 takes a free one."""
     records: Annotated[Path | None, Option(unset="in memory")] = None
-    """File that keeps what was decided, so that `who-preempted` knows it after a restart."""
+    """File that keeps decisions and preemptions across restarts."""
     record: Annotated[Path | None, Option(unset="not recorded")] = None
     """File for a recording of changes and decisions, which `replay`, `simulate` and `whatif` read; it is rotated."""
     record_max: Annotated[Bytes, Option()] = 256 * MIB
@@ -87,43 +87,36 @@ class Settings(BaseModel):
     access: Annotated[
         Literal["open", "reviewed"] | None, Option(unset="reviewed; on loopback open but for names of pods")
     ] = None
-    """Who may call: everyone (open), or callers whom the API server knows and allows it (reviewed); docs/access.md has
-    the whole table.
-    """
+    """Who may call: everyone (open), or whom the API server knows and allows it (reviewed); see docs/access.md."""
     client_allowed_names: Annotated[str, Option()] = ""
-    """Common names, with commas between them, of client certificates with which the verbs may be called without any
-    rule of the cluster.
-    """
+    """Common names, separated by commas, of client certificates that may call the verbs."""
     serve_bind: Annotated[bool, Option()] = False
     """Serve the verb bind, for pods of a profile's schedulerName on nodes that its Filters accept."""
     allowed_hosts: Annotated[str, Option()] = ""
-    """Names, with commas between them, by which callers reach the service; an address, localhost and names below it
-    always do.
-    """
+    """Host names, separated by commas, under which callers reach the service; addresses and localhost always work."""
 
     config: Annotated[Path | None, Option(Group.KUBE_SCHEDULER, unset="kube-scheduler's defaults")] = None
     """KubeSchedulerConfiguration file, v1; a change is checked and logged, and takes effect at the next start."""
     secure_port: Annotated[Port | None, Option(Group.KUBE_SCHEDULER, unset="HTTP on --port")] = None
-    """Port for HTTPS, instead of --port, with a certificate of its own signing if none is given; 0 for none."""
+    """Port for HTTPS, instead of --port, with a self-signed certificate if none is given; 0 for none."""
     cert_dir: Annotated[Path | None, Option(Group.KUBE_SCHEDULER, unset="while the process runs")] = None
-    """Folder that keeps the certificate of its own signing for the next start, as kube-scheduler.crt and .key."""
+    """Folder that keeps the self-signed certificate for the next start, as kube-scheduler.crt and .key."""
     tls_cert_file: Annotated[Path | None, Option(Group.KUBE_SCHEDULER, unset="HTTP")] = None
-    """Serve HTTPS on all ports with this certificate (PEM, with its chain); the file is looked at every ten seconds."""
+    """Serve HTTPS on all ports with this certificate (PEM, with its chain); a change is noticed within ten seconds."""
     tls_private_key_file: Annotated[Path | None, Option(Group.KUBE_SCHEDULER, unset="HTTP")] = None
     """Private key of the certificate (PEM)."""
     tls_min_version: Annotated[Literal["VersionTLS12", "VersionTLS13"], _UPSTREAM] = "VersionTLS12"
     """The oldest version of TLS that is accepted: VersionTLS12 or VersionTLS13."""
     tls_cipher_suites: Annotated[str, Option(Group.KUBE_SCHEDULER, unset="OpenSSL's")] = ""
-    """Cipher suites of TLS 1.2 that are accepted, with commas between them, by Go's names; those of 1.3 always are."""
+    """Accepted cipher suites of TLS 1.2, by Go's names and separated by commas; those of 1.3 always are."""
     client_ca_file: Annotated[Path | None, Option(Group.KUBE_SCHEDULER, unset="no client certificates")] = None
-    """Certificates (PEM) of those who sign client certificates; the common name is the user, organizations are groups.
-    """
+    """CA certificates (PEM) for client certificates; the common name is the user, organizations are groups."""
     authorization_always_allow_paths: Annotated[str, _UPSTREAM] = "/healthz,/readyz,/livez"
-    """Paths, with commas between them, that everyone may call; one that ends in * stands for all that begin so."""
+    """Paths, separated by commas, that everyone may call; a * at the end stands for any rest."""
     master: Annotated[str | None, Option(Group.KUBE_SCHEDULER, unset="the kubeconfig's server")] = None
     """URL of the API server, with or without a kubeconfig."""
     leader_elect: Annotated[bool | None, _election("leader_elect", "as the configuration says: true")] = None
-    """Of several replicas that schedule the same cluster, let one do it at a time."""
+    """Let only one of several replicas schedule at a time."""
     leader_elect_lease_duration: Annotated[Span | None, _election("lease_duration", "15s")] = None
     """How long other replicas wait for a leader that does not renew its lease."""
     leader_elect_renew_deadline: Annotated[Span | None, _election("renew_deadline", "10s")] = None
@@ -145,12 +138,9 @@ class Settings(BaseModel):
     pod_max_in_unschedulable_pods_duration: Annotated[Span, _UPSTREAM] = Duration.of(300)
     """Try an unschedulable pod again after this time, even if nothing has changed."""
     emulated_version: Annotated[str, Option(Group.KUBE_SCHEDULER, also=("--emulate-version",))] = "1.36"
-    """The version of kube-scheduler whose defaults of feature gates hold, 1.33 to 1.37; docs/feature-gates.md has them.
-    """
+    """The version of kube-scheduler whose defaults of feature gates apply, 1.33 to 1.37."""
     feature_gates: Annotated[str, _UPSTREAM] = ""
-    """Feature gates, A=true,B=false; a gate that is unknown, or that cannot be as asked for, is refused; see
-    docs/feature-gates.md.
-    """
+    """Feature gates, A=true,B=false; see docs/feature-gates.md."""
     v: Annotated[int, Field(ge=0, le=100), Option(Group.KUBE_SCHEDULER, also=("-v",))] = 0
     """How much is logged."""
     vmodule: Annotated[str, _UPSTREAM] = ""
