@@ -13,7 +13,7 @@ from rich.text import Text
 from api.cli.showing import OutputOption, plural, show, table
 from api.cli.simulate import progress
 from api.settings.configuration_file import usable_configuration
-from extender.engine.evaluation.decided import Decided
+from extender.engine.reporter import Decided
 from extender.lab.recordings import Recording
 from extender.lab.simulation import ReplayReport, replay as replay_recording
 

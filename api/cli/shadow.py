@@ -14,7 +14,7 @@ from api.cli.showing import OutputOption, WaitingLine, heading, name_of, plural,
 from api.cli.sources import Source
 from api.fatal_errors import StartUpError
 from api.ui.wording import percent_of
-from extender.engine.evaluation.decided import Decided
+from extender.engine.reporter import Decided
 from extender.lab.agreement import Agreement, AgreementQuestion, AgreementShare, Difference
 from extender.values import limits
 from extender.values.golang.times import Duration, DurationError

@@ -1,5 +1,4 @@
-"""Authentication and authorization of callers by the API server, as kube-scheduler delegates them for its own
-endpoints.
+"""Authentication and authorization of callers by the API server, as kube-scheduler delegates them.
 
 Upstream: staging/src/k8s.io/apiserver/pkg/authentication/authenticatorfactory/delegating.go;
 authorization/authorizerfactory/delegating.go; webhook caches (v1.36.2).

@@ -1,8 +1,12 @@
-"""Reporter: takes note of a scheduler's decisions. Methods return nothing, so that none can change a decision."""
+"""Reporter: takes note of a scheduler's decisions. Methods return nothing, so that none can change a decision. Decided:
+what was decided about a pod, in a form in which two decisions can be compared.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, final
+
+import msgspec
 
 from extender.engine import framework as fwk
 from extender.engine.framework import Candidate, Candidates, PreemptionOutcome
@@ -148,3 +152,26 @@ class Reporters(Reporter):
 
 NO_REPORTER: Final = Reporters()
 """A reporter that does nothing."""
+
+
+@final
+class Decided(msgspec.Struct, frozen=True, kw_only=True):
+    """What was decided about a pod."""
+
+    node: str = ""
+    status: str = ""
+    """Why there is no node: Unschedulable, Error and so on."""
+    message: str = ""
+    nominated: str = ""
+    """The node that preemption is to make free."""
+    victims: tuple[str, ...] = ()
+    """The pods to evict, as namespace/name."""
+
+    def is_like(self, other: "Decided") -> bool:
+        """Whether both decide the same. What they say about it may differ."""
+        return (self.node, self.status, self.nominated, {*self.victims}) == (
+            other.node,
+            other.status,
+            other.nominated,
+            {*other.victims},
+        )

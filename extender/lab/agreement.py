@@ -5,7 +5,7 @@ from typing import Final, Literal, final
 from extender.answers.catalogue import Limit, Question, Row
 from extender.answers.parts import PodName
 from extender.answers.types import Answer
-from extender.engine.evaluation.decided import Decided
+from extender.engine.reporter import Decided
 
 DifferenceKind = Literal[
     "elsewhere", "kept-waiting", "room", "freed-elsewhere", "would-evict", "would-not-evict", "spared"

@@ -1,5 +1,4 @@
-"""The validation of extenders before the first call: all errors at once, and what upstream accepts but nobody should
-want.
+"""The validation of extenders before the first call: all errors at once, and what upstream accepts but is unwise.
 
 Upstream looks at none of this: it calls, and fails then. What can never work is refused here; what works is warned of.
 """

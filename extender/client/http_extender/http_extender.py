@@ -1,5 +1,4 @@
-"""HTTPExtender: one HTTP extender of the configuration; and ExtenderCalls: what is asked of it and answered, over HTTP,
-from a recording, or recorded on the way.
+"""HTTPExtender: one HTTP extender of the configuration; ExtenderCalls: its calls, live, recorded, or replayed.
 
 Upstream: pkg/scheduler/extender.go (v1.36.2).
 """

@@ -187,9 +187,7 @@ def _is_ignored(volume: Volume) -> bool:
 
 
 def keeper_of(kind: WatchedKind[Any]) -> Callable[[Any], Any]:
-    """Returns what removes from objects of the kind what scheduling does not read; one per reflector, as it
-    remembers.
-    """
+    """Returns what removes from objects of the kind what scheduling does not read; one per reflector."""
     if kind is NODES:
         return NodeKeeper()
     return PodKeeper() if kind is PODS else MetadataKeeper()

@@ -37,9 +37,7 @@ class Route:
     def __init__(
         self, server: str, trust: ssl.SSLContext, *, server_name: str | None = None, proxy: str | None = None
     ) -> None:
-        """Opens nothing yet. `trust` is for https, also of a proxy; `server_name` is the certificate's, if not the
-        host's.
-        """
+        """Opens nothing yet. `trust` is for https, also of a proxy; `server_name` takes the host's place."""
         parts = urlsplit(server)
         is_secure = parts.scheme == "https"
         self._host = _host_of(parts)

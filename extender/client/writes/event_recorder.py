@@ -1,5 +1,4 @@
-"""EventRecorder: creates the first event of its kind, makes it a series with the second, and counts further ones,
-writing the count from time to time.
+"""EventRecorder: creates the first event of its kind, makes it a series with the second, and counts further ones.
 
 Upstream: client-go/tools/events, event_broadcaster.go, event_recorder.go (v1.36.2).
 """

@@ -33,9 +33,7 @@ def resized(array: npt.NDArray[D], room: int, fill: int = 0, used: int | None = 
 
 
 def moved(array: npt.NDArray[D], to: Index | slice, places: Index | slice, count: int, fill: int = 0) -> npt.NDArray[D]:
-    """Returns an array with so many entries on the last axis, of which those at `to` are the ones that were at
-    `places`.
-    """
+    """Returns an array with so many entries on the last axis, those from `places` at `to`."""
     shape = (*array.shape[:-1], count)
     copy = np.full(shape, fill, array.dtype) if fill else np.zeros(shape, array.dtype)
     copy[..., to] = array[..., places]

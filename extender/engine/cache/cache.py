@@ -416,9 +416,7 @@ class Cache:
         return len(listed)
 
     def _apply_changes(self, came: Set[str] = frozenset()) -> None:
-        """Writes what changed to the columns, but for the nodes that `came`, which were just laid out with
-        their pods.
-        """
+        """Writes what changed to the columns; nodes that `came` were just laid out with their pods."""
         places = self._writer.places
         touched = set(came)
         for name in self._rewritten - came:

@@ -14,15 +14,8 @@ import numpy.typing as npt
 
 from extender.engine.cache.buffers import add, moved, resized, view, with_more_resources, zeros
 from extender.engine.cache.pod_encoding import PodReader
+from extender.engine.snapshot import columns
 from extender.engine.snapshot.axes import NATIVE_RESOURCES, Index, Int64s
-from extender.engine.snapshot.columns import (
-    ImageColumn,
-    ImagesOnNode,
-    LabelColumn,
-    NodeColumns,
-    PodColumns,
-    scalar_amounts,
-)
 from extender.engine.snapshot.pod_attributes import Attribute, HostPort
 from extender.engine.snapshot.snapshot import ChangeLog, Snapshot
 from extender.engine.snapshot.symbols import ABSENT, SymbolTable
@@ -72,9 +65,9 @@ class ColumnWriter:
         self._nodes: list[Node] = []
         self._index: dict[str, int] = {}
         self._invalid: dict[int, str] = {}
-        self._label_columns: dict[str, LabelColumn] = {}
-        self._images_on: list[ImagesOnNode] = []
-        self._image_columns: dict[str, ImageColumn] = {}
+        self._label_columns: dict[str, columns.LabelColumn] = {}
+        self._images_on: list[columns.ImagesOnNode] = []
+        self._image_columns: dict[str, columns.ImageColumn] = {}
         self._used_ports: list[frozenset[HostPort]] = []
         self._port_columns: dict[HostPort, npt.NDArray[np.bool_]] = {}
         self._on_node: list[list[int]] = []
@@ -271,7 +264,7 @@ class ColumnWriter:
                     self._allocatable[code, place] = amount
             self._allowed_pods[place] = allowed_pods
         for name, scalars in self._scalar_columns.items():
-            scalars[place] = scalar_amounts(name, [node], () if place not in self._invalid else (0,))[0]
+            scalars[place] = columns.scalar_amounts(name, [node], () if place not in self._invalid else (0,))[0]
         self._unschedulable[place] = node.spec.unschedulable
         self._taint_set[place] = self._taint_sets.intern(
             tuple((taint.key, taint.value, taint.effect) for taint in node.spec.taints)
@@ -279,7 +272,7 @@ class ColumnWriter:
         for column in self._label_columns.values():
             column.set(place, node)
 
-    def write_images(self, place: int, images: ImagesOnNode) -> None:
+    def write_images(self, place: int, images: columns.ImagesOnNode) -> None:
         """Writes the images of the node at this place. How many nodes have an image may change without the node."""
         if images == self._images_on[place]:
             return
@@ -456,9 +449,11 @@ class ColumnWriter:
         num_nodes, num_resources = len(self._nodes), len(self.resources)
         self._grow_resources(num_resources)
         for code in range(self._filled_resources, num_resources):
-            self._allocatable[code, :num_nodes] = scalar_amounts(self.resources[code], self._nodes, self._invalid)
+            self._allocatable[code, :num_nodes] = columns.scalar_amounts(
+                self.resources[code], self._nodes, self._invalid
+            )
         self._filled_resources = num_resources
-        nodes = NodeColumns(
+        nodes = columns.NodeColumns(
             objects=self._nodes,
             index=self._index,
             allocatable=view(self._allocatable[:num_resources, :num_nodes].T),
@@ -479,7 +474,7 @@ class ColumnWriter:
             used_ports=self._used_ports,
             port_columns=self._port_columns,
         )
-        pods = PodColumns(
+        pods = columns.PodColumns(
             objects=self._pods,
             slots=self._slots,
             node=view(self._node),

@@ -52,9 +52,7 @@ def encode_pod(pod: Pod) -> PodEncoding:
 
 @final
 class PodReader:
-    """Reads pods for their columns. State: the last one, because pods that come one after the other often differ only
-    in their names.
-    """
+    """Reads pods for their columns. State: the last pod, from which the next often differs in its name alone."""
 
     def __init__(self) -> None:
         self._last: tuple[Pod, Symbols, PodEncoding, tuple[int, ...]] | None = None

@@ -1,5 +1,4 @@
-"""evaluate(): everything that the scheduler would find out about one pod, as one value. Nothing is sampled, nothing is
-written.
+"""evaluate(): everything that the scheduler would find out about one pod, without sampling, without writing.
 
 Every node is filtered, every feasible node is scored, every potential node is dry-run. `reprieve evaluate`,
 /v1/evaluate and the parity tests show the result.

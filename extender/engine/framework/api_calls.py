@@ -41,9 +41,7 @@ class CallUnknown(CallError):  # noqa: N818
 
 
 class CallSkipped(CallError):  # noqa: N818
-    """A more relevant call about the object, or one that includes this one, replaces it (ErrCallSkipped,
-    ErrCallOverwritten).
-    """
+    """A more relevant call replaces it, or one that includes it (ErrCallSkipped, ErrCallOverwritten)."""
 
 
 class ApiCall(ABC, Generic[T_co]):

@@ -1,5 +1,4 @@
-"""Cluster events and queueing hints: which change happened, which plugins registered for it, and whether it may help a
-pod they refused.
+"""Cluster events and queueing hints: what changed, which plugins registered for it, and whether it may help a pod.
 
 An event is a kind of change (`Node` and `UpdateNodeTaint`). The object before and after the change goes with it, None
 where there is none. A plugin registers the events that may undo its refusals, each with a hint that looks at one pod
@@ -48,9 +47,7 @@ _NAMED: Final = frozenset(ActionType.__members__.values())
 
 @final
 class EventResource(enum.StrEnum):
-    """The kind of object that changed. Of pods, events have the two special kinds; a registration for `POD` has
-    both.
-    """
+    """The kind of object that changed. Events have two special kinds of pods; a registration for `POD` both."""
 
     POD = "Pod"
     ASSIGNED_POD = "AssignedPod"

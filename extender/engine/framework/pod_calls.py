@@ -133,9 +133,7 @@ class PatchPodStatus(ApiCall[None]):
         return not self.changes_nomination and not self.changed_conditions and not self.changes_extended_resource_claim
 
     def rebased_on(self, pod: Pod) -> "PatchPodStatus | None":
-        """Returns the patch for the pod as it is now; None for another pod, and if it is about a wait that has
-        ended.
-        """
+        """Returns the patch for the pod as it is now; None for another pod, or about a wait that has ended."""
         is_about_waiting = (
             self.nominated_node_name is not None
             or self.extended_resource_claim is not None

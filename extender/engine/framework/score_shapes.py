@@ -9,9 +9,7 @@ from extender.engine.snapshot.axes import Int64s
 
 
 def broken_line(x: Int64s, xs: Int64s, ys: Int64s) -> Int64s:
-    """(R,) the piecewise linear function through the points, in integers; constant before the first and after
-    the last.
-    """
+    """(R,) the piecewise linear function through the points, in integers; constant beyond the first and last."""
     right = np.clip(np.searchsorted(xs, x, side="left"), 1, max(len(xs) - 1, 1))
     if len(xs) == 1:
         return np.full_like(x, ys[0])

@@ -92,9 +92,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
     def _guarded(
         self, state: fwk.CycleState, pod: Pod, candidate: fwk.Candidate
     ) -> tuple[Pause | None, tuple[Pod, ...] | None]:
-        """Records a preemption before it is carried out; returns why it must not be, and who took the room of the last
-        one.
-        """
+        """Records a preemption ahead; returns why it must not be, and who took the room of the last one."""
         now, live = self._now().timestamp(), self.handle.live
         taken_by: tuple[Pod, ...] | None = None
         if self._has_loop_guard and live is not None:

@@ -1,6 +1,4 @@
-"""NodeAffinity: restricts and ranks nodes by the pod's nodeSelector and node affinity, and by those that the profile
-adds for all pods.
-"""
+"""NodeAffinity: restricts and ranks nodes by the node selector and affinity of the pod, and of the profile."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice

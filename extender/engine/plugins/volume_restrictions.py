@@ -152,9 +152,7 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
 
 
 def disks_used(volumes: Iterable[Volume]) -> dict[Disk, bool]:
-    """Returns the disks that attach only once, and whether they are only read; RBD images once per monitor
-    (isVolumeConflict).
-    """
+    """Returns disks that attach only once, RBD images per monitor; whether only read (isVolumeConflict)."""
     disks: dict[Disk, bool] = {}
     for volume in volumes:
         for disk, is_only_read in _disks_of(volume):

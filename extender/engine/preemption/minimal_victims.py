@@ -356,9 +356,7 @@ class FewestVictims:
     # All nodes together.
 
     def _cheapest(self, by_row: dict[int, _Options], missing: int, limit: int) -> tuple[int, ...] | None:
-        """Returns the cheapest units that make room for so many members; None if they cost as much as the limit, or
-        more.
-        """
+        """Returns the cheapest units that make room for so many members; None if they are not below the limit."""
         kept: set[int] = set()
         for gain in {gain for options in by_row.values() for gain in options}:
             # Not more nodes than missing members are needed, so that only the cheapest of them matter.

@@ -64,9 +64,7 @@ CLAIM_IN_USE: Final = (
 
 
 def _code_but(resolvable: tuple[str, ...], unresolvable: tuple[str, ...] = ()) -> Callable[[Status], Code]:
-    """Returns the function from a refusal to a release's code, given the beginnings of reasons that differ from
-    today's.
-    """
+    """Returns refusal -> a release's code, given the beginnings of reasons that differ from today's."""
 
     def code_of(status: Status) -> Code:
         if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE and status.reasons:

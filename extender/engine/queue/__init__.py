@@ -1,5 +1,4 @@
-"""The scheduling queue: pods that wait. It knows cluster events but no plugins, does no I/O, and gets its clock from
-outside.
+"""The scheduling queue: pods that wait. It knows events but no plugins, does no I/O, and gets its clock from outside.
 
 A waiting pod is in one place: activeQ (to be tried next), backoffQ (to be tried after its backoff), or among the
 unschedulable pods (to be tried when something changes; gated ones are not to be tried at all). A popped pod is in

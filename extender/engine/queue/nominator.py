@@ -23,9 +23,7 @@ class Nominator:
         self._node_of: dict[str, str] = {}
 
     def add(self, pod: Pod, node: str | None) -> None:
-        """Nominates the pod, unless it was deleted or has a node, to the node or else that in its status, only
-        there.
-        """
+        """Nominates a pending pod to the node, or else to that in its status, and to no other one."""
         self.delete(pod.uid)
         if node is None:
             node = pod.status.nominated_node_name

@@ -1,5 +1,4 @@
-"""The one place where plugins are called. A call is timed, and an exception becomes a PluginError with the plugin's
-name.
+"""The one place where plugins are called. A call is timed; an exception becomes a PluginError with the plugin's name.
 
 What a plugin returns is checked, since plugins from elsewhere may not have been checked by mypy. A result that its
 extension point does not allow raises TypeError, and codes that a Filter may not return raise PluginError. `LongWork` is

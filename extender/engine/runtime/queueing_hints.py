@@ -50,9 +50,7 @@ def hints_of_profile(plugins: PluginsByPoint, *, has_extenders: bool = False) ->
 
 
 def queueing_hint_map(registered: Mapping[str, Sequence[fwk.ClusterEventWithHint]]) -> QueueingHintMap:
-    """Returns event -> the hints registered for it, those for new nodes also at taints: a node often loses some
-    later.
-    """
+    """Returns event -> its hints; those for new nodes also at taints, which nodes often lose later."""
     hints: dict[fwk.ClusterEvent, list[QueueingHintFunction]] = {}
     for name, events in registered.items():
         for each in events:

@@ -1,5 +1,4 @@
-"""The extension points of a pod that has a node: Reserve, Permit, PreBind, Bind, PostBind; and what each status means
-there.
+"""The extension points of a pod that has a node (Reserve to PostBind), and what each status means there.
 
 A plugin that raises counts as one that answered Error, one that returns None as one that answered Success, as nil is
 upstream.
@@ -52,9 +51,7 @@ def run_unreserve_plugins(cycle: Cycle, pod: Pod, node: str, but: Container[str]
 
 
 def run_permit_plugins(cycle: Cycle, pod: Pod, node: str) -> tuple[fwk.Status, Mapping[str, float]]:
-    """Runs every Permit: Success, a refusal or an error; or Wait, with the seconds that each plugin may hold
-    the pod.
-    """
+    """Runs every Permit: Success, a refusal, an error, or Wait with each plugin's seconds."""
     timeouts: dict[str, float] = {}
     reasons: list[str] = []
     for plugin in cycle.framework.plugins.permit:

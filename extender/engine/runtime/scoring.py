@@ -116,9 +116,7 @@ class Scores:
 
     @staticmethod
     def of(parts: Sequence[tuple[WeightedScorer, Int64s, Int64s]], num_rows: int) -> "Scores":
-        """Returns the scores of R rows by plugin, given (R,) each one's before normalising and (R,) its
-        weighted ones.
-        """
+        """Returns the scores of R rows by plugin, each (R,) before normalising and (R,) weighted."""
         total = np.zeros(num_rows, np.int64)
         for _, _, weighted in parts:
             total += weighted

@@ -1,5 +1,4 @@
-"""The cycle of a pod group: its waiting members are popped together, tried, and either all go on to their binding or
-none does.
+"""The cycle of a pod group: waiting members are popped together, tried, and go on to their binding all or none.
 
 Nothing of a group that does not fit can be bound: the trial returns values, and only a group that fits is assumed for
 good.

@@ -1,5 +1,4 @@
-"""PodGroupTrial: finds out whether a pod group fits, and where its members would go. Nothing is bound, and nothing
-stays assumed.
+"""PodGroupTrial: finds whether a pod group fits, and where. Nothing is bound, and nothing stays assumed.
 
 The members are tried one after the other. One that gets a node is assumed there until the end of the trial, so that the
 next ones see it as any other pod; Reserve and Permit run for it, too, and are taken back.

@@ -93,9 +93,7 @@ class Scheduler:
         self._world.binds.close()
 
     async def run(self) -> None:
-        """Schedules until the queue is closed, or until `stop`; it returns when everything that was decided by then is
-        done.
-        """
+        """Schedules until the queue is closed, or until `stop`, and what was decided by then is done."""
         try:
             await self._run()
         finally:

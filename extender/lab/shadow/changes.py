@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, final
 
-from extender.engine.evaluation.decided import Decided
+from extender.engine.reporter import Decided
 from extender.values.objects.kinds import kind_of
 from extender.values.objects.meta import Condition, HasMetadata
 from extender.values.objects.node import Node

@@ -12,7 +12,7 @@ import numpy as np
 from extender.answers.profiles import simulated_frameworks
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
-from extender.engine.evaluation.decided import Decided
+from extender.engine.reporter import Decided
 from extender.engine.runtime.cycle import Cycle, Nominations
 from extender.engine.runtime.findings import out_of_play_reason, run_post_filter_plugins, status_out_of_play
 from extender.engine.runtime.framework import Framework

@@ -22,7 +22,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from extender.answers.parts import PodName
 from extender.assembly.backend import Tap
 from extender.engine.cache.cluster import Cluster
-from extender.engine.evaluation.decided import Decided
+from extender.engine.reporter import Decided
 from extender.lab.agreement import Agreement, Difference, ShadowCosts
 from extender.lab.shadow.changes import Evictions, ObservedChange, ObservedEviction, Preemptor, decision_in, evicted_in
 from extender.lab.shadow.comparison import UNSCHEDULABLE, Cause, Compared, DecisionComparer, main_reason

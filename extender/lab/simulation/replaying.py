@@ -17,7 +17,7 @@ from typing import Final, final
 from extender.assembly.scheduling import assemble_scheduler
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
-from extender.engine.evaluation.decided import Decided
+from extender.engine.reporter import Decided
 from extender.engine.runtime.plugin_calls import with_long_work
 from extender.engine.runtime.reserve_to_bind import run_unreserve_plugins
 from extender.engine.scheduler.binding_cycle import binding_cycle

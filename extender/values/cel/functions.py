@@ -1,5 +1,4 @@
-"""The contract of the functions that Kubernetes adds to CEL: their types, and how values of these are carried in a
-running expression.
+"""The contract of the functions that Kubernetes adds to CEL: their types, and how values are carried at run time.
 
 cel-expr-python can check values of custom types, but not carry them at run time. So every expression is checked against
 the types that upstream declares, and then runs with bytes in their place, their carriers: `kubernetes.Quantity:` and a

@@ -1,5 +1,4 @@
-"""Links a checked expression with the functions that run it, where these are not what the expression was checked
-against.
+"""Links a checked expression with the functions that run it, where these are not those it was checked against.
 
 - A Python function cannot return an optional. It returns an empty list or no bytes for an absent value, and the
   expression gets a call of optional.ofNonZeroValue around the call of the function.

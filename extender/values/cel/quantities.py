@@ -1,5 +1,4 @@
-"""Quantities and semantic versions (semver.org 2.0.0, with the error texts of the library that upstream uses), and
-their functions.
+"""Quantities and semantic versions (semver.org 2.0.0, in the words of upstream's library), and their functions.
 
 Upstream: apiserver/pkg/cel/library, quantity.go, semverlib.go (v1.36.2); github.com/blang/semver/v4.
 """

@@ -1,5 +1,4 @@
-"""Work in a child process: a fork, which sees everything as it was at the moment of the call, and whose memory is gone
-when it ends.
+"""Work in a child process: a fork, which sees everything as it was at the call, and whose memory is gone at its end.
 
 Only the thread that forks goes on in a child. It is that of the event loop, between two steps, so that no state is half
 changed and no lock of Python's is held by it; modules that hold locks, threads or processes of their own for others

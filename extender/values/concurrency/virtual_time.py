@@ -1,5 +1,4 @@
-"""Virtual time: an event loop in which waiting takes no time and outcomes do not depend on timing, for simulations and
-tests.
+"""Virtual time: an event loop in which waiting takes no time and outcomes do not depend on timing.
 
     assert virtual_time.run(asyncio.sleep(3600, "an hour later")) == "an hour later"
 

@@ -1,5 +1,4 @@
-"""KubeSchedulerConfiguration as frozen values: read strictly, with v1's defaults, validated in upstream's words,
-written as upstream does.
+"""KubeSchedulerConfiguration as frozen values: read strictly, defaulted, validated and written as upstream does.
 
 No plugin is known here by more than its name, the extension points it implements and the type of its arguments; who
 runs where in the end is worked out by `extender.engine.runtime.profiles`.

@@ -67,9 +67,7 @@ def validate_args(path: str, args: PluginArgs, features: FeatureGates = DEFAULT_
 
 
 def check_args(args: PluginArgs, features: FeatureGates = DEFAULT_FEATURES) -> None:
-    """Refuses wrong arguments while a plugin is made of them, by ConfigErrors with all that upstream's constructors
-    say.
-    """
+    """Refuses arguments while a plugin is made of them, by ConfigErrors as upstream's constructors do."""
     errors = validate_args("", args, features)
     if errors:
         raise ConfigErrors(errors, "create")

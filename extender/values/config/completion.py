@@ -1,5 +1,4 @@
-"""The configuration that the scheduler runs, with what its extenders change in it; the order of extenders; the
-configuration as v1 JSON.
+"""The configuration that the scheduler runs, with what extenders change in it; their order; and it as v1 JSON.
 
 Upstream: pkg/scheduler/scheduler.go, buildExtenders; extender.go, makeTransport; client-go/transport, transport.go,
 TLSConfigFor; cmd/kube-scheduler/app/options, configfile.go, LogOrWriteConfig; pkg/scheduler/framework/runtime,

@@ -1,5 +1,4 @@
-"""KubeSchedulerConfiguration as a frozen value, and the error for one that cannot be used. `Configuration()` is the
-default.
+"""KubeSchedulerConfiguration as a frozen value, by default `Configuration()`, and the error for an unusable one.
 
 Upstream: kube-scheduler/config/v1, types.go; component-base/config/v1alpha1, types.go, defaults.go;
 pkg/scheduler/apis/config/v1, defaults.go (v1.36.2).

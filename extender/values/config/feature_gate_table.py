@@ -1,5 +1,4 @@
-"""The feature gates that a scheduler knows, by version of Kubernetes, and what each does here. docs/feature-gates.md is
-made from it.
+"""The feature gates that a scheduler knows, by version of Kubernetes, and what each does here, for the docs as well.
 
 Upstream: pkg/features/kube_features.go; pkg/scheduler/framework/plugins/feature/feature.go; component-base/featuregate
 (v1.36.2, v1.37); test/compatibility_lifecycle/reference/versioned_feature_list.yaml; client-go/features (v1.33 to

@@ -1,5 +1,4 @@
-"""How the fields of configuration values look in JSON: how they are declared, and the types that `golang.schema` does
-not have.
+"""How the fields of configuration values look in JSON: declarations, and types that `golang.schema` does not have.
 
 `struct_of(cls, name)` makes the type of a dataclass whose fields say in their metadata (`wire(...)`) how they look in
 JSON, so that a default stands beside the name and the type of what it fills. For any other class the fields are

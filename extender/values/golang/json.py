@@ -1,5 +1,4 @@
-"""JSON as Go reads and prints it: names that repeat, numbers as they were written, Go's words for what is wrong, texts
-safe for HTML.
+"""JSON as Go reads and prints it: repeated names, numbers as written, Go's words for errors, texts safe for HTML.
 
 Upstream: Go, encoding/json, scanner.go, decode.go, encode.go.
 """

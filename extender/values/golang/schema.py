@@ -1,5 +1,4 @@
-"""Go's types as values: how each is read from JSON, with Go's words for what does not fit, and what Kubernetes says of
-it.
+"""Go's types as values: how each is read from JSON, Go's words for what does not fit, what Kubernetes says of it.
 
 Reading is strict. It knows three sorts of trouble: what stops it at once (types that read themselves, such as times and
 durations), what makes the document unreadable (a value of the wrong type; the first one is reported), and what is only
@@ -185,11 +184,8 @@ class Scalar(GoType):
         if kind in BOUNDS:
             return value if _fits(value, kind) else self._refuse(value, reading, with_digits=True)
         if kind is Kind.FLOAT64:
-            return (
-                value
-                if isinstance(value, int | float) and not isinstance(value, bool)
-                else self._refuse(value, reading)
-            )
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            return value if is_number else self._refuse(value, reading)
         if kind is Kind.BYTES:
             return _base64(value, reading) if isinstance(value, str) else self._refuse(value, reading)
         return _read_itself(kind, value, reading)

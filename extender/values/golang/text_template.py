@@ -1,5 +1,4 @@
-"""The part of Go's text/template that manifests use: values and calls of functions between braces, as in `name:
-pod-{{AddInt .Index 1}}`.
+"""The part of Go's text/template that manifests use: values and calls in braces, `name: pod-{{AddInt .Index 1}}`.
 
 Upstream: Go, text/template; test/integration/scheduler_perf, getTemplateFuncs (v1.36.2).
 """

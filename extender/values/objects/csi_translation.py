@@ -87,9 +87,7 @@ def in_tree_plugin(volume: pod.Volume | PersistentVolume) -> InTreePlugin | None
 
 
 def inline_handle(volume: pod.Volume, plugin: InTreePlugin) -> str:
-    """Returns the CSI volume handle of a volume in a pod's spec (TranslateInTreeInlineVolumeToCSI). Raises
-    TranslationError.
-    """
+    """Returns the CSI handle of a pod's volume (TranslateInTreeInlineVolumeToCSI). Raises TranslationError."""
     return _HANDLE_OF[plugin.name](getattr(volume, plugin.source), (_UNSPECIFIED,))
 
 

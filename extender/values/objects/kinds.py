@@ -1,5 +1,4 @@
-"""The kinds of objects that the scheduler watches: the one table from which informers, cluster tables and event
-handlers are derived.
+"""The kinds of objects that the scheduler watches, for informers, cluster tables and event handlers.
 
 To watch another kind, add it here, to `KINDS`, and as a field of `ClusterState` and `ClusterObjects` in
 `extender.values.objects.cluster`.

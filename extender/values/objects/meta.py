@@ -13,9 +13,7 @@ Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class ApiObject(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """Base of objects and parts, whose options are inherited: camelCase, unknown fields ignored, empty ones not
-    written.
-    """
+    """Base of objects and parts; subclasses have its options: camelCase, no unknown fields, no empty ones."""
 
 
 class OwnerReference(ApiObject, frozen=True):

@@ -1,5 +1,4 @@
-"""resource.Quantity: exact amounts such as `100m`, `1.5Gi` or `3e2`, read and added as Kubernetes does it. No floats,
-no unbounded work.
+"""resource.Quantity: exact amounts such as `100m`, `1.5Gi` or `3e2`, as Kubernetes has them. No unbounded work.
 
 Upstream: apimachinery/pkg/api/resource, quantity.go, amount.go, math.go, scale_int.go, suffix.go (v1.36.2).
 """

@@ -1,5 +1,4 @@
-"""The nodes of a call: their names, checked, and their bodies, of which unchanged ones are neither decoded nor encoded
-again.
+"""The nodes of a call: checked names, and bodies, of which unchanged ones are neither decoded nor encoded again.
 
 kube-scheduler without `nodeCacheCapable` sends every node in full, twice for each pod, and hardly any of them differs
 from the last call's. An unchanged node becomes the same `Node` object, so that the overlay recognizes it by identity.

@@ -60,9 +60,7 @@ def offered_bytes(volume: Object) -> int:
 
 
 def may_hold(volume: Object, claim: Object) -> bool:
-    """Returns whether a volume that is reserved for the claim can be bound to it (pv_helpers.go,
-    FindMatchingVolume).
-    """
+    """Returns whether a volume reserved for the claim can be bound to it (pv_helpers.go, FindMatchingVolume)."""
     return (
         _mode(volume) == _mode(claim)
         and offered_bytes(volume) >= wanted_bytes(claim)

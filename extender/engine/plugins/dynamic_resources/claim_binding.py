@@ -81,9 +81,7 @@ async def read_claim(claim: ResourceClaim, dispatcher: fwk.Dispatcher) -> Resour
 async def _write(
     claim: ResourceClaim, allocation: AllocationResult | None, pod: fwk.Pod, dispatcher: fwk.Dispatcher, now: datetime
 ) -> ResourceClaim:
-    """Makes one attempt of `bind_claim`. Raises as it does, and CallConflict, with the write, if the claim has
-    changed.
-    """
+    """Makes one attempt of `bind_claim`. Raises as it does, and CallConflict if the claim has changed."""
     if claim.metadata.deletion_timestamp is not None:
         raise ClaimBindingError(f"claim {claim.key} got deleted in the meantime")
     if allocation is not None:

@@ -1,5 +1,4 @@
-"""How many devices of a class nodes have, and how many of them are allocated, for plugins that score by extended
-resources.
+"""How many devices of a class nodes have, and how many are allocated, to score by extended resources.
 
 Upstream: framework/plugins/noderesources/resource_allocation.go, calculateDRAResourceTotals, deviceMatchesClass
 (v1.36.2).

@@ -1,5 +1,4 @@
-"""NodeAllocations: what the allocator found on each node for the claims of one pod, and the search that goes on in a
-thread.
+"""NodeAllocations: what the allocator found on each node for the claims of one pod, and the search in a thread.
 
 Upstream searches all nodes in parallel threads, and stops after filterTimeout:
 framework/plugins/dynamicresources/dynamicresources.go, Filter (v1.36.2).

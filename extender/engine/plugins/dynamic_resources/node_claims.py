@@ -1,5 +1,4 @@
-"""The claims that have to be allocated on each node: those of the pod, and the special claim for extended resources
-that the node lacks.
+"""The claims to allocate on each node: the pod's, and the special one for extended resources that the node lacks.
 
 Upstream: framework/plugins/dynamicresources/extendeddynamicresources.go, filterExtendedResources; dynamicresources.go,
 PreFilter, Filter (v1.36.2).

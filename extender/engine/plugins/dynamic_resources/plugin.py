@@ -182,9 +182,7 @@ class DynamicResources(
         return fwk.PreFilterResult(fwk.SUCCESS)
 
     def _claims(self, state: fwk.CycleState) -> ClaimsOfCycle:
-        """Returns what PreFilter found; none if it was skipped for equal pods. Raises NotFoundError if it did
-        not run.
-        """
+        """Returns what PreFilter found, none if equal pods skip it. Raises NotFoundError."""
         if self.name in state.skip_filter_plugins and state.find(_CLAIMS) is None:
             return ClaimsOfCycle()
         return state.read(_CLAIMS)

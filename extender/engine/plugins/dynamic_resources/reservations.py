@@ -209,9 +209,7 @@ class Reservations:
         delete_special_claim_in_background(created, dispatcher, deleted)
 
     def _unreserve_in_background(self, claim: ResourceClaim, pod: fwk.Pod, dispatcher: fwk.Dispatcher) -> None:
-        """Withdraws the reservation of the claim, whose devices stay pending until the API server says whose
-        they are.
-        """
+        """Withdraws the reservation; devices stay pending until the API server says whose they are."""
         key = identity(claim), pod.uid
         self._withdrawing[key] = withdrawing = dispatcher.submit(
             storage_calls.UnreserveResourceClaim(claim.namespace, claim.metadata.name, claim.metadata.uid, pod.uid)

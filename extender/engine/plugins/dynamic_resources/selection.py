@@ -42,9 +42,7 @@ class Allowance:
         slice_seconds: float = math.inf,
         is_wanted: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Takes what may be spent from the first step on, and the time after which, or once no result is wanted, it
-        pauses.
-        """
+        """Takes what may be spent from the first step on, and when it pauses, or that no result is wanted."""
         self._steps = steps
         self._seconds = seconds
         self._slice = slice_seconds

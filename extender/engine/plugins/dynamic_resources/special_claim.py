@@ -1,5 +1,4 @@
-"""The special claim: one claim for all the extended resources of a pod that device classes back. The scheduler makes it
-and deletes it.
+"""The special claim, for all the extended resources of a pod that device classes back, made and deleted here.
 
 What it requests depends on the node, because a device plugin of the node may offer some of the resources. Until the pod
 is bound the claim exists in memory only, under a name that no claim can have.
@@ -73,9 +72,7 @@ class _OfResource:
         self._wanted = wanted
 
     def add(self, num_init: int) -> None:
-        """Adds a request for each container that runs as long as the pod, and what other init containers need
-        besides.
-        """
+        """Adds a request for each container as long-lived as the pod, and what other init containers need more."""
         wanted = self._wanted
         short_lived = dict.fromkeys(
             place for place in wanted if place < num_init and not self._containers[place].is_sidecar

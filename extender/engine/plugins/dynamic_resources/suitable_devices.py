@@ -180,9 +180,7 @@ def _is_allowed(amount: int, policy: CapacityRequestPolicy, in_fractions: bool) 
 
 
 def _unit(valid: CapacityRequestPolicyRange, in_fractions: bool) -> int:
-    """Returns the nanos in which the range is computed: of a thousandth if an end or the step has a fraction, else of
-    one.
-    """
+    """Returns the nanos in which the range is computed: of a thousandth if an end or the step has a fraction."""
     bounds = (each for each in (valid.min, valid.max, valid.step) if each is not None)
     return NANO // 1000 if in_fractions and any(nanos_of(each) % NANO for each in bounds) else NANO
 

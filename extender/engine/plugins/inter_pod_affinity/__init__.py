@@ -1,3 +1,1 @@
-"""InterPodAffinity: required and preferred affinity and anti-affinity between pods, of the pod to place and of existing
-pods.
-"""
+"""InterPodAffinity: affinity and anti-affinity between pods, of the pod to place and of existing pods."""

@@ -110,9 +110,7 @@ def _counts(snapshot: fwk.Snapshot, topology_key: str, question: TallyQuestion) 
 
 
 def verdicts(rows: fwk.Rows, required: Required) -> fwk.Verdicts:
-    """Refuses rows without the pods that affinity requires (unresolvable), and rows with pods that anti-affinity
-    forbids.
-    """
+    """Refuses rows without pods that affinity requires (unresolvable), or with pods that anti-affinity forbids."""
     checks: list[fwk.Verdicts] = []
     if required.affinity:
         far = _lacks_affinity(rows, required)

@@ -237,9 +237,7 @@ def _pods_left(rows: fwk.Rows) -> Int64s:
 
 @final
 class FitHints:
-    """The queueing hints. State: the parsed objects of the last event, which is checked against every unschedulable
-    pod.
-    """
+    """The queueing hints. State: the parsed objects of the last event, which many pods are checked against."""
 
     def __init__(self, device_classes: Callable[[], DeviceClasses]) -> None:
         """Takes what returns the device classes, which is only called for resources that a node lacks."""

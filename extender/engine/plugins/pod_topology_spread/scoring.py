@@ -80,9 +80,7 @@ def weigh(
 def _domain_score(
     constraint: CompiledConstraint, column: LabelColumn, counts: Int64s, scored: Codes
 ) -> ConstraintScore:
-    """Returns the score of a constraint with (V + 1,) pods in its domains, of which feasible nodes have
-    `scored` (S,).
-    """
+    """Returns the score of a constraint: (V + 1,) pods in its domains, `scored` (S,) those with feasible nodes."""
     is_feasible = np.zeros(len(counts), np.bool_)
     is_feasible[scored] = True
     num_domains = int(is_feasible.sum())

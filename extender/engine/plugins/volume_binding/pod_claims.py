@@ -56,9 +56,7 @@ class Storage:
         )
 
     def volumes_for(self, claim: PersistentVolumeClaim) -> Iterator[PersistentVolume]:
-        """Yields the class's volumes that are free or name the claim, in order of arrival; assumed ones may name
-        another.
-        """
+        """Yields the class's volumes that are free or name the claim, in order, assumed ones in any case."""
         storage_class, volumes = claim_class(claim), self.objects.pvs
         for named in ((claim_namespace(claim), claim.metadata.name), None):
             yield from self.assumed_volumes.overlaid(volumes.group((storage_class, named)), volumes)
@@ -118,9 +116,7 @@ def why_unusable(pod: Pod, volumes: Iterable[Volume], objects: ClusterObjects) -
 
 
 def claims_of(pod: Pod, storage: Storage) -> PodClaims:
-    """Returns the claims of a pod, which exist. Raises BindingModeError if an unbound one's class has no
-    binding mode.
-    """
+    """Returns the claims of a pod, which exist. Raises BindingModeError if a class has no binding mode."""
     bound: list[PersistentVolumeClaim] = []
     delayed: list[DelayedClaim] = []
     immediate: list[PersistentVolumeClaim] = []

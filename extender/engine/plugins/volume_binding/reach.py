@@ -144,9 +144,7 @@ def topology_mask(snapshot: Snapshot, terms: list[TopologySelectorTerm]) -> Mask
 
 
 def capacity_mask(snapshot: Snapshot, storage_class: StorageClass, claim: PersistentVolumeClaim) -> Mask | None:
-    """(N,) the nodes where the class's driver has enough capacity; None if it does not publish it. Raises
-    QuantityError.
-    """
+    """(N,) the nodes where the driver has enough capacity; None if it publishes none. Raises QuantityError."""
     size = _published_size(snapshot, storage_class, claim)
     if size is None:
         return None
@@ -206,9 +204,7 @@ def _published_size(snapshot: Snapshot, storage_class: StorageClass, claim: Pers
 def _sufficient(
     snapshot: Snapshot, storage_class: StorageClass, size: int
 ) -> Iterator[tuple[CSIStorageCapacity, Selector]]:
-    """Yields capacities that are large enough, with their nodes' selectors; as upstream, an invalid one selects
-    none.
-    """
+    """Yields large enough capacities with their nodes' selectors; as upstream, an invalid one selects none."""
     for capacity in snapshot.objects.csi_storage_capacities.values():
         if (
             capacity.storage_class_name == storage_class.metadata.name
