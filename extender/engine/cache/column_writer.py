@@ -449,9 +449,8 @@ class ColumnWriter:
         num_nodes, num_resources = len(self._nodes), len(self.resources)
         self._grow_resources(num_resources)
         for code in range(self._filled_resources, num_resources):
-            self._allocatable[code, :num_nodes] = columns.scalar_amounts(
-                self.resources[code], self._nodes, self._invalid
-            )
+            amounts = columns.scalar_amounts(self.resources[code], self._nodes, self._invalid)
+            self._allocatable[code, :num_nodes] = amounts
         self._filled_resources = num_resources
         nodes = columns.NodeColumns(
             objects=self._nodes,
