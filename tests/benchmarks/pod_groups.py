@@ -3,34 +3,21 @@ node.
 """
 
 import asyncio
-import random
 import statistics
 import time
 
-from extender.assembly.scheduling import Scheduling, assemble_scheduler
+from extender.assembly.scheduling import Scheduling
 from extender.engine.cache.cluster import Cluster
-from extender.engine.plugins import IN_TREE
 from extender.engine.queue.queued_pod_info import QueuedPodInfo
-from extender.engine.runtime.registry import Registry
 from extender.engine.scheduler.pod_group_cycle import pod_group_cycle
 from extender.engine.scheduler.pod_group_preemption import find_victims
-from extender.engine.scheduler.pod_group_trial import PodGroupTrial
 from extender.engine.scheduler.schedule_pod import SchedulingAlgorithm
-from extender.values.config import FeatureGates
-from extender.values.config.loading import load
 from extender.values.objects.decoding import convert
 from extender.values.objects.pod import Pod
 from extender.values.objects.pod_groups import PodGroup
 from tests.benchmarks.cluster import make_cache, make_full_cache, make_pod
-from tests.kit.writes import RecordedWrites
+from tests.kit.told_groups import ToldGroups
 
-GATES = {
-    "GenericWorkload": True,
-    "GangScheduling": True,
-    "TopologyAwareWorkloadScheduling": True,
-    "WorkloadAwarePreemption": True,
-}
-NO_PROFILES = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 KEY = ("default", "g")
 
 
@@ -41,15 +28,15 @@ def run(num_nodes: int = 5000, size: int = 100, rounds: int = 5) -> None:
 
 
 async def _run(num_nodes: int, size: int, rounds: int) -> None:
-    scheduling = _scheduling(Cluster(make_cache(num_nodes)))
-    group, pods = _group(scheduling, size, "100m")
-    took = [await _decided(scheduling, pods) for _ in range(rounds)]
+    told = ToldGroups(cluster=Cluster(make_cache(num_nodes)), seed=1)
+    _, pods = _group(told, size, "100m")
+    took = [await _decided(told.alone, pods) for _ in range(rounds)]
     print(f"  decided, all assumed: median {statistics.median(took):.1f}", flush=True)
-    scheduling = _scheduling(Cluster(make_full_cache(num_nodes)))
-    group, pods = _group(scheduling, size, "4")
+    told = ToldGroups(cluster=Cluster(make_full_cache(num_nodes)), seed=1)
+    group, pods = _group(told, size, "4")
     victims, took = 0, []
     for _ in range(rounds):
-        trial = _trial(scheduling, group, pods)
+        trial = told.trial(group, pods)
         began = time.process_time()
         found = await find_victims(trial, group)
         took.append((time.process_time() - began) * 1e3)
@@ -57,27 +44,15 @@ async def _run(num_nodes: int, size: int, rounds: int) -> None:
     print(f"  victims among 30 pods a node: {victims}, median {statistics.median(took):.1f}", flush=True)
 
 
-def _scheduling(cluster: Cluster) -> Scheduling:
-    configuration = load(NO_PROFILES, FeatureGates.of(GATES))
-    writes = RecordedWrites(cluster.cache)
-    return assemble_scheduler(configuration, cluster, writes, random.Random(1), plugins=Registry(IN_TREE, ()))
-
-
-def _group(scheduling: Scheduling, size: int, cpu: str) -> tuple[PodGroup, list[Pod]]:
+def _group(told: ToldGroups, size: int, cpu: str) -> tuple[PodGroup, list[Pod]]:
     spec = {"schedulingPolicy": {"gang": {"minCount": size}}, "priority": 1000}
     group = convert(PodGroup, {"metadata": {"name": "g", "namespace": "default", "uid": "g"}, "spec": spec})
     member: dict[str, object] = {"schedulingGroup": {"podGroupName": "g"}}
     pods = [make_pod(f"g-{number}", cpu=cpu, memory="1Gi", priority=1000, spec=member) for number in range(size)]
     for each in (group, *pods):
-        scheduling.world.cluster.changed(None, each)
-    scheduling.world.cluster.cache.update_snapshot()
+        told.cluster.changed(None, each)
+    told.cluster.cache.update_snapshot()
     return group, pods
-
-
-def _trial(scheduling: Scheduling, group: PodGroup, pods: list[Pod]) -> PodGroupTrial:
-    return PodGroupTrial(
-        scheduling.world, SchedulingAlgorithm(), scheduling.frameworks["default-scheduler"], KEY, group, pods
-    )
 
 
 async def _decided(scheduling: Scheduling, pods: list[Pod]) -> float:

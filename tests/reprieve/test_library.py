@@ -21,12 +21,12 @@ from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
 from reprieve import Cluster, Placement, ReprieveError, Trial
-from tests.extender.answers.records.memory_scheduler import Scheduling
 from tests.extender.answers.test_trial import NO_SHRINKING, Decisions, objects_of
 from tests.extender.lab.recordings.recorded_cluster import create, record, zoned
 from tests.kit.examples import examples
 from tests.kit.random_storage import random_cluster_with_volumes
 from tests.kit.service import kubeconfig_for, serving
+from tests.kit.told_scheduler import ToldScheduler
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "api" / "examples" / "cluster.yaml"
@@ -111,7 +111,7 @@ def test_what_is_taken_back_leaves_no_trace(seed: int) -> None:
 async def decided(objects: Sequence[HasMetadata]) -> list[tuple[str, str, str]]:
     """What the scheduler decides about each pod that waits, the first time that it tries it."""
     decisions = Decisions()
-    scheduling = Scheduling(decisions, load(msgspec.json.encode(NO_PREEMPTION)))
+    scheduling = ToldScheduler(decisions, load(msgspec.json.encode(NO_PREEMPTION)))
     for each in objects:
         scheduling.alone.handlers.changed(None, each)
     made: list[tuple[str, str, str]] = []
@@ -137,7 +137,7 @@ def test_schedule_decides_as_the_scheduler_does(seed: int) -> None:
     does = virtual_time.run(decided(objects))
     with Cluster.load(map(as_mapping, objects)).trial(NO_PREEMPTION) as trial:
         for framework in trial._trial.frameworks.values():
-            framework.random.seed(1)  # that of `Scheduling`
+            framework.random.seed(1)  # that of `ToldScheduler`
 
         said = [(each.pod, each.node, each.message) for each in trial.schedule()]
 

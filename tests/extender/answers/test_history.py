@@ -18,8 +18,8 @@ from extender.engine.runtime.findings import Findings
 from extender.engine.scheduler.schedule_pod import FitError, SchedulingAlgorithm
 from extender.engine.snapshot import Rows
 from extender.testing import make_framework, make_node, make_pod, make_snapshot
-from tests.extender.answers.records.memory_scheduler import NOON, Scheduling
 from tests.extender.plugins_by_table import Looks, Refuses
+from tests.kit.told_scheduler import NOON, ToldScheduler
 
 NO, NEVER = fwk.unschedulable("no"), fwk.unresolvable("never")
 SNAPSHOT = make_snapshot(*(make_node(name) for name in "abcd"))
@@ -105,7 +105,7 @@ def test_attempt_without_filters_has_no_picture() -> None:
 
 async def test_a_decision_tells_the_best_nodes() -> None:
     records = Records(now=NOON.timestamp)
-    scheduling = Scheduling(records)
+    scheduling = ToldScheduler(records)
     scheduling.comes(*(make_node(name).capacity(cpu=2, pods=10) for name in "ab"), make_pod("p").uid("p").req(cpu=1))
     await scheduling.decides()
 
@@ -120,7 +120,7 @@ async def test_a_decision_tells_the_best_nodes() -> None:
 
 async def test_a_preemption_tells_why_the_others_lost() -> None:
     records = Records(now=NOON.timestamp)
-    scheduling = Scheduling(records)
+    scheduling = ToldScheduler(records)
     scheduling.comes(
         *(make_node(name).capacity(cpu=2, pods=10) for name in "ab"),
         make_pod("low").uid("low").req(cpu=2).node("a"),
@@ -147,7 +147,7 @@ async def test_a_preemption_tells_why_the_others_lost() -> None:
 
 async def test_record_of_a_pod_that_may_not_preempt_has_the_reason() -> None:
     records = Records()
-    scheduling = Scheduling(records)
+    scheduling = ToldScheduler(records)
     scheduling.comes(
         make_node("a").capacity(cpu=1, pods=9), make_pod("p").uid("p").req(cpu=2).priority(9).preemption_policy("Never")
     )

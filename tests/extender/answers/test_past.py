@@ -18,7 +18,7 @@ from extender.engine.runtime.findings import Findings
 from extender.engine.snapshot import Rows
 from extender.testing import make_node, make_pod, make_snapshot
 from extender.values import limits
-from tests.extender.answers.records.memory_scheduler import Scheduling
+from tests.kit.told_scheduler import ToldScheduler
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC).timestamp()
 REFUSED = fwk.unschedulable("0/1 nodes are available: 1 Insufficient cpu.")
@@ -133,7 +133,7 @@ def test_decisions_are_found_by_the_plugin_that_refused() -> None:
 
 async def test_preemption_is_found_by_a_part_of_its_victims_name() -> None:
     records = Records(now=lambda: NOON)
-    scheduling = Scheduling(records)
+    scheduling = ToldScheduler(records)
     scheduling.comes(
         make_node("a").capacity(cpu=2, pods=10),
         make_pod("report-08").namespace("batch").uid("low").req(cpu=2).node("a"),

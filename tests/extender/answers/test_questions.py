@@ -20,8 +20,8 @@ from extender.values.config.loading import load
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.decoding import convert
 from extender.values.objects.pod_groups import PodGroup
-from tests.extender.answers.records.memory_scheduler import NOON, Scheduling
 from tests.extender.engine.cache.snapshot_contents import seen
+from tests.kit.told_scheduler import NOON, ToldScheduler
 from tests.stories.objects import GROUP_GATES
 
 A, B = (make_node(name).capacity(cpu=4, pods=10) for name in "ab")
@@ -127,7 +127,7 @@ def test_the_picture_comes_when_it_is_asked_for() -> None:
 
 async def test_choice_of_a_node_is_explained_from_the_recorded_decision() -> None:
     records = Records(now=NOON.timestamp)
-    scheduling = Scheduling(records)
+    scheduling = ToldScheduler(records)
     scheduling.comes(A, B, a_pod("taken", 2).node("a"), a_pod("p"))
     await scheduling.decides()
     questions = Questions(
@@ -211,7 +211,7 @@ def test_among_several_profiles_none_is_meant() -> None:
 
 
 async def test_pods_of_other_schedulers_are_left_alone_by_a_deciding_scheduler() -> None:
-    scheduling = Scheduling()
+    scheduling = ToldScheduler()
     scheduling.comes(A, a_pod("p").scheduler_name("theirs"))
     questions = Questions(Configuration(), scheduling.cluster, TrialRegistry, queue=scheduling.alone.world.queue)
 
@@ -227,8 +227,8 @@ async def test_pods_of_other_schedulers_are_left_alone_by_a_deciding_scheduler()
 # What was decided.
 
 
-def deciding(records: Records) -> tuple[Scheduling, Questions]:
-    scheduling = Scheduling(records)
+def deciding(records: Records) -> tuple[ToldScheduler, Questions]:
+    scheduling = ToldScheduler(records)
     questions = Questions(
         Configuration(),
         scheduling.cluster,

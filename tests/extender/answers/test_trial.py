@@ -27,10 +27,10 @@ from extender.values.objects.decoding import replaced
 from extender.values.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from extender.values.objects.meta import HasMetadata, LabelSelector, ObjectMeta, OwnerReference
 from extender.values.objects.pod import Pod
-from tests.extender.answers.records.memory_scheduler import Scheduling
 from tests.extender.engine.cache.snapshot_contents import seen
 from tests.kit.examples import examples
 from tests.kit.random_storage import random_cluster_with_volumes
+from tests.kit.told_scheduler import ToldScheduler
 
 ZONE = "topology.kubernetes.io/zone"
 NO_SHRINKING = [phase for phase in Phase if phase is not Phase.shrink]
@@ -264,9 +264,9 @@ async def both(objects: Sequence[HasMetadata]) -> tuple[list[Any], list[Any]]:
     both: pods are bound or nominated, victims leave, and their controllers make them again.
     """
     decisions = Decisions()
-    scheduling, trial = Scheduling(decisions), trial_of(objects)
+    scheduling, trial = ToldScheduler(decisions), trial_of(objects)
     for framework in trial.frameworks.values():
-        framework.random.seed(1)  # that of `Scheduling`
+        framework.random.seed(1)  # that of `ToldScheduler`
     for each in objects:
         scheduling.alone.handlers.changed(None, each)
     said: list[Any] = []
@@ -286,7 +286,7 @@ async def both(objects: Sequence[HasMetadata]) -> tuple[list[Any], list[Any]]:
     return decisions.made, said
 
 
-async def refused(trial: Trial, scheduling: Scheduling, pod: Pod) -> tuple[str, str, str, list[str]]:
+async def refused(trial: Trial, scheduling: ToldScheduler, pod: Pod) -> tuple[str, str, str, list[str]]:
     changed = scheduling.alone.handlers.changed
     attempt = trial.schedule(pod)
     if attempt.refusal is None:

@@ -14,12 +14,12 @@ from extender.answers.records.records import Records
 from extender.engine.queue import QueuedPodInfo
 from extender.engine.reporter import VerbCall
 from extender.testing import make_node, make_pod, virtual_time
-from tests.extender.answers.records.memory_scheduler import NOON, Scheduling
 from tests.extender.answers.records.test_record_store import attempt, preemption
+from tests.kit.told_scheduler import NOON, ToldScheduler
 
 
 async def a_preemption(records: Records, victim: str = "low") -> None:
-    scheduling = Scheduling(records)
+    scheduling = ToldScheduler(records)
     scheduling.comes(
         make_node("n").capacity(cpu=2, pods=10),
         make_pod(victim).uid(f"uid-{victim}").req(cpu=2).node("n"),

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import random
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
@@ -12,12 +12,12 @@ from extender.answers.records.record_store import KeptAttempt, Limits
 from extender.answers.records.records import Records
 from extender.engine import framework as fwk
 from extender.engine.queue import QueuedPodInfo
-from extender.engine.reporter import Reporter
+from extender.engine.reporter import NO_REPORTER, Reporter
 from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod
 from extender.values.objects.decoding import convert, replaced
 from extender.values.objects.grouping import PodDisruptionBudget
 from extender.values.objects.pod import Pod
-from tests.extender.answers.records.memory_scheduler import NOON, Scheduling, story
+from tests.kit.told_scheduler import NOON, ToldScheduler
 
 
 def a_node(name: str) -> NodeBuilder:
@@ -37,7 +37,7 @@ def last(records: Records) -> KeptAttempt:
 
 async def test_an_attempt_that_found_a_node() -> None:
     records = Records(now=NOON.timestamp)
-    scheduling = Scheduling(records)
+    scheduling = ToldScheduler(records)
     scheduling.comes(a_node("a"), a_node("b"), a_pod("taken").node("a"), a_pod("p", "100m"))
     await scheduling.decides()
 
@@ -56,7 +56,7 @@ async def test_an_attempt_that_found_a_node() -> None:
 
 async def test_scores_are_kept_only_where_there_was_a_choice() -> None:
     records = Records()
-    scheduling = Scheduling(records)
+    scheduling = ToldScheduler(records)
     scheduling.comes(a_node("only"), a_pod("p"))
     await scheduling.decides()
 
@@ -67,7 +67,7 @@ async def test_scores_are_kept_of_a_limited_number_of_attempts_a_second() -> Non
     """Within a second: those of the next second are kept again."""
     time = [NOON.timestamp()]
     records = Records(Limits(details_a_second=2), now=lambda: time[0])
-    scheduling = Scheduling(records)
+    scheduling = ToldScheduler(records)
     scheduling.comes(a_node("a"), a_node("b"), *(a_pod(f"p{number}", "1m") for number in range(5)))
     await scheduling.decides()
     time[0] += 1
@@ -85,7 +85,7 @@ async def test_scores_are_kept_of_a_limited_number_of_attempts_a_second() -> Non
 async def test_verdicts_are_kept_of_a_limited_number_of_attempts_a_second() -> None:
     """Of the others what was said, and how many nodes were looked at."""
     records = Records(Limits(details_a_second=2), now=NOON.timestamp)
-    scheduling = Scheduling(records)
+    scheduling = ToldScheduler(records)
     scheduling.comes(a_node("a"), *(a_pod(f"p{number}", "64") for number in range(5)))
     await scheduling.decides()
 
@@ -96,7 +96,7 @@ async def test_verdicts_are_kept_of_a_limited_number_of_attempts_a_second() -> N
 
 async def test_an_attempt_that_was_refused_keeps_every_nodes_verdict() -> None:
     records = Records()
-    scheduling = Scheduling(records)
+    scheduling = ToldScheduler(records)
     scheduling.comes(a_node("full"), a_node("tainted").taint("key", "value"), a_pod("low").node("full"), a_pod("p"))
     await scheduling.decides()
 
@@ -115,7 +115,7 @@ async def test_an_attempt_that_was_refused_keeps_every_nodes_verdict() -> None:
 
 async def test_an_attempt_in_which_something_went_wrong() -> None:
     records = Records()
-    scheduling = Scheduling(records)
+    scheduling = ToldScheduler(records)
     scheduling.comes(a_node("a"), a_pod("p"))
     scheduling.writes.fail(fwk.BindPod, fwk.CallError("the server is on fire"))
     await scheduling.decides(1)
@@ -127,7 +127,7 @@ async def test_an_attempt_in_which_something_went_wrong() -> None:
 
 async def test_without_nodes_the_pod_is_unschedulable() -> None:
     records = Records()
-    scheduling = Scheduling(records)
+    scheduling = ToldScheduler(records)
     scheduling.comes(a_pod("p"))
     await scheduling.decides()
 
@@ -138,7 +138,7 @@ async def test_without_nodes_the_pod_is_unschedulable() -> None:
 
 async def test_attempt_records_the_event_that_woke_the_pod() -> None:
     records = Records()
-    scheduling = Scheduling(records)
+    scheduling = ToldScheduler(records)
     scheduling.comes(make_node("small").capacity(cpu=1, pods=10), a_pod("p"))
     await scheduling.decides()
     scheduling.comes(a_node("a"))
@@ -151,7 +151,7 @@ async def test_attempt_records_the_event_that_woke_the_pod() -> None:
 
 async def test_attempts_are_found_by_pod_and_page_by_page() -> None:
     records = Records()
-    scheduling = Scheduling(records)
+    scheduling = ToldScheduler(records)
     scheduling.comes(a_node("a"), *(a_pod(f"p{number}", "1m") for number in range(4)))
     await scheduling.decides()
 
@@ -191,7 +191,7 @@ async def test_a_preemption_is_kept_with_its_victims_and_the_nodes_that_lost() -
     )
 
     records = Records(now=NOON.timestamp)
-    scheduling = Scheduling(records)
+    scheduling = ToldScheduler(records)
     cheap = _owned(a_pod("cheap", priority=5).node("a").start_time("2026-01-01T08:00:00Z").obj())
     scheduling.comes(
         *map(a_node, "abc"), budget, cheap, a_pod("dear", priority=9).node("b"), a_pod("kept").label(app="kept").node("c"),
@@ -215,7 +215,7 @@ async def test_a_preemption_is_kept_with_its_victims_and_the_nodes_that_lost() -
 async def test_losing_nodes_are_kept_of_a_limited_number_of_preemptions_a_second() -> None:
     """The chosen node is kept of all, with its victims and what they held."""
     records = Records(Limits(details_a_second=1), now=NOON.timestamp)
-    scheduling = Scheduling(records)
+    scheduling = ToldScheduler(records)
     running = [_owned(a_pod(f"low-{node}").node(node).start_time("2026-01-01T08:00:00Z").obj()) for node in "abc"]
     scheduling.comes(*map(a_node, "abc"), *running, a_pod("first", priority=9), a_pod("second", priority=9))
     await scheduling.decides()
@@ -232,7 +232,7 @@ async def test_losing_nodes_are_kept_of_a_limited_number_of_preemptions_a_second
 
 async def test_preemption_is_found_by_its_victim() -> None:
     records = Records()
-    scheduling = Scheduling(records)
+    scheduling = ToldScheduler(records)
     scheduling.comes(a_node("a"), a_pod("low").node("a"), a_pod("high", priority=100))
     await scheduling.decides()
 
@@ -246,7 +246,7 @@ async def test_preemption_is_found_by_its_victim() -> None:
 
 async def test_failed_preemption_has_no_victims() -> None:
     records = Records()
-    scheduling = Scheduling(records)
+    scheduling = ToldScheduler(records)
     scheduling.comes(a_node("a"), a_pod("low").node("a"), a_pod("high", priority=100))
     scheduling.writes.fail(fwk.DeletePod, fwk.CallError("not today"))
     await scheduling.decides(1)
@@ -275,7 +275,7 @@ async def test_failed_preemption_has_no_victims() -> None:
 )
 async def test_reason_why_no_pod_was_preempted_is_kept(pod: PodBuilder, may_preempt: bool, why: str) -> None:
     records = Records()
-    scheduling = Scheduling(records)
+    scheduling = ToldScheduler(records)
     scheduling.comes(a_node("a"), a_pod("low").node("a"), pod)
     await scheduling.decides()
 
@@ -298,7 +298,7 @@ def _owned(pod: Pod) -> Pod:
 
 async def test_waiting_readers_are_woken_by_a_new_record() -> None:
     records = Records()
-    scheduling = Scheduling(records)
+    scheduling = ToldScheduler(records)
     waiting = [asyncio.ensure_future(records.news(records.version)) for _ in range(2)]
     await asyncio.sleep(1)
     assert not any(each.done() for each in waiting)
@@ -325,34 +325,28 @@ class Broken(Reporter):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_decisions_do_not_depend_on_the_reporter(seed: int) -> None:
-    def decided_with(reporter: Reporter | None) -> list[object]:
-        calls: list[object] = []
+async def test_decisions_do_not_depend_on_the_reporter(seed: int) -> None:
+    async def decided_with(reporter: Reporter = NO_REPORTER) -> list[Any]:
+        chance = random.Random(seed)
+        scheduling = ToldScheduler(reporter)
+        scheduling.comes(*(a_node(f"n{number}") for number in range(8)))
+        for number in range(12):
+            scheduling.comes(a_pod(f"old-{number}", f"{chance.randrange(900)}m").node(f"n{number % 8}"))
+        for number in range(40):
+            scheduling.comes(a_pod(f"new-{number}", f"{chance.randrange(1800)}m", priority=chance.randrange(3)))
+        await scheduling.decides()
+        return scheduling.writes.calls
 
-        async def tell() -> None:
-            chance = random.Random(seed)
-            scheduling = Scheduling(reporter) if reporter is not None else Scheduling()
-            scheduling.comes(*(a_node(f"n{number}") for number in range(8)))
-            for number in range(12):
-                scheduling.comes(a_pod(f"old-{number}", f"{chance.randrange(900)}m").node(f"n{number % 8}"))
-            for number in range(40):
-                scheduling.comes(a_pod(f"new-{number}", f"{chance.randrange(1800)}m", priority=chance.randrange(3)))
-            await scheduling.decides()
-            calls.extend(scheduling.writes.calls)
-
-        story(tell)
-        return calls
-
-    alone = decided_with(None)
+    alone = await decided_with()
 
     assert {type(call) for call in alone} >= {fwk.BindPod, fwk.DeletePod}
-    assert decided_with(Records()) == alone
-    assert decided_with(Broken()) == alone
+    assert await decided_with(Records()) == alone
+    assert await decided_with(Broken()) == alone
 
 
 async def test_a_reporter_that_fails_is_complained_of_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR, "extender.engine.reporter")
-    scheduling = Scheduling(Broken())
+    scheduling = ToldScheduler(Broken())
     scheduling.comes(a_node("a"), a_pod("p"), a_pod("q", "64"), a_pod("r", "1m"))
     await scheduling.decides()
     assert len(scheduling.writes.bound) == 2

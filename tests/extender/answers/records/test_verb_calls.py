@@ -17,8 +17,8 @@ from extender.values import limits
 from extender.values.objects.cluster import ClusterState
 from extender.values.protocol.wire_types import MetaVictims
 from extender.verbs import VerbError, Verbs
-from tests.extender.answers.records.memory_scheduler import Scheduling
 from tests.extender.verbs.verb_calls import filtered, scored
+from tests.kit.told_scheduler import ToldScheduler
 
 ASKED = make_pod("asked").uid("asked").req(cpu=1).priority(9)
 LOW, LOWER = make_pod("low").uid("low").req(cpu=1).priority(1), make_pod("lower").uid("lower").req(cpu=1)
@@ -231,7 +231,7 @@ def test_a_failed_binding_is_noted_at_the_attempt_and_not_at_a_later_call() -> N
 async def test_a_call_cannot_claim_the_nomination_of_a_pod_that_is_decided_here() -> None:
     """Its victims would be shown as those that were preempted."""
     records = Records()
-    scheduling = Scheduling(records)
+    scheduling = ToldScheduler(records)
     scheduling.comes(make_node("a").capacity(cpu=1, pods=10), LOW.node("a"), ASKED)
     await scheduling.decides()
     asked = engine(records, LOWER.node("a"))

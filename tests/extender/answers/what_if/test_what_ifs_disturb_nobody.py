@@ -14,8 +14,8 @@ from extender.values.objects.decoding import replaced
 from extender.values.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from extender.values.objects.meta import LabelSelector, ObjectMeta, OwnerReference
 from extender.values.objects.pod import Pod
-from tests.extender.answers.records.memory_scheduler import Scheduling
 from tests.extender.engine.cache.snapshot_contents import seen
+from tests.kit.told_scheduler import ToldScheduler
 
 NUM_NODES = 4
 ROUNDS = 12
@@ -47,7 +47,7 @@ def test_what_ifs_do_not_change_the_decisions_made_beside_them() -> None:
 
 async def life(*, asking: bool) -> tuple[dict[str, Any], list[WhatIf]]:
     """All that is known in the end, and what was answered."""
-    scheduling = Scheduling()
+    scheduling = ToldScheduler()
     questions = Questions(Configuration(), scheduling.cluster, TrialRegistry, queue=scheduling.alone.world.queue)
     requests = [
         WhatIfRequest(create=[HIGH, URGENT], include_pending=True),
@@ -78,7 +78,7 @@ def arriving(number: int) -> Pod:
     return replaced(pod, metadata=replaced(pod.metadata, owner_references=[owner]))
 
 
-def leaves(scheduling: Scheduling, number: int) -> None:
+def leaves(scheduling: ToldScheduler, number: int) -> None:
     """The pod goes, wherever it is."""
     key = f"default/p{number}"
     known = scheduling.cluster.find(key)
@@ -86,7 +86,7 @@ def leaves(scheduling: Scheduling, number: int) -> None:
         scheduling.goes(known)
 
 
-def state(scheduling: Scheduling) -> dict[str, Any]:
+def state(scheduling: ToldScheduler) -> dict[str, Any]:
     """Everything but times."""
     cluster, queue = scheduling.cluster, scheduling.alone.world.queue
     waiting = {

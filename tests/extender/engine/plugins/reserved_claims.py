@@ -1,15 +1,11 @@
 """A profile with DynamicResources, and pods with claims that are reserved and bound on its one node."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from extender.engine.cache import Cache
-from extender.engine.framework import ApiCall, CycleState, Handle, Status
+from extender.engine.framework import Handle, Status
 from extender.engine.plugins.dynamic_resources.plugin import DynamicResources
-from extender.engine.runtime.cycle import Cycle
-from extender.engine.snapshot import Rows
-from extender.testing import make_cache, make_framework, make_node, make_pod, virtual_time
+from extender.testing import make_node, make_pod
 from extender.values.config.plugin_args import DynamicResourcesArgs
 from extender.values.golang.times import Duration
 from extender.values.objects.decoding import convert, replaced
@@ -17,7 +13,7 @@ from extender.values.objects.devices import ResourceClaim, ResourceClaimStatus
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod, PodResourceClaim
 from tests.kit.devices import Manifest, allocation_of, exactly, make_claim, make_device, make_device_class, make_slice
-from tests.kit.writes import RecordedWrites
+from tests.kit.reservations import Reservations
 
 CLASS = make_device_class("any")
 GPU = make_slice("gpu-1", "gpu-2", nodeName="n")
@@ -51,28 +47,12 @@ def allocated(*pods: str, **more: Any) -> Manifest:
     }
 
 
-class Scheduler:
+class Scheduler(Reservations):
     """One profile with DynamicResources and one node `n`."""
 
     def __init__(self, *objects: HasMetadata, late: bool = False, slices: HasMetadata = GPU) -> None:
-        self.cache: Cache = make_cache(make_node("n").label(zone="a"), objects=(CLASS, slices, *objects))
-        self.writes = RecordedWrites(self.cache, late=late)
-        self.framework = make_framework(make, dispatcher=self.writes, live=self.cache)
+        super().__init__(make, make_node("n").label(zone="a"), CLASS, slices, *objects, late=late)
         (self.plugin,) = self.framework.plugins.pre_bind
-
-    def pre_filter(self, pod: Pod) -> tuple[Cycle, Status]:
-        state = Cycle(self.framework, self.cache.update_snapshot(), pod)
-        return state, state.run_pre_filter_plugins().status
-
-    def reserve(self, pod: Pod) -> tuple[Cycle, Status]:
-        state, status = self.pre_filter(pod)
-        if not status.is_success:
-            return state, status
-        state.run_filter_plugins(Rows.of(state.snapshot))
-        return state, self.framework.plugins.reserve[0].reserve(state, pod, "n")
-
-    def unreserve(self, state: CycleState, pod: Pod) -> None:
-        self.framework.plugins.reserve[0].unreserve(state, pod, "n")
 
     def shown(self, name: str = "c") -> ResourceClaim:
         return self.cache.objects.resource_claims[("default", name)]
@@ -90,20 +70,6 @@ class Scheduler:
         self.show(replaced(known, metadata=meta, status=replaced(known.status, devices=said)))
 
     def bind(self, *claims: str, later: tuple[float, Callable[[], None]] | None = None) -> tuple[Status, float]:
-        """What PreBind says to a pod with these claims, and after how many seconds, while something happens in
-        between.
-        """
+        """As `pre_bind`, of a pod with these claims."""
         pod = pod_with(*claims or ("c",))
-        state, status = self.reserve(pod)
-        assert status.is_success, status
-
-        async def story() -> tuple[Status, float]:
-            loop = asyncio.get_running_loop()
-            if later is not None:
-                loop.call_at(*later)
-            return await self.plugin.pre_bind(state, pod, "n"), loop.time()
-
-        return virtual_time.run(story())
-
-    def kinds_written(self) -> list[type[ApiCall[Any]]]:
-        return [type(call) for call in self.writes.calls]
+        return self.pre_bind(self.reserved(pod), pod, *([later] if later else []))

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from extender.engine.cache import Cache
 from extender.engine.framework import (
     DEVICE_TOTALS,
     PLUGIN_METRICS,
@@ -59,7 +58,7 @@ from extender.values.objects.devices import DeviceClass, DeviceRequest, Resource
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
 from tests.kit.devices import allocation_of, exactly, make_claim, make_device, make_device_class, make_slice
-from tests.kit.writes import RecordedWrites
+from tests.kit.reservations import Reservations
 
 GPU, NIC, INIT = "example.com/gpu", "example.com/nic", "example.com/init"
 CLASSES = {GPU: "gpu", NIC: "nic", INIT: "init"}
@@ -273,25 +272,13 @@ def test_foreign_claims_are_not_taken_for_the_special_claim(claim: ResourceClaim
 # What is written.
 
 
-class Scheduler:
+class Scheduler(Reservations):
     """One profile with DynamicResources, and one node `n` with one device."""
 
     def __init__(self, *objects: HasMetadata, node: NodeBuilder | None = None, late: bool = False) -> None:
-        there = backing(GPU), make_slice("gpu-1"), *objects
-        self.cache: Cache = make_cache(node or make_node("n"), objects=there)
-        self.writes = RecordedWrites(self.cache, late=late)
-        self.framework = make_framework(DynamicResources, dispatcher=self.writes, live=self.cache)
-
-    def filtered(self, pod: Pod) -> tuple[Cycle, Status]:
-        cycle = Cycle(self.framework, self.cache.update_snapshot(), pod)
-        assert cycle.run_pre_filter_plugins().status == SUCCESS
-        return cycle, cycle.run_filter_plugins(Rows.of(cycle.snapshot)).status_of(0)
-
-    def reserved(self, pod: Pod) -> Cycle:
-        cycle, status = self.filtered(pod)
-        assert status == SUCCESS
-        assert self.framework.plugins.reserve[0].reserve(cycle, pod, "n") == SUCCESS
-        return cycle
+        super().__init__(
+            DynamicResources, node or make_node("n"), backing(GPU), make_slice("gpu-1"), *objects, late=late
+        )
 
     def bind(self, pod: Pod, cycle: Cycle | None = None) -> Status:
         """What PreBind says; what was reserved is withdrawn if it fails."""
@@ -300,7 +287,7 @@ class Scheduler:
         async def story() -> Status:
             status = await self.framework.plugins.pre_bind[0].pre_bind(reserved, pod, "n")
             if not status.is_success:
-                self.framework.plugins.reserve[0].unreserve(reserved, pod, "n")
+                self.unreserve(reserved, pod)
                 await asyncio.sleep(1)
             return status
 
@@ -314,9 +301,6 @@ class Scheduler:
     @property
     def claims(self) -> Mapping[Any, ResourceClaim]:
         return self.cache.objects.resource_claims
-
-    def kinds_written(self) -> list[type[Any]]:
-        return [type(call) for call in self.writes.calls]
 
     @property
     def creations(self) -> dict[str, int]:

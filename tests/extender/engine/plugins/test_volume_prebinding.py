@@ -1,12 +1,10 @@
 """PreBind writes what Reserve assumed, and waits until the volume controller and the provisioners have bound it."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from extender.engine.cache import Cache
 from extender.engine.framework import (
     PLUGIN_METRICS,
     SKIP,
@@ -23,15 +21,15 @@ from extender.engine.framework.storage_calls import PatchPersistentVolume, Patch
 from extender.engine.plugins.volume_binding.plugin import VolumeBinding
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.snapshot import Rows
-from extender.testing import label_term, make_cache, make_framework, make_node, make_pod, virtual_time
+from extender.testing import label_term, make_framework, make_node, make_pod
 from extender.values.config.plugin_args import VolumeBindingArgs
 from extender.values.objects.claims import BIND_COMPLETED_ANNOTATION, SELECTED_NODE_ANNOTATION
 from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.node import HOSTNAME_LABEL
 from extender.values.objects.storage import PersistentVolumeClaim, VolumeNodeAffinity
+from tests.kit.reservations import Reservations
 from tests.kit.storage import make_claim, make_class, make_csi_node, make_volume
-from tests.kit.writes import RecordedWrites
 
 LOCAL = make_class("local", provisioner="kubernetes.io/no-provisioner")
 ON_A = [label_term(HOSTNAME_LABEL, "In", "a")]
@@ -43,7 +41,7 @@ STATIC = (
 DYNAMIC = (make_class(), make_claim("c", version="5"))
 
 
-class Binding:
+class Binding(Reservations):
     """A pod on its way to node `a`: its volumes are reserved, and PreBind is next."""
 
     def __init__(
@@ -54,42 +52,22 @@ class Binding:
         late: bool = False,
         **more: Any,
     ) -> None:
+        def make(_: object, handle: Handle) -> VolumeBinding:
+            return VolumeBinding(VolumeBindingArgs(bind_timeout_seconds=seconds), handle)
+
         labels = {HOSTNAME_LABEL: "a", **more.get("labels", {})}
-        self.cache: Cache = make_cache(make_node("a").label(labels), objects=objects)
-        self.writes = RecordedWrites(self.cache, late=late)
+        super().__init__(make, make_node("a").label(labels), *objects, late=late)
+        (self.plugin,) = self.framework.plugins.pre_bind
         builder = make_pod("p").uid("pod")
         for claim in claims:
             builder = builder.claim(claim)
         self.pod = builder.obj()
-
-        def make(_: object, handle: Handle) -> VolumeBinding:
-            return VolumeBinding(VolumeBindingArgs(bind_timeout_seconds=seconds), handle)
-
-        self.framework = make_framework(make, dispatcher=self.writes, live=self.cache)
-        (self.plugin,) = self.framework.plugins.pre_bind
-        self.state: CycleState = self._reserved()
-
-    def _reserved(self) -> Cycle:
-        snapshot = self.cache.update_snapshot()
-        state = Cycle(self.framework, snapshot, self.pod)
-        state.run_pre_filter_plugins()
-        state.run_filter_plugins(Rows.of(snapshot))
-        (reserving,) = self.framework.plugins.reserve
-        assert reserving.reserve(state, self.pod, "a").is_success
+        self.state: CycleState = self.reserved(self.pod)
         self.assumed = replaced(self.pod, spec=replaced(self.pod.spec, node_name="a"))
         self.cache.assume_pod(self.assumed)
-        return state
 
-    def pre_bind(self, *later: tuple[float, Callable[[], None]]) -> tuple[Status, float]:
-        """What PreBind says, and after how many seconds, while something else happens at the given times."""
-
-        async def story() -> tuple[Status, float]:
-            loop = asyncio.get_running_loop()
-            for when, what in later:
-                loop.call_at(when, what)
-            return await self.plugin.pre_bind(self.state, self.assumed, "a"), loop.time()
-
-        return virtual_time.run(story())
+    def prepared(self, *later: tuple[float, Callable[[], None]]) -> tuple[Status, float]:
+        return self.pre_bind(self.state, self.assumed, *later)
 
     def feasible(self, claim: str) -> list[str]:
         """Where another pod with this claim could go now."""
@@ -115,7 +93,7 @@ def test_a_volume_is_written_with_its_claim_and_bound_by_the_controller() -> Non
     """The volume names the claim; the controller is looked after every second."""
     binding = Binding(*STATIC)
 
-    status, seconds = binding.pre_bind((2.5, binding.controller_binds))
+    status, seconds = binding.prepared((2.5, binding.controller_binds))
 
     (call,) = binding.writes.calls
     assert isinstance(call, PatchPersistentVolume)
@@ -137,7 +115,7 @@ def test_a_claim_is_written_with_the_node_and_provisioned() -> None:
         binding.cache.objects.pvs["made"] = make_volume("made", claim="c", affinity=ON_A)
         binding.controller_binds("made")
 
-    status, _ = binding.pre_bind((0.5, provisioned))
+    status, _ = binding.prepared((0.5, provisioned))
 
     assert binding.writes.calls == [PatchPersistentVolumeClaim("default", "c", "uid-c", "5", "a")]
     assert status == SUCCESS
@@ -147,7 +125,7 @@ def test_a_pod_whose_claims_are_bound_has_nothing_to_do() -> None:
     binding = Binding(make_class(), make_claim("c", volume="v"), make_volume("v", claim="c"))
 
     pre_flight = binding.plugin.pre_bind_pre_flight(binding.state, binding.pod, "a")
-    status, seconds = binding.pre_bind()
+    status, seconds = binding.prepared()
 
     assert (pre_flight.status, pre_flight.allow_parallel) == (SKIP, True)
     assert (status, seconds, binding.writes.calls) == (SUCCESS, 0, [])
@@ -166,13 +144,13 @@ def test_pre_bind_without_reserve_is_an_error() -> None:
     binding.state = CycleState()
 
     pre_flight = binding.plugin.pre_bind_pre_flight(binding.state, binding.pod, "a")
-    status, _ = binding.pre_bind()
+    status, _ = binding.prepared()
 
     assert pre_flight.status == status == error('no pod volumes found for node "a"')
 
 
 def test_binding_times_out() -> None:
-    status, seconds = Binding(*STATIC, seconds=10).pre_bind()
+    status, seconds = Binding(*STATIC, seconds=10).prepared()
 
     assert status == error("binding volumes: context deadline exceeded")
     assert seconds == 10
@@ -182,7 +160,7 @@ def test_a_refusal_by_the_api_server_is_an_error_with_its_message() -> None:
     binding = Binding(*STATIC)
     binding.writes.fail(PatchPersistentVolume, CallConflict('Operation cannot be fulfilled on persistentvolumes "v"'))
 
-    status, seconds = binding.pre_bind()
+    status, seconds = binding.prepared()
 
     assert status == error('Operation cannot be fulfilled on persistentvolumes "v"')
     assert binding.framework.shared(PLUGIN_METRICS, PluginMetrics).volume_errors == {"bind": 1}
@@ -200,7 +178,7 @@ def test_objects_that_were_not_written_are_no_longer_assumed() -> None:
     nobody = binding.feasible("e")
     binding.writes.fail(PatchPersistentVolume, CallError("no room"), after=1)
 
-    status, _ = binding.pre_bind()
+    status, _ = binding.prepared()
 
     assert status == error("no room")
     assert [volume.spec.claim_ref is not None for volume in binding.cache.objects.pvs.values()] == [True, False]
@@ -214,7 +192,7 @@ def test_a_late_watch_is_waited_for() -> None:
     def bound_before_it_shows() -> None:
         binding.controller_binds()
 
-    status, seconds = binding.pre_bind((0.5, bound_before_it_shows), (3.5, binding.writes.deliver))
+    status, seconds = binding.prepared((0.5, bound_before_it_shows), (3.5, binding.writes.deliver))
 
     assert status == SUCCESS
     assert seconds == 4
@@ -280,7 +258,7 @@ def move_volume(binding: Binding) -> None:
 def test_final_failures_end_the_wait(happens: Callable[[Binding], None], message: str) -> None:
     binding = Binding(*STATIC)
 
-    status, seconds = binding.pre_bind((1.5, lambda: happens(binding)))
+    status, seconds = binding.prepared((1.5, lambda: happens(binding)))
 
     assert status == error(f"binding volumes: {message}")
     assert seconds == 2
@@ -326,7 +304,7 @@ def provision_elsewhere(binding: Binding) -> None:
 def test_provisioning_can_fail(happens: Callable[[Binding], None], message: str) -> None:
     binding = Binding(*DYNAMIC)
 
-    status, _ = binding.pre_bind((1.5, lambda: happens(binding)))
+    status, _ = binding.prepared((1.5, lambda: happens(binding)))
 
     assert status == error(f"binding volumes: {message}")
 
@@ -334,7 +312,7 @@ def test_provisioning_can_fail(happens: Callable[[Binding], None], message: str)
 def test_a_volume_of_the_claim_may_be_observed_late() -> None:
     binding = Binding(*DYNAMIC, seconds=5)
 
-    status, seconds = binding.pre_bind(
+    status, seconds = binding.prepared(
         (0.5, lambda: binding.controller_binds("made")),
         (2.5, lambda: binding.cache.objects.pvs.__setitem__("made", make_volume("made", claim="c"))),
     )
@@ -358,7 +336,7 @@ def test_an_in_tree_volume_is_translated_for_a_migrated_node() -> None:
             binding.cache.objects.pvs["v"] = replaced(volume, spec=replaced(volume.spec, node_affinity=zonal))
             binding.controller_binds()
 
-        return binding.pre_bind((1.5, bound_in_a_zone))[0]
+        return binding.prepared((1.5, bound_in_a_zone))[0]
 
     assert pre_bind(make_csi_node("a", migrated=["kubernetes.io/aws-ebs"])) == SUCCESS
     assert pre_bind().message.endswith("no matching NodeSelectorTerms")
@@ -369,6 +347,6 @@ def test_without_an_api_server_volumes_are_not_bound() -> None:
     binding.framework = make_framework(VolumeBinding)
     (binding.plugin,) = binding.framework.plugins.pre_bind
 
-    status, _ = binding.pre_bind()
+    status, _ = binding.prepared()
 
     assert status == error("binding volumes: there is no API server to bind through")

@@ -18,9 +18,9 @@ from extender.values.objects.grouping import PodDisruptionBudget
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
 from extender.values.objects.pod_groups import PodGroup, group_of
-from tests.extender.engine.scheduler.group_stage import a_group_stage
 from tests.extender.engine.scheduler.test_pod_group_victims import Case, a_case
 from tests.kit.examples import examples
+from tests.kit.told_groups import ToldGroups
 
 Cost = tuple[int, int]
 """The number of units, and the sum of their priorities."""
@@ -35,7 +35,7 @@ def found(
     objects: Sequence[HasMetadata], group: PodGroup, members: Sequence[Pod], *, one_by_one: bool = False
 ) -> GroupVictims:
     async def find() -> GroupVictims:
-        return await a_group_stage(*objects, group, *members).victims(group, members, one_by_one=one_by_one)
+        return await ToldGroups(*objects, group, *members).victims(group, members, one_by_one=one_by_one)
 
     return asyncio.run(find())
 
@@ -59,8 +59,8 @@ def cost_of(case: Case, gone: Sequence[Pod]) -> Cost:
 
 async def cheapest(case: Case) -> Cost:
     """By a trial without each set of units."""
-    stage = a_group_stage(*case.objects)
-    cache, trial, units = stage.scheduling.world.cluster.cache, stage.trial(case.group, case.members), units_in(case)
+    stage = ToldGroups(*case.objects)
+    cache, trial, units = stage.cluster.cache, stage.trial(case.group, case.members), units_in(case)
     for size in count():
         fitting = []
         for tried in combinations(units, size):
@@ -167,7 +167,7 @@ def test_best_victims_found_by_the_deadline_are_used() -> None:
         sizes = []
         for steps in range(60):
             ticks = iter([0.0] * (steps + 1))
-            each = await a_group_stage(*objects).victims(group, [member], clock=lambda ticks=ticks: next(ticks, 1.0))  # type: ignore[misc]
+            each = await ToldGroups(*objects).victims(group, [member], clock=lambda ticks=ticks: next(ticks, 1.0))  # type: ignore[misc]
             sizes.append(0 if each.candidate is None else len(each.candidate.victims))
         return sizes
 

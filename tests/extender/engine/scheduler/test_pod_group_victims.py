@@ -13,8 +13,8 @@ from extender.values.objects.grouping import PodDisruptionBudget
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
 from extender.values.objects.pod_groups import PodGroup
-from tests.extender.engine.scheduler.group_stage import GroupStage, a_group_stage
 from tests.kit.examples import examples
+from tests.kit.told_groups import ToldGroups
 
 NODES = 5
 
@@ -92,8 +92,8 @@ def units_of(case: Case, gone: list[str]) -> list[set[str]]:
     return [*units.values()]
 
 
-async def both_ways(case: Case) -> tuple[tuple[str, list[str]], tuple[str, list[str]], GroupStage]:
-    stage = a_group_stage(*case.objects)
+async def both_ways(case: Case) -> tuple[tuple[str, list[str]], tuple[str, list[str]], ToldGroups]:
+    stage = ToldGroups(*case.objects)
     found = []
     for one_by_one in (False, True):
         victims = await stage.victims(case.group, case.members, one_by_one=one_by_one)
@@ -119,14 +119,14 @@ def test_room_that_is_summed_up_leads_to_the_victims_of_trials_one_by_one(seed: 
 def test_once_the_victims_are_gone_the_group_fits_and_no_single_one_of_them_could_have_stayed(seed: int) -> None:
     async def tell() -> None:
         case = a_case(seed)
-        found = await a_group_stage(*case.objects).victims(case.group, case.members)
+        found = await ToldGroups(*case.objects).victims(case.group, case.members)
         gone = [] if found.candidate is None else [pod.uid for pod in found.candidate.victims]
         if not found.status.is_success:
             return
 
         async def fits_without(removed: set[str]) -> bool:
             left = [each for each in case.objects if not (isinstance(each, Pod) and each.uid in removed)]
-            return (await a_group_stage(*left).trial(case.group, case.members).run()).fits
+            return (await ToldGroups(*left).trial(case.group, case.members).run()).fits
 
         assert await fits_without({*gone})
         for unit in units_of(case, gone):
@@ -142,8 +142,8 @@ def test_a_trial_leaves_the_cluster_as_it_was(seed: int) -> None:
 
     async def tell() -> None:
         case = a_case(seed)
-        stage = a_group_stage(*case.objects)
-        cache = stage.scheduling.world.cluster.cache
+        stage = ToldGroups(*case.objects)
+        cache = stage.cluster.cache
         before = cache.dump()
 
         await stage.trial(case.group, case.members).run()

@@ -1,11 +1,8 @@
 """A scheduler with the gates of pod groups on, without a cluster behind it, and groups that are tried in it."""
 
-import random
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from typing import Final, final
 
-from extender.assembly.scheduling import Scheduling, assemble_scheduler
 from extender.engine.cache.cluster import Cluster
 from extender.engine.plugins import IN_TREE
 from extender.engine.preemption.pod_group_victims import GroupVictims
@@ -18,7 +15,7 @@ from extender.values.config.loading import load
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
 from extender.values.objects.pod_groups import PodGroup
-from tests.kit.writes import RecordedWrites
+from tests.kit.told_scheduler import ToldScheduler
 
 NO_PROFILES: Final = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 GATES: Final = {
@@ -30,17 +27,16 @@ GATES: Final = {
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class GroupStage:
-    scheduling: Scheduling
+class ToldGroups(ToldScheduler):
+    """Call it where a loop runs."""
 
-    def told(self, *objects: HasMetadata) -> None:
-        """They came, one after the other."""
-        for each in objects:
-            self.scheduling.handlers.changed(None, each)
+    def __init__(self, *objects: HasMetadata, cluster: Cluster | None = None, seed: int = 0) -> None:
+        configuration = load(NO_PROFILES, FeatureGates.of(GATES))
+        super().__init__(configuration=configuration, cluster=cluster, seed=seed, plugins=Registry(IN_TREE, ()))
+        self.comes(*objects)
 
     def trial(self, group: PodGroup, pods: Iterable[Pod]) -> PodGroupTrial:
-        framework, world = self.scheduling.frameworks["default-scheduler"], self.scheduling.world
+        framework, world = self.alone.frameworks["default-scheduler"], self.alone.world
         return PodGroupTrial(world, SchedulingAlgorithm(), framework, (group.namespace, group.name), group, list(pods))
 
     async def victims(
@@ -56,15 +52,3 @@ class GroupStage:
             clock: by default it stands still, so that no search ends for want of time.
         """
         return await find_victims(self.trial(group, pods), group, one_by_one=one_by_one, clock=clock)
-
-
-def a_group_stage(*objects: HasMetadata, gates: Mapping[str, bool] = GATES, seed: int = 0) -> GroupStage:
-    """Call it where a loop runs."""
-    cluster = Cluster()
-    configuration = load(NO_PROFILES, FeatureGates.of(gates))
-    scheduling = assemble_scheduler(
-        configuration, cluster, RecordedWrites(cluster.cache), random.Random(seed), plugins=Registry(IN_TREE, ())
-    )
-    stage = GroupStage(scheduling)
-    stage.told(*objects)
-    return stage
