@@ -42,8 +42,6 @@ kubeconfig. If the answer does not come from kubectl's cluster, the first line o
 
 """
 
-_OPTIONS: Final = "| option | what it does |\n|---|---|"
-
 _SEVERAL: Final = 4
 """Options that so many commands have are described once."""
 
@@ -101,15 +99,15 @@ def commands_page() -> str:
         *(f"| {code} | {words} |" for code, words in EXIT_CODES.items()),
         "",
     )
-    options = ("## Common options\n", _OPTIONS, *(row for row in rows if row in shared), "")
+    options = ("## Common options\n", *(row for row in rows if row in shared), "")
     said = (line for name, command in commands.items() for line in _command(name, command, shared))
     return "\n".join([_COMMANDS, *codes, *options, *said])
 
 
 def _options(command: Any) -> dict[str, str]:
-    """Returns the first name of each option -> its row in a table."""
+    """Returns the first name of each option -> its line."""
     shown = [each for each in command.params if each.param_type_name == "option" and not each.hidden]
-    return {each.opts[0]: f"| {_names(each)} | {_cell(each.help or '')}{_default(each)} |" for each in shown}
+    return {each.opts[0]: f"- {_names(each)}: {_cell(each.help or '')}{_default(each)}" for each in shown}
 
 
 def _command(name: str, command: Any, shared: set[str]) -> Iterator[str]:
@@ -117,10 +115,9 @@ def _command(name: str, command: Any, shared: set[str]) -> Iterator[str]:
     shape = " ".join(each.metavar or each.name.upper() for each in arguments)
     yield f"## reprieve {name}\n"
     if shape:
-        yield f"`reprieve {name} {shape}`\n"
+        words = (_paragraph(each.help or "") for each in arguments)
+        yield f"`reprieve {name} {shape}`: {' '.join(words)}\n"
     yield from (f"{_paragraph(text)}\n" for text in re.split(r"\n\s*\n", (command.help or "").strip()))
-    if arguments:
-        yield from (f"`{each.metavar or each.name.upper()}`: {_paragraph(each.help or '')}\n" for each in arguments)
     options = _options(command)
     if name == "serve":
         flags = (ROOT / "docs" / "flags.md").read_text(encoding="utf-8")
@@ -128,7 +125,6 @@ def _command(name: str, command: Any, shared: set[str]) -> Iterator[str]:
         yield "Its options are the settings of [Flags](../flags.md), and:\n"
     own = [row for row in options.values() if row not in shared]
     if own:
-        yield _OPTIONS
         yield from own
         yield ""
     others = shared.intersection(options.values())

@@ -30,9 +30,7 @@ def shadow(
             metavar="report|run", help="report: of a service or a recording; run: follow a cluster here, then report."
         ),
     ],
-    path: Annotated[
-        Path | None, typer.Argument(metavar="[RECORDING]", help="Report over what serve --record wrote.")
-    ] = None,
+    path: Annotated[Path | None, typer.Argument(metavar="[RECORDING]", help="A recording to report on.")] = None,
     *,
     source: Annotated[Source, Options.of(Source, only=("server", "token", "kubeconfig", "context", "config"))],
     lasting: Annotated[
