@@ -66,7 +66,7 @@ class PluginProject:
     def of_file(file: Path, plugin: str) -> "PluginProject":
         """Returns a project of one module with one plugin. Raises StartUpError if there is no such module."""
         if file.suffix != ".py" or not file.is_file():
-            raise StartUpError(f"{file}: no file with a plugin in Python; `reprieve init NAME` makes one")
+            raise StartUpError(f"{file}: no Python file with a plugin; `reprieve init NAME` makes a project")
         entry = EntryPoint(plugin, file.stem, ENTRY_POINTS)
         return PluginProject(file.resolve().parent, file.stem, "0", [entry], file.resolve())
 

@@ -76,9 +76,7 @@ def _print(shown: Console, report: ReplayReport, is_wide: bool) -> None:
         shown.print(unknown)
     if not report.decisions:
         shown.print(
-            Text(
-                "note: no decision is recorded; what a scheduler decides is, not what an extender answers", style="dim"
-            )
+            Text("note: no decision is recorded; only a scheduler's decisions are, not an extender's", style="dim")
         )
     if report.not_decided:
         shown.print(Text(f"note: {plural(report.not_decided, 'decision')} could not be taken again", style="dim"))

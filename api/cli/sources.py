@@ -208,14 +208,14 @@ class Source:
                 )
                 raise SourceAwayError(
                     f"only a Reprieve service remembers, and {there}; "
-                    "give --server, perhaps of kubectl -n kube-system port-forward service/reprieve 8888 (the cluster "
-                    f"is {cluster})"
+                    "give --server; kubectl -n kube-system port-forward service/reprieve 8888 may reach one "
+                    f"(the cluster is {cluster})"
                 )
             _tell(f"asking the service at {DEFAULT_SERVER}, which follows the same cluster, {cluster}")
         elif told is not None and self._is_told:
-            _tell(f"asking the service at {told}; --server goes before --kubeconfig and --context")
+            _tell(f"asking the service at {told}; --server overrides --kubeconfig and --context")
         elif told is None and (told := os.environ.get("REPRIEVE_SERVER")) and _has_kubeconfig():
-            _tell(f"asking the service at {told}, as REPRIEVE_SERVER says, and not the cluster of the kubeconfig")
+            _tell(f"asking the service at {told}, which REPRIEVE_SERVER names, not the cluster of the kubeconfig")
         elif told is None:
             _tell(f"asking the service at {DEFAULT_SERVER}, as no kubeconfig names a cluster")
         with WaitingLine(f"asking {told or DEFAULT_SERVER}") as line:
@@ -311,7 +311,7 @@ def pod_named(text: str, source: Source) -> tuple[str, str]:
         raise StartUpError(f"{text!r}: write namespace/name")
     if before in (*_OTHER_KINDS, *_WORKLOADS):
         raise StartUpError(
-            f"{text}: pods are asked for, as namespace/name; of a namespace that is called so, write -n {before} {name}"
+            f"{text}: give a pod as NAMESPACE/NAME; if {before} is its namespace, write -n {before} {name}"
         )
     if before and source.namespace and source.namespace != before:
         raise StartUpError(f"{text} is not in the namespace {source.namespace}: give one of the two")

@@ -123,7 +123,7 @@ async def _why_not_ready(request: Request, service: ServiceState | None) -> str:
     if lost is not None:
         since, why = span(timedelta(seconds=lost.failing_for or 0)), escaped(lost.last_error, 512)
         return (
-            f"the API server at {service.cluster} has not been heard of for {since} ({why}); see that it runs, and "
+            f"the API server at {service.cluster} has not answered for {since} ({why}); see that it runs, and "
             "that the kubeconfig of the service has its address"
         )
     known = sum(each.synced for each in health)

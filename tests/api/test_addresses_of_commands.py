@@ -102,7 +102,7 @@ def test_the_namespace_of_the_kubeconfigs_context_is_the_usual_one(running: Serv
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["node/web"], "pods are asked for, as namespace/name; of a namespace that is called so, write -n node web"),
+        (["node/web"], "give a pod as NAMESPACE/NAME; if node is its namespace, write -n node web"),
         (["-n", "bank", "shop/too-large"], "shop/too-large is not in the namespace bank"),
         (["pod/"], "write namespace/name"),
         (["/too-large"], "write namespace/name"),
@@ -328,7 +328,7 @@ def test_address_in_the_environment_precedes_the_kubeconfig_with_a_note(
 
     assert (
         asked()[1]
-        == f"reprieve: asking the service at {here}, as REPRIEVE_SERVER says, and not the cluster of the kubeconfig\n"
+        == f"reprieve: asking the service at {here}, which REPRIEVE_SERVER names, not the cluster of the kubeconfig\n"
     )
     assert "there is no pod" in refused("why", "shop/too-large", "--context", "test")
 
@@ -337,7 +337,7 @@ def test_a_service_that_is_named_goes_before_everything(nobody_home: Path, here:
     told, said = asked("--server", here, "--kubeconfig", str(kubeconfig_for(elsewhere.port, nobody_home)))
 
     assert told.startswith("shop/too-large  Pending")
-    assert said == f"reprieve: asking the service at {here}; --server goes before --kubeconfig and --context\n"
+    assert said == f"reprieve: asking the service at {here}; --server overrides --kubeconfig and --context\n"
     assert asked("--server", here)[1] == ""
 
 

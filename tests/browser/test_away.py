@@ -26,7 +26,7 @@ def test_page_names_the_server_that_is_away_and_goes_on_by_itself_when_it_is_bac
         (url,) = re.findall(r"(http://[\w.]+:\d+)/ shows it", log.read_text())
         page = open_page(url)
         expect(page.locator(".problem")).to_contain_text(
-            f"The API server at http://127.0.0.1:{port} has not been heard of for"
+            f"The API server at http://127.0.0.1:{port} has not answered for"
         )
         expect(page.locator(".problem")).to_contain_text("see that it runs")
         assert on_each_screen(page) == {}

@@ -91,7 +91,7 @@ def _of_answer(verb: str, answer: Filtered, names: Sequence[str], *, in_full: bo
             bad(
                 verb,
                 SUBSET,
-                f"{strangers[0]!r} was not asked for: kube-scheduler gives the whole call up",
+                f"{strangers[0]!r} was not asked for: kube-scheduler gives up the whole call",
                 "pass only what was sent",
             )
         )

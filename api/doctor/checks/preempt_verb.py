@@ -76,7 +76,7 @@ def _known(verb: str, answer: Answer, sent: Sent) -> Finding:
     for node, victims in answer.items():
         if node not in sent:
             return bad(
-                verb, KNOWN, f"node {node!r} was not sent: kube-scheduler gives the whole preemption up", "leave it out"
+                verb, KNOWN, f"node {node!r} was not sent: kube-scheduler gives up the whole preemption", "leave it out"
             )
         uids = {pod["metadata"]["uid"] for pod in sent[node] or ()}
         if victims is None:

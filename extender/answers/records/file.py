@@ -85,9 +85,7 @@ class RecordsFile:
             except msgspec.DecodeError:
                 torn += 1
         if torn:
-            _LOG.info(
-                0, "Lines of the records file were skipped, as they are not whole", file=str(self._path), lines=torn
-            )
+            _LOG.info(0, "Incomplete lines of the records file were skipped", file=str(self._path), lines=torn)
         return found
 
     def append(self, record: Record) -> None:

@@ -87,7 +87,7 @@ def _server(name: str, cluster: KubeconfigCluster) -> str:
         raise CredentialsError(f'the server of cluster "{name}" is no http or https URL')
     if parts.username is not None or parts.query or parts.fragment:
         raise CredentialsError(
-            f'the server of cluster "{name}" is more than scheme, host, port and path: a user belongs into "users"'
+            f'the server of cluster "{name}" may only have scheme, host, port and path; credentials belong into "users"'
         )
     return server.rstrip("/")
 
