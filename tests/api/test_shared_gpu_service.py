@@ -186,7 +186,9 @@ URGENT["spec"]["priority"] = 100
         pytest.param(["why", "urgent"], [shared_gpu.NO_CARD, "low-2-3-a", "low-2-3-b"], id="why"),
         pytest.param(["victims", "-f", "urgent.json"], ["2 pods on n2", "low-2-3-a", "low-2-3-b"], id="victims"),
         pytest.param(["whatif", "-f", "urgent.json"], ["would go to n2, and 2 pods would be evicted"], id="what-if"),
-        pytest.param(["fits", "-f", "urgent.json"], ["0 pods fit on 0 nodes", shared_gpu.NO_CARD], id="fits"),
+        pytest.param(
+            ["fits", "-f", "urgent.json"], ["no pod like this one fits on any node", shared_gpu.NO_CARD], id="fits"
+        ),
     ],
 )
 def test_answers_know_the_reasons_and_victims_of_the_plugin(folder: Path, command: list[str], says: list[str]) -> None:
