@@ -14,11 +14,12 @@ from rich.text import Text
 from api.cli.init import plugin_name
 from api.cli.local_answers import about_cluster, about_dump
 from api.cli.reaching import reach
-from api.cli.showing import OutputOption, heading, name_of, plural, show, table
+from api.cli.showing import OutputOption, heading, name_of, show, table
 from api.fatal_errors import StartUpError
 from api.plugin_project import PluginProject
 from api.settings.configuration_file import read_configuration
 from api.settings.settings import EXAMPLE_CLUSTER
+from extender.answers.phrases import plural
 from extender.answers.plugin_effects import Destination, PluginEffects
 from extender.answers.questions import Questions
 from extender.engine.plugins import IN_TREE

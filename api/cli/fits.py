@@ -6,10 +6,11 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.showing import OutputOption, WatchOption, plural, table
+from api.cli.showing import OutputOption, WatchOption, table
 from api.cli.sources import SourceOptions
 from api.fatal_errors import StartUpError
 from extender.answers.catalogue import CapacityOfQuestion
+from extender.answers.phrases import plural
 from extender.answers.types import Capacity
 from extender.values.workloads.expansion import JOB_SET, WORKLOADS
 

@@ -13,12 +13,12 @@ from api.cli.showing import (
     first_of,
     heading,
     name_of,
-    plural,
     table,
 )
 from api.cli.sources import Answers, SourceOptions
 from extender.answers.catalogue import PendingQuestion, QueueQuestion
 from extender.answers.pending import Pending, PendingWorkload
+from extender.answers.phrases import plural
 from extender.answers.types import Queue
 
 SHOWN_WORKLOADS = 8

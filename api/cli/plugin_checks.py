@@ -10,11 +10,12 @@ from typing import Annotated, Final
 import typer
 from rich.text import Text
 
-from api.cli.showing import console, plural
+from api.cli.showing import console
 from api.cli.verify import Decider, printed_verdicts
 from api.fatal_errors import NegativeError
 from api.plugin_project import PluginProject
 from api.settings.configuration_file import read_configuration, with_fix
+from extender.answers.phrases import plural
 from extender.engine import framework as fwk
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.framework import Framework

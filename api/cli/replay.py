@@ -10,9 +10,10 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.showing import OutputOption, plural, show, table
+from api.cli.showing import OutputOption, show, table
 from api.cli.simulate import progress
 from api.settings.configuration_file import usable_configuration
+from extender.answers.phrases import plural
 from extender.engine.reporter import Decided
 from extender.lab.recordings import Recording
 from extender.lab.simulation import ReplayReport, replay as replay_recording

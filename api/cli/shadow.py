@@ -10,10 +10,11 @@ from rich.console import Console
 from rich.text import Text
 
 from api.cli import Options
-from api.cli.showing import OutputOption, WaitingLine, heading, name_of, plural, show, table
+from api.cli.showing import OutputOption, WaitingLine, heading, name_of, show, table
 from api.cli.sources import Source
 from api.fatal_errors import StartUpError
 from api.ui.wording import percent_of
+from extender.answers.phrases import plural
 from extender.engine.reporter import Decided
 from extender.lab.agreement import Agreement, AgreementQuestion, AgreementShare, Difference
 from extender.values import limits

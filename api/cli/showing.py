@@ -21,7 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from extender.answers.parts import CandidateNode, PodName, Victim
-from extender.answers.phrases import for_people
+from extender.answers.phrases import for_people, plural
 from extender.values.golang.times import human_duration
 
 A = TypeVar("A", bound=msgspec.Struct)
@@ -213,10 +213,6 @@ def name_of(pod: PodName) -> str:
 def heading(text: str) -> Text:
     """Returns a heading for a part of an answer."""
     return Text(f"\n{text}", style="bold")
-
-
-def plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def budgets(names: Sequence[str]) -> str:

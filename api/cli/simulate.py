@@ -13,11 +13,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from api.cli.showing import console, heading, plural, printable, show_document, table
+from api.cli.showing import console, heading, printable, show_document, table
 from api.fatal_errors import StartUpError
 from api.settings.configuration_file import usable_configuration
 from api.ui.simulation_page import comparison_page, simulation_page
 from api.ui.wording import figure_words, seconds_words
+from extender.answers.phrases import plural
 from extender.lab.simulation import (
     Advance,
     Assertion,

@@ -8,11 +8,12 @@ from textual.containers import VerticalScroll
 from textual.widgets import DataTable, Footer, Static
 
 from api.cli.pending import within, workload_words
-from api.cli.showing import age, name_of, plural, printable
+from api.cli.showing import age, name_of, printable
 from api.cli.sources import Answers
 from extender.answers.catalogue import ExplainQuestion, PendingQuestion, PreemptionsQuestion
 from extender.answers.parts import PodName
 from extender.answers.pending import Pending
+from extender.answers.phrases import plural
 from extender.answers.types import Explanation, Preemptions
 from extender.values.reasons import InputError
 

@@ -17,9 +17,10 @@ import yaml
 from rich.text import Text
 
 from api.cli.manifest_files import read_manifests
-from api.cli.showing import console, plural, printable
+from api.cli.showing import console, printable
 from api.fatal_errors import StartUpError
 from api.settings.configuration_file import read_configuration
+from extender.answers.phrases import plural
 from extender.answers.what_if.rules import Rule, listed, read_rule
 from extender.answers.what_if.verification import PodDestinations, RuleError, RuleOutcome, UnmetExpectation, verify
 from extender.cluster import TrialRegistry, load_state

@@ -8,22 +8,12 @@ from rich.console import Console
 from rich.text import Text
 
 from api.cli.manifest_files import check_subject, with_priority
-from api.cli.showing import (
-    OutputOption,
-    budgets,
-    first_of,
-    heading,
-    name_of,
-    plural,
-    print_losers,
-    table,
-    victims_table,
-)
+from api.cli.showing import OutputOption, budgets, first_of, heading, name_of, print_losers, table, victims_table
 from api.cli.sources import SourceOptions
 from api.fatal_errors import StartUpError
 from extender.answers.catalogue import WhatIfQuestion
 from extender.answers.parts import Victim
-from extender.answers.phrases import loss, why_no_room
+from extender.answers.phrases import loss, plural, why_no_room
 from extender.answers.types import Eviction, NodesLike, Placement, PreemptionAnswer, WhatIf, WhatIfRequest
 from extender.values.golang.json import plain
 from extender.values.golang.yaml import YamlError, read_yaml

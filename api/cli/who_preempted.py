@@ -17,7 +17,6 @@ from api.cli.showing import (
     WatchOption,
     age,
     name_of,
-    plural,
     print_losers,
     table,
     victims_table,
@@ -26,7 +25,7 @@ from api.cli.sources import Answers, Source, pod_named
 from api.fatal_errors import NegativeError, StartUpError
 from extender.answers.catalogue import PreemptionsQuestion
 from extender.answers.parts import PodName
-from extender.answers.phrases import loss
+from extender.answers.phrases import loss, plural
 from extender.answers.types import Preemption, Preemptions
 from extender.values import limits
 from extender.values.golang.times import rfc3339

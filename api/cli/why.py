@@ -14,7 +14,6 @@ from api.cli.showing import (
     first_of,
     heading,
     name_of,
-    plural,
     print_losers,
     table,
     victims_table,
@@ -23,7 +22,7 @@ from api.cli.sources import Answers, SourceOptions, pod_named, workload_named
 from api.fatal_errors import NegativeError, StartUpError
 from extender.answers.catalogue import ExplainOfQuestion, ExplainQuestion, FindQuestion, PodsQuestion
 from extender.answers.overviews import PodList
-from extender.answers.phrases import alone_would_evict, loss, noun, why_no_room
+from extender.answers.phrases import alone_would_evict, loss, noun, plural, why_no_room
 from extender.answers.types import Answer, Attempt, Explanation, GroupOutcome, Lack, PreemptionAnswer, QueuePlace
 from extender.values import limits
 from extender.values.objects.resource_amounts import in_words

@@ -1,7 +1,7 @@
 """Phrases that the command line, the page and the summaries share. They need no engine."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from extender.answers.parts import Victim
@@ -28,6 +28,16 @@ def for_people(text: str) -> str:
     if _OF_A_SCHEDULER in text:
         text = _INTERNAL.sub("", text).rstrip()
     return text if text.isprintable() else escaped(text, len(text))
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def all_of(things: Iterable[str]) -> str:
+    """Returns `a`, `a and b`, or `a, b and c`."""
+    *others, last = things
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def noun(lack: Lack) -> str:

@@ -9,10 +9,11 @@ from extender.answers.explain.preemption import preemption_answer
 from extender.answers.explain.queue_places import claim_notes
 from extender.answers.explain.verdict_tables import best_scores, picture as picture_of, waterfall
 from extender.answers.parts import PodName, requested, workload_of
-from extender.answers.phrases import why_no_room
+from extender.answers.phrases import all_of, plural, why_no_room
 from extender.answers.types import Explanation, PreemptionAnswer, WaterfallStep
 from extender.engine.evaluation.evaluate import Evaluation, evaluate
 from extender.engine.framework import NoNodesAvailableError, fit_error_message
+from extender.engine.framework.advice import listed
 from extender.engine.framework.preemption import STILL_TERMINATING
 from extender.engine.runtime.cycle import Cycle, Nominations
 from extender.engine.runtime.findings import diagnosis_of, find, refused_by_pre_filter
@@ -112,7 +113,7 @@ def summary(
     """Returns a sentence that says what happens to a pending pod, and why; `steps` is the evaluation's waterfall."""
     gates, nominated = [gate.name for gate in pod.spec.scheduling_gates], pod.status.nominated_node_name
     if gates:
-        held = f"It is held back by the scheduling gate{'' if len(gates) == 1 else 's'} {_and(gates)}"
+        held = f"It is held back by the {listed('scheduling gate', gates)}"
         return f"{held}; apart from that, {_chances(evaluation, steps, preemption)}."
     if nominated and preemption is not None and preemption.message == STILL_TERMINATING:
         return f"It is nominated to {nominated} and waits for the pods there that it preempted to leave."
@@ -136,7 +137,7 @@ def _chances(evaluation: Evaluation, steps: tuple[WaterfallStep, ...], preemptio
         others = f", best on {best[0]}" if len(fitting) > 1 else f", {fitting[0]}"
         if number == 1:
             return f"it fits on the only node{others}"
-        return f"it fits on {len(fitting)} of {_nodes(number)}{others}"
+        return f"it fits on {len(fitting)} of {plural(number, 'node')}{others}"
     refused: Counter[str] = Counter()
     for step in steps:
         # A plugin whose PreFilter has left nodes out may refuse others in its Filter.
@@ -144,12 +145,12 @@ def _chances(evaluation: Evaluation, steps: tuple[WaterfallStep, ...], preemptio
     if number == 1:
         return (
             "it does not fit on the only node: "
-            f"{_and([f'{plugin} refuses it' for plugin in refused])}{_room_made(preemption)}"
+            f"{all_of([f'{plugin} refuses it' for plugin in refused])}{_room_made(preemption)}"
         )
     refusals = [
         f"{plugin} {'' if place else 'refuses '}{nodes}" for place, (plugin, nodes) in enumerate(refused.items())
     ]
-    return f"it fits on none of {_nodes(number)}: {_and(refusals)}{_room_made(preemption)}"
+    return f"it fits on none of {plural(number, 'node')}: {all_of(refusals)}{_room_made(preemption)}"
 
 
 def _room_made(preemption: PreemptionAnswer | None) -> str:
@@ -160,18 +161,5 @@ def _room_made(preemption: PreemptionAnswer | None) -> str:
             return f"; the rules of its preemption choose {preemption.node} without an eviction"
         violations = preemption.num_pdb_violations
         though = f", {violations} of them against a PodDisruptionBudget" if violations else ""
-        return f"; evicting {_pods(len(preemption.victims))} from {preemption.node} would make room{though}"
+        return f"; evicting {plural(len(preemption.victims), 'pod')} from {preemption.node} would make room{though}"
     return f"; {why_no_room(preemption)}"
-
-
-def _nodes(number: int) -> str:
-    return f"{number} node{'' if number == 1 else 's'}"
-
-
-def _pods(number: int) -> str:
-    return f"{number} pod{'' if number == 1 else 's'}"
-
-
-def _and(things: list[str]) -> str:
-    *others, last = things
-    return f"{', '.join(others)} and {last}" if others else last

@@ -1,6 +1,6 @@
 """Changes that would let a pod fit, each tried by evaluating the changed pod, with a patch, a command, and objects."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from shlex import quote
 from typing import Any, Final, Literal, final
@@ -12,7 +12,7 @@ from extender.answers.explain.advice import Advice, Refusals, nearest_places, no
 from extender.answers.parts import workload_of
 from extender.answers.types import Fix
 from extender.engine.evaluation.evaluate import Evaluation
-from extender.engine.framework.advice import SuggestionKind
+from extender.engine.framework.advice import SuggestionKind, listed
 from extender.engine.preemption import rules_of
 from extender.engine.preemption.budgets import lower_priority_pods
 from extender.engine.preemption.evaluator import nodes_where_preemption_might_help
@@ -42,17 +42,16 @@ def fixes(
     """Returns changes that would let the pod fit, that which opens most nodes first; one that fits loses its gates."""
     trials = _Trials(framework, evaluation.snapshot, nominations)
     gates = [gate.name for gate in pod.spec.scheduling_gates]
+    gates_go = f"remove the {listed('scheduling gate', gates)}" if gates else ""
     if evaluation.feasible:
         places = np.array([evaluation.snapshot.nodes.index[name] for name in evaluation.feasible], np.intp)
         found = _OpeningFixes(evaluation.snapshot, pod, "")
         if gates:
-            found.add(
-                "gate", f"remove {_gates(gates)}", places, replaced(pod, spec=replaced(pod.spec, scheduling_gates=[]))
-            )
+            found.add("gate", gates_go, places, pod)
         return found.best(1)
     if evaluation.statuses is None or evaluation.error:
         return ()
-    also = f", and remove {_gates(gates)}" if gates else ""
+    also = f", and {gates_go}" if gates else ""
     found = _OpeningFixes(evaluation.snapshot, pod, also)
     nearest = np.zeros(0, np.intp) if refusals is None else nearest_places(refusals, advice)
     for one in islice(advice.for_one_plugin(_refusing(evaluation, refusals), refusals, nearest), limits.FIXES_TRIED):
@@ -155,11 +154,6 @@ class _OpeningFixes:
     def best(self, limit: int) -> tuple[Fix, ...]:
         """Returns the fixes that open most nodes, best first."""
         return tuple(sorted(self._fixes.values(), key=lambda fix: -fix.opens)[:limit])
-
-
-def _gates(names: Iterable[str]) -> str:
-    *others, last = names
-    return f"the scheduling gates {', '.join(others)} and {last}" if others else f"the scheduling gate {last}"
 
 
 def _refusing(evaluation: Evaluation, refusals: Refusals | None) -> list[str]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from extender.answers.explain.verdict_tables import reason_counts
 from extender.answers.parts import CandidateNode, Victim, gpu_hours_of
+from extender.answers.phrases import plural
 from extender.answers.types import PreemptionAnswer, ReasonCount
 from extender.engine.framework import Candidate, Candidates, PreemptionOutcome
 from extender.engine.preemption.budgets import broken_budgets
@@ -124,28 +125,22 @@ def what_comes_first(priorities_of_each: Iterable[Sequence[int]]) -> str:
 
 def why_not(lost: Costs, chosen: Costs, node: str, first: str = "most important") -> str:
     """Returns the first criterion by which a candidate lost against the chosen one on `node`, in words."""
+    its, others = (plural(each.num_victims, "pod") for each in (lost, chosen))
     if lost.num_pdb_violations != chosen.num_pdb_violations:
-        return f"{_violations(lost.num_pdb_violations)}, {chosen.num_pdb_violations or 'none'} on {node}"
+        violations = plural(lost.num_pdb_violations, "PodDisruptionBudget violation")
+        return f"{violations}, {chosen.num_pdb_violations or 'none'} on {node}"
     if lost.first_priority != chosen.first_priority:
         return f"its {first} victim has priority {lost.first_priority}, on {node} it is {chosen.first_priority}"
     if lost.sum_of_priorities != chosen.sum_of_priorities:
         if lost.num_victims == chosen.num_victims:
             more = lost.sum_of_priorities - chosen.sum_of_priorities
             return f"the priorities of its victims add up to {more} more than on {node}"
-        return f"evicting its {_pods(lost)} costs more priority in all than evicting the {_pods(chosen)} on {node}"
+        return f"evicting its {its} costs more priority in all than evicting the {others} on {node}"
     if lost.num_victims != chosen.num_victims:
-        return f"{_pods(lost)} would have to go, on {node} {chosen.num_victims}"
+        return f"{its} would have to go, on {node} {chosen.num_victims}"
     if lost.start_time != chosen.start_time:
         return f"its most important victims {_since(lost)}, those on {node} {_since(chosen)}"
     return f"ties with {node} on every criterion"
-
-
-def _violations(count: int) -> str:
-    return f"{count} PodDisruptionBudget violation{'' if count == 1 else 's'}"
-
-
-def _pods(costs: Costs) -> str:
-    return f"{costs.num_victims} pod{'' if costs.num_victims == 1 else 's'}"
 
 
 def _since(costs: Costs) -> str:

@@ -9,6 +9,7 @@ from typing import Final, final
 import msgspec
 
 from extender.answers.parts import PodName, workload_of
+from extender.answers.phrases import plural
 from extender.answers.types import Queue, QueuePlace, WakesOn
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
@@ -239,8 +240,7 @@ def _of_volume(claim: PersistentVolumeClaim, objects: ClusterObjects) -> str:
 
 def _of_devices(claim: ResourceClaim, objects: ClusterObjects) -> str:
     if claim.status.allocation is not None:
-        number = len(claim.status.reserved_for)
-        return f"is allocated, and reserved for {number} pod{'' if number == 1 else 's'}"
+        return f"is allocated, and reserved for {plural(len(claim.status.reserved_for), 'pod')}"
     return f"is pending: {', '.join(_wanted(each, objects) for each in claim.spec.devices.requests)}"
 
 

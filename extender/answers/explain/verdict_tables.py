@@ -4,10 +4,12 @@ scores.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 import msgspec
 import numpy as np
 
+from extender.answers.phrases import plural
 from extender.answers.profiles import stand_in_notes
 from extender.answers.trial import Trial
 from extender.answers.types import (
@@ -26,6 +28,8 @@ from extender.engine.runtime.cycle import PreFilterOutcome
 from extender.engine.snapshot.axes import Index, Int64s
 from extender.values import limits
 from extender.values.objects.pod import Pod
+
+OTHER_REASONS: Final = "other reasons"
 
 
 def reason_counts(reasons: Mapping[str, int]) -> tuple[ReasonCount, ...]:
@@ -57,19 +61,26 @@ def waterfall(evaluation: Evaluation) -> tuple[WaterfallStep, ...]:
         refused = counts.total()
         if refused:
             left -= refused
-            steps.append(_step(plugin, counts, refused, left))
+            steps.append(step(plugin, counts, left))
     return tuple(steps)
 
 
-def _step(plugin: str, counts: Counter[Status], refused: int, left: int) -> WaterfallStep:
-    reasons: Counter[str] = Counter()
+def step(
+    plugin: str, counts: Mapping[Status, int], left: int, *, refused: int | None = None, most: int | None = None
+) -> WaterfallStep:
+    """Returns one step; `refused` is less than all nodes of the statuses, and at most so many reasons are named."""
+    reasons = Counter[str]()
     for status, nodes in counts.items():
-        for reason in status.reasons:
+        for reason in dict.fromkeys(status.reasons):
             reasons[reason] += nodes
-    unresolvable = sum(nodes for status, nodes in counts.items() if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
-    return WaterfallStep(
-        plugin=plugin, reasons=reason_counts(reasons), refused=refused, unresolvable=unresolvable, left=left
-    )
+    listed = reason_counts(reasons)
+    if most is not None and len(listed) > most:
+        apart = {each.reason for each in listed[:most]}
+        others = sum(nodes for status, nodes in counts.items() if not apart.issuperset(status.reasons))
+        listed = (*listed[:most], ReasonCount(reason=OTHER_REASONS, nodes=others))
+    refused = sum(counts.values()) if refused is None else refused
+    for_good = sum(nodes for status, nodes in counts.items() if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+    return WaterfallStep(plugin=plugin, reasons=listed, refused=refused, unresolvable=min(refused, for_good), left=left)
 
 
 def _pre_filter_plugins(pre_filter: PreFilterOutcome) -> str:
@@ -175,9 +186,8 @@ async def worked_out_again(trial: Trial, pod: Pod, answer: Explanation) -> Expla
     evaluation = await evaluate(trial.cycle(pod))
     scores, fits = best_scores(evaluation), answer.node in evaluation.feasible
     if not fits:
-        text = (
-            f"As things are now, {answer.node} would refuse this pod; it would find {_nodes(len(evaluation.feasible))}."
-        )
+        found = plural(len(evaluation.feasible), "node")
+        text = f"As things are now, {answer.node} would refuse this pod; it would find {found}."
     elif len(scores) == 1:
         scores = ()
         text = "As things are now, no other node passes, so that nothing would be scored."
@@ -191,7 +201,7 @@ def _sentence(node: str, scores: Sequence[NodeScore], feasible: int, had: str) -
     """Returns a sentence about the node among the best of `feasible` nodes; `had` is "has" or "had"."""
     own = next((score for score in scores if score.node == node), None)
     others = [score for score in scores if score.node != node]
-    best, highest = others[0], f"{had} the highest score of {_nodes(feasible)}"
+    best, highest = others[0], f"{had} the highest score of {plural(feasible, 'node')}"
     if own is None:
         return f"{best.node} {highest}, {best.total}, and {node} is not among the best {len(scores)}."
     if own.total < best.total:
@@ -216,7 +226,3 @@ def _difference(more: NodeScore, less: NodeScore) -> str:
 def _weighted(score: NodeScore, plugin: str) -> int:
     part = score.plugins.get(plugin)
     return 0 if part is None else part.weighted
-
-
-def _nodes(number: int) -> str:
-    return f"{number} node{'' if number == 1 else 's'}"

@@ -3,15 +3,16 @@
 import zlib
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 import msgspec
 import numpy as np
 
 from extender.answers.explain.preemption import victim
-from extender.answers.explain.verdict_tables import node_score, reason_counts
+from extender.answers.explain.verdict_tables import OTHER_REASONS, node_score, step
 from extender.answers.records.record_store import CandidateRecord, Details
-from extender.answers.types import NodePicture, NodeScore, PluginVerdict, ReasonCount, WaterfallStep
+from extender.answers.types import NodePicture, NodeScore, PluginVerdict, WaterfallStep
 from extender.engine.framework import Candidate, Candidates, Code, Status
 from extender.engine.preemption.budgets import broken_budgets
 from extender.engine.preemption.costs import costs_of, ranked
@@ -22,7 +23,6 @@ from extender.values.objects.pod import Pod
 
 EXTENDERS: Final = "extenders"
 """Stands for the configured extenders, in place of a plugin."""
-OTHER_REASONS: Final = "other reasons"
 BEST_NODES: Final = 16
 """The number of nodes of which scores are kept."""
 
@@ -39,15 +39,16 @@ def picture_of(details: Details) -> NodePicture | None:
 
 def verdict_details(findings: Findings, *, refuses_all: bool) -> Details:
     """Returns what PreFilter, the Filters and the extenders said, without a node that was asked about twice."""
+    keep = partial(step, most=limits.REASONS_KEPT)
     names, status = tuple(findings.rows.snapshot.nodes.index), findings.pre_filter
     narrowing = ", ".join(findings.narrowed_by)
     if not status.is_success:
-        return Details((_step(status.plugin or narrowing, {status: len(names)}, 0),))
+        return Details((keep(status.plugin or narrowing, {status: len(names)}, 0),))
     asked, rows = np.unique(findings.rows.node, return_index=True)
     left, steps = len(asked), list[WaterfallStep]()
     if left < len(names) and narrowing:  # other nodes outside were not in question
         outside = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (out_of_play_reason(findings.narrowed_by),))
-        steps.append(_step(narrowing, {outside: len(names) - left}, left))
+        steps.append(keep(narrowing, {outside: len(names) - left}, left))
     refused = findings.verdicts.codes[rows] != Code.SUCCESS
     # Many nodes have one of a few statuses; `which` says which.
     statuses, which = findings.verdicts.distinct_statuses(rows[refused])
@@ -57,9 +58,9 @@ def verdict_details(findings: Findings, *, refuses_all: bool) -> Details:
         of_plugin = {said: nodes for said, nodes in zip(statuses, counts, strict=True) if said.plugin == plugin}
         left -= sum(of_plugin.values())
         if of_plugin:
-            steps.append(_step(plugin, of_plugin, left))
+            steps.append(keep(plugin, of_plugin, left))
     if refuses_all and left and findings.by_extenders:
-        steps.append(_step(EXTENDERS, Counter(findings.by_extenders.values()), 0, refused=left))
+        steps.append(keep(EXTENDERS, Counter(findings.by_extenders.values()), 0, refused=left))
     if not len(asked):
         return Details(tuple(steps))
     verdicts = dict[PluginVerdict, int]()
@@ -73,23 +74,6 @@ def verdict_details(findings: Findings, *, refuses_all: bool) -> Details:
         cells[node] = cells_of[said_of_node]
     picture = NodePicture(plugins=plugins, nodes=names, verdicts=tuple(verdicts), cells=tuple(cells))
     return Details(tuple(steps), zlib.compress(msgspec.msgpack.encode(picture), 1))
-
-
-def _step(plugin: str, counts: Mapping[Status, int], left: int, *, refused: int | None = None) -> WaterfallStep:
-    reasons = Counter[str]()
-    for status, nodes in counts.items():
-        for reason in dict.fromkeys(status.reasons):
-            reasons[reason] += nodes
-    listed = reason_counts(reasons)
-    if len(listed) > limits.REASONS_KEPT:
-        kept = listed[: limits.REASONS_KEPT]
-        apart = {each.reason for each in kept}
-        others = sum(nodes for status, nodes in counts.items() if not apart.issuperset(status.reasons))
-        listed = (*kept, ReasonCount(reason=OTHER_REASONS, nodes=others))
-    if refused is None:
-        refused = sum(counts.values())
-    for_good = sum(nodes for status, nodes in counts.items() if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
-    return WaterfallStep(plugin=plugin, reasons=listed, refused=refused, unresolvable=min(refused, for_good), left=left)
 
 
 def _verdict(status: Status) -> PluginVerdict:

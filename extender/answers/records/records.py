@@ -246,42 +246,37 @@ class Records(Reporter):
         self._new.append(record)
         self._judge(pod.uid, "used", ())
         self._next_id = number + 1
-        self.version += 1
         if self._choice is not None:
             scores = self._take_scores(pod)
             if scores:
                 self._store.put_details(number, Details(scores=scores))
-        if self._write is not None:
-            self._write(record)
-        if self._is_watched:
-            self._something_came.set()
+        self._tell(record)
 
     def failed(self, info: QueuedPodInfo, profile: str, status: fwk.Status, seconds: float) -> None:
         """The attempt ends without a node, and perhaps with a preemption."""
         found = self._take(info.pod)
         outcome: Outcome = "Unschedulable" if status.is_rejected else "Error"
-        made = self._made(
+        made = AttemptRecord(
+            self._take_id(),
+            self._now(),
             PodName.of(info.pod),
             profile,
             outcome,
             info.attempts,
-            status.message,
-            found.evaluated,
-            0,
-            seconds,
-            info.woken_by,
+            message=status.message,
+            evaluated=found.evaluated,
+            seconds=seconds,
+            woken_by=info.woken_by,
+            no_preemption=found.no_preemption,
+            may_preempt=found.may_preempt,
         )
-        if found.no_preemption or not found.may_preempt:
-            made = msgspec.structs.replace(made, no_preemption=found.no_preemption, may_preempt=found.may_preempt)
         scores = self._take_scores(info.pod)
         if found.details is not None or scores:
             details = found.details or Details()
             self._store.put_details(made.id, msgspec.structs.replace(details, scores=scores) if scores else details)
         if found.chosen is not None:
-            self._put_preemption(
-                self._store, made, found.candidates, found.num_candidates, found.chosen, found.without_policies
-            )
-        self._keep(made)
+            self._put_preemption(self._store, made, found)
+        self._keep(self._with_newest, made)
 
     def binding_failed(self, pod: Pod, status: fwk.Status) -> None:
         """The last attempt of the pod, which had a node, has failed."""
@@ -291,8 +286,7 @@ class Records(Reporter):
         outcome: Outcome = "Unschedulable" if status.is_rejected else "Error"
         made = msgspec.structs.replace(last.record, outcome=outcome, message=status.message)
         self._store.change(made)
-        self._written(made)
-        self._is_news()
+        self._tell(made)
 
     def _judge(self, uid: str, verdict: Verdict, taken_by: Sequence[Pod] | None) -> None:
         """Notes what the last preemption for the pod was good for; `taken_by` is None while it is not over."""
@@ -314,27 +308,27 @@ class Records(Reporter):
         made = self._of_call(call, "Filter", feasible=num_kept, message=findings.pre_filter.message)
         if self._filters.take():
             self._calls.put_details(made.id, verdict_details(findings, refuses_all=not num_kept))
-        self._keep_call(made)
+        self._keep(self._calls, made)
 
     def prioritize_called(self, call: VerbCall, nodes: Sequence[str], scores: Sequence[int]) -> None:
         """Keeps the best nodes, unless those of many calls have been kept in this second."""
         made = self._of_call(call, "Prioritize", feasible=len(nodes))
         if self._prioritizes.take():
             self._calls.put_details(made.id, Details(scores=_best_of(nodes, scores)))
-        self._keep_call(made)
+        self._keep(self._calls, made)
 
     def preempt_called(self, call: VerbCall, candidates: Candidates, without_policies: Candidate | None) -> None:
         """Keeps the best candidates; which one the other scheduler takes is not known yet."""
         made = self._of_call(call, "Preempt", feasible=len(candidates))
         now = self._now()
-        kept = keep_candidates(candidates, call.pod, now)
-        alone = None if without_policies is None else keep_candidate(without_policies, now)
-        if kept:
-            self._put_preemption(self._calls, made, kept, len(candidates), None, alone)
-        self._keep_call(made)
+        found = _UnderWay(candidates=keep_candidates(candidates, call.pod, now), num_candidates=len(candidates))
+        found.without_policies = None if without_policies is None else keep_candidate(without_policies, now)
+        if found.candidates:
+            self._put_preemption(self._calls, made, found)
+        self._keep(self._calls, made)
 
     def call_failed(self, call: VerbCall, message: str) -> None:
-        self._keep_call(self._of_call(call, "Error", message=message))
+        self._keep(self._calls, self._of_call(call, "Error", message=message))
 
     def nominated(self, pod: Pod) -> None:
         """Notes which candidate the other scheduler has taken. A nomination that was decided here is not its."""
@@ -381,98 +375,55 @@ class Records(Reporter):
             self._new.clear()
         return self._store
 
-    def _made(
-        self,
-        pod: PodName,
-        profile: str,
-        outcome: Outcome,
-        number: int,
-        message: str,
-        evaluated: int,
-        feasible: int,
-        seconds: float,
-        woken_by: str = "",
-    ) -> AttemptRecord:
-        made = AttemptRecord(
-            self._next_id,
-            self._now(),
-            pod,
-            profile,
-            outcome,
-            number,
-            "",
-            message,
-            evaluated,
-            feasible,
-            seconds,
-            woken_by,
-        )
+    def _take_id(self) -> int:
         self._next_id += 1
-        return made
+        return self._next_id - 1
 
     def _of_call(self, call: VerbCall, outcome: Outcome, *, feasible: int = 0, message: str = "") -> AttemptRecord:
         """A call as a record, with as much of its texts as valid ones can have: they are the caller's."""
-        pod = PodName.of(call.pod)
-        name = PodName(
-            pod.namespace[: limits.CALL_NAME_CHARACTERS],
-            pod.name[: limits.CALL_NAME_CHARACTERS],
-            pod.uid[: limits.CALL_NAME_CHARACTERS],
-            pod.priority,
+        most, pod = limits.CALL_NAME_CHARACTERS, PodName.of(call.pod)
+        return AttemptRecord(
+            self._take_id(),
+            self._now(),
+            PodName(pod.namespace[:most], pod.name[:most], pod.uid[:most], pod.priority),
+            call.profile[:most],
+            outcome,
+            message=message[: limits.CALL_MESSAGE_CHARACTERS],
+            evaluated=call.num_nodes,
+            feasible=feasible,
+            seconds=call.seconds,
+            caller=call.caller[:most],
         )
-        profile, message = (
-            call.profile[: limits.CALL_NAME_CHARACTERS],
-            message[: limits.CALL_MESSAGE_CHARACTERS],
-        )
-        made = self._made(name, profile, outcome, 0, message, call.num_nodes, feasible, call.seconds)
-        return msgspec.structs.replace(made, caller=call.caller[: limits.CALL_NAME_CHARACTERS])
 
-    def _put_preemption(
-        self,
-        store: RecordStore,
-        made: AttemptRecord,
-        candidates: tuple[CandidateRecord, ...],
-        num_candidates: int,
-        chosen: CandidateRecord | None,
-        without_policies: CandidateRecord | None,
-    ) -> None:
-        node, victims, violations = (
-            ("", (), 0) if chosen is None else (chosen.node, chosen.victims, chosen.num_pdb_violations)
-        )
+    def _put_preemption(self, store: RecordStore, made: AttemptRecord, found: _UnderWay) -> None:
+        chosen = found.chosen or CandidateRecord("", (), 0)
         preemption = PreemptionRecord(
             made.id,
             made.time,
             made.pod,
-            node,
-            victims,
-            violations,
-            candidates,
-            num_candidates,
+            chosen.node,
+            chosen.victims,
+            chosen.num_pdb_violations,
+            found.candidates,
+            found.num_candidates,
             caller=made.caller,
-            without_policies=without_policies,
+            without_policies=found.without_policies,
         )
         store.put_preemption(preemption)
-        self._written(preemption)
+        if self._write is not None:
+            self._write(preemption)
 
-    def _keep(self, made: AttemptRecord) -> None:
-        self._with_newest.put([made])
-        self._written(made)
-        self._is_news()
-
-    def _keep_call(self, made: AttemptRecord) -> None:
-        self._calls.put([made])
-        self._written(made)
-        self._is_news()
+    def _keep(self, store: RecordStore, made: AttemptRecord) -> None:
+        store.put([made])
+        self._tell(made)
 
     def _changed(self, store: RecordStore, made: PreemptionRecord) -> None:
         store.put_preemption(made)
-        self._written(made)
-        self._is_news()
+        self._tell(made)
 
-    def _written(self, record: Record) -> None:
+    def _tell(self, record: Record) -> None:
         if self._write is not None:
             self._write(record)
-
-    def _is_news(self) -> None:
         self.version += 1
         if self._is_watched:
             self._something_came.set()

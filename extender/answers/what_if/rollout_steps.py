@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import final
 
+from extender.answers.phrases import plural
 from extender.answers.what_if.rollouts import Rollout
 from extender.answers.what_if.simulation import Simulation
 from extender.values.objects.pod import Pod
@@ -75,7 +76,7 @@ class RunningRollout:
         """A sentence that says how far the rollout gets, if old pods are left in the end; empty if it completes."""
         if not self._old:
             return ""
-        stays = "1 pod" if len(self._old) == 1 else f"{len(self._old)} pods"
+        stays = plural(len(self._old), "pod")
         return f"The rollout of {self._rollout.name} would stop there: {stays} of the old template would stay"
 
     def _advance_in_order(self) -> bool:

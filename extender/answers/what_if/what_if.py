@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from extender.answers.parts import gpu_hours_of
+from extender.answers.phrases import all_of, plural
 from extender.answers.profiles import stand_in_notes
 from extender.answers.trial import Trial
 from extender.answers.types import Eviction, EvictionLoop, NodesLike, Placement, QuestionError, WhatIf, WhatIfRequest
@@ -161,12 +162,8 @@ def _pending_that_would_fit(
     found = what_if(cluster, configuration, asked, admits, for_everybody=for_everybody)
     placed = sum(placement.cause == "pending" and bool(placement.node) for placement in found.placements)
     if not placed:
-        return (f"None of the {_pods(number, 'pending pod')} would fit then",)
-    return (f"{placed} of {_pods(number, 'pending pod')} would now fit; include the pending pods to see where",)
-
-
-def _pods(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
+        return (f"None of the {plural(number, 'pending pod')} would fit then",)
+    return (f"{placed} of {plural(number, 'pending pod')} would now fit; include the pending pods to see where",)
 
 
 # The summary: what becomes of the pods, in a sentence or a few.
@@ -278,8 +275,7 @@ def _outcomes(evictions: Sequence[Eviction]) -> list[str]:
 
 def _budgets(names: Sequence[str]) -> str:
     """The budgets, each with its kind, by which redaction recognizes their names."""
-    *others, last = [f"PodDisruptionBudget {name}" for name in dict.fromkeys(names)]
-    return f"{', '.join(others)} and {last}" if others else last
+    return all_of(f"PodDisruptionBudget {name}" for name in dict.fromkeys(names))
 
 
 def _capital(text: str) -> str:

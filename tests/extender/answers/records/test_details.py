@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
-from extender.answers.records.details import BEST_NODES, OTHER_REASONS, best_scores, picture_of, verdict_details
+from extender.answers.explain.verdict_tables import OTHER_REASONS
+from extender.answers.records.details import BEST_NODES, best_scores, picture_of, verdict_details
 from extender.engine import framework as fwk
 from extender.engine.runtime.findings import Findings
 from extender.engine.runtime.scoring import Choice, Ranking, Scores
