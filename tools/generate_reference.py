@@ -250,18 +250,18 @@ def limits_page() -> str:
     lines = [_LIMITS]
     for door in _SHOWN:
         at_door = [each for each in rows if each.door is door]
-        lines.append(f"## {door}\n\n| limit | of what | beyond it |\n|---|---|---|")
-        lines += [f"| {_amount(each)} | {_cell(each.what)} | {_cell(each.told)} |" for each in at_door]
+        lines.append(f"## {door}\n\n| at most | beyond it |\n|---|---|")
+        lines += [f"| {_amount(each)} | {_cell(each.told)} |" for each in at_door]
         lines.append("")
     return "\n".join(lines)
 
 
 def _amount(limit: limits.Limit) -> str:
-    """Returns the number, and how many KiB, MiB or GiB it is where it counts bytes."""
+    """Returns the number and what it counts; bytes in KiB, MiB or GiB."""
     for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if limit >= size and limit % size == 0 and limit.what.startswith("bytes"):
-            return f"{limit // size} {unit}"
-    return f"{limit:,}"
+        if limit >= size and limit % size == 0 and limit.what.startswith("bytes "):
+            return f"{limit // size} {unit} {_cell(limit.what.removeprefix('bytes '))}"
+    return f"{limit:,} {_cell(re.sub('^seconds', 's', limit.what))}"
 
 
 PAGES: Final = {

@@ -59,11 +59,11 @@ DURATION_CHARACTERS: Final = Limit(Door.OBJECTS, 100,
 QUANTITY_CHARACTERS: Final = Limit(Door.OBJECTS, 64,
     "characters of a quantity", "it is refused; the event of its pod says so")
 QUANTITY_EXPONENT: Final = Limit(Door.OBJECTS, 30,
-    "exponent of a quantity, positive or negative", "it is refused; the event of its pod says so")
+    "as the exponent of a quantity, positive or negative", "it is refused; the event of its pod says so")
 RESOURCE_NAME: Final = Limit(Door.OBJECTS, 320,
     "characters of the name of a resource", "errors do not repeat it")
 EXPRESSION_WORK: Final = Limit(Door.OBJECTS, 10_000_000,
-    "cost of a CEL expression about devices", "`actual cost limit exceeded`")
+    "as the cost of a CEL expression about devices", "`actual cost limit exceeded`")
 EXPRESSION_MILLISECONDS: Final = Limit(Door.OBJECTS, 250,
     "milliseconds of CPU time of such an expression", "`actual cost limit exceeded`")
 EXPRESSION_MEMORY: Final = Limit(Door.OBJECTS, 256 * 2**20,
