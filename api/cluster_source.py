@@ -45,9 +45,7 @@ def choose_cluster(
     environment: Mapping[str, str] = os.environ,
     service_account: Path = SERVICE_ACCOUNT,
 ) -> Followed | Own:
-    """Returns the cluster that the settings name, else that of the configuration's kubeconfig, else that of this
-    process's pod, else the embedded one. Raises StartUpError for two clusters, or unreadable credentials.
-    """
+    """Returns the cluster of settings, configuration, this process's pod, or the embedded one. Raises StartUpError."""
     is_own_asked = settings.state is not None or settings.save is not None
     if settings.kubeconfig is not None and is_own_asked:
         raise StartUpError(
@@ -79,7 +77,6 @@ def choose_cluster(
 
 
 def _base_url(text: str) -> str:
-    """Returns the URL of --master in the form of a kubeconfig's server."""
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query or parts.fragment:
         raise StartUpError("--master: a URL is needed such as https://10.0.0.1:6443, without user and query")

@@ -48,9 +48,7 @@ Opens = Callable[[], AbstractAsyncContextManager[ServiceState]]
 
 
 def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
-    """Reads all files that the settings name; returns the cluster, and what opens the service for it. Raises
-    StartUpError if one of the files cannot be used.
-    """
+    """Reads all files; returns the cluster, and what opens the service for it. Raises StartUpError."""
     configuration = configuration_of(settings)
     if settings.records is not None:
         try:
@@ -185,7 +183,6 @@ async def _attached(configuration: Configuration, settings: Settings) -> AsyncIt
 async def _elector(
     configuration: Configuration, cluster: Followed, *, decides: bool
 ) -> AsyncIterator[LeaderElector | None]:
-    """Opens the leader election; None where one replica decides alone, or none does."""
     if not decides or not configuration.leader_election.leader_elect:
         yield None
         return

@@ -53,9 +53,7 @@ async def traced(environment: Mapping[str, str] = os.environ) -> AsyncIterator[T
 
 
 def is_wanted(environment: Mapping[str, str]) -> bool:
-    """Returns whether the variables ask for traces; unlike with the SDK, only they do. Raises StartUpError for an
-    unknown exporter or protocol.
-    """
+    """Returns whether the variables ask for traces; unlike with the SDK, only they do. Raises StartUpError."""
     exporter = environment.get("OTEL_TRACES_EXPORTER", "").strip()
     if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true" or exporter == "none":
         return False

@@ -50,9 +50,7 @@ class Access(Protocol):
         ...
 
     async def admit(self, caller: HTTPConnection, path: str, *, is_verb: bool) -> User | None:
-        """Lets a request of any other endpoint pass, and returns the caller; None where nobody is asked who they are.
-        Raises Refusal: 401 for an unknown caller, 403 for one who may not do this.
-        """
+        """Lets a request of any other endpoint pass; returns the caller, if asked for. Raises Refusal: 401 or 403."""
         ...
 
     def takes_tokens(self, caller: HTTPConnection) -> bool:

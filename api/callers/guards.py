@@ -78,9 +78,7 @@ class BrowserGuard:
         await app(scope, receive, send_marked)
 
     def _check(self, scope: Scope) -> None:
-        """Checks the head of a request. Raises Refusal: 400 without a proper Host, 421 for the name of another site,
-        403 for its page, 415 for a body of no type.
-        """
+        """Checks the head. Raises Refusal: 400 without a proper Host, 421 or 403 for other sites, 415 for no type."""
         headers = Headers(scope=scope)
         host = _host(scope, headers)
         if host and not _is_address(host) and not _is_loopback_name(host) and host not in self._allowed:

@@ -43,7 +43,6 @@ def evaluate(
 
 
 async def _answer_all(configuration: Configuration, file: str) -> int:
-    """Returns how many lines could not be answered."""
     failed = 0
     is_shown = sys.stderr.isatty()
     for number, line in enumerate(_lines(file), start=1):

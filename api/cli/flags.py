@@ -159,9 +159,7 @@ def as_options(arguments: Sequence[str]) -> Iterator[str]:
 
 
 def without_effect(names: Sequence[str]) -> Mapping[str, str]:
-    """Returns kube-scheduler's flags that were given and have no effect, with reasons. Raises StartUpError for one that
-    must not be ignored.
-    """
+    """Returns kube-scheduler's flags given without effect, with reasons. Raises StartUpError for others."""
     found: dict[str, str] = {}
     for name in names:
         flag = FOREIGN.get(name)

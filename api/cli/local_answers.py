@@ -61,9 +61,7 @@ ALL_LISTED_SECONDS: Final = 300.0
 async def about_cluster(
     kubeconfig: Path | None, context: str | None, config: Path | None, show: Callable[[str], None] = lambda _: None
 ) -> AsyncIterator[Questions]:
-    """Yields answers about a cluster, once all its objects are listed; `show` is told what is being done. Raises
-    InputError for a configuration or question that will not do, and SourceAwayError if objects cannot be listed.
-    """
+    """Yields answers once all objects are listed; `show` is told what is done. Raises InputError, SourceAwayError."""
     configuration = read_configuration(config)
     options = LiveOptions(admits=partial(TrialRegistry, features=configuration.feature_gates))
     async with _following(configuration, target_of(kubeconfig, context), options, show) as backend:
@@ -139,9 +137,7 @@ def _is_silent(resource: Health, waited: float) -> bool:
 
 @asynccontextmanager
 async def about_dump(dump: Path, config: Path | None, at: str | None = None) -> AsyncIterator[Questions]:
-    """Yields answers about the cluster in a file, `-` is standard input; of a recording at a moment, or its end, and
-    with the recorded configuration if none is given. Raises InputError if something of it cannot be used.
-    """
+    """Yields answers about a file (- is standard input); of a recording at a moment or its end. Raises InputError."""
     recording = Recording(dump) if dump != STANDARD_INPUT and is_recording(dump) else None
     recorded = recording.configuration if recording is not None and config is None else None
     configuration = recorded or read_configuration(config)

@@ -57,9 +57,7 @@ def _placed(obj: dict[str, Any], namespace: str | None, default: str) -> dict[st
 
 
 def with_priority(obj: dict[str, Any], priority_class: str, preempts: bool | None) -> dict[str, Any]:
-    """Returns a pod or workload with another PriorityClass and preemption policy, unless these are empty and None;
-    other objects as they are.
-    """
+    """Returns a pod or workload with another PriorityClass and preemption policy, where these are given."""
     changed = copy.deepcopy(obj)
     for spec in _pod_specs_of(changed):
         if priority_class:
@@ -71,9 +69,7 @@ def with_priority(obj: dict[str, Any], priority_class: str, preempts: bool | Non
 
 
 def check_subject(objects: Sequence[dict[str, Any]], files: Sequence[str], *, is_about_pods: bool) -> None:
-    """Checks that some object matters to a scheduler, or that one makes pods. Raises StartUpError if none does: any
-    answer would be a false all-clear.
-    """
+    """Raises StartUpError if no object matters to a scheduler, or none makes pods: a false all-clear."""
     if any(_pod_specs_of(obj) or (obj.get("kind") in _MATTER and not is_about_pods) for obj in objects):
         return
     kinds = ", ".join(sorted({str(obj.get("kind")) for obj in objects}))

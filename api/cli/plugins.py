@@ -83,7 +83,6 @@ def plugins(
 
 
 def _loaded() -> Iterator[tuple[str, tuple[EntryPoint, type[fwk.Plugin] | str]]]:
-    """Yields each plugin of other distributions by name, with its class or why there is none."""
     known: dict[str, type[fwk.Plugin]] = dict(IN_TREE)
     for entry in entry_points(group=ENTRY_POINTS):
         try:

@@ -22,7 +22,6 @@ def target_of(kubeconfig: Path | None, context: str | None) -> Target:
 
 @cache
 def _found(kubeconfig: Path | None, context: str, environment: tuple[tuple[str, str], ...]) -> Target:
-    """Does as `target_of`, and warns once of what is not safe."""
     environ = dict(environment)
     try:
         return find_target(

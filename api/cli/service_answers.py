@@ -27,9 +27,7 @@ A = TypeVar("A")
 
 @asynccontextmanager
 async def from_service(server: str | None, default: str, token: str | None) -> AsyncIterator["ServiceAnswers"]:
-    """Yields the service at an address, perhaps without a scheme, or at the default one. Raises StartUpError if it is
-    no address or the token would cross the network in clear text, SourceAwayError if nothing answers.
-    """
+    """Yields the service at an address, or the default one. Raises StartUpError, also for a token in clear text."""
     address = _address(server or default)
     if token and not _is_private(address):
         raise StartUpError(

@@ -1,6 +1,4 @@
-"""`reprieve verify`: scheduling rules as tests, and files that keep where the pods of each rule went, to be compared
-with another configuration or version.
-"""
+"""`reprieve verify`: scheduling rules as tests, and files that keep where their pods went, to compare with."""
 
 import os
 import xml.etree.ElementTree as ET
@@ -45,9 +43,7 @@ class DecisionsFile:
         self._made: dict[str, PodDestinations] = {}
 
     def unmet(self, rule: Path, name: str, made: PodDestinations, *, again: bool) -> Iterator[UnmetExpectation]:
-        """Yields what is not as the file has it; nothing if it is to be written, unless the rule is played `again` in
-        another version.
-        """
+        """Yields what is not as the file has it, unless it is being written by the first version."""
         key = f"{Path(os.path.relpath(rule.absolute(), self._path.absolute().parent)).as_posix()}: {name}"
         if self.is_updated and not again:
             self._made[key] = made
@@ -212,7 +208,6 @@ def printed_verdicts(tests: Sequence[Path], decider: Decider) -> list[Verdict]:
 
 
 def _files(path: Path, endings: Sequence[str] = _ENDINGS) -> list[Path]:
-    """Returns the file, or the files in the folder, in order. Raises StartUpError if the path does not exist."""
     if path.is_dir():
         return sorted(file for file in path.rglob("*") if file.is_file() and file.name.endswith(tuple(endings)))
     if not path.exists():

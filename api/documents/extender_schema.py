@@ -54,7 +54,6 @@ def _references(schema: object) -> Iterator[str]:
 
 
 def _moved(schema: Any) -> Any:
-    """Returns the schema with references to the definitions of one file."""
     if isinstance(schema, dict):
         moved: dict[str, Any] = {
             key: value.replace(_COMPONENTS, _DEFINITIONS) if key == "$ref" and isinstance(value, str) else _moved(value)

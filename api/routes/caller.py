@@ -44,9 +44,7 @@ class Caller:
     version: str
 
     async def ask(self, question: Question[A]) -> A:
-        """Returns the answer. Raises Refusal: 403 for a namespace whose pods the caller may not list, 422 for what is
-        wrong.
-        """
+        """Returns the answer. Raises Refusal: 403 if the namespace's pods are hidden, 422 for what is wrong."""
         namespace, chooses = question.namespace_asked, question.row.chooses_names
         if namespace and not await self.visibility.namespaces({namespace}):
             raise Refusal(403, "you may not list the pods of this namespace")
@@ -64,9 +62,7 @@ class Caller:
         return made if chooses else await as_seen_by(self.visibility, made)
 
     async def simulate(self, read: Callable[[], Question[A]]) -> A:
-        """Returns the worker's answer; the worker calls `read`, so that waiting questions are bytes. Raises Refusal:
-        400 if the question cannot be read, 422 if something in it is wrong.
-        """
+        """Returns the worker's answer; it calls `read`, so that what waits is bytes. Raises Refusal: 400 or 422."""
         try:
             with unreadable_refused():
                 made = await self.service.worker.answer(self.request, lambda: worked_out(read(), self.questions))

@@ -127,7 +127,6 @@ async def statusz(request: Request) -> PlainTextResponse:
 
 
 def _settings_if(gate: str, request: Request) -> Settings:
-    """Returns the settings; there is no such page while the feature gate is off."""
     settings: Settings = request.app.state.settings
     if not settings.features.enabled(gate):
         raise Refusal(404, f"there is nothing at this path while the feature gate {gate} is off")

@@ -182,9 +182,7 @@ def _read_scenario(body: bytes) -> dict[str, Any]:
 
 
 async def only_known_parameters(request: Request) -> None:
-    """A dependency of routes that refuses parameters that they do not read: a misspelt limit limits nothing. It is
-    asynchronous since others are called in a thread. Raises Refusal: 400.
-    """
+    """A dependency that refuses unknown parameters; asynchronous, since others run in a thread. Raises Refusal: 400."""
     route = request.scope["route"]
     if not isinstance(route, APIRoute):
         return

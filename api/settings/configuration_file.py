@@ -53,9 +53,7 @@ def with_fix(exc: InputError) -> str:
 
 
 def read_configuration(path: Path | None, features: FeatureGates | None = None) -> Configuration:
-    """Returns the scheduler's configuration, the default one without a file; without features, by the environment's.
-    Raises StartUpError if the file cannot be read, or is wrong.
-    """
+    """Returns the file's or the default configuration, with the environment's features. Raises StartUpError."""
     features = read_features() if features is None else features
     if path is None:
         return Configuration(profiles=default_profiles(features), feature_gates=features)

@@ -340,12 +340,10 @@ def _bytes_for_requests() -> int | None:
 
 
 def _memory_limit() -> int | None:
-    """Returns the most bytes of memory that the process's control group allows; None if it is not limited."""
     return min((limit for limit in map(_limit_in, _FILES) if limit is not None), default=None)
 
 
 def _limit_in(file: Path) -> int | None:
-    """Returns the limit in a control group's file; None if the file names none, or is not there."""
     try:
         text = file.read_text().strip()
     except OSError:

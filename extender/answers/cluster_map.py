@@ -42,8 +42,6 @@ _NO_DEVICES: Final[Devices] = MappingProxyType({})
 @final
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """A node of the last map, and what it was made from."""
-
     shown: NodeOnMap
     node: Node
     requested: list[int]
@@ -85,7 +83,6 @@ class ClusterMaps:
         return self._last
 
     def _draw(self, snapshot: Snapshot, devices: Devices) -> None:
-        """Draws the nodes that have changed since the last time."""
         nodes, shows_pods = snapshot.nodes, _has_pods(snapshot)
         changed = snapshot.changes.since(self._generation)
         if changed is None or shows_pods != self._shows_pods:

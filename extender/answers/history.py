@@ -123,9 +123,7 @@ class PastQuery(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def written(cls, now: float, *, range: str, since: str, until: str, **further: Any) -> "PastQuery":  # noqa: A002 - its name in addresses
-        """Returns what to look for, as an address has it: `since` goes before `range`, and times without a zone are
-        UTC. Raises QuestionError if there is no such range or time.
-        """
+        """Returns what to look for, as an address has it: `since` goes before `range`. Raises QuestionError."""
         if range and range not in RANGES:
             raise QuestionError(f"range: one of {', '.join(RANGES)}")
         ago = RANGES[range or "all"]
@@ -147,9 +145,7 @@ def _moment(name: str, text: str) -> float:
 def past(
     kept: Sequence[KeptAttempt], made: Iterable[PreemptionRecord], query: PastQuery, may_see: Container[str], now: float
 ) -> Past:
-    """Returns what was decided, newest first, as `kept` and `made` are. Pods outside `may_see` are still in it, by
-    name, but are not found by name.
-    """
+    """Returns what was decided, newest first. Pods outside `may_see` are in it, but are not found by name."""
     found = [each for each in kept if _is_wanted(each, query, may_see)]
     oldest = found[-1].record.time if found else now
     begin = query.since or min(oldest, now - LEAST_SECONDS)

@@ -88,9 +88,7 @@ async def plugin_effects(
     own: Collection[str],
     limit: int,
 ) -> PluginEffects:
-    """Returns what the plugins named in `own` change in a copy of the cluster, of so many pods, pending ones first.
-    Raises ConfigErrors if a configuration is wrong, or a plugin refuses its arguments.
-    """
+    """Returns what the plugins named in `own` change in a copy of the cluster, of so many pods. Raises ConfigErrors."""
     frameworks = [
         registry.make_frameworks(each, random.Random(0), live=cluster.cache, is_exhaustive=True)
         for each in (before, after)

@@ -225,9 +225,7 @@ class Questions:
     # Simulations. They take long, and are called where nothing waits: in a child process, or in a thread.
 
     def what_if(self, request: WhatIfRequest) -> WhatIf:
-        """Returns what would become of every pod concerned. Raises QuestionError, DecodeError or ConfigErrors for what
-        is wrong with it.
-        """
+        """Returns what becomes of every pod concerned. Raises QuestionError, DecodeError or ConfigErrors."""
         cluster, configuration = self._cluster, self.configuration
         return what_if(cluster, configuration, request, self.admits, for_everybody=self._queue is None)
 
@@ -245,9 +243,7 @@ class Questions:
             return counted(trial, found, limit)
 
     def capacity_of(self, pod: Mapping[str, Any], limit: int | None) -> Capacity:
-        """Returns how many of such a pod, or of a workload's pods, alone or in a List with what it refers to, would
-        fit. Raises QuestionError if it cannot be created.
-        """
+        """Returns how many of such a pod, or of a workload's pods, would fit. Raises QuestionError."""
         with self.trial() as trial:
             return capacity_of(trial, pod, self.admits, limit)
 

@@ -34,9 +34,7 @@ class FilterResult:
 
 
 def filter_nodes(cycle: Cycle, names: Sequence[str], *, nominated_count: bool = True) -> FilterResult:
-    """Returns on which of the given nodes the cycle's pod can run, and why not on the others. Nominated pods take room
-    if they count. Raises PluginError, whose message names the plugin.
-    """
+    """Returns on which of the given nodes the pod can run, and why not on the others. Raises PluginError."""
     snapshot = cycle.snapshot
     places, known = places_of(snapshot, names)
     result = FilterResult([], {names[position]: UNKNOWN_NODE for position in np.flatnonzero(~known).tolist()})

@@ -33,9 +33,7 @@ from extender.verbs.preempting import candidates_of, choose_victims, without_pol
 
 
 def prioritize_nodes(cycle: Cycle, names: Sequence[str]) -> list[int]:
-    """Returns a score from 0 to 10 for each given node; 0 for unknown ones, and for all if the pod demands too much.
-    Raises PluginError, whose message names the plugin.
-    """
+    """Returns a score from 0 to 10 for each node, 0 if unknown or if the pod demands too much. Raises PluginError."""
     places, known = places_of(cycle.snapshot, names)
     scores = np.zeros(len(names), np.int64)
     if known.any() and cycle.framework.plugins.score:
@@ -171,9 +169,7 @@ class Verbs:
         return chosen
 
     async def bind(self, name: str, namespace: str, uid: str, node: str) -> None:
-        """Binds the pod to the node, unless it is bound there already, if its profile accepts the node. Reserve and
-        PreBind of the user's plugins run, too; the caller has run those of the tree.
-        """
+        """Binds the pod, unless it is bound, if its profile accepts the node, with the user's Reserve and PreBind."""
         pod = f"pod {namespace}/{name}"
         if self._dispatcher is None:
             raise VerbError(
@@ -209,7 +205,6 @@ class Verbs:
             self._overlay.cluster.cache.annotate(uid, annotations)
 
     async def _reserve(self, cycle: Cycle, assumed: Pod) -> None:
-        """Runs Reserve and PreBind. Raises VerbError for a refusal."""
         status = reserve_to_bind.run_reserve_plugins(cycle, assumed, assumed.spec.node_name, IN_TREE)
         if status.is_success:
             # Before anything is awaited, because the pod counts for other calls from now on.
@@ -235,9 +230,7 @@ class Verbs:
             return None
 
     async def _why_not(self, uid: str, node: str) -> tuple[str, Cycle | None]:
-        """Returns why this pod must not be bound to the node; empty if it may be, or if it has a node, so that the API
-        server decides. And the cycle that found it out.
-        """
+        """Returns why the pod must not be bound to the node, and the cycle; empty if the API server is to decide."""
         pending = self._cluster.pending.get(uid)
         pod = pending or self._cluster.cache.pod(uid)
         if pod is None:

@@ -86,9 +86,7 @@ class _Trials:
         return np.zeros(0, np.intp)
 
     def opened_by_eviction(self, pod: Pod, potential: Index) -> Index:
-        """Returns those of the nodes on which such a pod would fit if all pods of lower priority left: the dry run's
-        first step, as whoever could stay makes no difference to whether the node is opened.
-        """
+        """Returns the nodes on which such a pod would fit without pods of lower priority: the dry run's first step."""
         slots, row = lower_priority_pods(self._snapshot, pod, potential, self.rules)
         if not len(slots):
             return np.zeros(0, np.intp)
@@ -168,7 +166,6 @@ def _refusing(evaluation: Evaluation, refusals: Refusals | None) -> list[str]:
 
 
 def _try_preemption(evaluation: Evaluation, pod: Pod, trials: _Trials, found: _OpeningFixes) -> None:
-    """Tries to let the pod preempt, or to give it a priority at which there are pods to preempt."""
     outcome, snapshot = evaluation.preemption, evaluation.snapshot
     if outcome is None or evaluation.statuses is None:
         return

@@ -1,6 +1,4 @@
-"""Verdicts as tables: how many nodes each plugin left over, and what each says of every node. And the best nodes'
-scores.
-"""
+"""Verdicts as tables: how many nodes each plugin left over, and what each says of every node; and scores."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -84,7 +82,6 @@ def step(
 
 
 def _pre_filter_plugins(pre_filter: PreFilterOutcome) -> str:
-    """Returns the plugin whose PreFilter refused the pod, or those that narrowed the search."""
     return pre_filter.status.plugin or ", ".join(pre_filter.narrowed_by)
 
 
@@ -163,9 +160,7 @@ def node_score(
 
 
 def as_decided(answer: Explanation, attempts: Iterable[Attempt]) -> Explanation | None:
-    """Returns the explanation with the scores of the decision that chose the node; None if these are not known. The
-    attempts are those of pods of this name, newest first.
-    """
+    """Returns the explanation with the scores of the decision that chose the node, if it is among the attempts."""
     for made in attempts:
         if made.outcome == "Scheduled" and made.pod.uid == answer.pod.uid and made.node == answer.node:
             if made.feasible == 1:

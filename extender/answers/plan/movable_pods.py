@@ -61,9 +61,7 @@ class MovablePods:
 
 
 def movable_pods(trial: Trial, wanted: Pod, now: Callable[[], datetime]) -> MovablePods:
-    """Returns the pods that eviction requests would evict as things are, and that come back somewhere; what the victim
-    policy protects from the wanted pod stays.
-    """
+    """Returns the pods that eviction requests would evict now, and that come back; the victim policy protects some."""
     cluster, frameworks = trial.cluster, trial.frameworks
     budgets = cluster.cache.objects.pdbs
     protected = _protected(cluster, frameworks, wanted)

@@ -41,9 +41,7 @@ def plan(
     for_everybody: bool = False,
     trials: int = TRIALS,
 ) -> PlanAnswer:
-    """Returns the moves after which the request's pods fit; nothing is written. Raises QuestionError if an object
-    cannot be created, or is not one that a plan can be made for.
-    """
+    """Returns the moves after which the request's pods fit; nothing is written. Raises QuestionError."""
     asked = WhatIfRequest(create=request.create)
     with Trial.of(cluster, configuration, for_everybody=for_everybody) as trial:
         without = what_if(cluster, configuration, asked, admits, for_everybody=for_everybody)

@@ -87,7 +87,6 @@ class ExactSearch:
         return None
 
     def _made(self) -> Iterator[Sequence[Move]]:
-        """Yields the moves to each distribution of the frontier, while they are made."""
         for moves in self._frontier:
             with ExitStack() as stack:
                 if all(stack.enter_context(self._trial.moved(each, node)) for each, node in moves):

@@ -103,7 +103,6 @@ class TrialMoves:
         )
 
     def _movable_on(self, node: str) -> list[MovablePod]:
-        """Returns the pods on the node that may move now, those that lose least first."""
         pods = self._on.get(node, {})
         return [pods[uid] for uid in sorted(pods, key=self._rank.__getitem__) if self._may_move(pods[uid])]
 
@@ -266,7 +265,6 @@ class TrialMoves:
     # Cycles.
 
     def _cycle(self, pod: Pod, *, is_counted: bool = True) -> Cycle | None:
-        """Returns a cycle of the pod after PreFilter; None if that refuses it."""
         if is_counted:
             self.take()
         cycle = self.trial.cycle(pod)

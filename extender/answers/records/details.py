@@ -104,9 +104,7 @@ def best_scores(choice: Choice) -> tuple[NodeScore, ...]:
 def keep_candidates(
     candidates: Candidates, preemptor: Pod, now: float, chosen: str | None = None
 ) -> tuple[CandidateRecord, ...]:
-    """Returns the best candidates, the chosen one first. While any may still be chosen, `chosen` is None, and all
-    victims of each are kept.
-    """
+    """Returns the best candidates, the chosen one first; while any may be chosen, all victims of each are kept."""
     if not len(candidates):
         return ()
     order = ranked(candidates)

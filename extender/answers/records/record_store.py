@@ -177,12 +177,10 @@ class RecordStore:
             return None
         return KeptAttempt(record, self._details.get(number, b""), self._preemptions.get(number))
 
-    def preemptions(self, pod: str | None, before: int | None) -> Iterator[PreemptionRecord]:
+    def preemptions(self, pod: str | None) -> Iterator[PreemptionRecord]:
         """Yields preemptions; see `Records.preemptions`."""
-        for number, record in reversed(self._preemptions.items()):
-            if (before is None or number < before) and (
-                pod is None or record.by.key == pod or is_victim(pod, record) or took_room(pod, record)
-            ):
+        for record in reversed(self._preemptions.values()):
+            if pod is None or record.by.key == pod or is_victim(pod, record) or took_room(pod, record):
                 yield record
 
     def last_preemption_for(self, uid: str) -> PreemptionRecord | None:

@@ -140,9 +140,9 @@ class Records(Reporter):
         """Returns the attempt of this id; None if it is not kept."""
         return self._with_newest.attempt(number) or self._calls.attempt(number)
 
-    def preemptions(self, pod: str | None = None, *, before: int | None = None) -> Iterator[PreemptionRecord]:
+    def preemptions(self, pod: str | None = None) -> Iterator[PreemptionRecord]:
         """Yields preemptions by or of namespace/name, newest first. Read them off before awaiting anything."""
-        stores = (store.preemptions(pod, before) for store in (self._with_newest, self._calls))
+        stores = (store.preemptions(pod) for store in (self._with_newest, self._calls))
         return merge(*stores, key=lambda made: made.id, reverse=True)
 
     def who_preempted(self, pod: str) -> PreemptionRecord | None:

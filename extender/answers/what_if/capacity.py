@@ -79,9 +79,7 @@ def with_others(obj: Mapping[str, Any]) -> tuple[Mapping[str, Any], Sequence[Map
 
 
 def sample_pod(obj: Mapping[str, Any], cluster: Cluster) -> SamplePod:
-    """Returns the pod, even one that runs, or one that a workload makes, as it would be created now. Raises
-    QuestionError if the object makes no pods.
-    """
+    """Returns the pod, or one that a workload makes, as it would be created now. Raises QuestionError."""
     kind, name = obj.get("kind", "Pod"), _member(obj, "metadata").get("name")
     written_name = name if isinstance(name, str) else ""
     notes: tuple[str, ...] = ()
@@ -133,9 +131,7 @@ def _member(obj: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def capacity_of(trial: Trial, obj: Mapping[str, Any], admits: Admits, limit: int | None) -> Capacity:
-    """Returns how many of such a pod, or of a workload's pods, alone or in a List with what it refers to, would fit.
-    Its name does not matter. Raises QuestionError if it cannot be created.
-    """
+    """Returns how many of such a pod, or of a workload's pods, would fit, whatever its name. Raises QuestionError."""
     pod, others = with_others(obj)
     sample = sample_pod(pod, trial.cluster)
     try:

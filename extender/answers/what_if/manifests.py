@@ -129,9 +129,7 @@ def apply_manifests(
 
 
 def unrolled(objects: Iterable[Mapping[str, Any]], admission: Admission) -> list[Object]:
-    """Returns each object by itself, with its kind and apiVersion; a List stands for its items, a JobSet for its Jobs.
-    Raises ManifestError if an item is no object, or a JobSet has a wrong member or too many Jobs.
-    """
+    """Returns each object with its kind and apiVersion; Lists and JobSets are taken apart. Raises ManifestError."""
     found: list[Object] = []
     jobs: list[Object] = []
     for obj in _unrolled(objects, admission):

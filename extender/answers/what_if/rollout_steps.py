@@ -124,6 +124,5 @@ async def run_all(simulation: Simulation, rollouts: Sequence[RunningRollout]) ->
 
 
 def _all_advance(rollouts: Sequence[RunningRollout]) -> bool:
-    """Takes one step of each; returns False if none has moved."""
     moved = [rollout.advance() for rollout in rollouts]
     return any(moved)

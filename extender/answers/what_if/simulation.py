@@ -239,7 +239,6 @@ class Simulation:
         return victims
 
     def _nominate(self, simulated: SimulatedPod, node: str) -> None:
-        """Nominates the pod to this node; to none if the name is empty."""
         if simulated.pod.status.nominated_node_name != node:
             nominated = replaced(simulated.pod, status=replaced(simulated.pod.status, nominated_node_name=node))
             self.trial.changed(simulated.pod, nominated)
@@ -354,7 +353,6 @@ class Simulation:
 
 
 def _own_candidates(result: GroupResult) -> list[tuple[Pod, fwk.Candidate]]:
-    """Returns what members preempt by themselves, if the group fits then."""
     if not result.waits_for_preemption:
         return []
     needing = [(member.pod, member.failure.candidate) for member in result.members if member.failure is not None]

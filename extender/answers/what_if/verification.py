@@ -65,9 +65,7 @@ class RuleError(ValueError):
 def verify(
     rule: Rule, existing: Written, applied: Written, configuration: Configuration, admits: Admits
 ) -> RuleOutcome:
-    """Returns what of the rule does not hold, and where the pods went. Raises RuleError for a wrong object, selector or
-    node of the rule, and ConfigErrors.
-    """
+    """Returns what of the rule does not hold, and where the pods went. Raises RuleError and ConfigErrors."""
     try:
         with Trial.of(Cluster(), configuration) as trial:
             end = _played(trial, rule, [*existing, *rule.given.objects], [*applied, *rule.when.create], admits)

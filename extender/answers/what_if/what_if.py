@@ -43,9 +43,7 @@ def what_if(
     for_everybody: bool = False,
     steps: int = STEPS,
 ) -> WhatIf:
-    """Returns what would become of every pod concerned; equal questions about equal clusters have equal answers. Raises
-    QuestionError if an object cannot be created or a node that should go is not there, and ConfigErrors.
-    """
+    """Returns what becomes of every pod concerned, equally for equal questions. Raises QuestionError, ConfigErrors."""
     if request.configuration is not None:
         configuration = load(msgspec.json.encode(request.configuration), configuration.feature_gates)
         if len(configuration.profiles) > limits.PROFILES_TRIED:
@@ -71,9 +69,7 @@ def what_if(
 
 
 def play(simulation: Simulation, request: WhatIfRequest, admits: Admits) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Plays through what the request says, without its configuration, and all that follows. Returns (sentences that say
-    what placements and evictions do not show, notes). Raises QuestionError as `what_if` does.
-    """
+    """Plays the request through, but its configuration. Returns (what placements hide, notes). Raises QuestionError."""
     trial, cluster = simulation.trial, simulation.trial.cluster
     pending = (
         [pod for pod in cluster.pending.values() if not cluster.cache.is_assumed(pod)]

@@ -8,7 +8,6 @@ There is no plugin, no queue and no cache in here. Plugins are run by `extender.
 """
 
 from extender.engine.framework.advice import (
-    AdvicePlugin,
     Shortage,
     Suggestion,
 )
@@ -47,6 +46,7 @@ from extender.engine.framework.events import (
 from extender.engine.framework.interface import (
     MAX_NODE_SCORE,
     PLUGIN_METRICS,
+    AdvicePlugin,
     BindPlugin,
     EachNodeFilterPlugin,
     EachNodeScorePlugin,

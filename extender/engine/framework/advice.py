@@ -6,12 +6,10 @@ all Filters before it is shown, so a plugin may suggest a change without knowing
 no node is dropped.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, final
 
-from extender.engine.framework.interface import Plugin
-from extender.engine.snapshot import Rows
 from extender.engine.snapshot.axes import Int64s
 from extender.values.objects.pod import Pod
 
@@ -48,29 +46,6 @@ class Suggestion:
     kind: SuggestionKind
     text: str
     pod: Pod
-
-
-class AdvicePlugin(Plugin):
-    """The base of plugins that give advice; each method may be left as it is. Nominated pods count on the rows."""
-
-    def shortages(self, pod: Pod, rows: Rows) -> Iterable[Shortage]:
-        """Returns the resources of which the plugin finds too little on some of the rows."""
-        return ()
-
-    def suggest(self, pod: Pod, rows: Rows) -> Iterable[Suggestion]:
-        """Returns changes that may satisfy the plugin, the smallest first.
-
-        The rows are the nodes that no other plugin refuses, the nearest first; none if PreFilter refused the pod.
-        """
-        return ()
-
-    def suggest_for_node(self, pod: Pod, rows: Rows) -> Suggestion | None:
-        """Returns a change after which the plugin lets the pod pass on the one row; None if there is none.
-
-        It is asked where several plugins refuse each node: changes are made one after the other, so that the pod has
-        those that other plugins suggested, and tried together.
-        """
-        return next(iter(self.suggest(pod, rows)), None)
 
 
 def listed(noun: str, things: Sequence[str]) -> str:

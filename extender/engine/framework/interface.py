@@ -26,13 +26,14 @@ Upstream: staging/src/k8s.io/kube-scheduler/framework/interface.go (v1.36.2).
 import math
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 import numpy as np
 
+from extender.engine.framework.advice import Shortage, Suggestion
 from extender.engine.framework.api_calls import Dispatcher, EventType, LiveCluster
 from extender.engine.framework.cycle_state import CycleState, StateKey
 from extender.engine.framework.events import ALL_EVENTS, ClusterEventWithHint
@@ -353,6 +354,29 @@ class PostBindPlugin(Plugin):
     @abstractmethod
     async def post_bind(self, state: CycleState, pod: Pod, node: str) -> None:
         """Cleans up. The pod can no longer be refused."""
+
+
+class AdvicePlugin(Plugin):
+    """The base of plugins that give advice; each method may be left as it is. Nominated pods count on the rows."""
+
+    def shortages(self, pod: Pod, rows: Rows) -> Iterable[Shortage]:
+        """Returns the resources of which the plugin finds too little on some of the rows."""
+        return ()
+
+    def suggest(self, pod: Pod, rows: Rows) -> Iterable[Suggestion]:
+        """Returns changes that may satisfy the plugin, the smallest first.
+
+        The rows are the nodes that no other plugin refuses, the nearest first; none if PreFilter refused the pod.
+        """
+        return ()
+
+    def suggest_for_node(self, pod: Pod, rows: Rows) -> Suggestion | None:
+        """Returns a change after which the plugin lets the pod pass on the one row; None if there is none.
+
+        It is asked where several plugins refuse each node: changes are made one after the other, so that the pod has
+        those that other plugins suggested, and tried together.
+        """
+        return next(iter(self.suggest(pod, rows)), None)
 
 
 def default_normalize_score(scores: Int64s, *, reverse: bool = False, highest: int = MAX_NODE_SCORE) -> Int64s:

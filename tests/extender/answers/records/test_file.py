@@ -80,7 +80,7 @@ def test_lines_that_are_not_whole_are_skipped(tmp_path: Path, caplog: pytest.Log
     with caplog.at_level(logging.INFO, "extender.answers.records.file"):
         virtual_time.run(tell())
 
-    assert "Lines of the records file were skipped" in caplog.text
+    assert "Incomplete lines of the records file were skipped" in caplog.text
 
 
 def test_a_file_that_is_too_long_is_written_anew(tmp_path: Path) -> None:

@@ -128,7 +128,7 @@ def test_any_sequence_of_records_stays_within_the_limits(taken: list[tuple[str, 
 
 
 def _check(store: RecordStore) -> None:
-    attempts, preemptions = list(store.attempts(None, None, None)), list(store.preemptions(None, None))
+    attempts, preemptions = list(store.attempts(None, None, None)), list(store.preemptions(None))
     assert len(attempts) <= LIMITS.attempts
     assert len(preemptions) <= LIMITS.preemptions
     assert store.size <= LIMITS.size
