@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from api.cli import app, sources
 from tests.api.test_questions import cluster, pod
+from tests.kit.objects import priority_class
 from tests.kit.service import Service, kubeconfig_for, serving
 
 
@@ -137,11 +138,7 @@ def test_fits_counts_pods_of_a_template_with_the_priority_of_the_class_beside_it
     files[0].write_text(
         json.dumps({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec})
     )
-    files[1].write_text(
-        json.dumps(
-            {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "late"}, "value": 7}
-        )
-    )
+    files[1].write_text(json.dumps(priority_class("late", 7)))
 
     words = told(
         "fits", "-n", "shop", *(word for file in files for word in ("-f", str(file))), "--dump", str(dump)

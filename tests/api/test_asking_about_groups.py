@@ -10,9 +10,9 @@ import yaml
 from typer.testing import CliRunner
 
 from api.cli import app
+from tests.kit.objects import GROUP_GATES, pod_group, priority_class
 from tests.kit.service import Service, serving
 from tests.kit.waiting import until
-from tests.stories.objects import GROUP_GATES, pod_group
 
 GATES = ",".join(f"{name}=true" for name in GROUP_GATES)
 
@@ -126,7 +126,7 @@ def test_a_job_set_and_a_list_of_jobs_are_groups_as_well(nodes: Path) -> None:
                 if "PodGroup default/train would wait: 4 of 5 pods fit (the gang needs 5)" in line
             ]
     assert len(said) == 4
-    priority = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 7}
+    priority = priority_class("high", 7)
     told = reprieve(
         "whatif",
         "-f",

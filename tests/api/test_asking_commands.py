@@ -10,6 +10,7 @@ from typer.testing import CliRunner, Result
 
 from api.cli import app
 from tests.api.test_questions import get, pod
+from tests.kit.objects import priority_class
 from tests.kit.service import Service, kubeconfig_for, serving
 from tests.kit.waiting import until
 
@@ -24,12 +25,7 @@ def running(dump: Path) -> Iterator[Service]:
 @pytest.fixture
 def vip(tmp_path: Path) -> str:
     file = tmp_path / "vip.yaml"
-    very_high = {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": "very-high"},
-        "value": 5000,
-    }
+    very_high = priority_class("very-high", 5000)
     file.write_text(yaml.safe_dump_all([very_high, pod("vip", "3", priority=5000, priorityClassName="very-high")]))
     return str(file)
 

@@ -16,7 +16,7 @@ from api.fatal_errors import StartUpError
 from api.settings.settings import Settings
 from api.starting import prepare
 from tests.extender.client.http_extender.serving import Served, answer, serving
-from tests.kit.cluster import node, pod
+from tests.kit.objects import node, pod, priority_class
 
 Answers = Callable[[Any], object]
 """Returns the answer to a body."""
@@ -161,7 +161,7 @@ def test_they_get_victims_in_full(tmp_path: Path) -> None:
         by_uid = {node: [{"UID": each["metadata"]["uid"]} for each in found["Pods"]] for node, found in nodes}
         return {"NodeNameToMetaVictims": {node: {"Pods": pods} for node, pods in by_uid.items()}}
 
-    urgent = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "u"}, "value": 9}
+    urgent = priority_class("u", 9)
     low = {**A_POD, "metadata": {"name": "low", "namespace": "default"}, "spec": {**A_POD["spec"], "nodeName": "a"}}
     high = pod("p", "2", priorityClassName="u", nodeSelector={"zone": "z"})
 

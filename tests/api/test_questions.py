@@ -18,6 +18,7 @@ from api.callers.http_refusals import Refusal
 from api.service_state import ServiceState
 from api.settings.settings import Settings
 from extender.answers.redaction import Visibility
+from tests.kit.objects import priority_class
 from tests.kit.service import LetsIn, Service, assert_is_refusal, serving, serving_app
 from tests.kit.waiting import until
 
@@ -198,12 +199,7 @@ def test_the_queue_says_where_each_pod_waits(deciding: Service) -> None:
 
 def test_what_if_names_its_evictions_and_changes_nothing(deciding: Service) -> None:
     before = get(deciding, "/v1/cluster")
-    very_high = {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": "very-high"},
-        "value": 5000,
-    }
+    very_high = priority_class("very-high", 5000)
     answer = deciding.post(
         "/v1/whatif", {"create": [very_high, pod("vip", "3", priority=5000, priorityClassName="very-high")]}
     )

@@ -14,10 +14,10 @@ import httpx
 import pytest
 import yaml
 
+from tests.kit.objects import HIGH, LOW, node, pod
 from tests.kit.service import PROGRAM, ROOT, process
 from tests.kit.shared_gpu import EXAMPLE, cards_of, limits, shared_gpu, with_cards
 from tests.kit.waiting import DEADLINE, until
-from tests.stories.objects import HIGH, LOW, node, pod
 
 pytestmark = pytest.mark.slow
 

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from api.cli import app
 from tests.api.test_recorded_calls import as_go_writes, preemptions
+from tests.kit.objects import priority_class
 from tests.kit.service import TWELVE_NODES, items_of, serving
 
 PODS = {item["metadata"]["uid"]: item for item in items_of(TWELVE_NODES) if item["kind"] == "Pod"}
@@ -156,7 +157,7 @@ def gpu_cluster(folder: Path) -> tuple[Path, Path]:
         "metadata": {"name": "n"},
         "status": {"allocatable": {"example.com/gpu": "8", "pods": "9", "cpu": "9"}},
     }
-    high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
+    high = priority_class("high", 1000)
     saved = {"reprieve.dev/last-checkpoint-time": "2099-01-01T00:00:00Z"}
     dump, wants = folder / "cluster.json", folder / "wants.json"
     dump.write_text(json.dumps({"kind": "List", "items": [node, high, training("long", **saved), training("late")]}))

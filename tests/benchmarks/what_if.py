@@ -14,9 +14,10 @@ from extender.engine.cache import Cache
 from extender.engine.cache.cluster import Cluster
 from extender.values.config import Configuration
 from tests.benchmarks.cluster import make_cache, make_full_cache
+from tests.kit.objects import priority_class
 
 ROUNDS = 7
-HIGH = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
+HIGH = priority_class("high", 1000)
 
 
 def run() -> None:

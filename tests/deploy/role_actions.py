@@ -25,9 +25,9 @@ from extender.values.objects.kinds import PRIORITY_CLASSES
 from extender.values.protocol.wire_types import MetaVictims
 from extender.values.targets.target import Target
 from extender.verbs import VerbError
-from tests.kit.cluster import node, pod
 from tests.kit.faults import Fault, FaultyTransport
 from tests.kit.faults.answers import commit_then_drop, status
+from tests.kit.objects import node, pod, priority_class
 from tests.kit.rbac import Rbac
 from tests.stories.devices import device_class, devices, wanting
 from tests.walks.test_pod_with_volumes_and_devices_is_bound import (
@@ -40,12 +40,7 @@ from tests.walks.test_pod_with_volumes_and_devices_is_bound import (
     volume,
 )
 
-HIGH: Final = {
-    "apiVersion": "scheduling.k8s.io/v1",
-    "kind": "PriorityClass",
-    "metadata": {"name": "high"},
-    "value": 1000,
-}
+HIGH: Final = priority_class("high", 1000)
 LOCAL: Final = (named("a"), storage_class("kubernetes.io/no-provisioner"), claim(), volume("v", on="a"))
 PROVISIONED: Final = (named("a"), storage_class("csi.example.com"), claim())
 

@@ -29,6 +29,7 @@ from api.starting import opens
 from tests.api.in_process import ROOT
 from tests.deploy import failing_plugin
 from tests.deploy.prometheus import Prometheus, program, scraping
+from tests.kit.objects import priority_class
 from tests.kit.ports import free_port
 from tests.kit.service import JSON, Service, kubeconfig_for, process, serving, serving_app
 from tests.kit.waiting import DEADLINE, until
@@ -122,12 +123,7 @@ class Traffic:
         self._answering = answering
         self._blind = blind
         self._numbers = count()
-        body = {
-            "apiVersion": "scheduling.k8s.io/v1",
-            "kind": "PriorityClass",
-            "metadata": {"name": "urgent"},
-            "value": 100000,
-        }
+        body = priority_class("urgent", 100000)
         cluster.post("/apis/scheduling.k8s.io/v1/priorityclasses", body).raise_for_status()
         node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "strange", "labels": FailingServer.LABELS}}
         cluster.post("/api/v1/nodes", node).raise_for_status()

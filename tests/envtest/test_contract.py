@@ -12,6 +12,7 @@ from extender.client import errors
 from extender.client.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from extender.client.paths import path
 from tests.envtest.servers import Embedded, Object, Room, Server, pod
+from tests.kit.objects import priority_class
 
 NODES = path("", "v1", "nodes")
 
@@ -424,12 +425,7 @@ def test_an_event_tells_of_a_pod(server: Server):
 def test_a_priority_class_gives_its_value_and_an_unknown_one_nothing(server: Server):
     async def act(room: Room) -> int:
         classes = path("scheduling.k8s.io", "v1", "priorityclasses")
-        body = {
-            "apiVersion": "scheduling.k8s.io/v1",
-            "kind": "PriorityClass",
-            "metadata": {"name": room.namespace},
-            "value": 1000,
-        }
+        body = priority_class(room.namespace, 1000)
         await room.create(classes, body)
         with pytest.raises(errors.Forbidden, match="no PriorityClass with name nobody was found"):
             await room.create_pod("poor", priorityClassName="nobody")

@@ -24,9 +24,9 @@ from tests.hostile.attacks import (
     nodes,
     shop,
 )
+from tests.kit.objects import GROUP_GATES, pod_group, priority_class
 from tests.kit.service import Service, serving
 from tests.kit.waiting import until
-from tests.stories.objects import GROUP_GATES, pod_group
 
 IN_SHOP = "/api/v1/namespaces/shop/pods"
 ORDINARY = [f"ordinary-{place}" for place in range(5)]
@@ -136,7 +136,7 @@ def test_a_pod_preempts_others_that_many_budgets_protect(attack: str, tmp_path: 
 
 def test_a_pod_group_preempts_others_that_many_budgets_protect(tmp_path: Path) -> None:
     group = pod_group(min_count=1, priority="high") | {"metadata": {"name": "g", "namespace": "shop"}}
-    high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 100}
+    high = priority_class("high", 100)
     urgent = {**URGENT, "spec": {**URGENT["spec"], "schedulingGroup": {"podGroupName": "g"}}}
     state = written(tmp_path, cluster_of_budgets(BUDGETS["of one pod each"](), high, group, urgent))
     gates = ",".join(f"{name}=true" for name in GROUP_GATES)

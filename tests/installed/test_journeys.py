@@ -13,6 +13,7 @@ import yaml
 
 from tests.installed.environment import Environment
 from tests.installed.journey import Journey
+from tests.kit.objects import priority_class
 from tests.kit.ports import free_port
 
 pytestmark = pytest.mark.slow
@@ -112,7 +113,7 @@ def test_an_administrator_spares_training_far_from_its_checkpoint(shell: Journey
 def test_operator_on_call_finds_the_reason_a_fix_and_the_preempted_pod(shell: Journey) -> None:
     write(
         shell.folder / "cluster.yaml",
-        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000},
+        priority_class("high", 1000),
         node("node-a-1", "a"), node("node-b-1", "b"), node("node-b-2", "b"),
         pod("etl-4", "batch", {"cpu": "6"}, "node-b-1", started=ago(minutes=3), priority=0),
         pod("db-0", "payments", {"cpu": "6"}, "node-b-2", started=ago(hours=5), priority=5000),
@@ -167,7 +168,7 @@ def test_an_engineer_of_ci_gates_a_change_by_rules(shell: Journey) -> None:
     rules = shell.folder / "tests"
     rules.mkdir()
     (rules / "spread.yaml").write_text(RULE)
-    prod = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "prod"}, "value": 10}
+    prod = priority_class("prod", 10)
     write(rules / "running.yaml", prod, pod("prod-0", "shop", {"cpu": "3"}, priorityClassName="prod", priority=10))
     constraint = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}
     spread = {**constraint, "labelSelector": {"matchLabels": {"app": "web"}}}

@@ -19,7 +19,7 @@ from tests.invariants.stage import BINDING, VICTIM, Moment, Stage, eventually, o
 from tests.invariants.worlds import World
 from tests.kit.faults import Action, Call, Fault, answers
 from tests.kit.forked import ForkServer
-from tests.stories.objects import GROUP_GATES, pod_group
+from tests.kit.objects import GROUP_GATES, pod_group
 
 pytestmark = pytest.mark.slow
 

@@ -4,7 +4,6 @@ import random
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import Any
 
 from extender.assembly.backend import Backend, Tap
 from extender.assembly.live_backend import LiveOptions, live_backend
@@ -18,20 +17,6 @@ from extender.values.config import Configuration
 from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-def node(name: str, cpu: str = "2") -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name},
-        "status": {"allocatable": {"cpu": cpu, "pods": "110"}},
-    }
-
-
-def pod(name: str, cpu: str = "1", **spec: Any) -> Object:
-    container = {"name": "main", "image": "web:1", "resources": {"requests": {"cpu": cpu}}}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [container], **spec}}
 
 
 def make_registry(

@@ -10,9 +10,9 @@ import pytest
 
 from extender.cluster.api_resources import EVENTS, POD_DISRUPTION_BUDGETS, POD_GROUPS, PODS, PRIORITY_CLASSES, Object
 from tests.each_case import each_case
+from tests.kit.objects import members, node, pod, pod_group, resource_of
 from tests.parity.cases import component_cases
 from tests.stories import remote
-from tests.stories.objects import members, node, pod, pod_group, resource_of
 from tests.stories.scene import Scene, a_scene
 from tests.stories.stages import InMemory
 

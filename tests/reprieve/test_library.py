@@ -24,6 +24,7 @@ from reprieve import Cluster, Placement, ReprieveError, Trial
 from tests.extender.answers.test_trial import NO_SHRINKING, Decisions, objects_of
 from tests.extender.lab.recordings.recorded_cluster import create, record, zoned
 from tests.kit.examples import examples
+from tests.kit.objects import priority_class
 from tests.kit.random_storage import random_cluster_with_volumes
 from tests.kit.service import kubeconfig_for, serving
 from tests.kit.told_scheduler import ToldScheduler
@@ -275,7 +276,7 @@ def test_refused_pod_stays_pending_and_is_tried_again() -> None:
 
 
 def test_preemption_names_victims_and_evicts_nobody() -> None:
-    high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 9}
+    high = priority_class("high", 9)
     objects = [node("a", "1"), node("b", "2"), pod("one", on="a"), pod("two", "2", on="b"), high]
     with Cluster.load(objects).trial() as trial:
         before = state_of(trial)

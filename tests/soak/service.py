@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.kit.forked import a_fork_server
+from tests.kit.objects import priority_class
 from tests.soak.probe import LEAKS, REPORT
 
 NUM_NODES: Final = 60
@@ -52,9 +53,7 @@ def a_service(folder: Path, leaks: str = "") -> Iterator[Service]:
         leaks: what the probe leaks: some of the words memory, descriptors and tasks.
     """
     objects = [_node(number) for number in range(NUM_NODES)]
-    objects.append(
-        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": URGENT}, "value": 100}
-    )
+    objects.append(priority_class(URGENT, 100))
     state, configuration, log, report = (folder / name for name in ("state.json", "configuration.yaml", "log", "tasks"))
     state.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
     configuration.write_text(CONFIGURATION)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from extender.cluster.api_resources import CSI_NODES, NODES, PODS, Object, Resource
-from tests.stories.objects import node, pod, resource_of
+from tests.kit.objects import node, pod, resource_of
 from tests.stories.remote import change
 from tests.stories.scene import Scene
 

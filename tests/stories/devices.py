@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from extender.cluster.api_resources import RESOURCE_CLAIMS, Object
-from tests.stories.objects import node
+from tests.kit.objects import node
 from tests.stories.scene import Scene
 
 GPU: Final = "example.com/gpu"

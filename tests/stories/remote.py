@@ -34,7 +34,7 @@ from extender.cluster.api_resources import (
 )
 from extender.values.targets.target import Fixed, Target
 from extender.values.targets.tls import context
-from tests.stories.objects import PRIORITIES
+from tests.kit.objects import PRIORITIES
 
 _ALL: Final = (
     PODS, POD_GROUPS, POD_DISRUPTION_BUDGETS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES,

@@ -21,8 +21,8 @@ from extender.values.config import Configuration, FeatureGates
 from extender.values.config.configuration import Extender
 from extender.values.config.loading import load
 from extender.values.objects.kinds import KINDS
+from tests.kit.objects import resource_of
 from tests.stories import remote
-from tests.stories.objects import resource_of
 from tests.stories.passing_time import Watched
 from tests.stories.remote import Api
 from tests.stories.stages import STAGE, Interfere, Setting

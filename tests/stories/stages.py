@@ -22,7 +22,7 @@ from extender.testing import virtual_time
 from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.values.targets.target import Target
 from tests.kit.cluster import make_registry
-from tests.stories.objects import PRIORITIES, resource_of
+from tests.kit.objects import PRIORITIES, resource_of
 from tests.stories.passing_time import Settling, Watched
 from tests.stories.remote import Api, RemoteApi, verification
 

@@ -5,7 +5,7 @@
 import pytest
 
 from extender.cluster.api_resources import NODES, Object
-from tests.stories.objects import node, pod
+from tests.kit.objects import node, pod
 from tests.stories.scene import a_scene
 
 

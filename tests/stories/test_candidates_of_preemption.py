@@ -13,7 +13,7 @@ from extender.engine.cache.cluster import Cluster
 from extender.values.config.configuration import Configuration
 from extender.values.config.loading import load
 from extender.values.objects.cluster import ClusterState
-from tests.stories.objects import PRIORITIES, node, pod
+from tests.kit.objects import PRIORITIES, node, pod
 from tests.stories.scene import Scene, a_scene
 
 NAMES = tuple(each["metadata"]["name"] for each in PRIORITIES[:2])

@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 from extender.cluster.api_resources import EVENTS, NODES
-from tests.stories.objects import node, pod
+from tests.kit.objects import node, pod
 from tests.stories.scene import Scene, a_scene
 
 SEEDS: Final = int(os.environ.get("CHURN_SEEDS", "20"))

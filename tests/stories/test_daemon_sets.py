@@ -1,7 +1,7 @@
 """Agents are DaemonSets of high priority: they find room on every node, whoever has to go for it."""
 
 from extender.cluster.api_resources import PODS, Object
-from tests.stories.objects import node, pod
+from tests.kit.objects import node, pod
 from tests.stories.scene import a_scene
 
 AGENT: Object = {

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from extender.cluster.api_resources import DEVICE_CLASSES, NAMESPACES, NODES, Object
+from tests.kit.objects import node, pod
 from tests.stories.cluster_changes import (
     allocatable,
     annotations,
@@ -32,7 +33,6 @@ from tests.stories.cluster_changes import (
 )
 from tests.stories.devices import BY_CLASS, GPU, device_class, wanting
 from tests.stories.enqueueing import Case, assert_called
-from tests.stories.objects import node, pod
 from tests.stories.pod_specs import away_from, near, on_node_named, on_nodes_with, port, spread, taint, tolerating
 
 TAINTS, AFFINITY, FIT, PODS, PORTS = (

@@ -17,6 +17,7 @@ from extender.cluster.api_resources import (
     VOLUME_ATTACHMENTS,
     Object,
 )
+from tests.kit.objects import node, pod
 from tests.stories.cluster_changes import (
     annotations,
     changed,
@@ -30,7 +31,6 @@ from tests.stories.cluster_changes import (
     then,
 )
 from tests.stories.enqueueing import Case, assert_called
-from tests.stories.objects import node, pod
 from tests.stories.pod_specs import claims, volume as inline
 from tests.stories.storage import (
     attachment,

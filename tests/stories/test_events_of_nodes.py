@@ -5,8 +5,8 @@ taint/taint_test.go (v1.36.2).
 import pytest
 
 from extender.cluster.api_resources import NODES
+from tests.kit.objects import node, pod
 from tests.stories.cluster_changes import labels, spec
-from tests.stories.objects import node, pod
 from tests.stories.pod_specs import taint, tolerating
 from tests.stories.scene import a_scene
 

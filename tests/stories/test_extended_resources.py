@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from extender.cluster.api_resources import DEVICE_CLASSES, NODES, RESOURCE_CLAIMS, Object
+from tests.kit.objects import node, pod, refusal
 from tests.stories.devices import (
     BY_CLASS,
     GPU,
@@ -21,7 +22,6 @@ from tests.stories.devices import (
     wanting,
     with_containers,
 )
-from tests.stories.objects import node, pod, refusal
 from tests.stories.scene import Scene, a_scene
 from tests.stories.stages import Interfere
 

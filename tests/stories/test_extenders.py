@@ -13,8 +13,8 @@ import pytest
 from extender.engine import framework as fwk
 from extender.values.config.configuration import Extender, ExtenderManagedResource
 from tests.kit.extenders import NO_FAILURES, InMemory, Says, an_extender, keeping, scoring
+from tests.kit.objects import node, pod
 from tests.stories.conftest import OURS
-from tests.stories.objects import node, pod
 from tests.stories.plugins import filtering, scoring_nodes
 from tests.stories.scene import Scene, a_scene
 

@@ -4,8 +4,8 @@ import pytest
 
 from extender.cluster.api_resources import NODES
 from extender.engine import framework as fwk
+from tests.kit.objects import node, pod
 from tests.stories.cluster_changes import labels
-from tests.stories.objects import node, pod
 from tests.stories.plugins import looking_first
 from tests.stories.scene import Scene, a_scene
 

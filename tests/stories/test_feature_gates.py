@@ -14,9 +14,9 @@ from extender.cluster.statuses import ApiStatus
 from extender.engine import framework as fwk
 from extender.values.config import FeatureGates
 from extender.values.objects.pod import Pod
+from tests.kit.objects import is_deletion, node, pod, refusal
 from tests.stories.cluster_changes import labels
 from tests.stories.devices import device_class, devices, wanting
-from tests.stories.objects import is_deletion, node, pod, refusal
 from tests.stories.plugins import holding, pre_binding
 from tests.stories.pod_specs import taint
 from tests.stories.scene import a_scene

@@ -11,7 +11,7 @@ import pytest
 from extender.cluster.api_resources import NODES, PODS, Object
 from extender.engine import framework as fwk
 from extender.values.objects.pod import Pod
-from tests.stories.objects import node, pod
+from tests.kit.objects import node, pod
 from tests.stories.plugins import holding, permitting, pre_binding
 from tests.stories.remote import change
 from tests.stories.scene import Scene, a_scene

@@ -9,7 +9,7 @@ import pytest
 from extender.cluster.api_resources import NODES, Object
 from extender.engine import framework as fwk
 from extender.values.objects.pod import Pod
-from tests.stories.objects import node, pod
+from tests.kit.objects import node, pod
 from tests.stories.plugins import pre_binding
 from tests.stories.pod_specs import taint
 from tests.stories.scene import a_scene

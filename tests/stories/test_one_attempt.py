@@ -13,7 +13,7 @@ import pytest
 from extender.cluster.api_resources import PODS
 from extender.engine import framework as fwk
 from extender.values.objects.pod import Pod
-from tests.stories.objects import is_binding, node, pod, refusal
+from tests.kit.objects import is_binding, node, pod, refusal
 from tests.stories.plugins import WAIT, filtering, permitting, pre_binding, reserving
 from tests.stories.scene import a_scene
 

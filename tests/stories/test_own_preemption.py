@@ -13,7 +13,7 @@ from extender.engine import framework as fwk
 from extender.engine.preemption import V1_17, V1_36, Evaluator
 from extender.values.objects.pod import Pod
 from tests.kit.extenders import InMemory, an_extender
-from tests.stories.objects import node, pod
+from tests.kit.objects import node, pod
 from tests.stories.scene import a_scene
 
 

@@ -17,7 +17,7 @@ from extender.answers.plan.plan import plan
 from extender.cluster.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS, Object
 from extender.cluster.trial_registry import TrialRegistry
 from extender.values.config import Configuration
-from tests.stories.objects import node, pod, resource_of
+from tests.kit.objects import node, pod, resource_of
 from tests.stories.scene import Scene, a_scene
 
 CLUSTERS: Final = 200

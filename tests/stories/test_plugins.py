@@ -11,8 +11,8 @@ import pytest
 
 from extender.engine import framework as fwk
 from extender.values.objects.pod import Pod
+from tests.kit.objects import is_binding, node, pod, refusal
 from tests.kit.places import without_place
-from tests.stories.objects import is_binding, node, pod, refusal
 from tests.stories.plugins import WAIT, binding, filtering, holding, permitting, post_binding, pre_binding, reserving
 from tests.stories.scene import a_scene
 

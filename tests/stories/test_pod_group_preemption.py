@@ -16,8 +16,8 @@ from extender.cluster.api_resources import POD_GROUPS, Object
 from extender.cluster.in_memory import EmbeddedTransport
 from extender.cluster.kube_api import KubeApi
 from extender.engine.preemption.minimal_victims import ANNOTATION as MINIMAL_VICTIMS
+from tests.kit.objects import GROUP_GATES, ONLY_GANGS, members, node, pod, pod_group, priority_class
 from tests.stories import stages
-from tests.stories.objects import GROUP_GATES, ONLY_GANGS, members, node, pod, pod_group, priority
 from tests.stories.scene import a_scene
 from tests.stories.test_pod_groups import nodes_of, said_of
 
@@ -271,7 +271,7 @@ async def test_a_group_that_goes_as_a_whole_goes_as_a_whole(
 
 @pytest.mark.anywhere
 async def test_a_group_never_preempts_of_which_a_pod_never_does() -> None:
-    gentle = priority("gentle", 150, preemptionPolicy="Never")
+    gentle = priority_class("gentle", 150, preemptionPolicy="Never")
     async with a_scene(node("n", "1"), gentle, pod("r", "1", "low", nodeName="n"), features=GROUP_GATES) as scene:
         await scene.has(pod_group(min_count=1, priority="gentle"), *members(1, priority="gentle"), within=30.0)
 

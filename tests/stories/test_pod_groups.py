@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from extender.cluster.api_resources import POD_GROUPS
-from tests.stories.objects import GROUP_GATES, ONLY_GANGS, is_binding, members, node, pod_group, refusal
+from tests.kit.objects import GROUP_GATES, ONLY_GANGS, is_binding, members, node, pod_group, refusal
 from tests.stories.scene import Scene, a_scene
 
 WAITING = (

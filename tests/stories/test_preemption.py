@@ -8,7 +8,7 @@ import pytest
 
 from extender.cluster.api_resources import NAMESPACES, POD_DISRUPTION_BUDGETS, PODS, Object
 from extender.engine import framework as fwk
-from tests.stories.objects import node, pod, priority
+from tests.kit.objects import node, pod, priority_class
 from tests.stories.plugins import filtering
 from tests.stories.pod_specs import away_from
 from tests.stories.scene import a_scene
@@ -105,7 +105,7 @@ async def test_no_pod_is_evicted_where_anti_affinity_would_still_refuse_the_pree
 @pytest.mark.anywhere
 async def test_a_pod_that_does_not_preempt_waits() -> None:
     """TestNonPreemption."""
-    async with a_scene(node("n"), priority("patient", 1000, preemptionPolicy="Never")) as scene:
+    async with a_scene(node("n"), priority_class("patient", 1000, preemptionPolicy="Never")) as scene:
         await scene.has(pod("low", "1500m", "low"))
         await scene.has(pod("patient", "1500m", "patient"))
 

@@ -12,7 +12,7 @@ import pytest
 
 from extender.engine import framework as fwk
 from extender.values.objects.pod import Pod
-from tests.stories.objects import GROUP_GATES, is_deletion, members, node, pod, pod_group, refusal
+from tests.kit.objects import GROUP_GATES, is_deletion, members, node, pod, pod_group, refusal
 from tests.stories.plugins import binding_when, holding, lending_one, pre_binding, reserving
 from tests.stories.pod_specs import away_from
 from tests.stories.scene import a_scene

@@ -3,7 +3,7 @@
 import pytest
 
 from extender.cluster.api_resources import PODS
-from tests.stories.objects import node, pod, priority
+from tests.kit.objects import node, pod, priority_class
 from tests.stories.pod_specs import claims
 from tests.stories.remote import change
 from tests.stories.scene import a_scene
@@ -71,7 +71,7 @@ async def test_nominated_node_is_tried_first(free: str, goes_to: str) -> None:
 
 @pytest.mark.anywhere
 async def test_pod_with_policy_never_is_still_tried_before_less_important_pods() -> None:
-    patient = priority("patient", 1000, preemptionPolicy="Never")
+    patient = priority_class("patient", 1000, preemptionPolicy="Never")
     async with a_scene(node("n"), patient) as scene:
         await scene.has(pod("first", "1500m", "high"))
         await scene.has(pod("low", "1500m", "low"), pod("patient", "1500m", "patient"))

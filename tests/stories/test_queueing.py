@@ -11,6 +11,7 @@ import pytest
 
 from extender.cluster.api_resources import NODES, PERSISTENT_VOLUME_CLAIMS, Object
 from extender.engine import framework as fwk
+from tests.kit.objects import is_binding, node, pod, priority_class, refusal
 from tests.stories.cluster_changes import (
     Happens,
     allocatable,
@@ -23,7 +24,6 @@ from tests.stories.cluster_changes import (
     spec,
     tolerates,
 )
-from tests.stories.objects import is_binding, node, pod, priority, refusal
 from tests.stories.plugins import WAIT, filtering, gating, permitting, reserving
 from tests.stories.scene import a_scene
 
@@ -412,7 +412,7 @@ async def test_room_of_a_pod_rejected_at_permit_is_free_for_others() -> None:
         handles.append(handle)
         return (WAIT, 600) if each.name == "held" else (fwk.SUCCESS, 0)
 
-    patient = priority("patient", 1000, preemptionPolicy="Never")
+    patient = priority_class("patient", 1000, preemptionPolicy="Never")
     async with a_scene(node("n"), patient, plugins=[permitting(says, events=events)]) as scene:
         await scene.has(pod("held", "1500m"))
         await scene.has(pod("other", "1500m", "patient"))

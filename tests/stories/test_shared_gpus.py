@@ -19,8 +19,8 @@ from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
 from extender.values.protocol.wire_types import MetaVictims
 from extender.verbs.verbs import Verbs
+from tests.kit.objects import node, pod
 from tests.kit.shared_gpu import ARGUMENTS, EXAMPLE, cards_of, limits, shared_gpu, with_cards
-from tests.stories.objects import node, pod
 from tests.stories.scene import Scene, a_scene
 
 NODES = [with_cards(node(f"n{number}", "16"), 4) for number in range(4)]

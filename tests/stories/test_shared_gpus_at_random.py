@@ -11,8 +11,8 @@ import pytest
 
 from extender.cluster.api_resources import NODES, PODS, Object
 from extender.cluster.statuses import ApiStatus
+from tests.kit.objects import PRIORITIES, node, pod
 from tests.kit.shared_gpu import ARGUMENTS, cards_of, limits, shared_gpu, with_cards
-from tests.stories.objects import PRIORITIES, node, pod
 from tests.stories.scene import Scene, a_scene
 
 SEEDS: Final = 500

@@ -8,7 +8,7 @@ import pytest
 
 from extender.cluster.api_resources import PODS, Object
 from extender.engine import framework as fwk
-from tests.stories.objects import node, pod
+from tests.kit.objects import node, pod
 from tests.stories.plugins import filtering
 from tests.stories.scene import a_scene
 

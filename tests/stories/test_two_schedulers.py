@@ -14,9 +14,9 @@ import pytest
 import yaml
 
 from extender.engine.preemption.loop_guard import STOPPED_AFTER
+from tests.kit.objects import HIGH, node, pod
 from tests.kit.service import Running, process, running
 from tests.kit.waiting import DEADLINE, until
-from tests.stories.objects import HIGH, node, pod
 
 pytestmark = pytest.mark.slow
 

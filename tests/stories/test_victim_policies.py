@@ -7,7 +7,7 @@ from extender.engine.plugins.default_preemption import DefaultPreemption
 from extender.values.config import DefaultPreemptionArgs, Duration, EvictionCost, PreemptionDelay, Protection
 from extender.values.objects.meta import LabelSelector
 from extender.values.objects.pod import Pod
-from tests.stories.objects import node, pod
+from tests.kit.objects import node, pod
 from tests.stories.scene import a_scene
 
 

@@ -18,7 +18,8 @@ from typing import Any
 from api.cli import main
 from extender.cluster.api_resources import PODS
 from extender.testing import virtual_time
-from tests.kit.cluster import a_cluster, node, pod
+from tests.kit.cluster import a_cluster
+from tests.kit.objects import node, pod, priority_class
 from tests.kit.service import serving
 
 ROOT = Path(__file__).parents[2]
@@ -61,7 +62,11 @@ def requests(passed: Passed) -> None:
     """Calls of kube-scheduler, pages and a command, each for the second time, at a service with the example cluster."""
     names = ["node-a1", "node-a2"]
     asked: dict[str, Any] = {"Pod": pod("web"), "Nodes": None, "NodeNames": names}
-    urgent = {"Pod": pod("urgent", "4", priority=1000), "NodeNameToMetaVictims": {name: {"Pods": []} for name in names}}
+    urgent: dict[str, Any] = {
+        "Pod": pod("urgent", "4"),
+        "NodeNameToMetaVictims": {name: {"Pods": []} for name in names},
+    }
+    urgent["Pod"]["spec"]["priority"] = 1000
     with serving() as service:
         time.sleep(SECONDS_TO_SETTLE)
         for is_last in (False, True):
@@ -89,7 +94,7 @@ def _command(arguments: list[str]) -> None:
 
 async def scheduling(passed: Passed) -> None:
     """A pod that is bound, and one that preempts another, each for the second time."""
-    high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
+    high = priority_class("high", 1000)
     async with a_cluster(high, node("a", "2"), node("b", "2")) as registry:
         registry.create(PODS, "default", pod("first", "2"))
         await asyncio.sleep(5)

@@ -5,7 +5,7 @@ import dataclasses
 
 from extender.cluster.api_resources import PODS
 from extender.values.config import Configuration
-from tests.kit.cluster import node, pod
+from tests.kit.objects import node, pod
 from tests.kit.replicas import Replica, replicas
 
 DELAYED = dataclasses.replace(Configuration(), delay_cache_until_active=True)

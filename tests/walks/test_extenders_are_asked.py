@@ -18,10 +18,11 @@ from extender.values.config import Configuration
 from extender.values.config.configuration import Extender, ExtenderManagedResource
 from extender.values.objects.decoding import convert
 from extender.values.objects.pod import Pod
-from tests.kit.cluster import a_followed_cluster, events_of, node, pod
+from tests.kit.cluster import a_followed_cluster, events_of
 from tests.kit.extenders import NO_FAILURES, InMemory, Says, an_extender, keeping, scoring
+from tests.kit.objects import node, pod, priority_class
 
-HIGH = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
+HIGH = priority_class("high", 1000)
 
 
 def extenders(*configs: Extender) -> Configuration:

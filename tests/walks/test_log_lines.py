@@ -11,7 +11,8 @@ import pytest
 
 from extender.cluster.api_resources import NODES, PODS
 from extender.testing import virtual_time
-from tests.kit.cluster import a_cluster, node, pod
+from tests.kit.cluster import a_cluster
+from tests.kit.objects import node, pod, priority_class
 
 
 def said(
@@ -44,12 +45,7 @@ async def one_pod_waits_for_a_node() -> None:
 
 
 async def one_pod_preempts_another() -> None:
-    high: dict[str, Any] = {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": "high"},
-        "value": 100,
-    }
+    high: dict[str, Any] = priority_class("high", 100)
     async with a_cluster(node("big", "1"), high) as cluster:
         cluster.create(PODS, "default", pod("low"))
         await asyncio.sleep(3)
@@ -71,7 +67,7 @@ def test_the_way_of_a_pod_to_its_node(caplog: pytest.LogCaptureFixture) -> None:
 
 
 async def one_pod_has_a_choice() -> None:
-    async with a_cluster(node("small"), node("big", "8")) as cluster:
+    async with a_cluster(node("small", memory="0"), node("big", "8", memory="0")) as cluster:
         cluster.create(PODS, "default", pod("web"))
         await asyncio.sleep(5)
 

@@ -10,9 +10,10 @@ from extender.assembly.backend import Backend
 from extender.cluster.api_resources import NODES, PODS
 from extender.values.config import Configuration
 from extender.values.config.loading import load
-from tests.kit.cluster import a_followed_cluster, node, pod
+from tests.kit.cluster import a_followed_cluster
 from tests.kit.faults import Fault
 from tests.kit.faults.answers import black_hole
+from tests.kit.objects import node, pod, priority_class
 from tests.kit.replicas import Replica, replicas
 
 
@@ -81,7 +82,7 @@ async def test_attempts_take_time_even_where_the_loop_stands_still() -> None:
 
 
 async def test_victims_are_counted() -> None:
-    high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
+    high = priority_class("high", 1000)
     async with a_followed_cluster(high, node("a", "2")) as (cluster, found):
         for name in ("low-1", "low-2"):
             cluster.create(PODS, "default", pod(name, terminationGracePeriodSeconds=0))
@@ -130,7 +131,7 @@ async def test_a_run_of_post_filter_is_an_attempt_to_preempt_only_if_preemption_
 
 
 async def test_victims_that_are_leaving_already_are_no_preemption() -> None:
-    high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
+    high = priority_class("high", 1000)
     async with a_followed_cluster(high, node("a", "1")) as (cluster, found):
         low = pod("low")
         low["metadata"]["finalizers"] = ["example.com/stay"]

@@ -6,7 +6,8 @@ Everything is real but time: the embedded API, the client, the informers, the qu
 import asyncio
 
 from extender.cluster.api_resources import NODES, PODS
-from tests.kit.cluster import a_cluster, events_of, node, pod
+from tests.kit.cluster import a_cluster, events_of
+from tests.kit.objects import node, pod
 
 
 async def test_a_pod_is_bound_to_the_node_that_has_room() -> None:

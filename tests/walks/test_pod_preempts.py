@@ -3,9 +3,10 @@
 import asyncio
 
 from extender.cluster.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS
-from tests.kit.cluster import a_cluster, events_of, node, pod
+from tests.kit.cluster import a_cluster, events_of
+from tests.kit.objects import node, pod, priority_class
 
-HIGH = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
+HIGH = priority_class("high", 1000)
 PATIENT = {**HIGH, "metadata": {"name": "patient"}, "preemptionPolicy": "Never"}
 
 

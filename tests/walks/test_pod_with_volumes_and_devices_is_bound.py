@@ -9,7 +9,8 @@ from typing import Any
 
 from extender.cluster.api_resources import PODS, RESOURCES, Object, Resource
 from extender.cluster.registry.object_registry import ObjectRegistry
-from tests.kit.cluster import a_cluster, events_of, node, pod
+from tests.kit.cluster import a_cluster, events_of
+from tests.kit.objects import node, pod
 
 SCRATCH: dict[str, Any] = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
 DEVICE: dict[str, Any] = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]}

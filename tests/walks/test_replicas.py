@@ -9,9 +9,9 @@ import pytest
 
 from extender.cluster.api_resources import EVENTS, PODS
 from extender.cluster.registry.object_registry import ObjectRegistry
-from tests.kit.cluster import node, pod
 from tests.kit.faults import Fault, watches
 from tests.kit.faults.answers import black_hole, commit_then_drop, delay
+from tests.kit.objects import node, pod
 from tests.kit.replicas import holder, replicas
 
 BINDING: dict[str, Any] = {"verb": "create", "subresource": "binding"}

@@ -21,8 +21,8 @@ from extender.values.objects.cluster import ClusterState
 from extender.values.objects.decoding import convert
 from extender.values.objects.pod_groups import PodGroup
 from tests.extender.engine.cache.snapshot_contents import seen
+from tests.kit.objects import GROUP_GATES, priority_class
 from tests.kit.told_scheduler import NOON, ToldScheduler
-from tests.stories.objects import GROUP_GATES
 
 A, B = (make_node(name).capacity(cpu=4, pods=10) for name in "ab")
 PROFILES = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"
@@ -185,7 +185,7 @@ def test_nomination_by_the_only_profile_reserves_room_for_any_scheduler_name() -
     urgent = {"apiVersion": "v1", "kind": "Pod", **written("urgent", "3", schedulerName="theirs", priority=10)}
     urgent["spec"].pop("priority")
     urgent["spec"]["priorityClassName"] = "high"
-    high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 10}
+    high = priority_class("high", 10)
 
     told = questions.what_if(WhatIfRequest(create=[high, urgent, written("small", "2", schedulerName="theirs")]))
 

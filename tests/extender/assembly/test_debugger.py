@@ -9,7 +9,8 @@ from extender.cluster.api_resources import PODS
 from extender.engine.cache.cluster import Cluster
 from extender.testing import virtual_time
 from extender.testing.builders import make_node, make_pod
-from tests.kit.cluster import a_followed_cluster, node, pod
+from tests.kit.cluster import a_followed_cluster
+from tests.kit.objects import node, pod, priority_class
 
 
 def lines_after(text: str, begin: str) -> list[str]:
@@ -39,7 +40,7 @@ def test_nodes_and_pods_are_written_down(caplog: pytest.LogCaptureFixture) -> No
         "Node name: a",
         "Deleted: false",
         "Requested Resources: &{MilliCPU:1000 Memory:0 EphemeralStorage:0 AllowedPodNumber:0 ScalarResources:map[]}",
-        "Allocatable Resources: &{MilliCPU:2000 Memory:0 EphemeralStorage:0 AllowedPodNumber:110 "
+        "Allocatable Resources: &{MilliCPU:2000 Memory:68719476736 EphemeralStorage:0 AllowedPodNumber:110 "
         "ScalarResources:map[]}",
         "Scheduled Pods(number: 1):",
         f"name: web, namespace: default, uid: {uids['web']}, phase: Running, nominated node: ",
@@ -76,7 +77,7 @@ async def test_objects_that_only_one_side_knows_are_logged_as_a_cache_mismatch(
 
 async def test_nominated_pods_are_shown_with_their_node(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "extender")
-    high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
+    high = priority_class("high", 1000)
     slow = pod("low", "2")
     slow["metadata"]["finalizers"] = ["example.com/wait"]
     async with a_followed_cluster(high, node("a")) as (cluster, found):

@@ -21,7 +21,7 @@ from extender.values.objects.grouping import PodDisruptionBudget, PodDisruptionB
 from extender.values.objects.meta import LabelSelector, ObjectMeta
 from extender.values.objects.pod import Pod
 from tests.extender.answers.what_if.test_what_if import cluster, node, owned, running, written
-from tests.stories.objects import GROUP_GATES, members, pod_group
+from tests.kit.objects import GROUP_GATES, members, pod_group, priority_class
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 PROTECTING = """
@@ -310,7 +310,7 @@ def test_answer_names_the_gpu_hours_that_moves_lose_and_the_victims_of_preemptio
             of_gpus("saved", "b", **{"volcano.sh/last-checkpoint-time": "2026-11-23T11:00:00Z"}),
         ),
     )
-    high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
+    high = priority_class("high", 1000)
     want = written("new", 1, priorityClassName="high")
     want["spec"]["containers"][0]["resources"] = {
         "requests": {"nvidia.com/gpu": "4"},

@@ -16,7 +16,7 @@ from extender.values.config.loading import load
 from extender.values.objects.decoding import convert, replaced
 from extender.values.objects.grouping import PodDisruptionBudget
 from tests.extender.answers.what_if.test_what_if import HIGH, cluster, node, places, running, written
-from tests.stories.objects import GROUP_GATES, pod_group
+from tests.kit.objects import GROUP_GATES, pod_group
 
 RACK = "example.com/rack"
 NO_PROFILES = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"

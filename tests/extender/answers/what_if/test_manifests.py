@@ -19,6 +19,7 @@ from extender.values.objects.grouping import Namespace, ReplicaSet
 from extender.values.objects.meta import ObjectMeta, OwnerReference
 from extender.values.objects.pod import Pod
 from extender.values.objects.priority_classes import SYSTEM_CLASSES, PriorityClass
+from tests.kit.objects import priority_class
 
 CONTAINER = {"name": "c", "image": "registry.example/app:1"}
 POD_SPEC = {"containers": [CONTAINER]}
@@ -191,16 +192,6 @@ def test_new_budget_allows_as_many_disruptions_as_its_pods_permit(spec: dict[str
 
 
 # Priority classes.
-
-
-def priority_class(name: str, value: int, **members: Any) -> dict[str, Any]:
-    return {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": name},
-        "value": value,
-        **members,
-    }
 
 
 SYSTEM = [priority_class(name, value) for name, value in SYSTEM_CLASSES.items()]

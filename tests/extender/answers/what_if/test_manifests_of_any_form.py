@@ -15,6 +15,7 @@ from extender.engine.cache.cluster import Cluster
 from extender.testing import make_node
 from extender.values.config import Configuration
 from extender.values.objects.cluster import ClusterState
+from tests.kit.objects import priority_class
 
 AMOUNTS = {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}
 CONTAINER = {"name": "c", "image": "i", "resources": AMOUNTS, "ports": [{"containerPort": 80, "hostPort": 80}]}
@@ -76,7 +77,7 @@ OBJECTS = [
     named("v1", "PersistentVolumeClaim", spec=CLAIM),
     named("v1", "List", items=[named("v1", "Pod", spec=POD_SPEC)]),
 ]
-CLASS = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 10}
+CLASS = priority_class("high", 10)
 ODD: tuple[Any, ...] = (
     None,
     0,

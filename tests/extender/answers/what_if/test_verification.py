@@ -9,6 +9,7 @@ from extender.answers.what_if.verification import RuleError, verify
 from extender.cluster.trial_registry import TrialRegistry
 from extender.values.config import Configuration
 from extender.values.objects.decoding import DecodeError
+from tests.kit.objects import priority_class
 
 SHOP = {"app": "shop"}
 
@@ -24,10 +25,6 @@ def workload(name: str = "shop", replicas: int = 3, cpu: str = "1", **spec: Any)
         "metadata": metadata,
         "spec": {"replicas": replicas, "selector": selector, "template": template},
     }
-
-
-def priority_class(name: str, value: int) -> dict[str, Any]:
-    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
 
 
 def failures(

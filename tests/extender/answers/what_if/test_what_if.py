@@ -27,8 +27,9 @@ from extender.values.objects.meta import Condition, LabelSelector, ObjectMeta, O
 from extender.values.objects.pod import Pod, PodExtendedResourceClaimStatus, PodResourceClaim, ResourceRequirements
 from tests.extender.engine.cache.snapshot_contents import seen
 from tests.kit.devices import allocation_of, exactly, label_selector, make_claim, make_device_class, make_slice
+from tests.kit.objects import priority_class
 
-HIGH = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
+HIGH = priority_class("high", 1000)
 
 
 def node(name: str, cpu: int = 4) -> NodeBuilder:

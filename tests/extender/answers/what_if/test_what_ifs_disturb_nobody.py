@@ -15,11 +15,12 @@ from extender.values.objects.grouping import PodDisruptionBudget, PodDisruptionB
 from extender.values.objects.meta import LabelSelector, ObjectMeta, OwnerReference
 from extender.values.objects.pod import Pod
 from tests.extender.engine.cache.snapshot_contents import seen
+from tests.kit.objects import priority_class
 from tests.kit.told_scheduler import ToldScheduler
 
 NUM_NODES = 4
 ROUNDS = 12
-HIGH = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
+HIGH = priority_class("high", 1000)
 URGENT = {
     "apiVersion": "v1",
     "kind": "Pod",

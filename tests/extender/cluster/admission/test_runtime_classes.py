@@ -7,7 +7,8 @@ import pytest
 from extender.cluster.api_resources import PODS, RUNTIME_CLASSES
 from extender.cluster.dumps.seeding import seed
 from extender.cluster.statuses import ApiStatus
-from tests.kit.cluster import make_registry, pod
+from tests.kit.cluster import make_registry
+from tests.kit.objects import pod
 
 KATA: Any = {
     "metadata": {"name": "kata"},

@@ -13,6 +13,7 @@ from extender.cluster.dumps.seeding import RefusedObject, seed
 from extender.cluster.dumps.state_file import load_state, save_state
 from extender.cluster.registry.object_registry import ObjectRegistry
 from tests.kit.cluster import make_registry
+from tests.kit.objects import priority_class
 from tests.kit.service import TWELVE_NODES
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -107,7 +108,7 @@ def test_object_without_namespace_goes_into_default(registry: ObjectRegistry) ->
 
 
 def test_the_class_of_a_pod_gives_it_its_priority(registry: ObjectRegistry) -> None:
-    high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 9}
+    high = priority_class("high", 9)
 
     seed(registry, [pod(spec={"priorityClassName": "high"}), high])
 

@@ -11,7 +11,8 @@ from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.lab.recordings.recording_file import recorded_in
 from extender.testing import virtual_time
 from extender.values.config import Configuration
-from tests.kit.cluster import a_followed_cluster, node, pod
+from tests.kit.cluster import a_followed_cluster
+from tests.kit.objects import node, pod
 
 Tell = Callable[[ObjectRegistry], Awaitable[None]]
 

@@ -11,13 +11,9 @@ from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.lab.agreement import Agreement
 from tests.extender.lab.recordings.recorded_cluster import NODES, create, zoned
 from tests.extender.lab.shadow.shadowed_cluster import Tell, profile, shadowed, without
+from tests.kit.objects import priority_class
 
-URGENT: Object = {
-    "apiVersion": "scheduling.k8s.io/v1",
-    "kind": "PriorityClass",
-    "metadata": {"name": "urgent"},
-    "value": 1000,
-}
+URGENT: Object = priority_class("urgent", 1000)
 HOUR = 3600.0
 
 

@@ -14,7 +14,8 @@ from extender.values.config import Configuration
 from extender.values.objects.decoding import convert
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
-from tests.kit.cluster import a_followed_cluster, node, pod
+from tests.kit.cluster import a_followed_cluster
+from tests.kit.objects import node, pod, priority_class
 
 
 class FirstOfAll(random.Random):
@@ -68,10 +69,10 @@ def mixed(number: int) -> Object:
         {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}},
         {"nodeSelector": {"zone": f"zone-{number % 3}"}},
     ]
-    priority = {"priority": number, "priorityClassName": f"class-{number}", "preemptionPolicy": policy(number)}
-    spec = {**priority, "terminationGracePeriodSeconds": 0, **kinds[number % 4]}
-    made = pod(f"pod-{number:03}", cpu=f"{400 + number * 7 % 400}m", **spec)
-    made["metadata"]["labels"] = {"app": f"app-{number % 5}"}
+    spec = {"preemptionPolicy": policy(number), "terminationGracePeriodSeconds": 0, **kinds[number % 4]}
+    labels = {"app": f"app-{number % 5}"}
+    made = pod(f"pod-{number:03}", f"{400 + number * 7 % 400}m", f"class-{number}", labels=labels, **spec)
+    made["spec"]["priority"] = number
     return made
 
 
@@ -82,16 +83,7 @@ def labelled(number: int) -> Object:
 
 
 OBJECTS = [*(labelled(number) for number in range(12)), *(mixed(number) for number in range(60))]
-CLASSES = [
-    {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": f"class-{number}"},
-        "value": number,
-        "preemptionPolicy": policy(number),
-    }
-    for number in range(90)
-]
+CLASSES = [priority_class(f"class-{number}", number, preemptionPolicy=policy(number)) for number in range(90)]
 URGENT = [mixed(number) for number in range(60, 90)]
 LATER = 60.0
 """Seconds between two of them. How many decisions come before the victims of one are gone depends on how long writes

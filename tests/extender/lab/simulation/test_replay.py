@@ -17,6 +17,7 @@ from extender.lab.simulation.readers import read_workloads
 from extender.lab.simulation.replaying import ReplayReport, replay
 from extender.values.config import Configuration, load
 from tests.extender.lab.recordings.recorded_cluster import NODES, create, record
+from tests.kit.objects import priority_class
 from tests.walks.test_pod_with_volumes_and_devices_is_bound import SCRATCH, claim, named, storage_class, volume
 
 PACKING = load(
@@ -26,12 +27,7 @@ PACKING = load(
 )
 
 
-URGENT: Object = {
-    "apiVersion": "scheduling.k8s.io/v1",
-    "kind": "PriorityClass",
-    "metadata": {"name": "urgent"},
-    "value": 1000,
-}
+URGENT: Object = priority_class("urgent", 1000)
 
 
 async def a_busy_day(cluster: ObjectRegistry) -> None:

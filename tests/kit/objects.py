@@ -1,6 +1,7 @@
-"""Who plays: objects in a line each."""
+"""Objects of a cluster as people write them, in a line each."""
 
 from collections.abc import Mapping
+from itertools import starmap
 from typing import Any, Final
 
 import httpx
@@ -8,7 +9,7 @@ import httpx
 from extender.cluster.api_resources import Object, Resource, of_kind
 
 
-def priority(name: str, value: int, **more: Any) -> Object:
+def priority_class(name: str, value: int, **more: Any) -> Object:
     return {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",
@@ -18,8 +19,8 @@ def priority(name: str, value: int, **more: Any) -> Object:
     }
 
 
-LOW, MIDDLE, HIGH, HIGHER = priority("low", 10), priority("middle", 50), priority("high", 100), priority("higher", 200)
-PRIORITIES: Final = (LOW, MIDDLE, HIGH, HIGHER)
+PRIORITIES: Final = tuple(starmap(priority_class, {"low": 10, "middle": 50, "high": 100, "higher": 200}.items()))
+LOW, MIDDLE, HIGH, HIGHER = PRIORITIES
 
 GROUP_GATES: Final = {
     "GenericWorkload": True,
@@ -31,14 +32,20 @@ ONLY_GANGS: Final = {"GenericWorkload": True, "GangScheduling": True}
 
 
 def node(
-    name: str, cpu: str = "2", *, labels: Mapping[str, str] | None = None, pods: str = "110", **spec: Any
+    name: str,
+    cpu: str = "2",
+    *,
+    memory: str = "64Gi",
+    labels: Mapping[str, str] | None = None,
+    pods: str = "110",
+    **spec: Any,
 ) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}},
         "spec": spec,
-        "status": {"allocatable": {"cpu": cpu, "memory": "64Gi", "pods": pods}},
+        "status": {"allocatable": {"cpu": cpu, "memory": memory, "pods": pods}},
     }
 
 
