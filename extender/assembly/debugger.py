@@ -80,7 +80,6 @@ class CacheDebugger:
             _LOG.info(0, "Dump of scheduling queue", summary=summary, pods=Lines(pods))
 
     def _informed(self, resource: str) -> Iterable[Any]:
-        """Yields the objects of a resource as the informers have them."""
         reflectors = (each for each in self._informers.reflectors if each.kind.resource == resource)
         return (item for reflector in reflectors for item in reflector.objects.values())
 
@@ -95,7 +94,6 @@ def _waiting(queue: SchedulingQueue) -> list[Any]:
 
 
 def _compared(actual: Iterable[str], cached: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Returns what is missed in the cache, and what is redundant there."""
     expected, known = set(actual), set(cached)
     return sorted(expected - known), sorted(known - expected)
 

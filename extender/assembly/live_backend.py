@@ -145,9 +145,6 @@ def _assembled(
     rng: random.Random,
     records: Records,
 ) -> _Parts:
-    """Returns the parts, with the scheduler, the cluster and the verbs subscribed to the changes that the informers
-    bring.
-    """
     dispatcher = ApiDispatcher(client, rng=rng, instance=socket.gethostname(), fence=fence)
     called = configuration.extenders if options.decides else ()
     informers, cluster = Informers(client, rng=rng, is_whole=reads_whole(called)), Cluster()

@@ -136,8 +136,6 @@ def _scheduling_queue(
     has_extenders: bool,
     max_in_unschedulable_pods: float,
 ) -> SchedulingQueue:
-    """Returns the queue that all profiles share, with the hints and the PreEnqueue plugins of each."""
-
     def gated_by(pod: Pod, last_gated_by: str) -> str:
         # The point is always observed as a Success, as upstream.
         with metrics.timed("PreEnqueue", pod.scheduler_name):

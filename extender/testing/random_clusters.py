@@ -36,7 +36,6 @@ class RandomCluster:
     """Claims, volumes and the like."""
 
     def snapshot(self) -> Snapshot:
-        """Returns a new snapshot of the cluster."""
         return make_snapshot(*self.nodes, pods=self.pods, objects=self.objects)
 
 

@@ -136,7 +136,6 @@ class ClusterView:
         return self.all(resource).get((namespace, name))
 
     def at(self, ref: Ref) -> Observed | None:
-        """Returns the object of an address."""
         objects = self.pods if ref[0] == PODS.stored_as else self._objects.get(ref[0], {})
         return objects.get(ref[1:])
 
@@ -236,7 +235,6 @@ class SelectorIndex:
         self._answers: dict[str, WeakKeyDictionary[Labels, Sequence[Key]]] = {}
 
     def put(self, key: Key, content: Object) -> None:
-        """Takes note of a workload."""
         selector = selector_in(content)
         selectors = self._selectors.setdefault(key[0], {})
         if selectors.get(key) != selector:
@@ -267,7 +265,6 @@ class SelectorIndex:
 
 
 def ref_of(seen: Observed) -> Ref:
-    """Returns the address of an object."""
     return seen.resource.stored_as, seen.namespace, seen.name
 
 

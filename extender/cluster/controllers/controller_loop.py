@@ -102,7 +102,6 @@ class ControllerLoops:
         self._begin()
 
     def _begin(self) -> None:
-        """Follows what changes from now on."""
         store = self._registry.store
         self._cluster.custom = custom_resources(store)
         self._by_storage = {each.stored_as: each for each in (*FOLLOWED, *self._cluster.custom)}
@@ -148,7 +147,6 @@ class ControllerLoops:
         self._list({name: each for name, each in self._by_storage.items() if name not in before})
 
     def _list(self, only: Mapping[str, Resource] | None = None) -> None:
-        """Takes note of all objects, and of those that no longer exist."""
         for resource in (self._by_storage if only is None else only).values():
             stored = {(each.namespace, each.name): each for each in self._registry.store.read(resource)}
             for key in [key for key in self._cluster.all(resource) if key not in stored]:

@@ -100,7 +100,6 @@ def _retain_keys(original: Object, patch: Object) -> None:
 
 
 def _merge_ordered(of: GoType, original: Object, patch: Object, directive: str) -> None:
-    """Merges a list whose order the patch prescribes."""
     name = directive.removeprefix(ORDER)
     order, added, present = patch.pop(directive), patch.pop(name, None), original.get(name)
     for each in (order, added or [], present or []):
@@ -120,7 +119,6 @@ def _merge_ordered(of: GoType, original: Object, patch: Object, directive: str) 
 
 
 def _check_order(field: Field, added: Sequence[Any], order: Sequence[Any]) -> None:
-    """What the patch adds must stand in the prescribed order."""
     key = _key_of(field.patch_key)
     places = {key(value): place for place, value in reversed(list(enumerate(order)))}
     last = -1

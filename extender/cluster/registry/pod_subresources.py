@@ -164,7 +164,6 @@ def _is_done(pod: Object) -> bool:
 
 
 def _pin(options: Object, pod: Object) -> None:
-    """The pod is deleted only if it is still as it was looked at."""
     wanted = options["preconditions"] = dict(options.get("preconditions") or {})
     wanted.setdefault("resourceVersion", pod["metadata"]["resourceVersion"])
 

@@ -107,7 +107,6 @@ def service(obj: Object) -> list[FieldError]:
 
 
 def service_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with a Service that replaces another one."""
     return object_meta_update(new["metadata"], old["metadata"]) + service(new)
 
 
@@ -201,7 +200,6 @@ _SPEC: Final = ("MinAvailable", "Selector", "MaxUnavailable", "UnhealthyPodEvict
 
 
 def budget(obj: Object) -> list[FieldError]:
-    """Returns what is wrong with a new PodDisruptionBudget."""
     spec = obj["spec"]
     errors = object_meta(obj["metadata"], namespaced=True)
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
@@ -217,12 +215,10 @@ def budget(obj: Object) -> list[FieldError]:
 
 
 def budget_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with a PodDisruptionBudget that replaces another one."""
     return budget(new) + object_meta_update(new["metadata"], old["metadata"])
 
 
 def budget_status_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with the status of a PodDisruptionBudget."""
     errors = object_meta_update(new["metadata"], old["metadata"])
     for name in _COUNTS:
         errors += non_negative(f"status.{name}", (new.get("status") or {}).get(name))
@@ -292,7 +288,6 @@ def lease(obj: Object) -> list[FieldError]:
 
 
 def lease_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with a Lease that replaces another one."""
     return object_meta_update(new["metadata"], old["metadata"]) + _lease_spec(new["spec"])
 
 

@@ -44,7 +44,6 @@ _PLACES: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelectio
 
 
 def claim(obj: Object) -> list[FieldError]:
-    """Returns what is wrong with a new ResourceClaim."""
     return object_meta(obj["metadata"], namespaced=True) + _devices("spec.devices", obj["spec"].get("devices") or {})
 
 
@@ -55,7 +54,6 @@ def claim_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def claim_status_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with the status of a ResourceClaim."""
     status, former = new.get("status") or {}, old.get("status") or {}
     errors = object_meta_update(new["metadata"], old["metadata"])
     reserved = status.get("reservedFor") or []
@@ -79,7 +77,6 @@ def claim_status_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def claim_template(obj: Object) -> list[FieldError]:
-    """Returns what is wrong with a new ResourceClaimTemplate."""
     inner = (obj["spec"].get("spec") or {}).get("devices") or {}
     return object_meta(obj["metadata"], namespaced=True) + _devices("spec.spec.devices", inner)
 
@@ -96,7 +93,6 @@ def device_class(obj: Object) -> list[FieldError]:
 
 
 def device_class_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with a DeviceClass that replaces another one."""
     return object_meta_update(new["metadata"], old["metadata"]) + device_class(new)
 
 
@@ -111,7 +107,6 @@ def device_taint_rule(obj: Object) -> list[FieldError]:
 
 
 def device_taint_rule_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with a DeviceTaintRule that replaces another one."""
     return object_meta_update(new["metadata"], old["metadata"]) + device_taint_rule(new)
 
 

@@ -79,7 +79,6 @@ def persistent_volume(obj: Object) -> list[FieldError]:
 
 
 def persistent_volume_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with a PersistentVolume that replaces another one."""
     errors = persistent_volume(new) + object_meta_update(new["metadata"], old["metadata"])
     sources = [_sources(obj["spec"]) for obj in (new, old)]
     if sources[0] != sources[1]:
@@ -204,7 +203,6 @@ def storage_class(obj: Object) -> list[FieldError]:
 
 
 def storage_class_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with a StorageClass that replaces another one."""
     errors = object_meta_update(new["metadata"], old["metadata"])
     for name in ("parameters", "provisioner", "reclaimPolicy"):
         if new.get(name) != old.get(name):
@@ -213,7 +211,6 @@ def storage_class_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def csi_node(obj: Object) -> list[FieldError]:
-    """Returns what is wrong with a new CSINode."""
     return object_meta(obj["metadata"], namespaced=False) + _node_drivers(obj)
 
 
@@ -231,7 +228,6 @@ def csi_node_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def csi_driver(obj: Object) -> list[FieldError]:
-    """Returns what is wrong with a new CSIDriver."""
     errors = object_meta(obj["metadata"], namespaced=False) + _driver_name(
         "metadata.name", obj["metadata"].get("name", "")
     )
@@ -241,7 +237,6 @@ def csi_driver(obj: Object) -> list[FieldError]:
 
 
 def storage_capacity(obj: Object) -> list[FieldError]:
-    """Returns what is wrong with a new CSIStorageCapacity."""
     errors = object_meta(obj["metadata"], namespaced=True)
     name = obj.get("storageClassName", "")
     errors += all_invalid("storageClassName", name, subdomain_errors(name))
@@ -260,7 +255,6 @@ def storage_capacity_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def attachment(obj: Object) -> list[FieldError]:
-    """Returns what is wrong with a new VolumeAttachment."""
     spec = obj["spec"]
     errors = object_meta(obj["metadata"], namespaced=False) + _driver_name("spec.attacher", spec.get("attacher", ""))
     source = spec.get("source") or {}

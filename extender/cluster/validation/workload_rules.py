@@ -121,7 +121,6 @@ def replication_controller(obj: Object) -> list[FieldError]:
 
 
 def replication_controller_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with a ReplicationController that replaces another one."""
     return object_meta_update(new["metadata"], old["metadata"]) + replication_controller(new)
 
 

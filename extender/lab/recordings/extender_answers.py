@@ -42,7 +42,6 @@ def recorded_name(config: Extender) -> str:
 
 
 def recorded_address(config: Extender) -> str:
-    """Returns the address under which the extender is in the configuration of a recording."""
     return _SCHEME + recorded_name(config)
 
 
@@ -102,7 +101,6 @@ class RecordedCalls(ExtenderCalls):
     async def _recorded(
         self, pod: Pod, asked: ExtenderAnswer, call: Awaitable[T], recorded: Callable[[T], ExtenderAnswer]
     ) -> T:
-        """Returns the answer to the call, after it was recorded, as a failure was."""
         self._recorder.asked(pod)
         try:
             answer = await call

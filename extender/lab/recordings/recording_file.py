@@ -108,7 +108,6 @@ def tap_of(recorder: Recorder) -> Tap:
 
 
 async def _write(recorder: Recorder, file: "RecordingFile", every: float) -> None:
-    """Writes what waits, until cancelled."""
     while True:
         await asyncio.sleep(every if recorder.is_on else RETRY_EVERY)
         if not recorder.is_on:
@@ -132,7 +131,6 @@ def _give_up(recorder: Recorder, file: "RecordingFile", exc: OSError) -> None:
 
 
 async def _begin_again(recorder: Recorder, file: "RecordingFile") -> None:
-    """Begins the next file with the cluster as it is now."""
     at_once = recorder.cluster_at_once()
     if at_once is None:
         return

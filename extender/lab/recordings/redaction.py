@@ -61,7 +61,6 @@ class Redaction:
     """
 
     def __init__(self, redacts: Redacts) -> None:
-        """Arguments: redacts: what is left out."""
         self.redacts: Final = redacts
         self._key = secrets.token_bytes(16)
 

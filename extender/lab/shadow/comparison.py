@@ -135,7 +135,6 @@ class DecisionComparer:
         return _Outcome(ours, cycle, post_filter=found, refused_by=plugins)
 
     def _plugins(self, cycle: Cycle) -> frozenset[str]:
-        """Returns the Filter and Score plugins that did not skip the pod."""
         key = cycle.framework.profile_name, cycle.skip_filter_plugins, cycle.skip_score_plugins
         found = self._with_a_say.get(key)
         if found is None:
@@ -160,7 +159,6 @@ def _verdict(outcome: _Outcome, theirs: Decided) -> Verdict:
 
 
 def _is_tie(outcome: _Outcome, node: str) -> bool:
-    """Whether a node is one of those with the highest score."""
     if outcome.choice is None:
         return False
     place, total = outcome.cycle.snapshot.nodes.index.get(node), outcome.choice.total
@@ -216,7 +214,6 @@ def _cause(outcome: _Outcome, theirs: Decided) -> Cause:
 
 
 def _why_not_there(outcome: _Outcome, node: str) -> tuple[str, str]:
-    """Returns the plugin that keeps us from a node, and what it says."""
     before = outcome.cycle
     snapshot, ours = before.snapshot, outcome.ours.node
     place = snapshot.nodes.index.get(node)

@@ -163,7 +163,6 @@ class Shadow:
         return False
 
     def _take_in(self) -> None:
-        """Applies the change that has waited longest."""
         change = self._waiting.popleft()
         self._before_binding.see(change)
         self._cluster.changed(change.old, change.new)

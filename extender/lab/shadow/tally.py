@@ -26,8 +26,6 @@ PLACED: Final = "placed"
 @final
 @dataclass(slots=True)
 class _Count:
-    """State: how many decisions of one sort there were."""
-
     same: int = 0
     tie: int = 0
     unclear: int = 0

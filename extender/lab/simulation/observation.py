@@ -179,7 +179,6 @@ class Observation(Reporter):
         self.arrivals[shape] += 1
 
     def _move(self, pod: Pod, sign: int) -> None:
-        """Counts a pod that comes to its node or leaves it."""
         self._pass_time()
         self._running += sign
         for resource, amount in self._amounts_of(pod).items():

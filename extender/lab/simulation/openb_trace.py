@@ -36,8 +36,6 @@ Shape = tuple[int, int, int, str]
 @final
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A line of a table, with the names of its columns."""
-
     where: str
     fields: Mapping[str, str]
 

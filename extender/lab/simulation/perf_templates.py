@@ -215,7 +215,6 @@ class Templates:
 
 
 def _updated(scene: Scene, made: HasMetadata, path: str) -> HasMetadata:
-    """The object with what an update leaves alone."""
     old = scene.cluster.find(type(made), made.name, made.metadata.namespace)
     if old is None:
         raise WorkloadError(f"updateAny: {path}: there is no {type(made).__name__} {made.name}")

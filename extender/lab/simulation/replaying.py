@@ -250,7 +250,6 @@ class _Replay:
     # Decisions.
 
     async def _decide(self, entry: RecordedAttempt) -> None:
-        """Decides about the pod, compares, and goes on with what was decided then."""
         pod = self._pods.get(entry.uid)
         framework = None if pod is None else self._scheduling.frameworks.get(pod.scheduler_name)
         self._counts["decisions"] += 1

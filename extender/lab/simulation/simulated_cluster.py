@@ -162,7 +162,6 @@ class SimulatedCluster(fwk.Dispatcher):
             self.remove(known)
 
     def _pod(self, pod: Pod) -> Pod | None:
-        """Returns the pod as it is now; None if it is gone."""
         known = self.find(Pod, pod.name, pod.namespace)
         return known if known is not None and known.uid == pod.uid else None
 

@@ -5,22 +5,19 @@ Upstream: apiserver/pkg/endpoints/handlers/response.go, asTable; pkg/printers/st
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from extender.cluster.api_resources import Object, Resource
 from extender.cluster.responses.tables import cluster_tables, pod_tables, storage_tables, workload_tables
-from extender.cluster.responses.tables.layout import NAME, Ages, Column, Layout, name_of
+from extender.cluster.responses.tables.layout import NAME, Ages, Column, Layout, field
 
 IncludeObject = Literal["None", "Metadata", "Object"]
 """The part of the object that comes with each row."""
 
 
-def _created_at(obj: Object, ages: Ages) -> list[Any]:
-    del ages
-    return [name_of(obj), obj["metadata"].get("creationTimestamp")]
-
-
-_OTHERS: Final = Layout((NAME, Column("Created At", "When the object was created.", "date")), _created_at)
+_OTHERS: Final = Layout(
+    (NAME, Column("Created At", "When the object was created.", field("metadata.creationTimestamp", None), "date"))
+)
 
 LAYOUTS: Final[Mapping[str, Layout]] = {
     **cluster_tables.LAYOUTS, **pod_tables.LAYOUTS, **storage_tables.LAYOUTS, **workload_tables.LAYOUTS,
@@ -49,8 +46,7 @@ def table_of(
     rows = []
     for obj in objects:
         row: Object = {"cells": layout.cells(obj, ages)}
-        conditions = layout.conditions(obj)
-        if conditions:
+        if layout.conditions is not None and (conditions := layout.conditions(obj)):
             row["conditions"] = list(conditions)
         rows.append(row | {"object": _included(obj, include_object)})
     return {

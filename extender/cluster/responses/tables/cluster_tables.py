@@ -12,8 +12,10 @@ from extender.cluster.responses.tables.layout import (
     NONE,
     UNKNOWN,
     Ages,
+    Cell,
     Column,
     Layout,
+    field,
     is_going,
     name_of,
     spec_of,
@@ -26,23 +28,6 @@ _ROLE_PREFIX: Final = "node-role.kubernetes.io/"
 _ROLE: Final = "kubernetes.io/role"
 
 
-def _node(node: Object, ages: Ages) -> list[Any]:
-    status = status_of(node)
-    info = status.get("nodeInfo") or {}
-    return [
-        name_of(node),
-        _node_status(node),
-        ",".join(sorted(_roles(node))) or NONE,
-        ages.of(node),
-        info.get("kubeletVersion") or "",
-        _address(status, "InternalIP"),
-        _address(status, "ExternalIP"),
-        info.get("osImage") or UNKNOWN,
-        info.get("kernelVersion") or UNKNOWN,
-        info.get("containerRuntimeVersion") or UNKNOWN,
-    ]
-
-
 def _node_status(node: Object) -> str:
     # The last condition of a type counts, should there be several.
     ready = {each.get("type"): each.get("status") for each in status_of(node).get("conditions") or ()}.get("Ready")
@@ -50,22 +35,18 @@ def _node_status(node: Object) -> str:
     return f"{word},SchedulingDisabled" if spec_of(node).get("unschedulable") else word
 
 
-def _roles(node: Object) -> set[str]:
+def _roles(node: Object) -> str:
     labels = node["metadata"].get("labels") or {}
     roles = {name.removeprefix(_ROLE_PREFIX) for name in labels if name.startswith(_ROLE_PREFIX)}
-    return {role for role in (*roles, labels.get(_ROLE, "")) if role}
+    return ",".join(sorted({role for role in (*roles, labels.get(_ROLE, "")) if role})) or NONE
 
 
-def _address(status: Object, kind: str) -> str:
-    return next((each.get("address", "") for each in status.get("addresses") or () if each.get("type") == kind), NONE)
+def _address(kind: str) -> Cell:
+    def read(node: Object) -> str:
+        addresses = status_of(node).get("addresses") or ()
+        return next((each.get("address", "") for each in addresses if each.get("type") == kind), NONE)
 
-
-def _namespace(namespace: Object, ages: Ages) -> list[Any]:
-    return [name_of(namespace), status_of(namespace).get("phase", ""), ages.of(namespace)]
-
-
-def _lease(lease: Object, ages: Ages) -> list[Any]:
-    return [name_of(lease), spec_of(lease).get("holderIdentity") or "", ages.of(lease)]
+    return read
 
 
 def _event(event: Object, ages: Ages) -> list[Any]:
@@ -94,70 +75,27 @@ def _event(event: Object, ages: Ages) -> list[Any]:
     ]
 
 
-def _pod_disruption_budget(obj: Object, ages: Ages) -> list[Any]:
-    spec = spec_of(obj)
-    return [
-        name_of(obj),
-        str(spec.get("minAvailable", "N/A")),
-        str(spec.get("maxUnavailable", "N/A")),
-        status_of(obj).get("disruptionsAllowed") or 0,
-        ages.of(obj),
-    ]
-
-
-def _priority_class(obj: Object, ages: Ages) -> list[Any]:
-    return [
-        name_of(obj),
-        obj.get("value") or 0,
-        bool(obj.get("globalDefault")),
-        ages.of(obj),
-        obj.get("preemptionPolicy") or "",
-    ]
-
-
-def _resource_claim(obj: Object, ages: Ages) -> list[Any]:
-    return [name_of(obj), ",".join(_claim_states(obj)), ages.of(obj)]
-
-
-def _claim_states(claim: Object) -> list[str]:
-    status = status_of(claim)
-    states = ["deleted"] if is_going(claim) else []
+def _claim_states(claim: Object) -> str:
+    status, going = status_of(claim), is_going(claim)
     if status.get("allocation") is None:
-        return states or ["pending"]
-    return [*states, "allocated", *(["reserved"] if status.get("reservedFor") else [])]
+        return "deleted" if going else "pending"
+    return ("deleted," if going else "") + ("allocated,reserved" if status.get("reservedFor") else "allocated")
 
 
-def _only_age(obj: Object, ages: Ages) -> list[Any]:
-    return [name_of(obj), ages.of(obj)]
+def _policy(group: Object) -> str:
+    return next(iter(spec_of(group).get("schedulingPolicy") or {}), NONE).capitalize()
 
 
-def _resource_slice(obj: Object, ages: Ages) -> list[Any]:
-    spec = spec_of(obj)
-    return [
-        name_of(obj),
-        spec.get("nodeName") or "",
-        spec.get("driver") or "",
-        (spec.get("pool") or {}).get("name") or "",
-        ages.of(obj),
-    ]
+def _bound(name: str) -> Cell:
+    return lambda budget: str(spec_of(budget).get(name, "N/A"))
 
 
-def _pod_group(obj: Object, ages: Ages) -> list[Any]:
-    return [name_of(obj), _policy(spec_of(obj)), _workload_of(obj), ages.of(obj)]
-
-
-def _policy(spec: Object) -> str:
-    return next(iter(spec.get("schedulingPolicy") or {}), NONE).capitalize()
-
-
-def _workload_of(group: Object) -> str:
-    reference = (spec_of(group).get("podGroupTemplateRef") or {}).get("workload") or {}
-    return reference.get("workloadName") or NONE
-
+_ONLY_AGE: Final = Layout((NAME, AGE))
+_WORKLOAD: Final = "spec.podGroupTemplateRef.workload.workloadName"
 
 LAYOUTS: Final = {
-    "DeviceClass": Layout((NAME, AGE), _only_age),
-    "ResourceClaimTemplate": Layout((NAME, AGE), _only_age),
+    "DeviceClass": _ONLY_AGE,
+    "ResourceClaimTemplate": _ONLY_AGE,
     "Event": Layout(
         (
             Column("Last Observed", "When it happened last."),
@@ -173,66 +111,80 @@ LAYOUTS: Final = {
         ),
         _event,
     ),
-    "Lease": Layout((NAME, Column("Holder", "Who holds the lease."), AGE), _lease),
-    "Namespace": Layout((NAME, Column("Status", "The status of the namespace"), AGE), _namespace),
+    "Lease": Layout((NAME, Column("Holder", "Who holds the lease.", field("spec.holderIdentity")), AGE)),
+    "Namespace": Layout((NAME, Column("Status", "The status of the namespace", field("status.phase")), AGE)),
     "Node": Layout(
         (
             NAME,
-            Column("Status", "The status of the node"),
-            Column("Roles", "The roles of the node"),
+            Column("Status", "The status of the node", _node_status),
+            Column("Roles", "The roles of the node", _roles),
             AGE,
-            Column("Version", "The version of the node's kubelet."),
-            wide("Internal-IP", "The address of the node within the cluster."),
-            wide("External-IP", "The address of the node outside the cluster."),
-            wide("OS-Image", "The operating system of the node."),
-            wide("Kernel-Version", "The version of the node's kernel."),
-            wide("Container-Runtime", "What runs containers on the node, and its version."),
-        ),
-        _node,
+            Column("Version", "The version of the node's kubelet.", field("status.nodeInfo.kubeletVersion")),
+            wide("Internal-IP", "The address of the node within the cluster.", _address("InternalIP")),
+            wide("External-IP", "The address of the node outside the cluster.", _address("ExternalIP")),
+            wide("OS-Image", "The operating system of the node.", field("status.nodeInfo.osImage", UNKNOWN)),
+            wide(
+                "Kernel-Version", "The version of the node's kernel.", field("status.nodeInfo.kernelVersion", UNKNOWN)
+            ),
+            wide(
+                "Container-Runtime",
+                "What runs containers on the node, and its version.",
+                field("status.nodeInfo.containerRuntimeVersion", UNKNOWN),
+            ),
+        )
     ),
     "PodDisruptionBudget": Layout(
         (
             NAME,
-            Column("Min Available", "The minimum number of pods that must be available."),
-            Column("Max Unavailable", "The maximum number of pods that may be unavailable."),
-            Column("Allowed Disruptions", "Calculated number of pods that may be disrupted at this time.", "integer"),
+            Column("Min Available", "The minimum number of pods that must be available.", _bound("minAvailable")),
+            Column("Max Unavailable", "The maximum number of pods that may be unavailable.", _bound("maxUnavailable")),
+            Column(
+                "Allowed Disruptions",
+                "Calculated number of pods that may be disrupted at this time.",
+                field("status.disruptionsAllowed", 0),
+                "integer",
+            ),
             AGE,
-        ),
-        _pod_disruption_budget,
+        )
     ),
     "PodGroup": Layout(
         (
             NAME,
-            Column("Policy", "How the pods of the group are scheduled."),
-            Column("Workload", "The workload of the group."),
+            Column("Policy", "How the pods of the group are scheduled.", _policy),
+            Column("Workload", "The workload of the group.", field(_WORKLOAD, NONE)),
             AGE,
-        ),
-        _pod_group,
+        )
     ),
     "PriorityClass": Layout(
         (
             NAME,
-            Column("Value", "The priority of pods of this class.", "integer"),
-            Column("Global-Default", "Whether pods that name no class are of this one.", "boolean"),
+            Column("Value", "The priority of pods of this class.", field("value", 0), "integer"),
+            Column(
+                "Global-Default",
+                "Whether pods that name no class are of this one.",
+                field("globalDefault", False),
+                "boolean",
+            ),
             AGE,
-            Column("PreemptionPolicy", "Whether pods of this class may preempt others."),
-        ),
-        _priority_class,
+            Column("PreemptionPolicy", "Whether pods of this class may preempt others.", field("preemptionPolicy")),
+        )
     ),
     "ResourceClaim": Layout(
-        (NAME, Column("State", "A summary of the current state (allocated, pending, reserved, etc.)."), AGE),
-        _resource_claim,
+        (
+            NAME,
+            Column("State", "A summary of the current state (allocated, pending, reserved, etc.).", _claim_states),
+            AGE,
+        )
     ),
-    "Workload": Layout((NAME, AGE), _only_age),
-    "DeviceTaintRule": Layout((NAME, AGE), _only_age),
+    "Workload": _ONLY_AGE,
+    "DeviceTaintRule": _ONLY_AGE,
     "ResourceSlice": Layout(
         (
             NAME,
-            Column("Node", "The node that the devices belong to."),
-            Column("Driver", "The driver that offers the devices."),
-            Column("Pool", "The pool that the slice is a part of."),
+            Column("Node", "The node that the devices belong to.", field("spec.nodeName")),
+            Column("Driver", "The driver that offers the devices.", field("spec.driver")),
+            Column("Pool", "The pool that the slice is a part of.", field("spec.pool.name")),
             AGE,
-        ),
-        _resource_slice,
+        )
     ),
 }

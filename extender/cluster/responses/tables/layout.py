@@ -31,13 +31,33 @@ class Ages:
         return self.since(obj["metadata"].get("creationTimestamp"))
 
 
+Cell = Callable[[Object], Any]
+
+
+def field(path: str, otherwise: Any = "") -> Cell:
+    """Returns what reads a field, such as `spec.nodeName`; `otherwise` stands for one that is empty."""
+    *parents, last = path.split(".")
+
+    def read(obj: Object) -> Any:
+        for name in parents:
+            obj = obj.get(name) or {}
+        return obj.get(last) or otherwise
+
+    return read
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column. Columns of priority 1 are shown by `-o wide` only."""
+    """A column. Columns of priority 1 are shown by `-o wide` only.
+
+    Attributes:
+        cell: returns an object's cell; None for the age of the object, and where the layout makes whole rows.
+    """
 
     name: str
     description: str
+    cell: Cell | None = None
     type: str = "string"
     format: str = ""
     priority: int = 0
@@ -52,34 +72,9 @@ class Column:
         }
 
 
-def wide(name: str, description: str, format: str = "") -> Column:  # noqa: A002 - as upstream calls it
+def wide(name: str, description: str, cell: Cell | None = None, format: str = "") -> Column:  # noqa: A002 - as upstream calls it
     """Returns a column that is shown by `-o wide` only."""
-    return Column(name, description, format=format, priority=1)
-
-
-NAME: Final = Column("Name", "The name of the object, unique within its namespace.", format="name")
-AGE: Final = Column("Age", "The time since the object was created.")
-CONTAINERS: Final = wide("Containers", "Names of each container in the template.")
-IMAGES: Final = wide("Images", "Images referenced by each container in the template.")
-
-Cells = Callable[[Object, Ages], list[Any]]
-"""Returns the cells of an object's row, one for each column."""
-
-
-def no_conditions(obj: Object) -> Sequence[Object]:
-    """Returns nothing: most rows have no conditions."""
-    del obj
-    return ()
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """The columns and the rows of a kind. `conditions` says something about a whole row."""
-
-    columns: tuple[Column, ...]
-    cells: Cells
-    conditions: Callable[[Object], Sequence[Object]] = no_conditions
+    return Column(name, description, cell, format=format, priority=1)
 
 
 def name_of(obj: Object) -> str:
@@ -98,10 +93,33 @@ def status_of(obj: Object) -> Object:
 
 
 def is_going(obj: Object) -> bool:
-    """Returns True if the deletion of the object was asked for."""
     return obj["metadata"].get("deletionTimestamp") is not None
 
 
 def format_labels(labels: Mapping[str, str] | None) -> str:
     """Returns `a=b,c=d`, or `<none>`."""
     return ",".join(f"{name}={value}" for name, value in sorted((labels or {}).items())) or NONE
+
+
+NAME: Final = Column("Name", "The name of the object, unique within its namespace.", name_of, format="name")
+AGE: Final = Column("Age", "The time since the object was created.")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The columns and the rows of a kind.
+
+    Attributes:
+        row: returns all cells of a row, where they do not follow from the object one by one.
+        conditions: what is said about a whole row.
+    """
+
+    columns: tuple[Column, ...]
+    row: Callable[[Object, Ages], list[Any]] | None = None
+    conditions: Callable[[Object], Sequence[Object]] | None = None
+
+    def cells(self, obj: Object, ages: Ages) -> list[Any]:
+        if self.row is not None:
+            return self.row(obj, ages)
+        return [ages.of(obj) if column.cell is None else column.cell(obj) for column in self.columns]

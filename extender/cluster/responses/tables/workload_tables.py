@@ -5,18 +5,17 @@ printDaemonSet, printJob,
 printDeployment, printService, printScale (v1.36.2).
 """
 
-from typing import Any, Final
+from typing import Final
 
 from extender.cluster.api_resources import Object
 from extender.cluster.responses.tables.layout import (
     AGE,
-    CONTAINERS,
-    IMAGES,
     NAME,
     NONE,
-    Ages,
+    Cell,
     Column,
     Layout,
+    field,
     format_labels,
     name_of,
     spec_of,
@@ -26,85 +25,25 @@ from extender.cluster.responses.tables.layout import (
 from extender.cluster.store.selections import selector_text
 
 
-def _replicas(obj: Object) -> list[Any]:
-    """The numbers of pods that are wanted, that exist, and that are ready."""
-    status = status_of(obj)
-    return [spec_of(obj).get("replicas") or 0, status.get("replicas") or 0, status.get("readyReplicas") or 0]
-
-
 def _ready_of_wanted(obj: Object) -> str:
-    wanted, _, ready = _replicas(obj)
-    return f"{ready}/{wanted}"
+    return f"{status_of(obj).get('readyReplicas') or 0}/{spec_of(obj).get('replicas') or 0}"
 
 
-def _template(obj: Object) -> list[str]:
-    containers = ((spec_of(obj).get("template") or {}).get("spec") or {}).get("containers") or ()
-    return [
-        ",".join(each.get("name", "") for each in containers),
-        ",".join(each.get("image", "") for each in containers),
-    ]
+def _of_containers(name: str) -> Cell:
+    containers = field("spec.template.spec.containers", ())
+    return lambda obj: ",".join(each.get(name, "") for each in containers(obj))
 
 
-def _replication_controller(obj: Object, ages: Ages) -> list[Any]:
-    return [name_of(obj), *_replicas(obj), ages.of(obj), *_template(obj), format_labels(spec_of(obj).get("selector"))]
+def _selector(obj: Object) -> str:
+    return selector_text(spec_of(obj).get("selector"))
 
 
-def _replica_set(obj: Object, ages: Ages) -> list[Any]:
-    return [
-        name_of(obj),
-        *_replicas(obj),
-        ages.of(obj),
-        *_template(obj),
-        selector_text(spec_of(obj).get("selector")) or NONE,
-    ]
+def _labels(obj: Object) -> str:
+    return format_labels(spec_of(obj).get("selector"))
 
 
-def _stateful_set(obj: Object, ages: Ages) -> list[Any]:
-    return [name_of(obj), _ready_of_wanted(obj), ages.of(obj), *_template(obj)]
-
-
-def _deployment(obj: Object, ages: Ages) -> list[Any]:
-    status = status_of(obj)
-    return [
-        name_of(obj),
-        _ready_of_wanted(obj),
-        status.get("updatedReplicas") or 0,
-        status.get("availableReplicas") or 0,
-        ages.of(obj),
-        *_template(obj),
-        selector_text(spec_of(obj).get("selector")),
-    ]
-
-
-_READY: Final = Column("Ready", "Number of the pod with ready state")
-_SELECTOR: Final = wide("Selector", "Which pods belong to it.")
-_COUNTED: Final = (
-    NAME,
-    Column("Desired", "How many pods are wanted.", "integer"),
-    Column("Current", "How many pods there are.", "integer"),
-    Column("Ready", "How many pods are ready.", "integer"),
-    AGE,
-    CONTAINERS,
-    IMAGES,
-    _SELECTOR,
-)
-
-
-def _scale(obj: Object, ages: Ages) -> list[Any]:
-    return [name_of(obj), spec_of(obj).get("replicas") or 0, status_of(obj).get("replicas") or 0, ages.of(obj)]
-
-
-def _service(obj: Object, ages: Ages) -> list[Any]:
-    spec = spec_of(obj)
-    return [
-        name_of(obj),
-        spec.get("type") or "",
-        next(iter(spec.get("clusterIPs") or ()), NONE),
-        _external_ip(obj),
-        ",".join(map(_port, spec.get("ports") or ())) or NONE,
-        ages.of(obj),
-        format_labels(spec.get("selector")),
-    ]
+def _node_selector(obj: Object) -> str:
+    return format_labels(field("spec.template.spec.nodeSelector", {})(obj))
 
 
 def _external_ip(service: Object) -> str:
@@ -119,97 +58,103 @@ def _external_ip(service: Object) -> str:
     return spec.get("externalName") or "" if kind == "ExternalName" else "<unknown>"
 
 
+def _ports(service: Object) -> str:
+    return ",".join(map(_port, spec_of(service).get("ports") or ())) or NONE
+
+
+def _cluster_ip(service: Object) -> str:
+    return next(iter(spec_of(service).get("clusterIPs") or ()), NONE)
+
+
 def _port(port: Object) -> str:
     node_port = f":{port['nodePort']}" if port.get("nodePort") else ""
     return f"{port.get('port', 0)}{node_port}/{port.get('protocol', '')}"
 
 
-def _daemon_set(obj: Object, ages: Ages) -> list[Any]:
-    spec, status = spec_of(obj), status_of(obj)
-    counts = [status.get(name) or 0 for name in _DAEMON_COUNTS]
-    nodes = ((spec.get("template") or {}).get("spec") or {}).get("nodeSelector")
-    selector = selector_text(spec.get("selector"))
-    return [name_of(obj), *counts, format_labels(nodes), ages.of(obj), *_template(obj), selector]
-
-
-def _job(obj: Object, ages: Ages) -> list[Any]:
-    spec, status = spec_of(obj), status_of(obj)
-    completions, parallelism, done = spec.get("completions"), spec.get("parallelism") or 0, status.get("succeeded") or 0
+def _completions(job: Object) -> str:
+    spec = spec_of(job)
+    completions, parallelism = spec.get("completions"), spec.get("parallelism") or 0
     wanted = completions if completions is not None else f"1 of {parallelism}" if parallelism > 1 else 1
-    true = {each.get("type") for each in status.get("conditions") or () if each.get("status") == "True"}
-    word = next((kind for kind in ("Complete", "Failed", "Suspended") if kind in true), "Running")
-    selector = selector_text(spec.get("selector"))
-    return [name_of(obj), word, f"{done}/{wanted}", ages.of(obj), *_template(obj), selector]
+    return f"{status_of(job).get('succeeded') or 0}/{wanted}"
 
 
-_DAEMON_COUNTS: Final = (
-    "desiredNumberScheduled", "currentNumberScheduled", "numberReady", "updatedNumberScheduled", "numberAvailable",
-)  # fmt: skip
+def _job_status(job: Object) -> str:
+    true = {each.get("type") for each in status_of(job).get("conditions") or () if each.get("status") == "True"}
+    return next((kind for kind in ("Complete", "Failed", "Suspended") if kind in true), "Running")
+
+
+def _number(name: str, description: str, path: str) -> Column:
+    return Column(name, description, field(path, 0), "integer")
+
+
+_READY: Final = Column("Ready", "Number of the pod with ready state", _ready_of_wanted)
+_TEMPLATE: Final = (
+    AGE,
+    wide("Containers", "Names of each container in the template.", _of_containers("name")),
+    wide("Images", "Images referenced by each container in the template.", _of_containers("image")),
+)
+_PODS: Final = "Which pods belong to it."
+_COUNTED: Final = (
+    NAME,
+    _number("Desired", "How many pods are wanted.", "spec.replicas"),
+    _number("Current", "How many pods there are.", "status.replicas"),
+    _number("Ready", "How many pods are ready.", "status.readyReplicas"),
+    *_TEMPLATE,
+)
 
 LAYOUTS: Final = {
     "DaemonSet": Layout(
         (
             NAME,
-            Column("Desired", "How many nodes are to have a pod.", "integer"),
-            Column("Current", "How many of these nodes have one.", "integer"),
-            Column("Ready", "On how many the pod is ready.", "integer"),
-            Column("Up-to-date", "On how many it follows the template as it is.", "integer"),
-            Column("Available", "On how many it has been ready for long enough.", "integer"),
-            Column("Node Selector", "Which labels the nodes have."),
-            AGE,
-            CONTAINERS,
-            IMAGES,
-            _SELECTOR,
-        ),
-        _daemon_set,
+            _number("Desired", "How many nodes are to have a pod.", "status.desiredNumberScheduled"),
+            _number("Current", "How many of these nodes have one.", "status.currentNumberScheduled"),
+            _number("Ready", "On how many the pod is ready.", "status.numberReady"),
+            _number("Up-to-date", "On how many it follows the template as it is.", "status.updatedNumberScheduled"),
+            _number("Available", "On how many it has been ready for long enough.", "status.numberAvailable"),
+            Column("Node Selector", "Which labels the nodes have.", _node_selector),
+            *_TEMPLATE,
+            wide("Selector", _PODS, _selector),
+        )
     ),
     "Deployment": Layout(
         (
             NAME,
             _READY,
-            Column("Up-to-date", "How many pods follow the template as it is."),
-            Column("Available", "How many pods have been ready for long enough."),
-            AGE,
-            CONTAINERS,
-            IMAGES,
-            _SELECTOR,
-        ),
-        _deployment,
+            Column("Up-to-date", "How many pods follow the template as it is.", field("status.updatedReplicas", 0)),
+            Column("Available", "How many pods have been ready for long enough.", field("status.availableReplicas", 0)),
+            *_TEMPLATE,
+            wide("Selector", _PODS, _selector),
+        )
     ),
     "Job": Layout(
         (
             NAME,
-            Column("Status", "How the Job stands."),
-            Column("Completions", "How many pods have succeeded, of those that have to."),
-            AGE,
-            CONTAINERS,
-            IMAGES,
-            _SELECTOR,
-        ),
-        _job,
+            Column("Status", "How the Job stands.", _job_status),
+            Column("Completions", "How many pods have succeeded, of those that have to.", _completions),
+            *_TEMPLATE,
+            wide("Selector", _PODS, _selector),
+        )
     ),
-    "ReplicaSet": Layout(_COUNTED, _replica_set),
-    "ReplicationController": Layout(_COUNTED, _replication_controller),
+    "ReplicaSet": Layout((*_COUNTED, wide("Selector", _PODS, lambda obj: _selector(obj) or NONE))),
+    "ReplicationController": Layout((*_COUNTED, wide("Selector", _PODS, _labels))),
     "Scale": Layout(
         (
-            Column("Name", "The name of what is scaled."),
-            Column("Desired", "How many pods are wanted.", "integer"),
-            Column("Available", "How many pods there are.", "integer"),
+            Column("Name", "The name of what is scaled.", name_of),
+            _number("Desired", "How many pods are wanted.", "spec.replicas"),
+            _number("Available", "How many pods there are.", "status.replicas"),
             AGE,
-        ),
-        _scale,
+        )
     ),
     "Service": Layout(
         (
             NAME,
-            Column("Type", "How the service is reached."),
-            Column("Cluster-IP", "The address of the service within the cluster."),
-            Column("External-IP", "The addresses of the service outside the cluster."),
-            Column("Port(s)", "The ports of the service."),
+            Column("Type", "How the service is reached.", field("spec.type")),
+            Column("Cluster-IP", "The address of the service within the cluster.", _cluster_ip),
+            Column("External-IP", "The addresses of the service outside the cluster.", _external_ip),
+            Column("Port(s)", "The ports of the service.", _ports),
             AGE,
-            wide("Selector", "Which pods serve."),
-        ),
-        _service,
+            wide("Selector", "Which pods serve.", _labels),
+        )
     ),
-    "StatefulSet": Layout((NAME, _READY, AGE, CONTAINERS, IMAGES), _stateful_set),
+    "StatefulSet": Layout((NAME, _READY, *_TEMPLATE)),
 }
