@@ -44,9 +44,7 @@ def record(file: Path, tell: Tell, *objects: Object, **options: Any) -> Path:
 
 
 def zoned(name: str, zone: str, cpu: str = "4") -> Object:
-    made = node(name, cpu)
-    made["metadata"]["labels"] = {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": zone}
-    return made
+    return node(name, cpu, memory="0", labels={"topology.kubernetes.io/zone": zone})
 
 
 NODES = [zoned(f"n{number}", "abc"[number % 3]) for number in range(9)]
