@@ -149,10 +149,7 @@ class HTTPExtender:
         return not self._managed.isdisjoint(resources.requests) or not self._managed.isdisjoint(resources.limits)
 
     async def filter(self, pod: Pod, nodes: Sequence[Node]) -> FilterAnswer:
-        """Returns the nodes on which the pod can run: all of them if the extender does not filter.
-
-        Raises ExtenderError, also for a node that it was not given.
-        """
+        """Returns the nodes on which the pod can run. Raises ExtenderError, also for nodes not given."""
         if not self.is_filter:
             return FilterAnswer(nodes, {}, {})
         answer = await self._calls.filter(pod, nodes)

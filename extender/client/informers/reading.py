@@ -60,10 +60,7 @@ class ObjectReader(Generic[T]):
         self._is_whole = is_whole
 
     def read(self, data: bytes | msgspec.Raw, *, kind_required: bool) -> T:
-        """Returns the object, which need not contain its kind in a list.
-
-        Raises UnreadableObjectError if it is not of this kind, or cannot be read.
-        """
+        """Returns the object, of a list even without its kind. Raises UnreadableObjectError."""
         try:
             wire = decoding.decode(self._wire, data)
         except decoding.DecodeError as exc:

@@ -128,10 +128,7 @@ async def _dial(host: str, port: int, tls: ssl.SSLContext | None, server_name: s
 
 
 async def _first_to_answer(addresses: Sequence[_Address], tls: ssl.SSLContext | None, server_name: str) -> Connection:
-    """Returns a connection to the first address that answers; the next is tried when one fails or is slow.
-
-    Raises OSError, the first address's, if none answers.
-    """
+    """Returns a connection to the first address that answers, tried in turn; or raises the first one's OSError."""
     if len(addresses) == 1:
         return await _connected(addresses[0], tls, server_name)
     won: list[Connection] = []

@@ -98,10 +98,7 @@ def rights_for(call: type[ApiCall[Any]]) -> frozenset[Right]:
 
 
 async def send(client: Client, call: ApiCall[Any], now: datetime) -> Any:
-    """Makes one attempt at a call, and returns its result.
-
-    Raises ApiError if it was refused, or is unknown; DecodeError if the answer cannot be read.
-    """
+    """Makes one attempt at a call, and returns its result. Raises ApiError; DecodeError for an unreadable answer."""
     match call:
         case BindPod():
             await client.create(_path(call), _binding(call), timeout=BIND_SECONDS)

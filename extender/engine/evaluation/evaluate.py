@@ -81,10 +81,7 @@ class Evaluation:
 
 
 async def evaluate(cycle: Cycle) -> Evaluation:
-    """Runs every plugin of the profile on the cycle's pod.
-
-    A plugin that fails where a scheduling cycle would end with an error sets the evaluation's `error`.
-    """
+    """Runs every plugin on the cycle's pod. A failure that would end a scheduling cycle becomes its `error`."""
     if not len(cycle.snapshot.nodes):
         return Evaluation(cycle.snapshot, error=str(fwk.NoNodesAvailableError()))
     try:

@@ -88,10 +88,7 @@ class Dispatcher(Protocol):
         """
 
     def submit(self, call: ApiCall[T]) -> "asyncio.Future[T | None]":
-        """Performs the call in the background, and logs a failure.
-
-        The future holds its result, or None if it failed, and never an exception.
-        """
+        """Performs the call in the background; the future has its result, None after a logged failure."""
 
 
 class LiveCluster(Protocol):

@@ -152,7 +152,7 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
 
 
 def disks_used(volumes: Iterable[Volume]) -> dict[Disk, bool]:
-    """Returns disks that attach only once, RBD images per monitor; whether only read (isVolumeConflict)."""
+    """Returns disk -> whether it is only read, of those that attach once; RBD images per monitor (isVolumeConflict)."""
     disks: dict[Disk, bool] = {}
     for volume in volumes:
         for disk, is_only_read in _disks_of(volume):

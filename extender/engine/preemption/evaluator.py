@@ -138,10 +138,7 @@ class Evaluator:
     async def _call_extenders(
         self, pod: Pod, candidates: Sequence[fwk.Candidate], snapshot: Snapshot
     ) -> Sequence[fwk.Candidate]:
-        """Returns the candidates left after each extender was called in turn (callExtenders).
-
-        Raises ExtenderError if one that is not ignorable failed.
-        """
+        """Returns what extenders, called in turn, leave (callExtenders). Raises ExtenderError unless ignorable."""
         for extender in self.handle.extenders:
             if not candidates:
                 break

@@ -167,10 +167,7 @@ _Options = dict[int, _Option]
 
 @final
 class FewestVictims:
-    """The search for equal members: what they need of each node, put together by a table over their number.
-
-    State: the best choice so far.
-    """
+    """The search for equal members: their needs of each node in a table by number. State: the best choice."""
 
     def __init__(
         self, members: EqualMembers, units: VictimUnits, costs: UnitCosts, nodes: Index, is_over: Callable[[], bool]

@@ -159,10 +159,7 @@ def victim_units(
 
 
 def without_protected(units: VictimUnits, violates: Mask, preemptor: Pod, rules: fwk.PreemptionRules) -> VictimUnits:
-    """Returns the units all of whose pods the rules let go, first those (U,) whose eviction violates a budget.
-
-    The preemptor is one of the members.
-    """
+    """Returns units that the rules let this member evict, first those (U,) that violate a budget."""
     violating = np.flatnonzero(violates)[: 0 if rules.budgets_are_hard else None]
     units = units.take(np.r_[violating, np.flatnonzero(~violates)])
     if (rules.may_go is None and rules.protects is None) or not len(units):

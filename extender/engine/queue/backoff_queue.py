@@ -35,10 +35,7 @@ class BackoffQueue:
         *,
         pops_early: bool = True,
     ) -> None:
-        """A `max_backoff` of 0 means no backoff at all.
-
-        Unless it `pops_early`, backoffs end at any moment, not on a whole second.
-        """
+        """A `max_backoff` of 0 is no backoff; unless it `pops_early`, backoffs end at any moment."""
         self._now = now
         self._initial_backoff = initial_backoff
         self._max_backoff = max_backoff

@@ -23,7 +23,7 @@ class Nominator:
         self._node_of: dict[str, str] = {}
 
     def add(self, pod: Pod, node: str | None) -> None:
-        """Nominates a pending pod to the node, or else to that in its status, and to no other one."""
+        """Nominates the pod to the node, or to that in its status, instead of an earlier one, unless it has a node."""
         self.delete(pod.uid)
         if node is None:
             node = pod.status.nominated_node_name
@@ -36,10 +36,7 @@ class Nominator:
         self._pods_on.setdefault(node, {})[pod.uid] = pod
 
     def update(self, old: Pod, new: Pod) -> None:
-        """Updates the pod. A nomination that only this process knows precedes the one in the pod's status.
-
-        Upstream: UpdateNominatedPod.
-        """
+        """Updates the pod, keeping nominations that only this process knows (UpdateNominatedPod)."""
         node = None
         if not old.status.nominated_node_name and not new.status.nominated_node_name:
             # The API server may not have the nomination yet.

@@ -263,10 +263,7 @@ class Remembered:
         return self._pre_filter
 
     def answer(self, local: LocalPlugins[Any], kind: type[A], pod: Pod) -> PerNodeAnswer[A]:
-        """Returns what these plugins answered about each node, shared by pods that they cannot tell apart.
-
-        `kind` is the type of what they answer.
-        """
+        """Returns what these plugins answered, a `kind`, about each node for pods alike to them."""
         answer = self._answers.get(local)
         if answer is None:
             key = (local.sign(pod, self._signature), kind, self._changes, self._num_nodes)

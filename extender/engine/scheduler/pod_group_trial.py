@@ -197,10 +197,7 @@ class PodGroupTrial:
         return sum(cache.pod(uid) is not None for uid in cache.group_members(self.key))
 
     def num_needed(self, cycle: Cycle) -> int | None:
-        """Returns how many members must get a node so that Permit lets the group through, in a member's cycle.
-
-        None if all of them are too few.
-        """
+        """Returns how many members must get a node for Permit to let them through; None if all are too few."""
         scheduled = self._num_scheduled()
         for count in range(1, len(self.pods) + 1):
             cycle.write(fwk.GROUP_CYCLE, fwk.GroupCycle(self.group, scheduled + count))

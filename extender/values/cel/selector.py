@@ -93,10 +93,7 @@ class CelSelector:
         return self._work(DEVICE_CHARACTERS)
 
     def matches(self, facts: Facts) -> bool:
-        """True if the device with these facts (`facts_of`) matches.
-
-        Raises CelError if the expression fails for it, costs too much, or does not return a bool.
-        """
+        """True if the device with these facts matches. Raises CelError if it fails or costs too much."""
         if self._work(max(facts.size, DEVICE_CHARACTERS)) > limits.EXPRESSION_WORK:
             raise CelError(COST_EXCEEDED)
         variables = facts.variables

@@ -12,7 +12,7 @@ THRESHOLDS: Final = (50_000, 20, 10)
 
 @asynccontextmanager
 async def rare_collections(synced: Callable[[], Awaitable[object]]) -> AsyncIterator[None]:
-    """Makes collections rare until the end of the block; what is there once `synced` is not walked."""
+    """Makes collections rare until the end of the block; what is there once `synced` returns is never walked."""
 
     async def freeze() -> None:
         await synced()

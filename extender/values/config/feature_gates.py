@@ -162,10 +162,7 @@ def parse_feature_gates(text: str) -> dict[str, bool]:
 
 
 def parse_version(text: str) -> str:
-    """Returns the version that a flag gives: `1.37`, or `kube=1.37`.
-
-    Raises ValueError if the text is no version, or one that cannot be emulated.
-    """
+    """Returns the version of `1.37` or `kube=1.37`. Raises ValueError if it cannot be emulated."""
     component, equals, version = text.strip().rpartition("=")
     if equals and component != _COMPONENT:
         raise ValueError(f"component not registered: {component}")

@@ -21,10 +21,7 @@ class TemplateError(ValueError):
 
 
 def rendered(template: str, values: Mapping[str, Value]) -> str:
-    """Returns the text with the values in it, by name without the dot.
-
-    Raises TemplateError if an action cannot be evaluated; the message quotes it.
-    """
+    """Returns the text with values by name, without the dot. Raises TemplateError, quoting the action."""
     parts, place = [], 0
     while (begin := template.find("{{", place)) >= 0:
         end = template.find("}}", begin)

@@ -25,10 +25,7 @@ def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
 
 
 def decode(kind: type[T], data: bytes | msgspec.Raw) -> T:
-    """Returns the object that JSON holds; nulls count as missing fields.
-
-    Raises DecodeError: not JSON, too deep, or a field of the wrong type.
-    """
+    """Returns the object that JSON holds; nulls count as missing fields. Raises DecodeError."""
     try:
         return _decoder(kind).decode(data)
     except msgspec.ValidationError:

@@ -58,10 +58,7 @@ def special_claim_of(pod: Pod, claims: Iterable[ResourceClaim]) -> ResourceClaim
 
 
 def extended_resources_of(pod: Pod) -> tuple[str, ...]:
-    """Returns the extended resources, implicit ones included, of which the pod requests some.
-
-    Raises QuantityError; the message names the field.
-    """
+    """Returns requested extended resources, implicit ones included. Raises QuantityError."""
     requested = (name for name, amount in filter_requests(pod).scalar.items() if amount)
     return tuple(name for name in requested if name.startswith(DEVICE_CLASS_PREFIX) or is_extended_resource_name(name))
 

@@ -90,10 +90,7 @@ class Quantity:
 
     @staticmethod
     def parse(text: str) -> "Quantity":
-        """Returns the quantity that `text` spells (ParseQuantity).
-
-        Raises QuantityError if it is none, or beyond the limits.
-        """
+        """Returns the quantity of a text (ParseQuantity). Raises QuantityError, also beyond the limits."""
         if len(text) > limits.QUANTITY_CHARACTERS:
             raise QuantityError(TOO_LONG)
         parts = _GRAMMAR.fullmatch(text)

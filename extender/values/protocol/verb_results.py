@@ -155,10 +155,7 @@ def read_prioritize_result(body: bytes) -> list[HostPriority]:
 
 @_raising_extender_errors
 def read_preemption_result(body: bytes) -> dict[str, MetaVictims | None]:
-    """Reads ExtenderPreemptionResult: node name -> victims; None where a null stands for any.
-
-    Raises ExtenderError.
-    """
+    """Reads node name -> victims of ExtenderPreemptionResult, null as None. Raises ExtenderError."""
     of = "ExtenderPreemptionResult.NodeNameToMetaVictims"
     (by_node,) = members(entries(first_value(body), "ExtenderPreemptionResult"), "NodeNameToMetaVictims")
     return {node: _read_victims(victims, of) for node, victims in entries(by_node, of).items()}

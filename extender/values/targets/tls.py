@@ -76,10 +76,7 @@ class Tls:
 
 
 def context(material: TlsMaterial) -> ssl.SSLContext:
-    """Returns an SSL context for these certificates, with TLS 1.2 or newer.
-
-    Raises TlsError if a certificate cannot be parsed, or does not belong to the key.
-    """
+    """Returns an SSL context with TLS 1.2 or newer. Raises TlsError for a bad certificate, or another's key."""
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     made.minimum_version = ssl.TLSVersion.TLSv1_2
     made.verify_flags |= (

@@ -13,10 +13,7 @@ _DEFAULT_SHARE: Final = "25%"
 
 
 def scaled_value(value: int | str, total: int, *, round_up: bool) -> int:
-    """Returns a number as it is, and a percentage as its share of the total (GetScaledValueFromIntOrPercent).
-
-    Raises ValueError for others.
-    """
+    """Returns a number, or a percentage's share of the total (GetScaledValueFromIntOrPercent). Raises ValueError."""
     if isinstance(value, int):
         return value
     if not value.endswith("%"):

@@ -35,10 +35,7 @@ class ClassDevices:
         self._found: dict[tuple[str, str], tuple[DeviceClass, fwk.Node, tuple[DeviceId, ...]]] = {}
 
     def on(self, node: fwk.Node, device_class: DeviceClass, allowance: Allowance) -> tuple[DeviceId, ...]:
-        """Returns the devices that match the class; none if a selector or slice is invalid, which is logged.
-
-        Raises OutOfStepsError.
-        """
+        """Returns matching devices; none, logged, if a selector or slice is invalid. Raises OutOfStepsError."""
         key = device_class.name, node.name
         known = self._found.get(key)
         if known is not None and known[0] is device_class and known[1] is node:

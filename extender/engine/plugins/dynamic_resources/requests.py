@@ -74,10 +74,7 @@ class DeviceRequestAlternative:
 
 
 def alternatives_of(claim: ResourceClaim, classes: Mapping[str, DeviceClass]) -> list[list[DeviceRequestAlternative]]:
-    """Returns the alternatives of each request in order of preference; a request without any is its own.
-
-    Raises AllocationError if a request is invalid.
-    """
+    """Returns the alternatives of each request, or itself, by preference. Raises AllocationError."""
     return [_alternatives(claim, request, classes) for request in claim.spec.devices.requests]
 
 

@@ -85,10 +85,7 @@ class Matches:
         self._num_results = 0
 
     def matches(self, expression: str, offer: Offer, allowance: Allowance) -> bool:
-        """True if the device matches.
-
-        Raises CelError if the expression is invalid, or fails for the device; OutOfStepsError.
-        """
+        """True if the device matches. Raises CelError if the expression fails, and OutOfStepsError."""
         known = self._of(offer.device)
         result = known.get(expression)
         if result is None:

@@ -64,10 +64,7 @@ def requesting_at_most(pod: fwk.Pod, limits: Mapping[str, int]) -> fwk.Suggestio
 
 
 def with_smaller_requests(pod: fwk.Pod, limits: Mapping[str, int]) -> fwk.Pod | None:
-    """Returns the pod with each container's requests reduced by one factor; None if its overhead is too much.
-
-    Raises QuantityError.
-    """
+    """Returns the pod with requests reduced by one factor, if its overhead fits. Raises QuantityError."""
     for resource, limit in limits.items():
         overhead = nanos_of(pod.spec.overhead.get(resource, 0))
         requested = pod_requests(pod, use_status=False)[resource].nanos() - overhead

@@ -98,10 +98,7 @@ class CsiVolumeFinder:
         return _found(self._volumes_of_pod(pod, volumes.with_claims, migration)) | disks
 
     def of_class(self, code: int, pods: VolumeClass, migration: Migration) -> CsiVolumes:
-        """Returns what each pod of the class with this code has attached; missing claims do not count.
-
-        Raises CannotCountError for a disk without a CSI form.
-        """
+        """Returns what pods of the class attach, but for missing claims. Raises CannotCountError for disks."""
         volumes = self._known.get((code, migration))
         if volumes is None:
             volumes = self._known[code, migration] = _found(self._volumes_of_class(pods, migration))

@@ -265,10 +265,7 @@ def after_claim_addition(pod: fwk.Pod, old: None, new: PersistentVolumeClaim) ->
 
 
 def after_attachment_deletion(pod: fwk.Pod, old: VolumeAttachment, new: None) -> fwk.QueueingHint:
-    """Queues the pod if it has claims, or an in-line disk of the driver that detached a volume.
-
-    Raises TranslationError if a disk of the pod has no CSI form.
-    """
+    """Queues the pod if it has claims, or a disk of the driver. Raises TranslationError."""
     for volume in pod.spec.volumes:
         if volume.persistent_volume_claim is not None:
             return fwk.QueueingHint.QUEUE

@@ -107,7 +107,7 @@ def with_selector(constraint: CompiledConstraint, selector: Selector) -> Compile
 
 
 def pods_counted(snapshot: fwk.Snapshot, namespace: str, selector: Selector) -> Int64s:
-    """(N,) how many matching pods of the namespace stay on each node; none for an empty selector."""
+    """(N,) the matching pods of the namespace on each node, without terminating ones; 0 for an empty selector."""
     return (
         np.zeros(len(snapshot.nodes), np.int64) if selector.is_empty else _tally(snapshot, namespace, selector).per_node
     )

@@ -183,10 +183,7 @@ def _find_delayed(snapshot: Snapshot, storage: Storage, claims: Sequence[Delayed
 
 
 def _provision(snapshot: Snapshot, delayed: DelayedClaim, nodes: Mask, found: _Delayed) -> Mask | None:
-    """Returns on which of these nodes a volume can be provisioned; None for want of a provisioner, or of nodes.
-
-    Upstream: checkVolumeProvisions.
-    """
+    """Returns where a volume can be provisioned; None without provisioner or nodes (checkVolumeProvisions)."""
     if not nodes.any():
         return None
     storage_class = delayed.storage_class

@@ -80,10 +80,7 @@ class _ChosenNode:
 
 
 def _is_bound(written: AssumedVolumes, pod: fwk.Pod, node_name: str, live: fwk.LiveCluster) -> bool:
-    """True once all is bound by the API server's objects, not by what other pods assume.
-
-    Raises _CheckError if binding failed for good.
-    """
+    """True once all is bound by the API server's objects. Raises _CheckError if it failed for good."""
     node = live.node(node_name)
     if node is None:
         raise _CheckError(f"failed to get node {quoted(node_name)}: node {quoted(node_name)} not found")

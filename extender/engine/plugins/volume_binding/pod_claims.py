@@ -56,7 +56,7 @@ class Storage:
         )
 
     def volumes_for(self, claim: PersistentVolumeClaim) -> Iterator[PersistentVolume]:
-        """Yields the class's volumes that are free or name the claim, in order, assumed ones in any case."""
+        """Yields the class's volumes that are free or name the claim, in order; assumed ones may name others now."""
         storage_class, volumes = claim_class(claim), self.objects.pvs
         for named in ((claim_namespace(claim), claim.metadata.name), None):
             yield from self.assumed_volumes.overlaid(volumes.group((storage_class, named)), volumes)
