@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from extender.engine.framework.api_calls import ApiCall
-from extender.values.objects.claims import BOUND_BY_CONTROLLER_ANNOTATION, SELECTED_NODE_ANNOTATION, claim_namespace
+from extender.values.objects.claims import BOUND_BY_CONTROLLER_ANNOTATION, SELECTED_NODE_ANNOTATION
 from extender.values.objects.devices import AllocationResult, ResourceClaim, ResourceClaimConsumerReference
 from extender.values.objects.storage import ObjectReference, PersistentVolume, PersistentVolumeClaim
 
@@ -61,7 +61,7 @@ class PatchPersistentVolumeClaim(ApiCall[PersistentVolumeClaim]):
         """Returns the call after which the claim has this one's selected node; KeyError if it names none."""
         meta = claim.metadata
         return cls(
-            claim_namespace(claim),
+            claim.namespace,
             meta.name,
             meta.uid,
             meta.resource_version,

@@ -55,19 +55,14 @@ def volumes_with_claims(pod: Pod) -> tuple[Volume, ...]:
 def names_claim(pod: Pod, claim: PersistentVolumeClaim) -> bool:
     sources = (volume.persistent_volume_claim for volume in pod.spec.volumes)
     names = (source.claim_name for source in sources if source is not None)
-    return pod.namespace == claim_namespace(claim) and claim.metadata.name in names
+    return pod.namespace == claim.namespace and claim.metadata.name in names
 
 
 def uses_claim(pod: Pod, claim: PersistentVolumeClaim) -> bool:
     """Returns whether a volume of the pod uses the claim, be it named or made for a generic ephemeral volume."""
-    return pod.namespace == claim_namespace(claim) and any(
+    return pod.namespace == claim.namespace and any(
         claim_name(pod, volume) == claim.metadata.name for volume in pod.spec.volumes
     )
-
-
-def claim_namespace(claim: PersistentVolumeClaim) -> str:
-    """Returns metadata.namespace; a missing one is `default`."""
-    return claim.metadata.namespace or "default"
 
 
 def claim_class(claim: PersistentVolumeClaim) -> str:
@@ -103,7 +98,7 @@ def is_bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     if (
         reference is None
         or reference.name != claim.metadata.name
-        or (reference.namespace or "default") != claim_namespace(claim)
+        or (reference.namespace or "default") != claim.namespace
     ):
         return False
     return reference.uid in ("", claim.metadata.uid)
@@ -114,7 +109,7 @@ def bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> Persiste
     wanted = ObjectReference(
         api_version="v1",
         kind="PersistentVolumeClaim",
-        namespace=claim_namespace(claim),
+        namespace=claim.namespace,
         name=claim.metadata.name,
         uid=claim.metadata.uid,
         resource_version=claim.metadata.resource_version,
@@ -177,7 +172,7 @@ def why_not_owned(claim: PersistentVolumeClaim, pod_name: str, pod_uid: str) -> 
     controller = next((owner for owner in claim.metadata.owner_references if owner.controller), None)
     if controller is not None and controller.uid == pod_uid:
         return None
-    namespace = claim_namespace(claim)
+    namespace = claim.namespace
     return f"PVC {namespace}/{claim.metadata.name} was not created for pod {namespace}/{pod_name} (pod is not owner)"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from extender.values.objects.decoding import replaced
-from extender.values.objects.meta import ApiObject, Condition, HasMetadata, Int64, NodeSelector
+from extender.values.objects.meta import ApiObject, Condition, HasMetadata, Int64, Namespaced, NodeSelector
 from extender.values.objects.quantity import RawQuantity
 
 
@@ -168,19 +168,9 @@ class ResourceClaimStatus(ApiObject, frozen=True):
     devices: list[AllocatedDeviceStatus] = []
 
 
-class ResourceClaim(HasMetadata, frozen=True):
+class ResourceClaim(Namespaced, frozen=True):
     spec: ResourceClaimSpec = msgspec.field(default_factory=ResourceClaimSpec)
     status: ResourceClaimStatus = msgspec.field(default_factory=ResourceClaimStatus)
-
-    @property
-    def namespace(self) -> str:
-        """metadata.namespace; a missing one is `default`."""
-        return self.metadata.namespace or "default"
-
-    @property
-    def key(self) -> str:
-        """`namespace/name`, as upstream's messages name a claim."""
-        return f"{self.namespace}/{self.metadata.name}"
 
 
 class ResourcePool(ApiObject, frozen=True):

@@ -56,6 +56,23 @@ class HasMetadata(ApiObject, frozen=True):
         return self.metadata.labels
 
 
+class Namespaced(HasMetadata, frozen=True):
+    """Base of objects in a namespace, which is `default` where they name none."""
+
+    @property
+    def namespace(self) -> str:
+        return self.metadata.namespace or "default"
+
+    @property
+    def uid(self) -> str:
+        return self.metadata.uid
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`, as upstream's logs, queues and messages name it."""
+        return f"{self.namespace}/{self.metadata.name}"
+
+
 def version(meta: ObjectMeta) -> int:
     """Returns metadata.resourceVersion as a number; 0 for objects that never were on an API server."""
     text = meta.resource_version

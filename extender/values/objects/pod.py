@@ -7,9 +7,9 @@ from extender.values.objects.decoding import DecodeError
 from extender.values.objects.meta import (
     ApiObject,
     Condition,
-    HasMetadata,
     Int32,
     LabelSelector,
+    Namespaced,
     NodeSelector,
     NodeSelectorTerm,
 )
@@ -341,25 +341,11 @@ class PodStatus(ApiObject, frozen=True):
     extended_resource_claim_status: PodExtendedResourceClaimStatus | None = None
 
 
-class Pod(HasMetadata, frozen=True):
+class Pod(Namespaced, frozen=True):
     """v1.Pod."""
 
     spec: PodSpec = msgspec.field(default_factory=PodSpec)
     status: PodStatus = msgspec.field(default_factory=PodStatus)
-
-    @property
-    def namespace(self) -> str:
-        """metadata.namespace; a missing one is `default`."""
-        return self.metadata.namespace or "default"
-
-    @property
-    def uid(self) -> str:
-        return self.metadata.uid
-
-    @property
-    def key(self) -> str:
-        """`namespace/name`, as upstream logs and queues name a pod."""
-        return f"{self.namespace}/{self.metadata.name}"
 
     @property
     def annotations(self) -> dict[str, str]:

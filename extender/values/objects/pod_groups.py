@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from extender.values.objects.meta import ApiObject, Condition, HasMetadata, Int32
+from extender.values.objects.meta import ApiObject, Condition, Int32, Namespaced
 from extender.values.objects.pod import Pod
 
 GROUP: Final = "scheduling.k8s.io"
@@ -74,24 +74,11 @@ class PodGroupStatus(ApiObject, frozen=True):
     conditions: list[Condition] = []
 
 
-class PodGroup(HasMetadata, frozen=True):
+class PodGroup(Namespaced, frozen=True):
     """scheduling/v1alpha2.PodGroup, a group of pods that are scheduled together."""
 
     spec: PodGroupSpec = msgspec.field(default_factory=PodGroupSpec)
     status: PodGroupStatus = msgspec.field(default_factory=PodGroupStatus)
-
-    @property
-    def namespace(self) -> str:
-        return self.metadata.namespace or "default"
-
-    @property
-    def key(self) -> str:
-        """The group as namespace/name."""
-        return f"{self.namespace}/{self.name}"
-
-    @property
-    def uid(self) -> str:
-        return self.metadata.uid
 
     @property
     def min_count(self) -> int | None:

@@ -6,7 +6,7 @@ from typing import Final, final
 import msgspec
 
 from extender.values.objects import pod
-from extender.values.objects.meta import ApiObject, HasMetadata, Int32, LabelSelector, NodeSelector
+from extender.values.objects.meta import ApiObject, HasMetadata, Int32, LabelSelector, Namespaced, NodeSelector
 from extender.values.objects.node import ResourceList
 
 
@@ -26,7 +26,7 @@ class PersistentVolumeClaimStatus(ApiObject, frozen=True):
     phase: str = ""
 
 
-class PersistentVolumeClaim(HasMetadata, frozen=True):
+class PersistentVolumeClaim(Namespaced, frozen=True):
     spec: PersistentVolumeClaimSpec = msgspec.field(default_factory=PersistentVolumeClaimSpec)
     status: PersistentVolumeClaimStatus = msgspec.field(default_factory=PersistentVolumeClaimStatus)
 

@@ -13,7 +13,6 @@ from extender.engine.snapshot.pod_attributes import VolumeClass
 from extender.values.objects.claims import (
     claim_class,
     claim_name,
-    claim_namespace,
     claim_not_found,
     volumes_with_claims,
     why_not_owned,
@@ -164,7 +163,7 @@ class CsiVolumeFinder:
         driver = self._drivers.get(like)
         if driver is None:
             driver = self._drivers[like] = self._driver_of_class(*like)
-        return CsiVolume(driver, "", f"{claim_namespace(claim)}/{claim.metadata.name}") if driver else None
+        return CsiVolume(driver, "", claim.key) if driver else None
 
     def _driver_of_class(self, name: str, migration: Migration) -> str:
         storage_class = self._objects.storage_classes.get(name)

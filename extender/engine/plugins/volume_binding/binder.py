@@ -18,7 +18,7 @@ from extender.engine.plugins.volume_binding.static_matching import ClaimSelector
 from extender.engine.snapshot import Snapshot
 from extender.engine.snapshot.axes import Mask
 from extender.engine.snapshot.symbols import ABSENT
-from extender.values.objects.claims import NO_PROVISIONER, SELECTED_NODE_ANNOTATION, bound_to, claim_namespace
+from extender.values.objects.claims import NO_PROVISIONER, SELECTED_NODE_ANNOTATION, bound_to
 from extender.values.objects.csi_translation import in_tree_plugin
 from extender.values.objects.decoding import replaced
 from extender.values.objects.storage import PersistentVolume, PersistentVolumeClaim
@@ -244,7 +244,7 @@ def assume_pod_volumes(
                 continue
             annotations = {**claim.metadata.annotations, SELECTED_NODE_ANNOTATION: node}
             assumed = replaced(claim, metadata=replaced(claim.metadata, annotations=annotations))
-            storage.assumed_claims.assume((claim_namespace(claim), claim.metadata.name), assumed, objects.pvcs)
+            storage.assumed_claims.assume((claim.namespace, claim.metadata.name), assumed, objects.pvcs)
             claims.append(assumed)
             selected[id(claim)] = assumed
     except AssumeError:
@@ -258,4 +258,4 @@ def restore_pod_volumes(storage: Storage, assumed: AssumedVolumes) -> None:
     for volume in assumed.volumes:
         storage.assumed_volumes.restore(volume.metadata.name)
     for claim in assumed.claims:
-        storage.assumed_claims.restore((claim_namespace(claim), claim.metadata.name))
+        storage.assumed_claims.restore((claim.namespace, claim.metadata.name))

@@ -14,7 +14,7 @@ from extender.engine.plugins.volume_binding.binder import AssumedVolumes, restor
 from extender.engine.plugins.volume_binding.pod_claims import Storage
 from extender.engine.plugins.volume_binding.reach import why_unreached
 from extender.values.golang.quoting import quoted
-from extender.values.objects.claims import SELECTED_NODE_ANNOTATION, claim_namespace, is_fully_bound
+from extender.values.objects.claims import SELECTED_NODE_ANNOTATION, is_fully_bound
 from extender.values.objects.csi_translation import TranslationError
 from extender.values.objects.meta import version
 from extender.values.objects.node import Node
@@ -123,7 +123,7 @@ def _named_claim(volume: PersistentVolume, live: fwk.LiveCluster) -> PersistentV
 
 
 def _is_claim_bound(written: PersistentVolumeClaim, chosen: _ChosenNode, live: fwk.LiveCluster) -> bool:
-    namespace, name = claim_namespace(written), written.metadata.name
+    namespace, name = written.namespace, written.metadata.name
     claim = live.objects.pvcs.get((namespace, name))
     if claim is None:
         raise _CheckError(f"failed to check provisioning pvc: {not_found(CLAIM_KIND, f'{namespace}/{name}')}")

@@ -14,7 +14,6 @@ from extender.values.objects.claims import (
     WAIT_FOR_FIRST_CONSUMER,
     claim_class,
     claim_name,
-    claim_namespace,
     claim_not_found,
     is_fully_bound,
     why_not_owned,
@@ -50,7 +49,7 @@ class Storage:
     def may_have_volumes(self, claim: PersistentVolumeClaim) -> bool:
         """Returns False if there are no `volumes_for` the claim, and nothing else is to be found out."""
         storage_class, volumes = claim_class(claim), self.objects.pvs
-        named = (storage_class, (claim_namespace(claim), claim.metadata.name))
+        named = (storage_class, (claim.namespace, claim.metadata.name))
         return (
             claim.spec.selector is not None or bool(volumes.group(named)) or bool(volumes.group((storage_class, None)))
         )
@@ -58,7 +57,7 @@ class Storage:
     def volumes_for(self, claim: PersistentVolumeClaim) -> Iterator[PersistentVolume]:
         """Yields the class's volumes that are free or name the claim, in order; assumed ones may name others now."""
         storage_class, volumes = claim_class(claim), self.objects.pvs
-        for named in ((claim_namespace(claim), claim.metadata.name), None):
+        for named in ((claim.namespace, claim.metadata.name), None):
             yield from self.assumed_volumes.overlaid(volumes.group((storage_class, named)), volumes)
 
 

@@ -19,7 +19,6 @@ from extender.engine.snapshot.columns import LabelColumn
 from extender.engine.snapshot.symbols import ABSENT
 from extender.values.objects.claims import (
     VOLUME_AVAILABLE,
-    claim_namespace,
     has_access_of,
     has_attributes_of,
     has_mode_of,
@@ -184,7 +183,7 @@ def _selector(claim: PersistentVolumeClaim) -> Selector:
     try:
         return selector_of(claim.spec.selector)
     except SelectorError as exc:
-        key = f"{claim_namespace(claim)}/{claim.metadata.name}"
+        key = claim.key
         raise ClaimSelectorError(f"error creating internal label selector for claim: {key}: {exc}") from exc
 
 
