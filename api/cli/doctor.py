@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.table import Table
 
 from api.cli.showing import WaitingLine, printable, show_document
+from api.doctor import Finding, Grade, skipped
 from api.doctor.examination import examine
 from api.doctor.examined_service import ExaminedService
-from api.doctor.grades import Finding, Grade, skipped
 from api.fatal_errors import StartUpError
 from api.settings.configuration_file import read_configuration
 from extender.values.config.configuration import Extender, ExtenderTLSConfig

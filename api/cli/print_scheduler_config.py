@@ -12,8 +12,8 @@ import yaml
 
 from api.cli.doctor import VERBS, examined
 from api.cli.showing import printable
+from api.doctor import Grade
 from api.doctor.examined_service import ExaminedService
-from api.doctor.grades import Grade
 from api.fatal_errors import StartUpError
 from extender.values.config import Configuration, Extender, ExtenderManagedResource, ExtenderTLSConfig, written
 from extender.values.golang.times import Duration

@@ -2,3 +2,56 @@
 
 Nothing here knows which extender answers. A finding says what kube-scheduler 1.36 would make of the answer.
 """
+
+import enum
+from dataclasses import dataclass
+from typing import final
+
+
+@final
+class Grade(enum.StrEnum):
+    """The outcome of a check."""
+
+    OK = "ok"
+    WARNING = "warning"
+    """It works, and may hurt some day."""
+    BAD = "bad"
+    """kube-scheduler gets no answer, or another one than was meant."""
+    SKIPPED = "skipped"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One check of one verb, and its outcome."""
+
+    verb: str
+    check: str
+    """What a healthy extender does, as a sentence."""
+    grade: Grade
+    detail: str = ""
+    """What was seen instead."""
+    advice: str = ""
+    """What to do."""
+
+
+def ok(verb: str, check: str, detail: str = "") -> Finding:
+    return Finding(verb, check, Grade.OK, detail)
+
+
+def bad(verb: str, check: str, detail: str, advice: str = "") -> Finding:
+    return Finding(verb, check, Grade.BAD, detail, advice)
+
+
+def warning(verb: str, check: str, detail: str, advice: str = "") -> Finding:
+    """Returns a finding that should be mended, though kube-scheduler is not misled."""
+    return Finding(verb, check, Grade.WARNING, detail, advice)
+
+
+def skipped(verb: str, check: str, why: str) -> Finding:
+    return Finding(verb, check, Grade.SKIPPED, why)
+
+
+def judged(verb: str, check: str, wrong: str, advice: str, grade: Grade = Grade.BAD) -> Finding:
+    """Returns a finding about what is wrong; a good one if that is empty."""
+    return Finding(verb, check, grade, wrong, advice) if wrong else ok(verb, check)

@@ -7,11 +7,10 @@ from functools import partial
 from typing import Final
 from urllib.parse import urlsplit
 
-from api.doctor import samples
+from api.doctor import Finding, bad, ok, samples, skipped, warning
 from api.doctor.checks import bind_verb, every_verb, filter_verb, preempt_verb, prioritize_verb
 from api.doctor.checks.every_verb import IS_IT_RUNNING, SERVED
 from api.doctor.examined_service import ExaminedService
-from api.doctor.grades import Finding, bad, ok, skipped, warning
 from extender.client.http_extender import warnings_of
 from extender.values.reasons import in_one_line
 
@@ -52,11 +51,7 @@ async def _until_given_up(service: ExaminedService) -> AsyncIterator[Finding]:
 
 async def _answers(service: ExaminedService) -> AsyncIterator[Finding]:
     extender = service.extender
-    asked = samples.encoded(
-        samples.asked_by_name([*(service.nodes or filter_verb.NAMES)])
-        if extender.node_cache_capable
-        else samples.asked_in_full([samples.node(name) for name in filter_verb.NAMES])
-    )
+    asked = samples.asked(service.names, in_full=service.in_full)
     is_any_served = not service.may_lack_verbs
     for verb, checks in (
         (extender.filter_verb, (partial(every_verb.checks, verb=extender.filter_verb, body=asked), filter_verb.checks)),

@@ -4,6 +4,7 @@ import asyncio
 import socket
 import ssl
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, final
 from urllib.parse import urlsplit
@@ -21,6 +22,8 @@ PATIENCE: Final = 2
 
 EXAMINATION_SECONDS: Final = 120.0
 """The time after which nothing more is asked."""
+
+NAMES: Final = ("doctor-node-1", "doctor-node-2", "doctor-node-3")
 
 _PORTS: Final = {"http": 80, "https": 443}
 
@@ -79,6 +82,16 @@ class ExaminedService:
     def verifies_certificate(self) -> bool:
         """Whether kube-scheduler looks at the certificate at all."""
         return self._trust.verify_mode != ssl.CERT_NONE
+
+    @property
+    def in_full(self) -> bool:
+        """Whether it is sent nodes in full, and not their names."""
+        return not self.extender.node_cache_capable
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the nodes that it is asked about: known ones, where it gets no more than names."""
+        return NAMES if self.in_full or not self.nodes else self.nodes
 
     def url(self, verb: str) -> str:
         return f"{self.extender.url_prefix.rstrip('/')}/{verb}"

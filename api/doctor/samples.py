@@ -1,5 +1,6 @@
 """Requests as kube-scheduler sends them: objects as Go writes them, nulls included."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import orjson
@@ -88,14 +89,14 @@ def node(name: str, *, padding: bool = False) -> dict[str, Any]:
     }
 
 
-def asked_in_full(nodes: list[dict[str, Any]]) -> dict[str, Any]:
-    """Returns ExtenderArgs for an extender that is not nodeCacheCapable."""
-    return {"Pod": pod(), "Nodes": {"metadata": {}, "items": nodes}, "NodeNames": None}
+def asked(names: Sequence[str], *, in_full: bool, padding: bool = False) -> bytes:
+    """Returns ExtenderArgs, with names alone for an extender that is nodeCacheCapable."""
+    nodes = {"metadata": {}, "items": [node(name, padding=padding) for name in names]} if in_full else None
+    return encoded({"Pod": pod(), "Nodes": nodes, "NodeNames": None if in_full else [*names]})
 
 
-def asked_by_name(names: list[str]) -> dict[str, Any]:
-    """Returns ExtenderArgs for an extender that is nodeCacheCapable."""
-    return {"Pod": pod(), "Nodes": None, "NodeNames": names}
+def asked_without_nodes() -> bytes:
+    return encoded({"Pod": pod(), "Nodes": None, "NodeNames": None})
 
 
 def candidates_in_full(victims: dict[str, list[dict[str, Any]] | None]) -> dict[str, Any]:

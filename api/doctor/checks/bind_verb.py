@@ -5,10 +5,9 @@ from typing import Final
 
 import orjson
 
-from api.doctor import samples
+from api.doctor import Finding, bad, ok, samples
 from api.doctor.checks.every_verb import is_valid, reached
 from api.doctor.examined_service import ExaminedService
-from api.doctor.grades import Finding, bad, ok
 from extender.engine.framework import ExtenderError
 from extender.values.protocol.verb_results import read_binding_result
 

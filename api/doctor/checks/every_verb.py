@@ -7,8 +7,8 @@ from typing import Final
 import jsonschema_rs
 import orjson
 
+from api.doctor import Finding, Grade, bad, judged, ok, skipped, warning
 from api.doctor.examined_service import ExaminedService, Reply
-from api.doctor.grades import Finding, bad, ok, skipped, warning
 from api.documents.extender_schema import extender_schema
 from api.settings.settings import Settings
 from extender.values import limits
@@ -115,15 +115,11 @@ async def checks(service: ExaminedService, verb: str, body: bytes) -> AsyncItera
     if broken.failure:
         yield bad(verb, check, broken.failure, "answer with status 400, or 200 and Error")
         return
-    if broken.status >= 500:
-        yield warning(
-            verb, check, f"status {broken.status}: it looks like a fault of the extender", "answer with status 400"
-        )
-    else:
-        yield ok(verb, check)
+    fault = f"status {broken.status}: it looks like a fault of the extender" if broken.status >= 500 else ""
+    yield judged(verb, check, fault, "answer with status 400", Grade.WARNING)
     check = "answers after that as before"
     again = await service.ask(verb, body)
-    yield ok(verb, check) if again.is_ok else bad(verb, check, again.words, "no request may harm the next one")
+    yield judged(verb, check, "" if again.is_ok else again.words, "no request may harm the next one")
 
 
 def _in_time(service: ExaminedService, verb: str, reply: Reply) -> Finding:
@@ -136,11 +132,6 @@ def _in_time(service: ExaminedService, verb: str, reply: Reply) -> Finding:
 
 
 def _kept_open(verb: str, reply: Reply) -> Finding:
-    if reply.headers.get("connection", "").lower() == "close":
-        return warning(
-            verb,
-            KEPT_OPEN,
-            "the answer says Connection: close",
-            "every call pays for a new connection (and TLS handshake)",
-        )
-    return ok(verb, KEPT_OPEN)
+    closes = reply.headers.get("connection", "").lower() == "close"
+    wrong = "the answer says Connection: close" if closes else ""
+    return judged(verb, KEPT_OPEN, wrong, "every call pays for a new connection (and TLS handshake)", Grade.WARNING)

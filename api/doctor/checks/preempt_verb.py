@@ -5,11 +5,9 @@ from typing import Any, Final
 
 import orjson
 
-from api.doctor import samples
+from api.doctor import Finding, Grade, bad, judged, ok, samples
 from api.doctor.checks.every_verb import is_valid, reached
-from api.doctor.checks.filter_verb import NAMES
-from api.doctor.examined_service import ExaminedService, Reply
-from api.doctor.grades import Finding, Grade, bad, ok
+from api.doctor.examined_service import NAMES, ExaminedService, Reply
 from extender.engine.framework import ExtenderError
 from extender.values.protocol.verb_results import read_preemption_result
 from extender.values.protocol.wire_types import MetaVictims
@@ -97,16 +95,9 @@ def _known(verb: str, answer: Answer, sent: Sent) -> Finding:
 
 
 def _violations(verb: str, answer: Answer) -> Finding:
-    check = "counts violations from 0 upwards"
-    for node, victims in answer.items():
-        if victims is not None and victims.num_pdb_violations < 0:
-            return bad(
-                verb,
-                check,
-                f"{victims.num_pdb_violations} on {node!r}: it wins against every honest node",
-                "count from 0",
-            )
-    return ok(verb, check)
+    below = {node: gone.num_pdb_violations for node, gone in answer.items() if gone and gone.num_pdb_violations < 0}
+    wrong = next((f"{number} on {node!r}: it wins against every honest node" for node, number in below.items()), "")
+    return judged(verb, "counts violations from 0 upwards", wrong, "count from 0")
 
 
 async def _without_victims(service: ExaminedService, verb: str, sent: Sent, check: str) -> Finding:

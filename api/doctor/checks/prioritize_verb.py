@@ -3,11 +3,9 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
-from api.doctor import samples
+from api.doctor import Finding, bad, judged, ok, samples, warning
 from api.doctor.checks.every_verb import is_valid, reached
-from api.doctor.checks.filter_verb import NAMES
 from api.doctor.examined_service import ExaminedService
-from api.doctor.grades import Finding, bad, ok, warning
 from extender.engine.framework import ExtenderError
 from extender.values.protocol.verb_results import read_prioritize_result
 from extender.values.protocol.wire_types import MAX_EXTENDER_PRIORITY, HostPriority
@@ -20,10 +18,7 @@ RANGE: Final = "gives scores from 0 to 10"
 async def checks(service: ExaminedService) -> AsyncIterator[Finding]:
     """Yields findings about scores, asked for in the form that is configured."""
     verb = service.extender.prioritize_verb
-    in_full = not service.extender.node_cache_capable
-    names = list(NAMES if in_full or not service.nodes else service.nodes)
-    body = samples.asked_in_full([samples.node(name) for name in names]) if in_full else samples.asked_by_name(names)
-    reply = await service.ask(verb, samples.encoded(body))
+    reply = await service.ask(verb, samples.asked(service.names, in_full=service.in_full))
     wrong = reached(verb, service, reply, SCORES)
     if wrong is not None:
         yield wrong
@@ -41,14 +36,11 @@ async def checks(service: ExaminedService) -> AsyncIterator[Finding]:
         return
     yield ok(verb, SCORES)
     yield _of_range(verb, scores)
-    for finding in _of_scores(verb, scores, names):
+    for finding in _of_scores(verb, scores, service.names):
         yield finding
-    check = "survives a question without any node"
-    empty = await service.ask(verb, samples.encoded({"Pod": samples.pod(), "Nodes": None, "NodeNames": None}))
-    if empty.failure:
-        yield bad(verb, check, empty.failure, "null is a value of every list: answer an empty one")
-    else:
-        yield ok(verb, check)
+    empty = await service.ask(verb, samples.asked_without_nodes())
+    advice = "null is a value of every list: answer an empty one"
+    yield judged(verb, "survives a question without any node", empty.failure, advice)
     if service.extender.weight <= 0:
         yield warning(verb, "has a weight", "weight is 0: kube-scheduler refuses that", "set weight to 1 or more")
 
