@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from api.cli import app
 from api.fatal_errors import StartUpError
 from extender.answers.what_if.rules import Expectation, Given, NodeGroup, Spread, When
-from tests.stories.devices import device_class, devices, wanting
+from tests.kit.device_objects import device_class, devices, wanting
 from tests.stories.test_device_taint_rules import rule
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "rules"

@@ -25,24 +25,16 @@ from extender.values.objects.kinds import PRIORITY_CLASSES
 from extender.values.protocol.wire_types import MetaVictims
 from extender.values.targets.target import Target
 from extender.verbs import VerbError
+from tests.kit.device_objects import WITH_DEVICE, device_claim, device_class, devices, wanting
 from tests.kit.faults import Fault, FaultyTransport
 from tests.kit.faults.answers import commit_then_drop, status
 from tests.kit.objects import node, pod, priority_class
 from tests.kit.rbac import Rbac
-from tests.stories.devices import device_class, devices, wanting
-from tests.walks.test_pod_with_volumes_and_devices_is_bound import (
-    DEVICE,
-    SCRATCH,
-    claim,
-    device_objects,
-    named,
-    storage_class,
-    volume,
-)
+from tests.kit.storage_objects import DATA, NOT_PROVISIONED, PROVISIONED, WITH_DATA, local_volume
 
 HIGH: Final = priority_class("high", 1000)
-LOCAL: Final = (named("a"), storage_class("kubernetes.io/no-provisioner"), claim(), volume("v", on="a"))
-PROVISIONED: Final = (named("a"), storage_class("csi.example.com"), claim())
+LOCAL: Final = (node("a"), NOT_PROVISIONED, DATA, local_volume("v", on="a"))
+MADE: Final = (node("a"), PROVISIONED, DATA)
 
 
 @dataclass(frozen=True)
@@ -220,7 +212,7 @@ async def preempts(role: Rbac) -> bool:
 
 async def gives_a_volume_to_a_claim(role: Rbac, *faults: Fault) -> bool:
     async with a_world(role, *LOCAL, faults=faults) as world:
-        await world.create(pod("web", **SCRATCH))
+        await world.create(pod("web", **WITH_DATA))
         return world.reasons() == ["Scheduled"]
 
 
@@ -229,8 +221,8 @@ async def learns_whose_a_volume_is(role: Rbac) -> bool:
 
 
 async def has_a_volume_made(role: Rbac, *faults: Fault) -> bool:
-    async with a_world(role, *PROVISIONED, faults=faults) as world:
-        await world.create(pod("web", **SCRATCH))
+    async with a_world(role, *MADE, faults=faults) as world:
+        await world.create(pod("web", **WITH_DATA))
         return world.reasons() == ["Scheduled"]
 
 
@@ -239,8 +231,10 @@ async def learns_whether_a_volume_is_made(role: Rbac) -> bool:
 
 
 async def allocates_devices(role: Rbac, *faults: Fault) -> bool:
-    async with a_world(role, node("b"), *device_objects(), faults=faults) as world:
-        await world.create(pod("web", **DEVICE))
+    async with a_world(
+        role, node("b"), device_class(None), devices("b", "gpu-1"), device_claim(), faults=faults
+    ) as world:
+        await world.create(pod("web", **WITH_DEVICE))
         return world.reasons() == ["Scheduled"]
 
 

@@ -10,8 +10,9 @@ import pytest
 
 from extender.cluster.api_resources import DEVICE_TAINT_RULES, RESOURCE_SLICES, Object
 from extender.cluster.statuses import ApiStatus
+from tests.kit.device_objects import DRIVER, device_class, devices, wanting
 from tests.kit.objects import node
-from tests.stories.devices import DRIVER, device_class, devices, held, wanting
+from tests.stories.devices import held
 from tests.stories.scene import a_scene
 
 RULES = {"DRADeviceTaintRules": True}

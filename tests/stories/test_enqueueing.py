@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from extender.cluster.api_resources import DEVICE_CLASSES, NAMESPACES, NODES, Object
+from tests.kit.device_objects import BY_CLASS, GPU, device_class, wanting
 from tests.kit.objects import node, pod
 from tests.stories.cluster_changes import (
     allocatable,
@@ -31,7 +32,6 @@ from tests.stories.cluster_changes import (
     spec,
     tolerates,
 )
-from tests.stories.devices import BY_CLASS, GPU, device_class, wanting
 from tests.stories.enqueueing import Case, assert_called
 from tests.stories.pod_specs import away_from, near, on_node_named, on_nodes_with, port, spread, taint, tolerating
 

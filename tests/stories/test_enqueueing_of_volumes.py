@@ -18,6 +18,17 @@ from extender.cluster.api_resources import (
     Object,
 )
 from tests.kit.objects import node, pod
+from tests.kit.storage_objects import (
+    attachment,
+    capacity,
+    claim,
+    csi,
+    csi_driver,
+    csi_node,
+    storage_class,
+    topologies,
+    volume,
+)
 from tests.stories.cluster_changes import (
     annotations,
     changed,
@@ -32,17 +43,6 @@ from tests.stories.cluster_changes import (
 )
 from tests.stories.enqueueing import Case, assert_called
 from tests.stories.pod_specs import claims, volume as inline
-from tests.stories.storage import (
-    attachment,
-    capacity,
-    claim,
-    csi,
-    csi_driver,
-    csi_node,
-    storage_class,
-    topologies,
-    volume,
-)
 
 ZONE = "topology.kubernetes.io/zone"
 DISK = "disks.example.com"

@@ -8,20 +8,9 @@ import httpx
 import pytest
 
 from extender.cluster.api_resources import DEVICE_CLASSES, NODES, RESOURCE_CLAIMS, Object
+from tests.kit.device_objects import BY_CLASS, GPU, container, device_class, devices, plugged, wanting, with_containers
 from tests.kit.objects import node, pod, refusal
-from tests.stories.devices import (
-    BY_CLASS,
-    GPU,
-    claims,
-    container,
-    device_class,
-    devices,
-    held,
-    leftover,
-    plugged,
-    wanting,
-    with_containers,
-)
+from tests.stories.devices import claims, held, leftover
 from tests.stories.scene import Scene, a_scene
 from tests.stories.stages import Interfere
 

@@ -14,13 +14,13 @@ from extender.cluster.statuses import ApiStatus
 from extender.engine import framework as fwk
 from extender.values.config import FeatureGates
 from extender.values.objects.pod import Pod
+from tests.kit.device_objects import device_class, devices, wanting
 from tests.kit.objects import is_deletion, node, pod, refusal
+from tests.kit.storage_objects import capacity, claim, csi, csi_driver, csi_node, storage_class, volume
 from tests.stories.cluster_changes import labels
-from tests.stories.devices import device_class, devices, wanting
 from tests.stories.plugins import holding, pre_binding
 from tests.stories.pod_specs import taint
 from tests.stories.scene import a_scene
-from tests.stories.storage import capacity, claim, csi, csi_driver, csi_node, storage_class, volume
 
 SYNCHRONOUS = {"SchedulerAsyncPreemption": False}
 COMPARING = {"TaintTolerationComparisonOperators": True}

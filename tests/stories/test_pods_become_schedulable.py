@@ -6,10 +6,10 @@ import pytest
 
 from extender.cluster.api_resources import Object
 from tests.kit.objects import node, pod
+from tests.kit.storage_objects import claim, volume
 from tests.stories.cluster_changes import Happens, changed_node, changed_pod, gone, labels, new_node, new_pod, spec
 from tests.stories.pod_specs import claims, near, taint
 from tests.stories.scene import a_scene
-from tests.stories.storage import claim, volume
 
 ONCE = "ReadWriteOncePod"
 

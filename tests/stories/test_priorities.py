@@ -4,10 +4,10 @@ import pytest
 
 from extender.cluster.api_resources import PODS
 from tests.kit.objects import node, pod, priority_class
+from tests.kit.storage_objects import claim, volume
 from tests.stories.pod_specs import claims
 from tests.stories.remote import change
 from tests.stories.scene import a_scene
-from tests.stories.storage import claim, volume
 
 ONCE = "ReadWriteOncePod"
 

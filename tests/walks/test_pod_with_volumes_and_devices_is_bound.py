@@ -7,56 +7,16 @@ Everything is real but time, and the driver that gets a device ready: it is play
 import asyncio
 from typing import Any
 
-from extender.cluster.api_resources import PODS, RESOURCES, Object, Resource
+from extender.cluster.api_resources import PODS, RESOURCES, Resource
 from extender.cluster.registry.object_registry import ObjectRegistry
 from tests.kit.cluster import a_cluster, events_of
+from tests.kit.device_objects import WITH_DEVICE, device_claim, device_class, devices
 from tests.kit.objects import node, pod
-
-SCRATCH: dict[str, Any] = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
-DEVICE: dict[str, Any] = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]}
+from tests.kit.storage_objects import DATA, NOT_PROVISIONED, PROVISIONED, WITH_DATA, local_volume
 
 
 def resource(plural: str) -> Resource:
     return next(one for one in RESOURCES if one.plural == plural)
-
-
-def storage_class(provisioner: str) -> Object:
-    meta = {"name": "std"}
-    return {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "StorageClass",
-        "metadata": meta,
-        "provisioner": provisioner,
-        "volumeBindingMode": "WaitForFirstConsumer",
-    }
-
-
-def claim() -> Object:
-    spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "std", "resources": {"requests": {"storage": "1Gi"}}}
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": "data", "namespace": "default"},
-        "spec": spec,
-    }
-
-
-def volume(name: str, on: str) -> Object:
-    terms = [
-        {"matchFields": [], "matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [on]}]}
-    ]
-    spec: dict[str, Any] = {
-        "capacity": {"storage": "1Gi"},
-        "accessModes": ["ReadWriteOnce"],
-        "storageClassName": "std",
-        "local": {"path": "/data"},
-        "nodeAffinity": {"required": {"nodeSelectorTerms": terms}},
-    }
-    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec}
-
-
-def named(name: str) -> Object:
-    return node(name) | {"metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}}}
 
 
 def changed(cluster: ObjectRegistry, plural: str, name: str, change: dict[str, Any], subresource: str = "") -> None:
@@ -74,9 +34,8 @@ def where(cluster: ObjectRegistry, name: str = "web") -> str:
 
 
 async def test_a_pod_gets_the_volume_that_its_node_reaches() -> None:
-    local = storage_class("kubernetes.io/no-provisioner")
-    async with a_cluster(named("a"), named("b"), local, claim(), volume("v", on="b")) as cluster:
-        cluster.create(PODS, "default", pod("web", **SCRATCH))
+    async with a_cluster(node("a"), node("b"), NOT_PROVISIONED, DATA, local_volume("v", on="b")) as cluster:
+        cluster.create(PODS, "default", pod("web", **WITH_DATA))
         await asyncio.sleep(10)
 
         reference = cluster.get(resource("persistentvolumes"), "", "v")["spec"]["claimRef"]
@@ -88,8 +47,8 @@ async def test_a_pod_gets_the_volume_that_its_node_reaches() -> None:
 
 
 async def test_a_volume_is_made_where_the_pod_goes() -> None:
-    async with a_cluster(named("a"), storage_class("csi.example.com"), claim()) as cluster:
-        cluster.create(PODS, "default", pod("web", **SCRATCH))
+    async with a_cluster(node("a"), PROVISIONED, DATA) as cluster:
+        cluster.create(PODS, "default", pod("web", **WITH_DATA))
         await asyncio.sleep(10)
 
         made = cluster.get(resource("persistentvolumeclaims"), "default", "data")
@@ -98,27 +57,9 @@ async def test_a_volume_is_made_where_the_pod_goes() -> None:
         assert where(cluster) == "a"
 
 
-def device_objects(**device: Any) -> list[Object]:
-    group = {"apiVersion": "resource.k8s.io/v1"}
-    exactly = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}
-    pool = {"name": "pool", "generation": 1, "resourceSliceCount": 1}
-    devices = [{"name": "gpu-1", **device}]
-    spec = {"driver": "gpu.example.com", "pool": pool, "nodeName": "b", "devices": devices}
-    return [
-        {**group, "kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}},
-        {**group, "kind": "ResourceSlice", "metadata": {"name": "slice"}, "spec": spec},
-        {
-            **group,
-            "kind": "ResourceClaim",
-            "metadata": {"name": "gpu", "namespace": "default"},
-            "spec": {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}},
-        },
-    ]
-
-
 async def test_a_claim_is_allocated_and_reserved_before_its_pod_is_bound() -> None:
-    async with a_cluster(node("a"), node("b"), *device_objects()) as cluster:
-        cluster.create(PODS, "default", pod("web", **DEVICE))
+    async with a_cluster(node("a"), node("b"), device_class(None), devices("b", "gpu-1"), device_claim()) as cluster:
+        cluster.create(PODS, "default", pod("web", **WITH_DEVICE))
         await asyncio.sleep(5)
 
         claimed = cluster.get(resource("resourceclaims"), "default", "gpu")
@@ -129,8 +70,9 @@ async def test_a_claim_is_allocated_and_reserved_before_its_pod_is_bound() -> No
 
 
 async def test_a_device_that_has_to_be_attached_is_waited_for() -> None:
-    async with a_cluster(node("b"), *device_objects(bindsToNode=True, bindingConditions=["attached"])) as cluster:
-        cluster.create(PODS, "default", pod("web", **DEVICE))
+    attached = devices("b", "gpu-1", bindsToNode=True, bindingConditions=["attached"])
+    async with a_cluster(node("b"), device_class(None), attached, device_claim()) as cluster:
+        cluster.create(PODS, "default", pod("web", **WITH_DEVICE))
         await asyncio.sleep(7)
         told = [reason for reason, _ in events_of(cluster, "web")]
         assert (where(cluster), told) == ("", ["BindingConditionsPending"])
@@ -141,7 +83,7 @@ async def test_a_device_that_has_to_be_attached_is_waited_for() -> None:
             "reason": "Done",
             "lastTransitionTime": "2026-01-01T00:00:00Z",
         }
-        device = {"driver": "gpu.example.com", "pool": "pool", "device": "gpu-1", "conditions": [condition]}
+        device = {"driver": "gpu.example.com", "pool": "b", "device": "gpu-1", "conditions": [condition]}
         changed(cluster, "resourceclaims", "gpu", {"status": {"devices": [device]}}, "status")
         await asyncio.sleep(7)
 

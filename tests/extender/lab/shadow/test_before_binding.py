@@ -11,44 +11,18 @@ import pytest
 from extender.cluster.api_resources import Object
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.values.config import FeatureGates
-from extender.values.objects.claims import NO_PROVISIONER
 from tests.extender.lab.recordings.recorded_cluster import create, zoned
 from tests.extender.lab.shadow.shadowed_cluster import shadowed
 from tests.extender.lab.shadow.test_shadow import PACKING, sees
-from tests.walks.test_pod_with_volumes_and_devices_is_bound import DEVICE, SCRATCH, claim, storage_class, volume
+from tests.kit.device_objects import WITH_DEVICE, device_claim, device_class, devices
+from tests.kit.storage_objects import DATA, NOT_PROVISIONED, PROVISIONED, WITH_DATA, local_volume
 
-CLASS = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}}
-REQUEST = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]}}
-CLAIM = {
-    "apiVersion": "resource.k8s.io/v1",
-    "kind": "ResourceClaim",
-    "metadata": {"name": "gpu", "namespace": "default"},
-    "spec": REQUEST,
-}
-
-
-def devices(on: str) -> Object:
-    spec = {
-        "driver": "gpu.example.com",
-        "nodeName": on,
-        "pool": {"name": on, "generation": 1, "resourceSliceCount": 1},
-        "devices": [{"name": "d0"}],
-    }
-    return {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceSlice",
-        "metadata": {"name": f"slice-{on}"},
-        "spec": spec,
-    }
-
-
-STORAGE = [storage_class(NO_PROVISIONER), claim(), volume("on-n1", on="n1"), volume("on-n2", on="n2")]
-PROVISIONED = [storage_class("disks.example.com"), claim()]
-DEVICES = [CLASS, CLAIM, devices("n1"), devices("n2")]
+STORAGE = [NOT_PROVISIONED, DATA, local_volume("on-n1", on="n1"), local_volume("on-n2", on="n2")]
+DEVICES = [device_class(None), device_claim(), devices("n1", "d0"), devices("n2", "d0")]
 CASES = [
-    pytest.param("volumes", SCRATCH, STORAGE, id="volumes that are there"),
-    pytest.param("volumes", SCRATCH, PROVISIONED, id="volumes that are made for the pod"),
-    pytest.param("devices", DEVICE, DEVICES, id="devices"),
+    pytest.param("volumes", WITH_DATA, STORAGE, id="volumes that are there"),
+    pytest.param("volumes", WITH_DATA, [PROVISIONED, DATA], id="volumes that are made for the pod"),
+    pytest.param("devices", WITH_DEVICE, DEVICES, id="devices"),
 ]
 
 

@@ -17,8 +17,8 @@ from extender.lab.simulation.readers import read_workloads
 from extender.lab.simulation.replaying import ReplayReport, replay
 from extender.values.config import Configuration, load
 from tests.extender.lab.recordings.recorded_cluster import NODES, create, record
-from tests.kit.objects import priority_class
-from tests.walks.test_pod_with_volumes_and_devices_is_bound import SCRATCH, claim, named, storage_class, volume
+from tests.kit.objects import node, priority_class
+from tests.kit.storage_objects import DATA, NOT_PROVISIONED, WITH_DATA, local_volume
 
 PACKING = load(
     "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: [{pluginConfig: [{name: "
@@ -107,12 +107,12 @@ def test_one_difference_does_not_make_the_next_one(tmp_path: Path) -> None:
 
 def test_volumes_are_reserved_and_bound_as_they_were(tmp_path: Path) -> None:
     async def tell(cluster: ObjectRegistry) -> None:
-        create(cluster, "first", **SCRATCH)
-        create(cluster, "second", **SCRATCH)
+        create(cluster, "first", **WITH_DATA)
+        create(cluster, "second", **WITH_DATA)
         await asyncio.sleep(30)
 
-    local = storage_class("kubernetes.io/no-provisioner")
-    report = again(record(tmp_path / "r", tell, named("a"), named("b"), local, claim(), volume("v", on="b")))
+    storage = (NOT_PROVISIONED, DATA, local_volume("v", on="b"))
+    report = again(record(tmp_path / "r", tell, node("a"), node("b"), *storage))
 
     assert (report.different, report.not_decided) == (0, 0) and report.same >= 2
 

@@ -1,6 +1,6 @@
-"""What plays where stories need storage. Nobody but the story binds a claim."""
+"""Objects of storage as people write them, in a line each."""
 
-from typing import Any
+from typing import Any, Final
 
 from extender.cluster.api_resources import Object
 
@@ -47,8 +47,14 @@ def claim(name: str, *modes: str, bound_to: str = "", storage_class: str = "") -
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}
 
 
-def storage_class(name: str, mode: str = "WaitForFirstConsumer", zones: tuple[str, ...] = (), **labels: str) -> Object:
-    made: Object = {"provisioner": "example.com/disks", "volumeBindingMode": mode}
+def storage_class(
+    name: str,
+    mode: str = "WaitForFirstConsumer",
+    zones: tuple[str, ...] = (),
+    provisioner: str = "example.com/disks",
+    **labels: str,
+) -> Object:
+    made: Object = {"provisioner": provisioner, "volumeBindingMode": mode}
     if zones:
         made["allowedTopologies"] = topologies(*zones)
     return _of_storage("StorageClass", name, labels=labels) | made
@@ -86,3 +92,14 @@ def attachment(name: str, driver: str, node: str, volume: str) -> Object:
 
 def _of_storage(kind: str, name: str, **metadata: Any) -> Object:
     return {"apiVersion": "storage.k8s.io/v1", "kind": kind, "metadata": {"name": name, **metadata}}
+
+
+DATA: Final = claim("data", storage_class="std")
+WITH_DATA: Final[Object] = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
+"""Spec of a pod."""
+PROVISIONED: Final = storage_class("std", provisioner="csi.example.com")
+NOT_PROVISIONED: Final = storage_class("std", provisioner="kubernetes.io/no-provisioner")
+
+
+def local_volume(name: str, on: str) -> Object:
+    return volume(name, near={"kubernetes.io/hostname": on}, storage_class="std")

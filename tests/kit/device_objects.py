@@ -1,0 +1,73 @@
+"""Devices, claims and pods that want them, as people write them."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from extender.cluster.api_resources import Object
+from tests.kit.objects import node
+
+GPU: Final = "example.com/gpu"
+DRIVER: Final = "gpu.example.com"
+BY_CLASS: Final = "deviceclass.resource.kubernetes.io/gpu"
+GROUP: Final = {"apiVersion": "resource.k8s.io/v1"}
+
+
+def device_class(resource: str | None = GPU, *, name: str = "gpu") -> Object:
+    """A class of all devices of the driver, which backs the extended resource."""
+    selector = {"cel": {"expression": f'device.driver == "{DRIVER}"'}}
+    named = {} if resource is None else {"extendedResourceName": resource}
+    return {**GROUP, "kind": "DeviceClass", "metadata": {"name": name}, "spec": {"selectors": [selector], **named}}
+
+
+def devices(on: str, *names: str, **of_each: Any) -> Object:
+    """What the driver has on a node."""
+    spec = {
+        "driver": DRIVER,
+        "nodeName": on,
+        "pool": {"name": on, "generation": 1, "resourceSliceCount": 1},
+        "devices": [{"name": name, **of_each} for name in names],
+    }
+    return {**GROUP, "kind": "ResourceSlice", "metadata": {"name": on}, "spec": spec}
+
+
+def plugged(name: str, amount: int, resource: str = GPU) -> Object:
+    """A node whose device plugin offers so much of the resource."""
+    made = node(name)
+    made["status"]["allocatable"][resource] = str(amount)
+    return made
+
+
+def container(name: str, amounts: Mapping[str, int], **more: Any) -> Object:
+    """A container that requests extended resources beside a little cpu."""
+    wanted = {resource: str(amount) for resource, amount in amounts.items()}
+    return {
+        "name": name,
+        "image": "web:1",
+        "resources": {"requests": {"cpu": "100m", **wanted}, "limits": wanted},
+        **more,
+    }
+
+
+def wanting(name: str, amount: int = 1, resource: str = GPU, **spec: Any) -> Object:
+    """A pod with one container that requests so much of the resource."""
+    return with_containers(name, container("main", {resource: amount}), **spec)
+
+
+def with_containers(name: str, *containers: Object, **spec: Any) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {"containers": list(containers), **spec},
+    }
+
+
+def device_claim(name: str = "gpu") -> Object:
+    """A claim of one device."""
+    exactly = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}
+    spec = {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}
+    return {**GROUP, "kind": "ResourceClaim", "metadata": {"name": name}, "spec": spec}
+
+
+WITH_DEVICE: Final[Object] = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]}
+"""Spec of a pod."""
