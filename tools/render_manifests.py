@@ -82,8 +82,7 @@ K3S: Final = Variant(
     "    echo 'disable-scheduler: true' >> /etc/rancher/k3s/config.yaml\n"
     '    sed "s/nodeName: server/nodeName: $(hostname)/" reprieve.yaml '
     "> /var/lib/rancher/k3s/server/manifests/reprieve.yaml\n"
-    "    systemctl restart k3s\n"
-    "The image is published with the first release; until then build it, and `k3s ctr images import` it.",
+    "    systemctl restart k3s",
     {},
     recipe="k3s",
 )
@@ -109,10 +108,13 @@ def rendered(*arguments: str, namespace: str = NAMESPACE, release: str = RELEASE
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603 - the pinned helm
 
 
+_UNPUBLISHED: Final = "The image is published with the first release; until then build it (deploy/recipes/README.md)."
+
+
 def manifest(variant: Variant) -> str:
     """Returns the manifest of a variant, without what only Helm uses."""
     lines = [line for line in rendered(*variant.settings).splitlines() if not line.strip().startswith(_HELMS_OWN)]
-    introduction = [*variant.words.splitlines(), "Rendered from deploy/chart by `make manifests`."]
+    introduction = [*variant.words.splitlines(), _UNPUBLISHED, "Rendered from deploy/chart by `make manifests`."]
     return "".join(f"{line}\n" for line in [*(f"# {line}" for line in introduction), *lines])
 
 
