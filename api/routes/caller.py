@@ -44,7 +44,9 @@ class Caller:
     version: str
 
     async def ask(self, question: Question[A]) -> A:
-        """Returns the answer. Raises Refusal: 403 if the namespace's pods are hidden, 422 for what is wrong."""
+        """Returns the answer. Raises Refusal: 403 for a namespace whose pods the caller may not list, 422 for what is
+        wrong.
+        """
         namespace, chooses = question.namespace_asked, question.row.chooses_names
         if namespace and not await self.visibility.namespaces({namespace}):
             raise Refusal(403, "you may not list the pods of this namespace")
@@ -62,7 +64,9 @@ class Caller:
         return made if chooses else await as_seen_by(self.visibility, made)
 
     async def simulate(self, read: Callable[[], Question[A]]) -> A:
-        """Returns the worker's answer; it calls `read`, so that what waits is bytes. Raises Refusal: 400 or 422."""
+        """Returns the worker's answer; the worker calls `read`, so that waiting questions are bytes. Raises Refusal:
+        400 if the question cannot be read, 422 if something in it is wrong.
+        """
         try:
             with unreadable_refused():
                 made = await self.service.worker.answer(self.request, lambda: worked_out(read(), self.questions))
@@ -119,11 +123,11 @@ async def _why_not_ready(request: Request, service: ServiceState | None) -> str:
     if lost is not None:
         since, why = span(timedelta(seconds=lost.failing_for or 0)), escaped(lost.last_error, 512)
         return (
-            f"the API server at {service.cluster} has not answered for {since} ({why}); see that it runs, and "
-            "that the kubeconfig of the service has its address"
+            f"the API server at {service.cluster} has not answered for {since} ({why}); check that it is running, and "
+            "that the service's kubeconfig has its address"
         )
     known = sum(each.synced for each in health)
-    return f"the service reads the cluster: {known} of {len(health)} kinds of objects are known" if health else plain
+    return f"the service is reading the cluster: {known} of {len(health)} kinds of objects so far" if health else plain
 
 
 KnownCaller = Annotated[Caller, Depends(caller_of)]

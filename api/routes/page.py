@@ -191,16 +191,17 @@ async def nodes(
 @router.get("/ui/nodes/{name}")
 async def node(caller: KnownCaller, name: str) -> Response:
     """Shows a node with its pods."""
-    found = _there(await caller.ask(NodeQuestion(node=name)), "There is no such node (any more).")
+    found = _there(await caller.ask(NodeQuestion(node=name)), "There is no such node, or it is gone.")
     return _html(pages.node_page(await _around(caller), found))
 
 
 @router.get("/ui/pods")
-async def pods(caller: KnownCaller, namespace: Name = "", workload: Name = "", group: Name = "") -> Response:
-    """Shows the pods of a namespace, a workload or a pod group; without a namespace, the namespaces."""
-    asked = PodsQuestion(namespace=namespace, workload=workload, group=group, limit=limits.PAGE_PODS)
+@partial(taking, PodsQuestion)
+async def pods(caller: KnownCaller, **given: Any) -> Response:
+    """Shows the pods of the cluster, or those that are looked for."""
+    asked = PodsQuestion(**{**given, "limit": limits.PAGE_PODS})
     found = await caller.ask(asked)
-    return _html(pages.pods_page(await _around(caller), found, namespace, workload or group, caller.now))
+    return _html(pages.pods_page(await _around(caller), found, asked, caller.now))
 
 
 @router.get("/ui/find")
@@ -246,7 +247,7 @@ async def history(caller: KnownCaller, **given: Any) -> Response:
 async def decision(caller: KnownCaller, number: Annotated[int, Path(ge=1, le=2**53)]) -> Response:
     """Shows one attempt as it was recorded."""
     kept = await caller.ask(DecisionQuestion(number=number, picture=True))
-    made = _there(kept, "This decision is not kept any more: the oldest go first.")
+    made = _there(kept, "This decision is no longer kept; the oldest are dropped first.")
     return _html(pages.decision_page(await _around(caller), made, caller.now))
 
 

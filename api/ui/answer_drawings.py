@@ -26,13 +26,11 @@ class WaterfallRow:
     """A plugin that refused nodes."""
 
     plugin: str
-    before: int
     left: int
     refused: int
     unresolvable: int
     reasons: tuple[ReasonCount, ...]
     bar: Markup
-    is_last: bool
 
 
 @final
@@ -51,11 +49,8 @@ def waterfall_table(steps: Sequence[WaterfallStep], total: int) -> WaterfallTabl
     refusing = [step for step in steps if step.refused]
     rows, before = [], total
     for place, step in enumerate(refusing):
-        is_last = place == len(refusing) - 1
-        bar = _bar(before, step.left, total, is_last)
-        rows.append(
-            WaterfallRow(step.plugin, before, step.left, step.refused, step.unresolvable, step.reasons, bar, is_last)
-        )
+        bar = _bar(before, step.left, total, is_last=place == len(refusing) - 1)
+        rows.append(WaterfallRow(step.plugin, step.left, step.refused, step.unresolvable, step.reasons, bar))
         before = step.left
     start = _framed(
         element("rect", class_="stands", x=0, y=_TOP, width=WIDTH, height=_BOTTOM - _TOP), _flow(WIDTH, _BOTTOM, HEIGHT)
@@ -63,7 +58,7 @@ def waterfall_table(steps: Sequence[WaterfallStep], total: int) -> WaterfallTabl
     return WaterfallTable(total, start, tuple(rows), tuple(step.plugin for step in steps if not step.refused))
 
 
-def _bar(before: int, left: int, total: int, is_last: bool) -> Markup:
+def _bar(before: int, left: int, total: int, *, is_last: bool) -> Markup:
     wide, kept = _width(before, total), _width(left, total)
     parts = [
         _flow(wide, 0, _TOP),
@@ -209,7 +204,6 @@ class PictureRow:
     """The share of the largest row."""
     names: tuple[str, ...]
     """The first of them."""
-    refusals: int
     cells: tuple[PictureCell, ...]
 
 
@@ -244,7 +238,6 @@ def picture(answer: NodePicture, *, first_only: bool = False) -> Picture:
             count=len(names),
             percent=100 * len(names) / most,
             names=tuple(names[: limits.PICTURE_NAMES]),
-            refusals=sum(cells[place] >= 0 for place in refusing),
             cells=tuple(_cell(answer, place, cells[place], passes) for place in refusing),
         )
         for cells, names in ordered[: limits.PICTURE_ROWS]

@@ -65,9 +65,8 @@ class Frame:
     figures: tuple[Figure, ...]
     num_nodes: int
     pending: tuple[PendingRow, ...]
-    num_pending: int
     problems: Pending
-    deciding: bool
+    queue: Queue
     priorities: Priorities
     version: str
     signed_in: bool
@@ -97,9 +96,13 @@ def frame(
     rows = tuple(_row(place, priorities, now, queue.deciding) for place in queue.items[: limits.PAGE_PENDING])
     problems = pending(queue)
     figures, num_nodes = _figures(shown, problems.pods), len(shown.nodes)
-    return Frame(
-        figures, num_nodes, rows, problems.pods, problems, queue.deciding, priorities, version, signed_in, has_shadow
-    )
+    return Frame(figures, num_nodes, rows, problems, queue, priorities, version, signed_in, has_shadow)
+
+
+def address(path: str, **given: object) -> str:
+    """Returns the address of a page, without the parameters that are empty."""
+    asked = urlencode({name: value for name, value in given.items() if value})
+    return f"{path}?{asked}" if asked else path
 
 
 def pod_href(pod: PodName) -> str:
@@ -109,8 +112,7 @@ def pod_href(pod: PodName) -> str:
 
 def pods_href(namespace: str, *, workload: str = "", group: str = "") -> str:
     """Returns the address of the page with the pods of a namespace, or of a workload or group in it."""
-    asked = {"namespace": namespace, "workload": workload, "group": group}
-    return f"/ui/pods?{urlencode({name: value for name, value in asked.items() if value})}"
+    return address("/ui/pods", namespace=namespace, workload=workload, group=group)
 
 
 def node_href(name: str) -> str:
@@ -123,7 +125,7 @@ def found_href(found: Found) -> str:
         case "node":
             return node_href(found.name)
         case "pod":
-            return f"/ui/pods/{quote(found.namespace, safe='')}/{quote(found.name, safe='')}"
+            return pod_href(PodName(namespace=found.namespace, name=found.name))
         case "workload":
             return pods_href(found.namespace, workload=found.name)
         case "group":
@@ -165,18 +167,19 @@ def _row(place: QueuePlace, priorities: Priorities, now: datetime, deciding: boo
         priority=priorities.words(place.pod.priority),
         sign=sign,
         place=f"{words} ({place.position})" if place.position is not None else words,
-        reason=_reason(place, words),
+        reason=reason_of(place) or words,
         since=ago(place.since, now),
         attempts=place.attempts,
     )
 
 
-def _reason(place: QueuePlace, words: str) -> str:
+def reason_of(place: QueuePlace) -> str:
+    """Returns in a few words why the pod waits; empty if that is not known."""
     if place.gated_by:
         return f"gated by {place.gated_by}"
     if place.message:
         return short_reason(place.message)
-    return f"refused by {', '.join(place.refused_by)}" if place.refused_by else words
+    return f"refused by {', '.join(place.refused_by)}" if place.refused_by else ""
 
 
 _TYPES: Final[Mapping[str, str]] = {

@@ -1,13 +1,13 @@
 """The table of nodes: which nodes a view shows (grouped by zone, pool or label, sorted by fullness, and filtered by
-words), the orders in which it can be sorted, and the heads of its columns.
+words), and the orders in which it can be sorted.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Literal, final
-from urllib.parse import urlencode
+from typing import Final, final
 
+from api.ui.frame import address
 from api.ui.resources import Resource, resource_words, resources_of, usage
 from api.ui.wording import share
 from extender.answers.cluster_map import natural
@@ -55,8 +55,7 @@ class NodeSelection:
     def query(self, **changed: str) -> str:
         """Returns the address of this view with some parts changed, from the question mark on."""
         asked = {"by": self.by, "group": self.group, "sort": self.sort, "node": self.words, **changed}
-        kept = {name: value for name, value in asked.items() if value and (name, value) != ("group", BY_ZONE)}
-        return f"?{urlencode(kept)}" if kept else "?"
+        return address("", **{**asked, "group": "" if asked["group"] == BY_ZONE else asked["group"]}) or "?"
 
 
 def chosen(nodes: Iterable[NodeOnMap], words: str) -> tuple[NodeOnMap, ...]:
@@ -176,17 +175,6 @@ class Order:
         return "" if self == Order() else f"{'-' * self.is_descending}{self.column}"
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Head:
-    """The head of a column: a link to the table sorted by it, in the other direction if it is sorted by it already."""
-
-    words: str
-    href: str
-    is_number: bool
-    sorted: Literal["ascending", "descending", ""]
-
-
 def order(written: str, columns: Collection[str]) -> Order:
     """Returns the order that an address asks for. OrderError if there is no such column."""
     column = written.removeprefix("-") or DEFAULT
@@ -198,21 +186,3 @@ def order(written: str, columns: Collection[str]) -> Order:
 def in_order(nodes: Sequence[NodeOnMap], by: Order, columns: Mapping[str, _Column]) -> list[NodeOnMap]:
     """Returns the nodes sorted; equal ones stay in the order of the map."""
     return sorted(nodes, key=columns[by.column].key, reverse=by.is_descending)
-
-
-def heads(by: Order, columns: Mapping[str, _Column], kept: Mapping[str, str]) -> list[Head]:
-    """Returns the heads of all columns that the nodes can be sorted by. Numbers begin with the largest.
-
-    Arguments:
-        kept: the other parameters of the address.
-    """
-    found = []
-    for name, column in columns.items():
-        is_it = name == by.column
-        other = Order(name, not by.is_descending if is_it else column.is_number)
-        asked = urlencode({key: value for key, value in {**kept, "sort": other.written}.items() if value})
-        way: Literal["ascending", "descending", ""] = (
-            ("descending" if by.is_descending else "ascending") if is_it else ""
-        )
-        found.append(Head(column.words, f"/ui/nodes?{asked}" if asked else "/ui/nodes", column.is_number, way))
-    return found

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
-from typing import Final
+from typing import Final, get_args
 
 import msgspec
 from jinja2 import Environment
@@ -21,11 +21,12 @@ from api.ui.changes import (
     change_by_record,
     preemption_view,
 )
-from api.ui.frame import Frame, assets, found_href, node_href, pod_href, pods_href, short_reason
+from api.ui.frame import Frame, address, assets, found_href, node_href, pod_href, pods_href, reason_of, short_reason
 from api.ui.manifest_text import manifest_of, written
 from api.ui.node_drawing import node_drawing
 from api.ui.node_grid import ZoneGrid, group_grids, reason_grids, zone_grids
 from api.ui.node_table import (
+    DEFAULT,
     SORTS,
     GroupOfNodes,
     NodeSelection,
@@ -33,7 +34,6 @@ from api.ui.node_table import (
     columns_for,
     group_keys,
     groups_of,
-    heads,
     in_order,
     order,
 )
@@ -41,8 +41,8 @@ from api.ui.resources import ALWAYS, Resource, most_lacking, quantity, resource_
 from api.ui.timeline import OUTCOMES, RANGES, history_href, past_timeline, timeline
 from api.ui.what_if_view import SAMPLE, evictions_alike, fix_href, moves, node_changes, placements_alike
 from extender import __version__
-from extender.answers.catalogue import HistoryQuestion
-from extender.answers.overviews import ClusterMap, FoundNames, NodeOnMap, Past, PodList
+from extender.answers.catalogue import HistoryQuestion, PodsQuestion
+from extender.answers.overviews import ClusterMap, FoundNames, NodeOnMap, Past, PodList, PodState
 from extender.answers.phrases import noun, why_no_room
 from extender.answers.types import Attempt, Capacity, Explanation, Preemption, WhatIf
 from extender.client.pod_events import PodEvents
@@ -69,7 +69,7 @@ def _environment() -> Environment:
         "cores": wording.cores, "size": wording.size, "share": wording.share, "plural": wording.plural,
         "pod_words": wording.pod_words,
         "ago": wording.ago, "pod_href": pod_href, "pods_href": pods_href, "node_href": node_href,
-        "found_href": found_href, "history_href": history_href,
+        "found_href": found_href, "history_href": history_href, "address": address, "reason_of": reason_of,
         "shortened": wording.shortened, "marked": wording.marked, "quantity": quantity,
         "resource_words": resource_words,
         "breakable": wording.breakable, "short_reason": short_reason, "usage": usage, "asset": assets().path,
@@ -175,9 +175,9 @@ def nodes_page(frame: Frame, shown: ClusterMap, words: str, sort: str, first: in
         + [("Next", first + limits.PAGE_NODES)] * (first + limits.PAGE_NODES < len(found)),
         num_found=len(found),
         words=words,
-        sort=by.written,
+        sort=by.written or DEFAULT,
         resources=resources_of(shown.nodes),
-        heads=heads(by, columns, {"node": words}),
+        columns=columns,
     )
 
 
@@ -194,18 +194,14 @@ def node_page(frame: Frame, node: NodeOnMap) -> str:
     )
 
 
-def pods_page(frame: Frame, found: PodList, namespace: str, what: str, now: datetime) -> str:
-    """Returns the pods of a namespace, or of what is named in it; the namespaces if there is none.
-
-    Arguments:
-        what: a workload or a pod group; empty for all pods.
-    """
+def pods_page(frame: Frame, found: PodList, asked: PodsQuestion, now: datetime) -> str:
     return _render(
         "pods.html",
         frame=frame,
         found=found,
-        namespace=namespace,
-        title=what or namespace or "Pods",
+        asked=asked,
+        states=get_args(PodState),
+        waiting={place.pod.uid: place for place in frame.queue.items},
         now=now,
         priorities=frame.priorities,
     )

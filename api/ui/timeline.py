@@ -5,11 +5,11 @@ filter of the history: what a person looks for in it, as a form and as an addres
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
-from urllib.parse import urlencode
 
 import msgspec
 from markupsafe import Markup
 
+from api.ui.frame import address
 from api.ui.node_drawing import drawing, element
 from api.ui.wording import plural, preemption_words
 from extender.answers.catalogue import HistoryQuestion
@@ -35,16 +35,16 @@ _ANY: Final = HistoryQuestion()
 def history_href(asked: HistoryQuestion = _ANY, **changes: str | int | None) -> str:
     """Returns the address of the history with other values, from its first page on unless they name another."""
     given = msgspec.structs.asdict(asked) | {"before": None} | changes
-    return f"/ui/history?{urlencode({name: value for name, value in given.items() if value})}"
+    return address("/ui/history", **given)
 
 
 def _written(time: datetime) -> str:
     return rfc3339(time.astimezone(UTC), "milliseconds")
 
 
-WIDTH, HEIGHT = 1000, 190
+WIDTH, HEIGHT = 1000, 166
 _FLAGS, _LINE = 26, 120
-_UP, _DOWN = _LINE - _FLAGS - 8, HEIGHT - _LINE - 26
+_UP, _DOWN = _LINE - _FLAGS - 8, HEIGHT - _LINE - 2
 _LEAST: Final = timedelta(seconds=BUCKETS)
 
 
@@ -74,7 +74,8 @@ def plotted(counts: Sequence[Count], preemptions: Sequence[Preemption], begin: d
     flags = [(then, record) for record in preemptions if (then := moment_of(record.time)) is not None]
     most = max((max(each.placed, each.refused + each.failed) for each in counts), default=0) or 1
     wide = WIDTH / BUCKETS
-    parts = [*_scale(most), element("line", class_="axis", x1=0, x2=WIDTH, y1=_LINE, y2=_LINE)]
+    lines = (("scale", _LINE - _UP), ("scale", _LINE + _DOWN), ("axis", _LINE))
+    parts = [element("line", class_=name, x1=0, x2=WIDTH, y1=y, y2=y) for name, y in lines]
     for place, count in enumerate(counts):
         begins = begin + length * place / BUCKETS
         bars = _bars(count, place * wide, wide, most, begins)
@@ -93,19 +94,12 @@ def plotted(counts: Sequence[Count], preemptions: Sequence[Preemption], begin: d
     for then, record in flags:
         if begin <= then <= begin + length:
             parts.append(_flag(record, WIDTH * min(1.0, (then - begin) / length)))
-    parts += _hours(begin, length)
     total = sum(each.placed + each.refused + each.failed for each in counts)
     words = f"{plural(total, 'decision')} and {plural(len(flags), 'preemption')} since {begin:%H:%M:%S}"
-    return drawing(WIDTH, HEIGHT, *parts, label=words, class_="timeline", role="group")
-
-
-def _scale(most: int) -> list[Markup]:
-    """Returns what a bar of full height stands for, above and below the line."""
-    found = []
-    for y, label in ((_LINE - _UP, _LINE - _UP - 3), (_LINE + _DOWN, _LINE + _DOWN - 3)):
-        found.append(element("line", class_="scale", x1=0, x2=WIDTH, y1=y, y2=y))
-        found.append(element("text", f"{most:,}", class_="when", x=0, y=label))
-    return found
+    picture = drawing(WIDTH, HEIGHT, *parts, label=words, class_="timeline", role="group")
+    # Texts stand beside the picture, because they would shrink in it with the width of the page.
+    hours = element("div", *_hours(begin, length), class_="hours")
+    return element("span", f"up to {most:,}", class_="most") + picture + hours
 
 
 def _place(then: datetime, begin: datetime, length: timedelta) -> int:
@@ -133,8 +127,11 @@ def _bars(bucket: Count, x: float, wide: float, most: int, begins: datetime) -> 
 
 
 def _flag(record: Preemption, x: float) -> Markup:
-    pole = element("line", class_="pole", x1=x, x2=x, y1=8, y2=_LINE)
-    cloth = element("path", class_="flag", d=f"M{x:.1f} 6l{-12 if x > WIDTH - 12 else 12} 6L{x:.1f} 18z")
+    pole = element("line", class_="pole", x1=x, x2=x, y1=2, y2=_LINE)
+    way = -1 if x > WIDTH - 40 else 1
+    cloth = element(
+        "path", class_=f"flag{' turned' * (way < 0)}", d=f"M{x:.1f} 2h{20 * way}l{-5 * way} 6l{5 * way} 6h{-20 * way}z"
+    )
     return element(
         "a",
         pole,
@@ -148,12 +145,5 @@ def _flag(record: Preemption, x: float) -> Markup:
 def _hours(begin: datetime, length: timedelta) -> list[Markup]:
     """Returns five times along the line."""
     form = "%d %b %H:%M" if length > timedelta(days=1) else "%H:%M" if length > timedelta(minutes=20) else "%H:%M:%S"
-    anchors = ("start", "middle", "middle", "middle", "end")
-    return [
-        element(
-            "text", f"{(begin + length * place / 4).astimezone(UTC):{form}}", class_="when", x=WIDTH * place / 4,
-            y=HEIGHT - 4, text_anchor=anchors[place],
-            data_time=rfc3339((begin + length * place / 4).astimezone(UTC), "milliseconds"),
-        )
-        for place in range(5)
-    ]  # fmt: skip
+    times = [(begin + length * place / 4).astimezone(UTC) for place in range(5)]
+    return [element("span", f"{time:{form}}", data_time=_written(time)) for time in times]

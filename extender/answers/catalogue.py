@@ -5,7 +5,7 @@ import re
 from collections.abc import Awaitable, Iterator, Mapping
 from dataclasses import dataclass, field as given_as
 from inspect import cleandoc, isawaitable
-from typing import Annotated, Any, ClassVar, Final, Generic, TypeVar, final, get_args
+from typing import Annotated, Any, ClassVar, Final, Generic, Literal, TypeVar, final, get_args
 from urllib.parse import quote
 
 import msgspec
@@ -358,7 +358,7 @@ class FindQuestion(Question[overviews.FoundNames], frozen=True):
 @final
 @Row(
     "GET /pods",
-    "The pods, pending ones first; or the namespaces.",
+    "The pods; without a namespace, also the namespaces.",
     about="namespace",
     chooses_names=True,
     may_be_wrong=True,
@@ -366,16 +366,19 @@ class FindQuestion(Question[overviews.FoundNames], frozen=True):
 class PodsQuestion(Question[overviews.PodList], frozen=True):
     """Which pods are there?
 
-    Lists the pods of a namespace, a workload or a pod group, pending ones first.
+    Lists the pods of the cluster, a namespace, a workload or a pod group, pending ones first.
     """
 
-    namespace: Annotated[str, Meta(max_length=63, description="without one, the namespaces are listed")] = ""
+    namespace: Annotated[str, Meta(max_length=63, description="only those of this namespace")] = ""
     workload: Annotated[
         str, Meta(max_length=320, description="only those of this Kind/name, such as Deployment/web")
     ] = ""
     group: Annotated[str, Meta(max_length=253, description="only those of this pod group")] = ""
     selector: Annotated[str, Meta(max_length=2048, description="only those with these labels, such as app=web")] = ""
-    limit: Limit = 500
+    query: Annotated[str, Meta(max_length=253, description="words of pod, owner or node")] = field(default="", name="q")
+    state: Annotated[Literal["", overviews.PodState], Meta(description="only those in this state")] = ""
+    sort: Annotated[overviews.PodOrder, Meta(description="a column; `-` before it reverses the order")] = ""
+    limit: Annotated[int, Meta(ge=1, le=1000, description="how many at most")] = 500
 
 
 @final

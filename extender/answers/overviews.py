@@ -7,6 +7,9 @@ import msgspec
 from extender.answers.parts import PodName
 from extender.answers.types import Answer, Attempt, Preemption
 
+PodState = Literal["pending", "gated", "scheduled", "terminating"]
+PodOrder = Literal["", "name", "-name", "node", "-node", "priority", "-priority", "age", "-age"]
+
 
 @final
 class ListedPod(Answer, frozen=True, kw_only=True):
@@ -15,6 +18,7 @@ class ListedPod(Answer, frozen=True, kw_only=True):
     pod: PodName
     node: str = ""
     """Empty for a pod that waits."""
+    state: PodState = "scheduled"
     workload: str = ""
     """The workload that the pod belongs to, written as in `QueuePlace`."""
     group: str = ""
@@ -34,9 +38,7 @@ class NamespacePods(Answer, frozen=True, kw_only=True):
 
 @final
 class PodList(Answer, frozen=True, kw_only=True):
-    """GET /v1/pods: the pods of a namespace, a workload or a pod group, pending ones first; without a namespace, the
-    namespaces.
-    """
+    """GET /v1/pods: the pods that are asked for; without a namespace, also the namespaces."""
 
     items: tuple[ListedPod, ...] = ()
     total: int = 0

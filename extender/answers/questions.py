@@ -101,6 +101,8 @@ class Questions:
         self._queue = queue
         self._records = records or Records()
         self._now = now
+        self._reasons: tuple[int, dict[object, str]] = (-1, {})
+        """The reasons of pods that are alike, while the cluster has had so many changes."""
         self._maps = ClusterMaps(cluster)
         self._devices = DeviceRoom(cluster)
         self.admits: Final = admits
@@ -278,21 +280,23 @@ class Questions:
         may_see = await visibility.namespaces(named) if named else frozenset[str]()
         return await as_seen_by(visibility, history.past(kept, made, query, may_see, now))
 
-    def queue(self) -> Queue:
-        """Returns the pods that wait."""
-        if self._queue is None:
-            return with_claims(queue_places.without_a_queue(self._cluster.pending.values()), self._cluster)
-        return with_claims(queue_places.queue_view(self._queue, self._registered, self._clock()), self._cluster)
+    async def queue(self) -> Queue:
+        """Returns the pods that wait, each with its reason."""
+        if self._queue is not None:
+            queue = queue_places.queue_view(self._queue, self._registered, self._clock())
+        else:
+            queue = await self._with_reasons(queue_places.without_a_queue(self._cluster.pending.values()))
+        return with_claims(queue, self._cluster)
 
     async def pending(self, *, visibility: Visibility = SEES_ALL) -> Pending:
         """Returns the pods that wait, by reason and workload."""
-        queue = self.queue() if self._queue is not None else await self._with_reasons(self.queue())
-        return pending(await as_seen_by(visibility, queue))
+        return pending(await as_seen_by(visibility, await self.queue()))
 
     async def _with_reasons(self, queue: Queue) -> Queue:
         """Returns the queue with a reason for each pod for which no scheduler has given one, as `explain` finds it."""
-        found: dict[object, str] = {}
-        items = []
+        if self._reasons[0] != self._cluster.changes:
+            self._reasons = self._cluster.changes, {}
+        found, items = self._reasons[1], []
         for place in queue.items:
             items.append(place)
             pod = None if place.message or place.gated_by else self._cluster.pending.get(place.pod.uid)
@@ -306,7 +310,7 @@ class Questions:
                     found[alike] = await with_long_work(partial(self._reason, pod))
                     await asyncio.sleep(0)  # others have their turn
                 items[-1] = msgspec.structs.replace(place, message=found[alike])
-        return with_claims(msgspec.structs.replace(queue, items=tuple(items)), self._cluster)
+        return msgspec.structs.replace(queue, items=tuple(items))
 
     async def _reason(self, pod: Pod) -> str:
         framework, _ = self._framework_of(pod)
@@ -330,20 +334,20 @@ class Questions:
         workload: str,
         group: str,
         selector: str,
+        query: str,
+        state: str,
+        sort: str,
         limit: int,
         *,
         visibility: Visibility = SEES_ALL,
     ) -> PodList:
-        """Returns the pods of a namespace, workload or group; without a namespace, namespaces. Raises QuestionError."""
+        """Returns the pods that are asked for; without a namespace, also the namespaces. Raises QuestionError."""
         population = Population.of(self._cluster)
         selected = _selector(selector)
-        if namespace:
-            return pods_of(population, namespace, workload, group, limit, selected)
-        there = namespaces_with_pods(population)
-        may_see = await visibility.namespaces({each.namespace for each in there.namespaces})
-        return msgspec.structs.replace(
-            there, namespaces=tuple(each for each in there.namespaces if each.namespace in may_see)
-        )
+        there = () if namespace else namespaces_with_pods(population)
+        may_see = {namespace} if namespace else await visibility.namespaces({each.namespace for each in there})
+        found = pods_of(population, may_see, workload, group, selected, query, state, sort, limit)
+        return msgspec.structs.replace(found, namespaces=tuple(each for each in there if each.namespace in may_see))
 
     def cluster(self) -> ClusterMap:
         """Returns the nodes and what is on them; without the pods of a large cluster."""

@@ -1,5 +1,5 @@
-"""Finding by name: pods, nodes, workloads, namespaces and pod groups whose names contain what a person types; and the
-pods of one of them.
+"""Finding by name: pods, nodes, workloads, namespaces and pod groups whose names contain what a person types; and lists
+of pods.
 
 Both go over all pods of the cluster, in a thread. Of each namespace no more than `limits.NAMES_FOUND` pods,
 workloads and groups are kept before it is known which namespaces the caller may see, so that the names of one cannot
@@ -7,11 +7,12 @@ crowd out those of another.
 """
 
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Any, Final, final
 
-from extender.answers.overviews import Found, FoundNames, ListedPod, NamespacePods, PodList
+from extender.answers.cluster_map import natural
+from extender.answers.overviews import Found, FoundNames, ListedPod, NamespacePods, PodList, PodState
 from extender.answers.parts import PodName, workload_of
 from extender.engine.cache.cluster import Cluster
 from extender.values import limits
@@ -64,44 +65,71 @@ def seen(found: FoundNames, may_see: Container[str], limit: int) -> FoundNames:
 
 
 def pods_of(
-    population: Population, namespace: str, workload: str, group: str, limit: int, selector: Selector = EVERYTHING
+    population: Population,
+    namespaces: Container[str],
+    workload: str = "",
+    group: str = "",
+    selector: Selector = EVERYTHING,
+    query: str = "",
+    state: str = "",
+    sort: str = "",
+    limit: int = limits.PAGE_PODS,
 ) -> PodList:
-    """Returns the pods of a namespace that the selector selects; of a workload or group, unless these are empty."""
-    listed: list[ListedPod] = []
-    total = 0
-    for pod in population.pods:
-        if pod.namespace != namespace:
-            continue
-        of_group = _group_of(pod)
-        if (
-            (group and of_group != group)
-            or (workload and not _is_of(pod, workload))
-            or not selector.matches(pod.labels)
-        ):
-            continue
-        total += 1
-        if len(listed) < limit:
-            created = pod.metadata.creation_timestamp
-            listed.append(
-                ListedPod(
-                    pod=PodName.of(pod),
-                    node=pod.spec.node_name,
-                    workload=workload_of(pod),
-                    group=of_group,
-                    since=created,
-                )
-            )
-    return PodList(items=tuple(listed), total=total)
+    """Returns the pods with all that is asked for, by name and pending ones first unless `sort` names an order."""
+    words = query.lower().split()
+    found = [
+        pod
+        for pod in population.pods
+        if pod.namespace in namespaces
+        and (not group or _group_of(pod) == group)
+        and (not workload or _is_of(pod, workload))
+        and (not state or _state_of(pod) == state)
+        and (not words or _contains(f"{pod.namespace}/{pod.name} {workload_of(pod)} {pod.spec.node_name}", words))
+        and selector.matches(pod.labels)
+    ]
+    found.sort(key=_ORDERS["name"])
+    column = sort.removeprefix("-")
+    # The youngest pod was created last.
+    found.sort(key=_ORDERS[column], reverse=sort.startswith("-") != (column == "age"))
+    return PodList(items=tuple(map(_listed, found[:limit])), total=len(found))
 
 
-def namespaces_with_pods(population: Population) -> PodList:
+_ORDERS: Final[Mapping[str, Callable[[Pod], Any]]] = {
+    "": lambda pod: bool(pod.spec.node_name),
+    "name": lambda pod: (pod.namespace, natural(pod.name)),
+    "node": lambda pod: natural(pod.spec.node_name),
+    "priority": lambda pod: pod.spec.priority or 0,
+    "age": lambda pod: pod.metadata.creation_timestamp or "",
+}
+
+
+def _listed(pod: Pod) -> ListedPod:
+    return ListedPod(
+        pod=PodName.of(pod),
+        node=pod.spec.node_name,
+        state=_state_of(pod),
+        workload=workload_of(pod),
+        group=_group_of(pod),
+        since=pod.metadata.creation_timestamp,
+    )
+
+
+def _state_of(pod: Pod) -> PodState:
+    if pod.metadata.deletion_timestamp:
+        return "terminating"
+    return "scheduled" if pod.spec.node_name else "gated" if pod.spec.scheduling_gates else "pending"
+
+
+def namespaces_with_pods(population: Population) -> tuple[NamespacePods, ...]:
+    """Returns the namespaces that have pods, by name."""
     every: Counter[str] = Counter()
     pending: Counter[str] = Counter()
     for pod in population.pods:
         every[pod.namespace] += 1
         pending[pod.namespace] += not pod.spec.node_name
-    counted = (NamespacePods(namespace=name, pods=pods, pending=pending[name]) for name, pods in sorted(every.items()))
-    return PodList(total=every.total(), namespaces=tuple(counted))
+    return tuple(
+        NamespacePods(namespace=name, pods=pods, pending=pending[name]) for name, pods in sorted(every.items())
+    )
 
 
 def _matches(population: Population, words: Sequence[str]) -> Iterator[Found]:

@@ -1,4 +1,4 @@
-"""What axe-core finds on every page is nothing; on the main ones also in dark, and on a narrow screen.
+"""What axe-core finds on every page is nothing, in light and dark; on the main ones also on a narrow screen.
 
 The script comes in by the browser's debugging protocol, so that the page's policy stays as it is.
 """
@@ -22,7 +22,7 @@ LOOKS: list[tuple[int, Literal["light", "dark"]]] = [(1440, "light"), (1440, "da
 
 MAIN = ["/", "/ui/pods", "/ui/nodes?sort=-cpu-free", "/ui/pods/shop/web-6", "/ui/history", "/ui/what-if"]
 STILL = [
-    "/?by=memory", "/ui/find?q=web", "/ui/find?q=nobody", "/ui/pods?namespace=shop", "/ui/nodes?node=nobody",
+    "/?by=memory", "/ui/find?q=web", "/ui/find?q=nobody", "/ui/pods?namespace=shop&sort=-age", "/ui/nodes?node=nobody",
     "/ui/nodes/node-a1", "/ui/pods/batch/train-3", "/ui/pods/shop/web-0", "/ui/help", "/ui/pods/shop/web-6?events=true",
 ]  # fmt: skip
 BUSY = ["/", "/?node=disk%3Dssd&sort=fullest", "/ui/nodes?node=gpu", "/ui/nodes/node-6", "/ui/pods?namespace=default"]
@@ -36,7 +36,7 @@ def violations(page: Page) -> list[str]:
 
 
 def on_each_screen(
-    page: Page, looks: Iterable[tuple[int, Literal["light", "dark"]]] = LOOKS[:1]
+    page: Page, looks: Iterable[tuple[int, Literal["light", "dark"]]] = LOOKS[:2]
 ) -> dict[str, list[str]]:
     """By width and light, what was found; where nothing was is left out. The colours do not depend on the width."""
     found: dict[str, list[str]] = {}
@@ -125,6 +125,14 @@ def test_axe_finds_nothing_in_the_answer_to_a_what_if(still: Running, open_page:
     page.get_by_label("Nodes to drain").fill("node-a1")
     page.get_by_role("button", name="Try it").click()
     expect(page.locator("#result .cascade li").first).to_be_visible()
+
+    assert on_each_screen(page) == {}
+
+
+@pytest.mark.slow
+def test_axe_finds_nothing_in_what_is_offered_before_a_drain(still: Running, open_page: OpenPage) -> None:
+    page = open_page(f"{still.url}/ui/nodes")
+    page.locator("#actions-node-a2 summary").click()
 
     assert on_each_screen(page) == {}
 

@@ -28,7 +28,7 @@ def test_page_names_the_server_that_is_away_and_goes_on_by_itself_when_it_is_bac
         expect(page.locator(".problem")).to_contain_text(
             f"The API server at http://127.0.0.1:{port} has not answered for"
         )
-        expect(page.locator(".problem")).to_contain_text("see that it runs")
+        expect(page.locator(".problem")).to_contain_text("check that it is running")
         assert on_each_screen(page) == {}
         assert log.read_text().count("Unreachable") == 1
 

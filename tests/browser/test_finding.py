@@ -58,7 +58,7 @@ def test_finding_an_unknown_name_shows_that_there_is_none(still: Running, open_p
 
     typed(page, "/", "no-such-name")
 
-    expect(page.locator("#found")).to_have_text("Nothing has such a name.")
+    expect(page.locator("#found")).to_have_text("Nothing has a name like that.")
 
 
 @pytest.mark.slow
@@ -121,10 +121,40 @@ def test_the_figures_of_the_header_lead_to_what_they_count(
 
 
 @pytest.mark.slow
+def test_pods_are_listed_found_and_sorted_with_the_reason_of_those_that_wait(
+    still: Running, open_page: OpenPage
+) -> None:
+    """Nobody has written a reason here: it is the one that `reprieve why` computes."""
+    page = open_page(f"{still.url}/ui/nodes")
+    page.get_by_role("navigation").get_by_role("link", name="Pods").click()
+    rows = page.locator(".pods-table tbody tr")
+    expect(rows.nth(0)).to_contain_text("batch/train-3")
+    expect(rows.nth(0)).to_contain_text("11 Insufficient nvidia.com/gpu")
+
+    page.get_by_role("link", name="node", exact=True).click()
+    page.get_by_role("searchbox").fill("shop web")
+    page.get_by_label("State").select_option("scheduled")
+    page.get_by_role("button", name="Show").click()
+
+    expect(rows).to_have_count(6)
+    expect(rows.nth(0)).to_contain_text("shop/web-0")
+    expect(rows.nth(0)).to_contain_text("node-a1")
+
+
+@pytest.mark.slow
+def test_of_many_pods_some_are_shown_and_the_others_counted(crowded: Running, open_page: OpenPage) -> None:
+    page = open_page(f"{crowded.url}/ui/pods?q=pod-")
+
+    expect(page.locator(".pods-table tbody tr")).to_have_count(500)
+    expect(page.get_by_text("29,500 more pods")).to_be_visible()
+
+
+@pytest.mark.slow
 def test_from_a_namespace_to_a_workload_to_its_pods_and_their_node(busy: Running, open_page: OpenPage) -> None:
     page = open_page(f"{busy.url}/ui/pods")
 
-    page.get_by_role("link", name="default", exact=True).click()
+    page.get_by_label("Namespace", exact=True).select_option("default")
+    page.get_by_role("button", name="Show").click()
     page.get_by_role("link", name="Deployment/web").first.click()
     expect(page.locator("h1")).to_contain_text("Deployment/web 10 pods")
     page.get_by_role("link", name="node-3").click()

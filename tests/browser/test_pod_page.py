@@ -65,7 +65,7 @@ def test_scores_that_were_not_kept_are_worked_out_again_and_marked(still: Runnin
     page = open_page(f"{still.url}/ui/pods/shop/web-0")
 
     expect(page.locator("#choice")).to_contain_text("As things are now, without this pod")
-    expect(page.locator("#worked-out")).to_contain_text("Worked out again")
+    expect(page.locator("#worked-out")).to_contain_text("Computed just now")
 
 
 @pytest.mark.slow

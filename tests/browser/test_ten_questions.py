@@ -63,14 +63,22 @@ def what_if_two_nodes_are_drained(visitor: Visitor) -> Locator:
     visitor.opens("What if")
     visitor.page.get_by_label("Nodes to drain").fill("node-a2 node-b2")
     visitor.presses("Try it")
-    return visitor.page.locator("#result .cascade", has_text="leaves node-b2")
+    return visitor.page.locator("#result .cascade", has_text="is evicted from node-b2 by the drain")
 
 
 def what_if_this_node_is_drained(visitor: Visitor) -> Locator:
     visitor.click(visitor.page.locator("#node-node-a2"))
     visitor.opens("What if I drained it?")
     visitor.presses("Try it")
-    return visitor.page.locator("#result .cascade", has_text="leaves node-a2")
+    return visitor.page.locator("#result .cascade", has_text="is evicted from node-a2 by the drain")
+
+
+def what_if_a_node_of_the_table_is_drained(visitor: Visitor) -> Locator:
+    visitor.page.goto(visitor.page.url + "ui/nodes")
+    visitor.click(visitor.page.locator("#actions-node-a2 summary"))
+    visitor.click(visitor.page.locator("#actions-node-a2").get_by_role("link", name="What if I drained it?"))
+    visitor.presses("Try it")
+    return visitor.page.locator("#result .cascade", has_text="is evicted from node-a2 by the drain")
 
 
 def how_many_replicas_fit(visitor: Visitor) -> Locator:
@@ -118,6 +126,7 @@ WAYS: dict[Callable[[Visitor], Locator], int] = {
     who_evicted_my_pod: 1,
     what_if_two_nodes_are_drained: 2,
     what_if_this_node_is_drained: 3,
+    what_if_a_node_of_the_table_is_drained: 3,
     how_many_replicas_fit: 2,
     which_plugin_chose_the_node: 1,
     would_it_find_a_node: 2,

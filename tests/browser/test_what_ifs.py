@@ -35,7 +35,7 @@ def tried(page: Page) -> Page:
 
 def test_the_sample_works_as_it_is(still: Running, open_page: OpenPage) -> None:
     page = open_page(f"{still.url}/ui/what-if")
-    page.get_by_role("button", name="Take a sample pod").click()
+    page.get_by_role("button", name="Insert a sample pod").click()
     tried(page)
 
     expect(page.locator("#result .placements tbody tr")).to_contain_text(["default/sample"])
@@ -112,7 +112,7 @@ def test_another_configuration_is_tried(still: Running, open_page: OpenPage) -> 
     tried(page)
     expect(page.locator("#result .placements .badge.bad")).not_to_have_count(0)
 
-    page.get_by_text("Another configuration of the scheduler").click()
+    page.get_by_text("A different scheduler configuration").click()
     page.get_by_label("KubeSchedulerConfiguration").fill(LEAST_ALLOCATED)
     page.get_by_role("button", name="Try it").click()
 
@@ -126,7 +126,7 @@ def test_rows_that_say_the_same_are_one(still: Running, open_page: OpenPage) -> 
     tried(page)
 
     expect(page.locator("#result .placements tbody tr")).to_have_count(1)
-    expect(page.locator("#result .placements tbody")).to_contain_text("and 8 more alike")
+    expect(page.locator("#result .placements tbody")).to_contain_text("and 8 more like it")
 
 
 @pytest.mark.slow

@@ -28,7 +28,7 @@ const HOURS = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
 // Tells the local time of everything under an element that has a time.
 export function tellLocalTimes(root = document) {
   const isWide = matchMedia("(min-width: 821px)").matches && new Date().getTimezoneOffset() !== 0;
-  for (const each of root.querySelectorAll("text[data-time]")) {
+  for (const each of root.querySelectorAll("[data-time]")) {
     each.dataset.utc ??= each.textContent;
     if (isWide) each.textContent = `${each.dataset.utc} UTC · ${HOURS.format(new Date(each.dataset.time))} here`;
   }

@@ -1,6 +1,6 @@
 // The palette: finds anything by name while one types. The keys: / and Ctrl-K open it, ? lists all keys, j and k go from name to name.
 const PAUSE = 120;
-const NAMES = ["main tbody th a, main a.row, main summary, main .node", "#pending a.row"];
+const NAMES = ["main tbody th a, main a.row, main summary:not(td summary), main .node", "#pending a.row"];
 
 function watchPalette() {
   const dialog = document.getElementById("palette");

@@ -83,7 +83,7 @@ def test_a_hidden_pod_leads_nowhere() -> None:
 def test_first_of_many_pending_pods_are_listed_and_the_rest_counted() -> None:
     found = frame(SHOWN, waiting(*(f"p{number}" for number in range(limits.PAGE_PENDING + 30))), NOW)
 
-    assert (len(found.pending), found.num_pending) == (limits.PAGE_PENDING, limits.PAGE_PENDING + 30)
+    assert (len(found.pending), found.problems.pods) == (limits.PAGE_PENDING, limits.PAGE_PENDING + 30)
 
 
 def test_odd_names_make_a_path_all_the_same() -> None:

@@ -16,7 +16,7 @@ def test_rows_come_with_most_nodes_first() -> None:
 
     found = picture(EXPLANATION.picture)
 
-    assert [(row.count, row.names, row.refusals) for row in found.rows] == [(3, ("n0", "n1", "n3"), 1), (1, ("n2",), 0)]
+    assert [(row.count, row.names) for row in found.rows] == [(3, ("n0", "n1", "n3")), (1, ("n2",))]
 
 
 def test_plugins_without_an_objection_have_no_column() -> None:

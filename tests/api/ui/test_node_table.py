@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.ui.node_table import Order, OrderError, columns_for, heads, in_order, order
+from api.ui.node_table import Order, OrderError, columns_for, in_order, order
 from tests.api.ui.samples import node, standing
 
 NODES = [
@@ -40,23 +40,6 @@ def test_nodes_stand_in_the_order_that_is_asked_for(written: str, expected: list
 def test_another_order_there_is_not(written: str) -> None:
     with pytest.raises(OrderError, match="sorted by name, zone, cpu, "):
         order(written, COLUMNS)
-
-
-def test_a_head_leads_to_its_order_and_then_to_the_other_way_round() -> None:
-    """Numbers begin with the largest, names with the first."""
-    by_name = {head.words: head for head in heads(order("name", COLUMNS), COLUMNS, {"node": "a&b", "find": ""})}
-
-    assert by_name["node"].href == "/ui/nodes?node=a%26b&sort=-name"
-    assert by_name["cpu free"].href == "/ui/nodes?node=a%26b&sort=-cpu-free"
-    assert by_name["zone"].href == "/ui/nodes?node=a%26b"
-
-
-def test_the_column_that_rules_is_marked() -> None:
-    def marked(written: str) -> list[tuple[str, str]]:
-        return [(head.words, head.sorted) for head in heads(order(written, COLUMNS), COLUMNS, {}) if head.sorted]
-
-    assert marked("") == [("zone", "ascending")]
-    assert marked("-cpu") == [("cpu requested", "descending")]
 
 
 def test_an_order_is_written_as_it_is_read() -> None:

@@ -150,7 +150,7 @@ def test_a_pods_page_has_the_whole_explanation() -> None:
 
     for said in (
         EXPLANATION.summary, EXPLANATION.message, "TaintToleration", "node(s) had untolerated taint(s)", "<b>0.4</b> cpu short",
-        "requests 4, 3.6 free", "ask for 3600m cpu", "it violates 2 budgets, not 1", "violates budget-of-p",
+        "requests 4, 3.6 free", "ask for 3600m cpu", "it violates 2 budgets, not 1", "violates budget budget-of-p",
         "and 3 more nodes", "Node/Add", "14m",
     ):  # fmt: skip
         assert said in page, said

@@ -11,12 +11,12 @@ def widths(bar: str, css: str) -> list[float]:
     return [float(width) for width in re.findall(rf'class="{css}"[^>]* width="([\d.]+)"', bar)]
 
 
-def test_each_row_begins_with_what_the_one_before_has_left() -> None:
+def test_each_row_says_what_its_plugin_refused_and_left() -> None:
     found = waterfall_table(EXPLANATION.waterfall, 4)
 
-    assert [(row.plugin, row.before, row.refused, row.left) for row in found.rows] == [
-        ("TaintToleration", 4, 1, 3),
-        ("NodeResourcesFit", 3, 3, 0),
+    assert [(row.plugin, row.refused, row.left) for row in found.rows] == [
+        ("TaintToleration", 1, 3),
+        ("NodeResourcesFit", 3, 0),
     ]
 
 

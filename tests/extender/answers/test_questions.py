@@ -425,7 +425,7 @@ def test_a_pod_that_is_written_down_as_it_runs_counts_as_a_new_one() -> None:
 
 
 def test_pods_without_a_node_wait_when_another_scheduler_decides() -> None:
-    told = about(A, pods=[a_pod("web").node("a"), a_pod("waits")]).queue()
+    told = asyncio.run(about(A, pods=[a_pod("web").node("a"), a_pod("waits")]).queue())
 
     assert ([item.pod.name for item in told.items], told.deciding) == (["waits"], False)
 

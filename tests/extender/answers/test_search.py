@@ -1,8 +1,11 @@
 """Anything is found by parts of its name, and the pods of a workload, a group or a namespace are listed."""
 
+from collections.abc import Container
+from typing import Any
+
 import pytest
 
-from extender.answers.overviews import NamespacePods
+from extender.answers.overviews import NamespacePods, PodList
 from extender.answers.search import Population, find, namespaces_with_pods, pods_of, seen
 from extender.engine.cache.cluster import Cluster
 from extender.testing import make_node, make_pod
@@ -103,23 +106,67 @@ def test_no_more_than_the_limit_are_shown() -> None:
     assert (len(shown.items), shown.more) == (3, True)
 
 
+def listed(namespaces: Container[str] = EVERYWHERE, limit: int = 10, **asked: Any) -> PodList:
+    return pods_of(people(), namespaces, limit=limit, **asked)
+
+
+def pod_names(namespaces: Container[str] = EVERYWHERE, **asked: Any) -> list[str]:
+    return [each.pod.name for each in listed(namespaces, **asked).items]
+
+
 def test_pods_of_a_namespace_a_workload_and_a_group() -> None:
-    shop = pods_of(people(), "shop", "", "", 10)
+    shop = listed(namespaces={"shop"})
 
     assert [(each.pod.name, each.node, each.workload) for each in shop.items] == [
         ("web-5d9-b", "", "Deployment/web"),
         ("web-5d9-a", "node-2", "Deployment/web"),
     ]
-    assert pods_of(people(), "shop", "Deployment/web", "", 10).total == 2
-    assert pods_of(people(), "shop", "ReplicaSet/web-5d9", "", 10).total == 2
-    assert pods_of(people(), "shop", "Deployment/db", "", 10).total == 0
-    assert [each.pod.name for each in pods_of(people(), "ml", "", "webbing", 10).items] == ["train-0"]
-    assert pods_of(people(), "ml", "", "others", 10).items == ()
-    assert len(pods_of(people(), "shop", "", "", 1).items) == 1
+    assert listed(namespaces={"shop"}, workload="Deployment/web").total == 2
+    assert listed(namespaces={"shop"}, workload="ReplicaSet/web-5d9").total == 2
+    assert listed(namespaces={"shop"}, workload="Deployment/db").total == 0
+    assert pod_names(namespaces={"ml"}, group="webbing") == ["train-0"]
+    assert listed(namespaces={"ml"}, group="others").items == ()
+
+
+def test_pods_beyond_the_limit_are_counted() -> None:
+    few = listed(limit=1)
+
+    assert (len(few.items), few.total) == (1, 4)
+
+
+def test_pods_of_namespaces_that_may_not_be_seen_are_neither_listed_nor_counted() -> None:
+    assert listed(namespaces={"web", "ml"}).total == 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        pytest.param({}, ["train-0", "web-5d9-b", "web-5d9-a", "db-0"], id="pending ones first, then by name"),
+        pytest.param({"sort": "name"}, ["train-0", "web-5d9-a", "web-5d9-b", "db-0"], id="by namespace and name"),
+        pytest.param({"sort": "-name"}, ["db-0", "web-5d9-b", "web-5d9-a", "train-0"], id="the other way round"),
+        pytest.param({"sort": "-node"}, ["web-5d9-a", "db-0", "train-0", "web-5d9-b"], id="by node"),
+        pytest.param({"query": "NODE-2 statefulset"}, ["db-0"], id="words in the node and the workload"),
+        pytest.param({"query": "shop/web -b"}, ["web-5d9-b"], id="words in the name with its namespace"),
+        pytest.param({"state": "pending"}, ["train-0", "web-5d9-b"], id="those that wait"),
+        pytest.param({"state": "gated"}, [], id="those that are held back"),
+    ],
+)
+def test_pods_are_filtered_and_sorted(asked: dict[str, str], expected: list[str]) -> None:
+    assert pod_names(**asked) == expected
+
+
+def test_the_youngest_pod_comes_first_by_age_and_the_oldest_the_other_way_round() -> None:
+    made = [
+        replaced(pod, metadata=replaced(pod.metadata, creation_timestamp=f"2026-01-0{day}T00:00:00Z"))
+        for day, pod in enumerate((a_pod("shop", "old"), a_pod("shop", "young")), 1)
+    ]
+    by_age = [pods_of(Population([], made), {"shop"}, sort=sort, limit=9).items for sort in ("age", "-age")]
+
+    assert [[each.pod.name for each in items] for items in by_age] == [["young", "old"], ["old", "young"]]
 
 
 def test_namespaces_with_their_pods() -> None:
-    assert namespaces_with_pods(people()).namespaces == (
+    assert namespaces_with_pods(people()) == (
         NamespacePods(namespace="ml", pods=1, pending=1),
         NamespacePods(namespace="shop", pods=2, pending=1),
         NamespacePods(namespace="web", pods=1, pending=0),
