@@ -20,7 +20,6 @@ from extender.answers.types import QuestionError
 from extender.assembly.backend import Backend
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.client import Client
-from extender.client.informers.health import Health
 from extender.cluster import HOW_TO_DUMP, TrialRegistry, load_state, read_state, templates_among
 from extender.lab.recordings import Recording, is_recording
 from extender.lab.shadow import Shadow
@@ -124,15 +123,12 @@ async def _listed(backend: Backend, target: Target, show: Callable[[str], None])
             for each in missing:
                 if (each.failing_for or 0.0) > FAILING_SECONDS:
                     raise cluster_away(target, f"{each.resource} cannot be listed: {each.last_error}")
-            if waited > ALL_LISTED_SECONDS or (missing and all(_is_silent(each, waited) for each in missing)):
+            silent_for = (waited if each.silent_for is None else min(waited, each.silent_for) for each in missing)
+            if waited > ALL_LISTED_SECONDS or (missing and min(silent_for) > LISTING_SECONDS):
                 raise cluster_away(target, f"the list of {missing[0].resource} has not come within {waited:.0f} s")
         await listing
     finally:
         listing.cancel()
-
-
-def _is_silent(resource: Health, waited: float) -> bool:
-    return min(waited, waited if resource.silent_for is None else resource.silent_for) > LISTING_SECONDS
 
 
 @asynccontextmanager

@@ -54,7 +54,7 @@ def _in_words(console: Console, answer: PlanAnswer, wide: bool) -> None:
                 name_of(move.pod),
                 move.from_node,
                 move.to_node,
-                _hours(move.gpu_hours),
+                f"{move.gpu_hours:.1f}" if move.gpu_hours else "",
                 _remark(move),
                 *owner,
             )
@@ -134,7 +134,3 @@ def _without(console: Console, answer: PlanAnswer) -> None:
         )
         gone.add_row(name_of(eviction.victim.pod), str(eviction.victim.pod.priority), eviction.node, then)
     console.print(gone)
-
-
-def _hours(hours: float) -> str:
-    return f"{hours:.1f}" if hours else ""

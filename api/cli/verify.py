@@ -230,7 +230,11 @@ def _verdicts(file: Path, decider: Decider) -> Iterator[Verdict]:
         yield Verdict(file, str(file), 0.0, error=in_one_line(exc), version=version)
         return
     # Manifests lie beside the rules that name them.
-    written = [document for document in documents if document is not None and not _is_object(document)]
+    written = [
+        each
+        for each in documents
+        if each is not None and not (isinstance(each, dict) and {"kind", "apiVersion"} <= each.keys())
+    ]
     names: set[str] = set()
     for number, document in enumerate(written, start=1):
         name = str(document.get("name") or "") if isinstance(document, dict) else ""
@@ -247,10 +251,6 @@ def _verdicts(file: Path, decider: Decider) -> Iterator[Verdict]:
         if decider.golden is not None:
             unmet += decider.golden.unmet(file, own_name, outcome.decisions, again=decider.is_again)
         yield Verdict(file, name, perf_counter() - began, unmet, version=version)
-
-
-def _is_object(document: object) -> bool:
-    return isinstance(document, dict) and "kind" in document and "apiVersion" in document
 
 
 def _outcome(rule: Rule, folder: Path, default: Configuration) -> RuleOutcome:

@@ -15,7 +15,6 @@ from typing import Final
 import orjson
 from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse, Response
-from starlette.datastructures import Address
 
 from api.callers.access import is_loopback
 from api.callers.http_refusals import Refusal
@@ -86,7 +85,8 @@ async def set_v(request: Request) -> PlainTextResponse:
         and not service.backend.configuration.enable_profiling
     ):
         raise Refusal(404, "there is nothing at this path while profiling is off")
-    if getattr(request.state, "user", None) is None and not _is_on_this_machine(request.client):
+    is_here = request.client is not None and is_loopback(request.client.host)
+    if getattr(request.state, "user", None) is None and not is_here:
         raise Refusal(403, "only callers on this machine may change how much is logged")
     text = (await request.body()).decode("utf-8", "replace")
     number = text.strip()
@@ -138,19 +138,9 @@ def _metrics(text: bytes) -> Response:
 
 
 def _shown(value: object) -> str:
-    if value is None:
-        return ""
-    return (
-        str(value).lower()
-        if isinstance(value, bool)
-        else escaped(str(value))
-        if not isinstance(value, Duration)
-        else str(value)
-    )
-
-
-def _is_on_this_machine(client: Address | None) -> bool:
-    return client is not None and is_loopback(client.host)
+    if isinstance(value, bool | Duration):
+        return str(value).lower()
+    return "" if value is None else escaped(str(value))
 
 
 def _text(text: str, code: int = 200) -> PlainTextResponse:

@@ -33,17 +33,14 @@ def with_certificate(settings: Settings) -> Iterator[Settings]:
         return
     with ExitStack() as ours:
         try:
-            folder = settings.cert_dir or Path(ours.enter_context(_temporary()))
+            in_memory = _IN_MEMORY if os.access(_IN_MEMORY, os.W_OK) else None
+            folder = settings.cert_dir or Path(ours.enter_context(TemporaryDirectory(dir=in_memory)))
             pair = [folder / f"{_NAME}.{kind}" for kind in ("crt", "key")]
             if not all(path.exists() for path in pair):
                 _write(pair, settings.host)
         except OSError as exc:
             raise StartUpError(f"--secure-port: no certificate can be written: {exc}; give another --cert-dir") from exc
         yield settings.model_copy(update={"tls_cert_file": pair[0], "tls_private_key_file": pair[1]})
-
-
-def _temporary() -> TemporaryDirectory[str]:
-    return TemporaryDirectory(dir=_IN_MEMORY if os.access(_IN_MEMORY, os.W_OK) else None)
 
 
 def _write(pair: list[Path], host: str) -> None:

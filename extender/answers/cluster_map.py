@@ -83,7 +83,8 @@ class ClusterMaps:
         return self._last
 
     def _draw(self, snapshot: Snapshot, devices: Devices) -> None:
-        nodes, shows_pods = snapshot.nodes, _has_pods(snapshot)
+        nodes = snapshot.nodes
+        shows_pods = len(nodes) <= limits.MAP_NODES_WITH_PODS and int(nodes.pod_count.sum()) <= limits.MAP_PODS
         changed = snapshot.changes.since(self._generation)
         if changed is None or shows_pods != self._shows_pods:
             names = list(nodes.index)
@@ -123,10 +124,6 @@ class ClusterMaps:
             self._nodes = {each.node.name: each for each in sorted(self._nodes.values(), key=attrgetter("order"))}
 
 
-def _has_pods(snapshot: Snapshot) -> bool:
-    return len(snapshot.nodes) <= limits.MAP_NODES_WITH_PODS and int(snapshot.nodes.pod_count.sum()) <= limits.MAP_PODS
-
-
 def node_on_map(cluster: Cluster, name: str, devices: Devices = _NO_DEVICES) -> NodeOnMap | None:
     """Returns one node with its pods; None if there is no such node."""
     snapshot = cluster.cache.update_snapshot()
@@ -144,7 +141,7 @@ def _node(snapshot: Snapshot, place: int, devices: tuple[ResourceOnNode, ...], *
     node = columns.objects[place]
     return NodeOnMap(
         name=node.name,
-        zone=_zone(node),
+        zone=node.labels.get(ZONE_LABEL) or node.labels.get(BETA_ZONE_LABEL, ""),
         cordoned=bool(columns.unschedulable[place]),
         taints=tuple(f"{taint.key}={taint.value}:{taint.effect}" for taint in node.spec.taints),
         cpu=int(columns.allocatable[place, CPU]),
@@ -208,10 +205,6 @@ def _wrong(node: Node) -> Iterator[str]:
                 yield "NotReady"
         elif each.status == "True":
             yield each.type
-
-
-def _zone(node: Node) -> str:
-    return node.labels.get(ZONE_LABEL) or node.labels.get(BETA_ZONE_LABEL, "")
 
 
 CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"

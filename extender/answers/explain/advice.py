@@ -255,15 +255,12 @@ def _emptied(snapshot: Snapshot, places: Index) -> Rows:
     rows, slots = [], []
     for row, place in enumerate(places.tolist()):
         for slot in snapshot.pods.on_node[place]:
-            if not _is_of_daemon_set(snapshot.pod_at(slot)):
+            owners = snapshot.pod_at(slot).metadata.owner_references
+            if not any(owner.controller and owner.kind == "DaemonSet" for owner in owners):
                 rows.append(row)
                 slots.append(slot)
     changes = PodChanges(np.array(rows, np.intp), np.array(slots, np.intp), np.full(len(rows), -1))
     return Rows.of(snapshot, places).changed(changes)
-
-
-def _is_of_daemon_set(pod: Pod) -> bool:
-    return any(owner.controller and owner.kind == "DaemonSet" for owner in pod.metadata.owner_references)
 
 
 def _requests_by_name(pod: Pod) -> bool:

@@ -135,7 +135,7 @@ class _OpeningFixes:
         # A pod gets its priority and its policy from its class.
         patch = {} if kind in ("node", "preemption") else patch_of(self._pod, changed)
         is_cordoned = kind == "node" and bool(nodes.unschedulable[places].all())
-        command = uncordoning(named) if is_cordoned else command_of(self._pod, patch)
+        command = f"kubectl uncordon {' '.join(map(quote, named))}" if is_cordoned else command_of(self._pod, patch)
         return Fix(
             kind=kind,
             text=text,
@@ -237,11 +237,6 @@ def command_of(pod: Pod, patch: Mapping[str, Any]) -> str:
     return (
         f"kubectl -n {quote(pod.namespace)} patch {kind} {quote(name)} -p {quote(msgspec.json.encode(spec).decode())}"
     )
-
-
-def uncordoning(nodes: Sequence[str]) -> str:
-    """Returns the command that lets pods on the nodes again."""
-    return f"kubectl uncordon {' '.join(map(quote, nodes))}"
 
 
 def objects_to_try(pod: Pod) -> tuple[dict[str, Any], ...]:

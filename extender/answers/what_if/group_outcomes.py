@@ -7,7 +7,7 @@ import msgspec
 
 from extender.answers.explain.preemption import victim
 from extender.answers.parts import PodName, Victim
-from extender.answers.phrases import alone_would_evict
+from extender.answers.phrases import alone_would_evict, plural
 from extender.answers.trial import Trial
 from extender.answers.types import Capacity, GroupOutcome, MemberOutcome
 from extender.engine.cache.cluster import Cluster
@@ -93,19 +93,15 @@ def _sentence(outcome: GroupOutcome, refusal: str) -> str:
     where = f" in {outcome.topology_key}={outcome.placement}" if outcome.topology_key and outcome.placement else ""
     name = f"PodGroup {outcome.namespace}/{outcome.name}"
     if outcome.scheduled and outcome.fits == outcome.members:
-        return f"{name} would be scheduled as a whole{where}{_saving(outcome)}"
+        alone = alone_would_evict(outcome)
+        saving = f"; it evicts {plural(len(outcome.evicts), 'pod')}, where {alone}" if alone else ""
+        return f"{name} would be scheduled as a whole{where}{saving}"
     needs = "" if outcome.min_count is None else f" (the gang needs {outcome.min_count})"
     verb = "be scheduled" if outcome.scheduled else "wait"
     why = refusal or outcome.message
     return f"{name} would {verb}: {outcome.fits} of {outcome.members} pods fit{where}{needs}" + (
         f"; {why}" if why else ""
     )
-
-
-def _saving(outcome: GroupOutcome) -> str:
-    alone = alone_would_evict(outcome)
-    pods = "1 pod" if len(outcome.evicts) == 1 else f"{len(outcome.evicts)} pods"
-    return f"; it evicts {pods}, where {alone}" if alone else ""
 
 
 def _member(member: MemberResult) -> MemberOutcome:

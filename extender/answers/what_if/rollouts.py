@@ -133,7 +133,9 @@ def _of_stateful_set(workload: Object, owned: Sequence[Pod]) -> Plan:
         why = (
             "its updateStrategy is OnDelete" if strategy.get("type") == "OnDelete" else f"its partition is {partition}"
         )
-        notes = (*notes, f"{_name(workload)}: {_some(waits)} as {_it(waits)} until {_it(waits)} deleted: {why}")
+        is_one = len(waits) == 1
+        stays_as_is = f"{waits[0].key} stays as it is" if is_one else f"{len(waits)} of these pods stay as they are"
+        notes = (*notes, f"{_name(workload)}: {stays_as_is} until {'it is' if is_one else 'they are'} deleted: {why}")
     waiting = {pod.uid for pod in waits}
     replaced = tuple(
         stays[each] for each in sorted(stays, reverse=True) if stays[each].uid in old and stays[each].uid not in waiting
@@ -169,7 +171,9 @@ def _of_another_template(workload: Object, owned: Sequence[Pod]) -> tuple[frozen
     notes = []
     if changed:
         few = f"{len(old)} of its {len(owned)} pods" if len(owned) > 1 else "its pod"
-        notes.append(f"{_name(workload)}: {few} {_are(old)} not of this template ({_listed(changed)})")
+        notes.append(
+            f"{_name(workload)}: {few} {'is' if len(old) == 1 else 'are'} not of this template ({_listed(changed)})"
+        )
     if added:
         notes.append(
             f"{_name(workload)}: what its pods have besides the template is taken as added on admission "
@@ -214,18 +218,6 @@ def _listed(parts: Mapping[str, None]) -> str:
     return ", ".join(names[: limits.ROLLOUT_DIFFERENCES]) + (
         f" and {len(names) - limits.ROLLOUT_DIFFERENCES} more" if len(names) > limits.ROLLOUT_DIFFERENCES else ""
     )
-
-
-def _are(pods: Iterable[object]) -> str:
-    return "is" if len(list(pods)) == 1 else "are"
-
-
-def _some(pods: Sequence[Pod]) -> str:
-    return f"{pods[0].key} stays" if len(pods) == 1 else f"{len(pods)} of these pods stay"
-
-
-def _it(pods: Sequence[Pod]) -> str:
-    return "it is" if len(pods) == 1 else "they are"
 
 
 _LABELS_OF_CONTROLLERS: Final = frozenset(

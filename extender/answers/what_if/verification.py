@@ -69,9 +69,10 @@ def verify(
     try:
         with Trial.of(Cluster(), configuration) as trial:
             end = _played(trial, rule, [*existing, *rule.given.objects], [*applied, *rule.when.create], admits)
-        return RuleOutcome(
-            [failure for expectation in rule.then for failure in _failures(expectation, end)], _decisions(end)
-        )
+        unmet = [failure for expectation in rule.then for failure in _failures(expectation, end)]
+        pods = {pod.key: pod.spec.node_name for pod in end.placed if pod.uid in end.concerned}
+        pods |= {each.pod.key: "pending" for each in end.pending if each.pod.uid in end.concerned}
+        return RuleOutcome(unmet, PodDestinations(pods, {pod.key: each.node for pod, each in end.evictions}))
     except (QuestionError, SelectorError) as exc:
         raise RuleError(str(exc)) from exc
 
@@ -142,12 +143,6 @@ def _run(cluster: Cluster) -> None:
         if cluster.cache.is_assumed(pod):
             status = decoding.replaced(pod.status, phase="Running", nominated_node_name="")
             cluster.changed(None, decoding.replaced(pod, status=status))
-
-
-def _decisions(end: _End) -> PodDestinations:
-    pods = {pod.key: pod.spec.node_name for pod in end.placed if pod.uid in end.concerned}
-    waiting = {each.pod.key: "pending" for each in end.pending if each.pod.uid in end.concerned}
-    return PodDestinations(pods | waiting, {pod.key: eviction.node for pod, eviction in end.evictions})
 
 
 # What is expected.

@@ -185,11 +185,10 @@ def summary(
         parts.append(_of_several(asked))
     if at_once:
         parts.append(_of_evictions(at_once))
-    parts += [
-        _of_withdrawn(these, how)
-        for why, how in _WITHDRAWN.items()
-        if (these := [e for e in withdrawn if e.why == why])
-    ]
+    for why, how in _WITHDRAWN.items():
+        gone = [each.victim.pod.key for each in withdrawn if each.why == why]
+        if gone:
+            parts.append(f"{gone[0] if len(gone) == 1 else f'{len(gone)} pods'} would be {how}")
     sentences = [_capital(", and ".join(parts)) + "."] if parts else []
     sentences += [f"{each}." for each in further]
     if waiting:
@@ -214,11 +213,6 @@ def _one(placement: Placement) -> str:
             else f"{name} would be unschedulable"
         )
     return f"{name} would go to {placement.node}"
-
-
-def _of_withdrawn(evictions: Sequence[Eviction], how: str) -> str:
-    who = evictions[0].victim.pod.key if len(evictions) == 1 else f"{len(evictions)} pods"
-    return f"{who} would be {how}"
 
 
 def _of_several(placements: Sequence[Placement]) -> str:
