@@ -17,7 +17,7 @@ from api.fatal_errors import EXIT_CODES
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.registry import POINTS, implemented_points
 from extender.values import limits
-from extender.values.config import Configuration, PluginConfig, Profile, load, written
+from extender.values.config import Configuration, PluginConfig, Profile, written
 from extender.values.config.configuration import enabled_names
 from extender.values.config.plugin_args import ARGS_OF
 from extender.values.config.plugin_sets import DEFAULT_PLUGINS
@@ -54,7 +54,8 @@ print-config --config FILE` prints it with every default. What belongs to the pr
 [flag](../flags.md).
 
 A plugin of your own is enabled like any other, at `multiPoint` or at one of its extension points, and gets what
-`pluginConfig` holds for it as plain values. `reprieve plugins --all` lists all plugins.
+`pluginConfig` holds for it as plain values. `reprieve plugins --all` lists all plugins. `extenders` are called as
+kube-scheduler calls them; `reprieve print-scheduler-config` prints [an entry](../how-to/beside-kube-scheduler.md).
 """
 
 _PLUGINS: Final = """\
@@ -181,32 +182,6 @@ def _defaults() -> Iterator[str]:
     yield "## Defaults\n"
     yield "The plugins of a profile are [here](plugins.md), their arguments below.\n"
     yield f"```yaml\n{_yaml(document)}```\n"
-    yield "## An extender\n"
-    yield (
-        "Every field of an entry of `extenders`, as Reprieve calls other extenders, and as kube-scheduler calls "
-        "Reprieve:\n"
-    )
-    example = load(_EXTENDER)
-    yield f"```yaml\n{_yaml({'extenders': written(example)['extenders']})}```\n"
-
-
-_EXTENDER: Final = """\
-apiVersion: kubescheduler.config.k8s.io/v1
-kind: KubeSchedulerConfiguration
-extenders:
-- urlPrefix: https://10.96.0.42/extender
-  filterVerb: filter
-  preemptVerb: preempt
-  prioritizeVerb: prioritize
-  bindVerb: bind
-  weight: 1
-  enableHTTPS: true
-  tlsConfig: {serverName: reprieve.kube-system.svc, caFile: /etc/kubernetes/reprieve/ca.crt}
-  httpTimeout: 5s
-  nodeCacheCapable: true
-  managedResources: [{name: example.com/gpu, ignoredByScheduler: true}]
-  ignorable: true
-"""
 
 
 def _arguments() -> Iterator[str]:
