@@ -15,9 +15,7 @@ from extender.values import limits
 SECONDS: Final = 3.0
 """The time for an answer."""
 FRESH_SECONDS: Final = 5.0
-"""The time for which an answer is given again: an API server finds the Events of one pod by reading all of its
-namespace.
-"""
+"""The time for which an answer is given again: an API server reads all of a namespace to find it."""
 AT_ONE_TIME: Final = 4
 
 

@@ -138,9 +138,7 @@ PIECE: Final = 2**18
 """Bytes of each piece of a long body."""
 
 KEEP_ALIVE_SECONDS: Final = 4.0
-"""Many servers close idle connections after 5 s. Closing them earlier avoids calls over a connection that is just being
-closed.
-"""
+"""Many servers close idle connections after 5 s. Closing them earlier avoids calls over closing ones."""
 
 _HEADERS: Final = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "reprieve"}
 

@@ -20,9 +20,7 @@ class ImageState:
     size: int
     nodes: set[str] = field(default_factory=set)
     is_shared: bool = False
-    """A fork has the same set, so that either copies it before it changes it. Kubelets report dozens of images of each
-    node.
-    """
+    """A fork has the same set: either copies it before a change. Nodes have dozens of images."""
 
     def copy(self) -> "ImageState":
         """Returns an independent state."""

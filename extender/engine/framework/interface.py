@@ -238,9 +238,7 @@ class PostFilterPlugin(Plugin):
     chooses_candidates: ClassVar[bool] = False
     """True if the plugin preempts. An evaluation reports then what its search found, or that it was not tried."""
     preemption_rules: PreemptionRules | None = None
-    """The rules by which it preempts, so that the preempt verb and answers follow them, too; None for those of
-    kube-scheduler 1.36.
-    """
+    """The rules by which it preempts, also for the verb and answers; None for kube-scheduler 1.36's."""
 
     @abstractmethod
     async def post_filter(self, state: CycleState, pod: Pod, statuses: NodeStatuses) -> PostFilterResult:
@@ -265,14 +263,10 @@ class ScorePlugin(Plugin):
     """
 
     looks_at_pods: ClassVar[bool] = True
-    """False promises that the score does not depend on which pods are on the node, either; see
-    `FilterPlugin.looks_at_pods`.
-    """
+    """False promises that the score does not depend on the pods on the node; see `FilterPlugin.looks_at_pods`."""
 
     scores_nothing_when_skipped: ClassVar[bool] = False
-    """True promises that all scores of a pod that the plugin's PreFilter skipped are 0, normalised or not: they are not
-    asked for then.
-    """
+    """True promises that scores of a pod that PreFilter skipped are 0, normalised or not: they are not asked for."""
 
     normalizes_by_extremes: ClassVar[bool] = False
     """True promises that the normalised score of a row follows from the pod, its own score, and the least and the

@@ -136,9 +136,7 @@ class PreemptionRules:
     known: the caller clears the others meanwhile, and what concerns only those may be left out.
     """
     as_listed: Callable[[Snapshot, Index, Index, Mask], Index]
-    """(snapshot, slots, row, violates) -> the order of the victims in a candidate, row by row; they come in their order
-    of reprieve.
-    """
+    """(snapshot, slots, row, violates) -> the order of a candidate's victims, row by row, from that of reprieve."""
     criteria: Sequence[ScoreFunction]
     """They choose the candidate; each only decides between those that tie in the ones before it."""
     code_of: Callable[[Status], Code]
@@ -148,23 +146,17 @@ class PreemptionRules:
     may_go: Callable[[Pod], bool] | None = None
     """Returns whether a pod of lower priority may be a victim; None: all may."""
     protects: Callable[[Snapshot, Pod, Index], Mask] | None = None
-    """(snapshot, preemptor, slots) -> (C,) which of these pods of lower priority may be no victims of this preemptor at
-    this moment.
-    """
+    """(snapshot, preemptor, slots) -> (C,) which of these pods may be no victims of this preemptor now."""
     budgets_are_hard: bool = False
     """A pod whose eviction would violate a budget may not be a victim."""
     is_going: Callable[[], Collection[str]] = tuple
-    """Returns the UIDs of pods that are about to be evicted, which hard budgets count though the snapshot may not show
-    it yet.
-    """
+    """Returns the UIDs of pods about to be evicted, which hard budgets count before the snapshot shows it."""
     too_costly: Callable[[Candidates], Iterable[tuple[str, Mask]]] | None = None
     """candidates -> reasons, each with (M,) the candidates that are not allowed because of it."""
     also_by: Sequence["PreemptionRules"] = ()
     """Rules by which victims are chosen as well: on each node those count that are better by `criteria`."""
     without_policies: "PreemptionRules | None" = None
-    """What the rules would be without victim policies, so that it can be said what these change; None if there are
-    none.
-    """
+    """The rules without victim policies, so that it can be said what these change; None if there are none."""
     delay_of: Callable[[Pod], float] | None = None
     """Returns for how many more seconds the preemptor has to wait; 0 if it need not."""
     gives_up_unresolvable: bool = True
@@ -172,9 +164,7 @@ class PreemptionRules:
     tries_all_nodes: bool = False
     """The search does not end when there are enough candidates."""
     takes_free_nodes: bool = False
-    """A node on which the pod fits as it is wins, and nothing is evicted. It happens where an extender refused the
-    node.
-    """
+    """A node on which the pod fits as it is wins, without evictions, where an extender refused it."""
 
 
 @final
@@ -197,9 +187,7 @@ class PreemptionOutcome:
     last_room_taken_by: tuple[Pod, ...] | None = None
     """The pods that took the room which the preemptor's last preemption has made; None unless it helped nobody."""
     without_policies: Candidate | None = None
-    """What would be chosen without the victim policies of the rules; None if there are none, or if nothing would be
-    chosen.
-    """
+    """What would be chosen, if anything, without the victim policies of the rules; None if there are none."""
 
     @property
     def num_potential(self) -> int:

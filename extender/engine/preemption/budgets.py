@@ -31,9 +31,7 @@ from extender.values.objects.label_sets import LabelSets, as_bits, places_of
 from extender.values.objects.pod import Pod
 
 FURTHER_ENTRIES: Final = 2**19
-"""The largest array of pods and budgets, unless one budget needs more: it takes a few milliseconds, and fits into the
-processor's cache.
-"""
+"""The largest array of pods and budgets, if it can be: it takes milliseconds, and fits into the cache."""
 
 FIRST_ENTRIES: Final = 2**16
 """The largest array that is yielded first: where each pod violates thousands of budgets, nobody asks for more."""

@@ -96,9 +96,7 @@ class Costs(NamedTuple):
     """The sum over all victims, with priorities counted from the lowest possible one, so that it is never negative."""
     num_victims: int
     start_time: int
-    """When the earliest of the highest-priority victims started, in seconds since 1970; later is better. Zero if that
-    is no criterion.
-    """
+    """When the earliest of the highest-priority victims started, in seconds since 1970; 0 if no criterion."""
 
 
 def costs_of(candidates: Candidates) -> list[Costs]:

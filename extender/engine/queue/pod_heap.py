@@ -19,9 +19,7 @@ _LOG: Final = Logger(__name__)
 _REMOVED_ALLOWED: Final = 64
 
 _Entry = tuple[Any, int, int, QueuedPodInfo]
-"""(sort key, order of arrival, unique number, pod). Pods with equal sort keys are ordered by arrival; no two entries
-are equal.
-"""
+"""(sort key, order of arrival, unique number, pod): equal sort keys by arrival; no two are equal."""
 
 
 @final

@@ -65,9 +65,7 @@ class QueuedPodInfo:
         self.retry_after = math.inf
         """Seconds after the last attempt when another one is worth while without any event."""
         self.woken_by = ""
-        """The label of the event that moved it to activeQ, by way of backoffQ or not; that of the end of backoff if
-        there was no event.
-        """
+        """The label of the event, or of the end of backoff, that moved it to activeQ, maybe by backoffQ."""
 
     @property
     def is_gated(self) -> bool:

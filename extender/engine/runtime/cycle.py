@@ -145,9 +145,7 @@ class Cycle(fwk.CycleState):
         self.pre_filter = PreFilterOutcome(_NOT_RUN)
         """The outcome of PreFilter; Success before it has run."""
         self.placement: Index | None = None
-        """(B,) the places that a member of a pod group is restricted to, ascending; None, as in every other cycle, for
-        all nodes.
-        """
+        """(B,) the places, ascending, that a member of a pod group is restricted to; None for all nodes."""
         self.within: Index | None = None
         """(B,) the places that PreFilter left in play, ascending; None for all nodes."""
         self._snapshot = snapshot

@@ -27,9 +27,7 @@ KEPT_SIGNATURES = 64
 """At least as many pod signatures are remembered; the least recently used is dropped first."""
 
 KEPT_VALUES = 2**20
-"""More signatures are remembered while one value a node for each makes no more than this: in a cluster of 1,500 nodes
-700.
-"""
+"""More signatures are kept while one value a node for each is no more: 700 for 1,500 nodes."""
 
 KEPT_SIGNATURES_AT_MOST = 1024
 
@@ -171,9 +169,7 @@ class PerNodeAnswer(Generic[A]):
 
 
 AnswersInUse = WeakValueDictionary[Hashable, PerNodeAnswer[Any]]
-"""What the answer is about and what it follows from -> the answer, as long as it is remembered for the pods of some
-signature.
-"""
+"""What the answer is about and follows from -> the answer, while it is remembered for any signature."""
 
 
 @final

@@ -31,9 +31,7 @@ _RESOURCE_OF: Final[Mapping[type, EventResource]] = {
     for kind in KINDS
     if kind is not PODS and kind.event_resource in EventResource.__members__.values()
 }
-"""The types of objects whose changes may help a pod. Pods are two resources in events, depending on whether they have a
-node.
-"""
+"""The types of objects whose changes may help a pod, which with a node is another resource in events."""
 
 _LABELS: Final[Mapping[tuple[EventResource, ActionType], str]] = {
     (resource, action): ClusterEvent(resource, action).label

@@ -41,9 +41,7 @@ class PreparedCandidate:
     plugin: str
     """The PostFilter plugin that chose the candidate."""
     lower_nominees: tuple[Pod, ...]
-    """Pods of lower priority that are nominated to the node. Their nomination is cleared, so that they look for another
-    node.
-    """
+    """Nominees of lower priority, whose nomination is cleared, so that they look for another node."""
     group: PodGroup | None = None
     """The group for which the victims have to go; None for a pod by itself."""
     members: tuple[Pod, ...] = ()

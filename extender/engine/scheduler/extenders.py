@@ -38,9 +38,7 @@ class FilterAnswer:
     """The result of an extender's filter."""
 
     nodes: Sequence[Node]
-    """The nodes that pass, in the extender's order: those that were given if it answers by name, else as it sent them
-    back.
-    """
+    """The nodes that pass, in the extender's order: those given, by name, or else as it sent them back."""
     failed: dict[str, str]
     """Node name -> reason; preemption might help."""
     failed_and_unresolvable: dict[str, str]

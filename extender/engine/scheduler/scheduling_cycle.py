@@ -23,9 +23,7 @@ _LOG: Final = Logger(__name__)
 
 
 EvictNow = Callable[[Framework, Pod, fwk.Candidate, str], Awaitable[None]]
-"""(framework, preemptor, candidate, PostFilter plugin) -> evicts the victims; raises CallError if one could not be
-evicted.
-"""
+"""(framework, preemptor, candidate, PostFilter plugin) -> evicts the victims, or raises CallError."""
 
 
 async def scheduling_cycle(

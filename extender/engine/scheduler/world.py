@@ -112,9 +112,7 @@ class World:
     """Receives the decisions."""
     binds: BindsInFlight = field(default_factory=BindsInFlight)
     nominates_before_binding: bool = True
-    """Whether the chosen node is written as the nominated one where a binding may take long:
-    NominatedNodeNameForExpectation.
-    """
+    """Whether the chosen node is nominated where binding may take long: NominatedNodeNameForExpectation."""
     tracks_generations: bool = True
     """Whether conditions say which generation of the pod was judged: PodObservedGenerationTracking."""
     tracer: Tracer | None = None

@@ -19,9 +19,7 @@ from extender.values.objects.pod import Pod
 from extender.values.objects.quantity import value_of
 
 KEPT_COLUMNS = 512
-"""Label keys, scalar resources, images and host ports of which columns are kept, of each. The pods of a cluster use far
-fewer at a time.
-"""
+"""How many columns of label keys, scalar resources, images and host ports are kept: more than are in use."""
 
 D = TypeVar("D", bound=np.generic)
 
@@ -226,9 +224,7 @@ class NodeColumns:
     image_columns: dict[str, ImageColumn]
     """The image names that were looked up so far; `image()` adds to them."""
     used_ports: list[frozenset[HostPort]]
-    """Per place on axis N: the host ports in use. It is a set, as upstream's: a pod that leaves frees its ports even if
-    another pod uses them.
-    """
+    """Per place on axis N: the host ports in use; as upstream, a pod that leaves frees others' equal ports."""
     port_columns: dict[HostPort, Mask]
     """The host ports that were looked up so far; `uses_port()` adds to them."""
 
@@ -300,9 +296,7 @@ class PodColumns:
     requests: Int64s
     """(P, K) effective requests."""
     unoffered: dict[str, dict[int, int]]
-    """Resource -> slot -> effective request, of the resources that no node has offered and that therefore are not on
-    axis K.
-    """
+    """Resource -> slot -> effective request, of what no node has offered and axis K has not."""
     non_zero_requests: Int64s
     """(P, 2) cpu and memory, with defaults for containers without a request."""
     priority: Int64s
@@ -312,9 +306,7 @@ class PodColumns:
     codes: Codes
     """(A, P) the symbol code for each `pod_attributes.Attribute`; -1 if the pod has no such symbol."""
     on_node: list[list[int]]
-    """Per place on axis N: the slots of the pods there. A new pod is appended; when one leaves, the last one takes its
-    place.
-    """
+    """Per place on axis N: the slots of its pods; a new one goes last, and the last into a freed place."""
 
 
 def scalar_amounts(name: str, nodes: list[Node], invalid: Container[int]) -> Int64s:

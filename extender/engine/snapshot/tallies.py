@@ -33,9 +33,7 @@ KEPT_PER_ATTRIBUTE = 1024
 """Questions remembered per attribute; the least recently read is dropped first. At 5000 nodes one takes 40 kB."""
 
 KEPT_VALUES = 200_000
-"""Values that the questions remembered of an attribute name together. A term of pod affinity names two or three and
-takes two kilobytes.
-"""
+"""Values that kept questions of an attribute name: two or three in a term of affinity, in 2 KB."""
 
 KEPT_COLUMNS = 4
 """Label keys by whose values the sums of one question are remembered."""
@@ -45,9 +43,7 @@ FEW_SYMBOLS = 8
 """
 
 JOURNAL_LENGTH = 1024
-"""The least number of moves remembered. A tally that missed more is summed again, which takes numpy about as long as
-applying them.
-"""
+"""The least number of moves remembered; a tally that missed more is summed again, which takes as long."""
 
 Move = tuple[tuple[int, ...], int, int]
 """A pod's codes (one per attribute), the place of its node, and +1 if it came or -1 if it left."""

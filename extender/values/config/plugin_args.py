@@ -150,18 +150,14 @@ class Protection:
     min_run_time: Duration = field(default=Duration(), metadata=wire(DURATION, omit_empty=True))
     """Pods that have run for less are not evicted."""
     preemption_toleration: bool = field(default=False, metadata=wire(BOOL, omit_empty=True))
-    """Whether annotations of PriorityClasses, as the plugin PreemptionToleration of scheduler-plugins reads them,
-    protect their pods.
-    """
+    """Whether annotations of PriorityClasses protect pods, as PreemptionToleration of scheduler-plugins has it."""
     never_violate_budgets: bool = field(default=False, metadata=wire(BOOL, omit_empty=True))
     """Whether a pod stays if its eviction would violate a PodDisruptionBudget, which upstream only avoids where it can.
     """
     max_victims: int = field(default=0, metadata=wire(INT32, omit_empty=True))
     """No preemption evicts more pods; 0 for any number."""
     max_lost_gpu_time: Duration = field(default=Duration(), metadata=wire(DURATION, omit_empty=True))
-    """No preemption loses more GPU time, the victims' time since their last checkpoint by their number of GPUs; 0 for
-    any.
-    """
+    """The most GPU time that a preemption loses: victims' time since checkpoints by their GPUs; 0 for any."""
 
 
 @dataclass(frozen=True, slots=True)

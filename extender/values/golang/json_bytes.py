@@ -166,9 +166,7 @@ _NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"{}[]")
 _STRINGS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _ESCAPES: Final = re.compile(rb'\\[\\"]')
 _FEW_ESCAPES: Final = 64
-"""The least bytes for each escape: with few escapes, one search takes a third of the time of two replacements, with
-many it takes more.
-"""
+"""The least bytes an escape: one search takes a third of two replacements for few, but more for many."""
 _NUMBERS: Final = bytes(0x30 if byte in b"-+.0123456789eE" else 0x20 for byte in range(256))
 _LONG_NUMBER: Final = b"0" * (limits.JSON_NUMBER + 1)
 _LARGE_NUMBER: Final = re.compile(rb"[0-9.]+[eE]\+?[0-9]{3,}")

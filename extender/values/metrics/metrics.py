@@ -76,9 +76,7 @@ ObservePlugin = Callable[[float, str, str, str], None]
 """A function of (seconds, plugin, extension point, status)."""
 
 SAMPLED_CYCLES: Final = 10
-"""Plugins are timed in one of this many cycles: timing costs more than some plugins do. Upstream:
-pluginMetricsSamplePercent.
-"""
+"""Plugins are timed in one of so many cycles, as it is costly. Upstream: pluginMetricsSamplePercent."""
 
 
 @final
@@ -251,9 +249,7 @@ class Metrics:
         """(result, profile) -> number of attempts."""
         self.preemption_attempts = 0
         self.scheduled_after_flush = 0
-        """Pods that were scheduled only after the periodic flush of unschedulable pods. A count above 0 means that a
-        hint is missing.
-        """
+        """Pods scheduled only after the periodic flush of unschedulable ones: a hint is missing."""
         self.running: Counter[str] = Counter()
         """Operation -> number of tasks that perform it now."""
         # Buckets are upstream's, so that dashboards and alerts for kube-scheduler work.

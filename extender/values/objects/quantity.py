@@ -35,9 +35,7 @@ MILLI: Final = -3
 _INT64_DIGITS: Final = 18
 
 CACHE_SIZE: Final = 32768
-"""Quantities that each reader below keeps: more than a large cluster spells, and some tens of megabytes in all at
-worst.
-"""
+"""Quantities that each reader below keeps: more than a large cluster spells, tens of megabytes at worst."""
 
 _GRAMMAR: Final = re.compile(
     r"(?P<sign>[+-]?+)(?P<zeros>0*+)(?P<whole>[0-9]*+)(?:\.(?P<fraction>[0-9]*+))?+(?P<suffix>[eEinumkKMGTP]*+[-+]?+[0-9]*+)"

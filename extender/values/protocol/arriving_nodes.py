@@ -35,9 +35,7 @@ from msgspec import Raw
 from extender.values.objects.node import Node
 
 KEY: Final = re.compile(rb'\{"metadata":\{"name":"([-a-z0-9.]{1,253})"')
-"""Go writes metadata first, and the name first in it. A body of another form is decoded each time, which is slower but
-correct.
-"""
+"""Go writes metadata first, and the name first in it. Other bodies are decoded each time, only slower."""
 
 MARK: Final = b'{"\\u0000":0}'
 """Stands for a run of known nodes in what is left of a body."""
@@ -127,9 +125,7 @@ class ArrivingBody:
         self._waiting: list[bytes] = []
         self._num_waiting = self._num_needed = 0
         self._at = 0
-        """The place in the waiting bytes from which they are looked at: after the comma that follows a run, otherwise
-        their beginning.
-        """
+        """Where waiting bytes are looked at from: after the comma behind a run, or their beginning."""
         self._is_in_run = False
         self._sought = _FIRST
         """What the next node is found by; empty where one begins."""

@@ -31,9 +31,7 @@ _known_names: Final[set[str]] = set()
 
 
 _known_lists: Final[dict[bytes, list[str]]] = {}
-"""Lists of valid names, each there once, by their bytes: kube-scheduler calls prioritize with the names that filter has
-returned to it.
-"""
+"""Lists of valid names, each once, by their bytes: prioritize is called with those that filter returned."""
 
 
 def names_known(document: Raw) -> list[str] | None:

@@ -53,9 +53,7 @@ class AllocatedState:
     shared: set[DeviceId] = field(default_factory=set)
     capacity: dict[DeviceId, Amounts] = field(default_factory=dict)
     versions: dict[PoolId, int] = field(default_factory=dict)
-    """Equal versions of a pool, in states of the same `AllocatedDevices`, mean that the same is left of it; 0 if it
-    never was in use.
-    """
+    """Equal versions of a pool in states of one `AllocatedDevices` mean that the same is left; 0: never used."""
 
     def by_pool(self) -> Mapping[PoolId, PoolState]:
         """Returns what is allocated of each pool; two states of a pool are equal if the same is left of it."""

@@ -42,13 +42,9 @@ NOT_ENOUGH: Final = "cannot allocate all claims"
 LOOP_STEPS: Final = 4_000
 """The steps of a cycle in the event loop. They take about 20 ms."""
 RESUMED_STEPS: Final = 500
-"""The steps of a cycle after a search in the thread: what the thread found may hold no longer, but the next search is
-usually shorter.
-"""
+"""The steps of a cycle after a search in the thread: what it found may not hold, but the next is shorter."""
 FIRST_SLICE: Final = 0.25
-"""Seconds that the thread spends on one pod before it turns to the next. Doubled as long as they are not enough for one
-node.
-"""
+"""Seconds that the thread spends on one pod at a time. Doubled as long as they do not do for one node."""
 
 
 _CONTENTS: Final = 4

@@ -154,9 +154,7 @@ def _true(device: AllocatedDeviceStatus, kind: str) -> Condition | None:
 
 
 CREATED_SHOWS_WITHIN: Final = timedelta(seconds=120)
-"""How long a claim that was created counts while the watch does not show it. Upstream:
-AssumeExtendedResourceTimeoutDefaultSeconds.
-"""
+"""How long a created claim counts unseen. Upstream: AssumeExtendedResourceTimeoutDefaultSeconds."""
 
 
 @final

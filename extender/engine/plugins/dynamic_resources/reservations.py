@@ -57,9 +57,7 @@ class ClaimsOfCycle:
     in_use: Mapping[PoolId, PoolState] = field(default_factory=dict)
     """The devices that are in use, for the long search."""
     node_allocations: dict[str, NodeAllocation] = field(default_factory=dict)
-    """Node -> the result of the allocator there. It does not depend on the pods of the node, so that one search is
-    enough.
-    """
+    """Node -> the result of the allocator there, which does not depend on the pods of the node."""
     claims_on: dict[str, ClaimsToAllocate] = field(default_factory=dict)
     """Node -> the claims that the result is for."""
     reserved: dict[str, AllocationResult] = field(default_factory=dict)

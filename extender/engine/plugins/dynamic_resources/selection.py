@@ -15,9 +15,7 @@ from extender.values.objects.node import Node
 
 EVALUATION_STEPS: Final = 10
 WORK_PER_STEP: Final = 200
-"""The steps that an evaluation counts for, and the work of the expression that counts for another one: each takes about
-5 µs.
-"""
+"""The steps of an evaluation, and the work of the expression that counts as one more: each about 5 µs."""
 FIRST_EVALUATION_STEPS: Final = 400
 """The steps that are added when the expression may have to be compiled."""
 

@@ -79,9 +79,7 @@ class VolumeCounter:
         self._attachments: dict[str, CsiVolumes] = {}
         self._wanted = _Wanted(self._finder, pod, volumes)
         self.room: Int64s = self._room(snapshot)
-        """(N,) the number of volumes that the node's pods may name so that this pod's certainly fit; negative where
-        they may not.
-        """
+        """(N,) how many volumes the node's pods may name so that this pod's fit; negative where they may not."""
 
     def statuses_of(self, rows: fwk.Rows, chosen: Sequence[int]) -> list[fwk.Status]:
         symbols = rows.snapshot.tallies.symbols[fwk.Attribute.VOLUMES]
