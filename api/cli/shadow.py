@@ -16,7 +16,7 @@ from api.fatal_errors import StartUpError
 from api.ui.wording import percent_of
 from extender.answers.phrases import plural
 from extender.engine.reporter import Decided
-from extender.lab.agreement import Agreement, AgreementQuestion, AgreementShare, Difference
+from extender.lab.agreement import Agreement, AgreementQuestion, AgreementShare
 from extender.values import limits
 from extender.values.golang.times import Duration, DurationError
 
@@ -142,9 +142,8 @@ def _in_words(shown: Console, found: Agreement, is_wide: bool) -> None:
         made = table("time", "pod", "what", "plugin", "scheduler", "here", "why")
         for each in listed:
             what = each.kind if each.is_clear else f"{each.kind} (unclear)"
-            made.add_row(
-                each.time, name_of(each.pod), what, each.plugin, _words(each.theirs), _words(each.ours), _why(each)
-            )
+            why = f"{each.reason}, evicted for {name_of(each.preemptor)}" if each.preemptor is not None else each.reason
+            made.add_row(each.time, name_of(each.pod), what, each.plugin, _words(each.theirs), _words(each.ours), why)
         shown.print(made)
         hidden = sum(found.by_kind.values()) - len(listed)
         if hidden:
@@ -178,11 +177,6 @@ def _shares(shown: Console, title: str, shares: tuple[AgreementShare, ...], *, i
             share.name, str(share.decisions), _percent(share.agreement), str(share.different), str(share.unclear)
         )
     shown.print(made)
-
-
-def _why(difference: Difference) -> str:
-    for_whom = f", evicted for {name_of(difference.preemptor)}" if difference.preemptor is not None else ""
-    return f"{difference.reason}{for_whom}"
 
 
 def _words(decided: Decided) -> str:

@@ -76,10 +76,12 @@ def who_preempted(
             for victim in dict.fromkeys(victim.pod for made in found.items for victim in made.victims):
                 if not victim.hidden:
                     console.print(name_of(victim))
-        elif wide or (_is_of_one(found, prefix) and not no_headers):
-            _in_words(console, found, wide)
         else:
-            _as_a_list(console, found, has_head=not no_headers)
+            names = ({victim.pod.name for victim in each.victims} for each in found.items)
+            if wide or (prefix and all(prefix in each for each in names) and not no_headers):
+                _in_words(console, found, wide)
+            else:
+                _as_a_list(console, found, has_head=not no_headers)
 
     source.show(ask, output, words, watch=watch, opens=source.open_service)
 
@@ -111,10 +113,6 @@ async def _asked(service: Answers, namespace: str | None, prefix: str, after: st
     return _of_victims(
         every, lambda victim: victim.name.startswith(prefix) and namespace in (None, victim.namespace), after
     )
-
-
-def _is_of_one(found: Preemptions, name: str) -> bool:
-    return bool(name) and all(any(victim.pod.name == name for victim in each.victims) for each in found.items)
 
 
 def _of_victims(found: Preemptions, is_meant: Callable[[PodName], bool], after: str) -> Preemptions:

@@ -31,7 +31,8 @@ _SCRIPT: Final = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 @router.get("/openapi.json", include_in_schema=False)
 async def openapi(request: Request) -> Response:
     """Returns the OpenAPI document."""
-    return Response(_openapi(request.app), media_type="application/json")
+    text = json.dumps(request.app.openapi(), ensure_ascii=False, separators=(",", ":"))
+    return Response(text, media_type="application/json")
 
 
 @router.get("/docs", include_in_schema=False)
@@ -66,10 +67,6 @@ async def swagger_ui(name: str) -> Response:
 async def schema(request: Request) -> Response:
     """Returns the JSON Schema of the extender protocol."""
     return Response(_schema(request.app), media_type="application/schema+json")
-
-
-def _openapi(app: FastAPI) -> str:
-    return json.dumps(app.openapi(), ensure_ascii=False, separators=(",", ":"))
 
 
 def _schema(app: FastAPI) -> str:

@@ -332,15 +332,10 @@ _LEAST: Final = 8 * MIB
 def _bytes_for_requests() -> int | None:
     """Returns how much of the memory that the process may use is left for requests; None if it is not limited."""
     addresses, _ = resource.getrlimit(resource.RLIMIT_AS)
-    limit = _memory_limit()
-    rooms = [] if limit is None else [limit - _WITHOUT_BODIES]
+    rooms = [limit - _WITHOUT_BODIES for limit in map(_limit_in, _FILES) if limit is not None]
     if addresses != resource.RLIM_INFINITY:
         rooms.append(addresses - _ADDRESSES)
     return max(min(rooms), 0) if rooms else None
-
-
-def _memory_limit() -> int | None:
-    return min((limit for limit in map(_limit_in, _FILES) if limit is not None), default=None)
 
 
 def _limit_in(file: Path) -> int | None:

@@ -132,7 +132,9 @@ async def _pending_effect(
     if then.error and then.error != first.error:
         errors[then.error] = None
     # Where others refuse the nodes before, a plugin that fails is no error of the attempt.
-    errors.update(dict.fromkeys(reason for verdicts in _of(own, then) for reason in _errors_in(verdicts)))
+    for verdicts in _of(own, then):
+        failed = verdicts.codes == fwk.Code.ERROR
+        errors.update(dict.fromkeys(reason for reason, mask in verdicts.reasons if (mask & failed).any()))
     return PendingEffect(
         pod=PodName.of(pod),
         before=_destination(first, ()),
@@ -161,10 +163,6 @@ def _refused(evaluation: Evaluation, own: Collection[str]) -> tuple[ReasonCount,
 
 def _of(own: Collection[str], evaluation: Evaluation) -> Iterator[fwk.Verdicts]:
     return (verdicts for name, verdicts in (evaluation.by_plugin or {}).items() if name in own)
-
-
-def _errors_in(verdicts: fwk.Verdicts) -> Iterator[str]:
-    return (reason for reason, mask in verdicts.reasons if (mask & (verdicts.codes == fwk.Code.ERROR)).any())
 
 
 def _running_effects(

@@ -22,7 +22,6 @@ from extender.answers.types import (
 )
 from extender.engine.evaluation.evaluate import Evaluation, evaluate
 from extender.engine.framework import Code, Status, Verdicts
-from extender.engine.runtime.cycle import PreFilterOutcome
 from extender.engine.snapshot.axes import Index, Int64s
 from extender.values import limits
 from extender.values.objects.pod import Pod
@@ -52,7 +51,8 @@ def waterfall(evaluation: Evaluation) -> tuple[WaterfallStep, ...]:
     for status, nodes in statuses.counts():
         of_filters[status.plugin][status] += nodes
         outside -= nodes
-    before = (_pre_filter_plugins(pre_filter), Counter({statuses.absent: outside}))
+    early = pre_filter.status.plugin or ", ".join(pre_filter.narrowed_by)
+    before = (early, Counter({statuses.absent: outside}))
     left = len(evaluation.snapshot.nodes)
     steps: list[WaterfallStep] = []
     for plugin, counts in (before, *of_filters.items()):
@@ -79,10 +79,6 @@ def step(
     refused = sum(counts.values()) if refused is None else refused
     for_good = sum(nodes for status, nodes in counts.items() if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
     return WaterfallStep(plugin=plugin, reasons=listed, refused=refused, unresolvable=min(refused, for_good), left=left)
-
-
-def _pre_filter_plugins(pre_filter: PreFilterOutcome) -> str:
-    return pre_filter.status.plugin or ", ".join(pre_filter.narrowed_by)
 
 
 # The picture: node x plugin, each Filter asked by itself.

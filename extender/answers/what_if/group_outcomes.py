@@ -78,7 +78,8 @@ def group_outcome(
     )
     refusal = next(
         (
-            f"{each.pod.key}: {_first(each.failure.status.message)}"
+            # The first sentence is about the nodes; the others are about preemption.
+            f"{each.pod.key}: {each.failure.status.message.partition('. ')[0].rstrip('.')}"
             for each in shown.members
             if each.failure is not None
         ),
@@ -108,8 +109,3 @@ def _member(member: MemberResult) -> MemberOutcome:
     node = "" if member.result is None else member.result.suggested_host
     message = "" if member.failure is None else member.failure.status.message
     return MemberOutcome(pod=PodName.of(member.pod), node=node, message=message)
-
-
-def _first(message: str) -> str:
-    """Returns the first sentence, which is about the nodes; the others are about preemption."""
-    return message.partition(". ")[0].rstrip(".")

@@ -119,10 +119,6 @@ class RunningRollout:
 async def run_all(simulation: Simulation, rollouts: Sequence[RunningRollout]) -> None:
     """Places all pods, and takes the rollouts as far as they get."""
     await simulation.run()
-    while simulation.is_complete and _all_advance(rollouts):
+    # Each takes one step, whether or not another one has moved.
+    while simulation.is_complete and sum(rollout.advance() for rollout in rollouts):
         await simulation.run()
-
-
-def _all_advance(rollouts: Sequence[RunningRollout]) -> bool:
-    moved = [rollout.advance() for rollout in rollouts]
-    return any(moved)
