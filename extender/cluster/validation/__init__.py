@@ -4,7 +4,7 @@ changed or looked up.
 Whether a namespace or a priority class exists is a question for admission.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, final
 
 from extender.cluster.api_resources import Object, Resource
@@ -18,13 +18,14 @@ from extender.cluster.validation import (
     workload_rules,
 )
 from extender.cluster.validation.metadata_rules import (
+    NameRule,
     object_meta,
     object_meta_update,
     path_segment_errors,
 )
 from extender.values.config.feature_gates import FeatureGates
-from extender.values.golang.field_errors import FieldError
-from extender.values.objects.name_syntax import subdomain_errors
+from extender.values.golang.field_errors import FieldError, immutable
+from extender.values.objects.name_syntax import dns_label_errors, subdomain_errors
 
 _New = Callable[[Object], list[FieldError]]
 _Change = Callable[[Object, Object], list[FieldError]]
@@ -41,6 +42,29 @@ class _Rules(NamedTuple):
     create: _New
     update: _Change = _metadata_update
     status: _Change = _metadata_update
+
+
+def _changed(names: Iterable[str], new: Object, old: Object) -> list[FieldError]:
+    return [error for name in names for error in immutable(f"spec.{name}", new.get(name), old.get(name))]
+
+
+def _frozen(name: str) -> _Change:
+    """Returns the rules of updates that leave a field as it is."""
+    return lambda new, old: _metadata_update(new, old) + immutable(name, new.get(name), old.get(name))
+
+
+def _again(create: _New) -> _Change:
+    """Returns the rules of updates for which those of new objects hold, too."""
+    return lambda new, old: _metadata_update(new, old) + create(new)
+
+
+def _by_spec(spec: _New, *frozen: str, rule: NameRule = subdomain_errors, status: _Change = _metadata_update) -> _Rules:
+    """Returns the rules of a namespaced kind whose spec is checked alike in every write; `frozen` never changes."""
+    return _Rules(
+        lambda obj: object_meta(obj["metadata"], namespaced=True, rule=rule) + spec(obj["spec"]),
+        lambda new, old: _metadata_update(new, old) + spec(new["spec"]) + _changed(frozen, new["spec"], old["spec"]),
+        status,
+    )
 
 
 def validate_create(resource: Resource, obj: Object) -> list[FieldError]:
@@ -105,45 +129,44 @@ _RULES: Final[Mapping[tuple[str, str], _Rules]] = {
     ("", "Pod"): _Rules(pod_rules.pod, pod_rules.pod_update, pod_rules.pod_status_update),
     ("", "ReplicationController"): _Rules(
         workload_rules.replication_controller,
-        workload_rules.replication_controller_update,
+        _again(workload_rules.replication_controller),
         workload_rules.status_update,
     ),
-    ("", "Service"): _Rules(core_rules.service, core_rules.service_update),
+    ("", "Service"): _Rules(core_rules.service, _again(core_rules.service)),
     ("apiextensions.k8s.io", "CustomResourceDefinition"): _Rules(
-        core_rules.custom_resource_definition,
-        lambda new, old: _metadata_update(new, old) + core_rules.custom_resource_definition(new),
+        core_rules.custom_resource_definition, _again(core_rules.custom_resource_definition)
     ),
-    ("apps", "DaemonSet"): _Rules(
-        workload_rules.daemon_set, workload_rules.daemon_set_update, workload_rules.numbers_update
-    ),
-    ("apps", "Deployment"): _Rules(
-        workload_rules.deployment, workload_rules.deployment_update, workload_rules.status_update
-    ),
-    ("apps", "ReplicaSet"): _Rules(
-        workload_rules.replica_set, workload_rules.replica_set_update, workload_rules.status_update
-    ),
+    ("apps", "DaemonSet"): _by_spec(workload_rules.daemon_set_spec, "selector", status=workload_rules.numbers_update),
+    ("apps", "Deployment"): _by_spec(workload_rules.deployment_spec, "selector", status=workload_rules.status_update),
+    ("apps", "ReplicaSet"): _by_spec(workload_rules.replica_set_spec, "selector", status=workload_rules.status_update),
     ("apps", "StatefulSet"): _Rules(
         workload_rules.stateful_set, workload_rules.stateful_set_update, workload_rules.status_update
     ),
-    ("batch", "Job"): _Rules(workload_rules.job, workload_rules.job_update, workload_rules.numbers_update),
-    ("coordination.k8s.io", "Lease"): _Rules(core_rules.lease, core_rules.lease_update),
+    ("batch", "Job"): _by_spec(
+        workload_rules.job_spec,
+        "completions",
+        "selector",
+        "template",
+        "completionMode",
+        rule=dns_label_errors,
+        status=workload_rules.numbers_update,
+    ),
+    ("coordination.k8s.io", "Lease"): _by_spec(core_rules.lease_spec),
     ("events.k8s.io", "Event"): _Rules(core_rules.new_event, core_rules.new_event_update),
-    ("node.k8s.io", "RuntimeClass"): _Rules(core_rules.runtime_class, core_rules.runtime_class_update),
+    ("node.k8s.io", "RuntimeClass"): _Rules(core_rules.runtime_class, _frozen("handler")),
     ("policy", "PodDisruptionBudget"): _Rules(
         core_rules.budget, core_rules.budget_update, core_rules.budget_status_update
     ),
-    ("resource.k8s.io", "DeviceClass"): _Rules(device_rules.device_class, device_rules.device_class_update),
+    ("resource.k8s.io", "DeviceClass"): _Rules(device_rules.device_class, _again(device_rules.device_class)),
     ("resource.k8s.io", "DeviceTaintRule"): _Rules(
-        device_rules.device_taint_rule, device_rules.device_taint_rule_update
+        device_rules.device_taint_rule, _again(device_rules.device_taint_rule)
     ),
     ("resource.k8s.io", "ResourceClaim"): _Rules(
         device_rules.claim, device_rules.claim_update, device_rules.claim_status_update
     ),
-    ("resource.k8s.io", "ResourceClaimTemplate"): _Rules(
-        device_rules.claim_template, device_rules.claim_template_update
-    ),
+    ("resource.k8s.io", "ResourceClaimTemplate"): _Rules(device_rules.claim_template, _frozen("spec")),
     ("resource.k8s.io", "ResourceSlice"): _Rules(device_rules.resource_slice, device_rules.resource_slice_update),
-    ("scheduling.k8s.io", "PodGroup"): _Rules(pod_group_rules.pod_group, pod_group_rules.pod_group_update),
+    ("scheduling.k8s.io", "PodGroup"): _Rules(pod_group_rules.pod_group, _frozen("spec")),
     ("scheduling.k8s.io", "PriorityClass"): _Rules(core_rules.priority_class, core_rules.priority_class_update),
     ("scheduling.k8s.io", "Workload"): _Rules(pod_group_rules.workload, pod_group_rules.workload_update),
     ("storage.k8s.io", "CSIDriver"): _Rules(storage_rules.csi_driver),

@@ -106,10 +106,6 @@ def service(obj: Object) -> list[FieldError]:
     return errors + labels("spec.selector", obj["spec"].get("selector"))
 
 
-def service_update(new: Object, old: Object) -> list[FieldError]:
-    return object_meta_update(new["metadata"], old["metadata"]) + service(new)
-
-
 def event(obj: Object) -> list[FieldError]:
     """Returns what is wrong with a new Event of core/v1."""
     return _basics(obj, is_new=False)
@@ -260,11 +256,6 @@ def runtime_class(obj: Object) -> list[FieldError]:
     return errors + container_resources("overhead.podFixed", {"limits": fixed or {}}, ())
 
 
-def runtime_class_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with a RuntimeClass that replaces another one: its handler is immutable."""
-    return object_meta_update(new["metadata"], old["metadata"]) + immutable("handler", new["handler"], old["handler"])
-
-
 def custom_resource_definition(obj: Object) -> list[FieldError]:
     """Returns what is wrong with a CustomResourceDefinition. Its schemas mean nothing here."""
     errors = object_meta(obj["metadata"], namespaced=False)
@@ -283,14 +274,6 @@ def custom_resource_definition(obj: Object) -> list[FieldError]:
     return errors
 
 
-def lease(obj: Object) -> list[FieldError]:
-    return object_meta(obj["metadata"], namespaced=True) + _lease_spec(obj["spec"])
-
-
-def lease_update(new: Object, old: Object) -> list[FieldError]:
-    return object_meta_update(new["metadata"], old["metadata"]) + _lease_spec(new["spec"])
-
-
 def _no_system_class(name: str, value: int, is_default: bool) -> str:
     """Returns why this is none of the system's classes; empty if it is one. Upstream: IsKnownSystemPriorityClass."""
     if name not in SYSTEM_CLASSES:
@@ -300,7 +283,7 @@ def _no_system_class(name: str, value: int, is_default: bool) -> str:
     return f"globalDefault of {name} PriorityClass must be false" if is_default else ""
 
 
-def _lease_spec(spec: Object) -> list[FieldError]:
+def lease_spec(spec: Object) -> list[FieldError]:
     errors = []
     seconds, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")
     if seconds is not None and seconds <= 0:

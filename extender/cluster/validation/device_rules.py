@@ -81,19 +81,10 @@ def claim_template(obj: Object) -> list[FieldError]:
     return object_meta(obj["metadata"], namespaced=True) + _devices("spec.spec.devices", inner)
 
 
-def claim_template_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with a ResourceClaimTemplate that replaces another one: its spec is immutable."""
-    return object_meta_update(new["metadata"], old["metadata"]) + _unchanged("spec", new, old)
-
-
 def device_class(obj: Object) -> list[FieldError]:
     spec = obj["spec"]
     errors = object_meta(obj["metadata"], namespaced=False) + _selectors("spec.selectors", spec.get("selectors") or ())
     return errors + _extended_resource_name("spec.extendedResourceName", spec.get("extendedResourceName"))
-
-
-def device_class_update(new: Object, old: Object) -> list[FieldError]:
-    return object_meta_update(new["metadata"], old["metadata"]) + device_class(new)
 
 
 def device_taint_rule(obj: Object) -> list[FieldError]:
@@ -104,10 +95,6 @@ def device_taint_rule(obj: Object) -> list[FieldError]:
     errors += _pool_name("spec.deviceSelector.pool", selector["pool"]) if "pool" in selector else []
     errors += dns_label("spec.deviceSelector.device", selector["device"]) if "device" in selector else []
     return errors + _taint("spec.taint", spec.get("taint") or {})
-
-
-def device_taint_rule_update(new: Object, old: Object) -> list[FieldError]:
-    return object_meta_update(new["metadata"], old["metadata"]) + device_taint_rule(new)
 
 
 def resource_slice(obj: Object) -> list[FieldError]:

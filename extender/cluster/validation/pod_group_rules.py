@@ -76,11 +76,6 @@ def pod_group(obj: Object) -> list[FieldError]:
     return errors + _template("spec", spec)
 
 
-def pod_group_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with a PodGroup that replaces another one: its spec never changes."""
-    return object_meta_update(new["metadata"], old["metadata"]) + immutable("spec", new["spec"], old["spec"])
-
-
 def workload(obj: Object) -> list[FieldError]:
     spec = obj["spec"]
     errors = object_meta(obj["metadata"], namespaced=True)

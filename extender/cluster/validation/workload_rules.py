@@ -20,7 +20,6 @@ from extender.cluster.validation.storage_rules import claim_spec
 from extender.values.golang.field_errors import (
     FieldError,
     forbidden,
-    immutable,
     invalid,
     non_negative,
     not_supported,
@@ -42,26 +41,6 @@ _FROZEN: Final = (
 _RETENTION: Final = ("Retain", "Delete")
 
 
-def deployment(obj: Object) -> list[FieldError]:
-    return object_meta(obj["metadata"], namespaced=True) + _deployment_spec(obj["spec"])
-
-
-def deployment_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with a Deployment that replaces another one: its selector is immutable."""
-    errors = object_meta_update(new["metadata"], old["metadata"]) + _deployment_spec(new["spec"])
-    return errors + immutable("spec.selector", new["spec"].get("selector"), old["spec"].get("selector"))
-
-
-def replica_set(obj: Object) -> list[FieldError]:
-    return object_meta(obj["metadata"], namespaced=True) + _replica_set_spec(obj["spec"])
-
-
-def replica_set_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with a ReplicaSet that replaces another one: its selector is immutable."""
-    errors = object_meta_update(new["metadata"], old["metadata"]) + _replica_set_spec(new["spec"])
-    return errors + immutable("spec.selector", new["spec"].get("selector"), old["spec"].get("selector"))
-
-
 def stateful_set(obj: Object) -> list[FieldError]:
     errors = object_meta(obj["metadata"], namespaced=True, rule=dns_label_errors)
     return errors + _stateful_set_spec(obj["spec"])
@@ -73,28 +52,6 @@ def stateful_set_update(new: Object, old: Object) -> list[FieldError]:
     rest = [{name: value for name, value in obj["spec"].items() if name not in _MUTABLE} for obj in (new, old)]
     if rest[0] != rest[1]:
         errors.append(forbidden("spec", _FROZEN))
-    return errors
-
-
-def daemon_set(obj: Object) -> list[FieldError]:
-    return object_meta(obj["metadata"], namespaced=True) + _daemon_set_spec(obj["spec"])
-
-
-def daemon_set_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with a DaemonSet that replaces another one: its selector is immutable."""
-    errors = object_meta_update(new["metadata"], old["metadata"]) + _daemon_set_spec(new["spec"])
-    return errors + immutable("spec.selector", new["spec"].get("selector"), old["spec"].get("selector"))
-
-
-def job(obj: Object) -> list[FieldError]:
-    return object_meta(obj["metadata"], namespaced=True, rule=dns_label_errors) + _job_spec(obj["spec"])
-
-
-def job_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with a Job that replaces another one: what its pods are is immutable."""
-    errors = object_meta_update(new["metadata"], old["metadata"]) + _job_spec(new["spec"])
-    for name in ("completions", "selector", "template", "completionMode"):
-        errors += immutable(f"spec.{name}", new["spec"].get(name), old["spec"].get(name))
     return errors
 
 
@@ -118,10 +75,6 @@ def replication_controller(obj: Object) -> list[FieldError]:
     if template is None:
         return [*errors, required("spec.template")]
     return errors + _template("spec.template", template, selector, "ReplicationController")
-
-
-def replication_controller_update(new: Object, old: Object) -> list[FieldError]:
-    return object_meta_update(new["metadata"], old["metadata"]) + replication_controller(new)
 
 
 def status_update(new: Object, old: Object) -> list[FieldError]:
@@ -156,7 +109,7 @@ def positive_int_or_percent(path: str, value: int | str) -> list[FieldError]:
     return [invalid(path, value, error) for error in wrong]
 
 
-def _deployment_spec(spec: Object) -> list[FieldError]:
+def deployment_spec(spec: Object) -> list[FieldError]:
     errors = non_negative("spec.replicas", spec.get("replicas")) + _selected(spec, "deployment")
     errors += _strategy("spec.strategy", spec.get("strategy") or {})
     for name in ("minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"):
@@ -167,7 +120,7 @@ def _deployment_spec(spec: Object) -> list[FieldError]:
     return errors
 
 
-def _replica_set_spec(spec: Object) -> list[FieldError]:
+def replica_set_spec(spec: Object) -> list[FieldError]:
     errors = non_negative("spec.replicas", spec.get("replicas")) + non_negative(
         "spec.minReadySeconds", spec.get("minReadySeconds")
     )
@@ -205,7 +158,7 @@ def _stateful_set_spec(spec: Object) -> list[FieldError]:
     return errors + _selected(_with_claims(spec), "statefulset")
 
 
-def _daemon_set_spec(spec: Object) -> list[FieldError]:
+def daemon_set_spec(spec: Object) -> list[FieldError]:
     errors = _selected(spec, "daemonset")
     for name in ("minReadySeconds", "revisionHistoryLimit"):
         errors += non_negative(f"spec.{name}", spec.get(name))
@@ -226,7 +179,7 @@ def _daemon_set_spec(spec: Object) -> list[FieldError]:
     return errors
 
 
-def _job_spec(spec: Object) -> list[FieldError]:
+def job_spec(spec: Object) -> list[FieldError]:
     errors: list[FieldError] = []
     for name in ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"):
         errors += non_negative(f"spec.{name}", spec.get(name))
