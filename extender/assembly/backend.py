@@ -7,7 +7,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 from prometheus_client.metrics_core import Metric
 
@@ -27,16 +27,14 @@ from extender.values.config.configuration import Extender
 from extender.values.objects.meta import HasMetadata
 from extender.verbs import Verbs
 
+T = TypeVar("T")
+
 
 def _unheard(old: HasMetadata | None, new: HasMetadata | None) -> None: ...
 
 
-def _same_dispatcher(dispatcher: fwk.Dispatcher) -> fwk.Dispatcher:
-    return dispatcher
-
-
-def _same_chance(rng: random.Random) -> random.Random:
-    return rng
+def _same(part: T) -> T:
+    return part
 
 
 def _same_calls(config: Extender, calls: ExtenderCalls) -> ExtenderCalls:
@@ -55,9 +53,9 @@ class Tap:
     """Hears of every change of the cluster, after the scheduler."""
     reporter: Reporter | None = None
     """Hears what is decided, after the records."""
-    dispatcher: Callable[[fwk.Dispatcher], fwk.Dispatcher] = _same_dispatcher
+    dispatcher: Callable[[fwk.Dispatcher], fwk.Dispatcher] = _same
     """Returns what the scheduler's writes go through."""
-    chance: Callable[[random.Random], random.Random] = _same_chance
+    chance: Callable[[random.Random], random.Random] = _same
     """Returns what the scheduler draws from."""
     through: Through = _same_calls
     """Returns what the scheduler's calls to an extender go through."""

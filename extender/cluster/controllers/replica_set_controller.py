@@ -23,7 +23,9 @@ from extender.values.workloads.availability import DELETION_COST, deletion_rank
 from extender.values.workloads.templates import pod_from_template
 
 
-class _Replicas(Controller):
+class SelectingController(Controller):
+    """Controls the objects of one resource, whose pods it tells by their selectors. Keys are those of the objects."""
+
     resource: ClassVar[Resource]
 
     def __init__(self, context: ControllerContext) -> None:
@@ -38,30 +40,47 @@ class _Replicas(Controller):
             self._selecting.remove(old.key)
 
     def observe_pod(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
-        if old is not None and new is not None and same_for_its_owner(old, new):
+        for key in changed_owners(old, new, self.resource):
+            self.queue.add_after(key, SETTLING)
+        if new is None or new.controller is not None or not new.is_active:
             return
-        for pod in (old, new):
-            if pod is None:
-                continue
-            owner = pod.controller
-            if owner is None:
-                if pod is new and pod.is_active:
-                    for key in self._selecting.selecting(pod.namespace, pod.labels):
-                        self.queue.add(key)
-            elif owner.kind == self.resource.kind and owner.api_version == self.resource.api_version:
-                self.queue.add_after((pod.namespace, owner.name), SETTLING)
+        if old is None or not same_for_its_owner(old, new):
+            for key in self._selecting.selecting(new.namespace, new.labels):
+                if self.adopts(new, key[1]):
+                    self.queue.add(key)
 
+    def adopts(self, pod: ObservedPod, name: str) -> bool:
+        """Returns whether an object of this name takes a pod that it selects and that has no controller."""
+        del pod, name
+        return True
+
+    def moves(self, seen: Observed) -> Steps:
+        """Releases pods that are not selected any more, and adopts others; then the object is looked at again."""
+        moves = list(islice(self._moves(seen), BURST))
+        if moves:
+            yield from moves
+            yield RequeueAfter(0)
+
+    def _moves(self, seen: Observed) -> Iterator[Update]:
+        selector, group = self._selecting.selector(seen.key), self.cluster.pods_of(seen.uid)
+        strangers = {labels for labels in group.labels if not selector.matches(labels.of)}
+        if strangers:
+            yield from (released(pod, seen.uid) for pod in group.pods.values() if pod.labels in strangers)
+        if not seen.deleted:
+            for labels, pods in self.cluster.loose_pods(seen.namespace).items():
+                if seen.key in self._selecting.selecting(seen.namespace, labels):
+                    yield from (adopted(pod, seen) for pod in pods.values() if self.adopts(pod, seen.name))
+
+
+class _Replicas(SelectingController):
     def reconcile(self, key: Key) -> Steps:
         seen = self.cluster.get(self.resource, *key)
         if seen is None:
             return
-        content = seen.content()
-        group = self.cluster.pods_of(seen.uid)
-        moves = list(islice(self._moves(seen, group), BURST))
-        if moves:
+        if moves := list(self.moves(seen)):
             yield from moves
-            yield RequeueAfter(0)
             return
+        content, group = seen.content(), self.cluster.pods_of(seen.uid)
         status, again = self._status(content, group)
         surplus = group.active - content["spec"].get("replicas", 1)
         if seen.deleted or not surplus:
@@ -98,16 +117,6 @@ class _Replicas(Controller):
             yield from self._say(seen, content, conditions, status)
             raise
         yield from self._say(seen, content, without_condition(status.get("conditions"), "ReplicaFailure"), status)
-
-    def _moves(self, seen: Observed, group: OwnedPods) -> Iterator[Update]:
-        selector = self._selecting.selector(seen.key)
-        strangers = {labels for labels in group.labels if not selector.matches(labels.of)}
-        if strangers:
-            yield from (released(pod, seen.uid) for pod in group.pods.values() if pod.labels in strangers)
-        if not seen.deleted:
-            for labels, pods in self.cluster.loose_pods(seen.namespace).items():
-                if seen.key in self._selecting.selecting(seen.namespace, labels):
-                    yield from (adopted(pod, seen) for pod in pods.values())
 
     def _siblings(self, seen: Observed) -> Sequence[Observed]:
         owner = seen.controller

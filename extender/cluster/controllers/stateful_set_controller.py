@@ -6,62 +6,38 @@ Upstream: pkg/controller/statefulset/stateful_set_control.go (v1.36.2).
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Final, final
 
 from extender.cluster.api_resources import PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS, Object
-from extender.cluster.controllers.cluster_view import SelectorIndex
-from extender.cluster.controllers.controller_loop import BURST, SETTLING, Controller, ControllerContext, Steps
-from extender.cluster.controllers.controller_writes import Create, Delete, RequeueAfter, Update, adopted, released
+from extender.cluster.controllers.controller_loop import BURST, Steps
+from extender.cluster.controllers.controller_writes import Create, Delete, Update
 from extender.cluster.controllers.observed_objects import Key, Observed, ObservedPod
-from extender.values.objects.label_selectors import Selector
+from extender.cluster.controllers.replica_set_controller import SelectingController
 from extender.values.workloads.stateful_sets import REVISION_LABEL, claims_of, ordinal_of, pod_of, revision_name
 
 Ordinals = Mapping[int, ObservedPod]
 
 
 @final
-class StatefulSets(Controller):
-    """Controls apps/v1 StatefulSets. Keys are those of StatefulSets."""
+class StatefulSets(SelectingController):
+    """Controls apps/v1 StatefulSets."""
 
     name = "statefulset"
+    resource = STATEFUL_SETS
 
-    def __init__(self, context: ControllerContext) -> None:
-        super().__init__(context)
-        self._selecting = SelectorIndex()
-
-    def observe(self, old: Observed | None, new: Observed | None) -> None:
-        if new is not None and new.resource is STATEFUL_SETS:
-            self._selecting.put(new.key, new.content())
-            self.queue.add(new.key)
-        elif new is None and old is not None and old.resource is STATEFUL_SETS:
-            self._selecting.remove(old.key)
-
-    def observe_pod(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
-        for pod in (old, new):
-            if pod is None:
-                continue
-            owner = pod.controller
-            if owner is not None:
-                if owner.kind == STATEFUL_SETS.kind and owner.api_version == STATEFUL_SETS.api_version:
-                    self.queue.add_after((pod.namespace, owner.name), SETTLING)
-            elif pod is new:
-                for key in self._selecting.selecting(pod.namespace, pod.labels):
-                    if ordinal_of(pod.name, key[1]) is not None:
-                        self.queue.add(key)
+    def adopts(self, pod: ObservedPod, name: str) -> bool:
+        return ordinal_of(pod.name, name) is not None
 
     def reconcile(self, key: Key) -> Steps:
         seen = self.cluster.get(STATEFUL_SETS, *key)
         if seen is None:
             return
-        content = seen.content()
-        selector = self._selecting.selector(seen.key)
-        moves = list(islice(self._moves(seen, selector), BURST))
-        if moves:
+        if moves := list(self.moves(seen)):
             yield from moves
-            yield RequeueAfter(0)
             return
+        content = seen.content()
         owned = self.cluster.pods_of(seen.uid).pods.values()
         pods = {ordinal: pod for pod in owned if (ordinal := ordinal_of(pod.name, seen.name)) is not None}
         revision = revision_name(content)
@@ -71,16 +47,6 @@ class StatefulSets(Controller):
         if not seen.deleted:
             # The pods that come of it have the set looked at again.
             yield from islice(self._advance(seen, content, pods, revision), BURST)
-
-    def _moves(self, seen: Observed, selector: Selector) -> Iterator[Update]:
-        for pod in self.cluster.pods_of(seen.uid).pods.values():
-            if not selector.matches(pod.labels.of):
-                yield released(pod, seen.uid)
-        if seen.deleted:
-            return
-        for labels, pods in self.cluster.loose_pods(seen.namespace).items():
-            if selector.matches(labels.of):
-                yield from (adopted(pod, seen) for pod in pods.values() if ordinal_of(pod.name, seen.name) is not None)
 
     def _advance(self, seen: Observed, content: Object, pods: Ordinals, revision: str) -> Steps:
         spec = content["spec"]

@@ -27,7 +27,7 @@ from extender.lab.agreement import Agreement, Difference, ShadowCosts
 from extender.lab.shadow.changes import Evictions, ObservedChange, ObservedEviction, Preemptor, decision_in, evicted_in
 from extender.lab.shadow.comparison import UNSCHEDULABLE, Cause, Compared, DecisionComparer, main_reason
 from extender.lab.shadow.states import BeforeBinding, Key, in_another_order
-from extender.lab.shadow.tally import AgreementTally, shape_of
+from extender.lab.shadow.tally import AgreementTally, shape_of, share_of
 from extender.values import limits
 from extender.values.config.configuration import Configuration
 from extender.values.golang.times import rfc3339
@@ -300,7 +300,7 @@ class Shadow:
             configuration=self._name,
             since=rfc3339(self._since),
             until=rfc3339(self._now()),
-            total=tally.total.share("all"),
+            total=share_of(tally.total, "all"),
             not_decided=tally.not_decided.total(),
             by_kind=kinds,
             by_plugin=tally.shares(tally.by_plugin),

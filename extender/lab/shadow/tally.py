@@ -5,7 +5,7 @@ differences, within bounds.
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, final
+from typing import Final, Literal, final, get_args
 
 from prometheus_client.metrics_core import CounterMetricFamily, Metric
 
@@ -15,6 +15,7 @@ from extender.values.objects.pod import Pod
 
 Verdict = Literal["same", "tie", "unclear", "different"]
 
+VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
 _ADDED_TOLERATIONS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 """The API server adds them to every pod. Upstream: plugin/pkg/admission/defaulttolerationseconds."""
 
@@ -23,28 +24,23 @@ PLACED: Final = "placed"
 """Stands for a reason where the scheduler placed the pod."""
 
 
-@final
-@dataclass(slots=True)
-class _Count:
-    same: int = 0
-    tie: int = 0
-    unclear: int = 0
-    different: int = 0
+_Count = Counter[Verdict]
+"""How many decisions of one sort there were."""
 
-    def add(self, verdict: Verdict) -> None:
-        setattr(self, verdict, getattr(self, verdict) + 1)
 
-    def share(self, name: str) -> AgreementShare:
-        agreed, clear = self.same + self.tie, self.same + self.tie + self.different
-        return AgreementShare(
-            name=name,
-            decisions=clear + self.unclear,
-            same=self.same,
-            ties=self.tie,
-            unclear=self.unclear,
-            different=self.different,
-            agreement=agreed / clear if clear else None,
-        )
+def share_of(count: _Count, name: str) -> AgreementShare:
+    """Returns how often decisions agree, under the name of their sort."""
+    agreed = count["same"] + count["tie"]
+    clear = agreed + count["different"]
+    return AgreementShare(
+        name=name,
+        decisions=count.total(),
+        same=count["same"],
+        ties=count["tie"],
+        unclear=count["unclear"],
+        different=count["different"],
+        agreement=agreed / clear if clear else None,
+    )
 
 
 @final
@@ -52,7 +48,7 @@ class _Count:
 class AgreementTally:
     """State: the counts and the last differences."""
 
-    total: _Count = field(default_factory=_Count)
+    total: _Count = field(default_factory=Counter)
     not_decided: Counter[str] = field(default_factory=Counter)
     """The reason why pods were not decided -> the number of times."""
     kinds: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -73,7 +69,7 @@ class AgreementTally:
         """
         self._count(verdict, shape, reason)
         for plugin in plugins:
-            _of(self.by_plugin, plugin).add(verdict)
+            _of(self.by_plugin, plugin)[verdict] += 1
 
     def differed(self, difference: Difference, reason: str, plugins: Iterable[str]) -> None:
         """Counts and keeps a difference. Plugins that had a say and did not make it count as agreeing."""
@@ -81,7 +77,7 @@ class AgreementTally:
         self._count(verdict, difference.shape, reason)
         self._keep(difference)
         for plugin in {*plugins, *([difference.plugin] if difference.plugin else [])}:
-            _of(self.by_plugin, plugin).add(verdict if plugin == difference.plugin else "same")
+            _of(self.by_plugin, plugin)[verdict if plugin == difference.plugin else "same"] += 1
 
     def victim(self, spared: Difference | None) -> None:
         """Counts a pod that the scheduler evicted, and keeps why the shadow would not have; None if it would."""
@@ -92,12 +88,10 @@ class AgreementTally:
 
     def shares(self, counts: Mapping[str, _Count]) -> tuple[AgreementShare, ...]:
         """Returns the shares of sorts, those with most differences first."""
-        found = (count.share(name) for name, count in counts.items())
+        found = (share_of(count, name) for name, count in counts.items())
         return tuple(sorted(found, key=lambda share: (-share.different, -share.unclear, -share.decisions, share.name)))
 
     def metrics(self) -> Iterator[Metric]:
-        total = self.total
-        results = {"same": total.same, "tie": total.tie, "unclear": total.unclear, "different": total.different}
         decisions = CounterMetricFamily(
             "reprieve_shadow_decisions",
             "Decisions of the cluster's scheduler that the shadow compared with its own: same, tie (one of several "
@@ -105,7 +99,10 @@ class AgreementTally:
             "not_decided.",
             labels=("result",),
         )
-        for result, count in {**results, "not_decided": self.not_decided.total()}.items():
+        for result, count in [
+            *((verdict, self.total[verdict]) for verdict in VERDICTS),
+            ("not_decided", self.not_decided.total()),
+        ]:
             decisions.add_metric((result,), count)
         yield decisions
         differences = CounterMetricFamily(
@@ -124,9 +121,8 @@ class AgreementTally:
         )
 
     def _count(self, verdict: Verdict, shape: str, reason: str) -> None:
-        self.total.add(verdict)
-        _of(self.by_shape, shape).add(verdict)
-        _of(self.by_reason, reason or PLACED).add(verdict)
+        for count in (self.total, _of(self.by_shape, shape), _of(self.by_reason, reason or PLACED)):
+            count[verdict] += 1
 
     def _keep(self, difference: Difference) -> None:
         self.kinds[difference.kind, difference.plugin] += 1
@@ -136,7 +132,7 @@ class AgreementTally:
 def _of(counts: dict[str, _Count], name: str) -> _Count:
     if name not in counts and len(counts) >= limits.SHADOW_REASONS:
         name = FURTHER
-    return counts.setdefault(name, _Count())
+    return counts.setdefault(name, Counter())
 
 
 def shape_of(pod: Pod) -> str:
