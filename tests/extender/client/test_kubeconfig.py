@@ -205,7 +205,7 @@ EXEC = {"apiVersion": "client.authentication.k8s.io/v1", "command": "x", "intera
         pytest.param(kubeconfig({"server": "https://x:y"}), "no http or https URL", id="no port"),
         pytest.param(kubeconfig({"server": "https://"}), "no http or https URL", id="no host"),
         pytest.param(
-            kubeconfig({"server": "https://me:canary@x"}), 'a user belongs into "users"', id="a user in the server"
+            kubeconfig({"server": "https://me:canary@x"}), 'credentials belong into "users"', id="a user in the server"
         ),
         pytest.param(
             kubeconfig({**CLUSTER, "proxy-url": "socks5://me:canary@x"}), "socks5 proxy is not supported", id="socks"
