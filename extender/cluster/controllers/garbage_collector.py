@@ -24,9 +24,7 @@ from extender.cluster.controllers.controller_loop import BURST, Controller, Cont
 from extender.cluster.controllers.controller_writes import Delete, RequeueAfter, Update, released
 from extender.cluster.controllers.observed_objects import Key, Observed, ObservedNode, ObservedOwner, ObservedPod
 from extender.cluster.registry.conditions import with_condition
-
-FOREGROUND: Final = "foregroundDeletion"
-ORPHAN: Final = "orphan"
+from extender.cluster.registry.deletion import FOREGROUND, ORPHAN
 
 
 class _OwnerState(Enum):

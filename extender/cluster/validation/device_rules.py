@@ -36,6 +36,9 @@ _LIST_MAX_SIZE: Final = 32
 _RESOURCE_SLICE_MAX_DEVICES: Final = 128
 _CEL_SELECTOR_EXPRESSION_MAX_LENGTH: Final = 10 * 1024
 _RESERVED_FOR_MAX_SIZE: Final = 256
+_NO_REQUEST: Final = (
+    "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
+)
 _MODES: Final = ("All", "ExactCount")
 _EFFECTS: Final = ("None", "NoSchedule", "NoExecute")
 _ONE_WAY: Final = "exactly one of `exactly` or `firstAvailable` is required"
@@ -241,10 +244,7 @@ def _known(path: str, names: Sequence[str], known: Collection[str]) -> list[Fiel
     errors = _at_most(path, names)
     for place, name in enumerate(names):
         if name not in known:
-            detail = (
-                "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
-            )
-            errors.append(invalid(f"{path}[{place}]", name, detail))
+            errors.append(invalid(f"{path}[{place}]", name, _NO_REQUEST))
         if name in names[:place]:
             errors.append(duplicate(f"{path}[{place}]", name))
     return errors
@@ -255,10 +255,7 @@ def _allocation(path: str, allocation: Object, known: Collection[str]) -> list[F
     for place, result in enumerate((allocation.get("devices") or {}).get("results") or ()):
         here, name = f"{path}.devices.results[{place}]", result.get("request", "")
         if name not in known:
-            detail = (
-                "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
-            )
-            errors.append(invalid(f"{here}.request", name, detail))
+            errors.append(invalid(f"{here}.request", name, _NO_REQUEST))
         errors += _driver(f"{here}.driver", result.get("driver", ""))
         if not result.get("pool"):
             errors.append(required(f"{here}.pool"))
