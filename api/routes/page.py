@@ -163,7 +163,7 @@ async def cluster(
     attempts = await caller.ask(DecisionsQuestion(limit=limits.PAGE_ATTEMPTS))
     preemptions = await caller.ask(PreemptionsQuestion(limit=limits.PAGE_PREEMPTIONS))
     around, asked = await _around(caller, shown), NodeSelection(by, group, sort, node)
-    kubectl = "" if caller.service.kubernetes is None else caller.service.cluster
+    kubectl = "" if caller.service.kubernetes is None else caller.service.cluster or "ADDRESS"
     return _html(pages.cluster_page(around, shown, asked, attempts.items, preemptions.items, caller.now, kubectl))
 
 
