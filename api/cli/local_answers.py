@@ -149,8 +149,11 @@ async def about_dump(dump: Path, config: Path | None, at: str | None = None) -> 
     except DecodeError as exc:
         raise StartUpError(f"{source}: {exc}") from exc
     if recording is None and not state.nodes and not state.pods:
-        kinds = ", ".join(sorted({str(obj.get("kind")) for obj in objects})) or "nothing"
-        raise StartUpError(f"{source}: it holds {kinds:.80}, and neither nodes nor pods; {HOW_TO_DUMP}")
+        kinds = ", ".join(sorted({str(obj.get("kind")) for obj in objects}))
+        holds = f"it holds {kinds:.80}, and neither nodes nor pods" if kinds else "it is empty"
+        raise StartUpError(f"{source}: {holds}; {HOW_TO_DUMP}")
+    if not state.nodes:
+        print(f"reprieve: {source} holds no nodes; {HOW_TO_DUMP}", file=sys.stderr)
     yield Questions.of(
         configuration,
         state,

@@ -1,5 +1,7 @@
 """`reprieve pending`: which pods wait, and for what?"""
 
+from functools import partial
+
 from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
@@ -50,7 +52,7 @@ def pending(
     if output == "name":
         source.show(ask_names, output, _names, watch=watch)
     else:
-        source.show(ask, output, _in_rows if no_headers else _in_words, watch=watch)
+        source.show(ask, output, _in_rows if no_headers else partial(_in_words, namespace), watch=watch)
 
 
 def within(answer: Pending, namespace: str | None) -> Pending:
@@ -79,9 +81,9 @@ def _in_rows(console: Console, answer: Pending, wide: bool) -> None:
     console.print(lines)
 
 
-def _in_words(console: Console, answer: Pending, wide: bool) -> None:
+def _in_words(namespace: str | None, console: Console, answer: Pending, wide: bool) -> None:
     if not answer.pods:
-        console.print(Text("No pod waits.", style="bold green"))
+        console.print(Text(f"No pod waits{f' in the namespace {namespace}' if namespace else ''}.", style="bold green"))
         return
     reasons = plural(len(answer.reasons), "reason")
     console.print(

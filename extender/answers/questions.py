@@ -8,7 +8,7 @@ import asyncio
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import islice, takewhile
 from typing import Any, Final, final
@@ -101,6 +101,7 @@ class Questions:
         self._queue = queue
         self._records = records or Records()
         self._now = now
+        self._last_clock: WallClock | None = None
         self._reasons: tuple[int, dict[object, str]] = (-1, {})
         """The reasons of pods that are alike, while the cluster has had so many changes."""
         self._maps = ClusterMaps(cluster)
@@ -366,7 +367,11 @@ class Questions:
         return map(history.attempt, islice(self._records.attempts(pod, before=before), limit))
 
     def _clock(self) -> WallClock:
-        return WallClock(self._now(), asyncio.get_running_loop().time())
+        """Returns one clock until the wall clock is set, so that a moment is told in the same second each time."""
+        clock, last = WallClock(self._now(), asyncio.get_running_loop().time()), self._last_clock
+        if last is None or abs(last.at(0.0) - clock.at(0.0)) > timedelta(seconds=1):
+            self._last_clock = last = clock
+        return last
 
 
 def _gone(pod: PodName, attempts: Sequence[Attempt], preempted_by: Preemption | None) -> Explanation:

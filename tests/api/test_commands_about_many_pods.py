@@ -82,7 +82,7 @@ def test_pending_pods_of_one_namespace(source: list[str]) -> None:
         1,
         ["bank"],
     )
-    assert told("pending", *source, "-n", "nobody") == "No pod waits.\n"
+    assert told("pending", *source, "-n", "nobody") == "No pod waits in the namespace nobody.\n"
 
 
 @pytest.mark.parametrize("words", [["deploy/web"], ["deployment/web"], ["-l", "app=web"], ["-l", "app in (web, shop)"]])

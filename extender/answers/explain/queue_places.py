@@ -46,7 +46,10 @@ class WallClock:
 
     def text(self, loop_time: float) -> str:
         """Returns a moment of the event loop's clock in RFC 3339, in UTC, to the second."""
-        return rfc3339(self._wall + timedelta(seconds=loop_time - self._loop_time))
+        return rfc3339(self.at(loop_time))
+
+    def at(self, loop_time: float) -> datetime:
+        return self._wall + timedelta(seconds=loop_time - self._loop_time)
 
 
 def queue_view(queue: SchedulingQueue, registered: Mapping[str, Registered], clock: WallClock) -> Queue:

@@ -4,7 +4,7 @@ The scheduler's own algorithm computes the answer, on a cluster that nothing els
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import count, islice
 from typing import Any, Final
 
@@ -104,7 +104,20 @@ def play(simulation: Simulation, request: WhatIfRequest, admits: Admits) -> tupl
             simulation.drain_node(name)
     asyncio.run(run_all(simulation, rollouts))
     stopped = tuple(outcome for rollout in rollouts if (outcome := rollout.outcome) and simulation.is_complete)
-    return (*named, *stopped), (*applied.notes, *applied.missing)
+    drained = [kubectl_drain(request.drain_nodes, simulation.evictions)] if request.drain_nodes else []
+    return (*named, *stopped), (*drained, *applied.notes, *applied.missing)
+
+
+def kubectl_drain(nodes: Iterable[str], evictions: Iterable[Eviction]) -> str:
+    """Returns the command that drains the nodes, and for whom it takes --force. Upstream: kubectl/pkg/drain."""
+    lost = [each.victim.pod.key for each in evictions if each.why == "drained" and not each.returns]
+    command = f"kubectl drain {' '.join(dict.fromkeys(nodes))} --ignore-daemonsets --delete-emptydir-data"
+    if not lost:
+        return f"{command} does the same"
+    return (
+        f"{command} --force does the same; without --force it refuses pods that nothing recreates, here {lost[0]}"
+        + (f" and {len(lost) - 1} more" if len(lost) > 1 else "")
+    )
 
 
 def nodes_like(cluster: Cluster, wanted: Sequence[NodesLike]) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ consequences.
 
 import asyncio
 from collections.abc import Sequence
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -254,6 +255,25 @@ async def test_explanation_includes_queue_place_and_attempts() -> None:
     (attempt,) = found.attempts
     assert (attempt.outcome, attempt.number, attempt.message) == ("Unschedulable", 1, found.message)
     assert attempt.seconds == round(attempt.seconds, 6) > 0
+
+
+async def test_pod_waits_since_the_same_second_whenever_it_is_asked() -> None:
+    scheduling = ToldScheduler()
+    scheduling.comes(A, a_pod("big", 9))
+    late = iter([0.0, 0.9, -0.9, 3600.0])
+    loop = asyncio.get_running_loop()
+    questions = Questions(
+        Configuration(),
+        scheduling.cluster,
+        TrialRegistry,
+        queue=scheduling.alone.world.queue,
+        now=lambda: NOON + timedelta(seconds=loop.time() + next(late)),
+    )
+
+    told = [(await questions.queue()).items[0].since for _ in range(4)]
+
+    assert len(set(told[:3])) == 1
+    assert told[3] != told[0]  # the wall clock was set
 
 
 async def test_a_pod_that_is_gone_is_remembered_by_what_was_decided() -> None:
