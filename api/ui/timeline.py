@@ -118,11 +118,9 @@ def _bars(bucket: Count, x: float, wide: float, most: int, begins: datetime) -> 
             element("rect", class_="placed", y=_LINE - max(up, 2.0), height=max(up, 2.0), data_tip=tip, **shared)
         )
     if down:
-        found.append(element("rect", class_="unplaced", y=_LINE + 1, height=max(down, 2.0), data_tip=tip, **shared))
+        found.append(element("rect", class_="unplaced", y=_LINE, height=max(down, 2.0), data_tip=tip, **shared))
     if error:
-        found.append(
-            element("rect", class_="failed", y=_LINE + 1 + down, height=max(error, 2.0), data_tip=tip, **shared)
-        )
+        found.append(element("rect", class_="failed", y=_LINE + down, height=max(error, 2.0), data_tip=tip, **shared))
     return found
 
 
