@@ -17,6 +17,7 @@ source_suffix = {".md": "markdown"}
 # What people who change Reprieve read is in the repository, and not in the site.
 exclude_patterns = ["licences.md", "decisions", "maintain"]
 myst_heading_anchors = 3
+smartquotes = False  # `--like` stays what has to be typed
 # Requests with JSON over several lines are not what the highlighter takes for a session in a shell.
 suppress_warnings = ["misc.highlighting_failure"]
 

@@ -148,7 +148,12 @@ def _paragraph(text: str) -> str:
     if text.startswith("\b"):
         lines = text.removeprefix("\b").strip("\n")
         return f"```text\n{lines}\n```"
-    return " ".join(text.split()).replace("<", "\\<")
+    return _outside_code(" ".join(text.split()))
+
+
+def _outside_code(text: str) -> str:
+    """Returns the text with its < escaped where it is not code, which shows a backslash."""
+    return "`".join(part if is_code % 2 else part.replace("<", "\\<") for is_code, part in enumerate(text.split("`")))
 
 
 def _names(option: Any) -> str:
@@ -165,7 +170,7 @@ def _default(option: Any) -> str:
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "\\<")
+    return _outside_code(" ".join(text.split()).replace("|", "\\|"))
 
 
 # Configuration.

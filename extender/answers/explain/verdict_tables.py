@@ -181,7 +181,7 @@ async def worked_out_again(trial: Trial, pod: Pod, answer: Explanation) -> Expla
         text = f"As things are now, {answer.node} would refuse this pod; it would find {found}."
     elif len(scores) == 1:
         scores = ()
-        text = "As things are now, no other node passes, so that nothing would be scored."
+        text = "No other node would pass now, so nothing would be scored."
     else:
         text = f"As things are now, without this pod, {_sentence(answer.node, scores, len(evaluation.feasible), 'has')}"
     notes = (*answer.notes, *stand_in_notes(trial.frameworks))

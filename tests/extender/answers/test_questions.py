@@ -150,7 +150,7 @@ def test_why_a_pod_of_another_scheduler_is_on_its_node_is_worked_out_again() -> 
     found = explained(about(A, B, pods=[a_pod("taken", 2).node("a"), a_pod("p", 3).node("b")]), "p")
 
     assert (found.scores_of, found.scores) == ("now", ())
-    assert found.choice == "As things are now, no other node passes, so that nothing would be scored."
+    assert found.choice == "No other node would pass now, so nothing would be scored."
     found = explained(about(A, B, pods=[a_pod("taken", 2).node("a"), a_pod("p").node("b")]), "p")
     assert [score.node for score in found.scores] == ["b", "a"]
     assert found.choice.startswith("As things are now, without this pod, b has the highest score of 2 nodes")
