@@ -7,7 +7,6 @@ The scheduler decides meanwhile, for a cluster in another process.
 import http.client
 import json
 import multiprocessing
-import socket
 import statistics
 import tempfile
 import threading
@@ -25,6 +24,7 @@ from tests.api.test_questions import pod
 from tests.benchmarks.verbs import served, serving
 from tests.benchmarks.watched_service import longest_step
 from tests.hostile.attacks import BUDGETS, CLAIMS, PODS, Object, cluster_of_budgets, cluster_of_claims, cluster_of_pods
+from tests.kit.ports import free_port
 
 AIMS = {"livez": 2000, "filter": 2000, "step": 1000}
 """Milliseconds on two cores: of answers at the 99th percentile, of steps of the event loop the longest."""
@@ -117,8 +117,7 @@ def _replica(folder: Path, objects: Object) -> Iterator[_Replica]:
     """Starts an API server with the cluster, and a scheduler of its own that leads it."""
     state, noted = folder / "cluster.json", folder / "steps"
     state.write_text(json.dumps(objects))
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        kubernetes_port = int(probe.getsockname()[1])
+    kubernetes_port = free_port()
     kubernetes = f"http://127.0.0.1:{kubernetes_port}"
     serve = ["-m", "api.cli", "serve"]
     watched = ["-m", "tests.benchmarks.watched_service", str(noted), "serve"]

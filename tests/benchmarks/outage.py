@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Final
 
 import httpx
-import yaml
 
 from tests.kit.ports import free_port
 from tests.kit.processes import Process
+from tests.kit.service import kubeconfig_for
 
 AWAY: Final = (3, 15, 60)
 PATIENCE: Final = 120.0
@@ -27,18 +27,7 @@ def _run(folder: Path) -> None:
     ours, theirs, follower = free_port(), free_port(), free_port()
     reprieve = (sys.executable, "-m", "api.cli", "serve")
     serves = (*reprieve, "--port", str(ours), "--kubernetes-port", str(theirs), "--save", str(folder / "saved.json"))
-    kubeconfig = folder / "kubeconfig"
-    cluster, context = {"server": f"http://127.0.0.1:{theirs}"}, {"cluster": "c", "user": "u"}
-    kubeconfig.write_text(
-        yaml.safe_dump(
-            {
-                "clusters": [{"name": "c", "cluster": cluster}],
-                "users": [{"name": "u", "user": {}}],
-                "contexts": [{"name": "x", "context": context}],
-                "current-context": "x",
-            }
-        )
-    )
+    kubeconfig = kubeconfig_for(theirs, folder)
     served = Process(serves, folder / "served.log")
     served.wait_until(lambda: _is_ready(ours), PATIENCE)
     follows = Process((*reprieve, "--port", str(follower), "--kubeconfig", kubeconfig), folder / "follows.log")

@@ -6,14 +6,12 @@ Three processes: an embedded API, the reflectors, and this one, which changes po
 
 import http.client
 import json
-import os
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
+
+from tests.benchmarks.api_server import api_server
 
 NUM_EVENTS = 2000
 
@@ -22,7 +20,7 @@ WORDS = {"streamed": "streamed lists", "ordinary": "ordinary lists", "engine": "
 
 def run(num_nodes: int = 5000, num_pods: int = 150_000) -> None:
     """Print the figures, for both ways of listing."""
-    with _server(num_nodes, num_pods) as port:
+    with api_server("reflector_server", NUM_NODES=num_nodes, NUM_PODS=num_pods) as port:
         print(f"reflectors of {num_nodes:,} nodes and {num_pods:,} pods over a socket; aims: 12 s, 900 MiB")
         for how in ("streamed", "ordinary", "engine"):
             _measure(port, how, num_nodes + num_pods)
@@ -78,41 +76,3 @@ def _line(client: "subprocess.Popen[str]") -> dict[str, Any]:
         raise SystemExit("the reflectors have ended")
     found: dict[str, Any] = json.loads(line)
     return found
-
-
-@contextmanager
-def _server(num_nodes: int, num_pods: int) -> Iterator[int]:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = int(probe.getsockname()[1])
-    command = [
-        sys.executable,
-        "-m",
-        "uvicorn",
-        "tests.benchmarks.reflector_server:make",
-        "--factory",
-        "--port",
-        str(port),
-    ]
-    options = ["--http", "httptools", "--loop", "uvloop", "--no-access-log", "--log-level", "warning"]
-    environment = {**os.environ, "NUM_NODES": str(num_nodes), "NUM_PODS": str(num_pods)}
-    with subprocess.Popen([*command, *options], env=environment) as process:
-        try:
-            wait_until_ready(port)
-            yield port
-        finally:
-            process.terminate()
-
-
-def wait_until_ready(port: int) -> None:
-    """Returns when the API on this port answers."""
-    for _ in range(1200):
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-        try:
-            connection.request("GET", "/api/v1/nodes?limit=1")
-            if connection.getresponse().status == 200:
-                return
-        except OSError:
-            time.sleep(0.1)
-        finally:
-            connection.close()
-    raise SystemExit("the server did not become ready within two minutes")

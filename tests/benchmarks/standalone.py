@@ -7,8 +7,6 @@ Three processes: an embedded API over a socket, the scheduler, and this one, whi
 
 import http.client
 import json
-import os
-import socket
 import subprocess
 import sys
 import time
@@ -18,7 +16,7 @@ from pathlib import Path
 from statistics import median
 from urllib.parse import urlsplit
 
-from tests.benchmarks.reflector import wait_until_ready
+from tests.benchmarks.api_server import api_server
 
 AIMS = {"basic": 0.7, "mixed": 0.9}
 """CPU milliseconds a pod."""
@@ -81,22 +79,5 @@ def _first_binding(num_nodes: int, *, elects: bool) -> float:
 @contextmanager
 def serving(num_nodes: int, num_pods: int, shape: str) -> Iterator[str]:
     """Runs an API server with nodes and pods, and yields its URL."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = int(probe.getsockname()[1])
-    command = [
-        sys.executable,
-        "-m",
-        "uvicorn",
-        "tests.benchmarks.standalone_server:make",
-        "--factory",
-        "--port",
-        str(port),
-    ]
-    options = ["--http", "httptools", "--loop", "uvloop", "--no-access-log", "--log-level", "warning"]
-    environment = {**os.environ, "NUM_NODES": str(num_nodes), "NUM_PODS": str(num_pods), "SHAPE": shape}
-    with subprocess.Popen([*command, *options], env=environment) as process:
-        try:
-            wait_until_ready(port)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            process.terminate()
+    with api_server("standalone_server", NUM_NODES=num_nodes, NUM_PODS=num_pods, SHAPE=shape) as port:
+        yield f"http://127.0.0.1:{port}"

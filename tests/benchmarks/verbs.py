@@ -8,7 +8,6 @@ import json
 import math
 import os
 import random
-import socket
 import statistics
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.benchmarks.full_nodes import body_of, node
+from tests.kit.ports import free_port
 
 GO_TRIVIAL_EXTENDER = {"names": 3.1, "full nodes": 441.0}
 """Round trip in ms of a Go extender that decides nothing, at 5,000 nodes, as recorded."""
@@ -84,8 +84,7 @@ def serving(arguments: list[str]) -> Iterator[http.client.HTTPConnection]:
 @contextmanager
 def served(arguments: list[str]) -> Iterator[tuple[http.client.HTTPConnection, int]]:
     """Does as `serving`, and yields the process's id as well."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = int(probe.getsockname()[1])
+    port = free_port()
     command = [sys.executable, *arguments, "--port", str(port)]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
         try:
