@@ -519,8 +519,13 @@ def test_server_that_wants_another_client_certificate_is_quoted(
 
         def refuses() -> None:
             connection, _ = listening.accept()
-            with connection, suppress(ssl.SSLError):
-                server.wrap_socket(connection, server_side=True).recv(1)
+            secured = server.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+            with suppress(ssl.SSLError):
+                secured.do_handshake()
+            # What the client has sent is read, since closing would reset the connection and lose the alert.
+            with socket.socket(fileno=secured.detach()) as plain:
+                while plain.recv(4096):
+                    pass
 
         refusing = Thread(target=refuses, daemon=True)
         refusing.start()
