@@ -124,10 +124,10 @@ def test_a_plan_is_printed_as_commands_of_kubectl(tmp_path: Path) -> None:
 
     done = [line for line in (tmp_path / "log").read_text().splitlines() if not line.startswith("kubectl get")]
     assert done == [
-        "kubectl cordon gpu-3",
-        "kubectl create --raw /api/v1/namespaces/ml/pods/tune-1/eviction -f -",
-        "kubectl create --raw /api/v1/namespaces/ml/pods/serve-2/eviction -f -",
-        "kubectl uncordon gpu-3",
+        "kubectl cordon gpu-2",
+        "kubectl create --raw /api/v1/namespaces/ml/pods/serve-1/eviction -f -",
+        "kubectl create --raw /api/v1/namespaces/ml/pods/tune-0/eviction -f -",
+        "kubectl uncordon gpu-2",
         "kubectl apply -f examples/workloads/train.yaml",
     ]
 
