@@ -8,11 +8,18 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import OpenPage
 from tests.kit.service import Running
+from tests.kit.waiting import until
 
 pytestmark = pytest.mark.slow
 
 MOST_CLICKS = 3
 EXAMPLES = Path(__file__).parents[2] / "examples"
+DROP = """text => {
+  const transfer = new DataTransfer();
+  transfer.items.add(new File([text], "dropped.yaml"));
+  const dropped = new DragEvent("drop", {bubbles: true, cancelable: true, dataTransfer: transfer});
+  document.getElementById("what-if").dispatchEvent(dropped);
+}"""
 
 
 class Visitor:
@@ -33,16 +40,15 @@ class Visitor:
         self.click(self.page.get_by_role("button", name=button))
 
     def drops(self, name: str) -> None:
-        """A file from the desktop, on the form."""
-        self.page.evaluate(
-            """text => {
-                 const transfer = new DataTransfer();
-                 transfer.items.add(new File([text], "dropped.yaml"));
-                 document.getElementById("what-if").dispatchEvent(new DragEvent("drop", {bubbles: true, cancelable: true, dataTransfer: transfer}));
-               }""",
-            (EXAMPLES / name).read_text(),
-        )
-        expect(self.page.get_by_label("Objects to create")).not_to_have_value("")
+        """A file from the desktop, on the form; again until its script has begun."""
+        objects = self.page.get_by_label("Objects to create")
+
+        def is_taken() -> bool:
+            self.page.evaluate(DROP, (EXAMPLES / name).read_text())
+            self.page.wait_for_timeout(200)  # the file is read meanwhile
+            return objects.input_value() != ""
+
+        until(is_taken)
 
 
 def why_do_pods_wait(visitor: Visitor) -> Locator:
