@@ -12,6 +12,7 @@ from typing import Final, TypeVar, final
 
 from api.cli.manifest_files import state_of
 from api.cli.reaching import cluster_away, target_of
+from api.cli.showing import tell
 from api.fatal_errors import StartUpError
 from api.settings.configuration_file import read_configuration, shadow_configuration
 from extender.answers.catalogue import Question, worked_out
@@ -153,7 +154,7 @@ async def about_dump(dump: Path, config: Path | None, at: str | None = None) -> 
         holds = f"it holds {kinds:.80}, and neither nodes nor pods" if kinds else "it is empty"
         raise StartUpError(f"{source}: {holds}; {HOW_TO_DUMP}")
     if not state.nodes:
-        print(f"reprieve: {source} holds no nodes; {HOW_TO_DUMP}", file=sys.stderr)
+        tell(f"{source} holds no nodes; {HOW_TO_DUMP}")
     yield Questions.of(
         configuration,
         state,

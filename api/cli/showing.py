@@ -118,6 +118,11 @@ async def show_until_interrupted(
         await pause(SECONDS_BETWEEN)
 
 
+def tell(text: str) -> None:
+    """Prints a line on standard error, with what a terminal would obey escaped."""
+    print(f"reprieve: {for_people(text)}", file=sys.stderr, flush=True)
+
+
 def console() -> Console:
     """Returns a console on standard output: coloured and as wide as a terminal, plain and never folded elsewhere."""
     is_terminal = sys.stdout.isatty()

@@ -10,7 +10,6 @@ And how commands take a pod's name: NAME, NAMESPACE/NAME, pod/NAME, with --names
 
 import asyncio
 import os
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ import typer
 from rich.console import Console
 
 from api.cli import Options
-from api.cli.showing import WaitingLine, show, show_until_interrupted
+from api.cli.showing import WaitingLine, show, show_until_interrupted, tell
 from api.fatal_errors import SourceAwayError, StartUpError
 from extender.answers.catalogue import Question
 from extender.values.concurrency.collector import collector_paused
@@ -177,7 +176,7 @@ class Source:
                 yield service
             return
         if is_followed_here is False:
-            _tell(
+            tell(
                 f"asking {cluster}; the service at {DEFAULT_SERVER} is for another cluster: --server {DEFAULT_SERVER} "
                 "asks that"
             )
@@ -211,13 +210,13 @@ class Source:
                     "give --server; kubectl -n kube-system port-forward service/reprieve 8888 may reach one "
                     f"(the cluster is {cluster})"
                 )
-            _tell(f"asking the service at {DEFAULT_SERVER}, which follows the same cluster, {cluster}")
+            tell(f"asking the service at {DEFAULT_SERVER}, which follows the same cluster, {cluster}")
         elif told is not None and self._is_told:
-            _tell(f"asking the service at {told}; --server overrides --kubeconfig and --context")
+            tell(f"asking the service at {told}; --server overrides --kubeconfig and --context")
         elif told is None and (told := os.environ.get("REPRIEVE_SERVER")) and _has_kubeconfig():
-            _tell(f"asking the service at {told}, which REPRIEVE_SERVER names, not the cluster of the kubeconfig")
+            tell(f"asking the service at {told}, which REPRIEVE_SERVER names, not the cluster of the kubeconfig")
         elif told is None:
-            _tell(f"asking the service at {DEFAULT_SERVER}, as no kubeconfig names a cluster")
+            tell(f"asking the service at {DEFAULT_SERVER}, as no kubeconfig names a cluster")
         with WaitingLine(f"asking {told or DEFAULT_SERVER}") as line:
             from api.cli.service_answers import from_service  # noqa: PLC0415
 
@@ -265,12 +264,6 @@ def _plain(server: str) -> str:
     parts = urlsplit(server)
     host = "127.0.0.1" if parts.hostname in ("localhost", "::1", "0.0.0.0") else parts.hostname  # noqa: S104 - compared, not listened on
     return f"{host}:{parts.port or {'https': 443}.get(parts.scheme, 80)}{parts.path.rstrip('/')}"
-
-
-def _tell(text: str) -> None:
-    from extender.answers.phrases import for_people  # noqa: PLC0415
-
-    print(f"reprieve: {for_people(text)}", file=sys.stderr, flush=True)
 
 
 SourceOptions = Annotated[Source, Options.of(Source)]

@@ -32,7 +32,6 @@ class Finding:
     detail: str = ""
     """What was seen instead."""
     advice: str = ""
-    """What to do."""
 
 
 def ok(verb: str, check: str, detail: str = "") -> Finding:

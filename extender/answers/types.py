@@ -121,8 +121,7 @@ class NodePicture(Answer, frozen=True, kw_only=True):
     nodes: tuple[str, ...]
     verdicts: tuple[PluginVerdict, ...]
     cells: tuple[tuple[int, ...], ...]
-    """A row for each node with a cell for each plugin: a place in `verdicts`, or -1 where the plugin lets the pod pass.
-    """
+    """A row for each node with a cell for each plugin: a place in `verdicts`, or -1 where the pod passes."""
 
 
 # Preemption.

@@ -39,6 +39,7 @@ def reprieve(*arguments: str, given: bytes = b"", **environment: str) -> Done:
     code = 0
     with TemporaryFile() as errors, pytest.MonkeyPatch.context() as patch, _logging_as_before(), _descriptor(2, errors):
         patch.setattr(sys, "argv", ["reprieve", *arguments])
+        patch.setattr(sys.modules["__main__"], "__package__", None)  # usage names argv, not `python -m pytest`
         patch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(given)), encoding="utf-8"))
         patch.setattr(sys, "stdout", io.TextIOWrapper(output, encoding="utf-8", write_through=True))
         patch.setattr(

@@ -1,5 +1,6 @@
 """Exit codes are one table for all commands, and nothing is all-clear that was not looked at."""
 
+import json
 import re
 import socket
 from pathlib import Path
@@ -84,6 +85,17 @@ def test_a_file_without_nodes_and_pods_is_no_cluster(
 
     assert (done.returncode, done.stdout) == (2, b"")
     assert f"{found}; kubectl get nodes,pods," in done.stderr.decode()
+
+
+def test_a_file_with_pods_alone_is_answered_and_told_to_have_no_nodes(tmp_path: Path) -> None:
+    file = tmp_path / "\x1b[31mpods.json"
+    file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [pod("web", "1")]}))
+
+    done = reprieve("why", "shop/web", "--dump", str(file))
+
+    assert done.returncode == 0
+    assert "pods.json holds no nodes; kubectl get nodes,pods," in done.stderr.decode()
+    assert b"\x1b" not in done.stderr
 
 
 @pytest.mark.parametrize("command", ["victims -f", "whatif -f", "why -f", "plan --for", "fits -f"])

@@ -71,7 +71,7 @@ def reached(verb: str, service: ExaminedService, reply: Reply, check: str) -> Fi
         return bad(verb, check, f"status {reply.status}: it does not let this caller in", advice)
     if reply.status in (404, 405) and service.may_lack_verbs:
         switch = " (Reprieve serves it with --serve-bind)" if verb == service.extender.bind_verb else ""
-        return skipped(verb, SERVED, f"not served, which is fine unless your configuration names it{switch}")
+        return skipped(verb, SERVED, f"no, which is fine unless your configuration names it{switch}")
     if reply.status in (404, 405):
         return bad(
             verb,

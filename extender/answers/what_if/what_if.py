@@ -4,6 +4,7 @@ The scheduler's own algorithm computes the answer, on a cluster that nothing els
 """
 
 import asyncio
+import shlex
 from collections.abc import Iterable, Sequence
 from itertools import count, islice
 from typing import Any, Final
@@ -111,13 +112,13 @@ def play(simulation: Simulation, request: WhatIfRequest, admits: Admits) -> tupl
 def kubectl_drain(nodes: Iterable[str], evictions: Iterable[Eviction]) -> str:
     """Returns the command that drains the nodes, and for whom it takes --force. Upstream: kubectl/pkg/drain."""
     lost = [each.victim.pod.key for each in evictions if each.why == "drained" and not each.returns]
-    command = f"kubectl drain {' '.join(dict.fromkeys(nodes))} --ignore-daemonsets --delete-emptydir-data"
+    force = ["--force"] if lost else []
+    command = shlex.join(["kubectl", "drain", *dict.fromkeys(nodes), "--ignore-daemonsets", *force])
+    told = f"{command} does the same, with --delete-emptydir-data where pods have emptyDir volumes"
     if not lost:
-        return f"{command} does the same"
-    return (
-        f"{command} --force does the same; without --force it refuses pods that nothing recreates, here {lost[0]}"
-        + (f" and {len(lost) - 1} more" if len(lost) > 1 else "")
-    )
+        return told
+    others = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+    return f"{told}; without --force it refuses pods that nothing recreates, here {lost[0]}{others}"
 
 
 def nodes_like(cluster: Cluster, wanted: Sequence[NodesLike]) -> list[dict[str, Any]]:

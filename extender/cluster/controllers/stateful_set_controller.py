@@ -22,7 +22,7 @@ Ordinals = Mapping[int, ObservedPod]
 
 @final
 class StatefulSets(SelectingController):
-    """Controls apps/v1 StatefulSets."""
+    """Keeps the pods of each StatefulSet, which have ordinals."""
 
     name = "statefulset"
     resource = STATEFUL_SETS

@@ -117,7 +117,7 @@ def read_extender_args(body: ArrivedBody, decoded: DecodedNodes) -> AskedNodes:
 
 
 def read_preemption_args(body: bytes) -> AskedPreemption:
-    """Reads ExtenderPreemptionArgs."""
+    """Reads ExtenderPreemptionArgs. Nodes whose victims cannot be read are left out."""
     if len(body) > limits.VERB_BYTES:
         check_number_of_values(body)
     pod, in_full, by_uid = members(_object(body, "the body"), "Pod", "NodeNameToVictims", "NodeNameToMetaVictims")

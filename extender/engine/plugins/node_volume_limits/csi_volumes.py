@@ -158,7 +158,7 @@ class CsiVolumeFinder:
         )
 
     def _to_be_provisioned(self, claim: PersistentVolumeClaim, migration: Migration) -> CsiVolume | None:
-        """Upstream: getCSIDriverInfoFromSC."""
+        """Returns the volume that the driver of its class will provision (getCSIDriverInfoFromSC)."""
         like = claim_class(claim), migration
         driver = self._drivers.get(like)
         if driver is None:

@@ -95,7 +95,7 @@ def _domain_score(
 
 
 def _scores(constraint: CompiledConstraint, counts: Int64s, num_domains: int) -> Floats:
-    """Upstream: scoreForCount, topologyNormalizingWeight."""
+    """Returns the score of each count, before it is normalized (scoreForCount, topologyNormalizingWeight)."""
     weight = math.log(num_domains + 2)
     return np.multiply(counts, weight, dtype=np.float64) + float(constraint.max_skew - 1)
 

@@ -394,6 +394,26 @@ def test_a_drained_node_keeps_what_belongs_to_it() -> None:
     assert answer.summary == "default/web would be evicted from n1 and land on n2."
 
 
+def test_drain_ends_with_the_command_of_kubectl() -> None:
+    about = cluster(node("n1"), node("n2"), pods=(running("web", "n1"),))
+
+    answer = ask(about, drain_nodes=["n1", "n2", "n1"])
+
+    assert answer.notes == (
+        "kubectl drain n1 n2 --ignore-daemonsets does the same, with --delete-emptydir-data where pods have emptyDir "
+        "volumes",
+    )
+
+
+def test_command_of_a_drain_quotes_names_and_forces_pods_out_that_nothing_recreates() -> None:
+    alone = [make_pod(name).req(cpu=1).node("n;1").obj() for name in ("a", "b")]
+
+    (note,) = ask(cluster(node("n;1"), pods=(*alone, running("web", "n;1"))), drain_nodes=["n;1"]).notes
+
+    assert note.startswith("kubectl drain 'n;1' --ignore-daemonsets --force does the same")
+    assert note.endswith("without --force it refuses pods that nothing recreates, here default/a and 1 more")
+
+
 def test_a_removed_node_takes_its_own_pods_with_it() -> None:
     pods = running("web", "n1", 2), running("api", "n1"), running("agent", "n1", kind="DaemonSet")
     about = cluster(node("n1"), node("n2", 1), pods=pods)
