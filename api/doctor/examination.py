@@ -70,7 +70,8 @@ async def _answers(service: ExaminedService) -> AsyncIterator[Finding]:
                     is_served = finding.check != SERVED
         is_any_served |= is_served
     if not is_any_served and not service.given_up:
-        yield bad("", SERVED, f"nothing answers below {extender.url_prefix}", "is the path right?")
+        advice = "is the path right? That of Reprieve is /extender"
+        yield bad("", SERVED, f"nothing answers below {extender.url_prefix}", advice)
 
 
 async def _unreachable(service: ExaminedService) -> Finding | None:
