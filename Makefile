@@ -75,7 +75,7 @@ APART := tests/hostile tests/api tests/browser tests/installed tests/deploy test
 
 .PHONY: test
 test: $(VENV)/.ready browser ## Run the tests but the slow ones.
-	@echo "Collecting the tests; dots follow in some seconds, the whole takes about five minutes on two cores."
+	@echo "Collecting the tests; dots follow in some seconds, the whole takes about six minutes on two cores."
 	@$(TESTS) -m "not slow" $(if $(PROFILE),--hypothesis-profile $(PROFILE))
 
 .PHONY: test-all
