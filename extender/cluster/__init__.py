@@ -1,13 +1,11 @@
-"""A Kubernetes API server in memory, and the controllers that keep a cluster moving. There is no HTTP server and no
-scheduler in here.
+"""A Kubernetes API server in memory, and the controllers that keep a cluster moving; without HTTP server and scheduler.
 
 A request takes this way: `kube_api` asks `requests` what it says; `registry` reads, changes and removes objects by the
 rules of `schema`, `admission`, `validation` and `patches`, and keeps them in `store`; `responses` shows them.
 `controllers` act on the registry like anybody else. `dumps` reads and writes whole clusters, `in_memory` lets an httpx
 client reach the API without a socket.
 
-The names below are the door of this room: others import nothing else of it. A name is loaded when it is asked for, so
-that a command that needs one loads no more than that.
+Others import only the names below, which are loaded when they are asked for: a command loads no more than it needs.
 """
 
 from importlib import import_module

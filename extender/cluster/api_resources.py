@@ -1,5 +1,4 @@
-"""The resources that are served: their names, scope, verbs and subresources, and the fields that field selectors may
-name.
+"""The resources that are served: their names, scope, verbs and subresources, and the fields for field selectors.
 
 Upstream: pkg/registry, the storage of each kind; pkg/apis, the field label conversions (v1.36.2).
 """
@@ -20,9 +19,7 @@ STATUS_VERBS: Final = ("get", "patch", "update")
 @final
 @dataclass(frozen=True, slots=True)
 class Subresource:
-    """A subresource such as `pods/binding`. Group and version are empty if its kind is of the group and version of the
-    object.
-    """
+    """A subresource such as `pods/binding`, with its group and version where they are not those of the object."""
 
     name: str
     kind: str
@@ -38,13 +35,11 @@ class Resource:
 
     Attributes:
         selectable: the fields that a selector may name, with the path of their value; None: only name and namespace.
-        storage: the name under which the objects are kept; two resources with one name are two versions of the same
-            objects.
+        storage: the name under which the objects are kept, if not the plural; two versions of them have the same.
         is_stored: False for reviews, which are answered and not kept.
         created_by_update: a PUT creates an object that does not exist. Upstream: AllowCreateOnUpdate of each strategy.
         needs_version: an update has to say its resourceVersion. Upstream: AllowUnconditionalUpdate of each strategy.
-        returns_deleted: a DELETE answers with the object, and not with a Status. Upstream: ReturnDeletedObject of each
-            store.
+        returns_deleted: a DELETE answers with the object, not with a Status. Upstream: ReturnDeletedObject.
         gate: the feature without which the resource is not served; empty if it always is.
         is_typed: False if the published types have nothing of the kind, so that any field is kept.
         is_inert: nothing acts on the objects, which those who create one are told.
@@ -308,9 +303,7 @@ RESOURCES: Final = (
 
 
 class GatesThatAreOn(Protocol):
-    """The part of `FeatureGates` that matters here. A command reads manifests by this table, and the configuration is
-    long to load.
-    """
+    """The part of `FeatureGates` that is asked here: a command reads manifests without loading the configuration."""
 
     def enabled(self, name: str, /) -> bool: ...
 

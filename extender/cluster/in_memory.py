@@ -1,6 +1,4 @@
-"""OwnCluster: a Kubernetes cluster in memory, with the controllers that change it, and the transport by which an httpx
-client reaches it as it reaches real ones.
-"""
+"""A Kubernetes cluster in memory with its controllers, and the transport by which an httpx client reaches it."""
 
 import asyncio
 import logging
@@ -87,9 +85,7 @@ _CRITICAL: Final = {
     "system-cluster-critical": "Used for system critical pods that must run in the cluster, but can be moved to "
     "another node if necessary.",
 }
-"""Priority classes that every API server makes. Upstream: pkg/apis/scheduling/v1/helpers.go, SystemPriorityClasses
-(v1.36.2).
-"""
+"""Priority classes that every API server makes (pkg/apis/scheduling/v1/helpers.go, SystemPriorityClasses)."""
 
 
 @final
@@ -103,9 +99,7 @@ class OwnCluster:
     """Returns why the state was not saved at the end; empty if it was, or if there is no file."""
 
     def admission(self, seed: int = 0) -> TrialRegistry:
-        """Returns a registry to try objects in, which knows the ResourceClaimTemplates of this cluster. May be called
-        from any thread.
-        """
+        """Returns a registry for trials, from any thread; it finds the ResourceClaimTemplates of this cluster."""
         return TrialRegistry(self._template, self.api.registry.features, seed)
 
     def _template(self, namespace: str, name: str) -> Object | None:
@@ -134,11 +128,9 @@ async def own_cluster(
     Arguments:
         objects: the objects it starts with; they must not be changed afterwards.
         kubelet: whether bound pods run and deleted pods end by themselves.
-        save_to: the file for its state, which is written at the start, each minute if something has changed, and at the
-            end.
+        save_to: the file for its state, written at the start, each minute if something has changed, and at the end.
         saves_each_change: whether a write is answered when it is in the file.
         address: `host:port` under which other processes reach it.
-        features: the features that are on.
         now: the time of day, for what its objects say of when they were made and when they started.
     """
     chance = rng or random.Random()
@@ -202,9 +194,7 @@ class _SavedState:
             await self.save_changes()
 
     async def save_changes(self) -> None:
-        """Saves the state if it has changed. A failure, such as a full disk, is logged, and the next call tries
-        again.
-        """
+        """Saves the state if it has changed; a failure, such as a full disk, is logged, and tried again later."""
         version = self._registry.store.resource_version
         if version == self._version:
             return
@@ -231,9 +221,7 @@ class _SavedState:
         return self._lost
 
     def write(self, objects: list[tuple[Resource, Stored]], version: int) -> None:
-        """Writes the objects, unless the file is newer. Calls are serialized, because a thread goes on after its task
-        was cancelled.
-        """
+        """Writes the objects, unless the file is newer; one at a time, as a thread outlives its cancelled task."""
         with self._writing:
             if version > self._version:
                 shown = (stored_objects.shown(resource, stored) for resource, stored in objects)

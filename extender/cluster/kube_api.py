@@ -1,5 +1,4 @@
-"""Kubernetes' REST semantics over an ObjectRegistry: `KubeApi.handle` answers one request. There is no HTTP server in
-here.
+"""Kubernetes' REST semantics over an ObjectRegistry: `KubeApi.handle` answers one request, without an HTTP server.
 
 Upstream: apiserver/pkg/endpoints, installer.go, handlers (v1.36.2).
 """

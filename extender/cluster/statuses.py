@@ -17,9 +17,7 @@ class ApiStatus(Exception):  # noqa: N818 - an answer, not an error of ours
     """The request is refused with a metav1.Status.
 
     Attributes:
-        code: the HTTP status.
         reason: the machine-readable reason; may be empty.
-        message: the text for people.
         details: as in metav1.StatusDetails, without empty fields; None if the answer has none.
         headers: further headers of the answer.
         metadata: a metav1.ListMeta; it is empty unless a list that has expired can be continued.
@@ -100,9 +98,7 @@ MODIFIED: Final = "the object has been modified; please apply your changes to th
 
 
 def conflict(resource: Resource, name: str, why: str = MODIFIED, *, subresource: str = "", kind: str = "") -> ApiStatus:
-    """409: the object has changed, or a precondition does not hold. `kind` replaces the plural in the message.
-    Upstream: NewConflict.
-    """
+    """409: the object has changed, or a precondition fails. `kind` replaces the plural. Upstream: NewConflict."""
     plural = kind or (f"{resource.plural}/{subresource}" if subresource else resource.plural)
     qualified = f"{plural}.{resource.group}" if resource.group else plural
     message = f'Operation cannot be fulfilled on {qualified} "{name}": {why}'
@@ -114,9 +110,7 @@ _PLACES: Final = {"nodes": "minions", "services": "services/specs", "replication
 
 
 def wrong_uid(resource: Resource, key: str, name: str, wanted: str, found: str) -> ApiStatus:
-    """409: the object of this name has another UID. Upstream: storage/interfaces.go, Preconditions.Check;
-    NewInvalidObjError.
-    """
+    """409: the object of this name has another UID. Upstream: Preconditions.Check, NewInvalidObjError."""
     return _precondition(resource, key, name, f"UID in precondition: {wanted}, UID in object meta: {found}")
 
 
@@ -137,9 +131,7 @@ def _precondition(resource: Resource, key: str, name: str, why: str) -> ApiStatu
 
 
 def version_required(resource: Resource, name: str) -> ApiStatus:
-    """422: an update of this kind has to say its resourceVersion. Upstream: registry/generic/registry/store.go,
-    Update.
-    """
+    """422: an update of this kind has to say its resourceVersion. Upstream: registry/store.go, Update."""
     # Upstream has no better kind at hand than the plural.
     error = field_errors.invalid("metadata.resourceVersion", 0, "must be specified for an update")
     return invalid(resource.group, resource.plural, name, [error])
@@ -179,9 +171,7 @@ def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> A
 
 
 def expired(message: str, *, continue_token: str = "") -> ApiStatus:
-    """410: the resourceVersion is forgotten; with the token, a list continues with what exists now. Upstream:
-    NewResourceExpired.
-    """
+    """410: the resourceVersion is forgotten; with the token a list goes on from now. Upstream: NewResourceExpired."""
     return ApiStatus(410, "Expired", message, metadata={"continue": continue_token} if continue_token else None)
 
 
@@ -222,9 +212,7 @@ def too_large_body(limit: int) -> ApiStatus:
 
 
 def too_large_object() -> ApiStatus:
-    """500: the object does not fit into a request to the store. Upstream: etcd, api/v3rpc/rpctypes/error.go,
-    ErrGRPCRequestTooLarge.
-    """
+    """500: the object does not fit into a request to the store. Upstream: etcd, ErrGRPCRequestTooLarge."""
     return ApiStatus(500, "", "etcdserver: request is too large")
 
 

@@ -57,13 +57,10 @@ def templates_among(objects: Iterable[Mapping[str, Any]]) -> TemplateOf:
 
 @final
 class TrialRegistry:
-    """An empty registry for the objects of one question. It fills in what they lack, and refuses what is wrong in the
-    API server's words.
+    """An empty registry for the objects of one question, which completes or refuses them in the API server's words.
 
     Arguments:
-        template_of: finds the ResourceClaimTemplates of the cluster that the question is about; no scheduler knows of
-            them.
-        features: the features that are on.
+        template_of: finds the ResourceClaimTemplates of the cluster of the question; no scheduler knows of them.
         seed: of UIDs and names that are drawn.
     """
 
@@ -106,14 +103,9 @@ class TrialRegistry:
         return str(statuses.undecodable(obj["kind"], version, why)) if problems else ""
 
     def create(self, objects: Iterable[Object]) -> Sequence[str]:
-        """Keeps the objects, namespaces and classes first; what an object says of itself (its uid, status, node)
-        counts.
+        """Keeps the objects, namespaces and classes first, and returns the refusals: `Pod default/web: why`.
 
-        Arguments:
-            objects: with kind and apiVersion; they belong to the registry afterwards.
-
-        Returns:
-            The refusals: `Pod default/web: why`.
+        They have kind and apiVersion, and belong to the registry afterwards; what they say of themselves counts.
         """
         report = seed(self._registry, objects)
         return [f"{refusal.kind} {refusal.name}: {refusal.why}" for refusal in report.refused]

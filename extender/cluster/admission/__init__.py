@@ -1,3 +1,1 @@
-"""What is done to an object before it is validated: defaults, admission plugins, the strategies of the kinds. Nothing
-is stored here.
-"""
+"""What is done to an object before it is validated: defaults, admission plugins, strategies. Nothing is stored here."""

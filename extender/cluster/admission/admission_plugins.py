@@ -34,11 +34,7 @@ _OLD_DEFAULT_CLASS: Final = "storageclass.beta.kubernetes.io/is-default-class"
 
 
 def admit_create(store: ObjectStore, resource: Resource, namespace: str, obj: Object) -> None:
-    """Completes a new object in place.
-
-    Raises:
-        ApiStatus: the object must not be created.
-    """
+    """Completes a new object in place. Raises ApiStatus if it must not be created."""
     if resource.namespaced:
         _check_namespace(store, resource, namespace, obj)
     if resource is PODS:
@@ -57,11 +53,7 @@ def admit_create(store: ObjectStore, resource: Resource, namespace: str, obj: Ob
 
 
 def admit_update(store: ObjectStore, resource: Resource, new: Object, old: Object, subresource: str) -> None:
-    """Completes an updated object in place.
-
-    Raises:
-        ApiStatus: the update must not be done.
-    """
+    """Completes an updated object in place. Raises ApiStatus if the update must not be done."""
     if subresource:
         return
     if resource is PODS:
@@ -164,9 +156,7 @@ def _apply_runtime_class(store: ObjectStore, pod: Object) -> None:
 
 
 def _resolve_group_priority(store: ObjectStore, group: Object) -> None:
-    """Computes the priority of a group from its class. A field that was dropped because its feature is off stays
-    away.
-    """
+    """Computes a group's priority from its class, unless the fields of that feature were dropped because it is off."""
     spec = group["spec"]
     if "disruptionMode" not in spec:
         return
@@ -183,9 +173,7 @@ def _resolve_group_priority(store: ObjectStore, group: Object) -> None:
 
 
 def _class_of(store: ObjectStore, resource: Resource, obj: Object) -> Object | None:
-    """Returns the PriorityClass that the object names, else the default one, whose name it gets then; None if there is
-    none.
-    """
+    """Returns the class that the object names, else the default one, whose name it gets then, if there is one."""
     name = obj["spec"].get("priorityClassName")
     if name:
         stored = store.get(PRIORITY_CLASSES, "", name)
@@ -232,9 +220,7 @@ def _tolerate_node_trouble(pod: Object) -> None:
 
 
 def _default_storage_class(store: ObjectStore, claim: Object) -> None:
-    """The newest default class; among those of one second, the first by name. Upstream: storage/util,
-    GetDefaultClass.
-    """
+    """Names the newest default class; among those of one second, the first by name (storage/util, GetDefaultClass)."""
     annotations = claim["metadata"].get("annotations") or {}
     if claim["spec"].get("storageClassName") is not None or "volume.beta.kubernetes.io/storage-class" in annotations:
         return

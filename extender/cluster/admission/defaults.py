@@ -1,7 +1,6 @@
 """Defaults: values of fields that were left out, and other spellings of the same fact.
 
-A rule belongs to a type and holds wherever the type occurs, parents before children, as upstream's SetDefaults
-functions.
+A rule belongs to a type and holds wherever the type occurs, parents before children, as upstream's SetDefaults do.
 
 Upstream: pkg/apis/core/v1, defaults.go, conversion.go; defaults.go of pkg/apis/apps/v1, scheduling/v1, storage/v1,
 resource/v1; pkg/util/parsers/parsers.go, ParseImageName (v1.36.2).
@@ -27,10 +26,7 @@ _HOUR: Final = 3600
 
 
 def set_defaults(resource: Resource, obj: Object) -> None:
-    """Fills in the defaults of an object that `api_types.read` returned, in place.
-
-    Upstream: the SetObjectDefaults functions, and the conversions between v1 and internal types.
-    """
+    """Fills in the defaults of an object that `api_types.read` returned, in place."""
     _fill_struct(api_types.type_of(resource), obj)
 
 
@@ -110,10 +106,7 @@ def _pod(pod: Object) -> None:
 
 
 def _pod_level(spec: Object) -> None:
-    """Completes what the pod asks for as a whole from what its containers ask for, and from its limits.
-
-    Upstream: defaultHugePagePodLimits, defaultPodRequests.
-    """
+    """Completes the pod's own resources by those of its containers (defaultHugePagePodLimits, defaultPodRequests)."""
     resources = spec["resources"]
     limits, requests = dict(resources.get("limits") or {}), dict(resources.get("requests") or {})
     if not limits and not requests:
@@ -410,9 +403,7 @@ _REFERENCE: Final = re.compile(
 
 
 def pull_policy(image: str) -> str:
-    """Returns the default of imagePullPolicy: `Always` for the tag `latest`, written or implied, else
-    `IfNotPresent`.
-    """
+    """Returns `Always` for the tag `latest`, written or implied, else `IfNotPresent`."""
     reference = _REFERENCE.fullmatch(image)
     if reference is None:
         return "IfNotPresent"

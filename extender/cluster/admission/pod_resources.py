@@ -1,7 +1,6 @@
-"""What follows from the resources of a pod's containers: their totals, and the quality of service class.
+"""Totals over the containers of a pod, and its quality of service class.
 
-Upstream: component-helpers/resource/helpers.go, AggregateContainerRequests, AggregateContainerLimits;
-pkg/apis/core/helper/qos/qos.go (v1.36.2).
+Upstream: component-helpers/resource/helpers.go, AggregateContainerRequests; core/helper/qos/qos.go (v1.36.2).
 """
 
 from collections.abc import Mapping
@@ -13,9 +12,7 @@ Totals = dict[str, Quantity]
 
 
 def container_totals(spec: Mapping[str, Any], part: Literal["requests", "limits"]) -> Totals:
-    """Returns the sum over containers and sidecars, or what an init container needs with the sidecars before it, where
-    that is more.
-    """
+    """Returns what containers and sidecars need in sum, or an init container with the sidecars before it, if more."""
     total: Totals = {}
     for container in spec.get("containers") or ():
         _add(total, _amounts(container, part))

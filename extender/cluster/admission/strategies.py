@@ -1,5 +1,4 @@
-"""What the strategy of a kind does to an object before validation: fields that the request may not set, and the
-generation.
+"""What the strategy of a kind does before validation: fields that requests may not set, and the generation.
 
 Upstream: pkg/registry, strategy.go of each kind, PrepareForCreate and PrepareForUpdate (v1.36.2).
 """
@@ -52,11 +51,7 @@ _BEHIND_GATES: Final = {
 
 
 def drop_disabled(resource: Resource, new: Object, old: Object | None, features: FeatureGates) -> None:
-    """Drops the fields of features that are off, in place, unless the old object has them.
-
-    Upstream: pkg/registry/resource/deviceclass/strategy.go, dropDisabledFields; pkg/api/pod/util.go,
-    dropDisabledPodStatusFields.
-    """
+    """Drops the fields of features that are off, in place, unless the old object has them (dropDisabledFields)."""
     gate, part, name = _BEHIND_GATES.get(resource.ruled_as, ("", "", ""))
     if (
         gate
@@ -68,9 +63,7 @@ def drop_disabled(resource: Resource, new: Object, old: Object | None, features:
 
 
 def prepare_for_create(resource: Resource, obj: Object) -> None:
-    """Clears the fields that a creator may not set, and sets those of the server, in place. Defaults are filled in
-    already.
-    """
+    """Clears the fields that a creator may not set, and sets those of the server, in an object with its defaults."""
     metadata = obj["metadata"]
     metadata.pop("generation", None)
     if resource.is_custom or resource.ruled_as in _BORN_WITH_GENERATION:
@@ -88,11 +81,7 @@ def prepare_for_create(resource: Resource, obj: Object) -> None:
 
 
 def prepare_for_update(resource: Resource, new: Object, old: Object, subresource: str = "") -> None:
-    """Takes back in `new` what this request may not change, and counts the generation, in place.
-
-    Arguments:
-        subresource: `status`, `finalize`, `resize` or empty.
-    """
+    """Takes back in `new` what a write to the object or subresource may not change, and counts the generation."""
     metadata, former = new["metadata"], old["metadata"]
     _take(metadata, former, "generation")
     kind = resource.ruled_as
@@ -153,9 +142,7 @@ def _take(new: Object, old: Object, name: str) -> None:
 
 
 def _keep_observed(status: Object, old: Object) -> None:
-    """Keeps the quality of service class, and generations that were observed. Upstream:
-    preserveOldObservedGeneration.
-    """
+    """Keeps the quality of service class and the generations that were observed (preserveOldObservedGeneration)."""
     for name in ("qosClass", "observedGeneration"):
         if name in old and not status.get(name):
             status[name] = old[name]
@@ -265,9 +252,7 @@ def _daemon_set(daemon_set: Object) -> None:
 
 
 def _definition(definition: Object) -> None:
-    """Every definition is served at once. Upstream: apiextensions-apiserver, the naming and establishing
-    controllers.
-    """
+    """Serves a definition at once, which upstream leaves to the naming and establishing controllers."""
     spec = definition.get("spec") or {}
     definition["status"] = {
         "acceptedNames": spec.get("names") or {},

@@ -1,7 +1,6 @@
 """The controllers of the embedded cluster: kubelets, workloads, disruption budgets, volumes, garbage collection.
 
-Each controller is level-triggered: it can begin on any state, and what it writes follows from what exists. Scheduling
-is not among them.
+Each is level-triggered: it can begin on any state, and what it writes follows from what exists. None schedules.
 """
 
 from collections.abc import Callable
@@ -46,13 +45,7 @@ _CONTROLLERS: tuple[type[Controller], ...] = (
 
 
 async def run(registry: ObjectRegistry, *, now: Callable[[], datetime], rng: Random, kubelet: bool = True) -> None:
-    """Runs all controllers until it is cancelled.
-
-    Arguments:
-        now: the wall clock, for timestamps.
-        rng: spreads retries.
-        kubelet: whether bound pods run and nodes become ready by themselves.
-    """
+    """Runs all controllers until it is cancelled; `kubelet`: bound pods run and nodes become ready by themselves."""
     context = ControllerContext(ClusterView(), now, rng)
     kinds: tuple[type[Controller], ...] = (*_CONTROLLERS, Kubelet) if kubelet else _CONTROLLERS
     await ControllerLoops(registry, context.cluster, [kind(context) for kind in kinds]).run()

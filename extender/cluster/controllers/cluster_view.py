@@ -1,7 +1,7 @@
 """All objects as controllers see them, with indexes for the questions that controllers ask.
 
-The indexes are exact once every change has been applied: a controller that catches up before it decides needs none of
-upstream's expectations about writes that have not come back yet.
+A controller that catches up before it decides finds them exact, and needs none of upstream's expectations about writes
+that have not come back yet.
 """
 
 from collections import Counter
@@ -30,7 +30,6 @@ class OwnedPods:
     """The pods of one controller, counted as they come and go.
 
     Attributes:
-        active: the number of pods that are neither finished nor being deleted.
         ready: the number of active pods that are ready.
         terminating: the number of pods that are being deleted and not finished.
         labels: the number of pods with each set of labels.
@@ -70,11 +69,7 @@ _NO_PODS: Final = OwnedPods()
 
 @final
 class ClusterView:
-    """All objects, by key, by node, by owner and by namespace.
-
-    Attributes:
-        custom: the custom resources that are defined now.
-    """
+    """All objects, by key, by node, by owner and by namespace; and the custom resources that are defined now."""
 
     def __init__(self) -> None:
         self.custom: tuple[Resource, ...] = ()
@@ -90,13 +85,9 @@ class ClusterView:
         self._gone: dict[str, None] = {}
 
     def apply(self, resource: Resource, key: Key, raw: bytes | None) -> tuple[Observed | None, Observed | None]:
-        """Takes note of an object of any kind but pods; returns it as it was and as it is.
+        """Takes note of an object other than a pod, or that it is removed (None); returns it as it was and as it is.
 
-        Arguments:
-            raw: the bytes of the object; None if it is removed.
-
-        Raises:
-            DecodeError: the bytes hold no such object; nothing has changed.
+        Raises DecodeError, and changes nothing, if the bytes hold no such object.
         """
         objects = self._objects.setdefault(resource.stored_as, {})
         old, new = objects.get(key), None if raw is None else self._reader.read(resource, raw)
@@ -226,9 +217,7 @@ class ClusterView:
 
 @final
 class SelectorIndex:
-    """The selectors of one kind of workload: which of them select objects with which labels, answered once for each set
-    of labels.
-    """
+    """The selectors of one kind of workload: which of them select, answered once for each set of labels."""
 
     def __init__(self) -> None:
         self._selectors: dict[str, dict[Key, Selector]] = {}

@@ -1,8 +1,7 @@
 """The contract of a controller, its queue of keys, and the loops that run all controllers over one view of the cluster.
 
 A controller learns of each change (`observe`) and names keys to look at; for each key it yields what is to be written,
-given what exists (`reconcile`). It is not told what happened to a key, so that it can start on any state and be
-repeated.
+given what exists (`reconcile`). It is not told what happened to a key, so that it can start anywhere and be repeated.
 
 Upstream, for the queue: client-go/util/workqueue, queue.go, delaying_queue.go, default_rate_limiters.go (v1.36.2).
 """
@@ -33,9 +32,7 @@ logger = logging.getLogger(__name__)
 S = TypeVar("S", bound=Observed)
 
 FOLLOWED: Final = tuple(each for each in RESOURCES if each.is_stored and each not in (EVENTS, NEW_EVENTS))
-"""The resources that controllers look at, besides custom ones: all but events, of which there are many and which own
-nothing.
-"""
+"""The resources that controllers look at besides custom ones: not events, which are many and own nothing."""
 
 BURST: Final = 500
 """The largest number of writes for one look at a key; then it is looked at again. Upstream: BurstReplicas."""
@@ -61,12 +58,7 @@ class ControllerContext:
 
 
 class Controller(ABC):
-    """Keeps one aspect of the cluster as it should be.
-
-    Attributes:
-        name: the name in the log.
-        author: the field manager of its writes.
-    """
+    """Keeps one aspect of the cluster as it should be. `author` is the field manager of its writes."""
 
     name: ClassVar[str]
     author: ClassVar[str] = "kube-controller-manager"
@@ -84,10 +76,9 @@ class Controller(ABC):
 
     @abstractmethod
     def reconcile(self, key: Any) -> Steps:
-        """Yields what to write so that the object of `key` is as it should be.
+        """Yields what to write so that the object of `key` is as it should be, by the view as it was at the beginning.
 
-        The view is as it was at the beginning until the last step is done. A write that is refused raises where it was
-        yielded; unless it is caught there, the key is tried again later.
+        A write that is refused raises where it was yielded; unless it is caught there, the key is tried again later.
         """
 
 

@@ -34,9 +34,7 @@ class Update:
 @final
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Replaces an object without validation and managedFields, which is ten times cheaper. Kubelets report on every
-    bound pod so.
-    """
+    """Replaces an object without validation and managedFields: ten times cheaper, and needed for every bound pod."""
 
     seen: Observed
     obj: Object
@@ -45,12 +43,7 @@ class Report:
 @final
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Deletes this object, but not another one of the same name.
-
-    Attributes:
-        grace: seconds; None: what the object asks for.
-        propagation: Background, Foreground or Orphan.
-    """
+    """Deletes this object, but not another one of the same name; after `grace` seconds, or as long as it asks for."""
 
     seen: Observed
     grace: int | None = None
@@ -79,11 +72,7 @@ Step = Write | RequeueAfter
 
 
 def perform(registry: ObjectRegistry, write: Write, author: str) -> None:
-    """Performs a write in the name of `author`. An object that is to be deleted may be gone already.
-
-    Raises:
-        ApiStatus: the API refuses.
-    """
+    """Performs a write; an object to be deleted may be gone already. Raises ApiStatus if the API refuses."""
     match write:
         case Create(resource, namespace, obj):
             registry.create(resource, namespace, obj, WriteOptions(manager=author))

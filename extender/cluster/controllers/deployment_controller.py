@@ -223,10 +223,8 @@ _RESUMED: Final = "DeploymentResumed"
 def deployment_status(
     deployment: Object, new: Object | None, replica_sets: Sequence[Object], now: datetime
 ) -> tuple[Object, float | None]:
-    """Returns the status that follows from the ReplicaSets, and the seconds until the progress deadline.
-
-    Arguments:
-        new: the ReplicaSet of the current template, also among `replica_sets`, if it exists.
+    """Returns the status that follows from the ReplicaSets, of which `new` has the current template, and the seconds
+    until the progress deadline.
     """
     old_status = deployment.get("status") or {}
     updated = (new.get("status") or {}).get("replicas", 0) if new is not None else 0

@@ -43,9 +43,7 @@ class _NoScaleError(Exception):
 
 @final
 class Disruption(Controller):
-    """Controls policy/v1 PodDisruptionBudgets. Keys are those of budgets, and (namespace, "") for the budgets of pods
-    that have changed.
-    """
+    """Controls PodDisruptionBudgets. Keys are theirs, and (namespace, "") for the budgets of pods that have changed."""
 
     name = "disruption"
 
@@ -126,9 +124,7 @@ class Disruption(Controller):
             del self._pods[namespace]
 
     def _expected(self, namespace: str, tally: PodTally) -> int:
-        """The replicas that the controllers of the pods want in total; pods without one do not count. Upstream:
-        getExpectedScale.
-        """
+        """The replicas that the controllers of the pods want; pods without one do not count (getExpectedScale)."""
         scales: dict[str, int] = {}
         for owner, here, pod in tally.owners.values():
             uid, scale = self._scale(namespace, owner, here, pod)
@@ -154,9 +150,7 @@ class Disruption(Controller):
 
 @final
 class StaleDisruptions(Controller):
-    """Takes back the DisruptionTarget of pods that were not deleted in time. Keys are those of pods. Upstream:
-    syncStalePodDisruption.
-    """
+    """Takes back the DisruptionTarget of pods that were not deleted in time (syncStalePodDisruption)."""
 
     name = "stale disruption"
 
@@ -198,15 +192,12 @@ _DISRUPTION_ALLOWED: Final = "DisruptionAllowed"
 def budget_status(
     budget: Object, *, expected: int, healthy: int, named: Mapping[str, ObservedPod], now: datetime
 ) -> tuple[Object, float | None]:
-    """Returns the status, and the seconds until a granted eviction expires.
+    """Returns the status, and the seconds until a granted eviction expires. Raises ValueError for a bad percentage.
 
     Arguments:
         expected: the number of pods that there should be, or that there are, whichever counts.
         healthy: the number of healthy pods, granted evictions included.
         named: the pods that `status.disruptedPods` names and that exist, by name.
-
-    Raises:
-        ValueError: a percentage cannot be read.
     """
     spec, old = budget["spec"], budget.get("status") or {}
     disrupted, again = {}, None

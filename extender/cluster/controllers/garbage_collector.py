@@ -2,10 +2,8 @@
 
 An owner is gone when this cluster has held it and does not any more, or holds another object of its name. An owner that
 was never here (a dump of nodes and pods names ReplicaSets that it does not contain) is taken to exist elsewhere;
-upstream would delete its dependents.
-
-Also deleted are pods that no kubelet takes care of, on nodes that are gone, or deleted before they had a node; and a
-deleted pod group stays while pods that may still run are in it.
+upstream would delete its dependents. Pods are also deleted on nodes that are gone, and when they were deleted before
+they had a node; a deleted pod group stays while pods that may still run are in it.
 
 Upstream: pkg/controller/garbagecollector/garbagecollector.go; podgc/gc_controller.go;
 scheduling/podgroupprotection/podgroup_protection_controller.go (v1.36.2).
@@ -131,9 +129,7 @@ def _without_finalizer(seen: Observed, finalizer: str) -> Update:
 
 
 QUARANTINE: Final = 40.0
-"""The seconds for which a node has to be missing before its pods are deleted: it may register again. Upstream:
-quarantineTime.
-"""
+"""The seconds for which a node is missing before its pods are deleted: it may register again (quarantineTime)."""
 
 
 @final

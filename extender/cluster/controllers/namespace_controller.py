@@ -1,7 +1,6 @@
 """Namespaces: those that always exist, and the deletion of the others with everything in them.
 
-Upstream: pkg/controlplane/controller/systemnamespaces;
-pkg/controller/namespace/deletion/namespaced_resources_deleter.go (v1.36.2).
+Upstream: pkg/controlplane/controller/systemnamespaces; pkg/controller/namespace/deletion (v1.36.2).
 """
 
 from itertools import islice

@@ -74,9 +74,7 @@ def _wanted(node: ObservedNode) -> Iterator[tuple[str, str]]:
 
 
 def present_taints(node: ObservedNode) -> set[tuple[str, str]]:
-    """Returns the (key, effect) of those taints that the node has; on a node without conditions they count as
-    wanted.
-    """
+    """Returns the (key, effect) of those that the node has, but without Ready none of the evicting ones."""
     silent = _EVICTING if "Ready" not in node.conditions else frozenset()
     return {(taint.key, taint.effect) for taint in node.taints if _is_ours(taint) and taint.key not in silent}
 
@@ -176,10 +174,7 @@ def evicting_taints(node: ObservedNode) -> Sequence[NodeTaint]:
 
 
 def patience(taints: Iterable[NodeTaint], tolerations: Sequence[PatientToleration]) -> int | None:
-    """Returns the seconds for which a pod tolerates these NoExecute taints; None: forever.
-
-    Of the tolerations that cover a taint the first counts. Upstream: GetMatchingTolerations, getMinTolerationTime.
-    """
+    """Returns the seconds for which a pod tolerates these NoExecute taints; None: forever (getMinTolerationTime)."""
     seconds = []
     for taint in taints:
         plain = Taint(key=taint.key, value=taint.value, effect=taint.effect)

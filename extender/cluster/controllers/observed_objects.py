@@ -1,5 +1,4 @@
-"""Objects as controllers remember them: identity, owners, and of pods and nodes what controllers decide by; the rest
-stays encoded.
+"""Objects as controllers remember them: identity, owners, and of pods and nodes what controllers decide by.
 
 With 150,000 pods a controller cannot hold every object as dictionaries. These values share the bytes of the store and
 are decoded in full (`content`) only when an object is about to be written.
@@ -47,11 +46,7 @@ class ObservedOwner(ApiObject, frozen=True):
 
 
 class Observed(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """An object of any kind as it was when it last changed.
-
-    Attributes:
-        deleted: the deletion timestamp; empty unless the object is being deleted.
-    """
+    """An object of any kind as it was when it last changed. `deleted` is its deletion timestamp, or empty."""
 
     resource: Resource
     namespace: str
@@ -70,9 +65,7 @@ class Observed(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def controller(self) -> ObservedOwner | None:
-        """Returns the owner that controls the object. Upstream: apimachinery/pkg/apis/meta/v1/controller_ref.go,
-        GetControllerOf.
-        """
+        """Returns the owner that controls the object (controller_ref.go, GetControllerOf)."""
         return next((owner for owner in self.owners if owner.controller), None)
 
     def content(self) -> Object:
@@ -89,7 +82,6 @@ class ObservedPod(Observed, frozen=True, gc=False, kw_only=True):
         grace: the seconds of grace of its deletion; None unless it is being deleted.
         runs_for: the annotation RUNS_FOR.
         wants_objects: True if it has ResourceClaim templates or ephemeral volumes, for which objects are made.
-        resource_claims: the names of the ResourceClaims that it uses.
         group: the name of its PodGroup; empty if it is in none.
     """
 
@@ -109,9 +101,7 @@ class ObservedPod(Observed, frozen=True, gc=False, kw_only=True):
 
     @property
     def is_active(self) -> bool:
-        """Returns True if the pod is neither finished nor being deleted. Upstream: pkg/controller/controller_utils.go,
-        IsPodActive.
-        """
+        """Returns True if the pod is neither finished nor being deleted (controller_utils.go, IsPodActive)."""
         return not self.deleted and self.phase not in FINISHED
 
 
@@ -123,11 +113,7 @@ class NodeTaint(Taint, frozen=True):
 
 @final
 class ObservedNode(Observed, frozen=True, gc=False, kw_only=True):
-    """A node.
-
-    Attributes:
-        conditions: the status of each condition.
-    """
+    """A node, with the status of each of its conditions."""
 
     unschedulable: bool
     taints: tuple[NodeTaint, ...]
@@ -143,11 +129,7 @@ class Reader:
         self._no_labels = Labels({})
 
     def read(self, resource: Resource, raw: bytes) -> Observed:
-        """Returns the object that the bytes hold.
-
-        Raises:
-            DecodeError: they hold no such object.
-        """
+        """Returns the object that the bytes hold. Raises DecodeError if they hold no such object."""
         if resource is PODS:
             return self.pod(raw)
         if resource is NODES:
@@ -156,11 +138,6 @@ class Reader:
         return Observed(**self._of_meta(resource, meta, raw))
 
     def pod(self, raw: bytes) -> ObservedPod:
-        """Returns the pod that the bytes hold.
-
-        Raises:
-            DecodeError: they hold no pod.
-        """
         pod = decoding.decode(_Pod, raw)
         spec, status = pod.spec, pod.status
         true = [each.type for each in status.conditions if each.status == "True"]

@@ -1,6 +1,4 @@
-"""The pods of a namespace, counted by their labels as they come and go: what a budget selects is the sum over a few
-sets of labels.
-"""
+"""Pods counted by their labels as they come and go: what a budget selects is the sum over a few sets of labels."""
 
 from typing import Final, final
 

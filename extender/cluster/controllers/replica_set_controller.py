@@ -1,7 +1,6 @@
 """ReplicaSets and ReplicationControllers: a number of pods from a template.
 
-Upstream: pkg/controller/replicaset, replica_set.go, replica_set_utils.go; controller_utils.go, ActivePodsWithRanks
-(v1.36.2).
+Upstream: pkg/controller/replicaset, replica_set.go, replica_set_utils.go; controller_utils.go (v1.36.2).
 """
 
 import math
@@ -223,12 +222,9 @@ _NEVER: Final = -1
 def pods_to_delete(
     pods: Iterable[ObservedPod], crowd: Mapping[str, int], count: int, now: datetime
 ) -> Sequence[ObservedPod]:
-    """Returns the `count` pods to delete first. Upstream: getPodsToDelete.
+    """Returns the `count` active pods to delete first. Upstream: getPodsToDelete.
 
-    Arguments:
-        pods: active pods of the controller.
-        crowd: the number of active pods of it and of its siblings under the same Deployment, by node: those on crowded
-            nodes go first.
+    `crowd` is the number of active pods of the controller and its siblings by node: those on crowded nodes go first.
     """
     candidates = list(pods)
     if count >= len(candidates):
@@ -254,9 +250,7 @@ def _rank(pod: ObservedPod, neighbours: int, now: datetime) -> tuple[Any, ...]:
 
 
 def _age_class(since: str | None, now: datetime) -> int:
-    """The order of magnitude of an age, by powers of two, so that not always the youngest go. Upstream:
-    logarithmicRankDiff.
-    """
+    """The power of two of an age, so that not always the youngest go (logarithmicRankDiff)."""
     seconds = seconds_since(since, now)
     if seconds is None:
         return _NEVER

@@ -1,7 +1,6 @@
 """Claims of pods: the objects for claim templates and ephemeral volumes, and the end of reservations and allocations.
 
-Upstream: pkg/controller/resourceclaim/controller.go, handleClaim, syncClaim, syncPod;
-pkg/controller/volume/ephemeral/controller.go (v1.36.2).
+Upstream: pkg/controller/resourceclaim/controller.go; volume/ephemeral/controller.go (v1.36.2).
 """
 
 from typing import Final, final
@@ -15,9 +14,7 @@ from extender.values.workloads.templates import POD_CLAIM_NAME, claims_without_o
 
 @final
 class ClaimsForPods(Controller):
-    """Makes ResourceClaims for the templates that pods name, and claims for their ephemeral volumes. Keys are those of
-    pods.
-    """
+    """Makes the claims for the templates and the ephemeral volumes of pods. Keys are those of pods."""
 
     name = "pod claims"
 
@@ -86,9 +83,7 @@ FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 
 @final
 class ResourceClaims(Controller):
-    """Removes reservations of pods that are gone, and the allocation with the last of them. Keys are those of
-    claims.
-    """
+    """Removes reservations of pods that are gone, and the allocation with the last of them. Keys are claims'."""
 
     name = "resource claim"
 
@@ -154,9 +149,7 @@ class ResourceClaims(Controller):
         return pod is not None and pod.uid == reservation.get("uid") and not _is_done(pod)
 
     def _belongs_to_the_past(self, seen: Observed) -> bool:
-        """True if the claim was made for a pod that will not run any more. If the pod is gone, the garbage collector
-        takes the claim.
-        """
+        """True if the pod of the claim will not run any more. Of a pod that is gone, garbage collection takes it."""
         owner = seen.controller
         if owner is None or owner.kind != "Pod":
             return False
@@ -164,9 +157,7 @@ class ResourceClaims(Controller):
         return pod is not None and (pod.uid != owner.uid or _is_done(pod))
 
     def _missing_reservations(self, key: Key, reserved: set[str | None]) -> list[Object]:
-        """Bound pods that use the claim and have not reserved it, as no scheduler has bound them. Upstream:
-        reserveForPod.
-        """
+        """Reserves the claim for bound pods that use it and that no scheduler has bound (reserveForPod)."""
         pods = [self.cluster.pods.get(user) for user in self._users.get(key, ())]
         return [
             {"resource": "pods", "name": pod.name, "uid": pod.uid}

@@ -78,9 +78,7 @@ class StatefulSets(SelectingController):
 
 
 def _renewed(content: Object, pods: Ordinals, wanted: Sequence[int], revision: str) -> Steps:
-    """Deletes the last pod of an old template, if all pods after it are ready. Upstream: the end of
-    updateStatefulSet.
-    """
+    """Deletes the last pod of an old template, if all after it are ready (the end of updateStatefulSet)."""
     strategy = content["spec"].get("updateStrategy") or {}
     if strategy.get("type") == "OnDelete":
         return
@@ -100,13 +98,7 @@ def _renewed(content: Object, pods: Ordinals, wanted: Sequence[int], revision: s
 
 @final
 class Counts:
-    """How many pods there are that are not finished.
-
-    Attributes:
-        living: the number of all of them.
-        ready: the number of those that are ready and not being deleted.
-        revisions: the number of those that are not being deleted, by the revision of their template.
-    """
+    """The pods that are not finished, and of those that are not being deleted: the ready ones, and all by revision."""
 
     __slots__ = ("living", "ready", "revisions")
 

@@ -1,7 +1,6 @@
 """The binding of claims to volumes, and the provisioning of volumes.
 
-There is no storage behind it: a volume of any provisioner is ready at once, and removed as soon as its reclaim policy
-says so.
+There is no storage behind it: a volume of any provisioner is ready at once, and goes as its reclaim policy says.
 
 Upstream: pkg/controller/volume/persistentvolume/pv_controller.go (v1.36.2).
 """
@@ -92,9 +91,7 @@ class _FreeVolumes:
 
 @final
 class Volumes(Controller):
-    """Binds volumes and claims. Keys are ("", volume), those of claims, and (_CLASS, class) for all claims of a
-    class.
-    """
+    """Binds volumes and claims. Keys are ("", volume), those of claims, and (_CLASS, class) for a class's claims."""
 
     name = "persistent volume binder"
 
@@ -210,9 +207,7 @@ class Volumes(Controller):
         yield Create(PERSISTENT_VOLUMES, "", provisioned(claim, storage_class, node, keys or ()))
 
     def _bind(self, seen: Observed, claim: Object, name: str) -> Steps:
-        """The next step: the volume names the claim, the claim names the volume, the claim says that it is bound.
-        Upstream: bind.
-        """
+        """The next step: the volume names the claim, the claim the volume, and the claim's status says so (bind)."""
         there = self.cluster.get(PERSISTENT_VOLUMES, "", name)
         volume = there.content() if there is not None else None
         free = volume is not None and not volume["spec"].get("claimRef")

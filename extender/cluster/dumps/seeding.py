@@ -75,13 +75,9 @@ class RefusedObject:
 @final
 @dataclass(frozen=True, slots=True)
 class SeedReport:
-    """What became of the objects of a dump.
+    """What became of the objects of a dump, the stored ones and those of kinds that are not served by kind.
 
-    Attributes:
-        stored: the number of objects of each kind that were stored.
-        left_out: the number of objects of kinds that are not served.
-        refused: the objects that are wrong or existed already.
-        added: objects that the dump refers to and lacks, made for it: `Namespace shop`, `PriorityClass high`.
+    `added` are those that it refers to and lacks, made for it: `Namespace shop`, `PriorityClass high`.
     """
 
     stored: Mapping[str, int]
@@ -91,11 +87,9 @@ class SeedReport:
 
 
 def seed(registry: ObjectRegistry, objects: Iterable[Object]) -> SeedReport:
-    """Puts the objects into the registry, namespaces and classes first; an object that is refused does not keep out the
-    others.
+    """Puts objects, which belong to the registry afterwards, into it: namespaces and classes first.
 
-    Arguments:
-        objects: JSON values with kind and apiVersion; they belong to the registry afterwards.
+    They have kind and apiVersion. One that is refused does not keep out the others.
     """
     return _Seeding(registry).run(objects)
 

@@ -1,5 +1,4 @@
-"""A cluster in a file: read as `kubectl get -o json` or `-o yaml` prints it, written so that `kubectl apply -f` accepts
-it.
+"""A cluster in a file: read as kubectl prints it, written so that `kubectl apply -f` accepts it.
 
 A file holds one object, a List, a list of one kind such as PodList, or several documents of these, in JSON or YAML,
 perhaps gzipped.
@@ -42,9 +41,7 @@ _OF_ONE_SERVER: Final = ("resourceVersion", "managedFields", "selfLink")
 _JSON_HEAD: Final = '{"apiVersion":"v1","kind":"List","metadata":{"resourceVersion":"%s"},"items":[\n'
 _YAML_HEAD: Final = "# resourceVersion: %s\n"
 _HEAD: Final = re.compile("|".join(re.escape(head) % "([0-9]{1,18})" for head in (_JSON_HEAD, _YAML_HEAD)).encode())
-"""What a saved file begins with: it holds the resourceVersion of the cluster. Go's integers have 18 digits and a little
-more.
-"""
+"""What a saved file begins with: the resourceVersion of the cluster, of fewer digits than Go's integers may have."""
 
 
 class StateFileError(InputError, ValueError):
@@ -52,11 +49,7 @@ class StateFileError(InputError, ValueError):
 
 
 def load_state(path: Path) -> list[Object]:
-    """Returns the objects in a file, each with its kind and apiVersion, unchecked.
-
-    Raises:
-        StateFileError: the file cannot be read, or holds something else.
-    """
+    """Returns the objects in a file, each with its kind and apiVersion, unchecked. Raises StateFileError."""
     try:
         with path.open("rb") as file:
             data = _content(file, limits.STATE_FILE_BYTES)
@@ -68,14 +61,7 @@ def load_state(path: Path) -> list[Object]:
 
 
 def read_state(data: bytes, source: str) -> list[Object]:
-    """Returns the objects in the content of a file, as `load_state`.
-
-    Arguments:
-        source: the name of the content in error messages.
-
-    Raises:
-        StateFileError: it holds something else.
-    """
+    """Returns the objects in the content of a file, which errors call `source`, as `load_state`."""
     try:
         most = int(limits.STATE_FILE_BYTES)
         text = data
@@ -100,9 +86,7 @@ def read_state(data: bytes, source: str) -> list[Object]:
 
 
 def saved_version(path: Path) -> int:
-    """Returns the resourceVersion of the cluster that was saved in a file; 0 if there is no file, or something else
-    made it.
-    """
+    """Returns the resourceVersion of the cluster that was saved in a file; 0 without a file, or in any other file."""
     try:
         with path.open("rb") as file:
             is_packed = file.peek(len(_GZIP)).startswith(_GZIP)
@@ -113,17 +97,9 @@ def saved_version(path: Path) -> int:
 
 
 def save_state(path: Path, objects: Iterable[Object], version: int = 0) -> None:
-    """Writes the objects: a List in JSON or documents in YAML, as the name says (`.json`, `.yaml`, `.yml`; and `.gz` to
-    compress it).
+    """Writes the objects as JSON or YAML, as the name says, with the version that `saved_version` reads again.
 
-    The file is replaced as a whole; only its owner may read it.
-
-    Arguments:
-        version: the resourceVersion of the cluster, which `saved_version` reads again.
-
-    Raises:
-        OSError: it cannot be written.
-        ValueError: the name says neither JSON nor YAML.
+    The file is replaced as a whole; only its owner may read it. Raises OSError, and ValueError as `state_form`.
     """
     kind, packed = state_form(path)
     with replaced_file(path) as file:
@@ -135,11 +111,7 @@ def save_state(path: Path, objects: Iterable[Object], version: int = 0) -> None:
 
 
 def state_form(path: Path) -> tuple[str, bool]:
-    """Returns the form of a file by its name: `.json`, `.yaml` or `.yml`, and whether it is compressed.
-
-    Raises:
-        ValueError: the name says neither JSON nor YAML.
-    """
+    """Returns `.json`, `.yaml` or `.yml` by a file's name, and whether it is compressed. Raises ValueError."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     packed = suffixes[-1:] == [".gz"]
     kind = next(iter(suffixes[-2:-1] if packed else suffixes[-1:]), "")

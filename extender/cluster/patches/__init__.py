@@ -1,3 +1,1 @@
-"""What a patch makes of an object: JSON patch, merge patch, strategic merge patch and server-side apply. Nothing is
-stored.
-"""
+"""What the four types of patches make of an object. Nothing is stored."""

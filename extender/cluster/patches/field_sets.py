@@ -64,9 +64,7 @@ def union(first: FieldSet, second: FieldSet) -> FieldSet:
 
 
 def difference(first: FieldSet, second: FieldSet) -> FieldSet:
-    """Returns the members of the first that are not in the second. A field and the fields below it are separate
-    members.
-    """
+    """Returns the members of the first that are not in the second; a field and those below it are separate members."""
     if not first or not second:
         return first
     result = {}
@@ -83,9 +81,7 @@ def difference(first: FieldSet, second: FieldSet) -> FieldSet:
 
 
 def without(first: FieldSet, second: FieldSet) -> FieldSet:
-    """Returns the first without the fields of the second and everything below them. Upstream:
-    Set.RecursiveDifference.
-    """
+    """Returns the first without the fields of the second and all below them (Set.RecursiveDifference)."""
     result = {}
     for name, ours in first.items():
         theirs = second.get(name)
@@ -121,9 +117,7 @@ def of_paths(*paths: tuple[str, ...]) -> FieldSet:
 
 
 def paths(fields: FieldSet, prefix: str = "") -> Iterator[str]:
-    """Yields the members as texts such as `.spec.containers[name="c"].image`; those of a level before those below it,
-    as upstream.
-    """
+    """Yields the members as `.spec.containers[name="c"].image`; those of a level come before those below it."""
     elements = sorted(name for name in fields if name != SELF)
     for name in elements:
         if is_member(fields[name]):

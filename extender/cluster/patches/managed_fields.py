@@ -54,11 +54,7 @@ class MalformedError(ValueError):
 
 
 def decode(obj: Object | None) -> Owners:
-    """Returns the owners of an object's fields.
-
-    Raises:
-        MalformedError: the managedFields are not well formed; the text is upstream's.
-    """
+    """Returns the owners of an object's fields. Raises MalformedError with upstream's text."""
     owners: Owners = {}
     for place, entry in enumerate((obj or {}).get("metadata", {}).get("managedFields") or ()):
         operation, api_version, fields_type = entry.get("operation"), entry.get("apiVersion"), entry.get("fieldsType")
@@ -100,9 +96,7 @@ def encode(owners: Owners) -> list[Object]:
 
 
 def capped(owners: Owners) -> Owners:
-    """Returns the owners, with the oldest updates of a version joined until few enough are left. Upstream:
-    capmanagers.go.
-    """
+    """Returns the owners; the oldest updates of a version are joined until few enough are left (capmanagers.go)."""
     updaters = sorted(
         (each for each in owners.items() if each[0].operation == "Update"),
         key=lambda each: (each[1].time or "", each[0]),
@@ -147,9 +141,6 @@ def updated(
         old: the stored object; None if the object is created.
         new: the object with its defaults. In a write to the object itself its own managedFields count, so that callers
             can edit or reset them.
-        manager: the field manager of the request.
-        operation: `Update`; `Apply` is for server-side apply.
-        subresource: the subresource that is written; empty for the object itself.
     """
     known = _of_request(old, new, is_subresource=bool(subresource))
     if not known and old is not None:
@@ -215,9 +206,7 @@ _OF_STATUS: Final[Mapping[str, FieldSet]] = {
 
 
 def reset_fields(resource: Resource, subresource: str) -> FieldSet:
-    """Returns the fields that a write to a subresource leaves alone, so that its manager does not own them. Upstream:
-    GetResetFields.
-    """
+    """Returns the fields that a write to a subresource leaves alone, and does not own (GetResetFields)."""
     if subresource == "status":
         return _OF_STATUS.get(resource.kind, _SPEC)
     if not subresource and resource.subresource("status") is not None:
@@ -244,9 +233,7 @@ def _ownable(obj: Object, ignored: FieldSet) -> Object:
 
 @cache
 def zero_value(kind: Struct) -> Object:
-    """Returns the object without any content. A field that has its zero value already does not get an owner by being
-    set to it.
-    """
+    """Returns the object without content: setting a field to its zero value does not make it owned."""
     result: Object = kind.zero()
     return result
 

@@ -35,23 +35,15 @@ _MAP: Final = "map[string]interface {}"
 @final
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """A patch of one type.
-
-    Attributes:
-        type: the media type.
-        body: the patch as JSON values, which are not changed.
-    """
+    """A patch as JSON values, which are not changed; its type is the media type."""
 
     type: str
     body: Any
 
     def of(self, struct: Struct, original: Object) -> Object:
-        """Returns a new object: the original after any patch but server-side apply.
+        """Returns the original after any patch but server-side apply. The original stays as it is; parts are shared.
 
-        The original is not changed. What a merge patch does not name is shared with it.
-
-        Raises:
-            ApiStatus: the patch is malformed or cannot be applied.
+        Raises ApiStatus if the patch is malformed or cannot be applied.
         """
         if self.type == JSON:
             return _json_patched(original, self.body)
@@ -67,11 +59,7 @@ class Patch:
             raise statuses.ApiStatus(500, "", str(error)) from error
 
     def read(self, resource: Resource, patched: Any, write: WriteOptions) -> Object:
-        """Returns the patched object by its type.
-
-        Raises:
-            ApiStatus: 422 if it does not fit.
-        """
+        """Returns the patched object by its type. Raises ApiStatus 422 if it does not fit."""
         try:
             new, problems = api_types.read(resource, patched)
         except JsonError as error:
@@ -87,8 +75,7 @@ class Patch:
     ) -> Object:
         """Returns the object after server-side apply by its type, with its managedFields.
 
-        Raises:
-            ApiStatus: 409 if others own what is applied; or it cannot be applied.
+        Raises ApiStatus 409 if others own what is applied, or another one if it cannot be applied.
         """
         if not isinstance(self.body, dict):
             why = cannot_unmarshal(type_word(self.body), _MAP)
@@ -104,9 +91,7 @@ class Patch:
 
 
 def merged(original: Any, patch: Mapping[str, Any]) -> Object:
-    """Returns a new object: the original with a JSON merge patch applied; null removes a member. What it does not name
-    is shared.
-    """
+    """Returns the original with a JSON merge patch applied. The original stays as it is; parts are shared."""
     result = dict(original) if isinstance(original, dict) else {}
     for name, value in patch.items():
         if value is None:

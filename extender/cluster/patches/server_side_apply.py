@@ -54,7 +54,6 @@ def apply(
         live: the stored object; None if the object is created.
         applied: JSON values that have not been read by the schema.
         force: take over fields of other managers.
-        subresource: the subresource that is applied to; empty for the object itself.
 
     Raises:
         ApiStatus: 409 with a cause for each conflict; 400 for what is no applied object of this resource; 500 if it
@@ -154,9 +153,7 @@ def _bare(obj: Object) -> Object:
 
 
 def _pruned(kind: Struct, merged: Object, last: FieldSet, claims: Owners) -> Object:
-    """The merged object without the fields that the manager applied last time, does not apply now, and that nobody else
-    owns.
-    """
+    """The merged object without what the manager applied last time, does not apply now, and nobody else owns."""
     if not last:
         return merged
     last = typed_values.with_named_fields(kind, last)
@@ -251,9 +248,7 @@ def _last_applied_fields(resource: Resource, kind: Struct, live: Object) -> Fiel
 
 
 def _remember_applied(obj: Object, applied: Object) -> None:
-    """Keeps the annotation of client-side apply up to date, where there is one, so that client-side apply can continue
-    from here.
-    """
+    """Updates the annotation of client-side apply, if there is one, so that it can go on from here."""
     annotations = obj["metadata"].get("annotations") or {}
     if not annotations.get(LAST_APPLIED):
         return

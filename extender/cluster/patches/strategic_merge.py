@@ -31,12 +31,9 @@ class PatchFormatError(PatchError):
 
 
 def merge(of: GoType, original: Object, patch: Object) -> Object:
-    """Returns a new object: the original with the patch applied, which must not be used afterwards.
+    """Returns the original with the patch applied, which must not be used afterwards.
 
-    The original is not changed. What the patch does not name is shared with it.
-
-    Raises:
-        PatchError: the patch cannot be applied.
+    The original is not changed; parts are shared with it. Raises PatchError if the patch cannot be applied.
     """
     if MARKER in patch:
         return _marked(patch)

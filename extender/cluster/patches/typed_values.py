@@ -28,9 +28,7 @@ class UnkeyedItemError(ValueError):
 @final
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The fields that only the new value has, those that differ, and those that only the old value has. No field is in
-    two of them.
-    """
+    """The fields that only the new value has, those that differ, and those that only the old value has."""
 
     added: FieldSet
     modified: FieldSet
@@ -60,8 +58,7 @@ def type_below(kind: GoType, name: str) -> GoType | None:
 def item_element(kind: ListOf, item: Any) -> str:
     """Returns the path element of an item of a list that is not atomic.
 
-    Raises:
-        UnkeyedItemError: the item lacks a key that has no default, or is of the wrong type; the text is upstream's.
+    Raises UnkeyedItemError if it lacks a key that has no default, or is of the wrong type; the text is upstream's.
     """
     if kind.list_type == "set":
         if isinstance(item, dict):
@@ -167,9 +164,7 @@ def _compare_lists(kind: ListOf, old: Sequence[Any] | None, new: Sequence[Any] |
 
 
 def everything(kind: GoType, value: Any) -> FieldSet:
-    """Returns what stands below the path element of a value that is added or removed: the value itself and all fields
-    in it.
-    """
+    """Returns what stands below the path element of a value that is added or removed: itself and all in it."""
     if not value or is_leaf(kind):
         return LEAF
     result: FieldSet = {SELF: LEAF}
@@ -188,9 +183,7 @@ def everything(kind: GoType, value: Any) -> FieldSet:
 
 
 def fields_of(kind: GoType, value: Any) -> FieldSet:
-    """Returns the fields that a value sets: leaves, items of lists and keys of maps, but not the named fields that only
-    hold others.
-    """
+    """Returns the leaves, items of lists and keys of maps that a value sets, but not fields that only hold others."""
     if isinstance(kind, ListOf):
         found = {}
         for element, items in items_by_element(kind, value).items():
@@ -211,9 +204,7 @@ def _fields_below(kind: GoType, value: Any, is_own: bool) -> FieldSet | None:
 
 
 def with_named_fields(kind: GoType | None, fields: FieldSet) -> FieldSet:
-    """Returns the set with the named fields of structs that hold any of its members. Upstream:
-    Set.EnsureNamedFieldsAreMembers.
-    """
+    """Returns the set with the fields of structs that hold any of its members (Set.EnsureNamedFieldsAreMembers)."""
     result = {}
     for element, node in fields.items():
         if element == SELF:
@@ -264,8 +255,7 @@ def _merge_lists(kind: ListOf, live: Sequence[Any], applied: Sequence[Any]) -> l
 
 
 def _followers(kind: ListOf, live: Sequence[Any], shared: Sequence[str]) -> dict[str, list[Any]]:
-    """The items that only the live list has, by the shared item that they follow; "" for those that precede all of
-    them.
+    """The items that only the live list has, by the shared item that they follow; "" for those before all of them.
 
     A shared item that stands too early in the live list, compared with the applied one, is followed by none.
     """

@@ -1,8 +1,7 @@
 """Deletion: at once, gracefully, or when the finalizers are done.
 
 Upstream: apiserver/pkg/registry/rest/delete.go, BeforeDelete; registry/generic/registry/store.go, Delete;
-pkg/registry/core/pod/strategy.go, CheckGracefulDelete; pkg/registry/core/namespace/storage/storage.go, Delete
-(v1.36.2).
+pkg/registry/core, pod/strategy.go, CheckGracefulDelete; namespace/storage/storage.go, Delete (v1.36.2).
 """
 
 from datetime import datetime, timedelta
@@ -31,11 +30,7 @@ FOREGROUND: Final = "foregroundDeletion"
 def delete(store: ObjectStore, resource: Resource, stored: Stored, options: Object, now: datetime) -> Object:
     """Deletes an object, or begins to; returns the answer: its last state, its present one, or a Status.
 
-    Arguments:
-        options: a metav1.DeleteOptions, checked.
-
-    Raises:
-        ApiStatus: a precondition does not hold.
+    The options are a checked metav1.DeleteOptions. Raises ApiStatus if a precondition does not hold.
     """
     admission_plugins.admit_delete(resource, stored.name)
     is_dry_run = bool(options.get("dryRun"))
@@ -106,11 +101,9 @@ _PENDING: Final = -1
 
 
 def _grace(resource: Resource, obj: Object, options: Object, now: datetime) -> int | None:
-    """Returns the seconds of grace, and notes them in the metadata.
+    """Returns the seconds of grace, and notes them in the metadata; None if this kind or state has no grace.
 
-    Returns:
-        None if this kind or state has no grace; _PENDING if the object is being deleted already, and no sooner for this
-        request.
+    _PENDING stands for an object that is being deleted already, and no sooner for this request.
     """
     metadata, asked = obj["metadata"], options.get("gracePeriodSeconds")
     if asked is not None and asked < 0:

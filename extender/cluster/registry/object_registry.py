@@ -1,10 +1,8 @@
-"""What may be done with objects under the rules of the API: read, create, update, patch, delete. Objects are JSON
-values.
+"""What may be done with objects, as JSON values, under the rules of the API: read, create, update, patch, delete.
 
 Callers in the same process use the registry; requests reach it through `kube_api`.
 
-Upstream: apiserver/pkg/registry/generic/registry/store.go; endpoints/handlers, create.go, update.go, patch.go
-(v1.36.2).
+Upstream: apiserver/pkg/registry/generic/registry/store.go; endpoints/handlers (v1.36.2).
 """
 
 import copy
@@ -46,13 +44,7 @@ _SYSTEM_FIELDS: Final = ("creationTimestamp", "uid", "deletionTimestamp", "delet
 
 @final
 class ObjectRegistry:
-    """The objects of an ObjectStore under the rules of the API.
-
-    Arguments:
-        now: the wall clock, for timestamps.
-        rng: the source of uids and generated names.
-        features: the features that are on; they decide what objects may ask for.
-    """
+    """The objects of an ObjectStore under the rules of the API. `rng` draws uids and generated names."""
 
     def __init__(
         self,
@@ -76,13 +68,9 @@ class ObjectRegistry:
         return [stored_objects.shown(resource, stored) for stored in self.store.read(resource, namespace or "")]
 
     def create(self, resource: Resource, namespace: str, obj: Object, options: WriteOptions | None = None) -> Object:
-        """Stores a new object; returns it as it was stored.
+        """Stores a new object; returns it as it was stored. Raises ApiStatus if it is refused.
 
-        Arguments:
-            obj: JSON values, which are not changed; kind and apiVersion may be missing.
-
-        Raises:
-            ApiStatus: the object is refused.
+        `obj` is not changed; its kind and apiVersion may be missing.
         """
         write = options or WriteOptions()
         new = _read(resource, obj, write)
@@ -106,12 +94,8 @@ class ObjectRegistry:
     ) -> Object:
         """Replaces an object or a subresource; returns it as it was stored.
 
-        Arguments:
-            obj: JSON values, which are not changed. Its resourceVersion, if any, is that of the object it was made
-                from.
-
-        Raises:
-            ApiStatus: 409 if the object has changed since; or the update is refused.
+        `obj` is not changed; its resourceVersion, if any, is that of the object it was made from. Raises ApiStatus 409
+        if the object has changed since, or another one if the update is refused.
         """
         write = options or WriteOptions()
         if subresource == "scale":
@@ -146,11 +130,9 @@ class ObjectRegistry:
         *,
         subresource: str = "",
     ) -> Object:
-        """Patches an object or a subresource; returns it as it was stored. Server-side apply creates an object that
-        does not exist.
+        """Patches an object or a subresource; returns it as it was stored. Raises ApiStatus if the patch is refused.
 
-        Raises:
-            ApiStatus: the patch is refused.
+        Server-side apply creates an object that does not exist.
         """
         write = options or WriteOptions()
         if subresource == "scale":
@@ -187,31 +169,18 @@ class ObjectRegistry:
         return self._replace(resource, stored, old, new, write, subresource)
 
     def delete(self, resource: Resource, namespace: str, name: str, options: Object | None = None) -> Object:
-        """Deletes an object, or begins to; returns the answer: its last state, its present one, or a Status.
-
-        Arguments:
-            options: a metav1.DeleteOptions, checked; None: the defaults.
-
-        Raises:
-            ApiStatus: the object does not exist, or a precondition does not hold.
-        """
+        """Deletes an object as `deletion.delete`. Raises ApiStatus if it does not exist, or as there."""
         return deletion.delete(self.store, resource, self._stored(resource, namespace, name), options or {}, self.now())
 
     def report(self, resource: Resource, namespace: str, name: str, new: Object) -> Object:
-        """Replaces an object as `replace` does.
-
-        Raises:
-            ApiStatus: 409 if it has changed since the copy was made that `new` was made from.
-        """
+        """Replaces an object as `replace` does. Raises ApiStatus 409 if it has changed since `new` was made of it."""
         stored = self.store.get(resource, namespace, name)
         if stored is None or str(stored.resource_version) != new["metadata"]["resourceVersion"]:
             raise statuses.conflict(resource, name)
         return self.replace(resource, stored, new)
 
     def replace(self, resource: Resource, stored: Stored, new: Object, *, dry_run: bool = False) -> Object:
-        """Writes an object that the API itself has changed, without validation and managedFields; returns it as it was
-        stored.
-        """
+        """Writes what the API itself has changed, without validation and managedFields; returns it as stored."""
         if not dry_run:
             self.store.put(resource, stored.namespace, stored.name, stored_objects.stored_form(resource, new))
         return stored_objects.typed(resource, new)
@@ -384,9 +353,7 @@ def _drop_duplicate_owners(metadata: Object, write: WriteOptions) -> None:
 
 
 def _is_same(old: Object, new: Object) -> bool:
-    """True if nothing is to be written; the times of managedFields do not count. Upstream:
-    IgnoreManagedFieldsTimestampsTransformer.
-    """
+    """True if nothing is to be written, as only times of managedFields differ."""
     return _without_times(old) == _without_times(new)
 
 
@@ -402,9 +369,7 @@ def _without_times(obj: Object) -> Object:
 
 
 def _is_done(resource: Resource, old: Object, new: Object) -> bool:
-    """True if this update removes the last finalizer of an object that is being deleted. Upstream:
-    ShouldDeleteDuringUpdate.
-    """
+    """True if this removes the last finalizer of an object that is being deleted (ShouldDeleteDuringUpdate)."""
     if new["metadata"].get("finalizers") or "deletionTimestamp" not in old["metadata"]:
         return False
     if resource is NAMESPACES and new["spec"].get("finalizers"):

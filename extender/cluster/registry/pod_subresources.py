@@ -27,11 +27,8 @@ def bind(
 ) -> Object:
     """Assigns a pod to the node that a Binding names, whether the node exists or not; returns a Status.
 
-    Arguments:
-        name: the name of the pod; empty if the Binding says it.
-
-    Raises:
-        ApiStatus: 409 if the pod has a node, is being deleted, is gated or has another UID; 404 if it does not exist.
+    The name is empty if the Binding says it. Raises ApiStatus 409 if the pod has a node, is being deleted, is gated or
+    has another UID; 404 if it does not exist.
     """
     binding = _read(raw, write or WriteOptions())
     metadata = binding["metadata"]
@@ -108,11 +105,7 @@ _BUDGET: Final = Resource("policy", "v1", "poddisruptionbudget", "poddisruptionb
 def evict(
     reg: object_registry.ObjectRegistry, namespace: str, name: str, raw: Any, write: WriteOptions | None = None
 ) -> Object:
-    """Deletes a pod if its disruption budget allows it; returns a Status.
-
-    Raises:
-        ApiStatus: 429 if the budget does not allow it now; 404 if the pod does not exist.
-    """
+    """Deletes a pod if its disruption budget allows it; returns a Status. Raises ApiStatus 429 if not now."""
     options = _delete_options(name, raw, write or WriteOptions())
     stored = reg.store.get(PODS, namespace, name)
     if stored is None:
@@ -169,9 +162,7 @@ def _pin(options: Object, pod: Object) -> None:
 
 
 def _disrupted(reg: object_registry.ObjectRegistry, stored: Stored, pod: Object, options: Object) -> Object:
-    """Notes the reason on the pod; returns the options for the pod as it is then. Upstream:
-    addConditionAndDeletePod.
-    """
+    """Notes why on the pod; returns the options for the pod as it is then (addConditionAndDeletePod)."""
     wanted = options.get("preconditions") or {}
     _check_identity(stored, pod, wanted.get("uid"), wanted.get("resourceVersion"))
     if options.get("dryRun"):

@@ -35,11 +35,7 @@ def scale_of(resource: Resource, obj: Object) -> Object:
 
 
 def checked(resource: Resource, workload: Object, raw: Any, write: WriteOptions) -> Object:
-    """Returns a Scale as a caller sent it, checked against its workload.
-
-    Raises:
-        ApiStatus: it cannot be read, or does not belong to the workload.
-    """
+    """Returns a Scale as a caller sent it, checked against its workload. Raises ApiStatus."""
     scale = request_bodies.read(scale_type(), raw, write, "Scale")
     metadata, former = scale["metadata"], workload["metadata"]
     if metadata.get("name", former["name"]) != former["name"]:

@@ -1,3 +1,1 @@
-"""What a request says: what it is about, its query parameters, the forms that it accepts, and its body. Nothing is
-looked up.
-"""
+"""What a request says: its subject, query parameters, accepted forms, and body. Nothing is looked up."""

@@ -23,11 +23,7 @@ _SCHEME: Final = '"pkg/api/legacyscheme/scheme.go:30"'
 
 
 def parse(body: bytes, media_type: str = JSON) -> Any:
-    """Returns the JSON value of a body in JSON, YAML or protobuf.
-
-    Raises:
-        ValueError: the body cannot be read; the message is Go's.
-    """
+    """Returns the JSON value of a body in JSON, YAML or protobuf. Raises ValueError with Go's words."""
     if media_type == protobuf_objects.MEDIA_TYPE:
         return protobuf_objects.parse(body)
     text = body.decode(errors="replace")
@@ -40,11 +36,7 @@ def parse(body: bytes, media_type: str = JSON) -> Any:
 
 
 def typed(body: bytes, media_type: str, group: str, version: str, kind: str) -> Any:
-    """Returns the JSON value of a body that holds an object of this kind, or that does not say its kind.
-
-    Raises:
-        ApiStatus: 400 if the body cannot be read or holds something else.
-    """
+    """Returns the JSON value of a body with an object of this kind, or of none. Raises ApiStatus 400 for others."""
     expected = f"{group}/{version}" if group else version
     try:
         value = (
@@ -83,8 +75,7 @@ def typed(body: bytes, media_type: str, group: str, version: str, kind: str) -> 
 def read(struct: Struct, raw: Any, write: WriteOptions, kind: str, version: str = "v1") -> Object:
     """Returns an object of a type. Unknown and repeated fields are refused, or warned of, as the caller asked.
 
-    Raises:
-        ApiStatus: 400 if the value does not fit the type.
+    Raises ApiStatus 400 if the value does not fit the type.
     """
     value: Object
     try:

@@ -1,7 +1,6 @@
 """A request as a value, and what it asks for: which resource, which object, which verb, and in which form.
 
-Upstream: apiserver/pkg/endpoints, request/requestinfo.go, NewRequestInfo; handlers/negotiation/negotiate.go;
-munnerlyn/goautoneg (v1.36.2).
+Upstream: apiserver/pkg/endpoints, request/requestinfo.go; handlers/negotiation; munnerlyn/goautoneg (v1.36.2).
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,13 +20,7 @@ _VERBS_OF_COLLECTIONS: Final = {"GET": "list", "HEAD": "list", "POST": "create",
 @final
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One HTTP request.
-
-    Attributes:
-        method: in upper case.
-        path: percent-decoded, without the query.
-        headers: with names in lower case.
-    """
+    """One HTTP request: with its path decoded and without the query, its headers by names in lower case."""
 
     method: str
     path: str
@@ -60,12 +53,7 @@ def request_info(
 ) -> RequestInfo | None:
     """Returns what the request is about; None if its path names no resource, but perhaps a document.
 
-    Arguments:
-        features: the features that are on; they decide which resources are served.
-        custom: the custom resources, which are served, too.
-
-    Raises:
-        ApiStatus: 404 if the group and version are served, but not this path; 405 if the path does not know the method.
+    Raises ApiStatus 404 if the group and version are served, but not this path; 405 if the method is not.
     """
     info = _of_path(request.path, features, custom)
     return None if info is None else replace(info, verb=_verb(request, info))
@@ -135,12 +123,7 @@ Shape = Literal["", "Table", "PartialObjectMetadata", "PartialObjectMetadataList
 @final
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The form of an answer.
-
-    Attributes:
-        shape: the kind that objects are turned into; empty for the objects themselves.
-        api_version: the apiVersion of that kind.
-    """
+    """The form of an answer: the kind that objects are turned into, if any, and its apiVersion."""
 
     shape: Shape = ""
     api_version: str = META[0]
@@ -150,14 +133,7 @@ AS_IT_IS: Final = Form()
 
 
 def accepted_form(header: str) -> Form:
-    """Returns the form that the caller prefers.
-
-    Arguments:
-        header: the Accept header; empty: any form.
-
-    Raises:
-        ApiStatus: 406 if none of the accepted forms can be produced.
-    """
+    """Returns the form that the caller prefers by the Accept header. Raises ApiStatus 406 if it accepts none."""
     if not header:
         return AS_IT_IS
     for media_type, parameters in _clauses(header):
@@ -168,14 +144,9 @@ def accepted_form(header: str) -> Form:
 
 
 def preferred_media_type(header: str, offered: Sequence[str]) -> str:
-    """Returns the media type that the caller prefers.
+    """Returns the media type that the caller prefers by the Accept header, in doubt the first one offered.
 
-    Arguments:
-        header: the Accept header; empty: any media type.
-        offered: the media types that can be produced; the first one where the caller has no preference.
-
-    Raises:
-        ApiStatus: 406 if the caller accepts none of them.
+    Raises ApiStatus 406 if the caller accepts none of them.
     """
     for wanted, _ in _clauses(header or "*/*"):
         for media_type in offered:
@@ -185,11 +156,7 @@ def preferred_media_type(header: str, offered: Sequence[str]) -> str:
 
 
 def body_media_type(header: str, known: Sequence[str], default: str = "") -> str:
-    """Returns the media type of a body, without its parameters.
-
-    Raises:
-        ApiStatus: 415 if it is none of the known ones.
-    """
+    """Returns the media type of a body, without its parameters. Raises ApiStatus 415 if it is not known."""
     media_type = header.partition(";")[0].strip().lower() or default
     if media_type not in known:
         raise statuses.unsupported_media_type(known)
@@ -213,9 +180,7 @@ def _form(media_type: str, parameters: Mapping[str, str]) -> Form | None:
 
 
 def _clauses(header: str) -> list[tuple[str, dict[str, str]]]:
-    """The clauses of an Accept header by quality; among equals the more specific ones first, then in the order
-    given.
-    """
+    """The clauses of an Accept header: by quality, then the more specific ones first, then in the order given."""
     found = []
     for place, clause in enumerate(header.split(",")):
         media_type, *rest = (part.strip() for part in clause.split(";"))

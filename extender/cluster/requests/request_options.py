@@ -1,7 +1,6 @@
 """The query parameters of a request, checked.
 
-Upstream: apimachinery/pkg/apis/meta/internalversion, validation and defaults; apis/meta/v1/validation;
-runtime/conversion.go (v1.36.2).
+Upstream: apimachinery/pkg/apis/meta, internalversion, v1/validation; runtime/conversion.go (v1.36.2).
 """
 
 import re
@@ -44,12 +43,8 @@ class ListOptions:
 @final
 @dataclass(slots=True)
 class WriteOptions:
-    """metav1.CreateOptions, UpdateOptions and PatchOptions, and what the caller learns besides the object.
-
-    Attributes:
-        manager: the field manager.
-        warnings: the texts of the Warning headers; the write adds to them.
-        created: True once an update or patch has created an object.
+    """metav1.CreateOptions, UpdateOptions and PatchOptions, and what the write tells the caller besides the object:
+    the texts of Warning headers, and whether an update or patch has created it.
     """
 
     manager: str = "kube-controller-manager"
@@ -67,19 +62,13 @@ def text(query: Query, name: str) -> str:
 
 
 def flag(query: Query, name: str) -> bool | None:
-    """Returns a truth value: anything but `0` and `false` is true; None if it is absent. Upstream:
-    Convert_Slice_string_To_Pointer_bool.
-    """
+    """Returns True for anything but `0` and `false` (Convert_Slice_string_To_Pointer_bool); None if it is absent."""
     values = query.get(name)
     return (values[0] != "0" and values[0].lower() != "false") if values else None
 
 
 def number(query: Query, name: str) -> int | None:
-    """Returns an int64; None if it is absent.
-
-    Raises:
-        ApiStatus: 400 if it is no int64.
-    """
+    """Returns an int64; None if it is absent. Raises ApiStatus 400 if it is no int64."""
     values = query.get(name)
     if not values:
         return None
@@ -91,13 +80,9 @@ def number(query: Query, name: str) -> int | None:
 
 
 def list_options(query: Query, *, watch: bool = False) -> ListOptions:
-    """Returns the options of a list, watch or deletion of a collection.
+    """Returns the options of a list, a watch (also if only the path says so) or the deletion of a collection.
 
-    Arguments:
-        watch: the request is a watch, whatever its parameters say.
-
-    Raises:
-        ApiStatus: 400 if a number cannot be read, 422 if the options contradict each other.
+    Raises ApiStatus 400 if a number cannot be read, 422 if the options contradict each other.
     """
     options = ListOptions(
         label_selector=text(query, "labelSelector"),
@@ -165,14 +150,7 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
 
 
 def write_options(query: Query, user_agent: str, kind: str, *, is_apply: bool = False) -> WriteOptions:
-    """Returns the options of a create, update or patch.
-
-    Arguments:
-        kind: the kind of the options, such as `CreateOptions`.
-
-    Raises:
-        ApiStatus: 422 if they are wrong.
-    """
+    """Returns the options of a create, update or patch. Raises ApiStatus 422 if they are wrong."""
     manager, validation, force = text(query, "fieldManager"), text(query, "fieldValidation"), flag(query, "force")
     errors = []
     if is_apply and not manager:
@@ -203,11 +181,7 @@ def dry_run_errors(dry_run: Sequence[str]) -> list[FieldError]:
 
 
 def delete_options(query: Query) -> Object:
-    """Returns the metav1.DeleteOptions that query parameters spell.
-
-    Raises:
-        ApiStatus: 400 if a number cannot be read, 422 if the options are wrong.
-    """
+    """Returns the checked metav1.DeleteOptions of query parameters. Raises ApiStatus 400 for a bad number, or 422."""
     options: Object = {}
     grace, orphan = number(query, "gracePeriodSeconds"), flag(query, "orphanDependents")
     if grace is not None:
@@ -222,13 +196,7 @@ def delete_options(query: Query) -> Object:
 
 
 def checked_delete_options(options: Object) -> Object:
-    """Returns the options.
-
-    Raises:
-        ApiStatus: 422 if they are wrong.
-
-    Upstream: ValidateDeleteOptions.
-    """
+    """Returns the options. Raises ApiStatus 422 if they are wrong. Upstream: ValidateDeleteOptions."""
     errors = []
     policy = options.get("propagationPolicy")
     if policy is not None:
@@ -245,7 +213,7 @@ def checked_delete_options(options: Object) -> Object:
 
 
 def manager_of(user_agent: str) -> str:
-    """Returns the field manager of a request that names none: the printable part of what its User-Agent begins with.
+    """Returns the field manager of a request that names none: the printable beginning of its User-Agent.
 
     Upstream: handlers/create.go, prefixFromUserAgent.
     """

@@ -1,7 +1,6 @@
 """The discovery documents at /api, /apis and below, which say what is served; and /version.
 
-Upstream: apiserver/pkg/endpoints/discovery, with its aggregated form; pkg/endpoints/handlers/negotiation;
-component-base/version (v1.36.2).
+Upstream: apiserver/pkg/endpoints, discovery, handlers/negotiation; component-base/version (v1.36.2).
 """
 
 import base64
@@ -58,13 +57,9 @@ def answer(
     features: FeatureGates = DEFAULT_FEATURES,
     custom: tuple[Resource, ...] = (),
 ) -> Document | None:
-    """Returns the document at a path, in the form that the caller prefers; None if there is none.
+    """Returns the document at a path, in the form that the Accept header prefers; None if there is none.
 
-    Arguments:
-        accept: the Accept header; empty: any form.
-        address: the `host:port` under which callers reach this server.
-        features: the features that are on; they decide which resources are served.
-        custom: the custom resources, which are served, too.
+    `address` is the `host:port` under which callers reach this server.
     """
     resources = (*served(features), *custom)
     match path.strip("/").split("/"):

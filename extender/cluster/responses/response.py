@@ -34,11 +34,7 @@ class Response:
 @final
 @dataclass(frozen=True, slots=True)
 class StreamResponse:
-    """The answer to a watch, which goes on. Closing the iterator ends it.
-
-    Attributes:
-        chunks: whole watch events, each ending in a line feed.
-    """
+    """The answer to a watch: whole events, each ending in a line feed. Closing the iterator ends it."""
 
     status: int
     chunks: AsyncGenerator[bytes, None]

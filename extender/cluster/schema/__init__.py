@@ -1,3 +1,1 @@
-"""The published API types as a table, and objects read by them from JSON and protobuf. Rules about values are in
-`validation`.
-"""
+"""The published API types, and objects read by them. Rules about values are in `validation`."""

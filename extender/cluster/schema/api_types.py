@@ -1,8 +1,6 @@
-"""The published API types: the fields of each kind in order, and what Kubernetes says of each. They come out of a
-generated table.
+"""The published API types: the fields of each kind in order, and what Kubernetes says of each, from a generated table.
 
-`make schema TYPES=...` writes the table; `tools/generate_schema.py` says how it is derived. It is read when the first
-type is asked for.
+`make schema TYPES=...` writes the table; `tools/generate_schema.py` says how. It is read when a type is asked for.
 
 Upstream: the types.go files of k8s.io/api and of apimachinery/pkg/apis/meta/v1 (v1.36.2).
 """
@@ -97,15 +95,10 @@ def type_of(resource: Resource) -> Struct:
 
 
 def read(resource: Resource, obj: Json) -> tuple[dict[str, Any], list[str]]:
-    """Returns the object as the API keeps it, and what a strict reader objects to.
+    """Returns the object as the API keeps it, and what a strict reader objects to: `unknown field "spec.foo"`.
 
-    Returns:
-        A new object: known fields only, in upstream's order, quantities and times in canonical form, empty fields left
-            out or
-        filled in as Go does; and texts such as `unknown field "spec.foo"`.
-
-    Raises:
-        JsonError: some value does not fit its field.
+    Known fields only, in upstream's order, quantities and times in canonical form, empty fields left out or filled in
+    as Go does. Raises JsonError if some value does not fit its field.
     """
     return read_as(type_of(resource), obj)
 
@@ -130,9 +123,7 @@ def find(group: str, version: str, kind: str) -> Struct | None:
 
 
 def type_name(group: str, version: str, kind: str) -> str:
-    """Returns what the table calls the type of a kind: `core/v1.Pod`. Raises KeyError if it has nothing of the
-    group.
-    """
+    """Returns what the table calls a type: `core/v1.Pod`. Raises KeyError if it has nothing of the group."""
     package = _META if kind in _META_KINDS and not group else f"{_PACKAGES[group]}/{version}"
     return f"{package}.{kind}"
 

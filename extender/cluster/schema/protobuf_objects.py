@@ -1,5 +1,4 @@
-"""Objects in Kubernetes' protobuf form, as Go clients send them, read into JSON values. Answers are JSON, which the
-same clients accept.
+"""Objects in Kubernetes' protobuf form, as Go clients send them, read into JSON values; these clients take JSON back.
 
 Upstream: apimachinery/pkg/runtime/serializer/protobuf/protobuf.go; pkg/runtime/types_proto.go;
 pkg/apis/meta/v1/time_proto.go (v1.36.2).
@@ -30,9 +29,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DELETE_OPTIONS: Final = "DeleteOptions"
 
 Numbers = dict[int, "str | Numbers"]
-"""The fields of a message by number: their JSON names, or the fields of an embedded struct, which JSON shows one level
-higher.
-"""
+"""The fields of a message by number: their JSON names, or the fields of a struct that JSON shows one level higher."""
 _Raw = int | float | bytes
 """A value as the wire has it: an integer, a number with a point, or bytes."""
 
@@ -48,14 +45,9 @@ class BrokenObjectError(ValueError):
 
 
 def parse(body: bytes, api_version: str = "", kind: str = "") -> Object:
-    """Returns the object of a body, with its kind and apiVersion. Unknown fields are left out.
+    """Returns the object of a body, with its kind and apiVersion (the expected ones if it does not say its own).
 
-    Arguments:
-        api_version, kind: the expected ones, for a body that does not say its own.
-
-    Raises:
-        BrokenObjectError: the object in the body cannot be read.
-        ValueError: the body holds no object.
+    Raises BrokenObjectError if the object in the body cannot be read, ValueError if it holds none.
     """
     if not body:
         raise ValueError("empty data")

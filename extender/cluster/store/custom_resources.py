@@ -1,5 +1,4 @@
-"""The resources that stored CustomResourceDefinitions define. Their objects are kept as they are: schemas are not
-checked, and versions not converted.
+"""The resources that stored CustomResourceDefinitions define. Schemas are not checked, and versions not converted.
 
 Upstream: apiextensions-apiserver/pkg, apis/apiextensions/v1/types.go; apiserver/customresource_handler.go (v1.36.2).
 """

@@ -14,9 +14,7 @@ from extender.values import limits
 SECONDS_KEPT: Final = 3600.0
 SECONDS_BETWEEN_LOOKS: Final = 10.0
 Written = OrderedDict[tuple[str, str], tuple[float, int]]
-"""(namespace, name) of each Event -> the time of the event loop and resourceVersion of its latest write; in the order
-of these.
-"""
+"""(namespace, name) of each Event -> the loop's time and the version of its latest write; in the order of these."""
 
 
 async def expire_events(store: ObjectStore) -> NoReturn:

@@ -1,7 +1,6 @@
 """Lists: all objects or a page of them, as they are or as they were at a resourceVersion.
 
-Upstream: apiserver/pkg/storage, interfaces.go, ValidateListOptions, continue.go; storage/cacher; storage/etcd3/store.go
-(v1.36.2).
+Upstream: apiserver/pkg/storage, interfaces.go, continue.go; storage/cacher; storage/etcd3/store.go (v1.36.2).
 """
 
 import base64
@@ -42,10 +41,9 @@ _MAX_UINT64: Final = 2**64 - 1
 @final
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A list or a part of one.
+    """A list or a part of one, as of a resourceVersion.
 
     Attributes:
-        resource_version: the resourceVersion at which the objects are shown.
         continue_token: asks for the next page; empty on the last one.
         remaining: the number of objects on later pages; None if it is unknown, or if there are none.
     """
@@ -70,9 +68,7 @@ def page(
 ) -> Page:
     """Returns the objects that a list request asks for.
 
-    Raises:
-        ApiStatus: 400 if the request cannot be read, 410 if its resourceVersion is forgotten, 504 if it does not exist
-            yet.
+    Raises ApiStatus 400 if it cannot be read, 410 if its resourceVersion is forgotten, 504 if it does not exist yet.
     """
     version, start = _place(options, namespace)
     if start:
@@ -89,11 +85,7 @@ def page(
 
 
 def parse_resource_version(text: str) -> int:
-    """Returns the number that a text spells; 0 for an empty one.
-
-    Raises:
-        ApiStatus: 400 if it spells none.
-    """
+    """Returns the number that a text spells; 0 for an empty one. Raises ApiStatus 400 if it spells none."""
     if text.isascii() and text.isdigit() and int(text[:20]) <= _MAX_UINT64 and len(text) <= 20:
         return int(text)
     if not text:
@@ -154,11 +146,7 @@ def _token(start: str, resource_version: int) -> str:
 
 
 def _decoded(token: str) -> tuple[int, str]:
-    """Returns the resourceVersion and the key of a continue token.
-
-    Raises:
-        ValueError: the token cannot be read; the message is upstream's without its beginning.
-    """
+    """The resourceVersion and the key of a continue token. Raises ValueError with the end of upstream's words."""
     try:
         raw = base64.b64decode(token.encode() + b"=" * (-len(token) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError) as error:

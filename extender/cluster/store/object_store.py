@@ -23,9 +23,7 @@ HISTORY: Final = 20_000
 """The number of changes of each kind that are remembered: a watch, or a page of a list, may lag so far behind."""
 
 HISTORY_BYTES: Final = 2**26
-"""The bytes of objects in the changes of a kind that are remembered: large objects that change often are remembered for
-fewer changes.
-"""
+"""The bytes of objects that the remembered changes of a kind hold, so that large objects are remembered for less."""
 
 ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
 
@@ -33,12 +31,9 @@ ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
 @final
 @dataclass(frozen=True, slots=True)
 class StoredChange:
-    """One write.
+    """One write: the object before, if there was one, and afterwards.
 
-    Attributes:
-        stored_as: the name under which objects of this kind are kept.
-        old: the object before; None if there was none.
-        new: the object afterwards; for a removal, the last state with the resourceVersion of the removal.
+    For a removal, `new` is the last state with the resourceVersion of the removal.
     """
 
     type: ChangeType
@@ -56,9 +51,7 @@ class CompactedError(Exception):
 
 
 def field_paths(stored_as: str) -> tuple[str, ...]:
-    """Returns the paths of all selectable fields of the objects kept under a name, in all versions. Name and namespace
-    are in the key.
-    """
+    """Returns the paths of the selectable fields of the objects kept under a name, but those that are in the key."""
     return _FIELD_PATHS.get(stored_as, ())
 
 
@@ -134,17 +127,13 @@ class _Kept:
         return self._keys
 
     def position_after(self, resource_version: int) -> int:
-        """The position of the first change after a resourceVersion. Raises CompactedError if changes after it are
-        forgotten.
-        """
+        """The position of the first change after a resourceVersion. Raises CompactedError if one is forgotten."""
         if resource_version < self.compacted:
             raise CompactedError
         return self.first + bisect.bisect_right(self.changes, resource_version, key=_resource_version)
 
     def as_of(self, resource_version: int) -> dict[str, Stored | None]:
-        """Of the objects that have changed since a resourceVersion, their state then; None for those that did not
-        exist.
-        """
+        """The state that objects which have changed since a resourceVersion had then; None if none."""
         earlier: dict[str, Stored | None] = {}
         for change in reversed(self.changes[self.position_after(resource_version) - self.first :]):
             earlier[change.new.key] = change.old
@@ -157,11 +146,7 @@ def _resource_version(change: StoredChange) -> int:
 
 @final
 class _AllKept(dict[str, _Kept]):
-    """What is kept, by the name under which it is; that of custom resources from when it is asked for.
-
-    Arguments:
-        begin: the resourceVersion up to which changes count as forgotten.
-    """
+    """What is kept, by the name under which it is; of custom resources from when it is asked for, after `begin`."""
 
     def __init__(self, history: int, begin: int) -> None:
         super().__init__({name: _Kept(name, history) for name in _FIELD_PATHS})
@@ -178,9 +163,7 @@ class _AllKept(dict[str, _Kept]):
 class ObjectStore:
     """State, home of the embedded cluster: objects, their latest changes, the resourceVersion.
 
-    Arguments:
-        history: the least number of changes of each kind that are remembered.
-        resource_version: the start of the counter; earlier changes count as forgotten.
+    At least `history` changes of each kind are remembered, but none up to the resourceVersion with which it begins.
     """
 
     def __init__(self, *, history: int = HISTORY, resource_version: int = 1) -> None:
@@ -198,11 +181,7 @@ class ObjectStore:
         return self._kept[resource.stored_as].objects.get(key_of(resource, namespace, name))
 
     def put(self, resource: Resource, namespace: str, name: str, obj: Object) -> Stored:
-        """Creates or replaces an object; sets its metadata.resourceVersion.
-
-        Raises:
-            ApiStatus: the object is too large; nothing has changed.
-        """
+        """Creates or replaces an object; sets its metadata.resourceVersion. Raises ApiStatus if it is too large."""
         kept = self._kept[resource.stored_as]
         key = key_of(resource, namespace, name)
         old = kept.objects.get(key)
@@ -227,8 +206,7 @@ class ObjectStore:
     def read(self, resource: Resource, namespace: str = "", *, at: int | None = None, start: str = "") -> list[Stored]:
         """Returns the objects in order of their keys, from `start` on, as they are or were at a resourceVersion.
 
-        Raises:
-            CompactedError: changes since then are forgotten.
+        Raises CompactedError if changes since then are forgotten.
         """
         kept = self._kept[resource.stored_as]
         low = max(f"{namespace}/" if namespace else "", start)
@@ -253,30 +231,22 @@ class ObjectStore:
         return self._kept[resource.stored_as].compacted
 
     def follow(self, resources: Iterable[Resource], after: int) -> "Cursor":
-        """Returns a reader of the changes of these kinds after a resourceVersion.
-
-        Raises:
-            CompactedError: some of these changes are forgotten.
-        """
+        """Returns a reader of the changes of these kinds after a resourceVersion. Raises CompactedError."""
         return Cursor([self._kept[name] for name in dict.fromkeys(each.stored_as for each in resources)], after)
 
 
 @final
 class Cursor:
-    """A reader's place in the history of some kinds. It holds no changes, so that a slow reader costs nothing: it is
-    overtaken.
-    """
+    """A reader's place in the history of some kinds. It holds no changes: a slow reader is overtaken."""
 
     def __init__(self, kept: Sequence[_Kept], after: int) -> None:
         self._kept: Final = kept
         self._positions: Final = [each.position_after(after) for each in kept]
 
     def take(self, limit: int = sys.maxsize) -> list[StoredChange]:
-        """Returns the changes since the last call, in order of their resourceVersions; about `limit` of each kind at
-        most.
+        """Returns the changes since the last call by resourceVersion; about `limit` of each kind at most.
 
-        Raises:
-            CompactedError: the reader was too slow; some changes are forgotten.
+        Raises CompactedError if the reader was too slow, and some changes are forgotten.
         """
         found: list[StoredChange] = []
         for number, kept in enumerate(self._kept):

@@ -28,8 +28,7 @@ _ESCAPED: Final = re.compile(r"\\(.?)", re.DOTALL)
 class FieldTerm:
     """A condition: a field has this one value, or has none of these.
 
-    Attributes:
-        place: the index of the field in `Stored.fields`; negative for name and namespace, which are in the key.
+    `place` is its index in `Stored.fields`; negative for name and namespace, which are in the key.
     """
 
     place: int
@@ -67,11 +66,7 @@ class ObjectSelection:
 
 
 def selection(resource: Resource, labels: str, fields: str) -> ObjectSelection:
-    """Returns what the query parameters labelSelector and fieldSelector select.
-
-    Raises:
-        ApiStatus: 400 if one of them cannot be read.
-    """
+    """Returns what these query parameters select. Raises ApiStatus 400 if one cannot be read."""
     try:
         selector = parse_selector(labels)
     except SelectorError as error:
@@ -80,9 +75,7 @@ def selection(resource: Resource, labels: str, fields: str) -> ObjectSelection:
 
 
 def named(resource: Resource, selected: ObjectSelection, name: str) -> ObjectSelection:
-    """Returns a selection of the object of this name only, for the watch of a single object. Upstream: handlers/get.go,
-    listOpts.
-    """
+    """Returns the selection for the watch of a single object (handlers/get.go, listOpts)."""
     if selected.fields and selected.name != name:
         raise statuses.bad_request("fieldSelector metadata.name doesn't match requested name")
     return ObjectSelection(selected.labels, (*selected.fields, FieldTerm(_NAME, frozenset((name,)), True)))
@@ -152,8 +145,7 @@ def _unescaped(value: str) -> str:
 
 
 def selector_text(selector: Mapping[str, Any] | None) -> str:
-    """Returns a metav1.LabelSelector as query parameters spell it: `a=b,c in (d,e),!f`, by key; empty for one without
-    requirements.
+    """Returns a metav1.LabelSelector as query parameters spell it, by key: `a=b,c in (d,e),!f`.
 
     Upstream: apis/meta/v1/helpers.go, FormatLabelSelector; labels/selector.go, Selector.String.
     """

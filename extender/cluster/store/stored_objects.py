@@ -1,5 +1,4 @@
-"""Objects as they are stored: their JSON, and what selectors ask of it; and as they are served: with their kind, and
-events with the field names of either of their two versions.
+"""Objects as they are stored: their JSON, and what selectors ask of it; and as they are served, in either version.
 
 Upstream: pkg/apis/events/v1/conversion.go (v1.36.2).
 """
@@ -53,11 +52,7 @@ def at_version(stored: Stored, resource_version: int) -> Stored:
 
 
 def stored_object(key: str, resource_version: int, obj: Object, paths: Iterable[str]) -> Stored:
-    """Returns an object as it is stored.
-
-    Arguments:
-        paths: the paths of the selectable fields.
-    """
+    """Returns an object as it is stored; `paths` are those of its selectable fields."""
     labels = obj["metadata"].get("labels") or {}
     # Labels recur in many objects.
     shared = {sys.intern(name): sys.intern(value) for name, value in labels.items()}

@@ -41,7 +41,6 @@ class Watch:
     Attributes:
         initial: the objects that exist, if the caller asked for them, those that are not selected included.
         begin: events are sent for changes after this resourceVersion.
-        seconds: the duration of the watch.
     """
 
     store: ObjectStore
@@ -145,9 +144,8 @@ def watch(
 ) -> Watch:
     """Returns a watch that begins now.
 
-    Raises:
-        ApiStatus: 400 if the request cannot be read; 410 if its resourceVersion is forgotten, 504 if it does not exist
-            yet; these two are sent within the stream.
+    Raises ApiStatus 400 if the request cannot be read, and two that are sent within the stream: 410 if its
+    resourceVersion is forgotten, 504 if it does not exist yet.
     """
     asked = list_pages.parse_resource_version(options.resource_version)
     current = store.resource_version

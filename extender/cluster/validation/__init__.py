@@ -1,7 +1,7 @@
-"""The rules by which the API refuses objects, in upstream's words. Objects have been read and defaulted; nothing is
-changed or looked up.
+"""The rules by which the API refuses objects, in upstream's words.
 
-Whether a namespace or a priority class exists is a question for admission.
+Each returns what is wrong with an object, or with one that replaces another (new, old). Objects have been read and
+defaulted; nothing is changed or looked up.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -68,19 +68,12 @@ def _by_spec(spec: _New, *frozen: str, rule: NameRule = subdomain_errors, status
 
 
 def validate_create(resource: Resource, obj: Object) -> list[FieldError]:
-    """Returns what is wrong with a new object or Binding. Of a kind without rules of its own only the metadata is
-    checked.
-    """
+    """Checks a new object or Binding; of a kind without rules of its own, only the metadata."""
     return _rules_of(resource).create(obj)
 
 
 def validate_update(resource: Resource, new: Object, old: Object, subresource: str = "") -> list[FieldError]:
-    """Returns what is wrong with an object that replaces another one.
-
-    Arguments:
-        new: after `strategies.prepare_for_update`, with the resourceVersion of the object that it replaces.
-        subresource: `status`, `finalize`, `resize` or empty.
-    """
+    """Checks an object or subresource as `strategies.prepare_for_update` left it, with the version of the old one."""
     if subresource == "resize":
         return pod_rules.pod_resize(new, old)
     rules = _rules_of(resource)
@@ -96,8 +89,7 @@ def _rules_of(resource: Resource) -> _Rules:
 
 
 def behind_gates(new: Object, old: Object | None, features: FeatureGates) -> list[FieldError]:
-    """Returns what is wrong with an object because features are off. What the old object uses already, the new one may
-    use, too.
+    """Refuses what needs features that are off, unless the old object uses it already.
 
     Upstream: pkg/api/pod, GetValidationOptionsFromPodSpecAndMeta.
     """

@@ -1,7 +1,6 @@
 """Rules for amounts: requests, limits, capacity.
 
-Upstream: pkg/apis/core/validation/validation.go, validateResourceRequirements, ValidateResourceQuantityValue;
-core/helper (v1.36.2).
+Upstream: pkg/apis/core, validation/validation.go, validateResourceRequirements; helper (v1.36.2).
 """
 
 from collections import Counter
@@ -49,9 +48,7 @@ _STANDARD: Final = _OF_CONTAINERS | _COUNTED | _OF_QUOTA | {"storage", "requests
 
 
 def quantity_value(path: str, name: str, amount: str) -> list[FieldError]:
-    """An amount must not be negative, and must be whole where it counts something. Upstream:
-    ValidateResourceQuantityValue.
-    """
+    """An amount must not be negative, and whole where it counts something (ValidateResourceQuantityValue)."""
     quantity = quantity_of(amount)
     errors = [invalid(path, amount, NEGATIVE)] if quantity.sign < 0 else []
     if (name in _COUNTED or is_extended_resource_name(name)) and quantity.milli_value() % 1000:
@@ -165,9 +162,7 @@ def _pod_resource_name(path: str, name: str) -> list[FieldError]:
 
 
 def _claims(path: str, claims: Sequence[Mapping[str, Any]], known: Collection[str]) -> list[FieldError]:
-    """Each claim, or each request of one, is named once, and is one of the pod's. Upstream:
-    validateResourceClaimNames.
-    """
+    """Each claim, or each request of one, is one of the pod's, and named once (validateResourceClaimNames)."""
     errors = []
     seen: set[str] = set()
     num_requests: Counter[str] = Counter()

@@ -1,8 +1,6 @@
-"""Rules for nodes, namespaces, services, events in both versions, disruption budgets, priority and runtime classes, and
-leases.
+"""Rules for nodes, namespaces, services, events, budgets, priority and runtime classes, definitions and leases.
 
-Upstream: pkg/apis/core/validation/validation.go, ValidateNode, ValidateNodeUpdate, ValidateNamespace; events.go;
-pkg/apis, policy/validation, scheduling/validation, coordination/validation: validation.go (v1.36.2).
+Upstream: pkg/apis/core/validation, events.go; validation.go of core, policy, scheduling and coordination (v1.36.2).
 """
 
 from typing import Any, Final
@@ -54,7 +52,6 @@ def node(obj: Object) -> list[FieldError]:
 
 
 def node_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with a Node that replaces another one, or its status."""
     spec, former = new["spec"], old["spec"]
     errors = object_meta_update(new["metadata"], old["metadata"]) + _amounts(new)
     if former.get("podCIDRs") and spec.get("podCIDRs") != former["podCIDRs"]:
@@ -65,9 +62,7 @@ def node_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def whole_node_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with a Node that replaces another one: the rules for new nodes hold, too, as in the
-    strategy of nodes.
-    """
+    """The strategy of nodes checks a replaced node as a new one, too."""
     return node(new) + node_update(new, old)
 
 

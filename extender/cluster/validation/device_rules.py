@@ -209,9 +209,7 @@ def _selectors(path: str, selectors: Sequence[Object]) -> list[FieldError]:
 
 
 def _extended_resource_name(path: str, name: str | None) -> list[FieldError]:
-    """Returns what is wrong with the name of an extended resource. Upstream: apimachinery/pkg/api/validate,
-    ExtendedResourceName.
-    """
+    """Upstream: apimachinery/pkg/api/validate, ExtendedResourceName."""
     if name is None:
         return []
     errors = []

@@ -1,7 +1,6 @@
 """Rules for what every object has: names, labels, annotations, owners, finalizers; and for label selectors.
 
-Upstream: apimachinery/pkg/api/validation/objectmeta.go; apis/meta/v1/validation/validation.go;
-util/validation/validation.go (v1.36.2).
+Upstream: apimachinery/pkg, api/validation/objectmeta.go; apis/meta/v1/validation; util/validation (v1.36.2).
 """
 
 import re
@@ -83,9 +82,7 @@ def path_segment_errors(value: str) -> list[str]:
 
 
 def object_meta_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with the metadata of an object that replaces another one. Upstream:
-    ValidateObjectMetaUpdate.
-    """
+    """Checks the metadata of an object that replaces another one. Upstream: ValidateObjectMetaUpdate."""
     errors: list[FieldError] = []
     added = sorted(set(new.get("finalizers") or ()) - set(old.get("finalizers") or ()))
     if old.get("deletionTimestamp") and added:

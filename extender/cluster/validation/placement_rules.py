@@ -98,9 +98,7 @@ def tolerations(path: str, values: Sequence[Object]) -> list[FieldError]:
 
 
 def comparing_tolerations(path: str, values: Sequence[Object]) -> list[FieldError]:
-    """Returns the errors of tolerations that compare numbers, for while the feature gate
-    TaintTolerationComparisonOperators is off.
-    """
+    """Refuses tolerations that compare numbers, for while TaintTolerationComparisonOperators is off."""
     operators = ((place, toleration.get("operator", "")) for place, toleration in enumerate(values))
     return [
         not_supported(f"{path}[{place}].operator", operator, ("Equal", "Exists"))

@@ -1,7 +1,7 @@
 """Rules for PodGroup and Workload, and which of their fields exist while features are on.
 
-Upstream: pkg/apis/scheduling/validation/validation.go and the declarative rules of scheduling/v1alpha2, types.go;
-pkg/registry/scheduling, podgroup/strategy.go and workload/strategy.go (v1.36.2).
+Upstream: pkg/apis/scheduling/validation and the declarative rules of scheduling/v1alpha2; pkg/registry/scheduling,
+strategy.go of podgroup and workload (v1.36.2).
 """
 
 from collections.abc import Iterator
@@ -41,9 +41,7 @@ _GATES: Final = {
 
 
 def drop_group_fields(resource: Resource, new: Object, old: Object | None, features: FeatureGates) -> None:
-    """Drops the fields of features that are off, in place, unless the object had them before. Upstream:
-    dropDisabledFields.
-    """
+    """Drops the fields of features that are off, unless the object had them before (dropDisabledFields)."""
     if resource is PODS:
         if not features.enabled("GenericWorkload") and (old is None or "schedulingGroup" not in old["spec"]):
             new["spec"].pop("schedulingGroup", None)
@@ -99,9 +97,7 @@ def workload(obj: Object) -> list[FieldError]:
 
 
 def workload_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with a Workload that replaces another one: only a controller may be named that was not
-    before.
-    """
+    """Only a controller may be named that was not before."""
     errors = object_meta_update(new["metadata"], old["metadata"])
     former = old["spec"].get("controllerRef")
     if former is not None:

@@ -1,7 +1,6 @@
 """Rules for pods: new ones, updates, and bindings.
 
-Upstream: pkg/apis/core/validation/validation.go, ValidatePodCreate, ValidatePodUpdate, ValidatePodStatusUpdate
-(v1.36.2).
+Upstream: pkg/apis/core/validation/validation.go, ValidatePodCreate, ValidatePodUpdate (v1.36.2).
 """
 
 import copy
@@ -63,11 +62,7 @@ def pod(obj: Object) -> list[FieldError]:
 
 
 def pod_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with a Pod that replaces another one.
-
-    Images, the deadline, scheduling gates and added tolerations may change; the placement of a gated pod may be
-    narrowed.
-    """
+    """Images, the deadline, gates and added tolerations may change; the placement of a gated pod may be narrowed."""
     errors = (
         object_meta_update(new["metadata"], old["metadata"]) + _metadata_and_spec(new) + _annotations_update(new, old)
     )
@@ -335,9 +330,7 @@ def _claim_statuses(path: str, statuses: Sequence[Object], spec: Object) -> list
 
 
 def _extended_resource_claim(path: str, status: Object | None, spec: Object) -> list[FieldError]:
-    """Returns what is wrong with a pod's extendedResourceClaimStatus. Upstream:
-    validatePodExtendedResourceClaimStatus.
-    """
+    """Upstream: validatePodExtendedResourceClaimStatus."""
     if status is None:
         return []
     containers = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]

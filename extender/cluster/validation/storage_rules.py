@@ -1,7 +1,6 @@
 """Rules for volumes, claims, and the kinds of storage.k8s.io.
 
-Upstream: pkg/apis/core/validation/validation.go, ValidatePersistentVolume, ValidatePersistentVolumeClaim;
-pkg/apis/storage/validation/validation.go (v1.36.2).
+Upstream: validation.go of pkg/apis/core/validation and storage/validation (v1.36.2).
 """
 
 import copy
@@ -94,10 +93,7 @@ def persistent_volume_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def _spelt_as(wanted: Object | None, former: Object) -> Object:
-    """The former affinity, with the present names of labels where the wanted one uses them.
-
-    Upstream: validatePvNodeAffinity.
-    """
+    """The former affinity with the present names of labels, where the wanted one uses them (validatePvNodeAffinity)."""
     former = copy.deepcopy(former)
     for new, old in zip(_requirements(wanted), _requirements(former), strict=False):
         if new.get("key") == _TODAY.get(old.get("key", "")):
@@ -115,9 +111,7 @@ def persistent_volume_claim(obj: Object) -> list[FieldError]:
 
 
 def persistent_volume_claim_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with a PersistentVolumeClaim that replaces another one: a bound one may grow, others may
-    name a volume.
-    """
+    """A bound claim may grow, others may name a volume."""
     errors = object_meta_update(new["metadata"], old["metadata"]) + persistent_volume_claim(new)
     wanted, former = copy.deepcopy(new["spec"]), copy.deepcopy(old["spec"])
     if not former.get("volumeName") and "volumeName" in wanted:
@@ -215,9 +209,7 @@ def csi_node(obj: Object) -> list[FieldError]:
 
 
 def csi_node_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with a CSINode that replaces another one: of a driver that stays, only its count may
-    change.
-    """
+    """Of a driver that stays, only its count may change."""
     errors = object_meta_update(new["metadata"], old["metadata"]) + _node_drivers(new)
     former = {driver.get("name"): driver for driver in old["spec"].get("drivers") or ()}
     for place, driver in enumerate(new["spec"].get("drivers") or ()):

@@ -1,7 +1,6 @@
 """Rules for Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, ReplicationController and Scale.
 
-Upstream: validation.go of pkg/apis/apps/validation, batch/validation and core/validation,
-ValidateReplicationController (v1.36.2).
+Upstream: validation.go of pkg/apis/apps/validation, batch/validation and core/validation (v1.36.2).
 """
 
 from collections.abc import Mapping
@@ -98,9 +97,7 @@ def validate_scale(obj: Object) -> list[FieldError]:
 
 
 def positive_int_or_percent(path: str, value: int | str) -> list[FieldError]:
-    """Returns what is wrong with a count or percentage. Upstream: ValidatePositiveIntOrPercent,
-    IsNotMoreThan100Percent.
-    """
+    """Upstream: ValidatePositiveIntOrPercent, IsNotMoreThan100Percent."""
     if isinstance(value, int):
         return non_negative(path, value)
     wrong = percent_errors(value)

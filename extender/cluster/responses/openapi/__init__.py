@@ -25,13 +25,7 @@ _TYPE_NAMES: Final = ("Status", "DeleteOptions")
 def answer(path: str, accept: str = "", features: FeatureGates = DEFAULT_FEATURES) -> tuple[str, bytes] | None:
     """Returns the media type and the document at a path; None if there is none.
 
-    Arguments:
-        path: the path without the query, whose hash does not matter.
-        accept: the Accept header; empty: any form.
-        features: the features that are on; they decide which resources are served.
-
-    Raises:
-        ApiStatus: 406 if the caller accepts none of the document's forms.
+    Raises ApiStatus 406 if the Accept header has none of the document's forms.
     """
     if path == _OLD:
         form = preferred_media_type(accept, (JSON, *openapi_protobuf.MEDIA_TYPES))

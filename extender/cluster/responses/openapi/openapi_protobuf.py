@@ -1,5 +1,4 @@
-"""OpenAPI 2 in protobuf. kubectl accepts no other form when it validates the items of a List, which no server does for
-it.
+"""OpenAPI 2 in protobuf, the only form that kubectl takes to validate the items of a List, which no server does for it.
 
 Upstream: google/gnostic-models, openapiv2/OpenAPIv2.proto.
 """
@@ -22,11 +21,7 @@ Form = Mapping[str, tuple[int, Write]]
 
 
 def encoded(document: Mapping[str, Any]) -> bytes:
-    """Returns an OpenAPI 2 document as `openapi.v2.Document`.
-
-    Raises:
-        KeyError: the document has a member that is not known here.
-    """
+    """Returns an OpenAPI 2 document as `openapi.v2.Document`. Raises KeyError for an unknown member."""
     return _message(_DOCUMENT, document)
 
 

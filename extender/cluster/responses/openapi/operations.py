@@ -1,7 +1,6 @@
 """The paths of the API, and the operations on them.
 
-Clients learn from them which kind belongs to which path, and that the server validates fields itself
-(`fieldValidation`).
+Clients learn which kind a path belongs to, and that the server validates fields itself (`fieldValidation`).
 
 Upstream: apiserver/pkg/endpoints/installer.go; k8s.io/kube-openapi/pkg/builder (v1.36.2).
 """

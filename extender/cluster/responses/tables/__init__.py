@@ -35,10 +35,9 @@ def table_of(
     headers: bool = True,
     kind: str = "",
 ) -> Object:
-    """Returns the objects as a Table.
+    """Returns the objects as a Table, with the metadata of the list that they come from.
 
     Arguments:
-        metadata: the metadata of the list that the objects come from, with its resourceVersion.
         headers: whether the columns are described; the later events of a watch leave them out.
         kind: the kind of the objects, if it is not the resource's own but that of a subresource, such as `Scale`.
     """

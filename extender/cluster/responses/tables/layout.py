@@ -49,10 +49,9 @@ def field(path: str, otherwise: Any = "") -> Cell:
 @final
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column. Columns of priority 1 are shown by `-o wide` only.
+    """A column; those of priority 1 are shown by `-o wide` only.
 
-    Attributes:
-        cell: returns an object's cell; None for the age of the object, and where the layout makes whole rows.
+    `cell` is None for the age of the object, and where the layout makes whole rows.
     """
 
     name: str
@@ -108,12 +107,7 @@ AGE: Final = Column("Age", "The time since the object was created.")
 @final
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The columns and the rows of a kind.
-
-    Attributes:
-        row: returns all cells of a row, where they do not follow from the object one by one.
-        conditions: what is said about a whole row.
-    """
+    """The columns of a kind, what makes rows that do not follow cell by cell, and what is said of whole rows."""
 
     columns: tuple[Column, ...]
     row: Callable[[Object, Ages], list[Any]] | None = None

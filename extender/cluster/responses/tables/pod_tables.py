@@ -90,9 +90,7 @@ def _tally(spec: Object, status: Object, sidecars: set[str]) -> _Tally:
 
 
 def _count_init_containers(spec: Object, status: Object, sidecars: set[str], starting: _Tally, running: _Tally) -> bool:
-    """Counts containers until initialization is found to be unfinished; returns True if it is. `running` counts the
-    sidecars.
-    """
+    """Counts until initialization is found unfinished, and returns True then. `running` counts the sidecars."""
     for place, container in enumerate(status.get("initContainerStatuses") or ()):
         is_sidecar = container.get("name") in sidecars
         starting.count_restarts(container)

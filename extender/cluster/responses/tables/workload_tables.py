@@ -1,8 +1,6 @@
 """Tables of workloads, services and scales.
 
-Upstream: pkg/printers/internalversion/printers.go, printReplicationController, printReplicaSet, printStatefulSet,
-printDaemonSet, printJob,
-printDeployment, printService, printScale (v1.36.2).
+Upstream: pkg/printers/internalversion/printers.go, printReplicationController and following (v1.36.2).
 """
 
 from typing import Final
