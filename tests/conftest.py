@@ -44,8 +44,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> BrowserTo
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """As many as there are cores, for `-n auto`: every worker collects all tests, which takes ten seconds."""
-    return os.cpu_count() or 1
+    """For `-n auto`, one more than there are cores, because a test waits for processes, sockets and pages now and then."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
