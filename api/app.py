@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 
 from api.callers.guards import BrowserGuard, EndpointGuard
 from api.callers.http_refusals import status_body
+from api.callers.streaming import Streams
 from api.documents.documentation import describe
 from api.kubernetes import KubernetesApi
 from api.routes import docs, extender, health, operation, page, questions
@@ -17,7 +18,6 @@ from api.routes.questions import only_known_parameters, what_is_wrong
 from api.serving.limits import RequestLimits
 from api.settings.settings import Settings
 from api.starting import Opens, opens
-from api.ui.streams import Streams
 from extender import __version__
 from extender.values.concurrency.collector import rare_collections
 

@@ -1,5 +1,6 @@
 """What the routes share: the service behind them, and how requests are decoded and answered."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -8,23 +9,30 @@ from typing import Any, Final, TypeVar, final
 from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector, CollectorRegistry
-from starlette.requests import HTTPConnection
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from api.callers.access import Access, OpenAccess
-from api.callers.http_refusals import unreadable_refused
+from api.callers.http_refusals import RETRY_SOON, Refusal, unreadable_refused
+from api.callers.streaming import until_hang_up
 from api.kubernetes import KubernetesApp
 from api.verb_metrics import VerbMetrics
-from api.worker import QuestionWorker
 from extender import __version__
 from extender.answers.catalogue import AboutQuestion, Question
 from extender.answers.types import AboutService
 from extender.assembly.backend import Backend
 from extender.lab.agreement import Agreement, AgreementQuestion
 from extender.lab.shadow import Shadow
+from extender.values import limits
+from extender.values.concurrency.child_process import ChildEndedError, DeadlineError, NoChildError, in_child
 from extender.values.metrics.tracing import Tracer
 from extender.values.protocol.node_lists import DecodedNodes
+
+B = TypeVar("B")
+T = TypeVar("T")
+
+_MIB: Final = 2**20
 
 
 @final
@@ -61,8 +69,49 @@ class HealthRecord(Collector):
         yield counted
 
 
-B = TypeVar("B")
-T = TypeVar("T")
+@final
+class QuestionWorker:
+    """Simulates for one question at a time, in a child process bounded in time and memory.
+
+    State: how many questions are worked on or wait for their turn.
+    """
+
+    def __init__(self, seconds: float = limits.QUESTION_SECONDS, memory: int = limits.QUESTION_MEMORY) -> None:
+        self._seconds: Final = seconds
+        self._memory: Final = memory
+        # One at a time: it takes a processor, and its first use of each page of memory copies it.
+        self.turn: Final = asyncio.Lock()
+        self.taken = 0
+
+    async def answer(self, request: Request, work: Callable[[], T]) -> T:
+        """Returns the result of the work, or raises its exception.
+
+        Arguments:
+            request: of the caller; the child ends when the caller hangs up.
+            work: as for `in_child`; it reads the question as well, so that waiting questions are bytes.
+
+        Raises:
+            Refusal: 503 if too many wait or there is no answer in time, 413 if the answer takes too much memory.
+            ClientDisconnect: the caller has hung up.
+        """
+        if self.taken >= limits.QUESTIONS_AT_ONE_TIME:
+            raise Refusal(503, "too many evaluations at one time", RETRY_SOON)
+        self.taken += 1
+        try:
+            async with until_hang_up(request), self.turn:
+                return await in_child(work, seconds=self._seconds, memory=self._memory)
+        except DeadlineError as exc:
+            raise Refusal(503, f"no answer within {self._seconds:g} s: ask about less") from exc
+        except MemoryError as exc:
+            most = self._memory // _MIB
+            raise Refusal(413, f"the answer takes more than {most} MiB of memory: ask about less") from exc
+        except ChildEndedError as exc:
+            most = self._memory // _MIB
+            raise Refusal(413, f"{exc}, perhaps out of memory: the limit is {most} MiB") from exc
+        except NoChildError as exc:
+            raise Refusal(503, f"no process can be started for the answer: {exc}", RETRY_SOON) from exc
+        finally:
+            self.taken -= 1
 
 
 @final

@@ -17,12 +17,11 @@ from api.callers.access import Access, CertifiedAccess, LocalAccess, OpenAccess,
 from api.cluster_source import Followed, Own, choose_cluster
 from api.fatal_errors import StartUpError
 from api.kubernetes import KubernetesApp
-from api.service_state import ServiceState
+from api.service_state import QuestionWorker, ServiceState
 from api.settings.configuration_file import configuration_of, shadow_configuration, try_extenders
 from api.settings.settings import Settings
 from api.tracing import TraceReporter, check_tracing, traced
 from api.verb_metrics import VerbMetrics
-from api.worker import QuestionWorker
 from extender.answers.records.file import RecordsFile, RecordsFileError, kept_in
 from extender.answers.records.record_store import Limits
 from extender.answers.records.records import Records

@@ -1,14 +1,20 @@
 """Answers that are sent in parts for as long as their caller listens."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager
-from typing import final
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager, suppress
+from typing import Final, final
 
 from fastapi import Request
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
+
+from extender.values import limits
+
+SECONDS_BETWEEN: Final = 1.0
+PINGS_EACH: Final = 15
+"""The number of looks without news after which a stream sends a sign of life."""
 
 
 async def send_parts(
@@ -56,6 +62,47 @@ class StreamedResponse(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         start = {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
         await send_parts(start, self._parts, receive, send)
+
+
+@final
+class Streams:
+    """Server-sent events for open pages: one whenever something has changed, upon which the page is fetched again.
+
+    State: how many streams there are, and whether they should end.
+    """
+
+    def __init__(self) -> None:
+        self._closing = asyncio.Event()
+        self._count = 0
+
+    @property
+    def is_full(self) -> bool:
+        return self._count >= limits.STREAMS
+
+    def close(self) -> None:
+        """Ends all streams, since they never end by themselves and the server waits for them. Pages connect again."""
+        self._closing.set()
+
+    async def follow(self, version: Callable[[], str]) -> AsyncGenerator[bytes, None]:
+        """Yields the first event at once, then one whenever the version has changed, until the service ends."""
+        self._count += 1
+        try:
+            last, silent = "", 0
+            yield b"retry: 2000\n\n"
+            while not self._closing.is_set():
+                now = version()
+                if now != last:
+                    last, silent = now, 0
+                    yield f"event: version\ndata: {now}\n\n".encode()
+                elif silent >= PINGS_EACH:
+                    silent = 0
+                    yield b": still here\n\n"
+                silent += 1
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(SECONDS_BETWEEN):
+                        await self._closing.wait()
+        finally:
+            self._count -= 1
 
 
 async def _send_each(parts: AsyncIterator[bytes], send: Send) -> None:

@@ -99,6 +99,7 @@ GROUPS: Final = {
 SUBCOMMANDS: Final = {name: (name.replace("-", "_"),) * 2 for names in GROUPS.values() for name in names} | {
     "whatif": ("what_if", "what_if"),
     "victims": ("what_if", "victims"),
+    "print-scheduler-config": ("print_config", "print_scheduler_config"),
     "test": ("plugin_checks", "check_project"),
     "verify": ("verify", "verify_rules"),
 }

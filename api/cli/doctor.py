@@ -62,7 +62,7 @@ def doctor(
         door = extender.url_prefix, extender.tls_config
         why = away.get(door)
         if why is not None:
-            report[title] = [skipped("", "answers every question", f"not asked, as {why}")]
+            report[title] = [skipped("answers every question", f"not asked, as {why}")]
             continue
         service = ExaminedService(extender, known, may_lack_verbs=bool(url) and verbs == ",".join(VERBS))
         with WaitingLine(f"examining {title}"):

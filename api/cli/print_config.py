@@ -1,14 +1,29 @@
-"""`reprieve print-config`: the configuration with every default."""
+"""`reprieve print-config`: the configuration with every default; and `reprieve print-scheduler-config`: what
+kube-scheduler's configuration needs to call Reprieve.
+"""
 
+import asyncio
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
+from urllib.parse import urlsplit
 
 import typer
 import yaml
 
+from api.cli.doctor import VERBS, examined
+from api.cli.showing import printable
+from api.doctor import Grade
+from api.doctor.examined_service import ExaminedService
+from api.fatal_errors import StartUpError
 from api.settings.configuration_file import read_configuration
-from extender.values.config import written
+from extender.values.config import Configuration, Extender, ExtenderManagedResource, ExtenderTLSConfig, written
+from extender.values.golang.times import Duration
+from extender.values.reasons import in_one_line
+
+_PREFIX: Final = "/extender"
+_PEM: Final = b"-----BEGIN CERTIFICATE-----"
 
 
 def print_config(
@@ -19,3 +34,128 @@ def print_config(
     """Print the scheduler's configuration with every default spelled out, as YAML."""
     document = written(read_configuration(config))
     yaml.safe_dump(document, sys.stdout, sort_keys=False, default_flow_style=False, width=140)
+
+
+def print_scheduler_config(
+    url: Annotated[
+        str,
+        typer.Option(
+            help="Where kube-scheduler reaches Reprieve: https://HOST:PORT, followed by --prefix if it has one."
+        ),
+    ],
+    ca_file: Annotated[
+        Path | None, typer.Option(help="File with the CA certificates (PEM) behind Reprieve's; they become caData.")
+    ] = None,
+    server_name: Annotated[str, typer.Option(help="The name in its certificate, if the URL has an IP address.")] = "",
+    client_certificate: Annotated[str, typer.Option(help="Client certificate on kube-scheduler's machine.")] = "",
+    client_key: Annotated[str, typer.Option(help="Its private key, on the same machine.")] = "",
+    verbs: Annotated[
+        str, typer.Option(help="Verbs that are called: filter, prioritize, preempt, bind.")
+    ] = "filter,prioritize,preempt",
+    managed_resources: Annotated[
+        str, typer.Option(help="Resources that only Reprieve's plugins count: it is asked about pods that want one.")
+    ] = "",
+    weight: Annotated[int, typer.Option(min=1, help="Weight of the scores.")] = 1,
+    timeout: Annotated[int, typer.Option(min=1, max=30, help="httpTimeout, in seconds.")] = 5,
+    full_nodes: Annotated[bool, typer.Option(help="Send whole nodes (nodeCacheCapable: false).")] = False,
+    ignorable: Annotated[bool, typer.Option(help="Schedule without Reprieve while it is away.")] = True,
+    check: Annotated[bool, typer.Option(help="Call it as kube-scheduler will, and say what is wrong.")] = True,
+) -> None:
+    """Print the configuration with which kube-scheduler calls Reprieve, and check it.
+
+    The stanza goes to standard output, what `doctor` finds to standard error; the exit code is 1 if kube-scheduler
+    would be misled or left without an answer.
+    """
+    extender = _extender(url, ca_file, verbs)
+    if bool(client_certificate) != bool(client_key):
+        raise StartUpError("--client-certificate and --client-key go together: give both, or none")
+    tls = extender.tls_config
+    if tls is not None:
+        tls = replace(tls, server_name=server_name, cert_file=client_certificate, key_file=client_key)
+    extender = replace(
+        extender,
+        tls_config=tls,
+        weight=weight,
+        http_timeout=Duration.of(timeout),
+        node_cache_capable=not full_nodes,
+        managed_resources=tuple(
+            ExtenderManagedResource(name, ignored_by_scheduler=True) for name in managed_resources.split(",") if name
+        ),
+        ignorable=ignorable,
+    )
+    document = written(Configuration(extenders=(extender,)))
+    shown = {key: document[key] for key in ("apiVersion", "kind", "extenders")}
+    yaml.safe_dump(shown, sys.stdout, sort_keys=False, default_flow_style=False, width=10_000)
+    sys.stdout.flush()
+    if check and not _is_well(extender):
+        raise typer.Exit(1)
+
+
+def _extender(url: str, ca_file: Path | None, verbs: str) -> Extender:
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_address = False
+    if not is_address:
+        raise StartUpError(f"--url {url}: not an address; write https://HOST:PORT")
+    named = [verb for verb in verbs.split(",") if verb]
+    strange = sorted({*named} - {*VERBS})
+    if strange or not named:
+        raise StartUpError(f"--verbs {verbs}: {strange[0] if strange else 'nothing'} is none of {', '.join(VERBS)}")
+    is_encrypted = parts.scheme == "https"
+    if is_encrypted and ca_file is None:
+        raise StartUpError(
+            "--ca-file: give the certificates (PEM) of who signed Reprieve's: kube-scheduler trusts no others "
+            "(kubectl get secret SECRET -o jsonpath='{.data.ca\\.crt}' | base64 -d > ca.crt)"
+        )
+    prefix = url.rstrip("/") if parts.path.strip("/") else f"{url.rstrip('/')}{_PREFIX}"
+    return Extender(
+        url_prefix=prefix,
+        filter_verb="filter" if "filter" in named else "",
+        prioritize_verb="prioritize" if "prioritize" in named else "",
+        preempt_verb="preempt" if "preempt" in named else "",
+        bind_verb="bind" if "bind" in named else "",
+        enable_https=is_encrypted,
+        tls_config=ExtenderTLSConfig(ca_data=_certificates(ca_file)) if is_encrypted and ca_file is not None else None,
+    )
+
+
+def _certificates(file: Path) -> bytes:
+    try:
+        text = file.read_bytes()
+    except OSError as exc:
+        raise StartUpError(f"--ca-file {file}: {in_one_line(exc)}") from exc
+    if _PEM not in text:
+        raise StartUpError(f"--ca-file {file}: holds no certificate in PEM form, which begins with {_PEM.decode()}")
+    return text
+
+
+def _is_well(extender: Extender) -> bool:
+    """Prints to standard error what is wrong with the extender, and returns whether kube-scheduler can work with it."""
+    tls = extender.tls_config
+    elsewhere = (
+        [file for file in (tls.cert_file, tls.key_file) if not Path(file).exists()]
+        if tls is not None and tls.cert_file
+        else []
+    )
+    if elsewhere:
+        print(
+            f"not checked: {elsewhere[0]} is not on this machine; `reprieve doctor --config FILE` checks it there",
+            file=sys.stderr,
+        )
+        return True
+    findings = printable(asyncio.run(examined(ExaminedService(extender))))
+    for finding in findings:
+        if finding.grade in (Grade.BAD, Grade.WARNING):
+            what = f"{finding.check}: {finding.detail}" if finding.detail else finding.check
+            print(
+                f"{finding.grade.name.lower()}: {finding.verb or 'connection'}: {what}; {finding.advice}",
+                file=sys.stderr,
+            )
+        elif finding.grade is Grade.SKIPPED:
+            print(f"{finding.grade.name.lower()}: {finding.detail}", file=sys.stderr)
+    bad = sum(finding.grade is Grade.BAD for finding in findings)
+    fine = sum(finding.grade is Grade.OK for finding in findings)
+    print(f"checked: {fine} answers are as kube-scheduler needs them, {bad} are not", file=sys.stderr)
+    return not bad

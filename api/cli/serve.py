@@ -13,7 +13,7 @@ from api.cli import print_version
 from api.cli.flags import FLAG_OPTIONS, FLAGS, GoCommand, without_effect
 from api.cluster_source import Own
 from api.fatal_errors import ServiceOverError, StartUpError
-from api.serving.self_signed import with_certificate
+from api.serving.certificate import with_certificate
 from api.serving.server import BACKLOG, make_server
 from api.settings.configuration_file import WatchedConfiguration, overridden, read_configuration
 from api.settings.declarations import Group

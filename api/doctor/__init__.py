@@ -23,9 +23,10 @@ class Grade(enum.StrEnum):
 @final
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One check of one verb, and its outcome."""
+    """One check, and its outcome."""
 
     verb: str
+    """The verb that was asked; empty of the connection and the configuration."""
     check: str
     """What a healthy extender does, as a sentence."""
     grade: Grade
@@ -34,23 +35,23 @@ class Finding:
     advice: str = ""
 
 
-def ok(verb: str, check: str, detail: str = "") -> Finding:
-    return Finding(verb, check, Grade.OK, detail)
+def ok(check: str, detail: str = "") -> Finding:
+    return Finding("", check, Grade.OK, detail)
 
 
-def bad(verb: str, check: str, detail: str, advice: str = "") -> Finding:
-    return Finding(verb, check, Grade.BAD, detail, advice)
+def bad(check: str, detail: str, advice: str = "") -> Finding:
+    return Finding("", check, Grade.BAD, detail, advice)
 
 
-def warning(verb: str, check: str, detail: str, advice: str = "") -> Finding:
+def warning(check: str, detail: str, advice: str = "") -> Finding:
     """Returns a finding that should be mended, though kube-scheduler is not misled."""
-    return Finding(verb, check, Grade.WARNING, detail, advice)
+    return Finding("", check, Grade.WARNING, detail, advice)
 
 
-def skipped(verb: str, check: str, why: str) -> Finding:
-    return Finding(verb, check, Grade.SKIPPED, why)
+def skipped(check: str, why: str) -> Finding:
+    return Finding("", check, Grade.SKIPPED, why)
 
 
-def judged(verb: str, check: str, wrong: str, advice: str, grade: Grade = Grade.BAD) -> Finding:
+def judged(check: str, wrong: str, advice: str, grade: Grade = Grade.BAD) -> Finding:
     """Returns a finding about what is wrong; a good one if that is empty."""
-    return Finding(verb, check, grade, wrong, advice) if wrong else ok(verb, check)
+    return Finding("", check, grade, wrong, advice) if wrong else ok(check)

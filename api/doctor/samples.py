@@ -13,8 +13,6 @@ BEYOND_DOUBLES: Final = 2**53 + 1
 
 UNKNOWN_POD: Final = "00000000-0000-4000-8000-00000000d0c7"
 
-_PADDING: Final = "x" * 2000
-
 
 def pod(name: str = "doctor-asks", *, priority: int = 0, uid: str = UNKNOWN_POD) -> dict[str, Any]:
     """Returns a small pending pod."""
@@ -55,19 +53,14 @@ def pod(name: str = "doctor-asks", *, priority: int = 0, uid: str = UNKNOWN_POD)
 
 def running(name: str, node: str) -> dict[str, Any]:
     """Returns a pod of low priority that runs on a node."""
-    victim = pod(name, priority=-10, uid=f"00000000-0000-4000-8000-{abs(hash_of(name)):012d}")
+    number = int.from_bytes(name.encode()[-5:], "big") % 10**12
+    victim = pod(name, priority=-10, uid=f"00000000-0000-4000-8000-{number:012d}")
     victim["spec"]["nodeName"] = node
     victim["status"] = {"phase": "Running", "startTime": "2026-01-02T03:05:00Z"}
     return victim
 
 
-def hash_of(name: str) -> int:
-    """Returns a number for a name, the same each time."""
-    return int.from_bytes(name.encode()[-5:], "big") % 10**12
-
-
 def node(name: str, *, padding: bool = False) -> dict[str, Any]:
-    annotations = {"example.com/padding": _PADDING} if padding else None
     return {
         "metadata": {
             "name": name,
@@ -76,7 +69,7 @@ def node(name: str, *, padding: bool = False) -> dict[str, Any]:
             "generation": BEYOND_DOUBLES,
             "creationTimestamp": None,
             "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"},
-            "annotations": annotations,
+            "annotations": {"example.com/padding": "x" * 2000} if padding else None,
         },
         "spec": {"taints": None},
         "status": {
@@ -99,22 +92,17 @@ def asked_without_nodes() -> bytes:
     return encoded({"Pod": pod(), "Nodes": None, "NodeNames": None})
 
 
-def candidates_in_full(victims: dict[str, list[dict[str, Any]] | None]) -> dict[str, Any]:
-    """Returns ExtenderPreemptionArgs with victims in full."""
-    by_node = {name: {"Pods": pods, "NumPDBViolations": 0} for name, pods in victims.items()}
-    return {"Pod": pod(priority=1000), "NodeNameToVictims": by_node, "NodeNameToMetaVictims": None}
-
-
-def candidates_by_uid(victims: dict[str, list[dict[str, Any]] | None]) -> dict[str, Any]:
-    """Returns ExtenderPreemptionArgs with UIDs of victims."""
+def candidates(victims: dict[str, list[dict[str, Any]] | None], *, by_uid: bool) -> bytes:
+    """Returns ExtenderPreemptionArgs, with UIDs of victims alone for an extender that is nodeCacheCapable."""
     by_node = {
         name: {
-            "Pods": None if pods is None else [{"UID": each["metadata"]["uid"]} for each in pods],
+            "Pods": [{"UID": each["metadata"]["uid"]} for each in pods] if by_uid and pods is not None else pods,
             "NumPDBViolations": 0,
         }
         for name, pods in victims.items()
     }
-    return {"Pod": pod(priority=1000), "NodeNameToVictims": None, "NodeNameToMetaVictims": by_node}
+    in_full, in_uids = (None, by_node) if by_uid else (by_node, None)
+    return encoded({"Pod": pod(priority=1000), "NodeNameToVictims": in_full, "NodeNameToMetaVictims": in_uids})
 
 
 def encoded(body: object) -> bytes:

@@ -38,7 +38,7 @@ from extender.answers.catalogue import (
     QueueQuestion,
     WhatIfQuestion,
 )
-from extender.answers.overviews import ClusterMap, NodeOnMap
+from extender.answers.overviews import NodeOnMap
 from extender.answers.types import NodesLike, WhatIfRequest
 from extender.lab.agreement import AgreementQuestion
 from extender.values import limits
@@ -159,20 +159,18 @@ async def cluster(
     caller: KnownCaller, by: Name = "", group: Name = BY_ZONE, sort: Name = "", node: Name = ""
 ) -> Response:
     """Shows what is wrong, and the cluster; `node` is a filter of nodes, as `chosen` takes it."""
-    shown = await caller.ask(ClusterQuestion())
     attempts = await caller.ask(DecisionsQuestion(limit=limits.PAGE_ATTEMPTS))
     preemptions = await caller.ask(PreemptionsQuestion(limit=limits.PAGE_PREEMPTIONS))
-    around, asked = await _around(caller, shown), NodeSelection(by, group, sort, node)
+    around, asked = await _around(caller), NodeSelection(by, group, sort, node)
     kubectl = "" if caller.service.kubernetes is None else caller.service.cluster or "ADDRESS"
-    return _html(pages.cluster_page(around, shown, asked, attempts.items, preemptions.items, caller.now, kubectl))
+    return _html(pages.cluster_page(around, asked, attempts.items, preemptions.items, kubectl))
 
 
 @parts.get("/ui/cells")
 async def cells(caller: KnownCaller, by: Name = "", group: Name = BY_ZONE, sort: Name = "") -> Response:
     """Sends the names of the nodes in the grids of the same view, and what is said of each."""
-    shown = await caller.ask(ClusterQuestion())
-    around, asked = await _around(caller, shown), NodeSelection(by, group, sort)
-    return Response(pages.cells(around, shown, asked), media_type="application/json", headers=_HEADERS)
+    around, asked = await _around(caller), NodeSelection(by, group, sort)
+    return Response(pages.cells(around, asked), media_type="application/json", headers=_HEADERS)
 
 
 @router.get("/ui/nodes")
@@ -180,10 +178,9 @@ async def nodes(
     caller: KnownCaller, node: Name = "", sort: Name = "", first: Annotated[int, Query(ge=0, le=10**6)] = 0
 ) -> Response:
     """Shows the nodes as a table; `sort` is a column, with a `-` before it for descending order."""
-    shown = await caller.ask(ClusterQuestion())
-    around = await _around(caller, shown)
+    around = await _around(caller)
     try:
-        return _html(pages.nodes_page(around, shown, node, sort, first))
+        return _html(pages.nodes_page(around, node, sort, first))
     except OrderError as exc:
         raise Refusal(400, str(exc)) from exc
 
@@ -201,7 +198,7 @@ async def pods(caller: KnownCaller, **given: Any) -> Response:
     """Shows the pods of the cluster, or those that are looked for."""
     asked = PodsQuestion(**{**given, "limit": limits.PAGE_PODS})
     found = await caller.ask(asked)
-    return _html(pages.pods_page(await _around(caller), found, asked, caller.now))
+    return _html(pages.pods_page(await _around(caller), found, asked))
 
 
 @router.get("/ui/find")
@@ -226,10 +223,9 @@ async def pod(caller: KnownCaller, namespace: str, name: str, events: bool = Fal
     answer = _there(explained, "There is no such pod, and no recent decision about one.")
     chosen = "" if answer.preemption is None else answer.preemption.node
     on_node = await caller.ask(NodeQuestion(node=chosen)) if chosen else None
-    shown = await caller.ask(ClusterQuestion())
     itself = await caller.pod(namespace, name)
     said = await caller.events(namespace, name) if events else None
-    return _html(pages.pod_page(await _around(caller, shown), answer, shown, on_node, caller.now, itself, said))
+    return _html(pages.pod_page(await _around(caller), answer, on_node, itself, said))
 
 
 @router.get("/ui/history")
@@ -240,7 +236,7 @@ async def history(caller: KnownCaller, **given: Any) -> Response:
     past = await caller.ask(asked)
     preempting = dict.fromkeys(record.node for record in past.preemptions[: limits.PAGE_DRAWN_PREEMPTIONS])
     drawn = await _nodes(caller, preempting)
-    return _html(pages.history_page(await _around(caller), past, asked, drawn, caller.now))
+    return _html(pages.history_page(await _around(caller), past, asked, drawn))
 
 
 @router.get("/ui/decisions/{number}")
@@ -248,7 +244,7 @@ async def decision(caller: KnownCaller, number: Annotated[int, Path(ge=1, le=2**
     """Shows one attempt as it was recorded."""
     kept = await caller.ask(DecisionQuestion(number=number, picture=True))
     made = _there(kept, "This decision is no longer kept; the oldest are dropped first.")
-    return _html(pages.decision_page(await _around(caller), made, caller.now))
+    return _html(pages.decision_page(await _around(caller), made))
 
 
 @router.get("/ui/agreement")
@@ -256,7 +252,7 @@ async def agreement(caller: KnownCaller) -> Response:
     """Shows how far a shadow agrees with the scheduler of the cluster."""
     compared = await caller.ask(AgreementQuestion(limit=limits.PAGE_DIFFERENCES))
     answer = _there(compared, "Nothing is compared: start the service with --shadow.")
-    return _html(pages.agreement_page(await _around(caller), answer, caller.now))
+    return _html(pages.agreement_page(await _around(caller), answer))
 
 
 @router.get("/ui/what-if")
@@ -275,8 +271,7 @@ async def try_what_if(request: Request, caller: KnownCaller) -> Response:
     changed = changed_nodes(answer)
     drawn = await _nodes(caller, changed[: limits.PAGE_CHANGED_NODES])
     asked = command(form.without_texts(), form.manifest, form.configuration)
-    shown = await caller.ask(ClusterQuestion())
-    return _html(pages.what_if_part(await _around(caller, shown), answer, shown, drawn, changed, form.by, asked))
+    return _html(pages.what_if_part(await _around(caller), answer, drawn, changed, form.by, asked))
 
 
 @router.get("/ui/help")
@@ -359,12 +354,10 @@ async def _problem(request: Request, refusal: Refusal) -> Response:
     return HTMLResponse(text, code, {**refusal.headers, **_HEADERS})
 
 
-async def _around(caller: Caller, shown: ClusterMap | None = None) -> Frame:
-    """Returns what stands around every page; `shown` is the map, if it is known already."""
-    if shown is None:
-        shown = await caller.ask(ClusterQuestion())
+async def _around(caller: Caller) -> Frame:
+    """Returns what stands around every page."""
     return frame(
-        shown,
+        await caller.ask(ClusterQuestion()),
         await caller.ask(QueueQuestion()),
         caller.now,
         caller.version,

@@ -15,11 +15,10 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.routing import APIRoute
 
 from api.callers.http_refusals import RETRY_SOON, Refusal, not_there, unreadable_refused
-from api.callers.streaming import StreamedResponse
+from api.callers.streaming import StreamedResponse, Streams
 from api.documents.documentation import EVALUATE, REFERENCE
 from api.routes.caller import KnownCaller, caller_of
 from api.service_state import json_response, service_of
-from api.ui.streams import Streams
 from extender.answers.catalogue import QUESTIONS, Question
 from extender.values import limits
 from extender.values.config.configuration import ConfigErrors

@@ -25,13 +25,13 @@ from starlette.applications import Starlette
 from starlette.types import ASGIApp
 from uvicorn.server import HANDLED_SIGNALS
 
+from api.callers.streaming import Streams
 from api.fatal_errors import ServiceOverError
 from api.service_state import ServiceState
 from api.serving.certificate import Certificate, Loop
 from api.serving.http_protocol import limited_protocol
 from api.settings.configuration_file import WatchedConfiguration
 from api.settings.settings import Settings
-from api.ui.streams import Streams
 from extender.values.klog.logger import Lines, Logger
 from extender.values.klog.setup import STDERR
 

@@ -45,7 +45,6 @@ class WaterfallTable:
 
 
 def waterfall_table(steps: Sequence[WaterfallStep], total: int) -> WaterfallTable:
-    """Returns the table of a waterfall that begins with so many nodes."""
     refusing = [step for step in steps if step.refused]
     rows, before = [], total
     for place, step in enumerate(refusing):
@@ -76,9 +75,7 @@ def _flow(width: float, top: int, bottom: int) -> Markup:
 
 
 def _framed(*parts: Markup) -> Markup:
-    """Returns the bar, stretched over its cell. It is hidden from screen readers, since the numbers beside it say the
-    same.
-    """
+    # Stretched over its cell, and hidden from screen readers: the numbers beside it say the same.
     return element("svg", *parts, class_="bar", view_box=f"0 0 {WIDTH} {HEIGHT}", preserve="none", aria_hidden="true")
 
 
@@ -151,28 +148,12 @@ def _row(score: NodeScore, css: dict[str, str], best: int) -> ScoreRow:
     for name, colour in css.items():
         value = values.get(name, 0)
         if value > 0 and best > 0:
-            wide = SCORE_WIDTH * value / best
-            parts.append(
-                element(
-                    "rect",
-                    class_=colour,
-                    x=x,
-                    y=0,
-                    width=wide,
-                    height=SCORE_HEIGHT,
-                    data_tip=f"{name}: {value} for {score.node}",
-                )
-            )
+            wide, tip = SCORE_WIDTH * value / best, f"{name}: {value} for {score.node}"
+            parts.append(element("rect", class_=colour, x=x, y=0, width=wide, height=SCORE_HEIGHT, data_tip=tip))
             x += wide
     words = ", ".join(f"{name} {value}" for name, value in values.items() if value)
-    bar = element(
-        "svg",
-        *parts,
-        class_="scores",
-        view_box=f"0 0 {SCORE_WIDTH} {SCORE_HEIGHT}",
-        preserve="none",
-        aria_hidden="true",
-    )
+    box = f"0 0 {SCORE_WIDTH} {SCORE_HEIGHT}"
+    bar = element("svg", *parts, class_="scores", view_box=box, preserve="none", aria_hidden="true")
     return ScoreRow(score.node, score.total, words, bar)
 
 
@@ -221,10 +202,8 @@ class Picture:
 
 
 def picture(answer: NodePicture, *, first_only: bool = False) -> Picture:
-    """Returns the rows of the picture: those of most nodes first, then those with fewest refusals.
-
-    Arguments:
-        first_only: a plugin was asked only about the nodes that those before it let pass.
+    """Returns the rows of the picture: those of most nodes first, then those with fewest refusals. With `first_only`, a
+    plugin was asked only about the nodes that those before it let pass.
     """
     passes = "passes, or was not asked" if first_only else "passes"
     nodes: dict[tuple[int, ...], list[str]] = defaultdict(list)

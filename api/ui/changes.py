@@ -2,6 +2,7 @@
 its candidates, the chosen one, its runners-up and why each of them lost, and what it changes on its node.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import final
 
@@ -20,14 +21,11 @@ WIDTH, HEIGHT = 190, 210
 @final
 @dataclass(frozen=True, slots=True)
 class NodeChange:
-    """The pods that leave and arrive on one node.
-
-    Attributes:
-        leaves: UIDs.
-    """
+    """The pods that leave and arrive on one node."""
 
     node: NodeOnMap
     leaves: frozenset[str] = frozenset()
+    """UIDs."""
     arrives: tuple[PodOnNode, ...] = ()
 
 
@@ -48,10 +46,9 @@ def before_and_after(change: NodeChange, by: Resource, priorities: Priorities) -
     """Returns the node now, with the pods that leave crossed out, and then, with the pods that arrive marked."""
     node = change.node
     now: dict[str, Mark] = dict.fromkeys(change.leaves, "leaves")
-    stays = [pod for pod in node.pods if pod.pod.uid not in change.leaves]
-    then = _with_pods(
-        node, sorted([*stays, *change.arrives], key=lambda pod: (-pod.pod.priority, -pod.cpu, -pod.memory))
-    )
+    pods = _stacked([*(pod for pod in node.pods if pod.pod.uid not in change.leaves), *change.arrives])
+    cpu, memory = sum(pod.cpu for pod in pods), sum(pod.memory for pod in pods)
+    then = msgspec.structs.replace(node, pods=pods, num_pods=len(pods), requested_cpu=cpu, requested_memory=memory)
     come: dict[str, Mark] = {pod.pod.uid: "arrives" for pod in change.arrives}
     return BeforeAndAfter(
         node.name,
@@ -63,31 +60,22 @@ def before_and_after(change: NodeChange, by: Resource, priorities: Priorities) -
     )
 
 
-def _with_pods(node: NodeOnMap, pods: list[PodOnNode]) -> NodeOnMap:
-    cpu, memory = sum(pod.cpu for pod in pods), sum(pod.memory for pod in pods)
-    return msgspec.structs.replace(
-        node, pods=tuple(pods), num_pods=len(pods), requested_cpu=cpu, requested_memory=memory
-    )
+def _stacked(pods: Iterable[PodOnNode]) -> tuple[PodOnNode, ...]:
+    return tuple(sorted(pods, key=lambda pod: (-pod.pod.priority, -pod.cpu, -pod.memory)))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class PreemptionView:
-    """The candidates of a preemption.
-
-    Attributes:
-        candidates: those that the answer lists, the chosen one first.
-        chosen: the name of the chosen node; empty while none is chosen.
-        num_unlisted: how many further candidates there are.
-    """
+    """The candidates that the answer about a preemption lists, the chosen one first, and the number of further ones."""
 
     candidates: tuple[CandidateNode, ...]
     chosen: str
+    """The name of the chosen node; empty while none is chosen."""
     num_unlisted: int
 
 
 def preemption_view(answer: PreemptionAnswer | Preemption) -> PreemptionView:
-    """Returns the candidates of the answer; none if no node helps."""
     chosen = (
         [CandidateNode(node=answer.node, victims=answer.victims, num_pdb_violations=answer.num_pdb_violations)]
         if answer.node
@@ -98,10 +86,9 @@ def preemption_view(answer: PreemptionAnswer | Preemption) -> PreemptionView:
 
 
 def change_by_record(now: NodeOnMap, record: Preemption) -> NodeChange | None:
-    """Returns what a preemption has changed on its node, worked out from the node as it is now.
+    """Returns what a preemption has changed on its node, where the victims were and the preemptor was not.
 
-    Before, the victims were there and the preemptor was not. Returns None if the preemptor is not on the node, or may
-    not be shown.
+    None if the preemptor is not on the node now, or may not be shown.
     """
     by = next((pod for pod in now.pods if pod.pod.uid and pod.pod.uid == record.by.uid), None)
     if by is None:
@@ -112,8 +99,8 @@ def change_by_record(now: NodeOnMap, record: Preemption) -> NodeChange | None:
         for place, victim in enumerate(record.victims)
     )
     others = [pod for pod in now.pods if pod is not by and not (pod.pod.uid and pod.pod.uid in uids)]
-    before = sorted([*others, *gone], key=lambda pod: (-pod.pod.priority, -pod.cpu, -pod.memory))
-    return NodeChange(msgspec.structs.replace(now, pods=tuple(before)), frozenset(each.pod.uid for each in gone), (by,))
+    before = msgspec.structs.replace(now, pods=_stacked([*others, *gone]))
+    return NodeChange(before, frozenset(each.pod.uid for each in gone), (by,))
 
 
 def change_by_answer(node: NodeOnMap, answer: PreemptionAnswer, pod: PodName, cpu: int, memory: int) -> NodeChange:

@@ -60,17 +60,21 @@ class Figure:
 @final
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What every page shows."""
+    """What every page shows, and the map and the time that it shows them of."""
 
+    shown: ClusterMap
+    now: datetime
     figures: tuple[Figure, ...]
-    num_nodes: int
     pending: tuple[PendingRow, ...]
     problems: Pending
     queue: Queue
     priorities: Priorities
     version: str
+    """The version of what is shown; the page is drawn again when there is another one."""
     signed_in: bool
+    """Whether there is a session to sign out of."""
     has_shadow: bool = False
+    """Whether decisions are compared with those of another scheduler."""
 
 
 def frame(
@@ -82,21 +86,14 @@ def frame(
     signed_in: bool = False,
     has_shadow: bool = False,
 ) -> Frame:
-    """Returns the frame of a page.
-
-    Arguments:
-        version: the version of what is shown; the page is drawn again when there is another one.
-        signed_in: whether there is a session to sign out of.
-        has_shadow: whether decisions are compared with those of another scheduler.
-    """
     # With the classes that no pod has yet, so that a pod that comes seldom changes the colours of others.
     classes = [value for value in shown.priority_classes.values() if value < SYSTEM_CRITICAL]
     waiting = [place.pod.priority for place in queue.items]
     priorities = Priorities.of([*shown.priorities, *waiting, *classes], shown.priority_classes)
     rows = tuple(_row(place, priorities, now, queue.deciding) for place in queue.items[: limits.PAGE_PENDING])
     problems = pending(queue)
-    figures, num_nodes = _figures(shown, problems.pods), len(shown.nodes)
-    return Frame(figures, num_nodes, rows, problems, queue, priorities, version, signed_in, has_shadow)
+    figures = _figures(shown, problems.pods)
+    return Frame(shown, now, figures, rows, problems, queue, priorities, version, signed_in, has_shadow)
 
 
 def address(path: str, **given: object) -> str:
@@ -111,12 +108,10 @@ def pod_href(pod: PodName) -> str:
 
 
 def pods_href(namespace: str, *, workload: str = "", group: str = "") -> str:
-    """Returns the address of the page with the pods of a namespace, or of a workload or group in it."""
     return address("/ui/pods", namespace=namespace, workload=workload, group=group)
 
 
 def node_href(name: str) -> str:
-    """Returns the address of a node's page."""
     return f"/ui/nodes/{quote(name, safe='')}"
 
 

@@ -17,11 +17,7 @@ class ManifestTextError(ValueError):
 
 
 def objects_in(text: str) -> list[dict[str, Any]]:
-    """Returns the objects, those of Lists one by one.
-
-    Raises:
-        ManifestTextError: the text is too long, no YAML, or holds something that is no object.
-    """
+    """Returns the objects, those of Lists one by one. Raises ManifestTextError for what is too long or no object."""
     if len(text) > limits.MANIFEST_CHARACTERS:
         raise ManifestTextError(f"the text is too long: {limits.MANIFEST_CHARACTERS:,} characters are read")
     documents = split_documents(text)
@@ -38,11 +34,7 @@ def objects_in(text: str) -> list[dict[str, Any]]:
 
 
 def configuration_in(text: str) -> dict[str, Any] | None:
-    """Returns the KubeSchedulerConfiguration in a text; None if there is none.
-
-    Raises:
-        ManifestTextError: the text is no YAML, or holds something else.
-    """
+    """Returns the KubeSchedulerConfiguration in a text; None of an empty one. Raises ManifestTextError for others."""
     objects = objects_in(text)
     if not objects:
         return None

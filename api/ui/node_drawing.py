@@ -18,7 +18,7 @@ from extender.answers.overviews import NodeOnMap, PodOnNode
 
 Mark = Literal["leaves", "arrives", "stays"]
 
-MARK_WORDS: Final[Mapping[Mark, str]] = {"leaves": "evicted", "arrives": "placed here", "stays": ""}
+_MARK_WORDS: Final[Mapping[Mark, str]] = {"leaves": "evicted", "arrives": "placed here", "stays": ""}
 
 _LETTER: Final = 7.0
 """The approximate width of a letter of a label."""
@@ -111,9 +111,8 @@ def node_drawing(
         _linked(
             pod, priorities, marks.get(pod.pod.uid, "stays"),
             element(
-                "rect", class_="pod "
-                    f"{priorities.css(pod.pod.priority)}", x=2 + place * (_TICK + 2), y=height + above + 3,
-                width=_TICK, height=_TICK,
+                "rect", class_=f"pod {priorities.css(pod.pod.priority)}", x=2 + place * (_TICK + 2),
+                y=height + above + 3, width=_TICK, height=_TICK,
             ),
         )
         for place, pod in enumerate(without[: min(_MAX_TICKS, int(width // (_TICK + 2)))])
@@ -129,17 +128,16 @@ def node_drawing(
 
 
 def pod_tip(pod: PodOnNode, priorities: Priorities, mark: Mark = "stays") -> str:
-    lines = [
+    requests = [f"{quantity(count, name)} {resource_words(name)}" for name, count in pod.requests.items()]
+    lines = (
         pod_words(pod.pod),
         f"priority {priorities.words(pod.pod.priority)}",
         f"{cores(pod.cpu)} cpu · {size(pod.memory)}",
-    ]
-    lines += [f"{quantity(count, name)} {resource_words(name)}" for name, count in pod.requests.items()]
-    if pod.terminating:
-        lines.append("terminating")
-    if MARK_WORDS[mark]:
-        lines.append(MARK_WORDS[mark])
-    return "\n".join(lines)
+        *requests,
+        "terminating" * pod.terminating,
+        _MARK_WORDS[mark],
+    )
+    return "\n".join(filter(None, lines))
 
 
 def _pod(pod: PodOnNode, strip: Strip, priorities: Priorities, mark: Mark) -> Markup:
@@ -174,9 +172,7 @@ _NAMES: Final = {"class_": "class", "view_box": "viewBox", "preserve": "preserve
 
 
 def element(name: str, *content: Markup | str, **attributes: Value) -> Markup:
-    """Returns one element. Attributes that are None are left out; `_` in their names stands for `-`; numbers keep one
-    decimal.
-    """
+    """Returns an element. Attributes of None are left out; `_` in names stands for `-`; numbers keep one decimal."""
     written = "".join(
         f' {_NAMES.get(key) or key.replace("_", "-")}="{_text(value)}"'
         for key, value in attributes.items()
@@ -187,13 +183,10 @@ def element(name: str, *content: Markup | str, **attributes: Value) -> Markup:
 
 
 def drawing(width: float, height: float, *content: Markup, label: str, class_: str = "", role: str = "img") -> Markup:
-    """Returns a whole picture; `label` describes it to screen readers. A picture with links in it has the role of a
-    group.
-    """
+    """Returns a picture; `label` describes it to screen readers. One with links in it has the role of a group."""
     return element(
-        "svg", *content, class_=class_ or None, view_box=f"0 0 {_number(width)} "
-            f"{_number(height)}", width=width, height=height,
-        role=role, aria_label=label,
+        "svg", *content, class_=class_ or None, view_box=f"0 0 {_number(width)} {_number(height)}", width=width,
+        height=height, role=role, aria_label=label,
     )  # fmt: skip
 
 

@@ -55,43 +55,29 @@ def level(requested: int, whole: int) -> int:
 
 
 def group_grids(
-    groups: Sequence[GroupOfNodes], by: Resource, chosen: Collection[str] | None = None
+    groups: Sequence[GroupOfNodes], by: Resource, chosen: Collection[str] | None = None, marked: Collection[str] = ()
 ) -> tuple[ZoneGrid, ...]:
-    """Returns a grid for each group, of how full the nodes are.
-
-    Arguments:
-        chosen: names of the nodes that stand out, while the others pale; None if none are to.
+    """Returns a grid for each group, of how full the nodes are. Those that are marked get a frame; if some are chosen,
+    the others pale.
     """
-    names = None if chosen is None else frozenset(chosen)
-    return tuple(_fullness(zone, by, frozenset(), names) for zone in _zones(groups))
+    return tuple(_fullness(zone, by, frozenset(marked), chosen) for zone in _zones(groups))
 
 
 def zone_grids(nodes: Sequence[NodeOnMap], by: Resource, marked: Collection[str] = ()) -> tuple[ZoneGrid, ...]:
-    """Returns a grid for each zone, of how full the nodes are.
-
-    Arguments:
-        nodes: sorted by zone, as in a map.
-        marked: names of nodes that get a frame.
-    """
-    return tuple(_fullness(zone, by, frozenset(marked)) for zone in _zones(groups_of(nodes, NodeSelection())))
+    return group_grids(groups_of(nodes, NodeSelection()), by, marked=marked)
 
 
 def reason_grids(
     nodes: Sequence[NodeOnMap], css: Mapping[str, str], marked: Collection[str] = ()
 ) -> tuple[ZoneGrid, ...]:
-    """Returns a grid for each zone, of what refuses the nodes.
-
-    Arguments:
-        css: by node, the class of its cell; nodes without one pass.
-        marked: names of nodes that get a frame.
-    """
+    """Returns a grid for each zone, of what refuses the nodes; `css` has the classes of those that are refused."""
     return tuple(_reasons(zone, css, frozenset(marked)) for zone in _zones(groups_of(nodes, NodeSelection())))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Zone:
-    """The nodes of one zone or other group, and the corners of their cells."""
+    """The nodes of one zone or other group, and the corners of their cells, in the same order."""
 
     group: GroupOfNodes
     first: int
@@ -100,21 +86,12 @@ class _Zone:
     corners: Sequence[tuple[int, int]]
 
     @property
-    def nodes(self) -> Sequence[NodeOnMap]:
-        """Its nodes, in the order of the cells."""
-        return self.group.nodes
-
-    @property
     def inner(self) -> int:
         """The side of a cell without the gap to the next one."""
         return self.pitch - (2 if self.pitch > 14 else 1)
 
     def cells(self) -> Iterator[tuple[NodeOnMap, int, int]]:
-        return ((node, x, y) for node, (x, y) in zip(self.nodes, self.corners, strict=True))
-
-    def percent_requested(self, by: Resource) -> int:
-        sums = [usage(node, by) for node in self.nodes]
-        return share(sum(requested for requested, _ in sums), sum(whole for _, whole in sums))
+        return ((node, x, y) for node, (x, y) in zip(self.group.nodes, self.corners, strict=True))
 
 
 def _zones(groups: Sequence[GroupOfNodes]) -> list[_Zone]:
@@ -128,12 +105,11 @@ def _zones(groups: Sequence[GroupOfNodes]) -> list[_Zone]:
     return found
 
 
-def _fullness(zone: _Zone, by: Resource, marked: frozenset[str], chosen: frozenset[str] | None = None) -> ZoneGrid:
-    inner = zone.inner
+def _fullness(zone: _Zone, by: Resource, marked: frozenset[str], chosen: Collection[str] | None) -> ZoneGrid:
+    inner, amounts = zone.inner, [usage(node, by) for node in zone.group.nodes]
     filled: dict[int, list[Box]] = {}
     pale: list[Box] = []
-    for node, x, y in zone.cells():
-        requested, whole = usage(node, by)
+    for (node, x, y), (requested, whole) in zip(zone.cells(), amounts, strict=True):
         tall = round(inner * min(100, share(requested, whole)) / 100)
         if chosen is not None and node.name not in chosen:
             pale.append((x, y, inner, inner))
@@ -146,9 +122,10 @@ def _fullness(zone: _Zone, by: Resource, marked: frozenset[str], chosen: frozens
     crossed = "".join(f"M{x} {y + inner}l{inner} {-inner}" for node, x, y in zone.cells() if node.cordoned)
     if crossed:
         parts.append(element("path", class_="cordoned", d=crossed))
-    words = f"{zone.percent_requested(by)} % of {resource_words(by)} requested"
+    percent = share(sum(requested for requested, _ in amounts), sum(whole for _, whole in amounts))
+    words = f"{percent} % of {resource_words(by)} requested"
     if chosen is not None:
-        words += f" · {len(zone.nodes) - len(pale):,} match"
+        words += f" · {len(amounts) - len(pale):,} match"
     return _drawn(zone, parts, marked, words)
 
 
@@ -163,14 +140,14 @@ def _reasons(zone: _Zone, css: Mapping[str, str], marked: frozenset[str]) -> Zon
 def _drawn(zone: _Zone, parts: Sequence[Markup], marked: frozenset[str], words: str) -> ZoneGrid:
     framed = boxes((x - 1, y - 1, zone.inner + 2, zone.inner + 2) for node, x, y in zone.cells() if node.name in marked)
     frames = [element("path", class_="framed", d=framed)] if framed else []
-    name = zone.group.title
+    name, count = zone.group.title, len(zone.group.nodes)
     is_wide = zone.columns == WIDTH // zone.pitch
     picture = drawing(
         WIDTH if is_wide else zone.columns * zone.pitch,
-        ceil(len(zone.nodes) / zone.columns) * zone.pitch,
+        ceil(count / zone.columns) * zone.pitch,
         *parts,
         *frames,
-        label=f"{plural(len(zone.nodes), 'node')}{f' of {name}' if name else ''}, {words}",
+        label=f"{plural(count, 'node')}{f' of {name}' if name else ''}, {words}",
         class_="grid" if is_wide else "grid part",
     )
-    return ZoneGrid(name, picture, zone.first, len(zone.nodes), zone.pitch, zone.columns, words, zone.group.words)
+    return ZoneGrid(name, picture, zone.first, count, zone.pitch, zone.columns, words, zone.group.words)

@@ -2,7 +2,7 @@
 words), and the orders in which it can be sorted.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, final
@@ -38,19 +38,15 @@ class GroupOfNodes:
 @final
 @dataclass(frozen=True, slots=True)
 class NodeSelection:
-    """What an address asks for.
-
-    Attributes:
-        by: the resource that is shown.
-        group: `zone` or the key of a label.
-        sort: a key of `SORTS`.
-        words: of the filter.
-    """
+    """What an address asks for."""
 
     by: Resource = "cpu"
     group: str = BY_ZONE
+    """`zone` or the key of a label."""
     sort: str = ""
+    """A key of `SORTS`."""
     words: str = ""
+    """Of the filter."""
 
     def query(self, **changed: str) -> str:
         """Returns the address of this view with some parts changed, from the question mark on."""
@@ -63,7 +59,7 @@ def chosen(nodes: Iterable[NodeOnMap], words: str) -> tuple[NodeOnMap, ...]:
     is not found.
     """
     wanted = words.lower().split()
-    return tuple(node for node in nodes if _is_chosen(node, wanted)) if wanted else tuple(nodes)
+    return tuple(node for node in nodes if not wanted or _is_chosen(node, wanted))
 
 
 def _is_chosen(node: NodeOnMap, wanted: Sequence[str]) -> bool:
@@ -161,28 +157,11 @@ class OrderError(ValueError):
     """There is no such order; the message lists the orders."""
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Order:
-    """A column to sort by, and the direction."""
-
-    column: str = DEFAULT
-    is_descending: bool = False
-
-    @property
-    def written(self) -> str:
-        """The order as in an address: `name`, or `-name` for descending; empty for the default."""
-        return "" if self == Order() else f"{'-' * self.is_descending}{self.column}"
-
-
-def order(written: str, columns: Collection[str]) -> Order:
-    """Returns the order that an address asks for. OrderError if there is no such column."""
-    column = written.removeprefix("-") or DEFAULT
-    if column not in columns or written == "-":
+def in_order(nodes: Iterable[NodeOnMap], order: str, columns: Mapping[str, _Column]) -> list[NodeOnMap]:
+    """Returns the nodes sorted by a column, or with `-` before its name the other way round; equal ones stay in the
+    order of the map. Raises OrderError if there is no such column.
+    """
+    column = order.removeprefix("-") or DEFAULT
+    if column not in columns or order == "-":
         raise OrderError(f"Nodes can be sorted by {', '.join(columns)}; a - before the name reverses the order.")
-    return Order(column, written.startswith("-"))
-
-
-def in_order(nodes: Sequence[NodeOnMap], by: Order, columns: Mapping[str, _Column]) -> list[NodeOnMap]:
-    """Returns the nodes sorted; equal ones stay in the order of the map."""
-    return sorted(nodes, key=columns[by.column].key, reverse=by.is_descending)
+    return sorted(nodes, key=columns[column].key, reverse=order.startswith("-"))

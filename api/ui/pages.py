@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from functools import cache
 from typing import Final, get_args
 
@@ -13,14 +12,7 @@ from markupsafe import Markup
 
 from api.ui import wording
 from api.ui.answer_drawings import picture, refused_first, score_bars, waterfall_table
-from api.ui.changes import (
-    BeforeAndAfter,
-    NodeChange,
-    before_and_after,
-    change_by_answer,
-    change_by_record,
-    preemption_view,
-)
+from api.ui.changes import BeforeAndAfter, before_and_after, change_by_answer, change_by_record, preemption_view
 from api.ui.frame import Frame, address, assets, found_href, node_href, pod_href, pods_href, reason_of, short_reason
 from api.ui.manifest_text import manifest_of, written
 from api.ui.node_drawing import node_drawing
@@ -35,14 +27,13 @@ from api.ui.node_table import (
     group_keys,
     groups_of,
     in_order,
-    order,
 )
 from api.ui.resources import ALWAYS, Resource, most_lacking, quantity, resource_words, resources_of, usage
 from api.ui.timeline import OUTCOMES, RANGES, history_href, past_timeline, timeline
 from api.ui.what_if_view import SAMPLE, evictions_alike, fix_href, moves, node_changes, placements_alike
 from extender import __version__
 from extender.answers.catalogue import HistoryQuestion, PodsQuestion
-from extender.answers.overviews import ClusterMap, FoundNames, NodeOnMap, Past, PodList, PodState
+from extender.answers.overviews import FoundNames, NodeOnMap, Past, PodList, PodState
 from extender.answers.phrases import noun, why_no_room
 from extender.answers.types import Attempt, Capacity, Explanation, Preemption, WhatIf
 from extender.client.pod_events import PodEvents
@@ -76,18 +67,15 @@ def _environment() -> Environment:
         "in_words": in_words, "percent_of": wording.percent_of, "noun": noun, "why_no_room": why_no_room,
         "yaml_of": lambda obj: written([obj]).rstrip(),
     }  # fmt: skip
-    found.globals.update(words)
-    found.globals["version"] = __version__
+    found.globals.update(words, version=__version__)
     return found
 
 
 def cluster_page(
     frame: Frame,
-    shown: ClusterMap,
     asked: NodeSelection,
     attempts: Sequence[Attempt],
     preemptions: Sequence[Preemption],
-    now: datetime,
     kubectl: str = "",
 ) -> str:
     """Returns what is wrong, what happened last, and the map: a drawing of each node while there are few, a grid when
@@ -96,34 +84,32 @@ def cluster_page(
     Arguments:
         kubectl: the address at which kubectl reaches a cluster of Reprieve's own.
     """
-    resources = resources_of(shown.nodes)
-    selection = _resolved(asked, frame, shown)
+    shown, selection = frame.shown, _resolved(asked, frame)
     groups = groups_of(shown.nodes, selection)
     names = None if not selection.words else {node.name for node in chosen(shown.nodes, selection.words)}
-    drawn = [] if not shown.has_pods else [(group, _drawings(group, selection.by, frame, shown)) for group in groups]
+    drawn = [] if not shown.has_pods else [(group, _drawings(group, selection.by, frame)) for group in groups]
     return _render(
         "cluster.html",
-        frame=frame,
+        frame,
         shown=shown,
         selection=selection,
-        resources=resources,
+        resources=resources_of(shown.nodes),
         keys=group_keys(shown.nodes),
         sorts=SORTS,
         names=names,
         drawn=drawn,
         grids=() if shown.has_pods else group_grids(groups, selection.by, names),
-        conditions=_conditions(shown),
+        conditions=_conditions(shown.nodes),
         preemptions=preemptions[: limits.PAGE_RECENT_PREEMPTIONS],
-        recent=timeline(attempts, preemptions, now) if attempts else None,
+        recent=timeline(attempts, preemptions, frame.now) if attempts else None,
         kubectl=kubectl,
-        now=now,
     )
 
 
-def cells(frame: Frame, shown: ClusterMap, asked: NodeSelection) -> bytes:
+def cells(frame: Frame, asked: NodeSelection) -> bytes:
     """Returns (name, words) of each node as JSON, in the order of the grids of the same selection."""
-    selection = _resolved(asked, frame, shown)
-    nodes = (node for group in groups_of(shown.nodes, selection) for node in group.nodes)
+    selection = _resolved(asked, frame)
+    nodes = (node for group in groups_of(frame.shown.nodes, selection) for node in group.nodes)
     return msgspec.json.encode([(node.name, _cell_words(node, selection.by)) for node in nodes])
 
 
@@ -138,15 +124,15 @@ def _cell_words(node: NodeOnMap, by: Resource) -> str:
     return "\n".join((*lines, *node.conditions, *(["cordoned"] if node.cordoned else []), *node.taints))
 
 
-def _resolved(asked: NodeSelection, frame: Frame, shown: ClusterMap) -> NodeSelection:
+def _resolved(asked: NodeSelection, frame: Frame) -> NodeSelection:
     """Returns the selection with a resource that there is."""
-    is_there = asked.by in resources_of(shown.nodes)
-    return asked if is_there else replace(asked, by=most_lacking(frame.problems.lacking, shown.nodes))
+    is_there = asked.by in resources_of(frame.shown.nodes)
+    return asked if is_there else replace(asked, by=most_lacking(frame.problems.lacking, frame.shown.nodes))
 
 
-def _drawings(group: GroupOfNodes, by: Resource, frame: Frame, shown: ClusterMap) -> list[tuple[NodeOnMap, Markup]]:
-    width, height = next((wide, tall) for most, wide, tall in _SIZES if len(shown.nodes) <= most)
-    largest = max(usage(node, by)[1] for node in shown.nodes)
+def _drawings(group: GroupOfNodes, by: Resource, frame: Frame) -> list[tuple[NodeOnMap, Markup]]:
+    width, height = next((wide, tall) for most, wide, tall in _SIZES if len(frame.shown.nodes) <= most)
+    largest = max(usage(node, by)[1] for node in frame.shown.nodes)
     found = []
     for node in group.nodes:
         tall = height * max(0.3, usage(node, by)[1] / largest) if largest else height
@@ -154,29 +140,29 @@ def _drawings(group: GroupOfNodes, by: Resource, frame: Frame, shown: ClusterMap
     return found
 
 
-def _conditions(shown: ClusterMap) -> list[tuple[str, int]]:
+def _conditions(nodes: Sequence[NodeOnMap]) -> list[tuple[str, int]]:
     """Returns what is wrong with nodes, with the number of them; most first."""
-    counted = Counter(each for node in shown.nodes for each in node.conditions)
-    counted["cordoned"] = sum(node.cordoned for node in shown.nodes)
+    counted = Counter(each for node in nodes for each in node.conditions)
+    counted["cordoned"] = sum(node.cordoned for node in nodes)
     return (+counted).most_common()
 
 
-def nodes_page(frame: Frame, shown: ClusterMap, words: str, sort: str, first: int = 0) -> str:
+def nodes_page(frame: Frame, words: str, sort: str, first: int = 0) -> str:
     """Returns the nodes as a table, from the place `first` on. OrderError if there is no such order."""
-    columns = columns_for(shown.nodes)
-    by = order(sort, columns)
-    found = chosen(shown.nodes, words)
+    nodes = frame.shown.nodes
+    columns = columns_for(nodes)
+    found = in_order(chosen(nodes, words), sort, columns)
     return _render(
         "nodes.html",
-        frame=frame,
-        nodes=in_order(found, by, columns)[first : first + limits.PAGE_NODES],
+        frame,
+        nodes=found[first : first + limits.PAGE_NODES],
         first=first,
         steps=[("Previous", max(0, first - limits.PAGE_NODES))] * (first > 0)
         + [("Next", first + limits.PAGE_NODES)] * (first + limits.PAGE_NODES < len(found)),
         num_found=len(found),
         words=words,
-        sort=by.written or DEFAULT,
-        resources=resources_of(shown.nodes),
+        sort=sort or DEFAULT,
+        resources=resources_of(nodes),
         columns=columns,
     )
 
@@ -186,29 +172,26 @@ def node_page(frame: Frame, node: NodeOnMap) -> str:
     drawn = [by for by in resources if by != "pods"]
     return _render(
         "node.html",
-        frame=frame,
+        frame,
         node=node,
         pictures=[(by, node_drawing(node, by, frame.priorities, width=320, height=260)) for by in drawn],
         resources=resources[len(ALWAYS) :],
-        priorities=frame.priorities,
     )
 
 
-def pods_page(frame: Frame, found: PodList, asked: PodsQuestion, now: datetime) -> str:
+def pods_page(frame: Frame, found: PodList, asked: PodsQuestion) -> str:
     return _render(
         "pods.html",
-        frame=frame,
+        frame,
         found=found,
         asked=asked,
         states=get_args(PodState),
         waiting={place.pod.uid: place for place in frame.queue.items},
-        now=now,
-        priorities=frame.priorities,
     )
 
 
 def find_page(frame: Frame, found: FoundNames, query: str) -> str:
-    return _render("find.html", frame=frame, found=found, query=query)
+    return _render("find.html", frame, found=found, query=query)
 
 
 def find_part(found: FoundNames, query: str) -> str:
@@ -219,9 +202,7 @@ def find_part(found: FoundNames, query: str) -> str:
 def pod_page(
     frame: Frame,
     answer: Explanation,
-    shown: ClusterMap,
     chosen: NodeOnMap | None,
-    now: datetime,
     pod: Pod | None = None,
     events: PodEvents | None = None,
 ) -> str:
@@ -232,17 +213,16 @@ def pod_page(
         pod: the pod itself, if it is there.
         events: the Events about it; None if they were not asked for.
     """
-    grids, legend = _where(answer, shown)
+    grids, legend = _where(answer, frame.shown.nodes)
     drawn: list[BeforeAndAfter] = []
     if chosen is not None and answer.preemption is not None:
         cpu, memory = wording.requested(answer.requests)
         change = change_by_answer(chosen, answer.preemption, answer.pod, cpu, memory)
-        drawn = _drawn([change], frame, _dominant(cpu, memory, chosen))
+        drawn = [before_and_after(change, _dominant(cpu, memory, chosen), frame.priorities)]
     return _render(
         "pod.html",
-        frame=frame,
+        frame,
         answer=answer,
-        now=now,
         waterfall=waterfall_table(answer.waterfall, answer.total_nodes) if answer.waterfall else None,
         picture=picture(answer.picture) if answer.picture is not None and answer.picture.nodes else None,
         grids=grids,
@@ -250,47 +230,36 @@ def pod_page(
         scores=score_bars(answer.scores),
         view=preemption_view(answer.preemption) if answer.preemption is not None else None,
         drawn=drawn,
-        priorities=frame.priorities,
         tried=[fix_href(fix) for fix in answer.fixes],
         manifest="" if pod is None else manifest_of(pod),
         events=events,
     )
 
 
-def decision_page(frame: Frame, made: Attempt, now: datetime) -> str:
+def decision_page(frame: Frame, made: Attempt) -> str:
     before = made.waterfall[0].left + made.waterfall[0].refused if made.waterfall else 0
     return _render(
         "decision.html",
-        frame=frame,
+        frame,
         made=made,
-        now=now,
         waterfall=waterfall_table(made.waterfall, before) if made.waterfall else None,
         picture=picture(made.picture, first_only=True) if made.picture is not None else None,
         scores=score_bars(made.scores),
         view=preemption_view(made.preemption) if made.preemption is not None and made.preemption.node else None,
-        priorities=frame.priorities,
     )
 
 
-def history_page(
-    frame: Frame, past: Past, asked: HistoryQuestion, nodes: Mapping[str, NodeOnMap], now: datetime
-) -> str:
-    """Returns what was decided.
-
-    Arguments:
-        asked: what the address asks for.
-        nodes: the nodes of preemptions that are to be drawn, with their pods.
-    """
+def history_page(frame: Frame, past: Past, asked: HistoryQuestion, nodes: Mapping[str, NodeOnMap]) -> str:
+    """Returns what was decided; `nodes` are those of preemptions that are to be drawn, with their pods."""
     drawn: dict[int, BeforeAndAfter] = {}
     for record in past.preemptions[: limits.PAGE_DRAWN_PREEMPTIONS]:
         change = change_by_record(nodes[record.node], record) if record.node in nodes else None
         if change is not None:
-            (drawn[record.id],) = _drawn(
-                [change], frame, _dominant(change.arrives[0].cpu, change.arrives[0].memory, change.node)
-            )
+            by = _dominant(change.arrives[0].cpu, change.arrives[0].memory, change.node)
+            drawn[record.id] = before_and_after(change, by, frame.priorities)
     return _render(
         "history.html",
-        frame=frame,
+        frame,
         past=past,
         asked=asked,
         ranges=RANGES,
@@ -298,24 +267,20 @@ def history_page(
         preemptions=[(record, preemption_view(record)) for record in past.preemptions],
         drawn=drawn,
         picture=past_timeline(past),
-        now=now,
-        priorities=frame.priorities,
     )
 
 
-def agreement_page(frame: Frame, answer: Agreement, now: datetime) -> str:
-    """Returns how far a shadow agrees with the scheduler of the cluster."""
-    return _render("agreement.html", frame=frame, answer=answer, now=now)
+def agreement_page(frame: Frame, answer: Agreement) -> str:
+    return _render("agreement.html", frame, answer=answer)
 
 
 def what_if_page(frame: Frame) -> str:
-    return _render("what_if.html", frame=frame, sample=SAMPLE)
+    return _render("what_if.html", frame, sample=SAMPLE)
 
 
 def what_if_part(
     frame: Frame,
     answer: WhatIf,
-    shown: ClusterMap,
     nodes: Mapping[str, NodeOnMap],
     changed: Sequence[str],
     by: Resource,
@@ -328,19 +293,19 @@ def what_if_part(
         changed: the names of all changed nodes.
         command: what asks the same.
     """
-    drawn = _drawn(node_changes(answer, nodes)[: limits.PAGE_CHANGED_NODES], frame, by)
+    changes = node_changes(answer, nodes)[: limits.PAGE_CHANGED_NODES]
     return _render(
         "what_if_result.html",
+        frame,
         answer=answer,
         placements=placements_alike(answer.placements),
         evictions=evictions_alike(answer.evictions),
         command=command,
-        drawn=drawn,
+        drawn=[before_and_after(change, by, frame.priorities) for change in changes],
         num_changed=len(changed),
-        grids=zone_grids(shown.nodes, by, changed),
+        grids=zone_grids(frame.shown.nodes, by, changed),
         moves=moves(answer.evictions),
-        places={node.name: place for place, node in enumerate(shown.nodes)},
-        priorities=frame.priorities,
+        places={node.name: place for place, node in enumerate(frame.shown.nodes)},
     )
 
 
@@ -351,8 +316,7 @@ def capacity_part(answer: Capacity, manifest: str) -> str:
 
 
 def help_page(frame: Frame) -> str:
-    """Returns the questions that the page answers, and where."""
-    return _render("help.html", frame=frame)
+    return _render("help.html", frame)
 
 
 def problem_page(
@@ -364,14 +328,10 @@ def problem_page(
     signed_in: bool = False,
     again: bool = False,
 ) -> str:
-    """Returns why something cannot be shown, and what to do about it.
-
-    Arguments:
-        again: whether the page is to ask again until it can be shown.
-    """
+    """Returns why something cannot be shown, and what to do; with `again`, the page reloads until it can be shown."""
     return _render(
         "problem.html",
-        frame=frame,
+        frame,
         title=title,
         text=text,
         asks_for_token=asks_for_token,
@@ -380,23 +340,18 @@ def problem_page(
     )
 
 
-def _where(answer: Explanation, shown: ClusterMap) -> tuple[tuple[ZoneGrid, ...], list[tuple[str, str, int]]]:
+def _where(answer: Explanation, nodes: Sequence[NodeOnMap]) -> tuple[tuple[ZoneGrid, ...], list[tuple[str, str, int]]]:
     """A map of the first plugin that refuses each node, where there are many nodes; and (plugin, CSS class, nodes) of
     its legend.
     """
-    if answer.picture is None or len(shown.nodes) <= MANY_NODES:
+    if answer.picture is None or len(nodes) <= MANY_NODES:
         return (), []
     refused = refused_first(answer.picture)
     legend = [(plugin, _REFUSALS[place % len(_REFUSALS)], len(names)) for place, (plugin, names) in enumerate(refused)]
     css = {name: colour for (_, colour, _), (_, names) in zip(legend, refused, strict=True) for name in names}
     nearest = [near.node for near in answer.nearest]
-    return reason_grids(
-        shown.nodes, css, [*nearest, answer.preemption.node if answer.preemption is not None else ""]
-    ), legend
-
-
-def _drawn(changes: Sequence[NodeChange], frame: Frame, by: Resource) -> list[BeforeAndAfter]:
-    return [before_and_after(change, by, frame.priorities) for change in changes]
+    on = "" if answer.preemption is None else answer.preemption.node
+    return reason_grids(nodes, css, [*nearest, on]), legend
 
 
 def _dominant(cpu: int, memory: int, node: NodeOnMap) -> Resource:
@@ -404,5 +359,6 @@ def _dominant(cpu: int, memory: int, node: NodeOnMap) -> Resource:
     return "memory" if node.cpu and node.memory and memory / node.memory > cpu / node.cpu else "cpu"
 
 
-def _render(template: str, **values: object) -> str:
-    return _environment().get_template(template).render(values)
+def _render(template: str, frame: Frame | None = None, **values: object) -> str:
+    of_frame = {} if frame is None else {"now": frame.now, "priorities": frame.priorities}
+    return _environment().get_template(template).render({"frame": frame, **of_frame, **values})

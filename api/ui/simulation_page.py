@@ -100,45 +100,22 @@ LEAST_SECONDS: Final = 1.0
 _UNITS: Final = (("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0))
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class PlayedWorkload:
-    """A workload on the page."""
-
-    report: SimulationReport
-    plots: tuple[Markup, ...]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class ComparedWorkload:
-    """A workload on the page that was played several times."""
-
-    comparison: RunComparison
-    plots: tuple[Markup, ...]
-    """Of the first seed."""
-
-
 def simulation_page(reports: Sequence[SimulationReport]) -> str:
     """Returns the page of workloads that were played once."""
-    return _page("simulation.html", [PlayedWorkload(report, plots_of([("", report)])) for report in reports])
+    return _page("simulation.html", [(report, plots_of([("", report)])) for report in reports])
 
 
 def comparison_page(comparisons: Sequence[RunComparison]) -> str:
-    """Returns the page of workloads that were played with several seeds or configurations."""
+    """Returns the page of workloads that were played several times, with the plots of the first seed."""
     shown = []
     for each in comparisons:
         first_of_each = [(name, reports[0]) for name, reports in zip(each.configurations, each.runs, strict=True)]
-        shown.append(ComparedWorkload(each, plots_of(first_of_each)))
+        shown.append((each, plots_of(first_of_each)))
     return _page("comparison.html", shown)
 
 
 def plots_of(runs: Sequence[tuple[str, SimulationReport]]) -> tuple[Markup, ...]:
-    """Returns the plots: what is allocated, the pods, and what is free but unusable.
-
-    Arguments:
-        runs: plays with their names; the second one is drawn dashed. The name of a single one is not shown.
-    """
+    """Returns the plots: what is allocated, the pods, and what is free but unusable; the second run is drawn dashed."""
     longest = max(report.simulated_seconds for _, report in runs)
     is_over_time = longest > LEAST_SECONDS
     unit, length = next((each for each in _UNITS if longest >= 2 * each[1]), _UNITS[-1])
@@ -183,7 +160,7 @@ def _of(part: Callable[[Sample], Mapping[str, float]], name: str) -> Callable[[S
     return lambda sample: part(sample).get(name)
 
 
-def _page(template: str, workloads: Sequence[PlayedWorkload] | Sequence[ComparedWorkload]) -> str:
+def _page(template: str, workloads: Sequence[tuple[SimulationReport | RunComparison, tuple[Markup, ...]]]) -> str:
     style = assets().files["page.css"].content.decode()
     return _environment().get_template(template).render(workloads=workloads, style=Markup(style))  # noqa: S704 - our own file
 

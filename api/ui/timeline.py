@@ -81,16 +81,9 @@ def plotted(counts: Sequence[Count], preemptions: Sequence[Preemption], begin: d
         bars = _bars(count, place * wide, wide, most, begins)
         if bars:
             words = f"decisions from {begins.astimezone(UTC):%H:%M:%S}"
+            href = history_href(since=_written(begins), until=_written(begins + length / BUCKETS))
             # Tab stops at the flags alone: a hundred bars are too many.
-            parts.append(
-                element(
-                    "a",
-                    *bars,
-                    href=history_href(since=_written(begins), until=_written(begins + length / BUCKETS)),
-                    tabindex=-1,
-                    aria_label=words,
-                )
-            )
+            parts.append(element("a", *bars, href=href, tabindex=-1, aria_label=words))
     for then, record in flags:
         if begin <= then <= begin + length:
             parts.append(_flag(record, WIDTH * min(1.0, (then - begin) / length)))
@@ -112,16 +105,12 @@ def _bars(bucket: Count, x: float, wide: float, most: int, begins: datetime) -> 
         tip += f"\n{bucket.failed} failed"
     up, down, error = (bucket.placed * _UP / most, bucket.refused * _DOWN / most, bucket.failed * _DOWN / most)
     shared: dict[str, str | float] = {"x": x + 0.5, "width": wide - 1}
-    found = []
-    if up:
-        found.append(
-            element("rect", class_="placed", y=_LINE - max(up, 2.0), height=max(up, 2.0), data_tip=tip, **shared)
-        )
-    if down:
-        found.append(element("rect", class_="unplaced", y=_LINE, height=max(down, 2.0), data_tip=tip, **shared))
-    if error:
-        found.append(element("rect", class_="failed", y=_LINE + down, height=max(error, 2.0), data_tip=tip, **shared))
-    return found
+    bars = (("placed", up, _LINE - max(up, 2.0)), ("unplaced", down, _LINE), ("failed", error, _LINE + down))
+    return [
+        element("rect", class_=name, y=y, height=max(tall, 2.0), data_tip=tip, **shared)
+        for name, tall, y in bars
+        if tall
+    ]
 
 
 def _flag(record: Preemption, x: float) -> Markup:
@@ -130,14 +119,8 @@ def _flag(record: Preemption, x: float) -> Markup:
     cloth = element(
         "path", class_=f"flag{' turned' * (way < 0)}", d=f"M{x:.1f} 2h{20 * way}l{-5 * way} 6l{5 * way} 6h{-20 * way}z"
     )
-    return element(
-        "a",
-        pole,
-        cloth,
-        href=f"/ui/history#preemption-{record.id}",
-        data_tip=preemption_words(record),
-        aria_label=preemption_words(record),
-    )
+    href, words = f"/ui/history#preemption-{record.id}", preemption_words(record)
+    return element("a", pole, cloth, href=href, data_tip=words, aria_label=words)
 
 
 def _hours(begin: datetime, length: timedelta) -> list[Markup]:

@@ -127,13 +127,7 @@ def moves(evictions: Iterable[Eviction]) -> list[Move]:
 def _as_new(pod: PodName, sizes: Mapping[str, PodOnNode]) -> PodOnNode:
     """The pod as it arrives on another node: under another UID than the pod that leaves."""
     known = sizes.get(pod.uid)
-    again = PodName(
-        namespace=pod.namespace,
-        name=pod.name,
-        uid=f"new {pod.uid or _key(pod)}",
-        priority=pod.priority,
-        hidden=pod.hidden,
-    )
+    again = msgspec.structs.replace(pod, uid=f"new {pod.uid or _key(pod)}")
     return PodOnNode(pod=again, cpu=known.cpu if known else 0, memory=known.memory if known else 0)
 
 
@@ -173,11 +167,7 @@ def fix_href(fix: Fix) -> str:
 
 
 def command(question: WhatIfRequest, manifest: str, configuration: str) -> str:
-    """Returns the command that asks the same, with the texts as files to be written before.
-
-    Arguments:
-        manifest, configuration: as they were pasted.
-    """
+    """Returns the command that asks the same, with the pasted texts as files to be written before."""
     words = ["reprieve", "whatif", *_each("--drain", question.drain_nodes), *_each("--remove", question.remove_nodes)]
     for each in question.add_nodes:
         words += ["--add-nodes", str(each.count), "--like", quoted(each.like)]
@@ -185,10 +175,9 @@ def command(question: WhatIfRequest, manifest: str, configuration: str) -> str:
         words += ["--with-config", "config.yaml"]
     if question.include_pending:
         words.append("--pending")
-    lines = [f"cat > config.yaml <<'END'\n{configuration.rstrip()}\nEND\n"] if configuration.strip() else []
-    if manifest.strip():
-        return "".join([*lines, " ".join([*words, "-f", "-"]), f" <<'END'\n{manifest.rstrip()}\nEND"])
-    return "".join([*lines, " ".join(words)])
+    before = f"cat > config.yaml <<'END'\n{configuration.rstrip()}\nEND\n" if configuration.strip() else ""
+    after = f" -f - <<'END'\n{manifest.rstrip()}\nEND" if manifest.strip() else ""
+    return before + " ".join(words) + after
 
 
 def _each(option: str, names: Sequence[str]) -> list[str]:

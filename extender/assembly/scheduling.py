@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import final
+from typing import Final, final
 
-from extender.assembly.slow_attempts import SlowAttempts
 from extender.client.http_extender import Through, Transports, make_extenders, no_transport
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
 from extender.engine.plugins import IN_TREE
+from extender.engine.queue.queued_pod_info import QueuedPodInfo
 from extender.engine.queue.scheduling_queue import DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS, SchedulingQueue
 from extender.engine.reporter import NO_REPORTER, Reporter, Reporters
 from extender.engine.runtime.framework import Framework
@@ -23,9 +23,12 @@ from extender.engine.scheduler.event_handlers import EventHandlers
 from extender.engine.scheduler.scheduler import Scheduler
 from extender.engine.scheduler.world import PodsInPreBind, World
 from extender.values.config import Configuration
+from extender.values.klog.logger import Logger
 from extender.values.metrics import Metrics
 from extender.values.metrics.tracing import Tracer
 from extender.values.objects.pod import Pod
+
+_LOG: Final = Logger(__name__)
 
 
 @final
@@ -159,3 +162,38 @@ def _scheduling_queue(
         metrics=metrics.plugins,
         pops_from_backoff_q=configuration.feature_gates.enabled("SchedulerPopFromBackoffQ"),
     )
+
+
+SLOW: Final = 0.1
+"""Seconds from which on an attempt is logged. Upstream: schedulePod."""
+
+_POINTS: Final = ("PreFilter", "Filter", "PostFilter", "PreScore", "Score", "Reserve", "Permit")
+"""The points of an attempt. Those of a binding may be another pod's."""
+
+
+@final
+class SlowAttempts(Reporter):
+    """Logs attempts that took long, with their steps, and empties the steps of the metrics after each attempt.
+
+    Upstream: pkg/scheduler/schedule_one.go, schedulePod, whose trace is logged if it is long (v1.36.2). Here extension
+    points are the steps, and what is left of the time was spent in between: on the snapshot, and on extenders.
+    """
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    def decided(
+        self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float
+    ) -> None:
+        self._ended(info, seconds)
+
+    def failed(self, info: QueuedPodInfo, profile: str, status: fwk.Status, seconds: float) -> None:
+        self._ended(info, seconds)
+
+    def _ended(self, info: QueuedPodInfo, seconds: float) -> None:
+        steps = {point: self._metrics.steps[point] for point in _POINTS if point in self._metrics.steps}
+        self._metrics.steps.clear()
+        # The steps of a pod group count for its first pod.
+        if seconds >= SLOW and steps:
+            in_words = {point: f"{took * 1000:.1f}ms" for point, took in steps.items()}
+            _LOG.info(0, "Scheduling took long", pod=info.pod, total=f"{seconds * 1000:.1f}ms", **in_words)

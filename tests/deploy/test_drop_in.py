@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from api.cli.flags import FOREIGN
-from api.serving.self_signed import with_certificate
+from api.serving.certificate import with_certificate
 from api.settings.settings import Settings
 from tests.api.in_process import reprieve
 from tests.kit.service import kubeconfig_for, process, serving

@@ -23,11 +23,10 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp
 
 from api.app import create_app
-from api.service_state import ServiceState
+from api.service_state import QuestionWorker, ServiceState
 from api.serving.server import make_server
 from api.settings.settings import Settings
 from api.starting import Opens, opens
-from api.worker import QuestionWorker
 from extender.assembly.backend import Backend
 from extender.client.access_review import User
 from extender.engine.evaluation.scenario import evaluate_scenario

@@ -67,16 +67,18 @@ def found(name: str) -> NodeOnMap:
     return shown
 
 
+def around(shown: ClusterMap) -> Frame:
+    return frame(shown, waiting("pending", "other"), NOW)
+
+
 def what_if_part(shown: ClusterMap = SHOWN) -> str:
     changed = changed_nodes(WHAT_IF)
-    return pages.what_if_part(AROUND, WHAT_IF, shown, {name: found(name) for name in changed}, changed, "cpu")
+    return pages.what_if_part(around(shown), WHAT_IF, {name: found(name) for name in changed}, changed, "cpu")
 
 
-def grid(around: Frame = AROUND) -> str:
+def grid() -> str:
     many = tuple(node(name=f"m{number}", zone=f"z{number // 100}") for number in range(300))
-    return pages.cluster_page(
-        around, ClusterMap(generation=1, nodes=many, has_pods=False), NodeSelection(), (), (), NOW
-    )
+    return pages.cluster_page(around(ClusterMap(generation=1, nodes=many, has_pods=False)), NodeSelection(), (), ())
 
 
 def past_of(attempts: Sequence[Attempt], preemptions: Sequence[Preemption] = ()) -> Past:
@@ -89,12 +91,12 @@ def past_of(attempts: Sequence[Attempt], preemptions: Sequence[Preemption] = ())
 
 
 PAGES: Mapping[str, str] = {
-    "cluster": pages.cluster_page(AROUND, SHOWN, NodeSelection(), ATTEMPTS, (RECORD,), NOW),
+    "cluster": pages.cluster_page(AROUND, NodeSelection(), ATTEMPTS, (RECORD,)),
     "grid": grid(),
-    "nodes": pages.nodes_page(AROUND, SHOWN, "", ""),
+    "nodes": pages.nodes_page(AROUND, "", ""),
     "node": pages.node_page(AROUND, found("n0")),
-    "pod": pages.pod_page(AROUND, EXPLANATION, SHOWN, found("n0"), NOW),
-    "history": pages.history_page(AROUND, past_of(ATTEMPTS, (RECORD,)), HistoryQuestion(), {"n0": AFTERWARDS}, NOW),
+    "pod": pages.pod_page(AROUND, EXPLANATION, found("n0")),
+    "history": pages.history_page(AROUND, past_of(ATTEMPTS, (RECORD,)), HistoryQuestion(), {"n0": AFTERWARDS}),
     "what if": pages.what_if_page(AROUND),
     "what if, answered": what_if_part(),
     "how many fit": pages.capacity_part(
@@ -161,7 +163,7 @@ def test_map_of_a_large_cluster_counts_the_refusals_of_each_plugin() -> None:
     many = tuple(node(name=f"n{number}") for number in range(100))
     told = msgspec.structs.replace(EXPLANATION, preemption=None)
 
-    page = pages.pod_page(AROUND, told, ClusterMap(generation=1, nodes=many, has_pods=False), None, NOW)
+    page = pages.pod_page(around(ClusterMap(generation=1, nodes=many, has_pods=False)), told, None)
 
     assert "NodeResourcesFit 3</li>" in page
     assert "97 feasible" in page
@@ -172,7 +174,7 @@ def test_page_of_a_pod_that_may_not_preempt_gives_the_reason() -> None:
     words = "not eligible due to preemptionPolicy=Never."
     nowhere = PreemptionAnswer(eligible=False, message=words)
 
-    page = pages.pod_page(AROUND, msgspec.structs.replace(EXPLANATION, preemption=nowhere), SHOWN, None, NOW)
+    page = pages.pod_page(AROUND, msgspec.structs.replace(EXPLANATION, preemption=nowhere), None)
 
     assert f"<p>It may not preempt: {words}</p>" in page
 
@@ -185,7 +187,7 @@ def test_message_about_preemption_is_shown_once() -> None:
         EXPLANATION, message=f"{EXPLANATION.message} preemption: {words}", preemption=nowhere
     )
 
-    page = pages.pod_page(AROUND, told, SHOWN, None, NOW)
+    page = pages.pod_page(AROUND, told, None)
 
     assert page.count(words) == 1
     assert "<p>No pod of lower priority is on a node where evictions could help.</p>" in page
@@ -195,7 +197,7 @@ def test_message_about_preemption_is_shown_once() -> None:
 def test_a_pod_of_which_little_is_known_has_a_page_too() -> None:
     bare = type(EXPLANATION)(pod=pod_name("bare"), state="NotOurs", summary="Another scheduler takes care of it.")
 
-    assert "Another scheduler takes care of it." in pages.pod_page(AROUND, bare, SHOWN, None, NOW)
+    assert "Another scheduler takes care of it." in pages.pod_page(AROUND, bare, None)
 
 
 def test_history_shows_preemptor_victims_and_violated_budgets() -> None:
@@ -244,16 +246,15 @@ def test_names_are_text_and_never_markup() -> None:
     )
 
     for page in (
-        pages.cluster_page(around, shown, NodeSelection(words=HOSTILE), (), (), NOW),
-        pages.nodes_page(around, shown, HOSTILE, ""),
+        pages.cluster_page(around, NodeSelection(words=HOSTILE), (), ()),
+        pages.nodes_page(around, HOSTILE, ""),
         pages.node_page(around, hostile_node),
-        pages.pod_page(around, explanation, shown, hostile_node, NOW),
+        pages.pod_page(around, explanation, hostile_node),
         pages.history_page(
             around,
             past_of((msgspec.structs.replace(ATTEMPTS[0], pod=name, node=HOSTILE),)),
             HistoryQuestion(name=HOSTILE, node=HOSTILE, plugin=HOSTILE, namespace=HOSTILE, since=HOSTILE),
             {},
-            NOW,
         ),
         pages.problem_page(HOSTILE, HOSTILE),
     ):
@@ -264,5 +265,5 @@ def test_names_are_text_and_never_markup() -> None:
 def test_pod_that_is_gone_has_no_priority() -> None:
     gone = type(EXPLANATION)(pod=PodName(namespace="shop", name="was"), state="Finished", summary="It is gone.")
 
-    assert "<dt>priority</dt>" not in pages.pod_page(AROUND, gone, SHOWN, None, NOW)
+    assert "<dt>priority</dt>" not in pages.pod_page(AROUND, gone, None)
     assert "<dt>priority</dt>" in PAGES["pod"]

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from extender.assembly.slow_attempts import SlowAttempts
+from extender.assembly.scheduling import SlowAttempts
 from extender.engine import framework as fwk
 from extender.engine.queue.queued_pod_info import QueuedPodInfo
 from extender.testing import make_pod

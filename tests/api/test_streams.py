@@ -2,7 +2,7 @@
 
 import asyncio
 
-from api.ui.streams import PINGS_EACH, Streams
+from api.callers.streaming import PINGS_EACH, Streams
 from extender.values import limits
 
 
