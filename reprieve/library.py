@@ -34,8 +34,8 @@ from extender.engine.snapshot import Rows
 from extender.values.config import ConfigErrors
 from extender.values.config.loading import load, load_file
 from extender.values.objects.decoding import replaced
+from extender.values.objects.grouping import group_of
 from extender.values.objects.pod import Pod
-from extender.values.objects.pod_groups import group_of
 from extender.values.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
 from extender.values.reasons import InputError
 

@@ -30,7 +30,7 @@ from extender.lab.simulation import (
     WorkloadError,
     compared,
     exported_to,
-    play_in_full,
+    play,
     read_workloads,
     sweep,
 )
@@ -250,7 +250,7 @@ def _played(
     exported: PlayExport | None,
 ) -> SimulationReport:
     chosen = configuration or workload.own_configuration or usable_configuration(None)
-    played = play_in_full(workload, chosen, seed, advance, keeps_decisions=exported is not None)
+    played = play(workload, chosen, seed, advance, keeps_decisions=exported is not None)
     if exported is not None:
         exported.add(name, played)
     return played.report

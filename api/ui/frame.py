@@ -18,7 +18,7 @@ from extender.answers.parts import PodName
 from extender.answers.pending import Pending, clauses, pending
 from extender.answers.types import Queue, QueuePlace
 from extender.values import limits
-from extender.values.objects.priority_classes import SYSTEM_CRITICAL
+from extender.values.objects.grouping import SYSTEM_CRITICAL
 
 _QUEUES: Final[Mapping[str, tuple[str, str]]] = {
     "active": ("▶", "in the active queue"),

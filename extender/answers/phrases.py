@@ -7,7 +7,7 @@ from typing import Final
 from extender.answers.parts import Victim
 from extender.answers.types import GroupOutcome, Lack, Preemption, PreemptionAnswer
 from extender.values.klog.setup import escaped
-from extender.values.objects.priority_classes import NO_VICTIMS, NOT_HELPFUL
+from extender.values.objects.grouping import NO_VICTIMS, NOT_HELPFUL
 from extender.values.objects.resource_names import PODS
 
 _NAMED: Final = 3

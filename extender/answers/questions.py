@@ -62,10 +62,10 @@ from extender.engine.runtime.registry import Registry
 from extender.values import limits
 from extender.values.config.configuration import Configuration
 from extender.values.objects.cluster import ClusterState
+from extender.values.objects.grouping import GroupKey
 from extender.values.objects.label_selectors import Selector, SelectorError
 from extender.values.objects.label_syntax import parse_selector
 from extender.values.objects.pod import Pod
-from extender.values.objects.pod_groups import GroupKey
 
 ATTEMPTS_EXPLAINED: Final = 10
 """The number of attempts in an explanation."""

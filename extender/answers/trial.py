@@ -36,10 +36,10 @@ from extender.values.config.configuration import Configuration
 from extender.values.klog.logger import Logger
 from extender.values.objects.cluster import identified
 from extender.values.objects.decoding import replaced
+from extender.values.objects.grouping import GroupKey
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod, PodStatus
-from extender.values.objects.pod_groups import GroupKey
 
 T = TypeVar("T")
 

@@ -31,7 +31,7 @@ from extender.cluster.store.stored_objects import Stored
 from extender.cluster.trial_registry import TrialRegistry
 from extender.values.concurrency.replaced_file import remove_leftovers
 from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
-from extender.values.objects.priority_classes import SYSTEM_CLASSES
+from extender.values.objects.grouping import SYSTEM_CLASSES
 from extender.values.reasons import in_one_line
 
 

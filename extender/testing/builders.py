@@ -14,6 +14,7 @@ from typing import Any, final
 from extender.engine.cache import Cache
 from extender.engine.snapshot import Snapshot
 from extender.values.objects.decoding import convert, replaced
+from extender.values.objects.grouping import PodGroup
 from extender.values.objects.meta import (
     HasMetadata,
     LabelSelector,
@@ -41,7 +42,6 @@ from extender.values.objects.pod import (
     Volume,
     WeightedPodAffinityTerm,
 )
-from extender.values.objects.pod_groups import PodGroup
 
 Amount = str | int | float
 """A quantity as in a manifest."""

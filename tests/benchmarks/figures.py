@@ -45,10 +45,10 @@ def run(sizes: Sequence[int] = (1000, 5000, 15000), pods: int = 400) -> None:
     cases, printed = counted(), {name: _printed(name) for name in PRINTED}
     decisions = _decisions(sizes, pods)
     preemptions = {nodes: evaluate(nodes, 9, time.process_time) for nodes in sizes if nodes <= 5000}
-    plays = [play(workload, Configuration()) for path in WORKLOADS for workload in read_workloads(ROOT / path)]
+    plays = [play(workload, Configuration()).report for path in WORKLOADS for workload in read_workloads(ROOT / path)]
     trace = os.environ.get("REPRIEVE_TRACES")
     if trace is not None:
-        plays += [play(workload, Configuration()) for workload in read_workloads(Path(trace) / "openb")]
+        plays += [play(workload, Configuration()).report for workload in read_workloads(Path(trace) / "openb")]
     PAGE.write_text(_page(decisions, preemptions, plays, printed, cases))
     (IMAGES / "figures-decisions.svg").write_text(lines(decisions))
     print(f"written: {PAGE.relative_to(ROOT)} and a plot in {IMAGES.relative_to(ROOT)}")

@@ -13,8 +13,8 @@ from extender.engine.scheduler.pod_group_cycle import pod_group_cycle
 from extender.engine.scheduler.pod_group_preemption import find_victims
 from extender.engine.scheduler.schedule_pod import SchedulingAlgorithm
 from extender.values.objects.decoding import convert
+from extender.values.objects.grouping import PodGroup
 from extender.values.objects.pod import Pod
-from extender.values.objects.pod_groups import PodGroup
 from tests.benchmarks.cluster import make_cache, make_full_cache, make_pod
 from tests.kit.told_groups import ToldGroups
 

@@ -12,9 +12,9 @@ from extender.engine.scheduler.pod_group_trial import PodGroupTrial
 from extender.engine.scheduler.schedule_pod import SchedulingAlgorithm
 from extender.values.config import FeatureGates
 from extender.values.config.loading import load
+from extender.values.objects.grouping import PodGroup
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
-from extender.values.objects.pod_groups import PodGroup
 from tests.kit.told_scheduler import ToldScheduler
 
 NO_PROFILES: Final = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"

@@ -21,7 +21,7 @@ def test_the_sample_is_what_its_generator_writes(tmp_path: Path, monkeypatch: py
 def test_the_sample_fills_most_of_the_gpus() -> None:
     (workload,) = read_workloads(generate_gpu_sample.FOLDER)
 
-    report = play(workload, Configuration())
+    report = play(workload, Configuration()).report
 
     assert report.pods > 200
     assert 0.7 < report.allocated["alibabacloud.com/gpu-milli"] < 1

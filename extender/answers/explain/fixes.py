@@ -23,8 +23,8 @@ from extender.engine.snapshot import PodChanges, Rows, Snapshot
 from extender.engine.snapshot.axes import Index
 from extender.values import limits
 from extender.values.objects.decoding import replaced
+from extender.values.objects.grouping import HIGHEST_USER_PRIORITY
 from extender.values.objects.pod import Pod
-from extender.values.objects.priority_classes import HIGHEST_USER_PRIORITY
 
 Kind = SuggestionKind | Literal["gate", "preemption"]
 

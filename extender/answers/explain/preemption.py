@@ -19,8 +19,8 @@ from extender.engine.preemption.victim_policy import lost_gpu_hours
 from extender.engine.snapshot import Snapshot
 from extender.values import limits
 from extender.values.golang.times import rfc3339
+from extender.values.objects.grouping import NOT_HELPFUL
 from extender.values.objects.pod import STARTED_NOW, Pod
-from extender.values.objects.priority_classes import NOT_HELPFUL
 from extender.values.objects.resource_amounts import assigned_requests
 
 _LATEST: Final = int(datetime.max.replace(tzinfo=UTC).timestamp())

@@ -8,8 +8,8 @@ from typing import Final, final
 
 from extender.answers.plan.movable_pods import MovablePod
 from extender.answers.plan.trial_moves import Domain, TrialMoves
+from extender.values.objects.grouping import GroupKey
 from extender.values.objects.pod import Pod
-from extender.values.objects.pod_groups import GroupKey
 
 Move = tuple[MovablePod, str]
 """A pod, and the node to which it moves."""

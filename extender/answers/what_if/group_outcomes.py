@@ -15,8 +15,8 @@ from extender.engine.preemption.minimal_victims import why_ignored
 from extender.engine.runtime.framework import Framework
 from extender.engine.scheduler.pod_group_trial import GroupResult, MemberResult
 from extender.values import limits
+from extender.values.objects.grouping import GroupKey
 from extender.values.objects.pod import Pod
-from extender.values.objects.pod_groups import GroupKey
 
 
 def gangs_in(cluster: Cluster, framework: Framework, pod: Pod, counted: Capacity) -> Capacity:

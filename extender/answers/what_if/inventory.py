@@ -8,9 +8,9 @@ import msgspec
 
 from extender.answers.parts import deployment_named_by
 from extender.engine.cache.cluster import Cluster
+from extender.values.objects.grouping import SYSTEM_CLASSES
 from extender.values.objects.meta import Object
 from extender.values.objects.pod import Pod
-from extender.values.objects.priority_classes import SYSTEM_CLASSES
 
 _IN_EVERY_CLUSTER: Final = "default"
 """The namespace that every cluster has: if it is missing, the namespaces of the cluster are not known."""

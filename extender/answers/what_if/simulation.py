@@ -28,8 +28,8 @@ from extender.engine.framework.preemption import STILL_TERMINATING
 from extender.engine.scheduler.pod_group_trial import GroupResult
 from extender.values import limits
 from extender.values.objects.decoding import replaced
+from extender.values.objects.grouping import GroupKey
 from extender.values.objects.pod import Pod
-from extender.values.objects.pod_groups import GroupKey
 
 STEPS: Final = 10_000
 """The budget of a simulation: a pod that fits costs one step, one that does not costs ten."""

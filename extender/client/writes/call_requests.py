@@ -27,9 +27,9 @@ from extender.values.golang.times import rfc3339
 from extender.values.objects.claims import BOUND_BY_CONTROLLER_ANNOTATION, SELECTED_NODE_ANNOTATION
 from extender.values.objects.decoding import decode
 from extender.values.objects.devices import AllocationResult, ResourceClaim
+from extender.values.objects.grouping import PodGroup
 from extender.values.objects.kinds import POD_GROUPS
 from extender.values.objects.pod import Pod
-from extender.values.objects.pod_groups import PodGroup
 from extender.values.objects.storage import PersistentVolume, PersistentVolumeClaim
 
 T = TypeVar("T")

@@ -37,10 +37,10 @@ from extender.values.golang.json import JsonError
 from extender.values.golang.times import rfc3339
 from extender.values.objects import decoding
 from extender.values.objects.devices import ResourceClaim
+from extender.values.objects.grouping import SYSTEM_CLASSES
 from extender.values.objects.meta import ApiObject
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
-from extender.values.objects.priority_classes import SYSTEM_CLASSES
 from extender.values.objects.storage import CSINode, PersistentVolume, PersistentVolumeClaim
 
 _FIRST: Final = (NAMESPACES, PRIORITY_CLASSES, RUNTIME_CLASSES, STORAGE_CLASSES, NODES)

@@ -31,8 +31,8 @@ from extender.values.golang.field_errors import (
     required,
 )
 from extender.values.objects import decoding
+from extender.values.objects.grouping import HIGHEST_USER_PRIORITY, SYSTEM_CLASSES
 from extender.values.objects.name_syntax import dns_1035_errors, dns_label_errors, label_key_errors, subdomain_errors
-from extender.values.objects.priority_classes import HIGHEST_USER_PRIORITY, SYSTEM_CLASSES
 
 _LENGTH: Final = 128
 _NOTE_LENGTH: Final = 1024

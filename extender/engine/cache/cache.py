@@ -20,9 +20,9 @@ from extender.engine.snapshot.columns import ImagesOnNode, image_names
 from extender.engine.snapshot.pod_attributes import HostPort
 from extender.values.objects.cluster import ClusterObjects
 from extender.values.objects.decoding import replaced
+from extender.values.objects.grouping import GroupKey
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
-from extender.values.objects.pod_groups import GroupKey
 
 Move = tuple[int, str, int]
 """The slot of a pod, the name of a node, and +1 if the pod came to it or -1 if it left it."""

@@ -8,8 +8,8 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Final, final
 
+from extender.values.objects.grouping import GroupKey, group_of
 from extender.values.objects.pod import Pod
-from extender.values.objects.pod_groups import GroupKey, group_of
 
 _NONE: Final[Mapping[str, Pod]] = MappingProxyType({})
 

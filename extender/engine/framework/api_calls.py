@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar, final
 
 from extender.values.objects.cluster import ClusterObjects
+from extender.values.objects.grouping import GroupKey
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
-from extender.values.objects.pod_groups import GroupKey
 from extender.values.objects.storage import ObjectReference
 
 T = TypeVar("T")

@@ -16,9 +16,9 @@ from extender.engine.framework.cycle_state import StateKey
 from extender.engine.framework.interface import Plugin
 from extender.engine.snapshot import Snapshot
 from extender.engine.snapshot.axes import Index, Int64s
+from extender.values.objects.grouping import PodGroup
 from extender.values.objects.meta import Condition
 from extender.values.objects.pod import Pod
-from extender.values.objects.pod_groups import PodGroup
 
 
 @final

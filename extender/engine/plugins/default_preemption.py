@@ -16,8 +16,8 @@ from extender.engine.preemption.preemptions import PREEMPTIONS, RunningPreemptio
 from extender.engine.preemption.victim_policy import policy_rules
 from extender.values.config.args_validation import check_args
 from extender.values.config.plugin_args import DefaultPreemptionArgs
+from extender.values.objects.grouping import group_of
 from extender.values.objects.pod import Pod
-from extender.values.objects.pod_groups import group_of
 
 
 @final

@@ -8,8 +8,8 @@ from typing import Any, Final, final
 
 from extender.engine import framework as fwk
 from extender.values.golang.quoting import quoted
+from extender.values.objects.grouping import GroupKey, PodGroup, group_of
 from extender.values.objects.pod import Pod
-from extender.values.objects.pod_groups import GroupKey, PodGroup, group_of
 
 PERMIT_SECONDS: Final = 300.0
 """The time that a member waits for the others. Upstream: permitTimeoutDuration."""

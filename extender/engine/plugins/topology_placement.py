@@ -10,7 +10,7 @@ import numpy as np
 
 from extender.engine import framework as fwk
 from extender.engine.snapshot.axes import Int64s
-from extender.values.objects.pod_groups import PodGroup
+from extender.values.objects.grouping import PodGroup
 
 
 @final

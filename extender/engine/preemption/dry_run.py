@@ -16,8 +16,8 @@ from extender.engine import framework as fwk
 from extender.engine.preemption.budgets import lower_priority_pods, violating
 from extender.engine.snapshot import PodChanges, Rows, Snapshot
 from extender.engine.snapshot.axes import Index, Mask
+from extender.values.objects.grouping import NO_VICTIMS, NOT_HELPFUL
 from extender.values.objects.pod import Pod
-from extender.values.objects.priority_classes import NO_VICTIMS, NOT_HELPFUL
 
 
 @final

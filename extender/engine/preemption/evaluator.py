@@ -21,8 +21,8 @@ from extender.engine.preemption.rules import V1_36
 from extender.engine.snapshot import Snapshot
 from extender.engine.snapshot.axes import Index
 from extender.values.klog.logger import Logger
+from extender.values.objects.grouping import NOT_HELPFUL
 from extender.values.objects.pod import Pod
-from extender.values.objects.priority_classes import NOT_HELPFUL
 
 _LOG: Final = Logger(__name__)
 

@@ -22,8 +22,8 @@ from extender.engine.snapshot.axes import Floats, Index, Int64s, Mask
 from extender.values import limits
 from extender.values.golang.quoting import quoted
 from extender.values.golang.times import Duration, DurationError
+from extender.values.objects.grouping import PodGroup
 from extender.values.objects.pod import Pod
-from extender.values.objects.pod_groups import PodGroup
 
 ANNOTATION: Final = "reprieve.dev/minimal-victims"
 """On a PodGroup: `true` or `false`, or how long to search, such as `200ms`."""

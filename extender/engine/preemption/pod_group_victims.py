@@ -17,8 +17,8 @@ from extender.engine.preemption.budgets import Disruptions, may_be_victims
 from extender.engine.preemption.evaluator import NEVER
 from extender.engine.snapshot import Snapshot
 from extender.engine.snapshot.axes import Index, Int64s, Mask
+from extender.values.objects.grouping import GroupKey
 from extender.values.objects.pod import Pod
-from extender.values.objects.pod_groups import GroupKey
 
 NO_VICTIMS: Final = "No preemption victims found for incoming preemptor"
 CLUSTER: Final = "cluster"

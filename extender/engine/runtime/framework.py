@@ -23,8 +23,8 @@ from extender.engine.runtime.scoring import WeightedScorer
 from extender.engine.runtime.waiting_pods import WAITING_PODS, WaitingPodsMap
 from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.values.objects.cluster import ClusterObjects
+from extender.values.objects.grouping import GroupKey, group_of
 from extender.values.objects.pod import Pod
-from extender.values.objects.pod_groups import GroupKey, group_of
 
 UTC_NOW: Final = partial(datetime.now, UTC)
 

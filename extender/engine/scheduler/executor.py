@@ -18,8 +18,8 @@ from extender.engine.preemption.preemptions import RunningPreemptions
 from extender.engine.runtime.framework import Framework
 from extender.engine.scheduler.world import World
 from extender.values.klog.logger import Logger
+from extender.values.objects.grouping import PodGroup
 from extender.values.objects.pod import Pod
-from extender.values.objects.pod_groups import PodGroup
 
 MESSAGE: Final = "preempting to accommodate a higher priority"
 DEFAULT_PREEMPTION: Final = "DefaultPreemption"

@@ -27,9 +27,9 @@ from extender.engine.scheduler.world import AssumedPod, Failure, World
 from extender.values import limits
 from extender.values.golang.quoting import quoted
 from extender.values.klog.logger import Logger
+from extender.values.objects.grouping import POD_GROUP_SCHEDULED, GroupKey, PodGroup
 from extender.values.objects.kinds import POD_GROUPS
 from extender.values.objects.pod import Pod
-from extender.values.objects.pod_groups import POD_GROUP_SCHEDULED, GroupKey, PodGroup
 from extender.values.objects.storage import ObjectReference
 
 NO_CONSTRAINTS: Final = "workload aware preemption is not supported for pod groups with scheduling constraints"

@@ -45,7 +45,7 @@ from extender.engine.runtime.plugin_calls import PluginError, with_long_work
 from extender.engine.scheduler.pod_group_trial import PodGroupTrial
 from extender.engine.scheduler.scheduling_cycle import nominations_of
 from extender.engine.snapshot.axes import Index
-from extender.values.objects.pod_groups import PodGroup
+from extender.values.objects.grouping import PodGroup
 
 
 async def find_victims(

@@ -28,8 +28,8 @@ from extender.engine.scheduler.scheduling_cycle import (
 from extender.engine.scheduler.world import Failure, World, refused_on_one_node
 from extender.engine.snapshot import Snapshot
 from extender.values.klog.logger import Logger
+from extender.values.objects.grouping import GroupKey, PodGroup
 from extender.values.objects.pod import Pod
-from extender.values.objects.pod_groups import GroupKey, PodGroup
 
 UNSCHEDULABLE: Final = "pod group is unschedulable"
 WAITS_FOR_PREEMPTION: Final = "pod group is waiting for preemption to complete"

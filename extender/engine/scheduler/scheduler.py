@@ -34,8 +34,8 @@ from extender.values.golang.quoting import quoted
 from extender.values.klog.logger import Logger
 from extender.values.metrics import ERROR, SCHEDULED, UNSCHEDULABLE, WAITING_ON_PREEMPTION
 from extender.values.metrics.tracing import CURRENT
+from extender.values.objects.grouping import GroupKey, group_of
 from extender.values.objects.pod import Pod
-from extender.values.objects.pod_groups import GroupKey, group_of
 
 _LOG: Final = Logger(__name__)
 

@@ -35,7 +35,7 @@ class RecordingError(InputError, ValueError):
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The base of entries."""
+    """An entry of a recording."""
 
 
 @final
@@ -63,9 +63,7 @@ class Begins(Entry, frozen=True, tag="recording"):
 
 @final
 class ExtenderAnswer(msgspec.Struct, frozen=True, array_like=True):
-    """What an extender answered to a question of an attempt. Nodes are places in the question, in which each node has
-    one.
-    """
+    """What an extender answered to a question of an attempt. Nodes are places in the question."""
 
     extender: str
     """The name that stands for its address."""
@@ -201,11 +199,7 @@ def error_of(entry: Written) -> fwk.CallError | None:
 
 
 def object_of(entry: ObjectPut | Written) -> HasMetadata | None:
-    """Returns the entry's object with its type; None for a kind that is unknown here, and where there is none.
-
-    Raises:
-        DecodeError: the object has the wrong form.
-    """
+    """Returns the entry's object with its type; None if there is none, or its kind is unknown. Raises DecodeError."""
     kind = _KIND_OF_NAME.get(entry.kind)
     return None if kind is None or entry.object is None else decoding.convert(kind.type, entry.object)
 
@@ -227,14 +221,12 @@ def is_recording(path: Path) -> bool:
 
 @final
 class Recording:
-    """A file. What it holds is read again each time, so that the longest one takes no memory."""
+    """A file. What it holds is read again each time, so that the longest one takes no memory.
+
+    What reads it raises RecordingError if it cannot be read, or something else is in it.
+    """
 
     def __init__(self, path: Path) -> None:
-        """Reads the beginning.
-
-        Raises:
-            RecordingError: the file is no recording.
-        """
         self.path = path
         first = next(self.entries(), None)
         if not isinstance(first, Begins) or first.format != FORMAT:
@@ -242,11 +234,6 @@ class Recording:
         self.begins = first
 
     def entries(self) -> Iterator[AnyEntry]:
-        """Yields what is recorded, in order.
-
-        Raises:
-            RecordingError: the file cannot be read, or something else is in it.
-        """
         decode = msgspec.json.Decoder(AnyEntry).decode
         for number, line in enumerate(self._lines(), start=1):
             try:
@@ -268,29 +255,31 @@ class Recording:
         except zlib.error as exc:
             raise RecordingError(f"{self.path}: not a recording, or a damaged one") from exc
 
+    def object_of(self, entry: ObjectPut) -> HasMetadata | None:
+        """Returns the entry's object as `object_of`, with RecordingError where it has the wrong form."""
+        try:
+            return object_of(entry)
+        except decoding.DecodeError as exc:
+            raise RecordingError(f"{self.path}: {entry.kind} at {entry.at} s: {exc}") from exc
+
     @property
     def configuration(self) -> Configuration:
-        """The configuration that decided, without its extenders.
-
-        Raises:
-            ConfigErrors: it is not valid here.
-        """
-        gates = FeatureGates(self.begins.emulated_version, frozenset(self.begins.gates))
-        return load(msgspec.json.encode(self.begins.configuration), gates)
+        """The configuration that decided, without its extenders. Raises ConfigErrors if it is not valid here."""
+        return self._configuration()
 
     @property
     def deciding_configuration(self) -> Configuration:
-        """The configuration that decided, with its extenders under other names. Their answers are recorded, and they
-        can only be replayed.
+        """The configuration that decided, with its extenders under other names, whose answers can only be replayed.
 
-        Raises:
-            ConfigErrors: it is not valid here.
-            RecordingError: there were extenders, and their answers were not recorded.
+        Raises ConfigErrors, and RecordingError if they were not recorded.
         """
         if self.begins.extenders > len(self.begins.called):
             raise RecordingError(f"{self.path}: its scheduler called extenders, whose answers are not recorded")
+        return self._configuration(extenders=self.begins.called)
+
+    def _configuration(self, **further: object) -> Configuration:
         gates = FeatureGates(self.begins.emulated_version, frozenset(self.begins.gates))
-        return load(msgspec.json.encode({**self.begins.configuration, "extenders": self.begins.called}), gates)
+        return load(msgspec.json.encode({**self.begins.configuration, **further}), gates)
 
     @property
     def began(self) -> datetime:
@@ -302,8 +291,7 @@ class Recording:
     def seconds_of(self, moment: str) -> float:
         """Returns a moment as entries have it: `2026-11-23T05:00:00Z`, or a time after the beginning, such as `90s`.
 
-        Raises:
-            RecordingError: it cannot be read, or nothing had been recorded by then.
+        Raises RecordingError if it cannot be read, or nothing had been recorded by then.
         """
         found = moment_of(moment)
         try:
@@ -315,11 +303,7 @@ class Recording:
         return seconds
 
     def objects_at(self, seconds: float | None = None) -> list[Object]:
-        """Returns the objects of the cluster so many seconds after the beginning, or at the end, as dumps have them.
-
-        Raises:
-            RecordingError: nothing had been recorded by then, or nothing more was.
-        """
+        """Returns the objects of the cluster so many seconds after the beginning, or at the end, as dumps have them."""
         found: dict[tuple[str, str, str], Any] = {}
         is_ready, last = False, 0.0
         for entry in self.entries():

@@ -15,7 +15,6 @@ from extender.client.http_extender import ExtenderCalls, without_password
 from extender.engine.framework import Candidate, ExtenderError
 from extender.lab.recordings.entries import ExtenderAnswer
 from extender.lab.recordings.recorder import Recorder
-from extender.values import limits
 from extender.values.config.configuration import Extender
 from extender.values.golang.int64 import wrap
 from extender.values.objects.node import Node
@@ -34,7 +33,7 @@ _RECORDED: Final = "recorded-"
 
 
 def recorded_name(config: Extender) -> str:
-    """Returns the name that stands for the address of an extender, and tells it from others."""
+    """Returns the name that stands for the address of an extender."""
     address = config.url_prefix.rstrip("/")
     if address.startswith(_SCHEME + _RECORDED):
         return address.removeprefix(_SCHEME)
@@ -105,19 +104,13 @@ class RecordedCalls(ExtenderCalls):
         try:
             answer = await call
         except ExtenderError as exc:
-            self._answered(msgspec.structs.replace(asked, error=self._without_address(exc)))
+            self._recorder.answered(msgspec.structs.replace(asked, error=self._without_address(exc)))
             raise
-        self._answered(recorded(answer))
+        self._recorder.answered(recorded(answer))
         return answer
 
     def _without_address(self, exc: ExtenderError) -> str:
         return str(exc).replace(self._address, self._name)
-
-    def _answered(self, answer: ExtenderAnswer) -> None:
-        length = len(msgspec.json.encode(answer))
-        if length > limits.RECORDED_ANSWER_BYTES:
-            answer, length = ExtenderAnswer(answer.extender, answer.verb, answer.question, is_left_out=True), 0
-        self._recorder.answered(answer, length)
 
 
 def _filtered(asked: ExtenderAnswer, nodes: Sequence[Node], answer: Filtered) -> ExtenderAnswer:
@@ -158,7 +151,6 @@ def _by_reason(reasons: Mapping[str, str], place: Mapping[str, int]) -> list[tup
 
 
 def without_texts(answer: ExtenderAnswer) -> ExtenderAnswer:
-
     def nodes_alone(reasons: list[tuple[str, list[int]]]) -> list[tuple[str, list[int]]]:
         return [("", sorted(place for _, places in reasons for place in places))] if reasons else []
 

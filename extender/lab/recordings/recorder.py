@@ -1,9 +1,8 @@
-"""Recorder: takes note of what a scheduler sees, decides and is answered. It sits at the four places at which that
-comes in.
+"""Takes note of what a scheduler sees, decides and is answered.
 
-It hears of changes as a subscriber and of decisions as a reporter; writes and chance pass through it. What it takes
-note of are frozen values, in a list that a `RecordingFile` empties, so that a decision costs a microsecond or two more
-and waits for nothing.
+The recorder hears of changes as a subscriber and of decisions as a reporter; writes and chance pass through it. What it
+takes note of are frozen values, in a list that a `RecordingFile` empties, so that a decision costs a microsecond or two
+more and waits for nothing.
 """
 
 import asyncio
@@ -11,6 +10,8 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar, final
+
+import msgspec
 
 from extender.engine import framework as fwk
 from extender.engine.cache import CacheError
@@ -92,12 +93,10 @@ class RecordedChance(random.Random):
 
 @final
 class Recorder(Reporter):
-    """Takes note. State: the entries that wait for the file, what is known of the attempt under way, and how many
-    entries were lost.
-    """
+    """Takes note. State: the entries that wait for the file, and what is known of the attempt under way."""
 
     def __init__(self, now: Callable[[], float]) -> None:
-        """Arguments: now: seconds since the beginning."""
+        """Takes a clock of the seconds since the beginning."""
         self.is_on = True
         """Whether entries are kept. Off while the file takes none."""
         self.lost = 0
@@ -116,7 +115,6 @@ class Recorder(Reporter):
     # The doors.
 
     def chance(self, source: random.Random) -> random.Random:
-        """Returns the scheduler's chance, drawn from another."""
         self._chance = RecordedChance(source)
         return self._chance
 
@@ -125,14 +123,12 @@ class Recorder(Reporter):
         self._cluster = cluster, queue
 
     def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
-        """Takes note of a change of the cluster."""
         if new is not None:
             self._note(ObjectPut(self._time(), kind_of(new).name, new))
         elif old is not None:
             self._note(ObjectGone(self._time(), kind_of(old).name, old.metadata.namespace, old.name))
 
     def written(self, call: fwk.ApiCall[Any], result: object, error: fwk.CallError | None) -> None:
-        """Takes note of the answer to a write."""
         kind = kind_of(result).name if isinstance(result, HasMetadata) else ""
         why = ("", "") if error is None else (type(error).__name__, str(error))
         self._note(Written(self._time(), type(call).__name__, key_of_call(call), *why, kind, result if kind else None))
@@ -140,36 +136,23 @@ class Recorder(Reporter):
     # Decisions.
 
     def asked(self, pod: Pod) -> None:
-        """Takes note that an extender is asked about a pod. Its attempt began before: the state in which it is decided
-        is that of now.
-        """
+        """Takes note that an extender is asked about a pod, which is decided in the state of now."""
         if self._asking != pod.uid:
             self._asking, self._begun_at = pod.uid, len(self._waiting)
             self._answers, self._length_of_attempt = [], 0
 
-    def answered(self, answer: ExtenderAnswer, length: int) -> None:
-        """Takes note of what an extender answered about that pod.
-
-        Arguments:
-            length: the bytes of memory that the answer takes, roughly.
-        """
-        if self._length_of_answers + length > limits.RECORDED_ANSWERS_BYTES:
+    def answered(self, answer: ExtenderAnswer) -> None:
+        """Takes note of what an extender answered about that pod, but not of what is too long."""
+        length = len(msgspec.json.encode(answer))  # bytes of memory, roughly
+        if length > limits.RECORDED_ANSWER_BYTES or self._length_of_answers + length > limits.RECORDED_ANSWERS_BYTES:
             answer, length = ExtenderAnswer(answer.extender, answer.verb, answer.question, is_left_out=True), 0
         self._length_of_answers += length
         self._length_of_attempt += length
         self._answers.append(answer)
 
     def bound_by_extender(self, extender: str, pod: Pod, error: str | None) -> None:
-        """Takes note of the answer of an extender that binds."""
-        self._note(
-            Written(
-                self._time(),
-                EXTENDER_BINDING,
-                f"{extender}/{pod.uid}",
-                "" if error is None else "CallError",
-                error or "",
-            )
-        )
+        kind = "" if error is None else "CallError"
+        self._note(Written(self._time(), EXTENDER_BINDING, f"{extender}/{pod.uid}", kind, error or ""))
 
     def scored(self, pod: Pod, choice: Choice) -> None:
         self._begun(pod)
@@ -213,9 +196,7 @@ class Recorder(Reporter):
     # What waits for the file.
 
     def take(self) -> list[Entry]:
-        """Returns the entries that wait, which then no longer do. Those after the beginning of an attempt under way
-        stay.
-        """
+        """Takes the entries that wait out, but for those after the beginning of an attempt under way."""
         end = len(self._waiting) if self._begun_at is None else self._begun_at
         taken = self._waiting[:end]
         del self._waiting[:end]
@@ -225,20 +206,13 @@ class Recorder(Reporter):
         return taken
 
     def stop(self) -> None:
-        """Takes note of nothing from now on but of how much there would have been."""
         self.is_on = False
         self.lost += len(self._waiting)
         self._waiting.clear()
         self._begun_at, self._length_of_answers = None, self._length_of_attempt
 
-    def resume(self) -> None:
-        """Takes note again from now on."""
-        self.is_on = True
-
     def cluster_at_once(self) -> ClusterAtOnce | None:
-        """Returns the cluster as it is now, with which a file may begin; None amid an attempt, whose snapshot has to
-        last.
-        """
+        """Returns the cluster with which a file may begin now; None amid an attempt, whose snapshot has to last."""
         if self._begun_at is not None or self._asking:
             return None
         return ClusterAtOnce(self._time()) if self._cluster is None else self._at_once(*self._cluster)
@@ -272,18 +246,15 @@ class Recorder(Reporter):
 
 
 def key_of_call(call: fwk.ApiCall[Any]) -> str:
-    """Returns what tells a call from others of its type. The name and UID of a claim that is to be created are known
-    afterwards only.
-    """
+    """Returns what tells a call from others of its type."""
     if isinstance(call, storage_calls.CreateResourceClaim):
+        # The name and UID of the claim are only known afterwards.
         return ",".join(owner.uid for owner in call.claim.metadata.owner_references)
     return call.object_key
 
 
 def is_answered(call: fwk.ApiCall[Any]) -> bool:
-    """Returns whether the outcome of a pod's binding depends on what is answered. Other writes come back as changes
-    alone.
-    """
+    """Returns whether a pod's binding depends on what is answered. Other writes come back as changes alone."""
     return not isinstance(call, fwk.PatchPodStatus | fwk.DeletePod | fwk.RecordEvent)
 
 

@@ -1,4 +1,4 @@
-"""RecordingFile: writes a recording, within a number of bytes, without keeping the scheduler waiting.
+"""Writes a recording, within a number of bytes, without keeping the scheduler waiting.
 
 The file is rotated: FILE is the newest, then FILE.1, and so on. Each begins with the cluster as it was, so that the
 oldest can be dropped. If the disk takes no more, nothing is recorded and the log says so; a new file is begun once it
@@ -37,7 +37,6 @@ from extender.lab.recordings.recorder import ClusterAtOnce, Recorder, RecordingD
 from extender.lab.recordings.redaction import Redaction, Redacts
 from extender.values.concurrency.replaced_file import private
 from extender.values.config import Configuration, written
-from extender.values.config.configuration import Extender
 from extender.values.golang.times import rfc3339
 from extender.values.klog.logger import Logger
 from extender.values.objects.meta import HasMetadata
@@ -69,14 +68,9 @@ async def recorded_in(
     max_bytes: int = 256 * 2**20,
     every: float = WRITE_EVERY,
 ) -> AsyncIterator[Tap]:
-    """Yields what has a backend recorded into the file until the end of the block. A file that is there is kept as
-    FILE.1.
+    """Yields what has a backend recorded into the file until the end of the block. `max_bytes` are of all files.
 
-    Arguments:
-        max_bytes: of all files.
-
-    Raises:
-        RecordingFileError: the file cannot be written.
+    A file that is there is kept as FILE.1. Raises RecordingFileError if the file cannot be written.
     """
     clock = asyncio.get_running_loop().time
     file, began = RecordingFile(path, configuration, Redaction(redacts), max_bytes), clock()
@@ -134,19 +128,15 @@ async def _begin_again(recorder: Recorder, file: "RecordingFile") -> None:
     at_once = recorder.cluster_at_once()
     if at_once is None:
         return
-    recorder.resume()
+    recorder.is_on = True
     try:
         await asyncio.to_thread(file.begin, at_once)
     except OSError as exc:
         _give_up(recorder, file, exc)
         return
     lost, recorder.lost = recorder.lost, 0
-    _LOG.info(
-        0,
-        "The recording goes on in a new file; what happened meanwhile is not in it",
-        file=str(file.path),
-        entries=lost,
-    )
+    message = "The recording goes on in a new file; what happened meanwhile is not in it"
+    _LOG.info(0, message, file=str(file.path), entries=lost)
 
 
 def _finish(recorder: Recorder, file: "RecordingFile", at: float) -> None:
@@ -184,11 +174,7 @@ class RecordingFile:
         return self._length > max(self._share, self._length_of_state + self._share // 2)
 
     def begin(self, at_once: ClusterAtOnce) -> None:
-        """Begins a file with the state of the cluster, after the older ones were renamed.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Begins a file with the state of the cluster, after the older ones were renamed. Raises OSError."""
         with self._writing:
             self.close()
             if self.path.exists() and not self.path.is_file():
@@ -203,13 +189,9 @@ class RecordingFile:
             self._length_of_state = self._length
 
     def write(self, entries: Sequence[Entry], next_one: ClusterAtOnce | None = None) -> None:
-        """Writes the entries, so that a reader finds them at once.
+        """Writes the entries, so that a reader finds them at once. Raises OSError.
 
-        Arguments:
-            next_one: the state with which the next file begins after that.
-
-        Raises:
-            OSError: they cannot be written.
+        `next_one` is the state with which the next file begins after that.
         """
         with self._writing:
             if self._file is None:
@@ -254,12 +236,13 @@ class RecordingFile:
 def _head(configuration: Configuration, redaction: Redaction, began: str) -> Begins:
     plain: dict[str, Any] = {name: part for name, part in written(configuration).items() if name not in _OF_CONNECTIONS}
     gates, extenders = configuration.feature_gates, configuration.extenders
-    named = replace(configuration, extenders=tuple(_without_connection(extender) for extender in extenders))
+    named = replace(
+        configuration,
+        extenders=tuple(
+            replace(each, url_prefix=recorded_address(each), enable_https=False, tls_config=None) for each in extenders
+        ),
+    )
     called = written(named).get("extenders") or []
     return Begins(
         FORMAT, __version__, began, plain, gates.version, sorted(gates.on), len(extenders), redaction.redacts, called
     )
-
-
-def _without_connection(extender: Extender) -> Extender:
-    return replace(extender, url_prefix=recorded_address(extender), enable_https=False, tls_config=None)

@@ -45,9 +45,7 @@ _KEPT: Final = frozenset(
         "driver",
     }
 )
-"""Fields within which no name is replaced: they speak of nodes, resources and devices, or name nothing outside of a
-pod.
-"""
+"""Fields within which no name is replaced: they speak of nodes and devices, or name nothing outside of a pod."""
 _HARDWARE: Final = frozenset(
     {"Node", "CSINode", "StorageClass", "CSIDriver", "PriorityClass", "DeviceClass", "DeviceTaintRule", "ResourceSlice"}
 )
@@ -56,9 +54,7 @@ _HARDWARE: Final = frozenset(
 
 @final
 class Redaction:
-    """Takes from objects what is not to be recorded. State: the key of the names that replace others, which is nowhere
-    else.
-    """
+    """Takes from objects what is not to be recorded. State: the key of the names that replace others."""
 
     def __init__(self, redacts: Redacts) -> None:
         self.redacts: Final = redacts
@@ -74,7 +70,6 @@ class Redaction:
         return self.hides_names and kind not in _HARDWARE
 
     def of(self, obj: HasMetadata) -> Any:
-        """Returns the object as it is to be encoded."""
         if self.redacts == "nothing":
             return obj
         meta = obj.metadata

@@ -33,17 +33,13 @@ class ObservedChange:
 
     @property
     def is_placement(self) -> bool:
-        """Whether a scheduler gave a pod a node, or nominated it to one. The scheduler itself knows that before it is
-        written.
-        """
+        """Whether a scheduler gave a pod a node, or nominated it to one, which it knew before that was written."""
         decided = decision_in(self.old, self.new)
         return decided is not None and bool(decided.node or decided.nominated)
 
     @property
     def matters(self) -> bool:
-        """Whether a decision could be another one without the change. Most are heartbeats of nodes, and pods that begin
-        to run.
-        """
+        """Whether a decision depends on it. Most changes are heartbeats of nodes, and pods that begin to run."""
         old, new = self.old, self.new
         if old is None or new is None:
             return True
@@ -67,9 +63,7 @@ def _looked_at(pod: Pod) -> tuple[object, ...]:
 
 
 def decision_in(old: HasMetadata | None, new: HasMetadata | None) -> Decided | None:
-    """Returns what a scheduler has decided about a pod, as a change of the pod shows it; None if the change shows no
-    decision.
-    """
+    """Returns what a scheduler has decided about a pod, as far as a change of the pod shows it."""
     if (
         not isinstance(old, Pod)
         or not isinstance(new, Pod)
@@ -98,7 +92,7 @@ def _refusal(pod: Pod) -> Condition | None:
 
 
 def evicted_in(old: HasMetadata | None, new: HasMetadata | None) -> Pod | None:
-    """Returns the pod if this change says that a scheduler evicts it for another one."""
+    """Returns the pod that a scheduler evicts for another one, if the change says so."""
     if isinstance(old, Pod) and isinstance(new, Pod) and new.spec.node_name and _is_victim(new) and not _is_victim(old):
         return new
     return None
@@ -126,10 +120,7 @@ class Preemptor:
     """Whether it is known what the scheduler knew when it decided."""
 
     def needs(self, victim: Pod) -> bool:
-        """Whether the shadow would have evicted this pod, or one that is as important.
-
-        Which of equally important pods is kept depends on the order in which a scheduler heard of them.
-        """
+        # Which of equally important pods is kept depends on the order in which a scheduler heard of them.
         return any(victim.uid == each.uid or _importance(victim) == _importance(each) for each in self.would_evict)
 
 
@@ -144,8 +135,7 @@ class ObservedEviction:
 
 @final
 class Evictions:
-    """For which pod a scheduler evicts another one. The API server does not say, so that it follows from the nominated
-    node.
+    """For which pod a scheduler evicts another one: the API server does not say, but the nominated node tells.
 
     State: the last preemptors of each node, and victims for whom none was seen yet.
     """
@@ -166,13 +156,10 @@ class Evictions:
         return [ObservedEviction(victim, preemptor) for victim in victims]
 
     def unexplained(self, node: str) -> list[Pod]:
-        """Returns the victims on a node for which no preemptor was seen yet."""
         return [victim for victim in self._unexplained.values() if victim.spec.node_name == node]
 
     def evicted(self, victim: Pod) -> ObservedEviction | None:
-        """Returns for whom a pod was evicted: the last preemptor there, unless an earlier one needs it; None if that is
-        not known yet.
-        """
+        """Returns for whom a pod was evicted, if known: the last preemptor there, unless an earlier one needs it."""
         preemptors = self._by_node.get(victim.spec.node_name)
         if preemptors is not None:
             return ObservedEviction(victim, next((each for each in preemptors if each.needs(victim)), preemptors[0]))
@@ -183,7 +170,5 @@ class Evictions:
 
 
 def _importance(pod: Pod) -> tuple[int, str | None]:
-    """Returns what makes pods equally important. Upstream: util.MoreImportantPod, which compares priorities, then start
-    times.
-    """
+    """Upstream: util.MoreImportantPod, which compares priorities, then start times."""
     return pod.priority, pod.status.start_time

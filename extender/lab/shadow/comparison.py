@@ -1,6 +1,4 @@
-"""DecisionComparer: decides a pod in the state that another scheduler saw, compares both decisions, and says which
-plugin makes the difference.
-"""
+"""Decides a pod in the state that another scheduler saw, compares both decisions, and says what made the difference."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -69,25 +67,18 @@ class _Outcome:
 
 @final
 class DecisionComparer:
-    """Decides with frameworks that only answer. State: the frameworks, and what they remember of the cluster."""
+    """Decides with frameworks that only answer. State: what these remember of the cluster."""
 
     def __init__(self, configuration: Configuration, cluster: Cluster) -> None:
-        """Makes the frameworks.
-
-        Raises:
-            ConfigErrors: what is wrong with the configuration or with a plugin.
-        """
+        """Makes the frameworks. Raises ConfigErrors."""
         self.frameworks: Final[Mapping[str, Framework]] = simulated_frameworks(configuration, cluster, may_defer=True)
         self._cluster = cluster
         self._algorithm = SchedulingAlgorithm()
-        self._with_a_say: dict[tuple[str, frozenset[str], frozenset[str]], frozenset[str]] = {}
 
     async def compare(self, pod: Pod, theirs: Decided, *, explains: bool = True) -> Compared:
         """Decides about the pod in the cluster as it is now, which must not change meanwhile, and compares.
 
-        Arguments:
-            pod: as it was before the other scheduler decided; of one of the profiles.
-            explains: whether to look for the cause of a difference.
+        The pod, of one of the profiles, is as it was before the other scheduler decided.
         """
         try:
             return await with_long_work(partial(self._compared, pod, theirs, explains=explains))
@@ -102,7 +93,7 @@ class DecisionComparer:
             return Compared("not-decided", Decided(status=UNSCHEDULABLE, message=str(fwk.NoNodesAvailableError())))
         cycle = Cycle(self.frameworks[pod.scheduler_name], snapshot, pod, nominations)
         outcome = await self._decided(cycle)
-        verdict, plugins = _verdict(outcome, theirs), self._plugins(cycle)
+        verdict = _verdict(outcome, theirs)
         cause = _cause(outcome, theirs) if verdict == "different" and explains else None
         preemption = None if outcome.post_filter is None else outcome.post_filter.preemption
         chosen = None if outcome.post_filter is None else outcome.post_filter.candidate
@@ -112,7 +103,7 @@ class DecisionComparer:
         return Compared(
             verdict,
             outcome.ours,
-            plugins,
+            _with_a_say(cycle),
             cause,
             () if chosen is None else chosen.victims,
             () if there is None else there.victims,
@@ -134,15 +125,11 @@ class DecisionComparer:
         ours = Decided(status=UNSCHEDULABLE, message=str(refusal), nominated=nominated, victims=victims)
         return _Outcome(ours, cycle, post_filter=found, refused_by=plugins)
 
-    def _plugins(self, cycle: Cycle) -> frozenset[str]:
-        key = cycle.framework.profile_name, cycle.skip_filter_plugins, cycle.skip_score_plugins
-        found = self._with_a_say.get(key)
-        if found is None:
-            plugins = cycle.framework.plugins
-            filters = {name for name, _ in plugins.filter} - cycle.skip_filter_plugins
-            scorers = {scorer.name for scorer in plugins.score} - cycle.skip_score_plugins
-            found = self._with_a_say[key] = frozenset(filters | scorers)
-        return found
+
+def _with_a_say(cycle: Cycle) -> frozenset[str]:
+    plugins = cycle.framework.plugins
+    filters = {name for name, _ in plugins.filter} - cycle.skip_filter_plugins
+    return frozenset(filters | ({scorer.name for scorer in plugins.score} - cycle.skip_score_plugins))
 
 
 def _verdict(outcome: _Outcome, theirs: Decided) -> Verdict:
@@ -243,9 +230,7 @@ def _why_not_there(outcome: _Outcome, node: str) -> tuple[str, str]:
 
 
 def main_reason(message: str) -> str:
-    """Returns the reason in kube-scheduler's message that holds on most nodes; the message itself if it is of another
-    form.
-    """
+    """Returns the reason in kube-scheduler's message that holds on most nodes; a message of another form as it is."""
     _, found, rest = message.partition(" nodes are available: ")
     if not found:
         return message

@@ -1,6 +1,4 @@
-"""The shadow of a recorded cluster: what this configuration would have decided, beside the scheduler that decided
-then.
-"""
+"""The shadow of a recorded cluster."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,15 +13,12 @@ from extender.lab.recordings.entries import (
     ObjectPut,
     Ready,
     Recording,
-    RecordingError,
     key_of,
-    object_of,
 )
 from extender.lab.shadow.shadow import Shadow
 from extender.values import limits
 from extender.values.concurrency import virtual_time
 from extender.values.config.configuration import Configuration
-from extender.values.objects.decoding import DecodeError
 from extender.values.objects.meta import HasMetadata
 
 _HORIZON: Final = 10 * 366 * 24 * 3600.0
@@ -37,16 +32,10 @@ def agreement_over(
     name: str,
     advance: Callable[[int, int], None] = lambda done, expected: None,
 ) -> Agreement:
-    """Returns how far the configuration agrees with what was decided in the recording. It need not have been decided by
-    Reprieve.
+    """Returns how far the configuration agrees with what was decided in the recording, by whichever scheduler.
 
-    Arguments:
-        name: what the answer calls the configuration.
-        advance: called now and then with the number of decisions so far, and 0.
-
-    Raises:
-        RecordingError: it cannot be read.
-        ConfigErrors: what is wrong with the configuration or with a plugin.
+    `name` is what the answer calls the configuration. `advance` is called now and then with the number of decisions so
+    far, and 0. Raises RecordingError, and ConfigErrors.
     """
     return virtual_time.run(_followed(recording, configuration, name, advance), horizon=_HORIZON)
 
@@ -64,7 +53,7 @@ async def _followed(
         if entry.at > loop.time():
             await asyncio.sleep(entry.at - loop.time())
         if isinstance(entry, ObjectPut):
-            new = _object(recording, entry)
+            new = recording.object_of(entry)
             if new is not None:
                 key = key_of(entry.kind, new.metadata.namespace, new.metadata.name)
                 shadow.changed(objects.get(key), new)
@@ -82,10 +71,3 @@ async def _followed(
     with suppress(asyncio.CancelledError):
         await running
     return found
-
-
-def _object(recording: Recording, entry: ObjectPut) -> HasMetadata | None:
-    try:
-        return object_of(entry)
-    except DecodeError as exc:
-        raise RecordingError(f"{recording.path}: {entry.kind} at {entry.at} s: {exc}") from exc

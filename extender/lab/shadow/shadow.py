@@ -1,5 +1,4 @@
-"""Shadow: follows a cluster that another scheduler schedules, and decides each of its pods beside it, in the state that
-it saw.
+"""Follows a cluster that another scheduler schedules, and decides each of its pods beside it, in the state that it saw.
 
 A pod that gets its node is decided in the cluster without that binding: with the pods that were bound before it, and
 without those bound after. A pod that stays pending is decided when its condition says so. The shadow has a cluster of
@@ -9,9 +8,8 @@ decided, and a watch shows changes later to one client than to another.
 """
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Container, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from time import thread_time
@@ -46,15 +44,6 @@ _LOG: Final = Logger(__name__)
 
 
 @final
-@dataclass(slots=True)
-class _Effort:
-    """State: what deciding took."""
-
-    decisions: int = 0
-    seconds: float = 0.0
-
-
-@final
 class Shadow:
     """State: a cluster of its own, the changes that wait for it and the last ones it took in, and what was counted."""
 
@@ -65,14 +54,9 @@ class Shadow:
         *,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Begins with an empty cluster. Call it in the event loop that will run it.
+        """Begins with an empty cluster, in the event loop that will run it. Raises ConfigErrors.
 
-        Arguments:
-            name: what the answer calls the configuration.
-            now: the time of day.
-
-        Raises:
-            ConfigErrors: what is wrong with the configuration or with a plugin.
+        `name` is what the answer calls the configuration, `now` the time of day.
         """
         self._name = name
         self._now = now
@@ -85,20 +69,18 @@ class Shadow:
         self._has_more = asyncio.Event()
         self._has_none = asyncio.Event()
         self._is_behind = False
-        self._effort = _Effort()
+        self._decisions, self._seconds = 0, 0.0
         self._chosen: dict[str, str] = {}
         self._evictions = Evictions()
         self._before_binding = BeforeBinding(self._cluster)
         self.tally: Final = AgreementTally()
 
     def tap(self) -> Tap:
-        """Returns what attaches the shadow to a backend."""
         return Tap(changed=self.changed, run=self.run, metrics=self.metrics)
 
     # What happens.
 
     def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
-        """Takes note of a change of the cluster."""
         self._waiting.append(ObservedChange(asyncio.get_running_loop().time(), old, new))
         self._has_more.set()
 
@@ -154,9 +136,7 @@ class Shadow:
             self._before_binding.forget(pod)
 
     def _is_known_choice(self, change: ObservedChange, pod: Pod, node: str) -> bool:
-        """Whether this binding was decided when its node was written as the nominated one. Takes note of a node that is
-        only written so.
-        """
+        """Whether this binding was decided when its node was written as the nominated one, which is noted here."""
         if isinstance(change.new, Pod) and change.new.spec.node_name:
             return self._chosen.pop(pod.uid, "") == node
         self._chosen[pod.uid] = node
@@ -207,8 +187,8 @@ class Shadow:
     async def _compared(self, pod: Pod, theirs: Decided, *, explains: bool) -> Compared:
         began = thread_time()
         found = await self._comparer.compare(pod, theirs, explains=explains)
-        self._effort.seconds += thread_time() - began
-        self._effort.decisions += explains
+        self._seconds += thread_time() - began
+        self._decisions += explains
         await asyncio.sleep(0)
         return found
 
@@ -234,9 +214,7 @@ class Shadow:
         unbound: Container[Key],
         holds: Callable[[Compared], bool],
     ) -> Compared | None:
-        """Returns the comparison in the first state for which the condition holds, of those that the scheduler may have
-        seen.
-        """
+        """Returns the first comparison for which the condition holds, in states that the scheduler may have seen."""
 
         async def compares() -> Compared | None:
             found = await self._compared(pod, theirs, explains=False)
@@ -256,10 +234,9 @@ class Shadow:
 
     def _see_eviction(self, change: ObservedChange) -> None:
         victim = evicted_in(change.old, change.new)
-        if victim is not None and not self._is_behind:
-            found = self._evictions.evicted(victim)
-            if found is not None:
-                self._judge(found)
+        found = None if victim is None or self._is_behind else self._evictions.evicted(victim)
+        if found is not None:
+            self._judge(found)
 
     def _judge(self, eviction: ObservedEviction) -> None:
         victim, preemptor = eviction.victim, eviction.preemptor
@@ -284,25 +261,24 @@ class Shadow:
     def metrics(self) -> Iterator[Metric]:
         yield from self.tally.metrics()
         yield CounterMetricFamily(
-            "reprieve_shadow_seconds", "Processor time that the shadow took to decide.", value=self._effort.seconds
+            "reprieve_shadow_seconds", "Processor time that the shadow took to decide.", value=self._seconds
         )
         yield GaugeMetricFamily(
             "reprieve_shadow_behind_seconds", "How far the shadow is behind the cluster.", value=self.behind
         )
 
     def agreement(self, limit: int = 100) -> Agreement:
-        """Returns how often both decide the same, with the last differences."""
-        tally, effort = self.tally, self._effort
-        kinds: dict[str, int] = {}
+        tally = self.tally
+        kinds: Counter[str] = Counter()
         for (kind, _), count in tally.kinds.items():
-            kinds[kind] = kinds.get(kind, 0) + count
+            kinds[kind] += count
         return Agreement(
             configuration=self._name,
             since=rfc3339(self._since),
             until=rfc3339(self._now()),
             total=share_of(tally.total, "all"),
             not_decided=tally.not_decided.total(),
-            by_kind=kinds,
+            by_kind=dict(kinds),
             by_plugin=tally.shares(tally.by_plugin),
             by_shape=tally.shares(tally.by_shape),
             by_reason=tally.shares(tally.by_reason),
@@ -310,8 +286,8 @@ class Shadow:
             spared=tally.spared,
             differences=tuple(islice(reversed(tally.differences), limit)),
             costs=ShadowCosts(
-                seconds=round(effort.seconds, 6),
-                per_decision=round(effort.seconds / effort.decisions, 6) if effort.decisions else 0.0,
+                seconds=round(self._seconds, 6),
+                per_decision=round(self._seconds / self._decisions, 6) if self._decisions else 0.0,
                 behind=round(self.behind, 3),
                 waiting=len(self._waiting),
             ),
@@ -330,8 +306,7 @@ class Shadow:
         if len(self._cluster.nodes) > MIN_SAMPLED:
             notes.append(
                 f"with more than {MIN_SAMPLED} nodes kube-scheduler looks at a part of them only, unless "
-                "percentageOfNodesToScore is 100; "
-                "the shadow looks at all"
+                "percentageOfNodesToScore is 100; the shadow looks at all"
             )
         return tuple(notes)
 

@@ -36,7 +36,6 @@ class BeforeBinding:
         self._before: dict[Key, HasMetadata | None] = {}
 
     def see(self, change: ObservedChange) -> None:
-        """Takes note of a change that is about to be taken in."""
         if change.new is None:
             self._before.pop(change.key, None)
         if not _binds(change.old, change.new):
@@ -120,18 +119,13 @@ async def in_another_order(
     later: Sequence[ObservedChange],
     looks: Callable[[], Awaitable[Found | None]],
 ) -> Found | None:
-    """Returns what `looks` finds in the first state in which it finds something, of those that the scheduler may have
-    seen.
-
-    The cluster is the same again afterwards.
+    """Returns what `looks` finds first, in the states that the scheduler may have seen. The cluster then is as before.
 
     A scheduler knows of its own decisions at once: placements that are seen later may have been decided before. Of what
     others changed it hears late. And where two of its writes overtook each other, a placement that was seen earlier was
     decided later.
 
-    Arguments:
-        earlier: changes that were taken in before, the last one first.
-        later: placements that are going to be seen, the next one first.
+    `earlier` are changes that were taken in, the last one first; `later` are placements that will be seen, in order.
     """
     by_others = _by_others(earlier)
     nearest = sorted(product(range(len(by_others) + 1), range(len(later) + 1)), key=sum)[1:]
@@ -146,9 +140,7 @@ async def in_another_order(
 
 
 def _by_others(earlier: Sequence[ObservedChange]) -> list[ObservedChange]:
-    """Returns the changes that the scheduler did not make itself, the last one first. What was changed again cannot be
-    taken back alone.
-    """
+    """Returns changes of others, the last one first. What was changed again cannot be taken back alone."""
     found: list[ObservedChange] = []
     kept: set[tuple[str, str, str]] = set()
     for change in earlier:

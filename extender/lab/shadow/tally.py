@@ -1,6 +1,4 @@
-"""AgreementTally: counts how often the decisions of a shadow and of the scheduler agree, and keeps the last
-differences, within bounds.
-"""
+"""Counts how often the decisions of a shadow and of the scheduler agree, and keeps the last differences."""
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,7 +27,6 @@ _Count = Counter[Verdict]
 
 
 def share_of(count: _Count, name: str) -> AgreementShare:
-    """Returns how often decisions agree, under the name of their sort."""
     agreed = count["same"] + count["tie"]
     clear = agreed + count["different"]
     return AgreementShare(
@@ -61,12 +58,7 @@ class AgreementTally:
     by_reason: dict[str, _Count] = field(default_factory=dict)
 
     def agreed(self, verdict: Literal["same", "tie"], shape: str, reason: str, plugins: Iterable[str]) -> None:
-        """Counts a decision that is the same, or one among equals.
-
-        Arguments:
-            reason: why the scheduler could not place the pod; empty if it did.
-            plugins: the plugins that had a say.
-        """
+        """Counts a decision of these plugins; `reason` is why the scheduler could not place it, or empty."""
         self._count(verdict, shape, reason)
         for plugin in plugins:
             _of(self.by_plugin, plugin)[verdict] += 1

@@ -10,7 +10,7 @@ from extender.lab.simulation.export import (
     PlayExport,
     exported_to,
 )
-from extender.lab.simulation.playing import Advance, play, play_in_full
+from extender.lab.simulation.playing import Advance, play
 from extender.lab.simulation.readers import read_workloads
 from extender.lab.simulation.replaying import ReplayReport, replay
 from extender.lab.simulation.report import (

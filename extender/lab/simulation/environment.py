@@ -1,5 +1,4 @@
-"""SchedulingEnvironment: a simulation as a Gymnasium environment. An agent chooses the node of each pod, or the weights
-of the scores.
+"""A simulation as a Gymnasium environment.
 
 An episode is a workload that is played by the real scheduler in virtual time. A step is a pod with several feasible
 nodes; what pods with one node or none do, evictions and the passing of time, happens between steps. The play runs in a
@@ -31,7 +30,7 @@ from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.registry import Registry
 from extender.engine.snapshot import Rows
 from extender.engine.snapshot.axes import Int64s
-from extender.lab.simulation.playing import Played, play_in_full
+from extender.lab.simulation.playing import Played, play
 from extender.lab.simulation.readers import read_workloads
 from extender.lab.simulation.scene import Scene
 from extender.lab.simulation.workload import Workload, WorkloadError
@@ -95,9 +94,7 @@ class _Choice:
 
 @final
 class _Episode:
-    """A play in a thread. State: what the two threads pass each other, and, once it plays, its scene and frameworks
-    that only score.
-    """
+    """A play in a thread. State: what the two threads pass each other, its scene, and frameworks that only score."""
 
     def __init__(
         self, workload: Workload, configuration: Configuration, seed: int, choose: Callable[["_Choice", Any], Int64s]
@@ -115,11 +112,7 @@ class _Episode:
         self._thread.start()
 
     def next(self) -> _Choice | Played:
-        """Returns the next choice, or the play when it is over.
-
-        Raises:
-            WorkloadError: it cannot be played.
-        """
+        """Returns the next choice, or the play when it is over. Raises WorkloadError if it cannot be played."""
         found = self._to_agent.get()
         if isinstance(found, Exception):
             raise found
@@ -139,10 +132,8 @@ class _Episode:
         """Returns how far the play has come. Call it while the play waits, or is over."""
         if self._scene is None:
             return Progress(0.0, 0, 0, 0, 0, {})
-        scene, seen = self._scene, self._scene.observation
-        return Progress(
-            seen.time(), len(seen.fates), seen.placed, seen.evicted, scene.observation.expected_pods, seen.allocated()
-        )
+        seen = self._scene.observation
+        return Progress(seen.time(), len(seen.fates), seen.placed, seen.evicted, seen.expected_pods, seen.allocated())
 
     # In the thread of the play.
 
@@ -162,9 +153,9 @@ class _Episode:
             self._configuration, profiles=tuple(map(_with_agent, self._configuration.profiles))
         )
         try:
-            workload, plugins = _WithScene(self._workload, self._begin), Registry({**IN_TREE, AGENT: _Agent})
-            found: Played | Exception = play_in_full(
-                workload, with_agent, self._seed, plugins=plugins, keeps_decisions=False
+            plugins = Registry({**IN_TREE, AGENT: _Agent})
+            found: Played | Exception = play(
+                self._workload, with_agent, self._seed, plugins=plugins, begin=self._begin, keeps_decisions=False
             )
         except Exception as exc:
             found = exc
@@ -199,23 +190,6 @@ class _Episode:
         }
 
 
-@final
-class _WithScene(Workload):
-    """A workload that says on which scene it is played."""
-
-    def __init__(self, workload: Workload, begin: Callable[[Scene], None]) -> None:
-        self.name, self.labels, self.expectations = workload.name, workload.labels, workload.expectations
-        self._workload = workload
-        self._begin = begin
-
-    def configured(self, configuration: Configuration) -> Configuration:
-        return self._workload.configured(configuration)
-
-    async def play(self, scene: Scene) -> None:
-        self._begin(scene)
-        await self._workload.play(scene)
-
-
 def _with_agent(profile: Profile) -> Profile:
     """Returns a profile in which the agent scores, too, and decides."""
     score = profile.plugins.get("score", PluginSet())
@@ -227,7 +201,7 @@ def _with_agent(profile: Profile) -> Profile:
 
 @final
 class SchedulingEnvironment(gymnasium.Env[ObservedArrays, Any]):
-    """Plays a workload, an episode after the other.
+    """Plays a workload, an episode after the other; an agent chooses each pod's node, or the weights of the scores.
 
     Observations have `max_nodes` rows, one for each node in the order in which the scheduler visits them, and then rows
     of zeros:
@@ -297,9 +271,7 @@ class SchedulingEnvironment(gymnasium.Env[ObservedArrays, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[ObservedArrays, dict[str, Any]]:
-        """Begins an episode. The seed is that of the workload's chance and of the scheduler's; without one each episode
-        has another.
-        """
+        """Begins an episode. The seed is the workload's and the scheduler's; without one each episode has another."""
         super().reset(seed=seed)
         self.close()
         first = self._begin(int(self.np_random.integers(1 << 31)) if seed is None else seed)
@@ -328,7 +300,7 @@ class SchedulingEnvironment(gymnasium.Env[ObservedArrays, Any]):
         )
 
     def close(self) -> None:
-        """Ends the episode. Idempotent."""
+        """Idempotent."""
         episode, self._episode = self._episode, None
         if episode is not None:
             episode.abandon()

@@ -1,6 +1,4 @@
-"""PlayExport: plays as Parquet, for tools that compute with tables: decisions, pods, what plots are made of, and
-figures.
-"""
+"""Plays as Parquet, for tools that compute with tables: decisions, pods, what plots are made of, and figures."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -44,16 +42,12 @@ class PlayExport:
     """The files of an export. State: the open writers."""
 
     def __init__(self, writers: Mapping[str, Any], schemas: Mapping[str, Any]) -> None:
-        """Arguments: writers, schemas: pyarrow's, by the name of the table."""
+        """Takes pyarrow's writers and schemas, by the name of the table."""
         self._writers = writers
         self._schemas = schemas
 
     def add(self, configuration: str, played: Played) -> None:
-        """Writes a play.
-
-        Raises:
-            ExportError: it cannot be written.
-        """
+        """Writes a play. Raises ExportError."""
         report = played.report
         play = {"workload": report.workload, "configuration": configuration, "seed": report.seed}
         self._write("decisions", play, [asdict(decision) for decision in played.decisions])
@@ -87,11 +81,9 @@ def _usage(sample: Sample) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def exported_to(folder: Path) -> Iterator[PlayExport]:
-    """Yields an export into this folder, whose files are complete at the end of the block. Files of earlier exports are
-    replaced.
+    """Yields an export into this folder, complete at the end of the block, which replaces earlier ones.
 
-    Raises:
-        ExportError: pyarrow is not installed, or the files cannot be written.
+    Raises ExportError if pyarrow is not installed, or the files cannot be written.
     """
     try:
         from pyarrow.parquet import ParquetWriter  # noqa: PLC0415 - an extra

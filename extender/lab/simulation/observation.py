@@ -1,9 +1,7 @@
-"""Observation: what happens in a simulation, counted as it happens. It hears of decisions as a reporter, and of changes
-as a subscriber.
-"""
+"""What happens in a simulation, counted as it happens."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter, process_time
 from typing import Final, final
@@ -66,15 +64,13 @@ class SimulatedDecision:
 
 @final
 class Observation(Reporter):
-    """Counts attempts and follows every pod. State: the fates of the pods, sums of amounts, and samples."""
+    """Hears of decisions as a reporter, and of changes as a subscriber.
+
+    State: the fates of the pods, sums of amounts, and samples.
+    """
 
     def __init__(self, now: Callable[[], float], advance: Advance) -> None:
-        """Nothing has happened yet.
-
-        Arguments:
-            now: virtual time.
-            advance: called after each attempt.
-        """
+        """Takes the virtual time, and what is called now and then."""
         self.fates: dict[str, Fate] = {}
         """By UID, in order of arrival."""
         self.shapes: dict[int, tuple[PodSpec, Pod]] = {}
@@ -118,14 +114,11 @@ class Observation(Reporter):
     # What happens.
 
     def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
-        """Takes note of a change of the cluster."""
         match old if new is None else new:
             case Node():
                 self._node_changed(old, new)
             case Pod():
                 self._pod_changed(old if isinstance(old, Pod) else None, new if isinstance(new, Pod) else None)
-            case _:
-                pass
 
     def _node_changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         self._pass_time()
@@ -133,7 +126,8 @@ class Observation(Reporter):
             if isinstance(node, Node):
                 amounts, _ = allocatable(node)
                 self.nodes += sign
-                for resource, amount in _named(amounts.milli_cpu, amounts.memory, amounts.scalar).items():
+                offered = {CPU: amounts.milli_cpu, MEMORY: amounts.memory, **amounts.scalar}
+                for resource, amount in offered.items():
                     self._capacity[resource] += sign * amount
 
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
@@ -232,7 +226,7 @@ class Observation(Reporter):
             return
         nominated = (outcome.nominated_node or "") if outcome is not None else ""
         victims = len(outcome.chosen.victims) if outcome is not None and outcome.chosen is not None else 0
-        time, code = self._now() - self._start(), "" if node else str(status.code)
+        time, code = self.time(), "" if node else str(status.code)
         self.decisions.append(
             SimulatedDecision(time, info.pod.key, node, code, status.message, evaluated, feasible, nominated, victims)
         )
@@ -249,9 +243,7 @@ class Observation(Reporter):
     # Measures.
 
     def sample(self, *, is_last: bool = False) -> None:
-        """Takes note of the cluster as it is now. Not to be called within a decision, whose snapshot it would
-        replace.
-        """
+        """Takes note of the cluster as it is now. Not within a decision, whose snapshot it would replace."""
         began, cpu_began = perf_counter(), process_time()
         self._is_due = False
         fragmentation: dict[str, float] = {}
@@ -261,7 +253,7 @@ class Observation(Reporter):
             fragmentation = self.fragmentation()
         self.samples.append(
             Sample(
-                time=round(self._now() - self._start(), 6),
+                time=round(self.time(), 6),
                 attempts=self.attempts,
                 arrived=len(self.fates),
                 placed=self.placed,
@@ -279,7 +271,7 @@ class Observation(Reporter):
 
     def time(self) -> float:
         """Returns the virtual seconds since the first arrival."""
-        return self._now() - self._start()
+        return 0.0 if self._began is None else self._now() - self._began[2]
 
     def allocated(self) -> dict[str, float]:
         """Returns the part of each resource that is requested now."""
@@ -292,29 +284,19 @@ class Observation(Reporter):
     def utilisation(self) -> dict[str, Usage]:
         """Returns the mean and the highest part of each resource that was requested."""
         self._pass_time()
-        passed = self._now() - self._start()
-        now = self.allocated()
+        passed = self.time()
         return {
             resource: Usage(
                 mean=self._integral[resource] / passed if passed > 0 else share,
                 peak=max(self._peak.get(resource, 0.0), share),
             )
-            for resource, share in now.items()
+            for resource, share in self.allocated().items()
         }
 
     def elapsed(self) -> tuple[float, float, float]:
-        """Returns the seconds since the first arrival: real ones, those of CPU time, and virtual ones. Observing is
-        left out.
-        """
+        """Returns the real, CPU and virtual seconds since the first arrival, without observing."""
         if self._began is None:
             return 0.0, 0.0, 0.0
         wall, cpu, virtual = self._began
         seconds, cpu_seconds = perf_counter() - wall - self.overhead, process_time() - cpu - self._cpu_overhead
         return max(seconds, 1e-9), max(cpu_seconds, 0.0), self._now() - virtual
-
-    def _start(self) -> float:
-        return self._now() if self._began is None else self._began[2]
-
-
-def _named(milli_cpu: int, memory: int, scalar: Mapping[str, int]) -> Amounts:
-    return {CPU: milli_cpu, MEMORY: memory, **scalar}

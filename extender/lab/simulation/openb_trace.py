@@ -1,5 +1,4 @@
-"""OpenbTrace: a GPU cluster and its pods, in the form of Alibaba's public cluster-trace-gpu-v2023 (`openb_node_list`,
-`openb_pod_list`).
+"""GPU clusters and their pods, as in Alibaba's cluster-trace-gpu-v2023 (`openb_node_list`, `openb_pod_list`).
 
 A node offers 1000 `alibabacloud.com/gpu-milli` for each GPU, and a pod asks for its share of each of its GPUs; so the
 scheduler sees one amount a node. A pod that names GPU models (`gpu_spec`) requires a node labelled with one of them.
@@ -51,14 +50,9 @@ class _Row:
 
 @final
 class OpenbTrace(Workload):
-    """The tables of a trace, read."""
+    """The tables of a trace. Making it raises WorkloadError if one of them cannot be read."""
 
     def __init__(self, nodes: Path, pods: Path) -> None:
-        """Reads both tables.
-
-        Raises:
-            WorkloadError: one of them cannot be read.
-        """
         self.name = f"{pods.parent.name}/{pods.name}"
         self._nodes = [_node(row) for row in _rows(nodes, _NODE_COLUMNS, limits.WORKLOAD_NODES)]
         self._gpus = sum(int(node.status.allocatable.get(GPU, 0)) for node in self._nodes)
@@ -69,11 +63,7 @@ class OpenbTrace(Workload):
 
     @staticmethod
     def find(path: Path) -> "OpenbTrace | None":
-        """Returns the trace in a folder, or that of a table of pods with nodes beside it; None if there is none.
-
-        Raises:
-            WorkloadError: there is one, and it cannot be read.
-        """
+        """Returns the trace in a folder, or that of a table of pods with nodes beside it; None if there is none."""
         folder, name = (path, "pods") if path.is_dir() else (path.parent, "")
         nodes = _table(folder, "nodes")
         pods = _table(folder, name) if name else path

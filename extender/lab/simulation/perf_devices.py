@@ -62,17 +62,12 @@ class AllocResourceClaims(Operation, frozen=True, kw_only=True, tag="allocResour
         await run.scene.settle()
         run.scene.observation.is_aside = False
         for pod, claim in zip(pods, claims, strict=True):
-            allocated, tried = (
-                cluster.find(ResourceClaim, claim.name, claim.namespace),
-                cluster.find(Pod, pod.name, pod.namespace),
-            )
+            allocated = cluster.find(ResourceClaim, claim.name, claim.namespace)
+            tried = cluster.find(Pod, pod.name, pod.namespace)
             cluster.remove(pod)
             if allocated is None or allocated.status.allocation is None:
-                said = (
-                    next((each.message for each in tried.status.conditions if each.message), "")
-                    if tried is not None
-                    else ""
-                )
+                conditions = [] if tried is None else tried.status.conditions
+                said = next((each.message for each in conditions if each.message), "")
                 raise WorkloadError(f"allocResourceClaims: no node has devices for the claim {claim.key}: {said}")
             cluster.put(replaced(allocated, status=replaced(allocated.status, reserved_for=[])))
 
@@ -113,21 +108,15 @@ class UpdateDeviceConditions(Operation, frozen=True, kw_only=True, tag="updateDe
     def _waiting(self, run: PerfRun, name: str) -> tuple[ResourceClaim, AllocationResult] | None:
         """The claim and its allocation, once a driver has to prepare a device of it."""
         claim = run.scene.cluster.find(ResourceClaim, name, self.namespace)
-        allocation = claim.status.allocation if claim is not None else None
-        if (
-            claim is None
-            or allocation is None
-            or not any(result.binding_conditions for result in allocation.devices.results)
-        ):
+        if claim is None or (allocation := claim.status.allocation) is None:
             return None
-        return claim, allocation
+        waits = any(result.binding_conditions for result in allocation.devices.results)
+        return (claim, allocation) if waits else None
 
 
 @final
 class CheckPodScheduled(Operation, frozen=True, kw_only=True, tag="checkPodScheduled"):
-    """Waits until all pods of a namespace have nodes, or until none had one for a while; notes it if that does not
-    come.
-    """
+    """Waits until all pods of a namespace have nodes, or none had one for a while; notes it if that does not come."""
 
     namespace: str
     expected_scheduled: bool = False
@@ -161,11 +150,7 @@ class CheckPodScheduled(Operation, frozen=True, kw_only=True, tag="checkPodSched
 
 
 async def _look_again(run: PerfRun, end: float, missing: str) -> None:
-    """Lets time pass.
-
-    Raises:
-        WorkloadError: the operation has taken its time.
-    """
+    """Lets time pass, if the operation has not taken all of its own."""
     if run.scene.now() >= end:
         raise WorkloadError(missing)
     await asyncio.sleep(GLANCE)

@@ -84,7 +84,7 @@ class CreateNodes(Operation, frozen=True, kw_only=True, tag="createNodes"):
             metadata = manifest.get("metadata") or {}
             name = metadata.get("name") or f"{metadata.get('generateName') or f'node-{run.number}-'}{run.num_nodes:05}"
             where = self.node_template_path or "the default node"
-            node = run.templates.admitted({**manifest, "metadata": {**metadata, "name": name}}, where)
+            node = run.templates.prototypes.admitted({**manifest, "metadata": {**metadata, "name": name}}, where)
             if not isinstance(node, Node):
                 raise WorkloadError(f"{self.node_template_path}: this is not a Node")
             run.scene.put(*self._prepared(node, index, run))
@@ -117,7 +117,7 @@ class CreateNodes(Operation, frozen=True, kw_only=True, tag="createNodes"):
             "metadata": metadata,
             "spec": {"drivers": drivers},
         }
-        csi_node = run.templates.admitted(manifest, "nodeAllocatableStrategy")
+        csi_node = run.templates.prototypes.admitted(manifest, "nodeAllocatableStrategy")
         if csi_node is not None:
             yield csi_node
 
@@ -141,7 +141,7 @@ class CreateNamespaces(Operation, frozen=True, kw_only=True, tag="createNamespac
             manifest = run.templates.source(self.namespace_template_path).manifest({})
             metadata = {**(manifest.get("metadata") or {}), "name": name}
             metadata.pop("generateName", None)
-            made = run.templates.admitted({**manifest, "metadata": metadata}, self.namespace_template_path)
+            made = run.templates.prototypes.admitted({**manifest, "metadata": metadata}, self.namespace_template_path)
             if made is not None:
                 run.scene.put(made)
             run.in_namespace[name] = []
@@ -171,8 +171,7 @@ class CreatePods(Operation, frozen=True, kw_only=True, tag="createPods"):
 
     async def in_namespace(self, run: PerfRun, namespace: str) -> None:
         run.ensure_namespace(namespace)
-        count = run.count(self.count, self.count_param)
-        count *= run.count(None, self.count_multiplier_param, 1) if self.count_multiplier_param else 1
+        count = run.count(self.count, self.count_param) * run.count(1, self.count_multiplier_param)
         path = self.pod_template_path or run.default_pod
         source = PodSource(
             run.templates, path, self.persistent_volume_template_path, self.persistent_volume_claim_template_path

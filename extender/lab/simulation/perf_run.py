@@ -22,7 +22,10 @@ Params = Mapping[str, Any]
 @final
 @dataclass(slots=True)
 class PerfRun:
-    """One workload while it is played. State: what was created, and what goes on in the background."""
+    """One workload while it is played. State: what was created, and what goes on in the background.
+
+    What an operation has by itself or as the name of a parameter is read by `count` and `seconds`.
+    """
 
     scene: Scene
     templates: Templates
@@ -40,7 +43,6 @@ class PerfRun:
     names: int = 0
 
     def count(self, number: int | None, param: str | None, default: int = 0) -> int:
-        """Returns a number that is given by itself or as the name of a parameter."""
         value = self.param(param) if param else number if number is not None else default
         if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= limits.WORKLOAD_PODS:
             raise WorkloadError(
@@ -49,7 +51,6 @@ class PerfRun:
         return int(value)
 
     def seconds(self, text: str | None, param: str | None) -> float:
-        """Returns a duration that is given by itself or as the name of a parameter."""
         value = self.param(param) if param else text or "0s"
         try:
             seconds = Duration.parse(str(value)).nanoseconds / 1e9
@@ -74,9 +75,10 @@ class PerfRun:
         return self.params[name[1:]]
 
     def values(self, written: Mapping[str, Value] | None, index: int, count: int) -> dict[str, Value]:
-        further: dict[str, Value] = {}
-        for name, value in (written or {}).items():
-            further[name] = self.param(value) if isinstance(value, str) and value.startswith("$") else value
+        further = {
+            name: self.param(value) if isinstance(value, str) and value.startswith("$") else value
+            for name, value in (written or {}).items()
+        }
         return {**further, "Index": index, "Count": count}
 
     def unique(self, base: str) -> str:
@@ -87,7 +89,9 @@ class PerfRun:
     def ensure_namespace(self, name: str) -> None:
         if name not in self.in_namespace:
             self.in_namespace[name] = []
-            made = self.templates.admitted({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}, name)
+            made = self.templates.prototypes.admitted(
+                {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}, name
+            )
             if made is not None:
                 self.scene.put(made)
 
@@ -103,17 +107,15 @@ class Operation(
 
 
 async def wait_for_pods(run: PerfRun, namespaces: list[str], labels: Mapping[str, str]) -> None:
-    """Returns once all pods in the namespaces have nodes, or once it is clear that some will have none, which is
-    noted.
-    """
+    """Returns once all pods in the namespaces have nodes, or it is clear that some will have none, which is noted."""
     cluster = run.scene.cluster
     waiting = {(namespace, name) for namespace in namespaces for name in run.in_namespace.get(namespace, ())}
 
     def are_placed() -> bool:
-        for key in list(waiting):
-            pod = cluster.find(Pod, key[1], key[0])
+        for namespace, name in list(waiting):
+            pod = cluster.find(Pod, name, namespace)
             if pod is None or pod.spec.node_name or not labels.items() <= pod.labels.items():
-                waiting.discard(key)
+                waiting.discard((namespace, name))
         return not waiting
 
     await run.scene.settle(are_placed)

@@ -1,6 +1,4 @@
-"""The templates of scheduler_perf workloads: manifests with an index in them, read from the files that operations
-name.
-"""
+"""The templates of scheduler_perf workloads: manifests with an index in them."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -52,11 +50,7 @@ class TemplateFile:
         self._constant = self._read(self._text) if is_constant(self._text) else None
 
     def manifest(self, values: Mapping[str, Value]) -> Object:
-        """Returns the manifest with the values in it; it must not be changed.
-
-        Raises:
-            WorkloadError: the template uses something that is not supported, or makes no manifest.
-        """
+        """Returns the manifest with the values in it; it must not be changed. Raises WorkloadError."""
         if self._constant is not None:
             return self._constant
         try:
@@ -75,9 +69,7 @@ class TemplateFile:
 
 
 def _in_camel_case(value: Any) -> Any:
-    """The value with fields as an API server writes them: upstream's readers take `NodeTaintsPolicy` for
-    nodeTaintsPolicy.
-    """
+    """The value with fields as an API server writes them: upstream's readers take `Effect` for `effect`."""
     if isinstance(value, list):
         return [_in_camel_case(item) for item in value]
     if not isinstance(value, dict):
@@ -92,13 +84,13 @@ def _in_camel_case(value: Any) -> Any:
 
 @final
 class Templates:
-    """The files of a workload and the API server that their manifests pass. State: what was read and admitted."""
+    """The files of a workload. State: what was read and admitted."""
 
     def __init__(self, folder: Path, *, has_binding_conditions: bool = False) -> None:
         self._folder = folder
         self._has_binding_conditions = has_binding_conditions
         self._files: dict[str, TemplateFile] = {}
-        self._prototypes = Prototypes()
+        self.prototypes: Final = Prototypes()
         self._claiming: dict[str, Pod] = {}
         self.num_volumes = 0
         """How many templates of volumes and their claims were admitted."""
@@ -110,14 +102,6 @@ class Templates:
         if found is None:
             found = self._files[path] = TemplateFile(self._folder / path)
         return found
-
-    def admitted(self, manifest: Object, where: str) -> HasMetadata | None:
-        """Returns the object as an API server would keep it; None if scheduling does not look at its kind."""
-        return self._prototypes.admitted(manifest, where)
-
-    def pod(self, manifest: Object, where: str) -> Pod:
-        """Returns the pod of a manifest, still without its name."""
-        return self._prototypes.pod(manifest, where)
 
     def create(
         self, scene: Scene, path: str, namespace: str, values: Mapping[str, Value], *, is_update: bool = False
@@ -135,7 +119,7 @@ class Templates:
         if manifest.get("kind") == "ResourceClaimTemplate":
             self._claim_template(scene, written, path)
             return
-        made = self.admitted(written, str(self._folder / path))
+        made = self.prototypes.admitted(written, str(self._folder / path))
         if made is None:
             return
         if is_update:
@@ -149,17 +133,16 @@ class Templates:
         """Returns an object of a template under a new name, as it is before it is created."""
         manifest = self.source(path).manifest({})
         metadata = {**manifest["metadata"], "name": name}
-        if self._prototypes.is_namespaced(manifest):
+        if self.prototypes.is_namespaced(manifest):
             metadata["namespace"] = namespace
-        return self.admitted({**manifest, "metadata": metadata}, str(self._folder / path))
+        return self.prototypes.admitted({**manifest, "metadata": metadata}, str(self._folder / path))
 
     def claiming_pod(self, namespace: str) -> Pod:
         """Returns a pod without anything, which a claim is given to."""
         if namespace not in self._claiming:
             spec = {"containers": [{"name": "main", "image": "pause"}]}
-            self._claiming[namespace] = self.pod(
-                {"metadata": {"namespace": namespace}, "spec": spec}, "a pod for a claim"
-            )
+            manifest = {"metadata": {"namespace": namespace}, "spec": spec}
+            self._claiming[namespace] = self.prototypes.pod(manifest, "a pod for a claim")
         return self._claiming[namespace]
 
     def device_slice(self, driver: str, node: str, number: int) -> HasMetadata:
@@ -192,13 +175,13 @@ class Templates:
             "metadata": {"name": node},
             "spec": spec,
         }
-        made = self.admitted(manifest, f"createResourceDriver for {node}")
+        made = self.prototypes.admitted(manifest, f"createResourceDriver for {node}")
         if made is None:
             raise WorkloadError("createResourceDriver: slices are not supported")
         return made
 
     def _claim_template(self, scene: Scene, manifest: Object, path: str) -> None:
-        kept = self._prototypes.complete(manifest, str(self._folder / path))
+        kept = self.prototypes.complete(manifest, str(self._folder / path))
         spec = kept.get("spec") or {}
         metadata = spec.get("metadata") or {}
         claim = {
@@ -256,10 +239,14 @@ class PodSource:
         known = self._shapes.get(shape)
         if known is None:
             grace = (manifest.get("spec") or {}).get("terminationGracePeriodSeconds", DEFAULT_GRACE)
-            known = self._shapes[shape] = self._templates.pod(written, self._path), Lifetime(None, float(grace))
+            known = self._shapes[shape] = (
+                self._templates.prototypes.pod(written, self._path),
+                Lifetime(None, float(grace)),
+            )
         pod, lifetime = known
         own = manifest["metadata"].get("name")
-        pod = named(pod, str(own) if own and not is_constant_name(own, values) else name, namespace)
+        # A name without the index would be that of all pods.
+        pod = named(pod, str(own) if own and str(values.get("Index")) in str(own) else name, namespace)
         if self._volume_path is None or self._claim_path is None:
             return pod, (), lifetime
         volume, claim = self._bound_volume(self._volume_path, self._claim_path, namespace, name)
@@ -269,9 +256,7 @@ class PodSource:
     def _bound_volume(
         self, volume_path: str, claim_path: str, namespace: str, name: str
     ) -> tuple[PersistentVolume, PersistentVolumeClaim]:
-        """A volume and a claim of their own, bound to each other. Upstream: util.go, getCustomVolumeFactory;
-        runners.go.
-        """
+        """A volume and a claim, bound to each other. Upstream: util.go, getCustomVolumeFactory; runners.go."""
         if self._volumes is None:
             self._volumes = (
                 self._admitted(volume_path, PersistentVolume, ""),
@@ -300,14 +285,9 @@ class PodSource:
         metadata = {**manifest["metadata"], "name": f"prototype-{self._templates.num_volumes}"}
         if namespace:
             metadata["namespace"] = namespace
-        made = self._templates.admitted({**manifest, "metadata": metadata}, path)
+        made = self._templates.prototypes.admitted({**manifest, "metadata": metadata}, path)
         if not isinstance(made, kind):
             raise WorkloadError(f"{path}: this is no {kind.__name__}")
         return replaced(
             made, metadata=ObjectMeta(name=made.name, labels=made.labels, annotations=made.metadata.annotations)
         )
-
-
-def is_constant_name(name: object, values: Mapping[str, Value]) -> bool:
-    """Returns whether all pods of a template would have this name, because the index is not in it."""
-    return str(values.get("Index")) not in str(name)

@@ -1,5 +1,4 @@
-"""play(): a workload meets the scheduler of a configuration, in virtual time, and the report says what happened, and
-how much of what is free the pods of the workload cannot use: its fragmentation.
+"""A workload meets the scheduler of a configuration, in virtual time, and the report says what happened.
 
 Fragmentation is the measure of Weng et al., "Beware of Fragmentation" (USENIX ATC 2023), for every resource: what is
 free on a node is a fragment for a pod that the node refuses, and for a pod that requests none of it; shapes of pods
@@ -12,6 +11,7 @@ import gc
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final, final
 
@@ -34,7 +34,7 @@ from extender.lab.simulation.simulated_cluster import SimulatedCluster
 from extender.lab.simulation.workload import ExpectationError, Workload, WorkloadError
 from extender.values import limits
 from extender.values.concurrency import virtual_time
-from extender.values.config import Configuration, DynamicResourcesArgs
+from extender.values.config import Configuration, DynamicResourcesArgs, PluginConfig
 from extender.values.golang.times import Duration
 from extender.values.objects.decoding import replaced
 from extender.values.objects.pod import Pod
@@ -48,13 +48,10 @@ SHAPES: Final = 128
 def fragmentation(
     frameworks: Mapping[str, Framework], cache: Cache, shapes: Iterable[tuple[Pod, int]]
 ) -> dict[str, float]:
-    """Returns resource -> the part of what is free that an average pod cannot use. Resources of which nothing is free
-    are left out.
+    """Returns the part of what is free of each resource that an average pod cannot use.
 
-    Arguments:
-        frameworks: by scheduler name; those of the scheduler remember results for its own decisions, so that others are
-            passed here.
-        shapes: a pod of each shape, and how often it arrives.
+    `frameworks` are not those of the scheduler, which remember results for its decisions. `shapes` are a pod of each
+    shape, and how often it arrives.
     """
     snapshot = cache.update_snapshot()
     # (N, K): a node may be overcommitted by pods that were bound to it before.
@@ -87,11 +84,9 @@ def _nodes_that_take(frameworks: Mapping[str, Framework], snapshot: Snapshot, po
     if framework is None:
         return takes
     cycle = Cycle(framework, snapshot, pod)
-    try:
+    with suppress(PluginError):  # the scheduler refuses such a pod, too
         if cycle.run_pre_filter_plugins().status.is_success:
             takes[cycle.feasible_rows().node] = True
-    except PluginError:
-        takes[:] = False  # the scheduler refuses such a pod, too
     return takes
 
 
@@ -105,11 +100,12 @@ Advance = Callable[[int, int], None]
 @final
 @dataclass(frozen=True, slots=True)
 class Played:
-    """A play in full: the report, what became of each pod, and every attempt if they were kept."""
+    """A play in full."""
 
     report: SimulationReport
     fates: Sequence[Fate]
     decisions: Sequence[SimulatedDecision]
+    """Every attempt, if they were kept."""
 
 
 def play(
@@ -119,35 +115,21 @@ def play(
     advance: Advance = lambda attempts, expected: None,
     *,
     rng: random.Random | None = None,
-) -> SimulationReport:
-    """Plays the workload, and returns the report; see `play_in_full`."""
-    return play_in_full(workload, configuration, seed, advance, rng=rng, keeps_decisions=False).report
-
-
-def play_in_full(
-    workload: Workload,
-    configuration: Configuration,
-    seed: int = 0,
-    advance: Advance = lambda attempts, expected: None,
-    *,
-    rng: random.Random | None = None,
     plugins: Registry | None = None,
+    begin: Callable[[Scene], None] = lambda scene: None,
     keeps_decisions: bool = True,
 ) -> Played:
-    """Plays the workload, and returns what happened. Equal arguments give equal decisions, whatever the speed of the
-    machine.
+    """Plays the workload. Equal arguments give equal decisions, whatever the speed of the machine.
+
+    A configuration with extenders is refused, because they answer in real time. Raises WorkloadError if it cannot be
+    played, and ConfigErrors.
 
     Arguments:
-        configuration: of the scheduler; one with extenders is refused, because they answer in real time.
         seed: of the workload's chance, and of the scheduler's where nodes are equally good.
         advance: called now and then, to show how far it has come.
         rng: the scheduler's chance; None for one of the seed.
         plugins: the plugins that profiles may name; None for the in-tree ones and those of installed distributions.
-        keeps_decisions: whether every attempt is kept.
-
-    Raises:
-        WorkloadError: it cannot be played.
-        ConfigErrors: what is wrong with the configuration or with a plugin.
+        begin: called before anything happens.
     """
     configuration = _without_real_time(workload.configured(configuration))
     if configuration.extenders:
@@ -160,6 +142,7 @@ def play_in_full(
             advance,
             rng or random.Random(seed),
             plugins or Registry(IN_TREE),
+            begin,
             keeps_decisions,
         )
         return virtual_time.run(playing, horizon=HORIZON)
@@ -170,23 +153,20 @@ def play_in_full(
 
 
 def _without_real_time(configuration: Configuration) -> Configuration:
-    """Returns the configuration without the timeout of the search for devices: it counts real time, so that a busy
-    machine would decide.
-    """
-    profiles = tuple(
-        replace(
-            profile,
-            plugin_configs=tuple(replace(each, args=_without_timeout(each.args)) for each in profile.plugin_configs),
-        )
-        for profile in configuration.profiles
+    """Returns the configuration without the timeout of the search for devices, by which a busy machine would decide."""
+
+    def without_timeout(each: PluginConfig) -> PluginConfig:
+        if not isinstance(each.args, DynamicResourcesArgs) or each.args.filter_timeout is None:
+            return each
+        return replace(each, args=replace(each.args, filter_timeout=Duration()))
+
+    return replace(
+        configuration,
+        profiles=tuple(
+            replace(profile, plugin_configs=tuple(map(without_timeout, profile.plugin_configs)))
+            for profile in configuration.profiles
+        ),
     )
-    return replace(configuration, profiles=profiles)
-
-
-def _without_timeout(args: object) -> object:
-    if not isinstance(args, DynamicResourcesArgs) or args.filter_timeout is None:
-        return args
-    return replace(args, filter_timeout=Duration())
 
 
 async def _play(
@@ -196,6 +176,7 @@ async def _play(
     advance: Advance,
     rng: random.Random,
     plugins: Registry,
+    begin: Callable[[Scene], None],
     keeps_decisions: bool,
 ) -> Played:
     loop = asyncio.get_running_loop()
@@ -210,6 +191,7 @@ async def _play(
     running = asyncio.create_task(scheduling.scheduler.run(), name="scheduler")
     scene = Scene(cluster, scheduling, observation, random.Random(f"workload {seed}"), seed, lambda: not running.done())
     try:
+        begin(scene)
         await workload.play(scene)
         await scene.settle()
         return Played(_report(workload, scene), list(observation.fates.values()), observation.decisions or ())

@@ -1,8 +1,4 @@
-"""Prototypes: manifests as an API server would keep them. A workload makes many pods of one manifest, which is admitted
-once.
-
-Admission completes a manifest (defaults, priorities of classes) and refuses what is wrong in the API server's words.
-"""
+"""Manifests as an API server keeps them: completed, or refused in its words. One is admitted once for many pods."""
 
 import copy
 from collections.abc import Callable
@@ -27,7 +23,10 @@ _KIND_OF_NAME: Final[dict[str, WatchedKind[Any]]] = {kind.name: kind for kind in
 
 @final
 class Prototypes:
-    """State: the objects that were admitted, because others name them: priority classes, namespaces."""
+    """State: the objects that were admitted, because others name them: priority classes, namespaces.
+
+    What admits raises WorkloadError, naming the place `where` the manifest is, if the API server would refuse it.
+    """
 
     def __init__(self) -> None:
         self._registry = empty_api_server()
@@ -35,14 +34,7 @@ class Prototypes:
         self._number = 0
 
     def admitted(self, manifest: Object, where: str) -> HasMetadata | None:
-        """Returns the object; None if scheduling does not look at objects of its kind.
-
-        Arguments:
-            where: the place of the manifest, for errors.
-
-        Raises:
-            WorkloadError: the API server would refuse it.
-        """
+        """Returns the object; None if scheduling does not look at objects of its kind."""
         obj = self.complete(manifest, where)
         kind = _KIND_OF_NAME.get(obj["kind"])
         if kind is None:
@@ -56,11 +48,7 @@ class Prototypes:
         return replaced(kept, metadata=replaced(kept.metadata, uid="", creation_timestamp=None))
 
     def pod(self, manifest: Object, where: str) -> Pod:
-        """Returns the pod of a manifest that may lack a name. Its name is to be replaced.
-
-        Raises:
-            WorkloadError: it is no pod, or the API server would refuse it.
-        """
+        """Returns the pod of a manifest that may lack a name. Its name is to be replaced."""
         self._number += 1
         metadata = {**_mapping(manifest.get("metadata")), "name": f"prototype-{self._number}"}
         metadata.pop("generateName", None)
@@ -74,11 +62,7 @@ class Prototypes:
         return self._registry.is_namespaced(str(_version_of(manifest)), str(manifest.get("kind")))
 
     def complete(self, manifest: Object, where: str) -> Object:
-        """Returns the manifest as an API server would keep it.
-
-        Raises:
-            WorkloadError: the API server would refuse it, or does not know its kind.
-        """
+        """Returns the manifest as an API server would keep it."""
         kind = str(manifest.get("kind") or "")
         obj = copy.deepcopy({**manifest, "apiVersion": _version_of(manifest) or self._registry.api_version_of(kind)})
         metadata = _mapping(obj.get("metadata"))

@@ -16,11 +16,7 @@ PERFORMANCE_CONFIG: Final = "performance-config.yaml"
 
 
 def read_workloads(path: Path) -> Sequence[Workload]:
-    """Returns the workloads at a path, in order.
-
-    Raises:
-        WorkloadError: there are none, or one cannot be read.
-    """
+    """Returns the workloads at a path, in order. Raises WorkloadError if there are none, or one cannot be read."""
     if not path.exists():
         raise WorkloadError(f"{path}: no such file or directory")
     trace = OpenbTrace.find(path)

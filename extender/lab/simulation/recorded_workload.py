@@ -1,4 +1,4 @@
-"""RecordedWorkload: the pods of a recording, with the nodes, objects and times that they had.
+"""The pods of a recording, with the nodes, objects and times that they had.
 
 What came from outside is played: nodes and objects, and pods that arrived, were deleted or ended. What the scheduler
 did is not, nor what followed from it: where pods went, who was evicted, which volumes and devices they got.
@@ -49,17 +49,15 @@ class _RecordedLife:
 
 @final
 class RecordedWorkload(Workload):
-    """A recording that is played. Its own configuration decides, unless another one is given."""
+    """A recording that is played. Making it raises WorkloadError if the file is none."""
 
     def __init__(self, path: Path) -> None:
-        """Raises: WorkloadError: the file is no recording."""
+        self.name = path.name
         try:
             self._recording = Recording(path)
-            configuration = self._recording.configuration
+            self.own_configuration = self._recording.configuration
         except (RecordingError, ConfigErrors) as exc:
             raise WorkloadError(in_one_line(exc)) from exc
-        self.name = path.name
-        self.own_configuration = configuration
 
     async def play(self, scene: Scene) -> None:
         try:
@@ -70,9 +68,7 @@ class RecordedWorkload(Workload):
             raise WorkloadError(f"{self.name}: {exc}") from exc
 
     def _lives(self) -> tuple[dict[str, _RecordedLife], int, float]:
-        """Returns by UID what became of each pod, how many were without a node, and when the first state was
-        complete.
-        """
+        """Returns what became of each pod by UID, how many were without a node, and when the first was decided."""
         lives: dict[str, _RecordedLife] = {}
         names: dict[tuple[str, str, str], str] = {}
         waited: set[str] = set()
@@ -102,9 +98,7 @@ class RecordedWorkload(Workload):
 
 @final
 class _Playing:
-    """State: the objects of the recording by name, the pods that arrive next, and those that had a node when they were
-    first seen.
-    """
+    """State: the objects of the recording by name, the pods that arrive next, and those that had a node at first."""
 
     def __init__(self, scene: Scene, lives: dict[str, _RecordedLife], first_attempt: float) -> None:
         self._scene = scene
@@ -138,14 +132,11 @@ class _Playing:
 
     def _create(self, pod: Pod) -> None:
         life = self._lives[pod.uid]
-        ran = (
-            None
-            if life.gone is None or life.bound is None or life.is_deleted or life.is_evicted
-            else life.gone - life.bound
-        )
-        fresh = replaced(
-            pod, metadata=replaced(pod.metadata, deletion_timestamp=None), status=PodStatus(phase="Pending")
-        )
+        ran = None
+        if life.gone is not None and life.bound is not None and not (life.is_deleted or life.is_evicted):
+            ran = life.gone - life.bound
+        metadata = replaced(pod.metadata, deletion_timestamp=None)
+        fresh = replaced(pod, metadata=metadata, status=PodStatus(phase="Pending"))
         self._scene.create_pods([fresh], Lifetime(runs_for=ran))
 
     def _put(self, key: tuple[str, str, str], new: HasMetadata) -> None:
@@ -176,15 +167,11 @@ class _Playing:
             return
         if new.is_terminating and not old.is_terminating:
             if not self._lives[new.uid].is_evicted:
-                cluster.put(
-                    replaced(
-                        known, metadata=replaced(known.metadata, deletion_timestamp=new.metadata.deletion_timestamp)
-                    )
-                )
-        elif (new.labels, new.spec.scheduling_gates) != (
-            old.labels,
-            old.spec.scheduling_gates,
-        ) and not known.spec.node_name:
+                metadata = replaced(known.metadata, deletion_timestamp=new.metadata.deletion_timestamp)
+                cluster.put(replaced(known, metadata=metadata))
+        elif known.spec.node_name:
+            return
+        elif new.labels != old.labels or new.spec.scheduling_gates != old.spec.scheduling_gates:
             spec = replaced(known.spec, scheduling_gates=new.spec.scheduling_gates)
             cluster.put(replaced(known, metadata=replaced(known.metadata, labels=new.labels), spec=spec))
 

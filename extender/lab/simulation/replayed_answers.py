@@ -1,6 +1,4 @@
-"""What is answered in a replay: writes, and questions to extenders, as when they were recorded. An extender that is
-asked something else says so.
-"""
+"""The answers to writes and to questions of extenders in a replay, as they were recorded."""
 
 import asyncio
 from collections import defaultdict, deque
@@ -33,9 +31,7 @@ _WORDS: Final = {FILTER: "which of {} pass", PRIORITIZE: "how good {} are", PREE
 
 @final
 class ReplayedWrites(fwk.Dispatcher):
-    """Answers writes as they were answered then, when the recording comes to that. State: answers without a call, and
-    calls without one.
-    """
+    """Answers writes when the recording comes to that. State: answers without a call, and calls without one."""
 
     def __init__(self) -> None:
         self._answers: dict[tuple[str, str], deque[Written]] = defaultdict(deque)
@@ -92,7 +88,7 @@ class ReplayedExtenders:
     """The answers to the attempt under way. State: those that were not given yet, and what was asked that has none."""
 
     def __init__(self, writes: ReplayedWrites) -> None:
-        """Arguments: writes: answers what extenders that bind are asked."""
+        """Takes what answers extenders that bind."""
         self.writes = writes
         self.is_imposing = False
         """Whether the node of the attempt is settled, so that whatever is asked about passes."""
@@ -101,7 +97,6 @@ class ReplayedExtenders:
         self._answers: dict[tuple[str, str, str], deque[ExtenderAnswer]] = {}
 
     def begin(self, attempt: RecordedAttempt) -> None:
-        """Takes the answers of an attempt."""
         self.is_imposing, self.unasked, self._answers = False, [], defaultdict(deque)
         for answer in attempt.answers:
             self._answers[answer.extender, answer.verb, answer.question].append(answer)
@@ -113,8 +108,7 @@ class ReplayedExtenders:
     def answer(self, extender: str, verb: str, question: str, number: int) -> ExtenderAnswer:
         """Returns the answer to the question about so many nodes.
 
-        Raises:
-            ExtenderError: it has none, or the call failed then, too.
+        Raises ExtenderError if it has none, or the call failed then, too.
         """
         found = self._answers.get((extender, verb, question))
         if not found or found[0].is_left_out:

@@ -1,4 +1,4 @@
-"""replay(): decides everything in a recording again, and says where the decisions are the same and where not.
+"""Decides everything in a recording again, and says where the decisions are the same and where not.
 
 Each decision is taken in the state in which it was taken then: objects change, and writes are answered, as they did. A
 pod that would get another node now is counted on its old one, so that one difference does not make all later ones. The
@@ -34,11 +34,9 @@ from extender.lab.recordings.entries import (
     ObjectPut,
     RecordedAttempt,
     Recording,
-    RecordingError,
     Unbound,
     Written,
     key_of,
-    object_of,
 )
 from extender.lab.recordings.recorder import BITS
 from extender.lab.simulation.replayed_answers import ReplayedExtenders, ReplayedWrites
@@ -46,7 +44,7 @@ from extender.lab.simulation.report import Reported
 from extender.values import limits
 from extender.values.concurrency import virtual_time
 from extender.values.config import Configuration
-from extender.values.objects.decoding import DecodeError, replaced
+from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
 
@@ -110,7 +108,6 @@ class ReplayedChance(random.Random):
         self._other = random.Random(0)
 
     def begin(self, attempt: RecordedAttempt) -> None:
-        """Takes the draws of an attempt."""
         self._draws = list(attempt.draws)
         self._other = random.Random(attempt.uid)
 
@@ -132,12 +129,8 @@ def replay(
 ) -> ReplayReport:
     """Decides everything in the recording again with this configuration. Equal arguments give equal reports.
 
-    Arguments:
-        advance: called now and then with the number of decisions so far, and 0.
-
-    Raises:
-        RecordingError: it cannot be read, or its decisions cannot be taken again.
-        ConfigErrors: what is wrong with the configuration or with a plugin.
+    `advance` is called now and then with the number of decisions so far, and 0. Raises RecordingError if it cannot be
+    read, or its decisions cannot be taken again; and ConfigErrors.
     """
     return virtual_time.run(_Replay(recording, advance).run(configuration), horizon=_HORIZON)
 
@@ -199,7 +192,8 @@ class _Replay:
                 self._change(key_of(entry.kind, entry.namespace, entry.name), None)
             case RecordedAttempt():
                 await self._end_attempt()
-                await self._reach(entry.at)
+                # As much time as had passed then, on which some plugins depend.
+                await asyncio.sleep(max(entry.at - asyncio.get_running_loop().time(), 0))
                 self._attempt = asyncio.create_task(self._decide(entry), name=f"attempt {entry.pod}")
                 await asyncio.sleep(_MOMENT)
             case Written():
@@ -212,19 +206,10 @@ class _Replay:
             case Nominated():
                 self._nominate(entry.uid, entry.node)
 
-    async def _reach(self, at: float) -> None:
-        """Lets as much time pass as had passed then, on which some plugins depend."""
-        missing = at - asyncio.get_running_loop().time()
-        if missing > 0:
-            await asyncio.sleep(missing)
-
     # The cluster.
 
     def _put(self, entry: ObjectPut) -> None:
-        try:
-            obj = object_of(entry)
-        except DecodeError as exc:
-            raise RecordingError(f"{self._recording.path}: {entry.kind} at {entry.at} s: {exc}") from exc
+        obj = self._recording.object_of(entry)
         if obj is not None:
             self._change(key_of(entry.kind, obj.metadata.namespace, obj.metadata.name), obj)
 
@@ -294,15 +279,14 @@ class _Replay:
             return Failure(fwk.error(str(exc) or type(exc).__name__))
 
     async def _imposed(self, entry: RecordedAttempt, pod: Pod, outcome: AssumedPod | Failure) -> AssumedPod | None:
-        """Undoes an outcome, and brings about the recorded one. A nominated node is tried first, and taken if it
-        fits.
-        """
+        """Undoes an outcome, and brings about the recorded one."""
         world = self._scheduling.world
         if isinstance(outcome, AssumedPod):
             self._undo(outcome)
         if not entry.node:
             return None
         self._extenders.is_imposing = True
+        # A nominated node is tried first, and taken if it fits.
         nominee = replaced(pod, status=replaced(pod.status, nominated_node_name=entry.node))
         again = await self._cycle(self._imposing, nominee)
         if isinstance(again, AssumedPod) and again.node == entry.node:

@@ -1,6 +1,4 @@
-"""The report of a simulation, and the comparison of several, as values that JSON, tables and pages are made of. Shares
-are parts of 1, times seconds.
-"""
+"""The report of a simulation, and the comparison of several. Shares are parts of 1, times seconds."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import fmean
@@ -10,9 +8,7 @@ import msgspec
 
 
 class Reported(msgspec.Struct, frozen=True, kw_only=True):
-    """The base of a report and its parts. Unlike answers, names stay as they are on the wire, since expectations use
-    them, too.
-    """
+    """A report or a part of one. Names stay as they are on the wire, unlike in answers: expectations use them, too."""
 
 
 @final
@@ -172,12 +168,7 @@ class RunComparison(Reported, frozen=True, kw_only=True):
 def compared(
     configurations: Sequence[str], seeds: Sequence[int], runs: Sequence[Sequence[SimulationReport]]
 ) -> RunComparison:
-    """Returns the comparison of one workload.
-
-    Arguments:
-        configurations: their names; one or two.
-        runs: for each configuration, the reports in the order of the seeds.
-    """
+    """Returns the comparison of one workload with one or two configurations, each with a report for every seed."""
     first = runs[0][0]
     figures = []
     for name, figure in figures_of(first):
@@ -204,9 +195,7 @@ def compared(
 
 
 def figures_of(report: SimulationReport) -> Iterator[tuple[str, Callable[[SimulationReport], float]]]:
-    """Yields the names of figures that are compared, and what reads them from a report with the resources of this
-    one.
-    """
+    """Yields the names of figures that are compared, and what reads them from a report with these resources."""
     yield from _COUNTS.items()
     for resource in report.allocated:
         yield f"allocated.{resource}", lambda each, name=resource: each.allocated.get(name, 0.0)  # type: ignore[misc]

@@ -20,9 +20,7 @@ from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
 
 GLANCE: Final = 0.001
-"""Virtual seconds between two looks at whether everything has come to rest. Whatever can happen at once has happened
-between them.
-"""
+"""Virtual seconds between two looks at whether all has come to rest. What can happen at once has happened by then."""
 LONG_GLANCE: Final = 1.0
 
 _ENDLESS: Final = Lifetime()
@@ -64,31 +62,19 @@ class Scene:
             self.cluster.create_pod(pod, lifetime)
 
     def _begin(self) -> None:
-        """Lays the nodes out, which is starting up and not deciding; and spares them from the garbage collector, as the
-        service does.
-        """
+        """Lays the nodes out, which is starting up and not deciding; the collector spares them, as in the service."""
         self.scheduling.world.cluster.cache.update_snapshot()
         gc.collect()
         gc.freeze()
 
     def now(self) -> float:
-        """Returns the virtual time in seconds."""
         return asyncio.get_running_loop().time()
 
     async def sleep_until(self, time: float) -> None:
-        """Returns at this virtual time."""
         await asyncio.sleep(max(time - self.now(), 0))
 
     async def settle(self, is_done: Callable[[], bool] | None = None) -> None:
-        """Returns once nothing more is going to happen by itself that could place a pod: each has a node, or waits for
-        others.
-
-        Arguments:
-            is_done: returns True if enough has happened.
-
-        Raises:
-            StuckError: the scheduler has failed.
-        """
+        """Returns once enough has happened, or nothing will by itself that could place a pod. Raises StuckError."""
         pause = GLANCE
         while True:
             # Virtual time only passes when nothing is ready, so that whatever could happen now has happened after it.
@@ -111,7 +97,7 @@ class Scene:
         return bool(cluster.num_running_out and world.cluster.pending)
 
     def _waits_for_drivers(self) -> bool:
-        """Returns whether only pods are under way whose devices a driver has to prepare: the workload is the driver."""
+        """Whether only pods are under way whose devices a driver has to prepare: the workload is the driver."""
         awaited = {
             consumer.uid
             for claim in self.cluster.all_of(ResourceClaim)
@@ -131,9 +117,7 @@ class Scene:
         self.phases.append(end())
 
     def begin_measuring(self, name: str, threshold: float | None = None) -> Callable[[], Phase]:
-        """Begins to measure how many pods a second of real time are placed; returns what ends it. Samples are left
-        out.
-        """
+        """Begins to measure how many pods a second of real time are placed, without samples; returns what ends it."""
         began, overhead, placed = perf_counter(), self.observation.overhead, self.observation.placed
 
         def end() -> Phase:

@@ -1,5 +1,4 @@
-"""Workloads in the form of upstream's scheduler_perf: test cases of operations, each with workloads that give
-parameters.
+"""Workloads in the form of upstream's scheduler_perf: cases of operations, each with workloads that give parameters.
 
 Upstream: test/integration/scheduler_perf, scheduler_perf.go, test_case.go (v1.36.2).
 """
@@ -131,14 +130,7 @@ class PerfWorkload(Workload):
 
 
 def read_scheduler_perf(path: Path, prefix: str = "") -> Sequence[PerfWorkload]:
-    """Returns the workloads of a file, in order.
-
-    Arguments:
-        prefix: what their names begin with.
-
-    Raises:
-        WorkloadError: it cannot be read.
-    """
+    """Returns the workloads of a file, in order, with this before their names. Raises WorkloadError."""
     try:
         document = read_yaml("".join(lines_of(path)), max_nodes=limits.WORKLOAD_YAML_NODES)
         cases = convert(tuple[PerfCase, ...], plain(document.value))

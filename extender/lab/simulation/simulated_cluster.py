@@ -1,6 +1,4 @@
-"""SimulatedCluster: the API server of a simulation, with its controllers. It performs the scheduler's writes on objects
-in memory.
-"""
+"""The API server of a simulation, with its controllers. It performs the scheduler's writes on objects in memory."""
 
 import asyncio
 from collections.abc import Iterator
@@ -25,11 +23,11 @@ from extender.values.golang.times import rfc3339
 from extender.values.klog.logger import Logger
 from extender.values.objects.decoding import convert, replaced
 from extender.values.objects.devices import ResourceClaim
+from extender.values.objects.grouping import PodGroup
 from extender.values.objects.kinds import kind_of
 from extender.values.objects.meta import Condition, HasMetadata, OwnerReference
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod, PodResourceClaimStatus
-from extender.values.objects.pod_groups import PodGroup
 from extender.values.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from extender.values.workloads.templates import POD_CLAIM_NAME
 from extender.values.workloads.volumes import provisioned
@@ -82,7 +80,6 @@ class SimulatedCluster(fwk.Dispatcher):
         self._last_version = 0
 
     def subscribe(self, subscriber: Subscriber) -> None:
-        """Passes all further changes to the subscriber."""
         self._feed.subscribe(subscriber)
 
     # Objects.
@@ -135,7 +132,7 @@ class SimulatedCluster(fwk.Dispatcher):
 
     def delete_pod(self, pod: Pod) -> None:
         """Deletes the pod. A pod with a node stops within its grace; one with finalizers stays and is terminating."""
-        known = self._pod(pod)
+        known = self._pod(pod.namespace, pod.name, pod.uid)
         if known is None or known.is_terminating:
             return
         grace = self._lifetimes.get(known.uid, _ENDLESS).grace
@@ -157,22 +154,24 @@ class SimulatedCluster(fwk.Dispatcher):
         self._end(pod)
 
     def _end(self, pod: Pod) -> None:
-        known = self._pod(pod)
+        known = self._pod(pod.namespace, pod.name, pod.uid)
         if known is not None:
             self.remove(known)
 
-    def _pod(self, pod: Pod) -> Pod | None:
-        known = self.find(Pod, pod.name, pod.namespace)
-        return known if known is not None and known.uid == pod.uid else None
+    def _pod(self, namespace: str, name: str, uid: str) -> Pod | None:
+        known = self.find(Pod, name, namespace)
+        return known if known is not None and known.uid == uid else None
+
+    def _named_pod(self, call: fwk.BindPod | fwk.DeletePod) -> Pod:
+        known = self._pod(call.namespace, call.name, call.uid)
+        if known is None:
+            raise fwk.CallNotFound(f'pods "{call.name}" not found')
+        return known
 
     # Writes of the scheduler.
 
     async def perform(self, call: fwk.ApiCall[T]) -> T:
-        """Performs the call after other tasks had a turn.
-
-        Raises:
-            CallError: the call is refused, as an API server would refuse it.
-        """
+        """Performs the call after other tasks had a turn. Raises CallError if an API server would refuse it."""
         self.num_calls += 1
         try:
             await asyncio.sleep(0)
@@ -181,7 +180,6 @@ class SimulatedCluster(fwk.Dispatcher):
             self.num_calls -= 1
 
     def submit(self, call: fwk.ApiCall[T]) -> "asyncio.Future[T | None]":
-        """Performs the call after other tasks had a turn."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T | None] = loop.create_future()
         self.num_calls += 1
@@ -207,10 +205,7 @@ class SimulatedCluster(fwk.Dispatcher):
             case fwk.PatchPodGroupStatus():
                 return self._patch_group(call)
             case fwk.DeletePod():
-                pod = self.find(Pod, call.name, call.namespace)
-                if pod is None or pod.uid != call.uid:
-                    raise fwk.CallNotFound(f'pods "{call.name}" not found')
-                return self.delete_pod(pod)
+                return self.delete_pod(self._named_pod(call))
             case fwk.RecordEvent():
                 return None
             case storage_calls.PatchPersistentVolume():
@@ -234,9 +229,7 @@ class SimulatedCluster(fwk.Dispatcher):
         raise fwk.CallError(f"a simulation performs no {type(call).__name__}")
 
     def _bind(self, call: fwk.BindPod) -> None:
-        pod = self.find(Pod, call.name, call.namespace)
-        if pod is None or pod.uid != call.uid:
-            raise fwk.CallNotFound(f'pods "{call.name}" not found')
+        pod = self._named_pod(call)
         if pod.spec.node_name == call.node:
             return
         if pod.spec.node_name or pod.is_terminating:
@@ -270,9 +263,9 @@ class SimulatedCluster(fwk.Dispatcher):
         made = [
             Condition(type=each.type, status=each.status, reason=each.reason, message=each.message) for each in changed
         ]
-        nominated = (
-            pod.status.nominated_node_name if rebased.nominated_node_name is None else rebased.nominated_node_name
-        )
+        nominated = rebased.nominated_node_name
+        if nominated is None:
+            nominated = pod.status.nominated_node_name
         special = rebased.extended_resource_claim or pod.status.extended_resource_claim_status
         status = replaced(
             pod.status, conditions=[*kept, *made], nominated_node_name=nominated, extended_resource_claim_status=special
@@ -303,9 +296,7 @@ class SimulatedCluster(fwk.Dispatcher):
         return written
 
     def _with_claims(self, pod: Pod) -> Pod:
-        """Makes the resource claims of the templates that a new pod names. Upstream:
-        pkg/controller/resourceclaim/controller.go.
-        """
+        """Makes the resource claims of a new pod's templates. Upstream: pkg/controller/resourceclaim/controller.go."""
         statuses = []
         owner = OwnerReference(api_version="v1", kind="Pod", name=pod.name, uid=pod.uid, controller=True)
         for claim in pod.spec.resource_claims:

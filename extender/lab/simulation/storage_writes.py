@@ -35,11 +35,7 @@ ClaimWrite = (
 
 
 def volume_after(call: PatchPersistentVolume, volume: PersistentVolume) -> PersistentVolume:
-    """Returns the volume with its claim.
-
-    Raises:
-        CallConflict: it has changed since the call was made.
-    """
+    """Returns the volume with its claim. Raises CallConflict."""
     check_version("persistentvolumes", volume, call.resource_version)
     meta = volume.metadata
     annotations = {**meta.annotations, **({BOUND_BY_CONTROLLER_ANNOTATION: "yes"} if call.bound_by_controller else {})}
@@ -49,23 +45,14 @@ def volume_after(call: PatchPersistentVolume, volume: PersistentVolume) -> Persi
 
 
 def volume_claim_after(call: PatchPersistentVolumeClaim, claim: PersistentVolumeClaim) -> PersistentVolumeClaim:
-    """Returns the claim with the node that was selected for it.
-
-    Raises:
-        CallConflict: it has changed since the call was made.
-    """
+    """Returns the claim with the node that was selected for it. Raises CallConflict."""
     check_version("persistentvolumeclaims", claim, call.resource_version)
     annotations = {**claim.metadata.annotations, SELECTED_NODE_ANNOTATION: call.selected_node}
     return replaced(claim, metadata=replaced(claim.metadata, annotations=annotations))
 
 
 def claim_after(call: ClaimWrite, claim: ResourceClaim) -> ResourceClaim:
-    """Returns the resource claim after the write.
-
-    Raises:
-        CallConflict: it has changed since the call was made.
-        CallError: it would have too many users.
-    """
+    """Returns the resource claim after the write. Raises CallConflict, and CallError if it had too many users."""
     if not isinstance(call, UnreserveResourceClaim | UnprotectResourceClaim):
         check_version("resourceclaims.resource.k8s.io", claim, call.resource_version)
     status = claim.status
@@ -123,11 +110,7 @@ def bound(claim: PersistentVolumeClaim, volume: str) -> PersistentVolumeClaim:
 
 
 def check_version(resource: str, known: W, version: str) -> None:
-    """Refuses a write to an object that has changed.
-
-    Raises:
-        CallConflict: it has another version.
-    """
+    """Refuses a write to an object that has changed, by CallConflict."""
     if version not in ("", known.metadata.resource_version):
         raise CallConflict(
             f'Operation cannot be fulfilled on {resource} "{known.metadata.name}": '

@@ -1,6 +1,4 @@
-"""Sweeps: the same workload with several seeds and configurations, in as many processes as the machine has processors,
-or on a cluster.
-"""
+"""The same workload with several seeds and configurations, in a process for each processor, or on a cluster."""
 
 import multiprocessing
 import os
@@ -16,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from extender import how_to_install
-from extender.lab.simulation.playing import Played, play_in_full
+from extender.lab.simulation.playing import Played, play
 from extender.lab.simulation.readers import read_workloads
 from extender.lab.simulation.report import SimulationReport
 from extender.lab.simulation.workload import Workload, WorkloadError
@@ -38,16 +36,14 @@ def sweep(
 ) -> list[list[SimulationReport]]:
     """Returns for each configuration a report for each seed.
 
+    Raises WorkloadError if one of the plays is not possible, there are too many, or nobody plays at that address.
+
     Arguments:
-        path: the file or folder of the workload, which each process reads itself.
-        workload: its name there.
+        path: the file or folder of the workload of this name, which each process reads itself.
         configurations: None for the default one, or the workload's own.
         advance: called with the number of plays that are done, and that of all.
         on: the address of a scheduler of dask.distributed, whose workers play; None for processes of this machine.
         keep: takes each play in full, with the place of its configuration.
-
-    Raises:
-        WorkloadError: one of the plays is not possible, or there are too many, or nobody plays at that address.
     """
     plays = [(place, seed) for seed in seeds for place in range(len(configurations))]
     if len(plays) > limits.WORKLOAD_PLAYS:
@@ -106,7 +102,7 @@ def _played(path: Path, name: str, sent: tuple[bytes, FeatureGates] | None, seed
     if workload is None:
         raise WorkloadError(f"{path}: there is no workload {name} here")
     chosen = workload.own_configuration or Configuration() if sent is None else load(*sent)
-    return play_in_full(workload, chosen, seed, keeps_decisions=in_full)
+    return play(workload, chosen, seed, keeps_decisions=in_full)
 
 
 @lru_cache(maxsize=1)

@@ -1,6 +1,4 @@
-"""Workload: what can be played; each reader of a form of files makes one. And what a workload's report has to say, such
-as `placed >= 95` or `allocated.cpu > 80%`.
-"""
+"""What can be played, and what its report has to say, such as `placed >= 95` or `allocated.cpu > 80%`."""
 
 import gzip
 import operator
@@ -50,11 +48,7 @@ class ExpectedFigure:
 
     @staticmethod
     def read(text: str) -> "ExpectedFigure":
-        """Returns the expectation that a text states.
-
-        Raises:
-            ExpectationError: it states none.
-        """
+        """Returns the expectation that a text states. Raises ExpectationError if it states none."""
         match = _FORM.fullmatch(text) if len(text) <= 200 else None
         if match is None:
             raise ExpectationError(
@@ -67,11 +61,7 @@ class ExpectedFigure:
         return ExpectedFigure(text.strip(), match["path"], match["relation"], bound, bool(match["percent"]))
 
     def judge(self, report: SimulationReport) -> Assertion:
-        """Returns whether the report is as expected.
-
-        Raises:
-            ExpectationError: the report has no such number.
-        """
+        """Returns whether the report is as expected. Raises ExpectationError if it has no such number."""
         first, _, further = self.path.partition(".")
         value = msgspec.to_builtins(getattr(report, first))
         found = _number(value, further)
@@ -114,31 +104,19 @@ class Workload(ABC):
     """The configuration with which the workload is played if no other one is given; None for the default one."""
 
     def configured(self, configuration: Configuration) -> Configuration:
-        """Returns the configuration with which the workload is to be played.
-
-        Raises:
-            WorkloadError: the workload needs one that cannot be had.
-        """
+        """Returns the configuration with which the workload is to be played. Raises WorkloadError."""
         return configuration
 
     @abstractmethod
     async def play(self, scene: Scene) -> None:
         """Plays the workload. Whatever it makes happen has happened when this returns, but pods may still wait.
 
-        Raises:
-            WorkloadError: it asks for something that cannot be done.
+        Raises WorkloadError if it asks for something that cannot be done.
         """
 
 
 def lines_of(path: Path, limit: int = limits.WORKLOAD_BYTES) -> Iterator[str]:
-    """Yields the lines of a text file, packed or not.
-
-    Arguments:
-        limit: the most bytes, unpacked.
-
-    Raises:
-        WorkloadError: it cannot be read, or is too large.
-    """
+    """Yields the lines of a text file, packed or not. Raises WorkloadError, also beyond the limit of unpacked bytes."""
     read = 0
     try:
         with open(path, "rb") as raw:

@@ -1,4 +1,4 @@
-"""WorkloadFile: a workload in a YAML form of our own: nodes, groups of pods that arrive and run, and what is expected.
+"""A workload in a YAML form of our own: nodes, groups of pods that arrive and run, and what is expected.
 
 name: web and batch
 nodes: {count: 20, cpu: 16, memory: 64Gi, zones: [a, b, c]}
@@ -25,11 +25,9 @@ from extender.values import limits
 from extender.values.golang.json import plain
 from extender.values.golang.times import Duration, DurationError
 from extender.values.golang.yaml import YamlError, read_yaml, split_documents
-from extender.values.objects.decoding import DecodeError, convert
+from extender.values.objects.decoding import DecodeError, convert, replaced
 from extender.values.objects.meta import HasMetadata, Object
 from extender.values.objects.pod import Pod
-
-"""The most members and items of a file."""
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -47,9 +45,7 @@ class Lasting(_Part, frozen=True, kw_only=True):
 
 @final
 class ArrivingPods(_Part, frozen=True, kw_only=True):
-    """Pods that are alike, and when they arrive: so many at once, or so many again and again, or at random with a
-    rate.
-    """
+    """Pods that are alike, and when they arrive: so many at once, or again and again, or at random with a rate."""
 
     name: str
     at: str = "0s"
@@ -142,11 +138,7 @@ class WorkloadFile(Workload):
     """The file, read and checked."""
 
     def __init__(self, path: Path) -> None:
-        """Reads a file.
-
-        Raises:
-            WorkloadError: it cannot be read, or something in it is wrong.
-        """
+        """Raises WorkloadError if the file cannot be read, or something in it is wrong."""
         written = _read(path)
         self.name = written.name or path.name
         try:
@@ -210,10 +202,8 @@ def _nodes(groups: tuple[NodeGroup, ...], prototypes: Prototypes, path: Path) ->
             if prototype is None:
                 prototype = prototypes.admitted(obj, f"{path}: nodes[{place}]")
             if prototype is not None:
-                meta = msgspec.structs.replace(
-                    prototype.metadata, name=obj["metadata"]["name"], labels=obj["metadata"]["labels"]
-                )
-                yield msgspec.structs.replace(prototype, metadata=meta)
+                name, labels = obj["metadata"]["name"], obj["metadata"]["labels"]
+                yield replaced(prototype, metadata=replaced(prototype.metadata, name=name, labels=labels))
 
 
 def _manifest(group: ArrivingPods, where: str) -> Object:
@@ -232,10 +222,10 @@ def _manifest(group: ArrivingPods, where: str) -> Object:
 
 def _durations(group: ArrivingPods) -> Iterator[tuple[str, str]]:
     yield from (("at", group.at), ("every", group.every), ("for", group.for_), ("grace", group.grace))
-    if isinstance(group.runs_for, str):
-        yield "runsFor", group.runs_for
+    lasting = group.runs_for
+    if isinstance(lasting, str):
+        yield "runsFor", lasting
     else:
-        lasting = group.runs_for
         yield from (
             ("runsFor.mean", lasting.mean),
             ("runsFor.atLeast", lasting.at_least),

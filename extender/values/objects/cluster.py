@@ -8,12 +8,10 @@ from typing import Any, Final, Generic, TypeVar, final, overload
 from extender.values.objects import decoding, grouping
 from extender.values.objects.claims import VolumeGroup, volume_group
 from extender.values.objects.devices import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
-from extender.values.objects.kinds import KINDS, WatchedKind, kind_of
+from extender.values.objects.kinds import KINDS, kind_of
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
-from extender.values.objects.pod_groups import PodGroup
-from extender.values.objects.priority_classes import PriorityClass
 from extender.values.objects.storage import (
     AttachProfile,
     CSIDriver,
@@ -57,7 +55,6 @@ class GroupedTable(MutableMapping[K, V], Generic[K, V, G]):
         self._groups: dict[G, dict[K, V]] = {}
 
     def copy(self) -> "GroupedTable[K, V, G]":
-        """Returns a table with the same objects in the same order."""
         other: GroupedTable[K, V, G] = GroupedTable(self._group_of)
         other.version = self.version
         other._items = self._items.copy()
@@ -70,7 +67,6 @@ class GroupedTable(MutableMapping[K, V], Generic[K, V, G]):
         return members if members is not None else _EMPTY  # type: ignore[return-value]
 
     def groups(self) -> Mapping[G, Mapping[K, V]]:
-        """Returns every group with its objects; a view."""
         return self._groups
 
     def __getitem__(self, key: K) -> V:
@@ -137,8 +133,8 @@ class ClusterState:
     resource_claims: Sequence[ResourceClaim] = ()
     device_classes: Sequence[DeviceClass] = ()
     resource_slices: Sequence[ResourceSlice] = ()
-    priority_classes: Sequence[PriorityClass] = ()
-    pod_groups: Sequence[PodGroup] = ()
+    priority_classes: Sequence[grouping.PriorityClass] = ()
+    pod_groups: Sequence[grouping.PodGroup] = ()
     device_taint_rules: Sequence[DeviceTaintRule] = ()
 
     @staticmethod
@@ -154,7 +150,12 @@ class ClusterState:
                 raise decoding.DecodeError(f"objects: unknown kind {name!r:.64}; known are {', '.join(_KIND_OF_LIST)}")
             if not isinstance(items, Sequence) or isinstance(items, str):
                 raise decoding.DecodeError(f"objects.{name}: expected a list")
-            lists[kind.field] = [_decoded(kind, name, place, item) for place, item in enumerate(items)]
+            decoded = lists[kind.field] = []
+            for place, item in enumerate(items):
+                try:
+                    decoded.append(decoding.convert(kind.type, item))
+                except decoding.DecodeError as exc:
+                    raise decoding.DecodeError(f"objects.{name}[{place}]: {exc}") from exc
         return ClusterState(**lists)
 
     def items(self) -> Iterator[HasMetadata]:
@@ -170,34 +171,6 @@ def identified(pod: Pod) -> Pod:
     return decoding.replaced(pod, metadata=decoding.replaced(pod.metadata, uid=pod.key))
 
 
-def _decoded(kind: WatchedKind[Any], name: str, place: int, item: object) -> HasMetadata:
-    try:
-        decoded: HasMetadata = decoding.convert(kind.type, item)
-    except decoding.DecodeError as exc:
-        raise decoding.DecodeError(f"objects.{name}[{place}]: {exc}") from exc
-    return decoded
-
-
-def _volumes() -> GroupedTable[str, PersistentVolume, VolumeGroup]:
-    return GroupedTable(volume_group)
-
-
-def _csi_nodes() -> GroupedTable[str, CSINode, AttachProfile]:
-    return GroupedTable(attach_profile)
-
-
-def _device_classes() -> GroupedTable[str, DeviceClass, str]:
-    return GroupedTable(lambda device_class: device_class.spec.extended_resource_name or "")
-
-
-def _services() -> GroupedTable[Key, grouping.Service, str]:
-    return GroupedTable(lambda service: service.metadata.namespace or "default")
-
-
-def _volume_attachments() -> GroupedTable[str, VolumeAttachment, str]:
-    return GroupedTable(lambda attachment: attachment.spec.node_name)
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class ClusterObjects:
@@ -206,26 +179,34 @@ class ClusterObjects:
     namespaces: dict[str, grouping.Namespace] = field(default_factory=dict)
     pdbs: dict[Key, grouping.PodDisruptionBudget] = field(default_factory=dict)
     pvcs: dict[Key, PersistentVolumeClaim] = field(default_factory=dict)
-    pvs: GroupedTable[str, PersistentVolume, VolumeGroup] = field(default_factory=_volumes)
+    pvs: GroupedTable[str, PersistentVolume, VolumeGroup] = field(default_factory=lambda: GroupedTable(volume_group))
     """Grouped by StorageClass and claim."""
     storage_classes: dict[str, StorageClass] = field(default_factory=dict)
-    csi_nodes: GroupedTable[str, CSINode, AttachProfile] = field(default_factory=_csi_nodes)
+    csi_nodes: GroupedTable[str, CSINode, AttachProfile] = field(default_factory=lambda: GroupedTable(attach_profile))
     """Grouped by what they say of attaching volumes."""
     csi_drivers: dict[str, CSIDriver] = field(default_factory=dict)
     csi_storage_capacities: dict[Key, CSIStorageCapacity] = field(default_factory=dict)
-    volume_attachments: GroupedTable[str, VolumeAttachment, str] = field(default_factory=_volume_attachments)
+    volume_attachments: GroupedTable[str, VolumeAttachment, str] = field(
+        default_factory=lambda: GroupedTable(lambda attachment: attachment.spec.node_name)
+    )
     """Grouped by node."""
-    services: GroupedTable[Key, grouping.Service, str] = field(default_factory=_services)
+    services: GroupedTable[Key, grouping.Service, str] = field(
+        default_factory=lambda: GroupedTable[Key, grouping.Service, str](
+            lambda service: service.metadata.namespace or "default"
+        )
+    )
     """Services are grouped by namespace, since a pod is selected by those of its own."""
     replication_controllers: dict[Key, grouping.ReplicationController] = field(default_factory=dict)
     replica_sets: dict[Key, grouping.ReplicaSet] = field(default_factory=dict)
     stateful_sets: dict[Key, grouping.StatefulSet] = field(default_factory=dict)
     resource_claims: dict[Key, ResourceClaim] = field(default_factory=dict)
-    device_classes: GroupedTable[str, DeviceClass, str] = field(default_factory=_device_classes)
+    device_classes: GroupedTable[str, DeviceClass, str] = field(
+        default_factory=lambda: GroupedTable[str, DeviceClass, str](lambda each: each.spec.extended_resource_name or "")
+    )
     """Grouped by the extended resource that they name."""
     resource_slices: dict[str, ResourceSlice] = field(default_factory=dict)
-    priority_classes: dict[str, PriorityClass] = field(default_factory=dict)
-    pod_groups: dict[Key, PodGroup] = field(default_factory=dict)
+    priority_classes: dict[str, grouping.PriorityClass] = field(default_factory=dict)
+    pod_groups: dict[Key, grouping.PodGroup] = field(default_factory=dict)
     device_taint_rules: dict[str, DeviceTaintRule] = field(default_factory=dict)
 
     def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
@@ -237,9 +218,6 @@ class ClusterObjects:
         if new is None:
             table.pop(key, None)
             return
-        known = table.get(key)
-        if isinstance(new, grouping.PodDisruptionBudget) and isinstance(known, grouping.PodDisruptionBudget):
-            new.spec.take_over(known.spec)
         table[key] = new
 
     def known(self, item: HasMetadata) -> HasMetadata | None:
@@ -256,5 +234,4 @@ class ClusterObjects:
             yield from getattr(self, each.name).values()
 
     def copy(self) -> "ClusterObjects":
-        """Returns the same objects in tables of their own."""
         return ClusterObjects(**{each.name: getattr(self, each.name).copy() for each in fields(self)})

@@ -14,8 +14,6 @@ from extender.values.objects.devices import DeviceClass, DeviceTaintRule, Resour
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
-from extender.values.objects.pod_groups import PodGroup
-from extender.values.objects.priority_classes import PriorityClass
 from extender.values.objects.storage import (
     CSIDriver,
     CSINode,
@@ -131,10 +129,10 @@ DEVICE_TAINT_RULES: Final = WatchedKind(
     other_api_version="resource.k8s.io/v1beta2",
 )
 PRIORITY_CLASSES: Final = WatchedKind(
-    PriorityClass, "scheduling.k8s.io/v1", "priorityclasses", "priority_classes", is_optional=True
+    grouping.PriorityClass, "scheduling.k8s.io/v1", "priorityclasses", "priority_classes", is_optional=True
 )
 POD_GROUPS: Final = WatchedKind(
-    PodGroup,
+    grouping.PodGroup,
     "scheduling.k8s.io/v1alpha2",
     "podgroups",
     "pod_groups",

@@ -17,8 +17,6 @@ class ApiObject(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defa
 
 
 class OwnerReference(ApiObject, frozen=True):
-    """metav1.OwnerReference."""
-
     api_version: str = ""
     kind: str = ""
     name: str = ""
@@ -27,8 +25,6 @@ class OwnerReference(ApiObject, frozen=True):
 
 
 class ObjectMeta(ApiObject, frozen=True):
-    """metav1.ObjectMeta."""
-
     name: str = ""
     namespace: str = ""
     uid: str = ""

@@ -34,15 +34,11 @@ class ContainerImage(ApiObject, frozen=True):
 
 
 class NodeSpec(ApiObject, frozen=True):
-    """v1.NodeSpec."""
-
     unschedulable: bool = False
     taints: list[Taint] = []
 
 
 class NodeStatus(ApiObject, frozen=True):
-    """v1.NodeStatus."""
-
     allocatable: ResourceList = {}
     capacity: ResourceList = {}
     conditions: list[Condition] = []
@@ -51,8 +47,6 @@ class NodeStatus(ApiObject, frozen=True):
 
 
 class Node(HasMetadata, frozen=True):
-    """v1.Node."""
-
     spec: NodeSpec = msgspec.field(default_factory=NodeSpec)
     status: NodeStatus = msgspec.field(default_factory=NodeStatus)
 

@@ -28,8 +28,6 @@ class ResourceClaimRef(ApiObject, frozen=True):
 
 
 class ResourceRequirements(ApiObject, frozen=True):
-    """v1.ResourceRequirements."""
-
     requests: ResourceList = {}
     limits: ResourceList = {}
     claims: list[ResourceClaimRef] = []
@@ -67,8 +65,6 @@ class Container(ApiObject, frozen=True):
 
 
 class Toleration(ApiObject, frozen=True):
-    """v1.Toleration."""
-
     key: str = ""
     operator: str = ""
     value: str = ""
@@ -76,15 +72,11 @@ class Toleration(ApiObject, frozen=True):
 
 
 class PreferredSchedulingTerm(ApiObject, frozen=True):
-    """v1.PreferredSchedulingTerm."""
-
     weight: Int32 = 0
     preference: NodeSelectorTerm = msgspec.field(default_factory=NodeSelectorTerm)
 
 
 class NodeAffinity(ApiObject, frozen=True):
-    """v1.NodeAffinity."""
-
     required: NodeSelector | None = msgspec.field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
     preferred: list[PreferredSchedulingTerm] | None = msgspec.field(
         default=None, name="preferredDuringSchedulingIgnoredDuringExecution"
@@ -92,8 +84,6 @@ class NodeAffinity(ApiObject, frozen=True):
 
 
 class PodAffinityTerm(ApiObject, frozen=True):
-    """v1.PodAffinityTerm."""
-
     label_selector: LabelSelector | None = None
     namespaces: list[str] = []
     topology_key: str = ""
@@ -103,8 +93,6 @@ class PodAffinityTerm(ApiObject, frozen=True):
 
 
 class WeightedPodAffinityTerm(ApiObject, frozen=True):
-    """v1.WeightedPodAffinityTerm."""
-
     weight: Int32 = 0
     pod_affinity_term: PodAffinityTerm = msgspec.field(default_factory=PodAffinityTerm)
 
@@ -121,16 +109,12 @@ class PodAffinity(ApiObject, frozen=True):
 
 
 class Affinity(ApiObject, frozen=True):
-    """v1.Affinity."""
-
     node_affinity: NodeAffinity | None = None
     pod_affinity: PodAffinity | None = None
     pod_anti_affinity: PodAffinity | None = None
 
 
 class TopologySpreadConstraint(ApiObject, frozen=True):
-    """v1.TopologySpreadConstraint."""
-
     max_skew: Int32 = 0
     topology_key: str = ""
     when_unsatisfiable: str = ""
@@ -142,8 +126,6 @@ class TopologySpreadConstraint(ApiObject, frozen=True):
 
 
 class PersistentVolumeClaimVolumeSource(ApiObject, frozen=True):
-    """v1.PersistentVolumeClaimVolumeSource."""
-
     claim_name: str = ""
     read_only: bool = False
 
@@ -253,14 +235,10 @@ class Volume(ApiObject, frozen=True):
 
 
 class PodSchedulingGate(ApiObject, frozen=True):
-    """v1.PodSchedulingGate."""
-
     name: str = ""
 
 
 class PodResourceClaim(ApiObject, frozen=True):
-    """v1.PodResourceClaim."""
-
     name: str = ""
     resource_claim_name: str | None = None
     resource_claim_template_name: str | None = None
@@ -273,8 +251,6 @@ class PodSchedulingGroup(ApiObject, frozen=True):
 
 
 class PodSpec(ApiObject, frozen=True):
-    """v1.PodSpec."""
-
     node_name: str = ""
     scheduler_name: str = ""
     priority: Int32 | None = None
@@ -327,8 +303,6 @@ class PodExtendedResourceClaimStatus(ApiObject, frozen=True):
 
 
 class PodStatus(ApiObject, frozen=True):
-    """v1.PodStatus."""
-
     phase: str = ""
     conditions: list[Condition] = []
     nominated_node_name: str = ""
@@ -342,8 +316,6 @@ class PodStatus(ApiObject, frozen=True):
 
 
 class Pod(Namespaced, frozen=True):
-    """v1.Pod."""
-
     spec: PodSpec = msgspec.field(default_factory=PodSpec)
     status: PodStatus = msgspec.field(default_factory=PodStatus)
 

@@ -20,7 +20,7 @@ from extender.values.config import ConfigErrors, Configuration, FeatureGates
 from extender.values.config.loading import load
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.decoding import convert
-from extender.values.objects.pod_groups import PodGroup
+from extender.values.objects.grouping import PodGroup
 from tests.extender.engine.cache.snapshot_contents import seen
 from tests.kit.objects import GROUP_GATES, priority_class
 from tests.kit.told_scheduler import NOON, ToldScheduler

@@ -33,8 +33,8 @@ from extender.values.objects.extended_resources import (
     backed_resources,
     device_class_of,
 )
+from extender.values.objects.grouping import PodGroup
 from extender.values.objects.pod import Pod
-from extender.values.objects.pod_groups import PodGroup
 from extender.values.objects.resource_amounts import (
     Resources,
     allocatable,

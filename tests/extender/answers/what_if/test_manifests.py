@@ -15,10 +15,9 @@ from extender.testing import PodBuilder, make_node, make_pod
 from extender.values.objects.claims import is_fully_bound
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.decoding import convert, replaced
-from extender.values.objects.grouping import Namespace, ReplicaSet
+from extender.values.objects.grouping import SYSTEM_CLASSES, Namespace, PriorityClass, ReplicaSet
 from extender.values.objects.meta import ObjectMeta, OwnerReference
 from extender.values.objects.pod import Pod
-from extender.values.objects.priority_classes import SYSTEM_CLASSES, PriorityClass
 from tests.kit.objects import priority_class
 
 CONTAINER = {"name": "c", "image": "registry.example/app:1"}

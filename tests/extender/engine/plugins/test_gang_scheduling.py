@@ -9,8 +9,8 @@ from extender.engine.plugins.gang_scheduling import PERMIT_SECONDS, GangScheduli
 from extender.engine.runtime.framework import Framework
 from extender.testing import PodBuilder, make_framework, make_node, make_pod, make_pod_group
 from extender.values.objects.cluster import ClusterState
+from extender.values.objects.grouping import PodGroup
 from extender.values.objects.pod import Pod
-from extender.values.objects.pod_groups import PodGroup
 
 GATES = {"GenericWorkload": True, "GangScheduling": True}
 

@@ -27,12 +27,16 @@ from extender.testing import (
     random_cluster,
 )
 from extender.values.objects.decoding import replaced
-from extender.values.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
+from extender.values.objects.grouping import (
+    NO_VICTIMS,
+    PodDisruptionBudget,
+    PodDisruptionBudgetSpec,
+    PodDisruptionBudgetStatus,
+)
 from extender.values.objects.label_selectors import selector_of
 from extender.values.objects.meta import LabelSelector, ObjectMeta
 from extender.values.objects.node import HOSTNAME_LABEL, ZONE_LABEL
 from extender.values.objects.pod import Pod, start_time
-from extender.values.objects.priority_classes import NO_VICTIMS
 from tests.kit.examples import examples
 from tests.kit.random_storage import random_cluster_with_volumes
 

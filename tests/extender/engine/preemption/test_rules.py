@@ -24,10 +24,9 @@ from extender.engine.runtime.cycle import Cycle
 from extender.engine.snapshot import Snapshot
 from extender.testing import PodBuilder, make_framework, make_node, make_pod, make_snapshot
 from extender.values.config.plugin_args import PREEMPTION_RULES, DefaultPreemptionArgs
-from extender.values.objects.grouping import PodDisruptionBudget
+from extender.values.objects.grouping import NO_VICTIMS, PodDisruptionBudget
 from extender.values.objects.meta import LabelSelector
 from extender.values.objects.pod import Pod
-from extender.values.objects.priority_classes import NO_VICTIMS
 from extender.values.protocol.wire_types import MetaVictims
 from extender.verbs.preempting import choose_victims
 from tests.extender.engine.preemption.test_budgets import budget

@@ -35,10 +35,10 @@ from extender.values.config import (
 )
 from extender.values.config.plugin_args import write_args
 from extender.values.objects.decoding import convert, replaced
+from extender.values.objects.grouping import PriorityClass
 from extender.values.objects.label_selectors import selector_of
 from extender.values.objects.meta import HasMetadata, LabelSelector
 from extender.values.objects.pod import Pod
-from extender.values.objects.priority_classes import PriorityClass
 from extender.values.protocol.wire_types import MetaVictims
 from extender.verbs.preempting import choose_victims
 from tests.extender.engine.preemption.test_budgets import budget

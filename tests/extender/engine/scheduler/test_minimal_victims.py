@@ -14,10 +14,9 @@ from extender.engine.preemption.minimal_victims import ANNOTATION, seconds_to_se
 from extender.engine.preemption.pod_group_victims import GroupVictims
 from extender.testing import make_node, make_pod, make_pod_group
 from extender.values.objects.decoding import replaced
-from extender.values.objects.grouping import PodDisruptionBudget
+from extender.values.objects.grouping import PodDisruptionBudget, PodGroup, group_of
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
-from extender.values.objects.pod_groups import PodGroup, group_of
 from tests.extender.engine.scheduler.test_pod_group_victims import Case, a_case
 from tests.kit.examples import examples
 from tests.kit.told_groups import ToldGroups

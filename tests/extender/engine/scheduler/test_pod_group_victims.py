@@ -9,10 +9,9 @@ from hypothesis import given, settings, strategies as st
 
 from extender.testing import make_node, make_pod, make_pod_group
 from extender.values.objects.decoding import convert, replaced
-from extender.values.objects.grouping import PodDisruptionBudget
+from extender.values.objects.grouping import PodDisruptionBudget, PodGroup
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
-from extender.values.objects.pod_groups import PodGroup
 from tests.kit.examples import examples
 from tests.kit.told_groups import ToldGroups
 

@@ -126,7 +126,7 @@ def test_with_the_weights_of_the_profile_it_is_the_simulation(workload: Path) ->
 
     _, _, report = played(environment, 2, lambda info: as_the_profile)
 
-    expected = play(read_workloads(workload)[0], Configuration(), 2)
+    expected = play(read_workloads(workload)[0], Configuration(), 2).report
     assert (report["placed"], report["attempts"], report["allocated"]) == (
         expected.placed,
         expected.attempts,

@@ -7,7 +7,7 @@ from extender.lab.simulation.workload import ExpectationError, ExpectedFigure
 from extender.values.config import Configuration
 from tests.extender.lab.simulation.test_playing import OBJECTS, URGENT, Given
 
-REPORT = play(Given(OBJECTS, URGENT), Configuration())
+REPORT = play(Given(OBJECTS, URGENT), Configuration()).report
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def written(folder: Path, pods: str, nodes: str = NODES) -> Path:
 
 def played(path: Path, seed: int = 0) -> SimulationReport:
     (workload,) = read_workloads(path)
-    return play(workload, Configuration(), seed)
+    return play(workload, Configuration(), seed).report
 
 
 def test_a_share_of_a_gpu_is_an_amount_and_pods_without_room_are_refused(tmp_path: Path) -> None:

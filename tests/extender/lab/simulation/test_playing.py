@@ -108,7 +108,7 @@ def standalone(objects: Sequence[Object], later: Sequence[Object]) -> dict[str, 
 def test_a_simulation_places_pods_where_the_service_places_them() -> None:
     workload = Given(OBJECTS, URGENT)
 
-    report = play(workload, Configuration(), rng=FirstOfAll())
+    report = play(workload, Configuration(), rng=FirstOfAll()).report
 
     assert workload.nodes_of_pods == standalone(OBJECTS, URGENT)
     assert report.refused

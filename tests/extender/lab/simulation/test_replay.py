@@ -137,7 +137,7 @@ def test_a_binding_that_failed_is_given_back(tmp_path: Path) -> None:
 def test_a_recording_is_a_workload(busy_day: Path) -> None:
     [workload] = read_workloads(busy_day)
 
-    report = play(workload, workload.own_configuration or Configuration())
+    report = play(workload, workload.own_configuration or Configuration()).report
 
     # Of the 40 pods five are deleted; nothing is left of them, and the others have room or not as on the day.
     assert report.pods == 40

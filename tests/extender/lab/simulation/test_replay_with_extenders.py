@@ -264,7 +264,7 @@ def test_the_recording_can_be_simulated_without_its_extenders(tmp_path: Path) ->
     file = recorded(tmp_path / "r", licenses(), an_extender("e", **PREFERS_N7))
     [workload] = read_workloads(file)
 
-    report = play(workload, workload.own_configuration or Configuration())
+    report = play(workload, workload.own_configuration or Configuration()).report
 
     assert report.placed == 10
 

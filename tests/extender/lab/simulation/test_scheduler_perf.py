@@ -76,12 +76,12 @@ def played(folder: Path, operations: str, params: str = "{num: 10}", further: st
         f"  workloads: [{{name: small, threshold: 5, params: {params}}}]\n"
     )
     (workload,) = read_workloads(path)
-    return play(workload, Configuration())
+    return play(workload, Configuration()).report
 
 
 @pytest.mark.slow
 def test_every_workload_of_the_example_is_played() -> None:
-    reports = [play(workload, Configuration()) for workload in read_workloads(EXAMPLE)]
+    reports = [play(workload, Configuration()).report for workload in read_workloads(EXAMPLE)]
 
     assert [report.workload for report in reports] == ["Spreading/300Nodes", "Preemption/50Nodes", "Churn/100Nodes"]
     assert not any(report.refused for report in reports)

@@ -26,14 +26,14 @@ def written(folder: Path, text: str) -> Path:
 
 def played(folder: Path, text: str, seed: int = 0) -> SimulationReport:
     (workload,) = read_workloads(written(folder, text))
-    return play(workload, Configuration(), seed)
+    return play(workload, Configuration(), seed).report
 
 
 @pytest.mark.slow
 def test_the_example_is_as_it_expects() -> None:
     (workload,) = read_workloads(EXAMPLE)
 
-    report = play(workload, Configuration())
+    report = play(workload, Configuration()).report
 
     assert report.holds
     assert len(report.assertions) == 3

@@ -1,8 +1,4 @@
-import pytest
-
-from extender.values.objects.cluster import ClusterObjects, GroupedTable
-from extender.values.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
-from extender.values.objects.meta import LabelSelector, ObjectMeta
+from extender.values.objects.cluster import GroupedTable
 
 
 def by_first_letter() -> GroupedTable[str, str, str]:
@@ -61,25 +57,3 @@ def test_a_copy_is_independent() -> None:
 
     assert (dict(table), dict(table.group("b"))) == ({"a": "ant", "b": "bee"}, {"b": "bee"})
     assert (dict(copy), dict(copy.group("b"))) == ({"a": "bug", "b": "bee", "c": "asp"}, {"b": "bee", "a": "bug"})
-
-
-def budget(app: str, allowed: int) -> PodDisruptionBudget:
-    return PodDisruptionBudget(
-        metadata=ObjectMeta(name="b"),
-        spec=PodDisruptionBudgetSpec(selector=LabelSelector(match_labels={"app": app})),
-        status=PodDisruptionBudgetStatus(disruptions_allowed=allowed),
-    )
-
-
-@pytest.mark.parametrize(("app", "is_parsed"), [("web", True), ("db", False)])
-def test_a_selector_is_parsed_again_only_if_it_has_changed(app: str, is_parsed: bool) -> None:
-    """The status of a budget changes with each of its pods, and its selector may be long."""
-    objects, old, new = ClusterObjects(), budget("web", 1), budget(app, 2)
-    objects.changed(None, old)
-    assert old.spec.parsed_selector.matches({"app": "web"})
-
-    objects.changed(old, new)
-
-    assert objects.pdbs == {("default", "b"): new}
-    assert new.spec.is_parsed is is_parsed
-    assert new.spec.parsed_selector.matches({"app": app})
