@@ -4,7 +4,7 @@ what was decided about a pod, in a form in which two decisions can be compared.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Any, Final, final
 
 import msgspec
 
@@ -27,7 +27,6 @@ class VerbCall:
     pod: Pod
     profile: str
     num_nodes: int
-    """The number of nodes in the call."""
     seconds: float
     """How long the answer took."""
     caller: str = ""
@@ -99,59 +98,25 @@ class Reporters(Reporter):
         self._reporters: Final = reporters
         self._failed: Final[set[Reporter]] = set()
 
-    def _tell(self, report: Callable[[Reporter], None]) -> None:
+    def tell(self, name: str, *args: Any, **kwargs: Any) -> None:
+        """Calls this method of each reporter."""
         for each in self._reporters:
             try:
-                report(each)
+                getattr(each, name)(*args, **kwargs)
             except Exception as exc:
                 if each not in self._failed:
                     _LOG.exception(exc, "What was decided could not be reported; this is logged once")
                 self._failed.add(each)
 
-    def scored(self, pod: Pod, choice: Choice) -> None:
-        self._tell(lambda each: each.scored(pod, choice))
 
-    def refused(self, pod: Pod, findings: Findings) -> None:
-        self._tell(lambda each: each.refused(pod, findings))
+def _passed_on(name: str) -> Callable[..., None]:
+    return lambda reporters, *args, **kwargs: reporters.tell(name, *args, **kwargs)
 
-    def preemption_tried(self, pod: Pod, outcome: PreemptionOutcome) -> None:
-        self._tell(lambda each: each.preemption_tried(pod, outcome))
 
-    def decided(
-        self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float
-    ) -> None:
-        self._tell(lambda each: each.decided(info, profile, node, evaluated, feasible, seconds))
-
-    def failed(self, info: QueuedPodInfo, profile: str, status: fwk.Status, seconds: float) -> None:
-        self._tell(lambda each: each.failed(info, profile, status, seconds))
-
-    def group_preempts(self, first: Pod, chosen: Candidate, without_policies: Candidate | None) -> None:
-        self._tell(lambda each: each.group_preempts(first, chosen, without_policies))
-
-    def binding_failed(self, pod: Pod, status: fwk.Status) -> None:
-        self._tell(lambda each: each.binding_failed(pod, status))
-
-    def preemption_ended(self, preemptor: Pod, *, done: bool) -> None:
-        self._tell(lambda each: each.preemption_ended(preemptor, done=done))
-
-    def filter_called(self, call: VerbCall, findings: Findings, num_kept: int) -> None:
-        self._tell(lambda each: each.filter_called(call, findings, num_kept))
-
-    def prioritize_called(self, call: VerbCall, nodes: Sequence[str], scores: Sequence[int]) -> None:
-        self._tell(lambda each: each.prioritize_called(call, nodes, scores))
-
-    def preempt_called(self, call: VerbCall, candidates: Candidates, without_policies: Candidate | None) -> None:
-        self._tell(lambda each: each.preempt_called(call, candidates, without_policies))
-
-    def call_failed(self, call: VerbCall, message: str) -> None:
-        self._tell(lambda each: each.call_failed(call, message))
-
-    def nominated(self, pod: Pod) -> None:
-        self._tell(lambda each: each.nominated(pod))
-
+for _name in [name for name in vars(Reporter) if not name.startswith("_")]:
+    setattr(Reporters, _name, _passed_on(_name))
 
 NO_REPORTER: Final = Reporters()
-"""A reporter that does nothing."""
 
 
 @final

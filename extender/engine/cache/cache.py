@@ -87,11 +87,8 @@ class Cache:
                 other._own(name).images = {image: state.copy() for image, state in entry.images.items()}
         other._pods, other._slots, other._nominated = self._pods.copy(), self._slots.copy(), self._nominated.copy()
         other._assumed = self._assumed.copy()
-        other._moves, other._rewritten, other._unnominated = (
-            self._moves.copy(),
-            self._rewritten.copy(),
-            self._unnominated.copy(),
-        )
+        other._moves, other._rewritten = self._moves.copy(), self._rewritten.copy()
+        other._unnominated = self._unnominated.copy()
         # This only tells `update_snapshot` that the nodes are laid out. The new writer has no views yet, so that the
         # snapshot of the original is not handed out.
         other._snapshot = self._snapshot
@@ -226,12 +223,12 @@ class Cache:
         """Withdraws the assumption; an unknown pod is ignored. Raises CacheError if it was not assumed there."""
         uid = _uid(pod)
         known = self._pods.get(uid)
-        if known is not None and known.spec.node_name != pod.spec.node_name:
+        if known is None:
+            return
+        if known.spec.node_name != pod.spec.node_name:
             raise CacheError(
                 f"pod {_id(pod)} was assumed on {pod.spec.node_name} but assigned to {known.spec.node_name}"
             )
-        if known is None:
-            return
         if uid not in self._assumed:
             raise CacheError(f"pod {_id(pod)} wasn't assumed so cannot be forgotten")
         self._take(known)
@@ -289,9 +286,8 @@ class Cache:
         self._moves.append((slot, name, -1))
 
     def _replace(self, old: Pod, new: Pod) -> None:
-        slot = self._writer.allocate_slot(
-            new
-        )  # first, since it raises for a pod that cannot be read, and the old one must then stay
+        # First, since it raises for a pod that cannot be read, and the old one must then stay.
+        slot = self._writer.allocate_slot(new)
         self._take(old)
         self._put(new, slot)
 
@@ -306,7 +302,6 @@ class Cache:
 
     @property
     def visiting_order(self) -> NodeTree:
-        """A copy of the order in which nodes are visited."""
         return self._tree.copy()
 
     def restore_node(self, node: Node, order: NodeTree) -> None:
@@ -360,9 +355,9 @@ class Cache:
                 self._writer.index_pod(slot)
             else:
                 self._writer.free_slot(slot)
-        self._moves.clear()
         for slot in self._unnominated:
             self._writer.free_slot(slot)
+        self._moves.clear()
         self._unnominated.clear()
         if self._writer.has_unused_symbols:
             self._writer.drop_unused_symbols()
@@ -373,10 +368,8 @@ class Cache:
             num_listed, self._num_listed = self._num_listed, self._lay_out()
             raise CacheError(
                 f"snapshot state is not consistent, length of NodeInfoList={num_listed} not equal to length of nodes "
-                "in tree="
-                f"{self._tree.num_nodes} , length of NodeInfoMap={len(self._laid_out)}, length of nodes in "
-                f"cache={len(self._nodes)}"
-                ", trying to recover"
+                f"in tree={self._tree.num_nodes} , length of NodeInfoMap={len(self._laid_out)}, length of nodes in "
+                f"cache={len(self._nodes)}, trying to recover"
             )
         return self._snapshot
 
@@ -388,11 +381,10 @@ class Cache:
         has_too_many = len(self._laid_out) > self._tree.num_nodes
         if has_too_many:
             self._laid_out &= self._present
+        places = self._writer.places.keys()
         if came or has_too_many or self._snapshot is None:
             self._num_listed = self._lay_out()
-        elif not present <= self._writer.places.keys() or not self._writer.places.keys().isdisjoint(
-            self._rewritten - present
-        ):
+        elif not present <= places or not places.isdisjoint(self._rewritten - present):
             # Events contradict each other: a node is back that was a ghost when the nodes were laid out last, or one is
             # gone that the tree still lists. Upstream shows neither until its numbers of nodes differ.
             self._lay_out()

@@ -51,7 +51,6 @@ class Cluster:
         return cluster
 
     def fork(self) -> "Cluster":
-        """Returns an independent copy."""
         other = Cluster(self.cache.fork())
         other.nodes, other.pending, other.unreadable = self.nodes.copy(), self.pending.copy(), self.unreadable.copy()
         other._nominated = self._nominated.copy()
@@ -70,8 +69,8 @@ class Cluster:
         """Applies a change: an object was added (`old` is None), updated, or deleted (`new` is None)."""
         self.changes += 1
         match old if new is None else new:
-            case Node():
-                self._node_changed(old, new)
+            case Node() as node:
+                self.drop_node(node.name) if new is None else self.set_node(node)
             case Pod():
                 self._pod_changed(_pod(old), _pod(new))
             case _:
@@ -79,14 +78,7 @@ class Cluster:
 
     # Nodes.
 
-    def _node_changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
-        if isinstance(new, Node):
-            self.set_node(new)
-        elif isinstance(old, Node):
-            self.drop_node(old.name)
-
     def set_node(self, node: Node) -> None:
-        """Adds or updates the node."""
         known = self.nodes.get(node.name)
         self.nodes[node.name] = node
         if known is None:
@@ -214,9 +206,7 @@ class Cluster:
         if further:
             return self._by_node(profiles, further)
         if self._nominees is None:
-            found = self._by_node(profiles, ())
-            self._nominees = found
-            return found
+            self._nominees = self._by_node(profiles, ())
         return self._nominees
 
     def _by_node(
@@ -250,7 +240,6 @@ class ClusterFeed:
         self._subscribers = list(subscribers)
 
     def subscribe(self, subscriber: Subscriber) -> None:
-        """Adds a subscriber for all further changes."""
         self._subscribers.append(subscriber)
 
     def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:

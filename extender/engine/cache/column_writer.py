@@ -100,11 +100,8 @@ class ColumnWriter:
         used = np.s_[: len(self.resources), : len(self._pods)]
         other._requests = zeros(*self._requests.shape)
         other._requests[used] = self._requests[used]
-        other._unoffered = {name: amounts.copy() for name, amounts in self._unoffered.items()}
-        other._label_columns = {key: column.copy() for key, column in self._label_columns.items()}
-        other._image_columns = {key: column.copy() for key, column in self._image_columns.items()}
-        other._scalar_columns = {key: column.copy() for key, column in self._scalar_columns.items()}
-        other._port_columns = {key: column.copy() for key, column in self._port_columns.items()}
+        for name in ("_unoffered", "_label_columns", "_image_columns", "_scalar_columns", "_port_columns"):
+            setattr(other, name, {key: column.copy() for key, column in getattr(self, name).items()})
         other._changes.all_changed()
         other._node_changes.all_changed()
         return other
@@ -161,19 +158,16 @@ class ColumnWriter:
     def requests(self, slot: int) -> tuple[dict[str, int], int, int]:
         """Returns resource -> what the pod in a slot requests, without zeros; and its cpu and memory with defaults."""
         amounts = dict(zip(self.resources, self._requests[: len(self.resources), slot].tolist(), strict=True))
-        amounts |= {
-            name: self._unoffered[name][slot] for name in self._unoffered_of.get(slot, ()) if name in self._unoffered
-        }
+        unoffered = self._unoffered_of.get(slot, ())
+        amounts |= {name: self._unoffered[name][slot] for name in unoffered if name in self._unoffered}
         cpu, memory = self._non_zero_requests[:, slot].tolist()
         return {name: amount for name, amount in amounts.items() if amount}, cpu, memory
 
     def put_on_node(self, slot: int, node: int) -> None:
-        """Counts the pod on the node at this place."""
         self._node[slot] = node
         self._count(slot, node, +1)
 
     def take_off_node(self, slot: int) -> None:
-        """Stops counting the pod on its node."""
         node = int(self._node[slot])
         self._node[slot] = NO_NODE
         self._count(slot, node, -1)
@@ -266,9 +260,8 @@ class ColumnWriter:
         for name, scalars in self._scalar_columns.items():
             scalars[place] = columns.scalar_amounts(name, [node], () if place not in self._invalid else (0,))[0]
         self._unschedulable[place] = node.spec.unschedulable
-        self._taint_set[place] = self._taint_sets.intern(
-            tuple((taint.key, taint.value, taint.effect) for taint in node.spec.taints)
-        )
+        taints = tuple((taint.key, taint.value, taint.effect) for taint in node.spec.taints)
+        self._taint_set[place] = self._taint_sets.intern(taints)
         for column in self._label_columns.values():
             column.set(place, node)
 
@@ -282,7 +275,6 @@ class ColumnWriter:
             column.set(place, images)
 
     def write_ports(self, place: int, used: frozenset[HostPort]) -> None:
-        """Writes the host ports in use on the node at this place."""
         self._used_ports[place] = used
         for port, column in self._port_columns.items():
             column[place] = port in used
@@ -341,15 +333,11 @@ class ColumnWriter:
         used = len(self._pods)
         self._node[:used] = new_places[self._node[:used]]
         self._invalid = {place: why for at, why in self._invalid.items() if (place := int(new_places[at])) != NO_NODE}
-        self._allocatable, self._requested = (
-            moved(self._allocatable, kept, old, count),
-            moved(self._requested, kept, old, count),
-        )
+        self._allocatable = moved(self._allocatable, kept, old, count)
+        self._requested = moved(self._requested, kept, old, count)
         self._non_zero_requested = moved(self._non_zero_requested, kept, old, count)
-        self._allowed_pods, self._pod_count = (
-            moved(self._allowed_pods, kept, old, count),
-            moved(self._pod_count, kept, old, count),
-        )
+        self._allowed_pods = moved(self._allowed_pods, kept, old, count)
+        self._pod_count = moved(self._pod_count, kept, old, count)
         self._unschedulable = moved(self._unschedulable, kept, old, count)
         self._taint_set = moved(self._taint_set, kept, old, count, ABSENT)
         # Of other columns, those that can be moved without reading each node stay.
@@ -365,9 +353,8 @@ class ColumnWriter:
         old, self._taint_sets = self._taint_sets, SymbolTable()
         # `inverse` holds, per carried node, the index of its old code in `codes`.
         codes, inverse = np.unique(self._taint_set[carried], return_inverse=True)
-        self._taint_set[carried] = np.array([self._taint_sets.intern(old[code]) for code in codes.tolist()], np.int32)[
-            inverse
-        ]
+        new = np.array([self._taint_sets.intern(old[code]) for code in codes.tolist()], np.int32)
+        self._taint_set[carried] = new[inverse]
 
     @property
     def is_bloated(self) -> bool:

@@ -41,14 +41,14 @@ class NodeDump:
 
 
 def dump_entry(entry: NodeEntry, writer: ColumnWriter, images: Mapping[str, ImageState]) -> NodeDump:
-    """Returns a node, or a ghost, as the cache knows it, with the images of all nodes."""
+    """Returns a node, or a ghost, as the cache knows it; `images` are those of all nodes."""
     requested: Counter[str] = Counter()
     cpu = memory = 0
     for slot in entry.slots:
         amounts_of_pod, cpu_of_pod, memory_of_pod = writer.requests(slot)
         requested.update(amounts_of_pod)
         cpu, memory = cpu + cpu_of_pod, memory + memory_of_pod
-    amounts, allowed_pods = allocatable_of(entry.node)
+    amounts, allowed_pods = _allocatable_of(entry.node)
     return node_dump(
         has_node=entry.node is not None,
         requested=dict(requested),
@@ -73,8 +73,9 @@ def node_dump(
     used_ports: frozenset[HostPort],
     images: ImagesOnNode,
 ) -> NodeDump:
-    """Makes the dump of a node, with the fields that follow from its pods."""
+    """Returns the dump of a node, with the fields that follow from its pods."""
     pods = list(pods)
+    affine = [(pod.key, each.pod_affinity, each.pod_anti_affinity) for pod in pods if (each := pod.spec.affinity)]
     return NodeDump(
         has_node=has_node,
         requested=requested,
@@ -82,8 +83,8 @@ def node_dump(
         allocatable=allocatable,
         allowed_pods=allowed_pods,
         pods=tuple(pod.key for pod in pods),
-        pods_with_affinity=tuple(pod.key for pod in pods if _has_pod_affinity(pod)),
-        pods_with_required_anti_affinity=tuple(pod.key for pod in pods if _has_required_anti_affinity(pod)),
+        pods_with_affinity=tuple(key for key, near, apart in affine if near is not None or apart is not None),
+        pods_with_required_anti_affinity=tuple(key for key, _, apart in affine if apart is not None and apart.required),
         used_ports=used_ports,
         images=dict(images),
         pvc_ref_counts=dict(Counter(_claims_used(pods))),
@@ -104,17 +105,7 @@ def _claims_used(pods: Iterable[Pod]) -> Iterator[str]:
                 yield f"{pod.namespace}/{volume.persistent_volume_claim.claim_name}"
 
 
-def _has_pod_affinity(pod: Pod) -> bool:
-    affinity = pod.spec.affinity
-    return affinity is not None and (affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None)
-
-
-def _has_required_anti_affinity(pod: Pod) -> bool:
-    affinity = pod.spec.affinity
-    return affinity is not None and affinity.pod_anti_affinity is not None and bool(affinity.pod_anti_affinity.required)
-
-
-def allocatable_of(node: Node | None) -> tuple[dict[str, int], int]:
+def _allocatable_of(node: Node | None) -> tuple[dict[str, int], int]:
     """Returns (allocatable, allowed pods) of a node; nothing for a ghost, and where allocatable is invalid."""
     if node is None:
         return {}, 0

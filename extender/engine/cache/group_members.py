@@ -22,7 +22,6 @@ class GroupMembers:
         self._members: dict[GroupKey, dict[str, Pod]] = {}
 
     def copy(self) -> "GroupMembers":
-        """Returns an independent copy."""
         other = GroupMembers()
         other._members = {key: pods.copy() for key, pods in self._members.items()}
         return other
@@ -36,10 +35,9 @@ class GroupMembers:
     def drop(self, pod: Pod) -> None:
         """Removes a member. Idempotent."""
         key = group_of(pod)
-        members = self._members.get(key) if key is not None else None
-        if key is not None and members is not None:
-            members.pop(pod.uid, None)
-            if not members:
+        if key is not None and key in self._members:
+            self._members[key].pop(pod.uid, None)
+            if not self._members[key]:
                 del self._members[key]
 
     def uids(self) -> Iterator[str]:

@@ -23,7 +23,6 @@ class ImageState:
     """A fork has the same set: either copies it before a change. Nodes have dozens of images."""
 
     def copy(self) -> "ImageState":
-        """Returns an independent state."""
         self.is_shared = True
         return ImageState(self.size, self.nodes, is_shared=True)
 

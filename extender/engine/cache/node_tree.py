@@ -32,7 +32,6 @@ class NodeTree:
         self.num_nodes = 0
 
     def copy(self) -> "NodeTree":
-        """Returns an independent copy."""
         other = NodeTree()
         other._zones = {zone: dict(names) for zone, names in self._zones.items()}
         other.num_nodes = self.num_nodes
@@ -57,14 +56,12 @@ class NodeTree:
             del self._zones[zone]
         return None
 
-    def update(self, old: Node | None, new: Node) -> bool:
-        """Moves a node whose zone changed to the end of its new zone. Returns True if the order may have changed."""
-        if old is not None and zone_key(old) == zone_key(new):
-            return False
-        if old is not None:
-            self.remove(old)
-        self.add(new)
-        return True
+    def update(self, old: Node | None, new: Node) -> None:
+        """Moves a node whose zone changed to the end of its new zone."""
+        if old is None or zone_key(old) != zone_key(new):
+            if old is not None:
+                self.remove(old)
+            self.add(new)
 
     def names(self) -> list[str]:
         """Returns all names in visiting order: the first node of each zone, then the second of each, and so on."""

@@ -68,9 +68,6 @@ class Overlay:
         return self.cluster.cache.update_snapshot()
 
     def _give_back(self, name: str) -> None:
-        self._from_request.pop(name, None)
+        del self._from_request[name]
         known = self._known.get(name)
-        if known is None:
-            self.cluster.drop_node(name)
-        else:
-            self.cluster.set_node(known)
+        self.cluster.drop_node(name) if known is None else self.cluster.set_node(known)

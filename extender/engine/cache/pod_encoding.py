@@ -24,7 +24,7 @@ Symbols = tuple[SymbolTable[PodSymbol], ...]
 @final
 @dataclass(frozen=True, slots=True)
 class PodEncoding:
-    """A pod's values in the columns; see `PodColumns`."""
+    """A pod's numbers in the columns; see `PodColumns`."""
 
     requests: tuple[tuple[str, int], ...]
     """(resource, amount) of every requested resource."""
@@ -34,20 +34,10 @@ class PodEncoding:
 
 
 def encode_pod(pod: Pod) -> PodEncoding:
-    """Reads the pod's numbers.
-
-    Raises:
-        QuantityError: a request is not a quantity; the message names the field.
-        DecodeError: status.startTime is not a time.
-    """
+    """Raises QuantityError, which names the field, for a request that is no quantity, DecodeError for a start time."""
     requests, milli_cpu, memory = assigned_requests(pod)
     native = ((CPU, requests.milli_cpu), (MEMORY, requests.memory), (EPHEMERAL_STORAGE, requests.ephemeral_storage))
-    return PodEncoding(
-        requests=(*native, *requests.scalar.items()),
-        non_zero=(milli_cpu, memory),
-        priority=pod.priority,
-        start_time=start_time(pod),
-    )
+    return PodEncoding((*native, *requests.scalar.items()), (milli_cpu, memory), pod.priority, start_time(pod))
 
 
 @final

@@ -64,11 +64,7 @@ class Evaluation:
         """The message of the pod's event and condition; empty if a node fits."""
         if self.diagnosis is None or self.post_filter is None:
             return self.fit_error
-        with_post_filter = fwk.Diagnosis(
-            self.diagnosis.statuses,
-            pre_filter_message=self.diagnosis.pre_filter_message,
-            post_filter_message=self.post_filter.status.message,
-        )
+        with_post_filter = replace(self.diagnosis, post_filter_message=self.post_filter.status.message)
         return fwk.fit_error_message(len(self.snapshot.nodes), with_post_filter)
 
     @property

@@ -17,7 +17,6 @@ from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.cycle import Cycle, Nominations, PreFilterOutcome
 from extender.engine.runtime.framework import closed_at_the_end
 from extender.engine.runtime.registry import Registry
-from extender.engine.snapshot.axes import Int64s
 from extender.values.config.configuration import Configuration
 from extender.values.config.loading import load
 from extender.values.objects import decoding
@@ -86,21 +85,19 @@ def _scores(evaluation: Evaluation) -> Answer:
         node: {"total": total, "plugins": {plugin: per_row[row] for plugin, per_row in weighted.items()}}
         for row, (node, total) in enumerate(zip(nodes, scores.total.tolist(), strict=True))
     }
-    result["rawScore"] = {plugin: _by_node(nodes, per_row) for plugin, per_row in scores.raw.items()}
+    result["rawScore"] = {
+        plugin: dict(zip(nodes, per_row.tolist(), strict=True)) for plugin, per_row in scores.raw.items()
+    }
     result["scoreSkipped"] = sorted(evaluation.skipped_scores)
     result["topNodes"] = list(evaluation.top_nodes)
     return result
-
-
-def _by_node(nodes: tuple[str, ...], per_row: Int64s) -> dict[str, int]:
-    return dict(zip(nodes, per_row.tolist(), strict=True))
 
 
 def _preemption(evaluation: Evaluation) -> Answer | None:
     outcome, post_filter = evaluation.preemption, evaluation.post_filter
     if post_filter is None or not evaluation.tries_preemption:
         return None
-    result: Answer = {
+    return {
         "eligible": outcome is None or outcome.why_not_eligible is None,
         "message": "" if outcome is None else outcome.why_not_eligible or "",
         **_candidates(outcome),
@@ -108,13 +105,13 @@ def _preemption(evaluation: Evaluation) -> Answer | None:
         "postFilterMessage": post_filter.status.message,
         "clearsNomination": post_filter.nominated_node == "",
     }
-    return result
 
 
 def _candidates(outcome: PreemptionOutcome | None) -> Answer:
     if outcome is None or outcome.candidates is None:
         return {"potentialNodes": [], "candidates": {}, "nodeStatuses": {}, "bestSet": [], "best": ""}
     listed = outcome.candidates.listed()
+    explicit = {} if outcome.statuses is None else outcome.statuses.explicit
     best_set = [] if outcome.best is None else sorted(listed[place].node for place in outcome.best.tolist())
     return {
         "potentialNodes": sorted(outcome.potential_nodes),
@@ -125,10 +122,7 @@ def _candidates(outcome: PreemptionOutcome | None) -> Answer:
             }
             for candidate in listed
         },
-        "nodeStatuses": {
-            name: _status(status)
-            for name, status in (outcome.statuses.explicit if outcome.statuses is not None else {}).items()
-        },
+        "nodeStatuses": {name: _status(status) for name, status in explicit.items()},
         "bestSet": best_set,
         "best": best_set[0] if best_set else "",
     }

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar, final
 
 from extender.engine.framework.status import Verdicts
@@ -15,16 +16,11 @@ class NotFoundError(LookupError):
 
 
 @final
+@dataclass(slots=True, eq=False)
 class StateKey(Generic[T]):
     """A key and the type of the values under it. A plugin creates its keys once, at module level."""
 
-    __slots__ = ("name",)
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"StateKey({self.name!r})"
+    name: str
 
 
 class CycleState:

@@ -39,7 +39,7 @@ class ActionType(enum.IntFlag):
 
     def __str__(self) -> str:
         """Returns upstream's name, such as `UpdateNodeTaint`; empty for a combination without one."""
-        return "".join(word.capitalize() for word in (self.name or "").split("_")) if self in _NAMED else ""
+        return (self.name or "").title().replace("_", "") if self in _NAMED else ""
 
 
 _NAMED: Final = frozenset(ActionType.__members__.values())
@@ -111,12 +111,10 @@ class ClusterEvent:
 
 @final
 class QueueingHint(enum.Enum):
-    """The answer of a hint."""
+    """The answer of a hint: whether the change may help the pod, so that it is worth another attempt."""
 
     QUEUE_SKIP = "QueueSkip"
-    """The change does not help the pod."""
     QUEUE = "Queue"
-    """The change may help, so that the pod is worth another attempt."""
 
 
 QueueingHintFn = Callable[[Pod, Any, Any], QueueingHint]
@@ -152,7 +150,6 @@ def always_queue(pod: Pod, old: object, new: object) -> QueueingHint:
 
 
 def queue_if(may_help: bool) -> QueueingHint:
-    """Returns QUEUE if the change may help, else QUEUE_SKIP."""
     return QueueingHint.QUEUE if may_help else QueueingHint.QUEUE_SKIP
 
 

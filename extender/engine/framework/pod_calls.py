@@ -31,7 +31,6 @@ class BindPod(ApiCall[None]):
 
     @classmethod
     def of(cls, pod: Pod, node: str, annotations: Mapping[str, str] | None = None) -> "BindPod":
-        """Returns the binding of this pod."""
         return cls(pod.namespace, pod.name, pod.uid, node, annotations or {})
 
     @property
@@ -87,18 +86,9 @@ class PatchPodStatus(ApiCall[None]):
         nominated_node_name: str | None = None,
         extended_resource_claim: PodExtendedResourceClaimStatus | None = None,
     ) -> "PatchPodStatus":
-        """Returns the patch of this pod's status."""
         version = pod.metadata.resource_version
-        return cls(
-            pod.namespace,
-            pod.name,
-            pod.uid,
-            pod.status,
-            conditions,
-            nominated_node_name,
-            version,
-            extended_resource_claim,
-        )
+        of_pod = pod.namespace, pod.name, pod.uid, pod.status
+        return cls(*of_pod, conditions, nominated_node_name, version, extended_resource_claim)
 
     @property
     def object_key(self) -> str:
@@ -117,12 +107,10 @@ class PatchPodStatus(ApiCall[None]):
 
     @property
     def changes_nomination(self) -> bool:
-        """Whether the patch changes the known nomination."""
         return self.nominated_node_name is not None and self.nominated_node_name != self.known.nominated_node_name
 
     @property
     def changes_extended_resource_claim(self) -> bool:
-        """Whether the patch changes the known special claim."""
         return (
             self.extended_resource_claim is not None
             and self.extended_resource_claim != self.known.extended_resource_claim_status
@@ -159,7 +147,6 @@ class PatchPodStatus(ApiCall[None]):
         )
 
     def after(self, earlier: ApiCall[Any]) -> "PatchPodStatus":
-        """Returns this patch with the known status as the earlier call left it."""
         if not isinstance(earlier, PatchPodStatus):
             return self
         written = {
@@ -190,7 +177,6 @@ class DeletePod(ApiCall[None]):
 
     @classmethod
     def of(cls, pod: Pod) -> "DeletePod":
-        """Returns the deletion of this pod."""
         return cls(pod.namespace, pod.name, pod.uid)
 
     @property

@@ -49,7 +49,6 @@ class PatchPodGroupStatus(ApiCall[None]):
 
     @classmethod
     def of(cls, group: PodGroup, condition: GroupCondition) -> "PatchPodGroupStatus":
-        """Returns the patch of this group's status."""
         known = next((each for each in group.status.conditions if each.type == condition.type), None)
         return cls(group.namespace, group.name, group.uid, condition, known)
 

@@ -36,20 +36,10 @@ class Code(enum.IntEnum):
     PENDING = 6
 
     def __str__(self) -> str:
-        return _CODE_NAMES[self]
+        return self.name.title().replace("_", "")
 
 
 _SUCCESS: Final = int(Code.SUCCESS)  # numpy compares with a plain int in a fraction of the time
-
-_CODE_NAMES = {
-    Code.SUCCESS: "Success",
-    Code.ERROR: "Error",
-    Code.UNSCHEDULABLE: "Unschedulable",
-    Code.UNSCHEDULABLE_AND_UNRESOLVABLE: "UnschedulableAndUnresolvable",
-    Code.WAIT: "Wait",
-    Code.SKIP: "Skip",
-    Code.PENDING: "Pending",
-}
 _REJECTIONS = (Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING)
 
 
@@ -82,11 +72,9 @@ class Status:
 
     @property
     def message(self) -> str:
-        """The reasons, joined by commas."""
         return ", ".join(self.reasons)
 
     def by(self, plugin: str) -> "Status":
-        """Returns the same status with the name of the plugin."""
         return Status(self.code, self.reasons, plugin)
 
     def __bool__(self) -> bool:
@@ -144,15 +132,12 @@ class Verdicts:
 
     @property
     def all_ok(self) -> bool:
-        """Whether every row passed."""
         return not np.count_nonzero(self.codes)  # faster than any()
 
     def reasons_of(self, row: int) -> list[str]:
-        """Returns why this row was refused, in order."""
         return [reason for reason, mask in self.reasons if mask[row]]
 
     def status_of(self, row: int) -> Status:
-        """Returns the status of one row."""
         plugin = next((name for name, mask in self.refused_by if mask[row]), "")
         return Status(Code(int(self.codes[row])), tuple(self.reasons_of(row)), plugin)
 
@@ -233,38 +218,32 @@ class NodeStatuses:
     def refused(verdicts: Verdicts, rows: Rows, absent: Status) -> "NodeStatuses":
         """Returns the statuses of the refused rows; nodes that are not among the rows have the `absent` one."""
         refused = np.flatnonzero(verdicts.codes != Code.SUCCESS)
-        return NodeStatuses.at(rows.snapshot, rows.node[refused], *verdicts.distinct_statuses(refused), absent)
+        distinct, which = verdicts.distinct_statuses(refused)
+        return NodeStatuses.at(rows.snapshot.nodes.objects, rows.node[refused], distinct, which, absent)
 
     @staticmethod
     def at(
-        snapshot: Snapshot, places: Index, distinct: Sequence[Status], which: Index, absent: Status
+        nodes: Sequence[Node], places: Index, distinct: Sequence[Status], which: Index, absent: Status
     ) -> "NodeStatuses":
         """Returns the statuses of the nodes at these places: `which` of the `distinct` ones each has."""
         statuses = NodeStatuses(absent=absent)
         statuses._explicit = None
-        statuses._nodes = snapshot.nodes.objects, places
-        statuses._distinct, statuses._which = distinct, which
+        statuses._nodes, statuses._distinct, statuses._which = (nodes, places), distinct, which
         return statuses
 
     def joined(self, others: "NodeStatuses") -> "NodeStatuses":
         """Returns these statuses, and those of other nodes of the same snapshot. Both are of nodes at places."""
         if not others._distinct:
             return self
-        statuses = NodeStatuses(absent=self.absent)
-        statuses._explicit = None
-        statuses._nodes = self._nodes[0], np.concatenate((self._nodes[1], others._nodes[1]))
-        statuses._distinct = [*self._distinct, *others._distinct]
-        statuses._which = np.concatenate((self._which, others._which + len(self._distinct)))
-        return statuses
+        (nodes, places), distinct = self._nodes, [*self._distinct, *others._distinct]
+        which = np.concatenate((self._which, others._which + len(self._distinct)))
+        return NodeStatuses.at(nodes, np.concatenate((places, others._nodes[1])), distinct, which, self.absent)
 
     def without(self, places: Index) -> "NodeStatuses":
         """Returns these statuses, which are of nodes at places, without those of some nodes."""
-        kept = ~np.isin(self._nodes[1], places)
-        statuses = NodeStatuses(absent=self.absent)
-        statuses._explicit = None
-        statuses._nodes = self._nodes[0], self._nodes[1][kept]
-        statuses._distinct, statuses._which = self._distinct, self._which[kept]
-        return statuses
+        nodes, own = self._nodes
+        kept = ~np.isin(own, places)
+        return NodeStatuses.at(nodes, own[kept], self._distinct, self._which[kept], self.absent)
 
     @property
     def explicit(self) -> dict[str, Status]:
@@ -276,7 +255,6 @@ class NodeStatuses:
         return self._explicit
 
     def of(self, node: str) -> Status:
-        """Returns the status of the node."""
         return self.explicit.get(node, self.absent)
 
     def at_place(self, place: int, snapshot: Snapshot) -> Status:
@@ -290,13 +268,17 @@ class NodeStatuses:
         """Returns the explicit statuses, each with the number of nodes that share it."""
         if self._explicit is None:
             return [*zip(self._distinct, np.bincount(self._which, minlength=len(self._distinct)).tolist(), strict=True)]
-        shared = {id(status): status for status in self._explicit.values()}
-        return [(shared[which], number) for which, number in Counter(map(id, self._explicit.values())).items()]
+        return [*Counter(self._explicit.values()).items()]
 
     def listed(self, num_all_nodes: int) -> str:
         """Returns how many of all nodes have each reason, as kube-scheduler lists them."""
         if self._listed[0] != num_all_nodes or self._explicit is not None:
-            counts = _histogram(num_all_nodes, self)
+            counts: Counter[str] = Counter()
+            explicit = self.counts()
+            rest = num_all_nodes - sum(number for _, number in explicit)
+            for status, number in (*explicit, (self.absent, max(rest, 0))):
+                for reason in status.reasons if number else ():
+                    counts[reason] += number
             self._listed = num_all_nodes, ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
         return self._listed[1]
 
@@ -306,13 +288,10 @@ class NodeStatuses:
             judged = np.array([judge(status) for status in self._distinct], np.bool_)
             mask[self._nodes[1]] = judged[self._which]
             return
-        judged_by_id: dict[int, bool] = {}
         for name, status in self.explicit.items():
             place = snapshot.nodes.index.get(name)
             if place is not None:
-                if id(status) not in judged_by_id:
-                    judged_by_id[id(status)] = judge(status)
-                mask[place] = judged_by_id[id(status)]
+                mask[place] = judge(status)
 
 
 @final
@@ -339,23 +318,6 @@ def fit_error_message(num_all_nodes: int, diagnosis: Diagnosis) -> str:
     if diagnosis.post_filter_message:
         message += f" {diagnosis.post_filter_message}"
     return message
-
-
-def _histogram(num_all_nodes: int, statuses: NodeStatuses) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    rest = num_all_nodes
-    # A Status may have thousands of reasons: one for each resource that the pod requests.
-    for status, number in statuses.counts():
-        rest -= number
-        if not counts and len(each_once := dict.fromkeys(status.reasons, number)) == len(status.reasons):
-            counts = each_once
-            continue
-        for reason in status.reasons:
-            counts[reason] = counts.get(reason, 0) + number
-    if rest > 0:
-        for reason in statuses.absent.reasons:
-            counts[reason] = counts.get(reason, 0) + rest
-    return counts
 
 
 class NoNodesAvailableError(Exception):

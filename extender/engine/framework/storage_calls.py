@@ -141,7 +141,6 @@ class CreateResourceClaim(ApiCall[ResourceClaim]):
 
     @property
     def namespace(self) -> str:
-        """The namespace of the claim."""
         return self.claim.namespace
 
     @property

@@ -143,9 +143,7 @@ def lower_priority_pods(snapshot: Snapshot, pod: Pod, nodes: Index, rules: Preem
     if not has_lower_priority_pods(snapshot, pod):
         return np.zeros(0, np.intp), np.zeros(0, np.intp)
     lower = np.flatnonzero(pods.priority < pod.priority)
-    row_at = np.full(
-        len(snapshot.nodes) + 1, -1, np.intp
-    )  # the last place is for pods without a node, whose index is -1
+    row_at = np.full(len(snapshot.nodes) + 1, -1, np.intp)  # the last is for pods without a node, whose index is -1
     row_at[nodes] = np.arange(len(nodes))
     row = row_at[pods.node[lower]]
     slots, row = lower[row >= 0], row[row >= 0]
@@ -282,11 +280,7 @@ class _Disrupted:
 
     def counted(self, some: PodsByBudget) -> Mask:
         """Returns which pods the budgets select, without those whose eviction was granted."""
-        granting = [
-            (place, budget.status.disrupted_pods)
-            for place, budget in enumerate(some.budgets)
-            if budget.status.disrupted_pods
-        ]
+        granting = [(place, pods) for place, each in enumerate(some.budgets) if (pods := each.status.disrupted_pods)]
         if not granting:
             return some.marked
         if self._by_name is None:
@@ -341,9 +335,8 @@ def forbidden(snapshot: Snapshot, slots: Index, row: Index, wanted: Mask) -> Ite
 
     Nothing is counted: a budget that allows one eviction allows those of all its pods. Arguments as `violated`.
     """
-    for some in protected(
-        snapshot, slots, [budget for budget in snapshot.objects.pdbs.values() if budget.status.disruptions_allowed <= 0]
-    ):
+    budgets = [budget for budget in snapshot.objects.pdbs.values() if budget.status.disruptions_allowed <= 0]
+    for some in protected(snapshot, slots, budgets):
         yield some
         if not wanted.any():
             return

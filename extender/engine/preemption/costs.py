@@ -3,7 +3,6 @@
 Upstream: pkg/scheduler/framework/preemption/preemption.go, pickOneNodeForPreemption (v1.36.2).
 """
 
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -110,10 +109,7 @@ def ranked(candidates: Candidates) -> Index:
 
 
 def _scores(candidates: Candidates) -> Int64s:
-    return np.array([scores(candidates) for scores in _criteria(candidates)])
-
-
-def _criteria(candidates: Candidates) -> Sequence[ScoreFunction]:
-    """Returns the criteria that have costs: those of the rules, or all of upstream's where a plugin has its own."""
+    """Returns the scores by the rules' criteria, or by all of upstream's where a plugin has its own."""
     own = candidates.rules.criteria
-    return own if own == ORDERED_SCORE_FUNCTIONS[:-1] else ORDERED_SCORE_FUNCTIONS
+    criteria = own if own == ORDERED_SCORE_FUNCTIONS[:-1] else ORDERED_SCORE_FUNCTIONS
+    return np.array([scores(candidates) for scores in criteria])

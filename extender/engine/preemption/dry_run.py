@@ -61,7 +61,9 @@ def dry_run(state: fwk.CycleState, pod: Pod, nodes: Index, rules: fwk.Preemption
     verdicts = state.run_filters_with_nominated_pods(without)
     refused = np.flatnonzero(~verdicts.ok)
     statuses = statuses.joined(
-        fwk.NodeStatuses.at(snapshot, nodes[refused], *verdicts.distinct_statuses(refused), statuses.absent)
+        fwk.NodeStatuses.at(
+            snapshot.nodes.objects, nodes[refused], *verdicts.distinct_statuses(refused), statuses.absent
+        )
     )
 
     # 2 reprieve victims: first those whose eviction violates a budget, and of each kind the most important first
@@ -92,8 +94,8 @@ def no_candidates(snapshot: Snapshot, rules: fwk.PreemptionRules) -> fwk.Candida
 
 
 def _of_one_kind(snapshot: Snapshot, nodes: Index, status: fwk.Status) -> fwk.NodeStatuses:
-    distinct = [status] if len(nodes) else []
-    return fwk.NodeStatuses.at(snapshot, nodes, distinct, np.zeros(len(nodes), np.intp), fwk.unresolvable(NOT_HELPFUL))
+    distinct, which = [status] if len(nodes) else [], np.zeros(len(nodes), np.intp)
+    return fwk.NodeStatuses.at(snapshot.nodes.objects, nodes, distinct, which, fwk.unresolvable(NOT_HELPFUL))
 
 
 def _in_order_of_reprieve(snapshot: Snapshot, slots: Index, row: Index, rules: fwk.PreemptionRules) -> _Victims:

@@ -78,10 +78,8 @@ class Evaluator:
             try:
                 offered = [*(fwk.Candidate(node, (), 0) for node in free), *candidates.listed()]
                 answer = await self._call_extenders(pod, offered, snapshot)
-                free = tuple(candidate.node for candidate in answer if not candidate.victims and rules.takes_free_nodes)
-                candidates = fwk.Candidates.of(
-                    snapshot, [candidate for candidate in answer if candidate.victims], rules
-                )
+                free = tuple(each.node for each in answer if not each.victims and rules.takes_free_nodes)
+                candidates = fwk.Candidates.of(snapshot, [each for each in answer if each.victims], rules)
             except fwk.ExtenderError as exc:
                 return fwk.PreemptionOutcome(fwk.error(str(exc)), None, None, potential, candidates, found.statuses)
 
@@ -106,8 +104,7 @@ class Evaluator:
         """
         if not len(potential):
             # No Filter may run: when PreFilter refused the pod for good, they have no state for it.
-            nowhere = np.zeros(0, np.intp)
-            statuses = fwk.NodeStatuses.at(state.snapshot, nowhere, [], nowhere, fwk.unresolvable(NOT_HELPFUL))
+            statuses = fwk.NodeStatuses(absent=fwk.unresolvable(NOT_HELPFUL))
             return DryRun(no_candidates(state.snapshot, self.rules), statuses, ())
         offset, enough = self.num_candidates(len(potential))
         in_turn, keeps_free = np.roll(potential, -offset), self._keeps_free_nodes(pod)
@@ -149,12 +146,8 @@ class Evaluator:
             except fwk.ExtenderError as exc:
                 if not extender.is_ignorable:
                     raise
-                _LOG.info(
-                    2,
-                    "Skipped extender as it returned error and has ignorable flag set",
-                    extender=extender.name,
-                    err=exc,
-                )
+                said = "Skipped extender as it returned error and has ignorable flag set"
+                _LOG.info(2, said, extender=extender.name, err=exc)
                 continue
             # What came without victims may be passed on so, for the next extender to say.
             came_free = {candidate.node for candidate in candidates if not candidate.victims}
@@ -182,12 +175,8 @@ def _checked(
             once = tuple({victim.uid: victim for victim in candidate.victims}.values())
             kept.append(fwk.Candidate(candidate.node, once, candidate.num_pdb_violations))
         elif extender.is_ignorable:
-            _LOG.info(
-                2,
-                "Ignored node for which the extender didn't report victims",
-                node=candidate.node,
-                extender=extender.name,
-            )
+            said = "Ignored node for which the extender didn't report victims"
+            _LOG.info(2, said, node=candidate.node, extender=extender.name)
         else:
             raise fwk.ExtenderError(f'expected at least one victim pod on node "{candidate.node}"')
     return kept
@@ -238,10 +227,8 @@ def why_not_eligible(pod: Pod, snapshot: Snapshot, statuses: NodeStatuses, rules
     place = snapshot.nodes.index.get(nominated)
     if place is None:
         return None
-    if (
-        rules.gives_up_unresolvable
-        and rules.code_of(statuses.at_place(place, snapshot)) is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
-    ):
+    code = rules.code_of(statuses.at_place(place, snapshot))
+    if rules.gives_up_unresolvable and code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
         return None
     slots = np.array(snapshot.pods.on_node[place], np.intp)
     lower = slots[snapshot.pods.priority[slots] < pod.priority]

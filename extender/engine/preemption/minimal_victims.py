@@ -272,10 +272,9 @@ class FewestVictims:
         removed = self._without(rows, singles)
         most = self._members.room(removed.take(at), np.minimum(fits[at] + missing, self._members.count)) - fits[at]
         # Small ones come back first, so that as many as possible stay; or the dearest, as with kube-scheduler.
+        dearest, row = -self._costs.of_unit[singles], self._rows_of(singles)
         firsts = (self._shares(singles), np.zeros(len(singles)))
-        orders = [
-            singles[np.lexsort((-self._costs.of_unit[singles], first, self._rows_of(singles)))] for first in firsts
-        ]
+        orders = [singles[np.lexsort((dearest, first, row))] for first in firsts]
         for gain in range(1, int(most.max(initial=0)) + 1):
             for in_order in orders:
                 able = at[most >= gain]

@@ -53,14 +53,8 @@ class VictimUnits:
     def __len__(self) -> int:
         return len(self.importance)
 
-    def slots_of(self, unit: int) -> Index:
-        return self.slots[self.first[unit] : self.first[unit + 1]]
-
     def pods_of(self, unit: int) -> list[Pod]:
-        return [self.snapshot.pod_at(slot) for slot in self.slots_of(unit).tolist()]
-
-    def pods(self) -> Iterable[Pod]:
-        return map(self.snapshot.pod_at, self.slots.tolist())
+        return [*map(self.snapshot.pod_at, self.slots[self.first[unit] : self.first[unit + 1]].tolist())]
 
     def take(self, units: Index) -> "VictimUnits":
         """Returns these units, in this order."""
@@ -73,7 +67,7 @@ class VictimUnits:
         """Returns the (U,) units that have to go as the Executor takes them, the most important first."""
         units = np.flatnonzero(gone)
         left = self.take(units[np.argsort(self.importance[units], kind="stable")])
-        return fwk.Candidate(CLUSTER, tuple(left.pods()), 0)
+        return fwk.Candidate(CLUSTER, tuple(map(self.snapshot.pod_at, left.slots.tolist())), 0)
 
 
 @final
@@ -152,10 +146,8 @@ def victim_units(
     start = np.minimum.reduceat(pods.start_time[slots], first[:-1]) if len(slots) else np.zeros(0, np.int64)
     uids = np.array([snapshot.pod_at(slot).uid for slot in slots[first[:-1]].tolist()], np.str_)
     order = np.lexsort((uids, start, np.where(is_of_group, -lengths, 0), ~is_of_group, -priorities))
-    return replace(
-        VictimUnits(snapshot, slots, first, np.arange(len(order)), priorities).take(order),
-        importance=np.arange(len(order)),
-    )
+    rank = np.arange(len(order))
+    return replace(VictimUnits(snapshot, slots, first, rank, priorities).take(order), importance=rank)
 
 
 def without_protected(units: VictimUnits, violates: Mask, preemptor: Pod, rules: fwk.PreemptionRules) -> VictimUnits:

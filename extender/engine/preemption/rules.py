@@ -44,10 +44,6 @@ def _is_being_preempted(pod: Pod) -> bool:
     return condition is not None and condition.status == "True" and condition.reason == "PreemptionByScheduler"
 
 
-def _is_terminating(pod: Pod) -> bool:
-    return pod.is_terminating
-
-
 # v1.12 and v1.17 had a list of unresolvable failures, unresolvablePredicateFailureErrors, where plugins now say so
 # themselves. These are the reasons of which v1.36 makes something else; of a reason with a name in it, there is the
 # beginning.
@@ -68,9 +64,8 @@ def _code_but(resolvable: tuple[str, ...], unresolvable: tuple[str, ...] = ()) -
 
     def code_of(status: Status) -> Code:
         if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE and status.reasons:
-            return (
-                Code.UNSCHEDULABLE if all(reason.startswith(resolvable) for reason in status.reasons) else status.code
-            )
+            is_resolvable = all(reason.startswith(resolvable) for reason in status.reasons)
+            return Code.UNSCHEDULABLE if is_resolvable else status.code
         if status.code is Code.UNSCHEDULABLE and any(reason.startswith(unresolvable) for reason in status.reasons):
             return Code.UNSCHEDULABLE_AND_UNRESOLVABLE
         return status.code
@@ -92,7 +87,7 @@ V1_25: Final = replace(
     name="v1.25",
     as_listed=_violating_first,
     code_of=_code_but(TOO_LITTLE_CAPACITY, (CLAIM_IN_USE,)),
-    waits_for=_is_terminating,
+    waits_for=lambda pod: pod.is_terminating,
 )
 V1_17: Final = replace(
     V1_25,

@@ -7,6 +7,7 @@ annotations of PriorityClasses are those of scheduler-plugins: pkg/preemptiontol
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
+from itertools import product
 from typing import Final, final
 
 import numpy as np
@@ -178,19 +179,17 @@ def _tolerates(pod: Pod, preemptor: Pod, ran: int, snapshot: Snapshot) -> bool:
         return False
     annotations = priority_class.metadata.annotations
     least, seconds = priority_class.value + 1, 0
-    for prefix in TOLERATION:
-        for name, text in (
-            (name, annotations.get(prefix + name)) for name in ("minimum-preemptable-priority", "toleration-seconds")
-        ):
-            if text is None:
-                continue
-            number = parse_int64(text)
-            if number is None:
-                return False
-            if name == "toleration-seconds":
-                seconds = number
-            else:
-                least = number
+    for prefix, name in product(TOLERATION, ("minimum-preemptable-priority", "toleration-seconds")):
+        text = annotations.get(prefix + name)
+        if text is None:
+            continue
+        number = parse_int64(text)
+        if number is None:
+            return False
+        if name == "toleration-seconds":
+            seconds = number
+        else:
+            least = number
     return preemptor.priority < least and (seconds < 0 or ran < seconds)
 
 
@@ -201,10 +200,8 @@ def _too_costly(protect: Protection, gpu_hours: Losses) -> Callable[[Candidates]
 
     def too_costly(candidates: Candidates) -> Iterator[tuple[str, Mask]]:
         if protect.max_victims:
-            yield (
-                f"more than {protect.max_victims} pods would be evicted",
-                np.diff(candidates.first) > protect.max_victims,
-            )
+            too_many = np.diff(candidates.first) > protect.max_victims
+            yield f"more than {protect.max_victims} pods would be evicted", too_many
         if limit.nanoseconds:
             lost = np.add.reduceat(gpu_hours.of(candidates.snapshot, candidates.slots), candidates.first[:-1])
             yield f"more than {limit} of GPU time would be lost", lost * _SECONDS_PER_HOUR > limit.seconds

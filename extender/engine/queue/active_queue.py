@@ -78,7 +78,6 @@ class ActiveQueue:
         return None if found is None else [self._changes[number] for number in range(found[1], self._next_change)]
 
     def in_flight_pods(self) -> list[QueuedPodInfo]:
-        """Returns the pods in flight, in the order in which they were popped."""
         return [info for info, _ in self._in_flight.values()]
 
     def in_flight_log(self) -> Iterator[QueuedPodInfo | ChangeToHint]:

@@ -91,7 +91,6 @@ class BackoffQueue:
             )
 
     def get(self, key: str) -> QueuedPodInfo | None:
-        """Returns the pod of this key, None if it is not here."""
         return self.refused.get(key) or self.failed.get(key)
 
     def update(self, key: str, new: Pod) -> QueuedPodInfo | None:
@@ -105,7 +104,6 @@ class BackoffQueue:
         return None
 
     def remove(self, key: str) -> QueuedPodInfo | None:
-        """Removes and returns the pod of this key; None if it is not here."""
         return self.refused.remove(key) or self.failed.remove(key)
 
     def pop_early(self) -> QueuedPodInfo | None:

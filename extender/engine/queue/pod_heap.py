@@ -46,7 +46,6 @@ class PodHeap:
         return (entry[3] for entry in sorted(self._entries.values()))
 
     def get(self, key: str) -> QueuedPodInfo | None:
-        """Returns the pod of this key, None if it is not here."""
         entry = self._entries.get(key)
         return None if entry is None else entry[3]
 
@@ -59,7 +58,6 @@ class PodHeap:
         self._compact()
 
     def remove(self, key: str) -> QueuedPodInfo | None:
-        """Removes and returns the pod of this key; None if it is not here."""
         entry = self._entries.pop(key, None)
         if entry is None:
             return None
@@ -67,7 +65,6 @@ class PodHeap:
         return entry[3]
 
     def peek(self) -> QueuedPodInfo | None:
-        """Returns the least pod, None if there is none."""
         heap, entries = self._heap, self._entries
         while heap:
             entry = heap[0]
@@ -77,7 +74,6 @@ class PodHeap:
         return None
 
     def pop(self) -> QueuedPodInfo | None:
-        """Pops the least pod; None if there is none."""
         info = self.peek()
         if info is not None:
             heapq.heappop(self._heap)

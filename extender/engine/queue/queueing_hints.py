@@ -4,8 +4,9 @@ Upstream: pkg/scheduler/backend/queue/scheduling_queue.go, isEventOfInterest, is
 """
 
 import enum
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Final, final
 
@@ -38,8 +39,6 @@ class ChangeToHint:
     """An event, the object before and after it, and the hints registered for it."""
 
     event: ClusterEvent
-    old: object
-    new: object
     label: str
     hints: Mapping[str, Sequence[QueueingHintFunction]]
     """By profile."""
@@ -48,17 +47,8 @@ class ChangeToHint:
     """True if a plugin of any profile registered for it."""
     times: Histogram
     """Observes the duration of each hint."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Listeners:
-    """The hints registered for one event."""
-
-    hints: Mapping[str, Sequence[QueueingHintFunction]]
-    label: str
-    is_wildcard: bool
-    is_of_interest: bool
+    old: object = None
+    new: object = None
 
 
 @final
@@ -68,43 +58,32 @@ class QueueingHints:
     def __init__(self, by_profile: Mapping[str, QueueingHintMap], times: Histogram) -> None:
         self._by_profile = by_profile
         self._times = times
-        self._listeners: dict[ClusterEvent, _Listeners] = {}
-        events: dict[str, list[ClusterEvent]] = {}
+        self._changes: dict[ClusterEvent, ChangeToHint] = {}
+        self._events_of: defaultdict[str, list[ClusterEvent]] = defaultdict(list)
         for registered in by_profile.values():
             for event, functions in registered.items():
                 for function in functions:
-                    events.setdefault(function.plugin_name, []).append(event)
-        self._events_of: dict[str, tuple[ClusterEvent, ...]] = {
-            name: tuple(registered) for name, registered in events.items()
-        }
+                    self._events_of[function.plugin_name].append(event)
 
     def events_of(self, plugin_name: str) -> tuple[ClusterEvent, ...]:
         """Returns the events that the plugin registered for, in any profile."""
-        return self._events_of.get(plugin_name, ())
+        return tuple(self._events_of.get(plugin_name, ()))
 
     def change(self, event: ClusterEvent, old: object, new: object) -> ChangeToHint:
-        listeners = self._listeners.get(event)
-        if listeners is None:
-            listeners = self._listeners[event] = self._listeners_to(event)
-        return ChangeToHint(
-            event,
-            old,
-            new,
-            listeners.label,
-            listeners.hints,
-            listeners.is_wildcard,
-            listeners.is_of_interest,
-            self._times,
-        )
+        like = self._changes.get(event)
+        if like is None:
+            like = self._changes[event] = self._change(event)
+        return replace(like, old=old, new=new)
 
-    def _listeners_to(self, event: ClusterEvent) -> _Listeners:
+    def _change(self, event: ClusterEvent) -> ChangeToHint:
         hints = {
             profile: tuple(
                 function for each, functions in registered.items() if each.matches(event) for function in functions
             )
             for profile, registered in self._by_profile.items()
         }
-        return _Listeners(hints, event.label, event.is_wildcard, event.is_wildcard or any(hints.values()))
+        is_of_interest = event.is_wildcard or any(hints.values())
+        return ChangeToHint(event, event.label, hints, event.is_wildcard, is_of_interest, self._times)
 
 
 def may_move(change: ChangeToHint, refusal: Refusal) -> bool:
@@ -143,11 +122,8 @@ def strategy_for(info: QueuedPodInfo, change: ChangeToHint) -> QueueingStrategy:
             result = "QueueSkip" if answer is QueueingHint.QUEUE_SKIP else "Queue"
         except Exception as exc:
             result = "Error"
-            objects = {
-                key: each
-                for key, each in (("oldObj", change.old), ("newObj", change.new))
-                if isinstance(each, ApiObject)
-            }
+            changed = (("oldObj", change.old), ("newObj", change.new))
+            objects = {key: each for key, each in changed if isinstance(each, ApiObject)}
             _LOG.error(exc, "QueueingHintFn returns error", event=change.label, plugin=name, pod=info.pod, **objects)
             answer = QueueingHint.QUEUE
         change.times.observe(perf_counter() - began, name, change.label, result)

@@ -121,7 +121,6 @@ class SchedulingQueue:
     # Changes of pods.
 
     def add(self, pod: Pod) -> None:
-        """Adds a new pod without a node."""
         self._move_to_active(QueuedPodInfo(pod, self._now()), _POD_ADD)
 
     def update(self, old: Pod, new: Pod, events: Iterable[ClusterEvent]) -> None:
@@ -228,18 +227,17 @@ class SchedulingQueue:
             info.was_flushed_from_unschedulable = False
             strategy = self._strategy_after_attempt(info)
             put_into = self._requeue(info, strategy, SCHEDULE_ATTEMPT_FAILURE)
-            if _LOG.enabled(3):
-                refused_by = {"unschedulable plugins": info.unschedulable_plugins | info.pending_plugins}
-                _LOG.info(
-                    3,
-                    _MOVED,
-                    pod=info.pod,
-                    event=SCHEDULE_ATTEMPT_FAILURE,
-                    queue=put_into,
-                    schedulingCycle=self.scheduling_cycle,
-                    hint=strategy.value,
-                    **refused_by,
-                )
+            refused_by = {"unschedulable plugins": info.unschedulable_plugins | info.pending_plugins}
+            _LOG.info(
+                3,
+                _MOVED,
+                pod=info.pod,
+                event=SCHEDULE_ATTEMPT_FAILURE,
+                queue=put_into,
+                schedulingCycle=self.scheduling_cycle,
+                hint=strategy.value,
+                **refused_by,
+            )
         finally:
             self._active.done(info.pod.uid)
 
@@ -436,11 +434,12 @@ class SchedulingQueue:
 
     def nominated_pods(self) -> dict[str, list[Pod]]:
         """Returns node -> the pods nominated there, in order of nomination, as they are now."""
-        return {node: [self._current(pod) for pod in pods] for node, pods in self._nominator.by_node().items()}
 
-    def _current(self, pod: Pod) -> Pod:
-        info = self.get(pod.key)
-        return info.pod if info is not None and info.pod.uid == pod.uid else pod
+        def current(pod: Pod) -> Pod:
+            info = self.get(pod.key)
+            return info.pod if info is not None and info.pod.uid == pod.uid else pod
+
+        return {node: [*map(current, pods)] for node, pods in self._nominator.by_node().items()}
 
     # Read access.
 
@@ -480,7 +479,6 @@ class SchedulingQueue:
         return [*self._unschedulable]
 
     def in_flight_pods(self) -> list[QueuedPodInfo]:
-        """Returns the pods in flight, in the order in which they were popped."""
         return self._active.in_flight_pods()
 
     def in_flight_log(self) -> list[QueuedPodInfo | ClusterEvent]:

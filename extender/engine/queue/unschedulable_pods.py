@@ -31,7 +31,6 @@ class UnschedulablePods:
         return iter(self._pods.values())
 
     def get(self, key: str) -> QueuedPodInfo | None:
-        """Returns the pod of this key, None if it is not here."""
         return self._pods.get(key)
 
     def refused(self, by: Callable[[Refusal], bool]) -> list[QueuedPodInfo]:
@@ -46,7 +45,6 @@ class UnschedulablePods:
         self._by_refusal.setdefault(refusal, {})[info.key] = info
 
     def remove(self, key: str) -> QueuedPodInfo | None:
-        """Removes and returns the pod of this key; None if it is not here."""
         info = self._pods.pop(key, None)
         if info is not None:
             refusal = self._refusals.pop(key)

@@ -23,8 +23,8 @@ from extender.engine.runtime.memory import (
     Memory,
     Remembered,
     Scorers,
+    refreshed,
     remembered_fits,
-    remembered_raw_scores,
     remembered_sum,
     signature_of,
 )
@@ -103,13 +103,6 @@ class Nominations:
 NO_NOMINATIONS = Nominations()
 
 
-def rows_with_changes(changes: PodChanges, num_rows: int) -> Mask:
-    """Returns (R,) the rows that have any change."""
-    mask = np.zeros(num_rows, np.bool_)
-    mask[changes.row] = True
-    return mask
-
-
 @final
 class Cycle(fwk.CycleState):
     """The state that the plugins of one cycle are given, and the methods that run them."""
@@ -158,7 +151,6 @@ class Cycle(fwk.CycleState):
 
     @property
     def num_in_play(self) -> int:
-        """The number of nodes that PreFilter left in play."""
         return len(self._snapshot.nodes) if self.within is None else len(self.within)
 
     @property
@@ -283,7 +275,9 @@ class Cycle(fwk.CycleState):
         if nominated is None:
             return self.run_filter_plugins(rows, only_pods_changed=only_pods_changed)
         first = self.run_filter_plugins(rows.changed(nominated), only_pods_changed=only_pods_changed)
-        retried = np.flatnonzero(rows_with_changes(nominated, len(rows)) & first.ok)
+        has_nominated = np.zeros(len(rows), np.bool_)
+        has_nominated[nominated.row] = True
+        retried = np.flatnonzero(has_nominated & first.ok)
         if not len(retried):
             return first
         second = self.run_filter_plugins(rows.take(retried), only_pods_changed=only_pods_changed)
@@ -408,7 +402,7 @@ class Cycle(fwk.CycleState):
         ranked = RankedParts(plan.kind)
         for local in plan.normalized:
             (scorer,) = local.runs
-            raw = remembered_raw_scores(known, local, self._only_raw_scores, snapshot, self.pod)
+            raw = refreshed(known, local, np.int64, self._only_raw_scores, snapshot, self.pod)
             are_alike = scorer.plugin.normalizes_by_extremes and raw.are_alike
             of_rows = raw.values[:1] if are_alike else rows.of_nodes(raw.values)
             are_kept = are_alike or rows.is_all

@@ -44,26 +44,6 @@ class Evaluations:
         names = frozenset(skipped)
         return self._interned.setdefault(names, names)
 
-    def by_plugin(
-        self, pre_filter: Sequence[str], filter_: Sequence[str], pre_score: Sequence[str], score: Sequence[str]
-    ) -> Counter[tuple[str, str]]:
-        """Returns (plugin, extension point) -> the number of attempts in which the plugin was evaluated.
-
-        A PreFilter that comes after one that refused a pod for good is counted, though it did not run.
-        """
-        counts: Counter[tuple[str, str]] = Counter()
-        for point, names, attempts in (
-            ("PreFilter", pre_filter, self.pre_filtered),
-            ("Filter", filter_, self.filtered),
-            ("PreScore", pre_score, self.scored),
-            ("Score", score, self.scored),
-        ):
-            for skipped, times in attempts.items():
-                for name in names:
-                    if name not in skipped:
-                        counts[name, point] += times
-        return counts
-
 
 T = TypeVar("T")
 
@@ -121,38 +101,21 @@ class Framework:
         self.feature_gates: Final = feature_gates
         self.memory: Final = Memory()
         self.evaluations: Final = Evaluations()
-        self._random = rng
-        self._extenders = tuple(extenders)
-        self._dispatcher = dispatcher
-        self._live = live
-        self._now = now
+        # The Handle; see `extender.engine.framework.interface.Handle`.
+        self.random: Final = rng
+        self.extenders: Final = tuple(extenders)
+        self.dispatcher: Final = dispatcher
+        self.live = live
+        self.now: Final = now
         self._shared = {} if shared is None else shared
         self._has_groups = feature_gates.enabled("GenericWorkload")
         self._filter_plans: dict[frozenset[str], FilterPlan] = {}
         self._score_plans: dict[frozenset[str], ScorePlan] = {}
         self.plugins = make_plugins(self)
 
-    # The Handle; see `extender.engine.framework.interface.Handle`.
-
-    @property
-    def random(self) -> random.Random:
-        return self._random
-
-    @property
-    def extenders(self) -> Sequence[fwk.PreemptionExtender]:
-        return self._extenders
-
-    @property
-    def dispatcher(self) -> fwk.Dispatcher | None:
-        return self._dispatcher
-
-    @property
-    def live(self) -> fwk.LiveCluster | None:
-        return self._live
-
     @property
     def objects(self) -> ClusterObjects:
-        return _NO_OBJECTS if self._live is None else self._live.objects
+        return _NO_OBJECTS if self.live is None else self.live.objects
 
     @property
     def waiting_pods(self) -> WaitingPodsMap:
@@ -164,16 +127,13 @@ class Framework:
         value: T = self._shared[key]
         return value
 
-    def now(self) -> datetime:
-        return self._now()
-
     def group_of(self, pod: Pod) -> GroupKey | None:
         """Returns the group with which the pod is scheduled; None if it is scheduled by itself."""
         return group_of(pod) if self._has_groups else None
 
     def record_event(self, pod: Pod, event_type: fwk.EventType, reason: str, action: str, note: str) -> None:
-        if self._dispatcher is not None:
-            self._dispatcher.submit(
+        if self.dispatcher is not None:
+            self.dispatcher.submit(
                 fwk.RecordEvent(fwk.reference_to(pod), event_type, reason, action, note, self.profile_name)
             )
 
@@ -191,7 +151,7 @@ class Framework:
         del self.plugins
         self._filter_plans.clear()
         self._score_plans.clear()
-        self._live = None
+        self.live = None
         self._shared.clear()
         self.memory.forget()
 
@@ -205,20 +165,29 @@ class Framework:
         return plan
 
     def score_plan(self, skipped: frozenset[str]) -> ScorePlan:
-        """Returns the Score plugins that run for pods for which these plugins are skipped."""
         plan = self._score_plans.get(skipped)
         if plan is None:
             plan = self._score_plans[skipped] = score_plan(self.plugins.score, skipped)
         return plan
 
     def evaluation_counts(self) -> Counter[tuple[str, str]]:
-        plugins = self.plugins
-        return self.evaluations.by_plugin(
-            [plugin.name for plugin in plugins.pre_filter],
-            [name for name, _ in plugins.filter],
-            [plugin.name for plugin in plugins.pre_score],
-            [scorer.name for scorer in plugins.score],
-        )
+        """Returns (plugin, extension point) -> the number of attempts in which the plugin was evaluated.
+
+        A PreFilter that comes after one that refused a pod for good is counted, though it did not run.
+        """
+        plugins, evaluations = self.plugins, self.evaluations
+        counts: Counter[tuple[str, str]] = Counter()
+        for point, names, attempts in (
+            ("PreFilter", [plugin.name for plugin in plugins.pre_filter], evaluations.pre_filtered),
+            ("Filter", [name for name, _ in plugins.filter], evaluations.filtered),
+            ("PreScore", [plugin.name for plugin in plugins.pre_score], evaluations.scored),
+            ("Score", [scorer.name for scorer in plugins.score], evaluations.scored),
+        ):
+            for skipped, times in attempts.items():
+                for name in names:
+                    if name not in skipped:
+                        counts[name, point] += times
+        return counts
 
 
 @contextmanager

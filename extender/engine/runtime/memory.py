@@ -110,7 +110,6 @@ def filter_plan(filters: Filters, skipped: frozenset[str]) -> FilterPlan:
 
 
 def score_plan(scorers: Sequence[WeightedScorer], skipped: frozenset[str]) -> ScorePlan:
-    """Returns the Score plugins that are not skipped, by what they look at."""
     running = [scorer for scorer in scorers if scorer.name not in skipped]
     local = [scorer for scorer in running if scorer.plugin.looks_only_at_node]
     summed = [scorer for scorer in local if not scorer.normalizes]
@@ -147,7 +146,6 @@ class PerNodeAnswer(Generic[A]):
 
     def __init__(self, values: npt.NDArray[A]) -> None:
         self.generation = NEVER
-        """The generation that the values hold for."""
         self.values = values
         """(N,)"""
         self.weighted: npt.NDArray[A] | None = None
@@ -327,8 +325,8 @@ def remembered_fits(
     known: Remembered, plan: FilterPlan, passing: Callable[[Filters, Rows], Mask], snapshot: Snapshot, pod: Pod
 ) -> Mask:
     """Returns (N,) the nodes that pass the plan's local Filters; only changed nodes are filtered, by `passing`."""
-    of_nodes = _refreshed(known, plan.of_nodes, np.bool_, passing, snapshot, pod)
-    return of_nodes.values & _refreshed(known, plan.of_pods, np.bool_, passing, snapshot, pod).values
+    of_nodes = refreshed(known, plan.of_nodes, np.bool_, passing, snapshot, pod)
+    return of_nodes.values & refreshed(known, plan.of_pods, np.bool_, passing, snapshot, pod).values
 
 
 def remembered_sum(
@@ -346,23 +344,12 @@ def remembered_sum(
             total = total + (of_one if scorer.weight == 1 else of_one * scorer.weight)
         return np.zeros(len(stale), plan.kind) if isinstance(total, int) else total.astype(plan.kind)
 
-    of_nodes = _refreshed(known, plan.of_nodes, plan.kind, weighted_sum, snapshot, pod)
-    total: Totals = of_nodes.values + _refreshed(known, plan.of_pods, plan.kind, weighted_sum, snapshot, pod).values
+    of_nodes = refreshed(known, plan.of_nodes, plan.kind, weighted_sum, snapshot, pod)
+    total: Totals = of_nodes.values + refreshed(known, plan.of_pods, plan.kind, weighted_sum, snapshot, pod).values
     return total
 
 
-def remembered_raw_scores(
-    known: Remembered,
-    local: LocalPlugins[Scorers],
-    scores: Callable[[Scorers, Rows], Int64s],
-    snapshot: Snapshot,
-    pod: Pod,
-) -> PerNodeAnswer[np.int64]:
-    """Returns one scorer's scores before normalising; only changed nodes are scored, by `scores`."""
-    return _refreshed(known, local, np.int64, scores, snapshot, pod)
-
-
-def _refreshed(
+def refreshed(
     known: Remembered,
     local: LocalPlugins[P],
     kind: type[A],
@@ -370,6 +357,7 @@ def _refreshed(
     snapshot: Snapshot,
     pod: Pod,
 ) -> PerNodeAnswer[A]:
+    """Returns what these plugins answer, a `kind`, about each node; `compute` is asked about changed ones."""
     kept = known.answer(local, kind, pod)
     log = snapshot.changes if local.looks_at_pods else snapshot.node_changes
     if kept.generation < log.newest:

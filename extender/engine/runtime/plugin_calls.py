@@ -33,6 +33,7 @@ Ts = TypeVarTuple("Ts")
 
 _ERROR: Final = int(fwk.Code.ERROR)
 _REFUSED: Final = int(fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+_ALLOWED: Final = (fwk.Code.SUCCESS, fwk.Code.UNSCHEDULABLE, fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE, fwk.Code.PENDING)
 
 _FAILED: Final = {
     "Filter": 'running "{plugin}" filter plugin: {why}',
@@ -160,8 +161,6 @@ def pre_filter_result(
     plugin: fwk.PreFilterPlugin, state: fwk.CycleState, pod: Pod, snapshot: Snapshot
 ) -> fwk.PreFilterResult:
     result: fwk.PreFilterResult | None = plugin.pre_filter(state, pod, snapshot)
-    if isinstance(result, fwk.PreFilterResult) and isinstance(result.status, fwk.Status) and result.node_names is None:
-        return result  # nearly always; the rest finds the words for what is wrong
     if result is None:
         return fwk.PreFilterResult(fwk.SUCCESS)
     _check_kind(result, fwk.PreFilterResult)
@@ -223,12 +222,7 @@ def refuse_unknown_codes(name: str, verdicts: fwk.Verdicts) -> None:
     codes = verdicts.codes
     if codes.dtype == np.int8 and codes.view(np.uint8).max() <= _REFUSED and not np.count_nonzero(codes == _ERROR):
         return  # nearly always: Success and the two refusals are the lowest codes but for Error
-    rejected = (
-        (codes == fwk.Code.UNSCHEDULABLE)
-        | (codes == fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
-        | (codes == fwk.Code.PENDING)
-    )
-    wrong = np.flatnonzero(~rejected & (codes != fwk.Code.SUCCESS))
+    wrong = np.flatnonzero(~np.isin(codes, _ALLOWED))
     if len(wrong):
         why = ", ".join(verdicts.reasons_of(int(wrong[0]))) or f"it answered code {int(codes[wrong[0]])}"
         raise PluginError(name, "Filter", why)

@@ -16,7 +16,6 @@ import numpy as np
 from extender.engine import framework as fwk
 from extender.engine.framework.devices import LongWork
 from extender.engine.runtime.plugin_calls import told
-from extender.engine.snapshot.axes import Int64s
 from extender.values import limits
 from extender.values.klog.logger import Logger
 
@@ -177,13 +176,9 @@ def _watched_async(call: Callable[..., Awaitable[Any]], quarantine: Quarantine) 
     return watched
 
 
-def _no_scores(state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
-    return np.zeros(len(rows), np.int64)
-
-
 _LEFT_OUT: Final[dict[str, Callable[..., Any]]] = {
     "pre_score": lambda state, pod, rows: fwk.SKIP,
-    "score": _no_scores,
+    "score": lambda state, pod, rows: np.zeros(len(rows), np.int64),
     "normalize_score": lambda state, pod, scores: scores,
 }
 """What is answered in place of a quarantined plugin whose scores only would be missing."""

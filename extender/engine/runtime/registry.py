@@ -9,7 +9,7 @@ import inspect
 import random
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import Any, Final, TypeVar, final
@@ -125,17 +125,10 @@ class Registry:
         # One dict for all profiles: plugins of different profiles share state through their handles.
         shared: dict[fwk.StateKey[Any], Any] = {MAY_DEFER: may_defer}
         for profile in configuration.profiles:
-            plan = resolved[profile.scheduler_name]
-
-            def make_plugins(
-                handle: fwk.Handle, profile: Profile = profile, plan: ResolvedProfile = plan
-            ) -> PluginsByPoint:
-                return self._plugins(profile, plan, handle)
-
             try:
                 frameworks[profile.scheduler_name] = Framework(
                     profile.scheduler_name,
-                    make_plugins,
+                    partial(self._plugins, profile, resolved[profile.scheduler_name]),
                     rng,
                     percentage_of_nodes_to_score=profile.percentage_of_nodes_to_score,
                     extenders=extenders,

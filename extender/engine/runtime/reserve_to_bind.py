@@ -65,7 +65,7 @@ def run_permit_plugins(cycle: Cycle, pod: Pod, node: str) -> tuple[fwk.Status, M
             continue
         if status.code is not fwk.Code.WAIT:
             return _refused(status, "Permit", plugin, pod), {}
-        timeouts[plugin.name] = min(seconds, MAX_TIMEOUT)
+        timeouts[plugin.name] = float(min(seconds, MAX_TIMEOUT))
         reasons += status.reasons
     if not timeouts:
         return fwk.SUCCESS, {}

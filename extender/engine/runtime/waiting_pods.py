@@ -30,11 +30,9 @@ class HeldPod:
 
     @property
     def pending_plugins(self) -> list[str]:
-        """The plugins that still hold the pod."""
         return list(self._timers)
 
     def allow(self, plugin: str) -> None:
-        """Stops the plugin from holding the pod; once no plugin holds it, the pod goes on."""
         timer = self._timers.pop(plugin, None)
         if timer is not None:
             timer.cancel()
@@ -42,7 +40,6 @@ class HeldPod:
             self._decide(fwk.SUCCESS)
 
     def reject(self, plugin: str, message: str) -> bool:
-        """Refuses the pod; False if it was decided already."""
         return self._decide(fwk.unschedulable(message).by(plugin))
 
     def preempt(self, plugin: str, message: str) -> bool:

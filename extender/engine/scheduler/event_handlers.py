@@ -49,12 +49,9 @@ def _action(old: HasMetadata | None, new: HasMetadata | None) -> ActionType:
 def _label(old: HasMetadata | None, new: HasMetadata | None) -> str:
     """Returns the metrics' name of a change; empty for one that helps no pod."""
     item = old if new is None else new
+    resource = _RESOURCE_OF.get(type(item))
     if isinstance(item, Pod):
-        resource: EventResource | None = (
-            EventResource.ASSIGNED_POD if item.spec.node_name else EventResource.UNSCHEDULABLE_POD
-        )
-    else:
-        resource = _RESOURCE_OF.get(type(item))
+        resource = EventResource.ASSIGNED_POD if item.spec.node_name else EventResource.UNSCHEDULABLE_POD
     return _LABELS[resource, _action(old, new)] if resource is not None else ""
 
 
@@ -247,12 +244,6 @@ def _counted(pod: Pod) -> tuple[object, ...]:
     )
 
 
-def _has_other_claims(old: Pod, new: Pod) -> bool:
-    if old.status.resource_claim_statuses != new.status.resource_claim_statuses:
-        return True
-    return old.status.extended_resource_claim_status != new.status.extended_resource_claim_status
-
-
 _POD_CHANGES: Final[tuple[tuple[ActionType, Callable[[Pod, Pod], bool]], ...]] = (
     (ActionType.UPDATE_POD_LABEL, lambda old, new: old.labels != new.labels),
     (ActionType.UPDATE_POD_SCALE_DOWN, _is_scaled_down),
@@ -262,7 +253,13 @@ _POD_CHANGES: Final[tuple[tuple[ActionType, Callable[[Pod, Pod], bool]], ...]] =
     ),
     # The API server refuses to change or remove a toleration, so that there can only be more of them.
     (ActionType.UPDATE_POD_TOLERATION, lambda old, new: len(old.spec.tolerations) != len(new.spec.tolerations)),
-    (ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM, _has_other_claims),
+    (
+        ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM,
+        lambda old, new: (
+            old.status.resource_claim_statuses != new.status.resource_claim_statuses
+            or old.status.extended_resource_claim_status != new.status.extended_resource_claim_status
+        ),
+    ),
 )
 """In the order in which the events are returned."""
 

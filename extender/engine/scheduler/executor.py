@@ -66,23 +66,25 @@ class Executor:
         self._world = world
         self._preemptions = preemptions
 
-    def prepare(self, framework: Framework, preemptor: Pod, candidate: fwk.Candidate, plugin: str) -> PreparedCandidate:
-        """Holds the preemptor back. Call it before the preemptor returns to the queue, and `execute` afterwards."""
-        if _to_evict(candidate):
-            self._preemptions.begin(preemptor.uid)
-            self._world.metrics.victims.observe(len(candidate.victims))
-        return PreparedCandidate(
-            framework, preemptor, candidate, plugin, self._lower_nominees(preemptor, candidate.node)
-        )
-
-    def prepare_for_group(
-        self, framework: Framework, group: PodGroup, members: Sequence[Pod], candidate: fwk.Candidate
+    def prepare(
+        self,
+        framework: Framework,
+        preemptor: Pod,
+        candidate: fwk.Candidate,
+        plugin: str,
+        group: PodGroup | None = None,
+        members: Sequence[Pod] = (),
     ) -> PreparedCandidate:
-        """Holds the members of a group back until `execute_for_group`, before they return to the queue."""
+        """Holds the preemptor, or the members of its group, back until `execute` or `execute_for_group`.
+
+        Call it before they return to the queue.
+        """
+        nominees = self._lower_nominees(preemptor, candidate.node) if group is None else ()
+        prepared = PreparedCandidate(framework, preemptor, candidate, plugin, nominees, group, tuple(members))
         if _to_evict(candidate):
-            self._preemptions.begin(group.uid)
+            self._preemptions.begin(prepared.uid)
             self._world.metrics.victims.observe(len(candidate.victims))
-        return PreparedCandidate(framework, members[0], candidate, DEFAULT_PREEMPTION, (), group, tuple(members))
+        return prepared
 
     async def execute_for_group(self, prepared: PreparedCandidate, nominations: Sequence[fwk.PatchPodStatus]) -> None:
         """Writes the members' nominations, evicts the victims, and requeues the members. Failures are logged."""
@@ -107,11 +109,8 @@ class Executor:
         nominees = self._world.queue.nominated_pods().get(node, [])
         # The nominator may hold a pod with its status before the last attempt; the patch must start from what the API
         # server has.
-        known = [
-            (nominee, self._world.pod_by_key(nominee.key))
-            for nominee in nominees
-            if nominee.priority < preemptor.priority
-        ]
+        lower = (nominee for nominee in nominees if nominee.priority < preemptor.priority)
+        known = ((nominee, self._world.pod_by_key(nominee.key)) for nominee in lower)
         return tuple(now for nominee, now in known if now is not None and now.uid == nominee.uid)
 
     async def evict_now(self, framework: Framework, preemptor: Pod, candidate: fwk.Candidate, plugin: str) -> None:

@@ -134,9 +134,8 @@ async def find_nodes_that_pass_extenders(
         except fwk.ExtenderError as exc:
             if not extender.is_ignorable:
                 raise
-            _LOG.info(
-                0, "Skipping extender as it returned error and has ignorable flag set", extender=extender.name, err=exc
-            )
+            said = "Skipping extender as it returned error and has ignorable flag set"
+            _LOG.info(0, said, extender=extender.name, err=exc)
             continue
         statuses |= {name: fwk.unschedulable(why) for name, why in answer.failed.items()}
         statuses |= {name: fwk.unresolvable(why) for name, why in answer.failed_and_unresolvable.items()}
@@ -178,12 +177,8 @@ async def bound_by_extender(
             await extender.bind(pod, node)
         except fwk.ExtenderError as exc:
             if extender.is_ignorable:
-                _LOG.info(
-                    0,
-                    "Skipping extender in bind as it returned error and has ignorable flag set",
-                    extender=extender.name,
-                    err=exc,
-                )
+                said = "Skipping extender in bind as it returned error and has ignorable flag set"
+                _LOG.info(0, said, extender=extender.name, err=exc)
                 continue
             return fwk.error(str(exc))
         return fwk.SUCCESS

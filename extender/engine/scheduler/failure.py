@@ -40,13 +40,11 @@ def handle_scheduling_failure(
         return None
     if known is None or known.spec.node_name:
         if known is None:
-            _LOG.info(
-                0, "Pod doesn't exist in informer cache", pod=pod, err=f"pod {quoted(pod.metadata.name)} not found"
-            )
+            err = f"pod {quoted(pod.metadata.name)} not found"
+            _LOG.info(0, "Pod doesn't exist in informer cache", pod=pod, err=err)
         else:
-            _LOG.info(
-                0, "Pod has been assigned to node. Abort adding it back to queue.", pod=pod, node=known.spec.node_name
-            )
+            node = known.spec.node_name
+            _LOG.info(0, "Pod has been assigned to node. Abort adding it back to queue.", pod=pod, node=node)
         world.queue.done(pod.uid)
     else:
         info.pod = pod = known
@@ -54,12 +52,10 @@ def handle_scheduling_failure(
             world.queue.add_unschedulable_if_not_present(info)
         except AlreadyQueuedError as exc:
             _LOG.error(exc, "Error occurred", pod=pod)
-    if failure.nominate is not None:
-        world.queue.add_nominated_pod(
-            pod, failure.nominate
-        ) if failure.nominate else world.queue.delete_nominated_pod_if_exists(pod)
+    if failure.nominate == "":
+        world.queue.delete_nominated_pod_if_exists(pod)
     else:
-        world.queue.add_nominated_pod(pod, None)
+        world.queue.add_nominated_pod(pod, failure.nominate)
     if failure.status.code in (fwk.Code.SKIP, fwk.Code.WAIT):
         # No error, as upstream sees it: every binder skipped the pod. There is no event and no condition.
         return None

@@ -111,9 +111,8 @@ async def _with_preemption(
 ) -> tuple[GroupResult, fwk.Candidate | None]:
     """Returns the result after a search for victims, and the victims (runWorkloadAwarePreemption)."""
     if group is None:
-        return replace(
-            result, status=fwk.error(f"failed to get pod group object: podgroup {quoted(trial.key[1])} not found")
-        ), None
+        why = f"failed to get pod group object: podgroup {quoted(trial.key[1])} not found"
+        return replace(result, status=fwk.error(why)), None
     reasons, framework = result.status.reasons, trial.framework
     if not any(plugin.name == DEFAULT_PREEMPTION for plugin in framework.plugins.post_filter):
         return replace(result, status=fwk.unschedulable(*reasons, NO_PLUGIN)), None
@@ -122,9 +121,8 @@ async def _with_preemption(
     found = await find_victims(trial, group)
     if found.status.is_success:
         status = fwk.unschedulable(*reasons, found.saving) if found.saving else result.status
-        return replace(
-            result, status=status, waits_for_preemption=True, without_policies=found.instead_of
-        ), found.candidate
+        result = replace(result, status=status, waits_for_preemption=True, without_policies=found.instead_of)
+        return result, found.candidate
     if found.status.code is fwk.Code.ERROR:
         return replace(result, status=found.status), None
     return replace(result, status=fwk.unschedulable(*reasons, *found.status.reasons)), None
@@ -182,10 +180,8 @@ class IgnoredAnnotations:
         if why != told:
             _LOG.info(0, "Ignoring an annotation of a pod group", podGroup=group.key, reason=why)
             # With its version, so that an event about another value is another event, and no repetition.
-            version = group.metadata.resource_version
-            regarding = ObjectReference(
-                POD_GROUPS.api_version, POD_GROUPS.name, group.namespace, group.name, group.uid, version
-            )
+            named = group.namespace, group.name, group.uid, group.metadata.resource_version
+            regarding = ObjectReference(POD_GROUPS.api_version, POD_GROUPS.name, *named)
             world.dispatcher.submit(
                 fwk.RecordEvent(regarding, "Warning", "InvalidAnnotation", "Scheduling", why, framework.profile_name)
             )
@@ -196,11 +192,9 @@ def group_condition(world: World, key: GroupKey, status: fwk.Status) -> fwk.Patc
     group = world.cluster.cache.objects.pod_groups.get(key)
     if group is None:
         return None
-    word, reason = (
-        ("True", "Scheduled")
-        if status.is_success
-        else ("False", "Unschedulable" if status.is_rejected else "SchedulerError")
-    )
+    word, reason = "False", "Unschedulable" if status.is_rejected else "SchedulerError"
+    if status.is_success:
+        word, reason = "True", "Scheduled"
     condition = fwk.GroupCondition(POD_GROUP_SCHEDULED, word, reason, status.message, group.metadata.generation)
     patch = fwk.PatchPodGroupStatus.of(group, condition)
     if patch.is_no_op or (patch.known is not None and patch.known.status == "True" and word != "True"):

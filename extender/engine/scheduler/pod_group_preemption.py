@@ -134,11 +134,8 @@ class _Search:
             # Read now: their slots are used again once the cluster changes.
             pods = [units.pods_of(unit) for unit in range(len(units))]
             gone = await fewest_by_trials(pods, costs, self.cache, self.fits, is_over)
-            in_order = (
-                []
-                if gone is None
-                else sorted(np.flatnonzero(gone).tolist(), key=lambda unit: int(units.importance[unit]))
-            )
+            going = [] if gone is None else np.flatnonzero(gone).tolist()
+            in_order = sorted(going, key=lambda unit: int(units.importance[unit]))
             fewest = fwk.Candidate(CLUSTER, tuple(pod for unit in in_order for pod in pods[unit]), 0)
         else:
             try:

@@ -27,14 +27,11 @@ from extender.engine.scheduler.scheduling_cycle import (
 )
 from extender.engine.scheduler.world import Failure, World, refused_on_one_node
 from extender.engine.snapshot import Snapshot
-from extender.values.klog.logger import Logger
 from extender.values.objects.grouping import GroupKey, PodGroup
 from extender.values.objects.pod import Pod
 
 UNSCHEDULABLE: Final = "pod group is unschedulable"
 WAITS_FOR_PREEMPTION: Final = "pod group is waiting for preemption to complete"
-
-_LOG: Final = Logger(__name__)
 
 
 @final
@@ -53,7 +50,6 @@ class MemberResult:
 
     @property
     def requires_preemption(self) -> bool:
-        """Whether it would get its node only after victims have gone."""
         return self.failure is not None and self.result is not None
 
     @property
@@ -177,20 +173,12 @@ class PodGroupTrial:
                 pod, Failure(fwk.error(f"pod {pod.uid}({pod.key}) is in the cache, so can't be assumed")), cycle
             )
         cycle.write(fwk.GROUP_CYCLE, fwk.GroupCycle(self.group, scheduled + len(assumed) + 1))
-        refusal = self._reserved_and_permitted(cycle, placed)
+        refusal, _ = reserve_and_permit(world, cycle, placed)
         if refusal.is_success or refusal.code is fwk.Code.WAIT:
             assumed[pod.uid] = cycle, placed
             return MemberResult(pod, failure, cycle, found, refusal)
         unreserve_and_forget(world, cycle, placed)
         return MemberResult(pod, refused_on_one_node(refusal) if refusal.is_rejected else Failure(refusal), cycle)
-
-    def _reserved_and_permitted(self, cycle: Cycle, assumed: Pod) -> fwk.Status:
-        try:
-            return reserve_and_permit(self.world, cycle, assumed)[0]
-        except Exception as exc:
-            # A plugin returned something that is no status.
-            _LOG.exception(exc, "Error selecting node for pod", pod=cycle.pod)
-            return fwk.error(str(exc) or type(exc).__name__)
 
     def _num_scheduled(self) -> int:
         cache = self.world.cluster.cache

@@ -16,7 +16,7 @@ from extender.engine.queue.queued_pod_info import QueuedPodInfo
 from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.plugin_calls import do_long_work
 from extender.engine.scheduler.binding_cycle import UnconfirmedBindings, binding_cycle, wake_other_pods
-from extender.engine.scheduler.executor import Executor
+from extender.engine.scheduler.executor import DEFAULT_PREEMPTION, Executor
 from extender.engine.scheduler.failure import handle_scheduling_failure
 from extender.engine.scheduler.pod_group_cycle import (
     GroupDecision,
@@ -65,12 +65,7 @@ class Scheduler:
         *,
         preempts_meanwhile: bool = True,
     ) -> None:
-        """Makes a scheduler.
-
-        Arguments:
-            preempts_meanwhile: whether victims are evicted while other pods are scheduled: the feature gate
-                SchedulerAsyncPreemption.
-        """
+        """Evicts victims while other pods are scheduled if it `preempts_meanwhile`: SchedulerAsyncPreemption."""
         self._world = world
         self._frameworks = frameworks
         self._percentage = percentage_of_nodes_to_score
@@ -241,11 +236,12 @@ class Scheduler:
         result, profile, world = decision.result, framework.profile_name, self._world
         prepared = None
         if decision.victims is not None and decision.group is not None:
-            prepared = self._executor.prepare_for_group(
-                framework, decision.group, [info.pod for info, _ in decision.members], decision.victims
+            pods = [info.pod for info, _ in decision.members]
+            prepared = self._executor.prepare(
+                framework, pods[0], decision.victims, DEFAULT_PREEMPTION, decision.group, pods
             )
             if not all(victim.is_terminating for victim in decision.victims.victims):
-                world.reporter.group_preempts(decision.members[0][0].pod, decision.victims, result.without_policies)
+                world.reporter.group_preempts(pods[0], decision.victims, result.without_policies)
         nominations = [
             self._settle(framework, info, outcome, began, tasks, waits=prepared is not None)
             for info, outcome in decision.members
@@ -295,20 +291,16 @@ class Scheduler:
     def _must_be_skipped(self, framework: Framework, pod: Pod) -> bool:
         """Returns whether the pod is terminating or already assumed (skipPodSchedule)."""
         if pod.is_terminating:
-            framework.record_event(
-                pod, "Warning", "FailedScheduling", "Scheduling", f"skip schedule deleting pod: {pod.key}"
-            )
+            note = f"skip schedule deleting pod: {pod.key}"
+            framework.record_event(pod, "Warning", "FailedScheduling", "Scheduling", note)
             _LOG.info(3, "Skip schedule deleting pod", pod=pod)
             return True
         return self._world.cluster.cache.is_assumed(pod)
 
     async def _bind(self, framework: Framework, info: QueuedPodInfo, assumed: AssumedPod, began: float) -> None:
         # Read now: an event may requeue the pod while it is being bound, which changes them.
-        attempts, first_attempt, was_flushed = (
-            info.attempts,
-            info.initial_attempt_timestamp,
-            info.was_flushed_from_unschedulable,
-        )
+        attempts, first_attempt = info.attempts, info.initial_attempt_timestamp
+        was_flushed = info.was_flushed_from_unschedulable
         running = self._world.metrics.running
         running["binding"] += 1
         try:

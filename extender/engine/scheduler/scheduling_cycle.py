@@ -77,11 +77,13 @@ def assume_and_permit(world: World, cycle: Cycle, result: ScheduleResult) -> Ass
         return Failure(fwk.error(why))
 
     # 4 Reserve and Permit
-    refusal = _reserved_and_permitted(world, cycle, assumed, result)
-    if isinstance(refusal, AssumedPod):
-        return refusal
+    status, timeouts = reserve_and_permit(world, cycle, assumed)
+    if status.is_success or status.code is fwk.Code.WAIT:
+        waiting = None if status.is_success else world.waiting_pods.add(assumed, timeouts)
+        activate_pods(world, cycle)
+        return AssumedPod(assumed, cycle, waiting, result.evaluated_nodes, result.feasible_nodes)
     unreserve_and_forget(world, cycle, assumed)
-    return refused_on_one_node(refusal) if refusal.is_rejected else Failure(refusal)
+    return refused_on_one_node(status) if status.is_rejected else Failure(status)
 
 
 def unreserve_and_forget(world: World, cycle: Cycle, assumed: Pod) -> None:
@@ -121,35 +123,24 @@ async def find_node(
         return Failure(fwk.error(str(exc)))
 
 
-def _reserved_and_permitted(
-    world: World, cycle: Cycle, assumed: Pod, result: ScheduleResult
-) -> AssumedPod | fwk.Status:
-    try:
-        status, timeouts = reserve_and_permit(world, cycle, assumed)
-        if not status.is_success and status.code is not fwk.Code.WAIT:
-            return status
-        waiting = None if status.is_success else world.waiting_pods.add(assumed, timeouts)
-        activate_pods(world, cycle)
-        return AssumedPod(assumed, cycle, waiting, result.evaluated_nodes, result.feasible_nodes)
-    except Exception as exc:
-        # A plugin returned something that is no status. What the others reserved is given back all the same.
-        _LOG.exception(exc, "Error selecting node for pod", pod=cycle.pod)
-        return fwk.error(str(exc) or type(exc).__name__)
-
-
 def reserve_and_permit(world: World, cycle: Cycle, assumed: Pod) -> tuple[fwk.Status, Mapping[str, float]]:
     """Runs Reserve and, unless it refuses, Permit: what did not succeed, and plugin -> seconds it holds the pod."""
     metrics, profile, node = world.metrics, cycle.framework.profile_name, assumed.spec.node_name
-    with metrics.timed("Reserve", profile) as point:
-        status = run_reserve_plugins(cycle, assumed, node)
-        point.status = str(status.code)
-    if not status.is_success:
-        return status, {}
-    world.cluster.cache.annotate(assumed.uid, cycle.find(fwk.BINDING_ANNOTATIONS))
-    with metrics.timed("Permit", profile) as point:
-        status, timeouts = run_permit_plugins(cycle, assumed, node)
-        point.status = str(status.code)
-    return status, timeouts
+    try:
+        with metrics.timed("Reserve", profile) as point:
+            status = run_reserve_plugins(cycle, assumed, node)
+            point.status = str(status.code)
+        if not status.is_success:
+            return status, {}
+        world.cluster.cache.annotate(assumed.uid, cycle.find(fwk.BINDING_ANNOTATIONS))
+        with metrics.timed("Permit", profile) as point:
+            status, timeouts = run_permit_plugins(cycle, assumed, node)
+            point.status = str(status.code)
+        return status, timeouts
+    except Exception as exc:
+        # A plugin returned something that is no status. What the others reserved is given back all the same.
+        _LOG.exception(exc, "Error selecting node for pod", pod=cycle.pod)
+        return fwk.error(str(exc) or type(exc).__name__), {}
 
 
 def nominations_of(world: World, but: Container[str] = ()) -> Nominations:

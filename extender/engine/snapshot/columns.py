@@ -3,7 +3,7 @@
 The arrays are read-only views. Only `cache.column_writer` writes them, between cycles.
 """
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from typing import TypeVar, final
 
@@ -22,6 +22,8 @@ KEPT_COLUMNS = 512
 """How many columns of label keys, scalar resources, images and host ports are kept: more than are in use."""
 
 D = TypeVar("D", bound=np.generic)
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 @final
@@ -52,7 +54,6 @@ class LabelColumn:
         return column
 
     def copy(self) -> "LabelColumn":
-        """Returns an independent copy."""
         other = LabelColumn(self.key, [])
         other.values, other.codes, other._integers = self.values.copy(), self.codes.copy(), self._integers
         return other
@@ -72,7 +73,8 @@ class LabelColumn:
 
     def set(self, index: int, node: Node) -> None:
         """Sets the value of the node at `index`. Only the cache calls this."""
-        code = self._code(node)
+        value = node.metadata.labels.get(self.key)
+        code = ABSENT if value is None else self.values.intern(value)
         if code != self.codes[index]:  # nodes report their status often, and seldom have other labels
             self.codes[index] = code
             self._bins = self._in_use = self._is_numbering = self._present = None
@@ -145,10 +147,6 @@ class LabelColumn:
             return np.concatenate((by_value[-1:], by_value[:-1])).take(self.bins)
         return by_value.take(self.codes.take(node).astype(np.intp))  # numpy is slower with other integers
 
-    def _code(self, node: Node) -> int:
-        value = node.metadata.labels.get(self.key)
-        return ABSENT if value is None else self.values.intern(value)
-
 
 ImagesOnNode = dict[str, tuple[int, int]]
 """Image name -> (size in bytes, number of nodes that had it when this node last changed), as in upstream's NodeInfo."""
@@ -171,7 +169,6 @@ class ImageColumn:
                 self.set(place, images)
 
     def copy(self) -> "ImageColumn":
-        """Returns an independent copy."""
         other = ImageColumn(self.name, [])
         other.is_known, other.size, other.num_nodes = self.is_known, self.size.copy(), self.num_nodes.copy()
         return other
@@ -183,6 +180,16 @@ class ImageColumn:
             self.is_known = True
         if self.is_known:
             self.size[place], self.num_nodes[place] = has or (0, 0)
+
+
+def _kept(columns: dict[K, V], key: K, make: Callable[[], V]) -> V:
+    """Returns the column under the key; a new one takes the place of the oldest if there are too many."""
+    column = columns.get(key)
+    if column is None:
+        if len(columns) >= KEPT_COLUMNS:
+            del columns[next(iter(columns))]
+        column = columns[key] = make()
+    return column
 
 
 @final
@@ -202,7 +209,6 @@ class NodeColumns:
     non_zero_requested: Int64s
     """(N, 2) the same for cpu and memory, with 100m and 200Mi for each container without a request."""
     pod_count: Int64s
-    """(N,) the number of pods on the node."""
     unschedulable: Mask
     """(N,) spec.unschedulable."""
     scalar_columns: dict[str, Int64s]
@@ -233,45 +239,26 @@ class NodeColumns:
 
     def label(self, key: str) -> LabelColumn:
         """Returns the column of a label key; the first call for a key reads every node once."""
-        column = self.label_columns.get(key)
-        if column is None:
-            if key not in self.label_keys:
-                return LabelColumn.absent(key, len(self.objects))
-            if len(self.label_columns) >= KEPT_COLUMNS:
-                del self.label_columns[next(iter(self.label_columns))]
-            column = self.label_columns[key] = LabelColumn(key, self.objects)
-        return column
+        if key not in self.label_keys and key not in self.label_columns:
+            return LabelColumn.absent(key, len(self.objects))
+        return _kept(self.label_columns, key, lambda: LabelColumn(key, self.objects))
 
     def scalar(self, name: str) -> Int64s:
         """(N,) the allocatable amount of a scalar resource that pods or nodes lack, so that axis K has it not."""
-        column = self.scalar_columns.get(name)
-        if column is None:
-            if name not in self.offered:
-                return np.zeros(len(self.objects), np.int64)
-            if len(self.scalar_columns) >= KEPT_COLUMNS:
-                del self.scalar_columns[next(iter(self.scalar_columns))]
-            column = self.scalar_columns[name] = scalar_amounts(name, self.objects, self.invalid)
-        return column
+        if name not in self.offered and name not in self.scalar_columns:
+            return np.zeros(len(self.objects), np.int64)
+        return _kept(self.scalar_columns, name, lambda: scalar_amounts(name, self.objects, self.invalid))
 
     def image(self, name: str) -> ImageColumn:
         """Returns the column of an image name; the first call for a name reads every node once."""
-        column = self.image_columns.get(name)
-        if column is None:
-            if len(self.image_columns) >= KEPT_COLUMNS:
-                del self.image_columns[next(iter(self.image_columns))]
-            column = self.image_columns[name] = ImageColumn(name, self.images_on)
-        return column
+        return _kept(self.image_columns, name, lambda: ImageColumn(name, self.images_on))
 
     def uses_port(self, port: HostPort) -> Mask:
         """(N,) whether exactly this port (address, protocol and number) is in use on the node."""
-        mask = self.port_columns.get(port)
-        if mask is None:
-            if len(self.port_columns) >= KEPT_COLUMNS:
-                del self.port_columns[next(iter(self.port_columns))]
-            mask = self.port_columns[port] = np.fromiter(
-                (port in used for used in self.used_ports), np.bool_, len(self.objects)
-            )
-        return mask
+        used_on = self.used_ports
+        return _kept(
+            self.port_columns, port, lambda: np.fromiter((port in used for used in used_on), np.bool_, len(used_on))
+        )
 
     def uses_any_port(self, ports: frozenset[HostPort]) -> Mask:
         """(N,) whether any of these ports is in use on the node, worked out again."""

@@ -30,11 +30,9 @@ def required_node_affinity_mask(snapshot: Snapshot, pod: Pod) -> Mask:
     Upstream: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go, RequiredNodeAffinity.Match (v1.36.2).
     """
     required = parsed_node_affinity(pod)
-    mask = (
-        np.ones(len(snapshot.nodes), np.bool_)
-        if required.labels is None
-        else label_selector_mask(snapshot, required.labels)
-    )
+    mask = np.ones(len(snapshot.nodes), np.bool_)
+    if required.labels is not None:
+        mask = label_selector_mask(snapshot, required.labels)
     if required.selector is not None:
         mask &= node_selector_mask(snapshot, required.selector)
     return mask
@@ -54,10 +52,6 @@ def weights_of_terms(snapshot: Snapshot, preferred: PreferredTerms) -> Int64s:
     for each in preferred.terms:
         weights += term_mask(snapshot, each.term) * np.int64(each.weight)
     return weights
-
-
-def _codes_of(column: LabelColumn, requirement: Requirement) -> set[int]:
-    return {code for code in map(column.values.code_of, requirement.values) if code != ABSENT}
 
 
 def term_mask(snapshot: Snapshot, term: ParsedTerm) -> Mask:
@@ -108,7 +102,7 @@ def _matching_values(column: LabelColumn, requirement: Requirement) -> Mask:
     # for labels such as the hostname, which have thousands of values.
     other_value = "".join(requirement.values) + "?"
     matches = np.full(len(values) + 1, requirement.matches_value(other_value), np.bool_)
-    named = _codes_of(column, requirement)
+    named = {code for code in map(values.code_of, requirement.values) if code != ABSENT}
     if named:
         matches[[*named]] = requirement.matches_value(requirement.values[0])
     matches[ABSENT] = requirement.matches_value(None)

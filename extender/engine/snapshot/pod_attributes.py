@@ -90,17 +90,13 @@ def host_ports(pod: Pod) -> tuple[HostPort, ...]:
 
     Upstream: pkg/scheduler/util/utils.go, GetHostPorts (v1.36).
     """
-    spec = pod.spec
-    if not any(container.ports for container in spec.containers) and not spec.init_containers:
-        return ()
-    sidecars = [container for container in spec.init_containers if container.is_sidecar]
-    found = [
+    sidecars = (container for container in pod.spec.init_containers if container.is_sidecar)
+    return tuple(
         (port.host_ip or ANY_ADDRESS, port.protocol or "TCP", port.host_port)
-        for container in (*spec.containers, *sidecars)
+        for container in (*pod.spec.containers, *sidecars)
         for port in container.ports
         if port.host_port > 0
-    ]
-    return tuple(found)
+    )
 
 
 def required_terms(affinity: PodAffinity | None) -> list[PodAffinityTerm]:
@@ -138,7 +134,6 @@ def volume_class(pod: Pod) -> VolumeClass | None:
 
 
 def is_disk(volume: Volume) -> bool:
-    """Returns whether it is an in-line disk. A pod may have tens of thousands of volumes."""
     return (
         volume.gce_persistent_disk is not None
         or volume.aws_elastic_block_store is not None

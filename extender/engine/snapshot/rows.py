@@ -175,9 +175,8 @@ class Rows:
         `RelevantCodes`, or None for every symbol.
         """
         tally = self.snapshot.tally(attribute, question, weight, relevant)
-        return self._column(
-            (attribute, question), lambda: tally.per_node, _adding(self._weights_of_slots(attribute, tally))
-        )
+        of_pods = self._weights_of_slots(attribute, tally)
+        return self._column((attribute, question), lambda: tally.per_node, _adding(of_pods))
 
     def tally_change(
         self, attribute: Attribute, question: Hashable, weight: Weight, relevant: RelevantCodes | None = None
@@ -190,14 +189,9 @@ class Rows:
         if not self.is_hypothetical:
             return None
         snapshot = self.snapshot
-        tally = snapshot.tallies.weighed(attribute, question, weight, relevant)
-
-        def unchanged() -> Int64s:
-            return np.zeros(len(snapshot.nodes), np.int64)
-
-        return self._column(
-            ("change", attribute, question), unchanged, _adding(self._weights_of_slots(attribute, tally))
-        )
+        of_pods = self._weights_of_slots(attribute, snapshot.tallies.weighed(attribute, question, weight, relevant))
+        key = "change", attribute, question
+        return self._column(key, lambda: np.zeros(len(snapshot.nodes), np.int64), _adding(of_pods))
 
     def _weights_of_slots(self, attribute: Attribute, tally: Tally) -> Callable[[Index], Int64s]:
         codes = self.snapshot.pods.codes[attribute]
@@ -329,8 +323,8 @@ class Rows:
 
     def label_number(self, key: str, default: int = 0) -> Int64s:
         """(R,) the label's value as an integer; `default` where it is missing or does not parse as Go's int64."""
-        column = self.snapshot.nodes.label(key)
-        values = [default if (number := parse_int64(value)) is None else number for value in column.values]
+        written = self.snapshot.nodes.label(key).values
+        values = [default if (number := parse_int64(value)) is None else number for value in written]
         # Code -1, which means no such label, indexes the last entry.
         numbers: Int64s = np.array([*values, default], np.int64)
         return numbers[self.label(key)]

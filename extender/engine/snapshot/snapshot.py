@@ -5,7 +5,7 @@ between two generations; Account: what nodes have and pods take, in numbers that
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -119,17 +119,7 @@ class Snapshot:
 
     def at(self, generation: int) -> "Snapshot":
         """Returns the same columns at another generation."""
-        return Snapshot(
-            generation,
-            self.changes,
-            self.node_changes,
-            self.nodes,
-            self.pods,
-            self.resources,
-            self.tallies,
-            self.all_nodes,
-            self.objects,
-        )
+        return replace(self, generation=generation)
 
     @property
     def num_resources(self) -> int:

@@ -45,8 +45,7 @@ class SymbolTable(Generic[S]):
     def copy(self) -> "SymbolTable[S]":
         """Returns an independent copy with the same codes."""
         other: SymbolTable[S] = SymbolTable()
-        other._symbols = self._symbols.copy()
-        other._codes = self._codes.copy()
+        other._symbols, other._codes = self._symbols.copy(), self._codes.copy()
         return other
 
     def __getitem__(self, code: int) -> S:

@@ -81,7 +81,6 @@ class Tally:
 
     def __init__(self, weight: Weight, relevant: RelevantCodes | None, num_values: int) -> None:
         self.num_values = num_values
-        """The number of values that the question names."""
         self._weight = weight
         self._relevant = relevant
         self.known = 0
@@ -94,13 +93,8 @@ class Tally:
         self._by_value: OrderedDict[str, tuple[Index, Int64s, Mask]] = OrderedDict()
         self.per_node: Int64s = np.zeros(0, np.int64)
         """(N,) the sums, once `Tallies.of` has made them; read-only."""
-        self.moves_read = 0
-        """The place in the journal up to which moves are in the sums."""
-
-    @property
-    def has_sums(self) -> bool:
-        """False while only the weights were read."""
-        return self._sums is not None
+        self.moves_read = -1
+        """The place in the journal up to which moves are in the sums; -1 while there are none."""
 
     @property
     def is_zero(self) -> bool:
@@ -185,11 +179,8 @@ class Tally:
 
     def _is_weighed(self, codes: Codes) -> Mask:
         """(P,) whether the code has a weight other than 0."""
-        is_weighed: Mask
-        if len(self._weights) > FEW_SYMBOLS:
-            is_weighed = (self.weights != 0)[codes]
-        else:
-            is_weighed = np.logical_or.reduce([codes == code for code in self._weights])
+        few = None if len(self._weights) > FEW_SYMBOLS else [codes == code for code in self._weights]
+        is_weighed: Mask = (self.weights != 0)[codes] if few is None else np.logical_or.reduce(few)
         return is_weighed
 
 
@@ -244,7 +235,7 @@ class Tallies:
         """
         tally = self.weighed(attribute, question, weight, relevant)
         end = self._journal_start + len(self._journal)
-        if tally.has_sums and tally.moves_read >= self._journal_start:
+        if tally.moves_read >= self._journal_start:
             if tally.moves_read < end:
                 tally.read(self._journal[tally.moves_read - self._journal_start :], attribute)
         else:
