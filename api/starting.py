@@ -29,7 +29,7 @@ from extender.assembly.backend import Tap
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.access_review import AccessReview
 from extender.client.client import Client, RateLimit
-from extender.client.lease.leader_election import LeaderElector
+from extender.client.leader_election import LeaderElector
 from extender.cluster import OwnCluster, StateFileError, TrialRegistry, load_state, own_cluster, state_form
 from extender.lab.recordings import RecordingFileError, recorded_in
 from extender.lab.shadow import Shadow

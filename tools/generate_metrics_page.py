@@ -21,7 +21,7 @@ from api.verb_metrics import VerbMetrics
 from extender.assembly.exposition import ResourceExposition
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.client import Client
-from extender.client.lease.leader_election import LeaderElector
+from extender.client.leader_election import LeaderElector
 from extender.cluster import own_cluster
 from extender.cluster.in_memory import EmbeddedTransport
 from extender.lab.shadow import Shadow

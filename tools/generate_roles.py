@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import yaml
 
-from extender.client.lease.lease_lock import GROUP as LEASE_GROUP
+from extender.client.lease_lock import GROUP as LEASE_GROUP
 from extender.client.paths import Right
 from extender.client.writes.call_requests import REQUESTS, rights_for
 from extender.engine.framework import BindPod, PatchPodGroupStatus

@@ -20,7 +20,7 @@ from extender.answers.catalogue import (
     Question,
     WhatIfQuestion,
 )
-from extender.answers.plan.answer import MOST_MOVES, PlanRequest
+from extender.answers.overviews import MOST_MOVES, PlanRequest
 from extender.answers.types import WhatIfRequest
 from extender.values.reasons import InputError
 

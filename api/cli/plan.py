@@ -11,8 +11,8 @@ from rich.text import Text
 from api.cli.showing import PlanOutputOption, budgets, heading, name_of, table
 from api.cli.sources import SourceOptions
 from extender.answers.catalogue import PlanQuestion
+from extender.answers.overviews import MOST_MOVES, PlanAnswer, PlannedMove, PlanRequest
 from extender.answers.phrases import plural
-from extender.answers.plan.answer import MOST_MOVES, PlanAnswer, PlannedMove, PlanRequest
 
 
 def plan(

@@ -14,7 +14,7 @@ from fastapi.responses import PlainTextResponse
 from api.callers.http_refusals import Refusal
 from api.documents.documentation import health
 from api.service_state import ServiceState, service_of
-from extender.client.informers.health import Health
+from extender.client.informers.reflector_state import Health
 from extender.values.klog.setup import escaped
 
 router: Final = APIRouter(tags=["health"])

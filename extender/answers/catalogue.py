@@ -12,8 +12,8 @@ import msgspec
 from msgspec import Meta, field
 
 from extender.answers import overviews, types
+from extender.answers.overviews import PlanAnswer, PlanRequest
 from extender.answers.pending import Pending
-from extender.answers.plan.answer import PlanAnswer, PlanRequest
 
 A = TypeVar("A")
 Q = TypeVar("Q", bound="type[Question[Any]]")

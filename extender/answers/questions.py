@@ -21,10 +21,9 @@ from extender.answers.explain import queue_places
 from extender.answers.explain.explanation import explain, reason_now, settled, unreadable
 from extender.answers.explain.queue_places import Registered, WallClock, with_claims
 from extender.answers.explain.verdict_tables import as_decided, worked_out_again
-from extender.answers.overviews import ClusterMap, FoundNames, NodeOnMap, Past, PodList
+from extender.answers.overviews import ClusterMap, FoundNames, NodeOnMap, Past, PlanAnswer, PlanRequest, PodList
 from extender.answers.parts import PodName
 from extender.answers.pending import FITS, NOT_OURS, Pending, pending
-from extender.answers.plan.answer import PlanAnswer, PlanRequest
 from extender.answers.plan.plan import plan
 from extender.answers.plugin_effects import PluginEffects, plugin_effects
 from extender.answers.profiles import SingleProfile, stand_in_notes

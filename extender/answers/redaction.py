@@ -7,9 +7,8 @@ from typing import Any, Final, Protocol, TypeVar, cast, final
 
 import msgspec
 
-from extender.answers.overviews import NodeOnMap
+from extender.answers.overviews import NodeOnMap, PlannedMove
 from extender.answers.parts import PodName, Victim
-from extender.answers.plan.answer import PlannedMove
 from extender.answers.types import Eviction, GroupOutcome, Placement, QueuePlace, ReasonCount, WakesOn
 
 A = TypeVar("A")

@@ -14,8 +14,8 @@ from prometheus_client.metrics_core import Metric
 from extender.answers.questions import Questions
 from extender.answers.what_if.admission import Admission
 from extender.client.http_extender import ExtenderCalls, Through
-from extender.client.informers.health import Health
 from extender.client.informers.informers import Informers
+from extender.client.informers.reflector_state import Health
 from extender.client.pod_events import PodEvents
 from extender.cluster import TrialRegistry
 from extender.engine import framework as fwk

@@ -17,9 +17,9 @@ from prometheus_client.registry import Collector, CollectorRegistry
 
 from extender import __version__
 from extender.assembly.scheduling import Scheduling
-from extender.client.informers.health import ReflectorCounters
 from extender.client.informers.informers import Informers
-from extender.client.lease.leader_election import LeaderElector
+from extender.client.informers.reflector_state import ReflectorCounters
+from extender.client.leader_election import LeaderElector
 from extender.client.request_metrics import request_metrics
 from extender.client.writes.dispatcher import ApiDispatcher
 from extender.engine.framework.events import ClusterEvent

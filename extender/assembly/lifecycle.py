@@ -14,7 +14,7 @@ from typing import Final, final
 from extender import __version__
 from extender.assembly.scheduling import Scheduling
 from extender.client.informers.informers import Informers
-from extender.client.lease.leader_election import LeaderElector
+from extender.client.leader_election import LeaderElector
 from extender.client.writes.dispatcher import ApiDispatcher
 from extender.engine import framework as fwk
 from extender.values.klog.logger import Logger

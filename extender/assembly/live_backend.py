@@ -23,7 +23,7 @@ from extender.client.client import Client
 from extender.client.http_extender import ExtenderCalls, Transports, no_transport, reads_whole
 from extender.client.informers.informers import Informers
 from extender.client.informers.store import Change
-from extender.client.lease.leader_election import LeaderElector
+from extender.client.leader_election import LeaderElector
 from extender.client.pod_events import EventReader
 from extender.client.writes.dispatcher import ApiDispatcher
 from extender.engine import framework as fwk

@@ -5,7 +5,7 @@
 import asyncio
 import math
 import random
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Container, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import final
 from urllib.parse import quote, urlencode, urlsplit
@@ -15,9 +15,16 @@ import msgspec
 
 from extender.client import errors
 from extender.client.request_metrics import ATTEMPTS, ERROR, timed
-from extender.client.transport.bodies import Body, WatchLines
-from extender.client.transport.carrier import CARRIER_ERRORS, ClientResponse, Headers, TransportCarrier, failure
-from extender.client.transport.connections import ConnectionPool, Connections
+from extender.client.transport.carrier import (
+    Body,
+    Carrier,
+    ClientResponse,
+    Headers,
+    TransportCarrier,
+    WatchLines,
+    within,
+)
+from extender.client.transport.connections import Connections
 from extender.values import limits
 from extender.values.targets.target import Identity, Target
 
@@ -162,7 +169,6 @@ class Client:
         read again.
 
         Arguments:
-            method, path: in upper case; see `paths.path`.
             body: bytes are sent as they are; anything else is encoded as JSON.
             timeout: seconds for one attempt, from the first byte out to the last in; at most half for the connection.
             max_bytes: decompressed; by default limits.READ_BYTES for a GET and limits.WRITE_BYTES for others.
@@ -206,7 +212,11 @@ class Client:
         `silence` seconds without a byte the connection counts as dead; bookmarks come every minute when requested. The
         iterator raises ApiError, too.
         """
-        opened, body = await self._open_watch(path, params, silence)
+        where = _with_query(path, params)
+        try:
+            opened, body = await self._open_watch(path, where, silence)
+        except errors.Unauthorized:
+            opened, body = await self._open_watch(path, where, silence)
         async with opened:
             yield WatchLines(f"GET {path}", body, silence)
 
@@ -226,65 +236,37 @@ class Client:
         cap: int,
     ) -> bytes:
         request = f"{method} {path}"
-        pool, identity = await self._connections.borrow()
-        try:
+        async with self._connections.lent() as (carrier, identity):
             # Checked here, because the rate limit, retries and credentials may have taken time since the caller checked
             # it.
             if method != "GET" and (why_not := self._fence()) is not None:
                 raise errors.Fenced(why_not)
-            async with asyncio.timeout(seconds):
-                response = await self._send(pool, identity, method, where, headers, content, seconds)
+            async with within(seconds, request, "no answer within"):
+                response = await self._send(carrier, identity, method, where, headers, content, seconds)
                 try:
-                    if not 200 <= response.status < 300:
-                        raise await _refusal(request, response)
-                    _check_content_type(request, response, accept)
+                    await _check_answer(request, response, accept, range(200, 300))
                     body = await Body(request, response).read(cap)
                 finally:
                     await response.aclose()
-        except errors.Unauthorized:
-            self._connections.invalidate(identity)
-            raise
-        except TimeoutError as error:
-            raise errors.NoAnswer(f"{request}: no answer within {seconds:g} s", timed_out=True) from error
-        except CARRIER_ERRORS as error:
-            raise failure(request, error) from error
-        finally:
-            await self._connections.give_back(pool)
         if method == "GET":
             _check_kind(request, body, accept)
         return body
 
-    async def _open_watch(self, path: str, params: Mapping[str, str], seconds: float) -> tuple[AsyncExitStack, Body]:
-        request, where = f"GET {path}", _with_query(path, params)
-        headers = self._headers(JSON, compressed=False)
-        is_second_identity = False
-        while True:
-            async with AsyncExitStack() as stack:
-                pool, identity = await self._connections.borrow()
-                stack.push_async_callback(self._connections.give_back, pool)
-                try:
-                    # The head of the response comes as soon as the watch begins, long before its first event.
-                    async with asyncio.timeout(seconds):
-                        response = await self._send(pool, identity, "GET", where, headers, b"", seconds)
-                        stack.push_async_callback(response.aclose)
-                        error = None if response.status == 200 else await _refusal(request, response)
-                except TimeoutError as timeout:
-                    raise errors.NoAnswer(f"{request}: no answer within {seconds:g} s", timed_out=True) from timeout
-                except CARRIER_ERRORS as cut:
-                    raise failure(request, cut) from cut
-                if error is None:
-                    _check_content_type(request, response, JSON)
-                    body = Body(request, response)
-                    return stack.pop_all(), body
-                if isinstance(error, errors.Unauthorized):
-                    self._connections.invalidate(identity)
-            if is_second_identity or not isinstance(error, errors.Unauthorized):
-                raise error
-            is_second_identity = True
+    async def _open_watch(self, path: str, where: str, seconds: float) -> tuple[AsyncExitStack, Body]:
+        request, headers = f"GET {path}", self._headers(JSON, compressed=False)
+        async with AsyncExitStack() as stack:
+            carrier, identity = await stack.enter_async_context(self._connections.lent())
+            # The head of the response comes as soon as the watch begins, long before its first event.
+            async with within(seconds, request, "no answer within"):
+                response = await self._send(carrier, identity, "GET", where, headers, b"", seconds)
+                stack.push_async_callback(response.aclose)
+                await _check_answer(request, response, JSON, (200,))
+            body = Body(request, response)
+            return stack.pop_all(), body
 
     async def _send(
         self,
-        pool: ConnectionPool,
+        carrier: Carrier,
         identity: Identity,
         method: str,
         where: str,
@@ -293,11 +275,12 @@ class Client:
         seconds: float,
     ) -> ClientResponse:
         code = ERROR
+        if identity.authorization is not None:
+            headers = (*headers, ("Authorization", identity.authorization))
         try:
             # A timeout of the connection happens, for certain, before anything was sent.
-            response = await pool.carrier.send(
-                method, where, _with_identity(headers, identity), content, min(seconds / 2, limits.CONNECT_SECONDS)
-            )
+            connect_seconds = min(seconds / 2, limits.CONNECT_SECONDS)
+            response = await carrier.send(method, where, headers, content, connect_seconds)
             code = str(response.status)
             return response
         finally:
@@ -313,10 +296,6 @@ class Client:
 
 def _with_query(path: str, params: Mapping[str, str]) -> str:
     return f"{path}?{urlencode(params, quote_via=quote)}"
-
-
-def _with_identity(headers: Headers, identity: Identity) -> Headers:
-    return headers if identity.authorization is None else (*headers, ("Authorization", identity.authorization))
 
 
 def _wait_before_retry(method: str, error: errors.ApiError) -> float | None:
@@ -337,22 +316,17 @@ def _wait_before_retry(method: str, error: errors.ApiError) -> float | None:
     return error.retry_after
 
 
-async def _refusal(request: str, response: ClientResponse) -> errors.ApiError:
-    try:
-        body = await Body(request, response).read(limits.ERROR_BYTES)
-    except errors.NotKubernetes:
-        body = b""
-    return errors.from_response(request, response.status, body, retry_after=_retry_after(response))
-
-
-def _retry_after(response: ClientResponse) -> float | None:
-    """Returns whole seconds only, as client-go/rest/request.go, retryAfterSeconds (v1.36.2)."""
-    text = response.header("retry-after")
-    return float(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
-
-
-def _check_content_type(request: str, response: ClientResponse, accept: str) -> None:
-    """Raises NotKubernetes for a response that is not JSON, such as a login page, whatever its status."""
+async def _check_answer(request: str, response: ClientResponse, accept: str, statuses: Container[int]) -> None:
+    """Raises the ApiError of a refusal, or NotKubernetes for a response that is not JSON, such as a login page."""
+    if response.status not in statuses:
+        try:
+            body = await Body(request, response).read(limits.ERROR_BYTES)
+        except errors.NotKubernetes:
+            body = b""
+        # Whole seconds only, as client-go/rest/request.go, retryAfterSeconds (v1.36.2).
+        text = response.header("retry-after")
+        retry_after = float(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+        raise errors.from_response(request, response.status, body, retry_after=retry_after)
     found = response.header("content-type")
     if accept == JSON and found and found.partition(";")[0].strip().lower() != JSON:
         raise errors.NotKubernetes(

@@ -14,7 +14,7 @@ from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.access_review import AccessReview
 from extender.client.client import Client
 from extender.client.errors import Forbidden
-from extender.client.lease.leader_election import LeaderElector
+from extender.client.leader_election import LeaderElector
 from extender.cluster import own_cluster
 from extender.cluster.api_resources import LEASES, NEW_EVENTS, PODS, Object
 from extender.cluster.in_memory import EmbeddedTransport

@@ -11,7 +11,7 @@ import httpx
 from extender.assembly.backend import Backend
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.client import Client
-from extender.client.lease.leader_election import LeaderElector
+from extender.client.leader_election import LeaderElector
 from extender.cluster import OwnCluster, own_cluster
 from extender.cluster.api_resources import LEASES, Object
 from extender.values.config import Configuration

@@ -12,7 +12,7 @@ from typing import Final, final
 
 import pytest
 
-from extender.answers.plan.answer import PlanAnswer, PlanRequest
+from extender.answers.overviews import PlanAnswer, PlanRequest
 from extender.answers.plan.plan import plan
 from extender.cluster.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS, Object
 from extender.cluster.trial_registry import TrialRegistry

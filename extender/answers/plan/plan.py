@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Final
 
 from extender.answers.explain.preemption import victim
+from extender.answers.overviews import PlanAnswer, PlannedMove, PlanRequest, StayingPods
 from extender.answers.parts import PodName, requested
-from extender.answers.plan.answer import PlanAnswer, PlannedMove, PlanRequest, StayingPods
 from extender.answers.plan.movable_pods import MovablePod, MovablePods, movable_pods
 from extender.answers.plan.search import TRIALS, PlanSearch, SearchResult
 from extender.answers.plan.trial_moves import BoundReachedError, TrialMoves

@@ -1,9 +1,18 @@
-"""Admission: the part of an API server that what-ifs need. The assembly decides which API server it is."""
+"""What manifests meet: an API server, as far as what-ifs need one, which the assembly decides; and the cluster to which
+they are applied: its pods by name and owner, and the classes that pods and claims can name.
+"""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from typing import Final, Protocol, final
 
+import msgspec
+
+from extender.answers.parts import deployment_named_by
+from extender.engine.cache.cluster import Cluster
+from extender.values.objects.grouping import SYSTEM_CLASSES
 from extender.values.objects.meta import Object
+from extender.values.objects.pod import Pod
 
 
 class Admission(Protocol):
@@ -34,3 +43,144 @@ Admits = Callable[..., Admission]
 """Makes an empty API server for one question; may be called from any thread. Takes the `seed` of what it draws,
 UIDs and names: what stays in one cluster needs different ones.
 """
+
+
+_IN_EVERY_CLUSTER: Final = "default"
+"""The namespace that every cluster has: if it is missing, the namespaces of the cluster are not known."""
+
+
+@final
+class Inventory:
+    """Pods and objects by name and by owner. State: which of them leave, and which names are taken by new ones."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.nodes: Final = list(cluster.nodes.values())
+        objects = cluster.cache.objects
+        self._namespaces = objects.namespaces.keys()
+        self._objects: Mapping[str, Container[tuple[str, str]]] = {
+            "PersistentVolumeClaim": objects.pvcs,
+            "ReplicaSet": objects.replica_sets,
+            "ResourceClaim": objects.resource_claims,
+        }
+        self._running = {(pod.namespace, pod.name) for pod in cluster.cache.pods}
+        self._pending = {
+            (pod.namespace, pod.name): pod for pod in cluster.pending.values() if not cluster.cache.is_assumed(pod)
+        }
+        self._added: set[tuple[str, str]] = set()
+        self._holder_of_uid = {
+            pod.uid: (pod.namespace, pod.name)
+            for pods in (cluster.cache.pods, cluster.pending.values())
+            for pod in pods
+        }
+        self._owned: defaultdict[tuple[str, str, str], list[Pod]] = defaultdict(list)
+        deployment_of = {
+            (namespace, name): owner.name
+            for (namespace, name), replica_set in cluster.cache.objects.replica_sets.items()
+            for owner in replica_set.metadata.owner_references
+            if owner.kind == "Deployment"
+        }
+        for pod in (*cluster.cache.pods, *self._pending.values()):
+            for owner in pod.metadata.owner_references:
+                if owner.controller and not pod.is_terminating:
+                    self._owned[owner.kind, pod.namespace, owner.name].append(pod)
+                    deployment = None
+                    if owner.kind == "ReplicaSet":
+                        deployment = deployment_of.get((pod.namespace, owner.name)) or deployment_named_by(
+                            pod, owner.name
+                        )
+                    if deployment is not None:
+                        self._owned["Deployment", pod.namespace, deployment].append(pod)
+
+    def lacks_namespace(self, name: str) -> bool:
+        """Returns whether the namespace is missing; False if the namespaces of the cluster are not known."""
+        if _IN_EVERY_CLUSTER not in self._namespaces or name in self._namespaces:
+            return False
+        return not any(namespace == name for namespace, _ in (*self._running, *self._pending))
+
+    def runs(self, namespace: str, name: str) -> bool:
+        """Returns whether a pod of that name has a node."""
+        return (namespace, name) in self._running
+
+    def has(self, kind: str, namespace: str, name: str) -> bool:
+        """Returns whether there is such an object, of a kind that controllers make for pods."""
+        return (namespace, name) in self._objects.get(kind, ())
+
+    def has_pod(self, namespace: str, name: str) -> bool:
+        return any((namespace, name) in names for names in (self._running, self._pending, self._added))
+
+    def add(self, namespace: str, name: str) -> None:
+        """Takes the name for a new pod."""
+        self._added.add((namespace, name))
+
+    def owns_uid(self, namespace: str, name: str, uid: str) -> bool:
+        """Returns whether the pod of that name has the UID; the first one that asks for a free UID keeps it."""
+        return self._holder_of_uid.setdefault(uid, (namespace, name)) == (namespace, name)
+
+    def pending(self, pod: Pod) -> Pod | None:
+        return self._pending.get((pod.namespace, pod.name))
+
+    def owned(self, kind: str, namespace: str, name: str) -> Sequence[Pod]:
+        """Returns the pods of a controller; see `Surroundings.owned`."""
+        return self._owned.get((kind, namespace, name), ())
+
+    def remove(self, kind: str, namespace: str, name: str, pods: Sequence[Pod]) -> None:
+        """Takes pods off their controller; new pods may have the names of a StatefulSet's."""
+        going = {pod.uid for pod in pods}
+        self._owned[kind, namespace, name] = [pod for pod in self.owned(kind, namespace, name) if pod.uid not in going]
+        for pod in pods if kind == "StatefulSet" else ():
+            self._running.discard((pod.namespace, pod.name))
+            self._pending.pop((pod.namespace, pod.name), None)
+
+
+def priority_classes(cluster: Cluster, wanted: Sequence[Object]) -> Iterator[Object]:
+    """Yields the PriorityClasses of the cluster that the objects name or that are the default, unless the objects bring
+    them.
+
+    Where the classes of the cluster are not known, those of its pods stand in: of a dump without classes, or where they
+    may not be read.
+    """
+    brought = {obj["metadata"].get("name") for obj in wanted if obj["kind"] == "PriorityClass"}
+    named = set(_class_names(wanted)) - brought
+    known = cluster.cache.objects.priority_classes
+    for name, each in known.items():
+        if name in named or (each.global_default and name not in brought):
+            yield {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", **msgspec.to_builtins(each)}
+    found: dict[str, tuple[int, str | None]] = {
+        name: (value, None) for name, value in SYSTEM_CLASSES.items() if name in named and name not in known
+    }
+    if knows_classes(cluster):
+        named = set()
+    for pod in (*cluster.cache.pods, *cluster.pending.values()) if named - found.keys() else ():
+        if pod.spec.priority_class_name in named and pod.spec.priority_class_name not in found:
+            found[pod.spec.priority_class_name] = pod.priority, pod.spec.preemption_policy
+    for name, (value, policy) in found.items():
+        written = {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name},
+            "value": value,
+        }
+        yield written | ({"preemptionPolicy": policy} if policy else {})
+
+
+def knows_classes(cluster: Cluster) -> bool:
+    """Returns whether the PriorityClasses of the cluster are known, so that others do not exist."""
+    return SYSTEM_CLASSES.keys() <= cluster.cache.objects.priority_classes.keys()
+
+
+def _class_names(value: object) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        name = value.get("priorityClassName")
+        if isinstance(name, str):
+            yield name
+        for member in value.values():
+            yield from _class_names(member)
+    elif isinstance(value, list):
+        for member in value:
+            yield from _class_names(member)
+
+
+def storage_classes(cluster: Cluster) -> Iterator[Object]:
+    """Yields the StorageClasses of the cluster; one of them may be the default."""
+    for storage_class in cluster.cache.objects.storage_classes.values():
+        yield {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", **msgspec.to_builtins(storage_class)}

@@ -12,8 +12,14 @@ from typing import Any, Final, NamedTuple, final
 
 from extender.answers.trial import Trial
 from extender.answers.types import QuestionError
-from extender.answers.what_if.admission import Admission, Admits
-from extender.answers.what_if.inventory import Inventory, knows_classes, priority_classes, storage_classes
+from extender.answers.what_if.admission import (
+    Admission,
+    Admits,
+    Inventory,
+    knows_classes,
+    priority_classes,
+    storage_classes,
+)
 from extender.answers.what_if.pinned_pods import daemon_pods
 from extender.answers.what_if.rollouts import Plan, Rollout, plan_of
 from extender.engine.cache.cluster import Cluster

@@ -30,7 +30,7 @@ class ExecPluginConfig:
     """Variables added to our own environment."""
     install_hint: str = ""
     cluster: Mapping[str, Any] | None = None
-    """The description of the cluster that is passed to the program; None to pass nothing."""
+    """What the program is told of the cluster; None for nothing."""
 
 
 class _CredentialStatus(msgspec.Struct, rename="camel"):

@@ -91,7 +91,7 @@ class _File(msgspec.Struct, rename="kebab"):
 
 
 class Kubeconfig(msgspec.Struct):
-    """The contents of one or more files. Paths in it are absolute."""
+    """The contents of one or more files, with absolute paths."""
 
     current_context: str = ""
     clusters: dict[str, KubeconfigCluster] = {}
@@ -109,11 +109,11 @@ def read_files(files: Sequence[Path]) -> Kubeconfig:
         one = _read_file(file)
         merged.current_context = merged.current_context or one.current_context
         for cluster in one.clusters or ():
-            merged.clusters.setdefault(
-                cluster.name, _with_absolute_cluster_paths(file, cluster.cluster or KubeconfigCluster())
-            )
+            its = cluster.cluster or KubeconfigCluster()
+            its.certificate_authority = _absolute(file, its.certificate_authority)
+            merged.clusters.setdefault(cluster.name, its)
         for user in one.users or ():
-            merged.users.setdefault(user.name, _with_absolute_user_paths(file, user.user or KubeconfigUser()))
+            merged.users.setdefault(user.name, _with_absolute_paths(file, user.user or KubeconfigUser()))
         for context in one.contexts or ():
             merged.contexts.setdefault(context.name, context.context or Context())
     return merged
@@ -143,12 +143,7 @@ def _read_file(file: Path) -> _File:
         raise CredentialsError(f"kubeconfig {file} is not a kubeconfig: {error}") from None
 
 
-def _with_absolute_cluster_paths(file: Path, cluster: KubeconfigCluster) -> KubeconfigCluster:
-    cluster.certificate_authority = _absolute(file, cluster.certificate_authority)
-    return cluster
-
-
-def _with_absolute_user_paths(file: Path, user: KubeconfigUser) -> KubeconfigUser:
+def _with_absolute_paths(file: Path, user: KubeconfigUser) -> KubeconfigUser:
     user.client_certificate = _absolute(file, user.client_certificate)
     user.client_key = _absolute(file, user.client_key)
     user.token_file = _absolute(file, user.token_file)

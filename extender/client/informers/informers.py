@@ -9,10 +9,9 @@ from typing import Any, Final, TypedDict, TypeVar, Unpack, final
 
 from extender.client.client import Client
 from extender.client.errors import ApiError
-from extender.client.informers.health import Health
-from extender.client.informers.plan import Backoff
 from extender.client.informers.reading import DoubtfulAnswerError
 from extender.client.informers.reflector import Reached, Reflector
+from extender.client.informers.reflector_state import Backoff, Health
 from extender.client.informers.store import Change
 from extender.values.objects.kinds import WatchedKind
 from extender.values.objects.meta import HasMetadata

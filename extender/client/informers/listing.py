@@ -25,7 +25,7 @@ from extender.client.informers.reading import (
     read_event,
 )
 from extender.client.paths import path
-from extender.client.transport.bodies import WatchLines
+from extender.client.transport.carrier import WatchLines
 from extender.values.objects import decoding
 from extender.values.objects.cluster import Key
 from extender.values.objects.kinds import WatchedKind

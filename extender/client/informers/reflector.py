@@ -15,7 +15,6 @@ from typing import Final, Generic, NoReturn, TypeVar, final
 from extender.client import errors
 from extender.client.client import Client
 from extender.client.informers import reading
-from extender.client.informers.health import Health, ReflectorCounters
 from extender.client.informers.listing import (
     PAGE_SIZE,
     EndlessListError,
@@ -24,10 +23,10 @@ from extender.client.informers.listing import (
     initial_objects,
     streaming_params,
 )
-from extender.client.informers.plan import ReflectorPlan
+from extender.client.informers.reflector_state import Health, ReflectorCounters, ReflectorPlan
 from extender.client.informers.store import Change, Store, is_older
 from extender.client.paths import path
-from extender.client.transport.bodies import WatchLines
+from extender.client.transport.carrier import WatchLines
 from extender.values.objects.cluster import Key
 from extender.values.objects.kinds import WatchedKind
 from extender.values.objects.meta import HasMetadata, ObjectMeta

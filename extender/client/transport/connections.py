@@ -2,10 +2,12 @@
 
 import asyncio
 import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final, final
 
-from extender.client.errors import Unreachable
+from extender.client.errors import Unauthorized, Unreachable
 from extender.client.transport.carrier import Carrier, ClientResponse, CutError, Headers, NotSentError
 from extender.client.transport.dialing import Route
 from extender.client.transport.http1 import Connection, head_lines
@@ -94,25 +96,22 @@ class Http1Carrier(Carrier):
             self._sweep = loop.call_later(KEEP_ALIVE_SECONDS, self._sweep_idle)
 
     def _pop_idle(self) -> Connection | None:
-        oldest = asyncio.get_running_loop().time() - KEEP_ALIVE_SECONDS
         while self._idle:
             connection = self._idle.pop()
-            if connection.is_open and connection.idle_since > oldest:
+            if _is_fresh(connection):
                 return connection
             connection.abort()
         return None
 
     def _sweep_idle(self) -> None:
-        loop = asyncio.get_running_loop()
-        oldest = loop.time() - KEEP_ALIVE_SECONDS
-        kept = []
-        for connection in self._idle:
-            if connection.is_open and connection.idle_since > oldest:
-                kept.append(connection)
-            else:
-                connection.abort()
-        self._idle = kept
-        self._sweep = loop.call_at(kept[0].idle_since + KEEP_ALIVE_SECONDS, self._sweep_idle) if kept else None
+        stale = [connection for connection in self._idle if not _is_fresh(connection)]
+        for connection in stale:
+            self._idle.remove(connection)
+            connection.abort()
+        oldest = next(iter(self._idle), None)
+        self._sweep = None
+        if oldest is not None:
+            self._sweep = asyncio.get_running_loop().call_at(oldest.idle_since + KEEP_ALIVE_SECONDS, self._sweep_idle)
 
     async def _dial(self, seconds: float) -> Connection:
         try:
@@ -140,6 +139,10 @@ class Http1Carrier(Carrier):
         return b"%b%bContent-Length: %d\r\n\r\n%b" % (first, lines, len(content), content)
 
 
+def _is_fresh(connection: Connection) -> bool:
+    return connection.is_open and connection.idle_since > asyncio.get_running_loop().time() - KEEP_ALIVE_SECONDS
+
+
 log = logging.getLogger(__name__)
 
 
@@ -159,8 +162,7 @@ class Connections:
     """Lends a carrier and an identity for each request.
 
     When certificates change on disk, new connections use the new ones; the old connections are closed after their last
-    request. New certificates that cannot be used (half written, or with a key that does not belong to them) are logged,
-    and the old ones stay in use.
+    request. Old ones stay in use while the new ones are half written, or with a key that does not belong to them.
     """
 
     def __init__(self, target: Target, carrier: Carrier | None = None) -> None:
@@ -172,8 +174,9 @@ class Connections:
         self._read_at = 0.0
         self._closed = False
 
-    async def borrow(self) -> tuple[ConnectionPool, Identity]:
-        """Returns the pool for the next request, which must be given back, and the identity.
+    @asynccontextmanager
+    async def lent(self) -> AsyncIterator[tuple[Carrier, Identity]]:
+        """Yields the carrier for the next request, and the identity; both are read again after Unauthorized.
 
         Raises Unreachable if credentials or certificates cannot be read, and no earlier ones can be used.
         """
@@ -186,18 +189,17 @@ class Connections:
         except (CredentialsError, TlsError) as error:
             raise Unreachable(str(error)) from error
         pool.users += 1
-        return pool, identity
-
-    async def give_back(self, pool: ConnectionPool) -> None:
-        """Ends the use of a pool. A pool that was replaced is closed after its last request."""
-        pool.users -= 1
-        if self._retired:
-            await self._close_unused()
-
-    def invalidate(self, refused: Identity) -> None:
-        """Reads credentials and certificates again, because the server refused this identity."""
-        self._target.credentials.invalidate(refused)
-        self._read_at = float("-inf")
+        try:
+            yield pool.carrier, identity
+        except Unauthorized:
+            self._target.credentials.invalidate(identity)
+            self._read_at = float("-inf")
+            raise
+        finally:
+            pool.users -= 1
+            for unused in [retired for retired in self._retired if not retired.users]:
+                self._retired.remove(unused)
+                await unused.carrier.aclose()
 
     async def aclose(self) -> None:
         """Closes all connections, including those in use."""
@@ -208,38 +210,26 @@ class Connections:
         for pool in pools:
             await pool.carrier.aclose()
 
-    async def _close_unused(self) -> None:
-        for pool in [retired for retired in self._retired if not retired.users]:
-            self._retired.remove(pool)
-            await pool.carrier.aclose()
-
     def _pool_for(self, identity: Identity, now: float) -> ConnectionPool:
         pool = self._pool
+        is_recent = now - self._read_at < REREAD_SECONDS and identity.key_pair == self._key_pair
+        if pool is not None and (pool.material is None or is_recent):
+            return pool
+        self._read_at, self._key_pair = now, identity.key_pair
+        try:
+            material = self._target.tls.read(identity.key_pair)
+            if pool is not None and material == pool.material:
+                return pool
+            self._pool = found = ConnectionPool(_open(self._target, material), material)
+        except TlsError as error:
+            if pool is None:
+                raise
+            log.warning("New certificates for %s cannot be used, and the old ones stay: %s", self._target.server, error)
+            return pool
         if pool is not None:
-            if pool.material is None or (now - self._read_at < REREAD_SECONDS and identity.key_pair == self._key_pair):
-                return pool
-            self._read_at = now
-            self._key_pair = identity.key_pair
-            try:
-                material = self._target.tls.read(identity.key_pair)
-                replacement = (
-                    ConnectionPool(_open(self._target, material), material) if material != pool.material else pool
-                )
-            except TlsError as error:
-                log.warning(
-                    "New certificates for %s cannot be used, and the old ones stay: %s", self._target.server, error
-                )
-                return pool
-            if replacement is not pool:
-                log.info("Certificates for %s have changed", self._target.server)
-                self._retired.append(pool)
-                self._pool = replacement
-            return replacement
-        material = self._target.tls.read(identity.key_pair)
-        self._read_at = now
-        self._key_pair = identity.key_pair
-        self._pool = ConnectionPool(_open(self._target, material), material)
-        return self._pool
+            log.info("Certificates for %s have changed", self._target.server)
+            self._retired.append(pool)
+        return found
 
 
 def _open(target: Target, material: TlsMaterial) -> Carrier:

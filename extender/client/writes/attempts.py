@@ -39,9 +39,9 @@ LAST_BIND_PAUSE: Final = 5.0
 
 @final
 class Attempts:
-    """Performs calls, also several at a time. Queueing is left to the dispatcher.
+    """Performs calls, also several at a time. State: the bindings whose outcome is unknown.
 
-    State: the bindings whose outcome is unknown. Each attempt asks `fence` why nothing may be written.
+    Each attempt asks `fence` why nothing may be written.
     """
 
     def __init__(
@@ -93,13 +93,11 @@ class Attempts:
                     if await self._is_bound(call):
                         return
                     raise
-                except errors.NotFound:
-                    raise
                 except CallError as exc:
                     if may_be_bound:
                         raise CallUnknown(str(exc)) from exc
                     raise
-                except (errors.BadRequest, errors.Invalid):
+                except (errors.BadRequest, errors.Invalid, errors.NotFound):
                     raise
                 except errors.ApiError as exc:
                     if exc.may_have_happened:

@@ -42,24 +42,24 @@ WRITE_SECONDS: Final = 30.0
 STATUS_SECONDS: Final = 10.0
 """Shorter than for other writes, because the binding of the same pod may wait for it."""
 
-ClaimCall = (
-    ReadResourceClaim
+PatchCall = (
+    PatchPersistentVolume
+    | PatchPersistentVolumeClaim
     | ProtectResourceClaim
     | ReserveResourceClaim
     | UnreserveResourceClaim
     | DeallocateResourceClaim
-    | CreateResourceClaim
     | UnprotectResourceClaim
-    | DeleteResourceClaim
 )
 RequestCall = (
     BindPod
     | PatchPodStatus
     | PatchPodGroupStatus
     | DeletePod
-    | PatchPersistentVolume
-    | PatchPersistentVolumeClaim
-    | ClaimCall
+    | ReadResourceClaim
+    | CreateResourceClaim
+    | DeleteResourceClaim
+    | PatchCall
 )
 
 _DEVICES: Final = "resource.k8s.io"
@@ -82,6 +82,13 @@ REQUESTS: Final[Mapping[type[ApiCall[Any]], Right]] = {
     DeleteResourceClaim: Right(_DEVICES, "resourceclaims", "delete"),
 }
 """The verb and the resource of each call."""
+
+_TYPES: Final[Mapping[str, type[Any]]] = {
+    "pods": Pod,
+    "persistentvolumes": PersistentVolume,
+    "persistentvolumeclaims": PersistentVolumeClaim,
+    "resourceclaims": ResourceClaim,
+}
 
 BIND_CLAIM: Final = Right(_DEVICES, "resourceclaims", "patch", "binding")
 """Needed to change a claim's allocation or reservations, besides the right to patch its status.
@@ -112,65 +119,30 @@ async def send(client: Client, call: ApiCall[Any], now: datetime) -> Any:
                 call, "status", lambda at: client.patch(at, patch, STRATEGIC_MERGE_PATCH, timeout=STATUS_SECONDS)
             )
             return None
-        case DeletePod():
-            await client.delete(
-                _path(call), uid=call.uid or None, grace_period_seconds=call.grace_period_seconds, timeout=WRITE_SECONDS
-            )
+        case DeletePod() | DeleteResourceClaim():
+            grace = call.grace_period_seconds if isinstance(call, DeletePod) else None
+            await client.delete(_path(call), uid=call.uid or None, grace_period_seconds=grace, timeout=WRITE_SECONDS)
             return None
-        case PatchPersistentVolume():
-            answer = await client.patch(_path(call), _volume_patch(call), MERGE_PATCH, timeout=WRITE_SECONDS)
-            return decode(PersistentVolume, answer)
-        case PatchPersistentVolumeClaim():
-            answer = await client.patch(_path(call), _volume_claim_patch(call), MERGE_PATCH, timeout=WRITE_SECONDS)
-            return decode(PersistentVolumeClaim, answer)
         case ReadResourceClaim():
             return await read(client, call)
-        case ProtectResourceClaim():
-            body = {"metadata": {**_preconditions(call), "finalizers": [CLAIM_FINALIZER]}}
-            return decode(
-                ResourceClaim, await client.patch(_path(call), body, STRATEGIC_MERGE_PATCH, timeout=WRITE_SECONDS)
-            )
-        case UnprotectResourceClaim():
-            body = {"metadata": {"uid": call.uid, "$deleteFromPrimitiveList/finalizers": [CLAIM_FINALIZER]}}
-            return decode(
-                ResourceClaim, await client.patch(_path(call), body, STRATEGIC_MERGE_PATCH, timeout=WRITE_SECONDS)
-            )
         case CreateResourceClaim():
-            return decode(
-                ResourceClaim, await client.create(_collection_path(call), _claim_body(call), timeout=WRITE_SECONDS)
-            )
-        case DeleteResourceClaim():
-            await client.delete(_path(call), uid=call.uid or None, timeout=WRITE_SECONDS)
-            return None
-        case ReserveResourceClaim() | UnreserveResourceClaim() | DeallocateResourceClaim():
-            kind = MERGE_PATCH if isinstance(call, DeallocateResourceClaim) else STRATEGIC_MERGE_PATCH
-            answer = await client.patch(_path(call), _claim_status_patch(call), kind, timeout=WRITE_SECONDS)
-            return decode(ResourceClaim, answer)
-    raise TypeError(f"{type(call).__name__} cannot be performed")
+            right = REQUESTS[type(call)]
+            claims = path(right.group, "v1", right.plural, namespace=call.namespace)
+            return decode(ResourceClaim, await client.create(claims, _claim_body(call), timeout=WRITE_SECONDS))
+    if not isinstance(call, PatchCall):
+        raise TypeError(f"{type(call).__name__} cannot be performed")
+    patch, content_type = _patch(call)
+    answer = await client.patch(_path(call), patch, content_type, timeout=WRITE_SECONDS)
+    return decode(_TYPES[REQUESTS[type(call)].plural], answer)
 
 
 async def read(client: Client, call: ApiCall[Any]) -> Any:
     """Returns the object that a call is about, as it is now. Raises ApiError."""
-    match call:
-        case BindPod() | PatchPodStatus() | DeletePod():
-            return decode(Pod, await client.get(_object_path(call)))
-        case PatchPodGroupStatus():
-            return decode(PodGroup, await _in_either_version(call, None, client.get))
-        case PatchPersistentVolume():
-            return decode(PersistentVolume, await client.get(_object_path(call)))
-        case PatchPersistentVolumeClaim():
-            return decode(PersistentVolumeClaim, await client.get(_object_path(call)))
-        case (
-            ReadResourceClaim()
-            | ProtectResourceClaim()
-            | ReserveResourceClaim()
-            | UnreserveResourceClaim()
-            | DeallocateResourceClaim()
-            | UnprotectResourceClaim()
-            | DeleteResourceClaim()
-        ):
-            return decode(ResourceClaim, await client.get(_object_path(call)))
-    raise TypeError(f"{type(call).__name__} is about no object that could be read")
+    if isinstance(call, PatchPodGroupStatus):
+        return decode(PodGroup, await _in_either_version(call, None, client.get))
+    if not isinstance(call, RequestCall):
+        raise TypeError(f"{type(call).__name__} is about no object that could be read")
+    return decode(_TYPES[REQUESTS[type(call)].plural], await client.get(_object_path(call)))
 
 
 def is_done(call: ApiCall[Any], found: Any) -> bool:
@@ -209,11 +181,6 @@ def _devices(allocation: AllocationResult | None) -> list[tuple[str, str, str]]:
 
 def _path(call: RequestCall) -> str:
     return _object_path(call, REQUESTS[type(call)].subresource or None)
-
-
-def _collection_path(call: CreateResourceClaim) -> str:
-    right = REQUESTS[type(call)]
-    return path(right.group, "v1", right.plural, namespace=call.namespace)
 
 
 async def _in_either_version(
@@ -262,7 +229,7 @@ def _status_patch(call: PatchPodStatus, now: datetime) -> dict[str, Any]:
     if call.changes_nomination:
         status["nominatedNodeName"] = call.nominated_node_name or None
     if call.extended_resource_claim is not None and call.changes_extended_resource_claim:
-        status["extendedResourceClaimStatus"] = _wire(call.extended_resource_claim)
+        status["extendedResourceClaimStatus"] = wire(call.extended_resource_claim)
     # Preconditions: the patch must hit neither a pod that has taken over the name nor one that has changed since.
     metadata = _preconditions(call)
     return {"metadata": metadata, "status": status} if metadata else {"status": status}
@@ -283,44 +250,44 @@ def _group_status_patch(call: PatchPodGroupStatus, now: datetime) -> dict[str, A
     return {"metadata": {"uid": call.uid} if call.uid else {}, "status": {"conditions": [condition]}}
 
 
-def _volume_patch(call: PatchPersistentVolume) -> dict[str, Any]:
-    annotations = {"annotations": {BOUND_BY_CONTROLLER_ANNOTATION: "yes"}} if call.bound_by_controller else {}
-    return {"metadata": {**_preconditions(call), **annotations}, "spec": {"claimRef": _wire(call.claim)}}
-
-
-def _volume_claim_patch(call: PatchPersistentVolumeClaim) -> dict[str, Any]:
-    return {"metadata": {**_preconditions(call), "annotations": {SELECTED_NODE_ANNOTATION: call.selected_node}}}
-
-
 def _claim_body(call: CreateResourceClaim) -> dict[str, Any]:
     meta = call.claim.metadata
     metadata = {"generateName": call.generate_name, "namespace": call.namespace, "annotations": meta.annotations}
-    metadata["ownerReferences"] = _wire(meta.owner_references)
+    metadata["ownerReferences"] = wire(meta.owner_references)
     return {
         "apiVersion": f"{_DEVICES}/v1",
         "kind": "ResourceClaim",
         "metadata": metadata,
-        "spec": _wire(call.claim.spec),
+        "spec": wire(call.claim.spec),
     }
 
 
-def _claim_status_patch(
-    call: ReserveResourceClaim | UnreserveResourceClaim | DeallocateResourceClaim,
-) -> dict[str, Any]:
+def _patch(call: PatchCall) -> tuple[dict[str, Any], str]:
+    """(the patch, its content type)."""
     match call:
+        case PatchPersistentVolume():
+            annotations = {"annotations": {BOUND_BY_CONTROLLER_ANNOTATION: "yes"}} if call.bound_by_controller else {}
+            metadata = {**_preconditions(call), **annotations}
+            return {"metadata": metadata, "spec": {"claimRef": wire(call.claim)}}, MERGE_PATCH
+        case PatchPersistentVolumeClaim():
+            selected = {SELECTED_NODE_ANNOTATION: call.selected_node}
+            return {"metadata": {**_preconditions(call), "annotations": selected}}, MERGE_PATCH
+        case ProtectResourceClaim():
+            return {"metadata": {**_preconditions(call), "finalizers": [CLAIM_FINALIZER]}}, STRATEGIC_MERGE_PATCH
+        case UnprotectResourceClaim():
+            removal = {"$deleteFromPrimitiveList/finalizers": [CLAIM_FINALIZER]}
+            return {"metadata": {"uid": call.uid, **removal}}, STRATEGIC_MERGE_PATCH
         case ReserveResourceClaim():
-            status: dict[str, Any] = {"reservedFor": [_wire(call.consumer)]}
+            status: dict[str, Any] = {"reservedFor": [wire(call.consumer)]}
             if call.allocation is not None:
-                status["allocation"] = _wire(call.allocation)
-            return {"metadata": _preconditions(call), "status": status}
+                status["allocation"] = wire(call.allocation)
+            return {"metadata": _preconditions(call), "status": status}, STRATEGIC_MERGE_PATCH
         case UnreserveResourceClaim():
-            removal = {"$patch": "delete", "uid": call.pod_uid}
-            return {"metadata": {"uid": call.uid}, "status": {"reservedFor": [removal]}}
+            consumer = {"$patch": "delete", "uid": call.pod_uid}
+            return {"metadata": {"uid": call.uid}, "status": {"reservedFor": [consumer]}}, STRATEGIC_MERGE_PATCH
         case DeallocateResourceClaim():
-            return {
-                "metadata": _preconditions(call),
-                "status": {"allocation": None, "reservedFor": None, "devices": None},
-            }
+            status = {"allocation": None, "reservedFor": None, "devices": None}
+            return {"metadata": _preconditions(call), "status": status}, MERGE_PATCH
 
 
 def _preconditions(
@@ -336,11 +303,11 @@ def _preconditions(
     return {name: value for name, value in known if value}
 
 
-def _wire(value: Any) -> Any:
+def wire(value: Any) -> Any:
     """Returns a value for JSON, without empty members of our own objects, others unchanged."""
     if isinstance(value, msgspec.Struct):
         members = zip(value.__struct_encode_fields__, msgspec.structs.astuple(value), strict=True)
-        return {name: _wire(member) for name, member in members if member not in (None, "", [], {}, ())}
+        return {name: wire(member) for name, member in members if member not in (None, "", [], {}, ())}
     if isinstance(value, list):
-        return [_wire(member) for member in value]
+        return [wire(member) for member in value]
     return value

@@ -157,10 +157,14 @@ class ApiDispatcher:
         return None
 
     async def _work(self, lane: Lane, ticket: Ticket) -> None:
-        succeeded, now = False, asyncio.get_running_loop().time
+        call, succeeded, now = ticket.call, False, asyncio.get_running_loop().time
         began = now()
         try:
-            result = await self._performed(ticket.call)
+            result: Any = None
+            if isinstance(call, RecordEvent):
+                await self._recorder.record(call)
+            else:
+                result = await self._attempts.perform(call)
             succeeded = True
             if not ticket.outcome.done():
                 ticket.outcome.set_result(result)
@@ -170,21 +174,16 @@ class ApiDispatcher:
             raise
         except Exception as exc:
             if not isinstance(exc, CallError):
-                _log.exception("performing %s", type(ticket.call).__name__)
+                _log.exception("performing %s", type(call).__name__)
             if not ticket.outcome.done():
                 ticket.outcome.set_exception(exc)
         finally:
             if lane is not Lane.EVENTS:
-                self.durations.observe(now() - began, call_type_of(ticket.call), "success" if succeeded else "error")
+                self.durations.observe(now() - began, call_type_of(call), "success" if succeeded else "error")
             self._num_in_flight[lane] -= 1
             self._queue.finish(ticket, succeeded=succeeded)
             self._note_idleness()
             self._wake.set()
-
-    async def _performed(self, call: ApiCall[Any]) -> Any:
-        if isinstance(call, RecordEvent):
-            return await self._recorder.record(call)
-        return await self._attempts.perform(call)
 
 
 def call_type_of(call: ApiCall[Any]) -> str:

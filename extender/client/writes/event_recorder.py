@@ -14,10 +14,10 @@ from typing import Any, Final, final
 from extender.client.client import STRATEGIC_MERGE_PATCH, Client
 from extender.client.errors import AlreadyExists, ApiError, NotFound
 from extender.client.paths import path
+from extender.client.writes.call_requests import wire
 from extender.engine.framework import CallError, RecordEvent
 from extender.values import limits
 from extender.values.golang.times import rfc3339
-from extender.values.objects.storage import ObjectReference
 
 FINISH_INTERVAL: Final = 360.0
 """Seconds without an event after which a series ends; the next event begins a new one."""
@@ -145,10 +145,10 @@ class EventRecorder:
             "reason": event.reason,
             "type": event.type,
             "note": _cut(event.note),
-            "regarding": _reference(event.regarding),
+            "regarding": wire(event.regarding),
         }
         if event.related is not None:
-            body["related"] = _reference(event.related)
+            body["related"] = wire(event.related)
         if known.count > 1:
             body["series"] = _series(known)
         return body
@@ -162,15 +162,3 @@ def _cut(note: str) -> str:
     """Returns the note, cut between two characters if it is too long (schedule_one.go, truncateMessage)."""
     text, most = note.encode(), limits.EVENT_NOTE_BYTES
     return note if len(text) <= most else text[: most - 4].decode("utf-8", "ignore") + " ..."
-
-
-def _reference(reference: ObjectReference) -> dict[str, str]:
-    members = {
-        "kind": reference.kind,
-        "namespace": reference.namespace,
-        "name": reference.name,
-        "uid": reference.uid,
-        "apiVersion": reference.api_version,
-        "resourceVersion": reference.resource_version,
-    }
-    return {name: value for name, value in members.items() if value}

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from extender.client.client import Client
-from extender.client.lease.leader_election import LeaderElector
+from extender.client.leader_election import LeaderElector
 from extender.cluster.api_resources import LEASES, Object
 from extender.cluster.in_memory import EmbeddedTransport
 from extender.cluster.kube_api import KubeApi

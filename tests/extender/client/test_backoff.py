@@ -2,7 +2,7 @@
 
 from random import Random
 
-from extender.client.informers.plan import Backoff
+from extender.client.informers.reflector_state import Backoff
 
 
 class NoChance(Random):

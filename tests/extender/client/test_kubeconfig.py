@@ -11,7 +11,7 @@ from typing import NoReturn
 import pytest
 import yaml
 
-from extender.client.credentials.kubeconfig import load
+from extender.client.credentials.target_lookup import load
 from extender.testing import virtual_time
 from extender.values.targets.target import CredentialsError, Target, TokenFile
 from extender.values.targets.tls import Pem, Tls

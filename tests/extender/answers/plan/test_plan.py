@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from extender.answers.plan.answer import PlanAnswer, PlanRequest
+from extender.answers.overviews import PlanAnswer, PlanRequest
 from extender.answers.plan.plan import plan
 from extender.answers.redaction import redacted
 from extender.answers.types import QuestionError

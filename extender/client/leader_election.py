@@ -20,7 +20,7 @@ from typing import Final, final
 
 from extender.client.client import Client
 from extender.client.errors import ApiError, Conflict, NotFound
-from extender.client.lease.lease_lock import LeaderElectionRecord, LeaseError, LeaseLock
+from extender.client.lease_lock import LeaderElectionRecord, LeaseError, LeaseLock
 from extender.values import limits
 from extender.values.config import LeaderElection
 from extender.values.golang.times import Duration, rfc3339

@@ -1,1 +1,0 @@
-"""Leader election through a Lease."""
