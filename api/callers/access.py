@@ -208,17 +208,19 @@ class _Reviewed:
     async def namespaces(self, among: Collection[str]) -> frozenset[str]:
         try:
             # A caller who may list the pods of all namespaces costs one review, not one a namespace.
-            if await self._review.may_list_pods(self._user, ""):
+            if await self._review.may_list(self._user, "pods", ""):
                 return frozenset(among)
             each = sorted(among)
-            answers = await asyncio.gather(*(self._review.may_list_pods(self._user, namespace) for namespace in each))
+            answers = await asyncio.gather(
+                *(self._review.may_list(self._user, "pods", namespace) for namespace in each)
+            )
         except ApiError as exc:
             raise _not_reviewed(exc) from exc
         return frozenset(namespace for namespace, may in zip(each, answers, strict=True) if may)
 
     async def events(self, namespace: str) -> bool:
         try:
-            return await self._review.may_list_events(self._user, namespace)
+            return await self._review.may_list(self._user, "events", namespace)
         except ApiError as exc:
             raise _not_reviewed(exc) from exc
 

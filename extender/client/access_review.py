@@ -34,22 +34,17 @@ class User(msgspec.Struct, frozen=True):
     extra: dict[str, tuple[str, ...]] = {}
 
 
-class _TokenReviewStatus(msgspec.Struct, frozen=True):
+class _Status(msgspec.Struct, frozen=True):
+    """Of a token review the first two, of a subject access review the others."""
+
     authenticated: bool = False
     user: User = User()
-
-
-class _TokenReview(msgspec.Struct, frozen=True):
-    status: _TokenReviewStatus = _TokenReviewStatus()
-
-
-class _AccessReviewStatus(msgspec.Struct, frozen=True):
     allowed: bool = False
     denied: bool = False
 
 
-class _AccessReview(msgspec.Struct, frozen=True):
-    status: _AccessReviewStatus = _AccessReviewStatus()
+class _Review(msgspec.Struct, frozen=True):
+    status: _Status = _Status()
 
 
 @final
@@ -70,7 +65,7 @@ class AccessReview:
     def is_known(self, token: str) -> bool:
         """Returns whether the token was found to be a user's, however long ago, or to be nobody's just now."""
         digest = _digest(token)
-        return self._users.has_had(digest) or self._of_nobody.get(digest)[0]
+        return digest in self._users.answers or self._of_nobody.get(digest)[0]
 
     async def user(self, token: str) -> User | None:
         """Returns the user of the token; None if it belongs to no user."""
@@ -79,21 +74,14 @@ class AccessReview:
         if found or self._of_nobody.get(digest)[0]:
             return user
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
-        status = (await self._answer(_TOKEN_REVIEWS, review, _TokenReview)).status
+        status = await self._answer(_TOKEN_REVIEWS, review)
         if status.authenticated:
             return self._users.put(digest, status.user)
-        self._users.drop(digest)
+        self._users.answers.pop(digest, None)
         return self._of_nobody.put(digest, None)
 
-    async def may_list_pods(self, user: User, namespace: str) -> bool:
-        """Returns whether the user may list the pods of the namespace."""
-        return await self._may_list(user, "pods", namespace)
-
-    async def may_list_events(self, user: User, namespace: str) -> bool:
-        """Returns whether the user may list the events of the namespace."""
-        return await self._may_list(user, "events", namespace)
-
-    async def _may_list(self, user: User, resource: str, namespace: str) -> bool:
+    async def may_list(self, user: User, resource: str, namespace: str) -> bool:
+        """Returns whether the user may list `pods` or `events` of the namespace, or of all with an empty one."""
         attributes = {"namespace": namespace, "verb": "list", "version": "v1", "resource": resource}
         return await self._may(user, {"resourceAttributes": attributes})
 
@@ -114,12 +102,12 @@ class AccessReview:
         if found:
             return bool(may)
         review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
-        status = (await self._answer(_SUBJECT_ACCESS_REVIEWS, review, _AccessReview)).status
+        status = await self._answer(_SUBJECT_ACCESS_REVIEWS, review)
         return self._rights.put(digest, status.allowed and not status.denied)
 
-    async def _answer(self, path: str, review: object, kind: type[T]) -> T:
+    async def _answer(self, path: str, review: object) -> _Status:
         try:
-            return msgspec.json.decode(await self._client.create(path, review), type=kind)
+            return msgspec.json.decode(await self._client.create(path, review), type=_Review).status
         except msgspec.DecodeError as exc:
             raise NotKubernetes(f"the answer to a question at {path} is none: {exc}") from exc
 
@@ -133,25 +121,19 @@ class _AnswerCache(Generic[T]):
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
-        self._answers: OrderedDict[str, tuple[float, T]] = OrderedDict()
+        self.answers: OrderedDict[str, tuple[float, T]] = OrderedDict()
+        """Question -> (when the answer expires, the answer)."""
 
     def get(self, question: str) -> tuple[bool, T | None]:
         """Returns (whether the answer is cached, the answer)."""
-        known = self._answers.get(question)
+        known = self.answers.get(question)
         if known is None or known[0] <= self._now():
             return False, None
         return True, known[1]
 
-    def has_had(self, question: str) -> bool:
-        """Returns whether there is an answer, be it too old."""
-        return question in self._answers
-
-    def drop(self, question: str) -> None:
-        self._answers.pop(question, None)
-
     def put(self, question: str, answer: T) -> T:
-        self._answers.pop(question, None)
-        self._answers[question] = self._now() + CACHE_SECONDS, answer
-        if len(self._answers) > limits.REVIEWS_KEPT:
-            self._answers.popitem(last=False)
+        self.answers.pop(question, None)
+        self.answers[question] = self._now() + CACHE_SECONDS, answer
+        if len(self.answers) > limits.REVIEWS_KEPT:
+            self.answers.popitem(last=False)
         return answer

@@ -1,7 +1,6 @@
 """LeaderElector: acquires and renews the lease that decides which replica leads.
 
-Only times that were measured here count: a lease that has not changed for its duration has expired, whatever times are
-written in it.
+Only times that were measured here count, whatever times are written in the lease.
 
 Upstream: client-go/tools/leaderelection, leaderelection.go (v1.36.2). Upstream does not stop a leader from writing
 after its machine was suspended. Here a leader measures the time since its last renewal by a clock that goes on during a
@@ -14,16 +13,17 @@ import logging
 import random
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, final
+
+from msgspec.structs import replace
 
 from extender.client.client import Client
 from extender.client.errors import ApiError, Conflict, NotFound
 from extender.client.lease_lock import LeaderElectionRecord, LeaseError, LeaseLock
 from extender.values import limits
 from extender.values.config import LeaderElection
-from extender.values.golang.times import Duration, rfc3339
+from extender.values.golang.times import rfc3339
 from extender.values.objects.cluster import Key
 
 JITTER_FACTOR: Final = 1.2
@@ -38,6 +38,8 @@ SHORTEST_PAUSE: Final = 0.001
 TOLERATED_AFTER_EXPIRY: Final = 20.0
 """Seconds after the end of the lease from which on a leader that still runs is reported as unhealthy. Upstream:
 cmd/kube-scheduler/app/options."""
+
+HIGHEST_TRANSITIONS: Final = 2**31 - 1
 
 NOT_LEADING: Final = "this replica does not lead"
 
@@ -65,16 +67,14 @@ class LeaderElector:
     ) -> None:
         """Requests nothing yet.
 
-        Arguments:
-            client: used for nothing else, so that no other request delays a renewal.
-            identity: the name of this replica, which no other has.
-            now: the wall clock, for the times in the lease, which only people read.
+        The client is used for nothing else, so that no other request delays a renewal. No other replica has the
+        identity. `now` is the wall clock, for the times in the lease, which only people read.
         """
         self.identity = identity
         self.name = election.resource_name
-        self._lease_duration = _seconds(election.lease_duration)
-        self._renew_deadline = _seconds(election.renew_deadline)
-        self._retry_period = _seconds(election.retry_period)
+        self._lease_duration = election.lease_duration.seconds
+        self._renew_deadline = election.renew_deadline.seconds
+        self._retry_period = election.retry_period.seconds
         # Half the deadline, so that one request that hangs does not lose the lease. Upstream:
         # resourcelock.NewFromKubeconfig.
         timeout = max(self._renew_deadline / 2, 1.0)
@@ -96,7 +96,7 @@ class LeaderElector:
 
     @property
     def leader(self) -> str:
-        """The current leader as far as is known; empty if there is none."""
+        """Empty if there is none, as far as is known."""
         return self._observed.holder_identity
 
     @property
@@ -227,11 +227,11 @@ class LeaderElector:
     def _renewal(self, of: LeaderElectionRecord) -> LeaderElectionRecord:
         now = rfc3339(self._now(), "microseconds")
         renewed = LeaderElectionRecord(self.identity, int(self._lease_duration), now, now, of.leader_transitions)
+        if of == LeaderElectionRecord():
+            return renewed
         if of.holder_identity == self.identity:
             return replace(renewed, acquire_time=of.acquire_time or now)
-        return (
-            replace(renewed, leader_transitions=of.leader_transitions + 1) if of != LeaderElectionRecord() else renewed
-        )
+        return replace(renewed, leader_transitions=min(of.leader_transitions + 1, HIGHEST_TRANSITIONS))
 
     def _expires_in(self) -> float:
         """Returns the seconds until the lease expires, counted from when it was first seen as it is."""
@@ -250,7 +250,3 @@ class LeaderElector:
     def _fail(self, why: str) -> None:
         self._failure = why
         _log.warning("lease %s: %s", self._lock, why)
-
-
-def _seconds(duration: Duration) -> float:
-    return duration.nanoseconds / 1e9

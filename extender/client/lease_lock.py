@@ -3,7 +3,6 @@
 Upstream: client-go/tools/leaderelection/resourcelock, leaselock.go (v1.36.2).
 """
 
-from dataclasses import dataclass
 from typing import Any, Final, final
 
 import msgspec
@@ -14,23 +13,20 @@ from extender.values.objects.cluster import Key
 
 GROUP: Final = "coordination.k8s.io"
 
-HIGHEST_TRANSITIONS: Final = 2**31 - 1
-
 
 class LeaseError(Exception):
     """The lease cannot be read."""
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class LeaderElectionRecord:
-    """The contents of the lease. Times are texts, because clocks of other replicas are not trusted."""
+class LeaderElectionRecord(msgspec.Struct, frozen=True, rename="camel"):
+    """The spec of the lease. Times are texts, because clocks of other replicas are not trusted."""
 
     holder_identity: str = ""
     lease_duration_seconds: int = 0
     acquire_time: str = ""
     renew_time: str = ""
-    leader_transitions: int = 0
+    leader_transitions: int = msgspec.field(default=0, name="leaseTransitions")
 
 
 @final
@@ -49,7 +45,7 @@ class LeaseLock:
         return "/".join(self.key)
 
     async def get(self) -> LeaderElectionRecord:
-        """Returns the lease. Raises NotFound if there is none, LeaseError if it cannot be read."""
+        """Returns the spec. Raises NotFound if there is no lease, LeaseError if it cannot be read."""
         return self._decoded(await self._client.get(self._path, timeout=self._timeout))
 
     async def create(self, record: LeaderElectionRecord) -> None:
@@ -59,7 +55,7 @@ class LeaseLock:
             "apiVersion": f"{GROUP}/v1",
             "kind": "Lease",
             "metadata": {"name": name, "namespace": namespace},
-            "spec": _spec(record),
+            "spec": record,
         }
         self._decoded(await self._client.create(self._leases, lease, timeout=self._timeout))
 
@@ -67,52 +63,28 @@ class LeaseLock:
         """Updates the lease. Raises Conflict if it has changed since it was last seen, or LeaseError."""
         if not self._lease:
             raise LeaseError("lease not initialized, call get or create first")
-        self._decoded(
-            await self._client.update(self._path, {**self._lease, "spec": _spec(record)}, timeout=self._timeout)
-        )
+        lease = {**self._lease, "spec": record}
+        self._decoded(await self._client.update(self._path, lease, timeout=self._timeout))
 
     def _decoded(self, body: bytes) -> LeaderElectionRecord:
         try:
             lease = msgspec.json.decode(body, type=dict[str, Any])
             found = msgspec.convert(lease, _Lease)
+            given = {name: value for name, value in found.spec.items() if value is not None}
+            record = msgspec.convert(given, LeaderElectionRecord)
         except (msgspec.DecodeError, UnicodeDecodeError) as exc:
             raise LeaseError(f"lease {self} cannot be read: {exc}") from exc
         if found.kind != "Lease" or found.metadata.name != self.key[1]:
             raise LeaseError(f"lease {self} was asked for, and {found.kind!r:.64} {found.metadata.name!r:.64} came")
         self._lease = lease
-        spec = found.spec
-        return LeaderElectionRecord(
-            spec.holder_identity or "",
-            spec.lease_duration_seconds or 0,
-            spec.acquire_time or "",
-            spec.renew_time or "",
-            spec.lease_transitions or 0,
-        )
+        return record
 
 
-def _spec(record: LeaderElectionRecord) -> dict[str, object]:
-    return {
-        "holderIdentity": record.holder_identity,
-        "leaseDurationSeconds": record.lease_duration_seconds,
-        "acquireTime": record.acquire_time,
-        "renewTime": record.renew_time,
-        "leaseTransitions": min(record.leader_transitions, HIGHEST_TRANSITIONS),
-    }
-
-
-class _Meta(msgspec.Struct, rename="camel"):
+class _Meta(msgspec.Struct):
     name: str = ""
-
-
-class _Spec(msgspec.Struct, rename="camel"):
-    holder_identity: str | None = None
-    lease_duration_seconds: int | None = None
-    acquire_time: str | None = None
-    renew_time: str | None = None
-    lease_transitions: int | None = None
 
 
 class _Lease(msgspec.Struct):
     kind: str
     metadata: _Meta
-    spec: _Spec = msgspec.field(default_factory=_Spec)
+    spec: dict[str, Any] = {}

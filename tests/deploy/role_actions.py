@@ -131,7 +131,7 @@ async def knows_who_a_caller_is(role: Rbac) -> bool:
         review = AccessReview(world.client, asyncio.get_running_loop().time)
         try:
             user = await review.user("a token")
-            return user is not None and await review.may_list_pods(user, "default")
+            return user is not None and await review.may_list(user, "pods", "default")
         except Forbidden:
             return False
 

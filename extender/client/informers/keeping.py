@@ -21,35 +21,17 @@ P = TypeVar("P")
 
 
 @final
-class SharedStrings:
-    """Makes equal strings the same string."""
-
-    def __init__(self, capacity: int = limits.SHARED_PARTS) -> None:
-        self._known: dict[str, str] = {}
-        self._capacity = capacity
-
-    def __call__(self, text: str) -> str:
-        """Returns the first string that was equal to this one."""
-        known = self._known.get(text)
-        if known is None:
-            if len(self._known) >= self._capacity:
-                self._known.clear()
-            known = self._known[text] = text
-        return known
-
-
-@final
 class SharedParts:
-    """Makes equal parts of one field the same object: those that encode alike must have one type."""
+    """Makes equal strings, or equal parts of one field, the same object: those that encode alike must have one type."""
 
     def __init__(self, capacity: int = limits.SHARED_PARTS) -> None:
-        self._known: dict[bytes, Any] = {}
+        self._known: dict[bytes | str, Any] = {}
         self._capacity = capacity
         self._encode: Callable[[object], bytes] = msgspec.json.Encoder().encode
 
     def __call__(self, part: P) -> P:
         """Returns the first part that was equal to this one; a long one itself."""
-        name = self._encode(part)
+        name = part if isinstance(part, str) else self._encode(part)
         if len(name) > limits.SHARED_PART_BYTES:
             return part
         known: P | None = self._known.get(name)
@@ -69,17 +51,12 @@ _NO_ITEMS: Final[list[object]] = []
 _NO_ENTRIES: Final[dict[str, object]] = {}
 
 
-@final
-class MetadataKeeper:
+def keep_metadata(obj: Any) -> Any:
     """Keeps everything but kubectl's copy, for kinds with few objects."""
-
-    def __call__(self, obj: Any) -> Any:
-        meta = obj.metadata
-        return (
-            replaced(obj, metadata=replaced(meta, annotations=_annotations(meta)))
-            if LAST_APPLIED in meta.annotations
-            else obj
-        )
+    meta = obj.metadata
+    if LAST_APPLIED not in meta.annotations:
+        return obj
+    return replaced(obj, metadata=replaced(meta, annotations=_annotations(meta)))
 
 
 @final
@@ -87,7 +64,7 @@ class PodKeeper:
     """Shares the parts that pods of a workload have in common: of 5.5 KB a pod, about 0.7 KB remain."""
 
     def __init__(self) -> None:
-        self._strings = SharedStrings()
+        self._strings = SharedParts()
         self._metadata = _PartsOf("labels", "annotations", "owner_references")
         self._spec = _PartsOf(
             "containers",
@@ -124,8 +101,9 @@ class PodKeeper:
 
     def _shared_spec(self, spec: PodSpec) -> PodSpec:
         same = self._strings
-        if any(map(_is_ignored, spec.volumes)):
-            spec = replaced(spec, volumes=[volume for volume in spec.volumes if not _is_ignored(volume)])
+        read = [volume for volume in spec.volumes if volume != Volume(name=volume.name)]
+        if len(read) < len(spec.volumes):
+            spec = replaced(spec, volumes=read)
         return self._spec.share(
             spec,
             node_name=spec.node_name and same(spec.node_name),
@@ -140,7 +118,7 @@ class NodeKeeper:
     """Shares images, capacities and conditions of nodes."""
 
     def __init__(self) -> None:
-        self._strings = SharedStrings()
+        self._strings = SharedParts()
         self._metadata = _PartsOf("annotations", "owner_references")
         self._status = _PartsOf("allocatable", "capacity", "conditions", "declared_features")
         self._image = SharedParts()
@@ -171,7 +149,7 @@ class _PartsOf:
         return replaced(struct, **changes)
 
 
-def _shared_metadata(meta: ObjectMeta, parts: _PartsOf, same: SharedStrings) -> ObjectMeta:
+def _shared_metadata(meta: ObjectMeta, parts: _PartsOf, same: SharedParts) -> ObjectMeta:
     times = {"creation_timestamp": meta.creation_timestamp and same(meta.creation_timestamp)}
     return parts.share(meta, annotations=_annotations(meta), namespace=same(meta.namespace), **times)
 
@@ -182,12 +160,8 @@ def _annotations(meta: ObjectMeta) -> dict[str, str]:
     return {name: text for name, text in meta.annotations.items() if name != LAST_APPLIED}
 
 
-def _is_ignored(volume: Volume) -> bool:
-    return volume == Volume(name=volume.name)
-
-
 def keeper_of(kind: WatchedKind[Any]) -> Callable[[Any], Any]:
     """Returns what removes from objects of the kind what scheduling does not read; one per reflector."""
     if kind is NODES:
         return NodeKeeper()
-    return PodKeeper() if kind is PODS else MetadataKeeper()
+    return PodKeeper() if kind is PODS else keep_metadata

@@ -7,11 +7,10 @@ import os
 import socket
 import ssl
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final, final
 from urllib.parse import SplitResult, quote, unquote, urlsplit
+
+from aiohappyeyeballs import start_connection
 
 from extender.client.transport.carrier import CutError, NotSentError
 from extender.client.transport.http1 import Connection
@@ -20,14 +19,6 @@ _REFUSALS: Final = (errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH, e
 
 ATTEMPT_DELAY: Final = 0.25
 """Seconds after which the next address is tried, too. RFC 8305, Connection Attempt Delay."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Address:
-    family: socket.AddressFamily
-    host: str
-    port: int
 
 
 @final
@@ -119,66 +110,16 @@ def _host_of(parts: SplitResult) -> str:
 
 
 async def _dial(host: str, port: int, tls: ssl.SSLContext | None, server_name: str) -> Connection:
+    loop = asyncio.get_running_loop()
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        addresses = [_Address(family, str(at[0]), int(at[1])) for family, _, _, _, at in found]
-        return await _first_to_answer(addresses, tls, server_name)
+        addresses = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        connected = await start_connection(addresses, happy_eyeballs_delay=ATTEMPT_DELAY)
+        _set_keepalive(connected)
+        _, connection = await loop.create_connection(
+            Connection, sock=connected, ssl=tls, server_hostname=server_name if tls is not None else None
+        )
     except OSError as exc:
         raise NotSentError(f"{host}:{port}: {_reason(exc)}") from exc
-
-
-async def _first_to_answer(addresses: Sequence[_Address], tls: ssl.SSLContext | None, server_name: str) -> Connection:
-    """Returns a connection to the first address that answers, tried in turn; or raises the first one's OSError."""
-    if len(addresses) == 1:
-        return await _connected(addresses[0], tls, server_name)
-    won: list[Connection] = []
-    failures: list[OSError] = []
-    attempt_ended = asyncio.Event()
-
-    async def attempt(address: _Address) -> None:
-        try:
-            won.append(await _connected(address, tls, server_name))
-        except OSError as exc:
-            failures.append(exc)
-        finally:
-            attempt_ended.set()
-
-    # Attempts run side by side. Each one that ends wakes the loop, which stops at the first connection or after the
-    # last failure.
-    left = list(addresses)
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks: list[asyncio.Task[None]] = []
-            while not won and len(failures) < len(addresses):
-                attempt_ended.clear()
-                if left:
-                    tasks.append(group.create_task(attempt(left.pop(0))))
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(ATTEMPT_DELAY if left else None):
-                        await attempt_ended.wait()
-            for task in tasks:
-                task.cancel()
-    except BaseException:
-        for made in won:
-            made.abort()
-        raise
-    for made in won[1:]:
-        made.abort()
-    if not won:
-        raise failures[0]
-    return won[0]
-
-
-async def _connected(address: _Address, tls: ssl.SSLContext | None, server_name: str) -> Connection:
-    transport, connection = await asyncio.get_running_loop().create_connection(
-        Connection,
-        address.host,
-        address.port,
-        family=address.family,
-        ssl=tls,
-        server_hostname=server_name if tls is not None else None,
-    )
-    _set_keepalive(transport.get_extra_info("socket"))
     return connection
 
 

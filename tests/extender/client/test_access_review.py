@@ -48,7 +48,7 @@ async def test_access_review_carries_the_whole_identity_of_the_caller():
     server = reviewer(shop=True)
 
     review = reviewing(server)
-    found = [await review.may_list_pods(ANNA, "shop"), await review.may_list_pods(ANNA, "bank")]
+    found = [await review.may_list(ANNA, "pods", "shop"), await review.may_list(ANNA, "pods", "bank")]
 
     assert found == [True, False]
     assert server.asked[0].url.path == "/apis/authorization.k8s.io/v1/subjectaccessreviews"
@@ -70,15 +70,15 @@ async def test_answers_hold_for_ten_seconds(seconds: float, requests: int):
     review = reviewing(server)
     for pause in (seconds, 0):
         assert await review.user("anna's") == ANNA
-        assert await review.may_list_pods(ANNA, "shop")
+        assert await review.may_list(ANNA, "pods", "shop")
         await asyncio.sleep(pause)
 
     assert len(server.asked) == requests
 
 
 async def test_a_denial_goes_before_a_permission():
-    found = await reviewing(Scripted(answer(201, {"status": {"allowed": True, "denied": True}}))).may_list_pods(
-        ANNA, "shop"
+    found = await reviewing(Scripted(answer(201, {"status": {"allowed": True, "denied": True}}))).may_list(
+        ANNA, "pods", "shop"
     )
 
     assert found is False

@@ -4,11 +4,10 @@ import msgspec
 
 from extender.client.informers.keeping import (
     LAST_APPLIED,
-    MetadataKeeper,
     NodeKeeper,
     PodKeeper,
     SharedParts,
-    SharedStrings,
+    keep_metadata,
 )
 from extender.values import limits
 from extender.values.objects.decoding import convert
@@ -87,7 +86,7 @@ def test_the_copy_that_kubectl_keeps_is_dropped_and_other_annotations_stay() -> 
     kept = [
         PodKeeper()(convert(Pod, {"metadata": meta})),
         NodeKeeper()(convert(Node, {"metadata": meta})),
-        MetadataKeeper()(convert(StorageClass, {"metadata": meta, "provisioner": "p"})),
+        keep_metadata(convert(StorageClass, {"metadata": meta, "provisioner": "p"})),
     ]
 
     assert [obj.metadata.annotations for obj in kept] == [{"team": "a"}] * 3
@@ -113,7 +112,7 @@ def test_nodes_share_images_and_capacities() -> None:
 
 def test_a_table_that_is_full_begins_anew() -> None:
     """Whatever passes through over the months, so much is remembered and no more."""
-    strings, parts = SharedStrings(capacity=2), SharedParts(capacity=2)
+    strings, parts = SharedParts(capacity=2), SharedParts(capacity=2)
     first, first_part = "".join(["a", "b"]), ["a"]
     assert (strings(first), parts(first_part)) == (first, first_part)
     for number in range(5):
