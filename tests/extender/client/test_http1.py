@@ -437,7 +437,8 @@ async def resolving(*ports: int) -> AsyncIterator[None]:
     """Every name leads to these ports of this machine, in this order."""
 
     async def resolve(host: object, port: object, **_: object) -> list[Any]:
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port)) for port in ports]
+        found = (port,) if host == "127.0.0.1" else ports  # uvloop asks for addresses, too
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", each)) for each in found]
 
     loop: Any = asyncio.get_running_loop()
     loop.getaddrinfo = resolve
