@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar, final
 
 from prometheus_client.exposition import generate_latest
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector, CollectorRegistry
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
@@ -26,6 +26,7 @@ from extender.lab.agreement import Agreement, AgreementQuestion
 from extender.lab.shadow import Shadow
 from extender.values import limits
 from extender.values.concurrency.child_process import ChildEndedError, DeadlineError, NoChildError, in_child
+from extender.values.metrics.metrics import counter, gauge
 from extender.values.metrics.tracing import Tracer
 from extender.values.protocol.node_lists import DecodedNodes
 
@@ -55,18 +56,10 @@ class HealthRecord(Collector):
         return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Metric]:
-        last = GaugeMetricFamily(
-            "kubernetes_healthcheck", "1 if the check was well when it was run last, else 0.", labels=("name", "type")
-        )
-        for labels, is_well in self._last.items():
-            last.add_metric(labels, is_well)
-        yield last
-        counted = CounterMetricFamily(
-            "kubernetes_healthchecks", "How often checks came out how.", labels=("name", "status", "type")
-        )
-        for named, times in self._said.items():
-            counted.add_metric(named, times)
-        yield counted
+        text = "1 if the check was well when it was run last, else 0."
+        yield gauge("kubernetes_healthcheck", text, ("name", "type"), self._last)
+        labels = ("name", "status", "type")
+        yield counter("kubernetes_healthchecks", "How often checks came out how.", labels, self._said)
 
 
 @final

@@ -9,11 +9,11 @@ from typing import Any, Final, final
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from prometheus_client.exposition import generate_latest
-from prometheus_client.metrics_core import CounterMetricFamily, Metric
+from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from extender.values import limits
-from extender.values.metrics.metrics import Histogram, exponential
+from extender.values.metrics.metrics import Histogram, counter, exponential
 from extender.values.metrics.tracing import CURRENT
 
 OTHER: Final = "other"
@@ -85,26 +85,22 @@ class VerbMetrics(Collector):
         return (metric for metric in self._all() if not {metric.name, f"{metric.name}_total"} & self._disabled)
 
     def _all(self) -> Iterator[Metric]:
-        requests = CounterMetricFamily(
+        yield counter(
             "reprieve_verb_requests",
             "Requests by verb and result: answered, error (understood, and not answered), or refused (another status "
             "than 200).",
-            labels=("verb", "result"),
+            ("verb", "result"),
+            self._requests,
         )
-        for labels, times in self._requests.items():
-            requests.add_metric(labels, times)
-        yield requests
         for histogram in (self._durations, self._nodes, self._received, self._sent):
             yield histogram.collect()
-        rejected = CounterMetricFamily(
+        yield counter(
             "reprieve_verb_rejected_nodes",
             "Nodes that filter did not keep, by the reason that it gave; "
             f"after {limits.METRIC_REASONS} reasons, new ones count as `{OTHER}`.",
-            labels=("reason",),
+            ("reason",),
+            self._rejected,
         )
-        for reason, nodes in self._rejected.items():
-            rejected.add_metric((reason,), nodes)
-        yield rejected
 
 
 @final

@@ -21,8 +21,7 @@ from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.plugin_calls import told
 from extender.engine.runtime.registry import Registry
-from extender.testing.laws import check_filter
-from extender.testing.random_clusters import random_cluster
+from extender.testing.laws import check_filter, random_cluster
 from extender.values.config import ConfigErrors, Configuration
 
 CLUSTERS: Final = 50

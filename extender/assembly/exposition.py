@@ -6,9 +6,9 @@ that begin with `reprieve_` are ours.
 
 import platform
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Final, final
 
 from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -26,6 +26,7 @@ from extender.engine.framework.events import ClusterEvent
 from extender.engine.runtime.quarantine import Quarantines
 from extender.engine.scheduler.world import World
 from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
+from extender.values.metrics.metrics import counter, gauge
 from extender.values.objects.decoding import DecodeError
 from extender.values.objects.pod import Pod
 from extender.values.objects.quantity import QuantityError
@@ -98,28 +99,26 @@ class Exposition(Collector):
             yield from world.metrics.collect()
             yield from _queue(world)
             yield from _cache(world)
-            evaluations = CounterMetricFamily(
+            yield counter(
                 "scheduler_plugin_evaluation",
                 "Attempts in which a plugin was evaluated, at PreFilter, Filter, PreScore and Score.",
-                labels=("plugin", "extension_point", "profile"),
+                ("plugin", "extension_point", "profile"),
+                self.scheduling.evaluations(),
             )
-            for labels, times in self.scheduling.evaluations().items():
-                evaluations.add_metric(labels, times)
-            yield evaluations
         if self.elector is not None:
-            yield _gauge(
+            yield gauge(
                 "leader_election_master_status",
                 "1 while this process holds the lease of that name, 0 while it stands by.",
                 ("name",),
                 {(self.elector.name,): float(self.elector.fence() is None)},
             )
-        yield _gauge(
+        yield gauge(
             "kubernetes_feature_enabled",
             "This metric records the data about the stage and enablement of a k8s feature.",
             ("name", "stage"),
             {(name, stage.value): float(is_on) for name, stage, is_on in self.feature_gates.stages()},
         )
-        yield _gauge(
+        yield gauge(
             "kubernetes_build_info",
             "1, with the version of kube-scheduler that decides as this process does, and what it runs on.",
             tuple(_BUILD),
@@ -130,18 +129,14 @@ class Exposition(Collector):
         yield from self._reflectors()
         if self.quarantines is not None:
             of_plugins = self.quarantines.by_plugin.items()
-            yield _gauge(
+            yield gauge(
                 "reprieve_plugin_quarantined",
                 "1 while the plugin is not called, because too many of its calls failed.",
                 ("plugin",),
                 {(name,): float(bool(each.reason())) for name, each in of_plugins},
             )
-            quarantined = CounterMetricFamily(
-                "reprieve_plugin_quarantines", "Times that the plugin was quarantined.", labels=("plugin",)
-            )
-            for name, each in of_plugins:
-                quarantined.add_metric((name,), each.times)
-            yield quarantined
+            times = {name: each.times for name, each in of_plugins}
+            yield counter("reprieve_plugin_quarantines", "Times that the plugin was quarantined.", ("plugin",), times)
         for metrics in self.further:
             yield from metrics()
         yield CounterMetricFamily(
@@ -153,22 +148,22 @@ class Exposition(Collector):
     def _writes(self) -> Iterator[Metric]:
         durations = self.dispatcher.durations
         yield durations.collect()
-        performed = CounterMetricFamily(
-            "scheduler_async_api_call_execution", "Writes to the API server by result.", labels=("call_type", "result")
+        yield counter(
+            "scheduler_async_api_call_execution",
+            "Writes to the API server by result.",
+            ("call_type", "result"),
+            durations.counts(),
         )
-        for labels, count in durations.counts().items():
-            performed.add_metric(labels, count)
-        yield performed
-        yield _gauge(
+        yield gauge(
             "scheduler_pending_async_api_calls",
             "Writes to the API server that wait to be sent.",
             ("call_type",),
             {(call_type,): count for call_type, count in self.dispatcher.pending().items()},
         )
         limbo = self.dispatcher.in_limbo
-        yield _gauge("reprieve_limbo_bindings", "Bindings whose outcome is unknown.", (), {(): len(limbo)})
+        yield gauge("reprieve_limbo_bindings", "Bindings whose outcome is unknown.", (), {(): len(limbo)})
         oldest = self.now() - min(limbo.values()) if limbo else 0.0
-        yield _gauge(
+        yield gauge(
             "reprieve_limbo_binding_age_seconds",
             "Age of the oldest binding whose outcome is unknown.",
             (),
@@ -176,22 +171,21 @@ class Exposition(Collector):
         )
 
     def _reflectors(self) -> Iterator[Metric]:
-        found = {(each.kind.resource,): each for each in self.informers.reflectors}
+        found = {each.kind.resource: each for each in self.informers.reflectors}
         for name, text, count in _COUNTED:
-            family = CounterMetricFamily(f"reprieve_reflector_{name}", text, labels=("resource",))
-            for labels, reflector in found.items():
-                family.add_metric(labels, count(reflector.counters))
-            yield family
-        errors = CounterMetricFamily("reprieve_reflector_errors", "Failures by class.", labels=("resource", "error"))
-        for (resource,), reflector in found.items():
-            for error, number in reflector.counters.errors.items():
-                errors.add_metric((resource, error), number)
-        yield errors
+            counts = {resource: count(each.counters) for resource, each in found.items()}
+            yield counter(f"reprieve_reflector_{name}", text, ("resource",), counts)
+        errors = {
+            (resource, error): number
+            for resource, each in found.items()
+            for error, number in each.counters.errors.items()
+        }
+        yield counter("reprieve_reflector_errors", "Failures by class.", ("resource", "error"), errors)
         health = {(each.resource,): each for each in self.informers.health(self.now())}
         now_unreadable = {labels: float(len(each.unreadable)) for labels, each in health.items()}
-        yield _gauge("reprieve_unreadable_objects", "Objects that cannot be read now.", ("resource",), now_unreadable)
+        yield gauge("reprieve_unreadable_objects", "Objects that cannot be read now.", ("resource",), now_unreadable)
         synced = {labels: float(each.synced) for labels, each in health.items()}
-        yield _gauge("reprieve_reflector_synced", "1 once the resource was listed.", ("resource",), synced)
+        yield gauge("reprieve_reflector_synced", "1 once the resource was listed.", ("resource",), synced)
 
 
 @final
@@ -236,7 +230,7 @@ class ResourceExposition(Collector):
 
 def _queue(world: World) -> Iterator[Metric]:
     queue = world.queue
-    yield _gauge(
+    yield gauge(
         "scheduler_pending_pods",
         "Pods in each queue: waiting to be tried next (active), for their backoff to end (backoff), for an event that "
         "may help "
@@ -244,16 +238,16 @@ def _queue(world: World) -> Iterator[Metric]:
         ("queue",),
         {(name,): count for name, count in queue.pending_counts().items()},
     )
-    incoming = CounterMetricFamily(
-        "scheduler_queue_incoming_pods", "Pods that were added to a queue, by event.", labels=("queue", "event")
+    yield counter(
+        "scheduler_queue_incoming_pods",
+        "Pods that were added to a queue, by event.",
+        ("queue", "event"),
+        queue.incoming,
     )
-    for labels, count in queue.incoming.items():
-        incoming.add_metric(labels, count)
-    yield incoming
     refused: Counter[tuple[str, ...]] = Counter()
     for profile, plugins in _waiting(world):
         refused.update((plugin, profile) for plugin in plugins)
-    yield _gauge(
+    yield gauge(
         "scheduler_unschedulable_pods",
         "Waiting pods by the plugin that refused them; a pod that several refused counts for each.",
         ("plugin", "profile"),
@@ -262,7 +256,7 @@ def _queue(world: World) -> Iterator[Metric]:
     in_flight = Counter(
         (entry.label if isinstance(entry, ClusterEvent) else POD_POPPED,) for entry in queue.in_flight_log()
     )
-    yield _gauge(
+    yield gauge(
         "scheduler_inflight_events",
         "Pods in flight, and the events that the queue keeps for them.",
         ("event",),
@@ -293,11 +287,4 @@ def _cache(world: World) -> Iterator[Metric]:
         ("pods",): len(cluster.cache.pods),
         ("assumed_pods",): len(cluster.cache.assumed_pods),
     }
-    yield _gauge("scheduler_cache_size", "Nodes, pods with a node, and assumed pods in the cache.", ("type",), sizes)
-
-
-def _gauge(name: str, text: str, labels: tuple[str, ...], values: Mapping[Any, float]) -> Metric:
-    family = GaugeMetricFamily(name, text, labels=labels)
-    for label_values, value in values.items():
-        family.add_metric(label_values, value)
-    return family
+    yield gauge("scheduler_cache_size", "Nodes, pods with a node, and assumed pods in the cache.", ("type",), sizes)

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import Final
 
-from prometheus_client.metrics_core import CounterMetricFamily, Metric
+from prometheus_client.metrics_core import Metric
 
-from extender.values.metrics.metrics import Histogram
+from extender.values.metrics.metrics import Histogram, counter
 
 ERROR: Final = "<error>"
 """Stands for the status of a request that got none."""
@@ -39,12 +39,10 @@ def timed(method: str, host: str) -> Iterator[None]:
 
 def request_metrics() -> Iterator[Metric]:
     """Yields how many requests there were, and how long they took."""
-    family = CounterMetricFamily(
+    yield counter(
         "rest_client_requests",
         f"Requests to the API server, each repetition counted, by status ({ERROR} without an answer).",
-        labels=("code", "method", "host"),
+        ("code", "method", "host"),
+        ATTEMPTS,
     )
-    for labels, count in ATTEMPTS.items():
-        family.add_metric(labels, count)
-    yield family
     yield _DURATIONS.collect()

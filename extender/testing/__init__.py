@@ -22,9 +22,5 @@ from extender.testing.frameworks import (
     refusals,
     score_nodes,
 )
-from extender.testing.laws import check_filter
-from extender.testing.random_clusters import (
-    RandomCluster,
-    random_cluster,
-)
+from extender.testing.laws import RandomCluster, check_filter, random_cluster
 from extender.values.concurrency import virtual_time

@@ -101,7 +101,6 @@ class PodBuilder:
         return self._spec(scheduler_name=name)
 
     def group(self, name: str) -> "PodBuilder":
-        """Puts the pod into a PodGroup."""
         return self._spec(scheduling_group=PodSchedulingGroup(pod_group_name=name))
 
     # Placement.
@@ -114,7 +113,6 @@ class PodBuilder:
         return self._status(nominated_node_name=name)
 
     def start_time(self, time: str) -> "PodBuilder":
-        """Sets status.startTime, an RFC 3339 text."""
         return self._status(start_time=time)
 
     def phase(self, phase: str) -> "PodBuilder":
@@ -126,7 +124,6 @@ class PodBuilder:
         return self._spec(containers=[*self._pod.spec.containers, container])
 
     def init_container(self, container: Container) -> "PodBuilder":
-        """Adds an init container."""
         return self._spec(init_containers=[*self._pod.spec.init_containers, container])
 
     def req(self, requests: Mapping[str, Amount] | None = None, /, **more: Amount) -> "PodBuilder":
@@ -134,14 +131,11 @@ class PodBuilder:
         return self.container(self._requesting("c", {**(requests or {}), **more}))
 
     def init_req(self, requests: Mapping[str, Amount] | None = None, /, **more: Amount) -> "PodBuilder":
-        """Adds an init container with these requests."""
         return self.init_container(self._requesting("i", {**(requests or {}), **more}))
 
     def sidecar_req(self, requests: Mapping[str, Amount] | None = None, /, **more: Amount) -> "PodBuilder":
-        """Adds a sidecar with these requests."""
-        return self.init_container(
-            replaced(self._requesting("s", {**(requests or {}), **more}), restart_policy="Always")
-        )
+        sidecar = self._requesting("s", {**(requests or {}), **more})
+        return self.init_container(replaced(sidecar, restart_policy="Always"))
 
     def overhead(self, amounts: Mapping[str, Amount] | None = None, /, **more: Amount) -> "PodBuilder":
         return self._spec(overhead={**(amounts or {}), **more})
@@ -178,7 +172,6 @@ class PodBuilder:
     # Constraints.
 
     def gate(self, name: str) -> "PodBuilder":
-        """Adds a scheduling gate."""
         return self._spec(scheduling_gates=[*self._pod.spec.scheduling_gates, PodSchedulingGate(name=name)])
 
     def toleration(self, key: str = "", value: str = "", effect: str = "", operator: str = "") -> "PodBuilder":
@@ -197,35 +190,21 @@ class PodBuilder:
         )
 
     def preferred_node_affinity(self, weight: int, term: NodeSelectorTerm) -> "PodBuilder":
-        """Adds a preferred node affinity term."""
         preferred = [*(self._node_affinity.preferred or []), PreferredSchedulingTerm(weight=weight, preference=term)]
         return self._affinity(node_affinity=replaced(self._node_affinity, preferred=preferred))
 
     def pod_affinity(self, topology_key: str, **labels: str) -> "PodBuilder":
         """Adds a required affinity term for pods with these labels."""
-        stanza = self._stanza("pod_affinity")
-        return self._affinity(
-            pod_affinity=replaced(stanza, required=[*stanza.required, _pod_term(topology_key, labels)])
-        )
+        return self._required("pod_affinity", topology_key, labels)
 
     def pod_anti_affinity(self, topology_key: str, **labels: str) -> "PodBuilder":
-        """Adds a required anti-affinity term against pods with these labels."""
-        stanza = self._stanza("pod_anti_affinity")
-        return self._affinity(
-            pod_anti_affinity=replaced(stanza, required=[*stanza.required, _pod_term(topology_key, labels)])
-        )
+        return self._required("pod_anti_affinity", topology_key, labels)
 
     def preferred_pod_affinity(self, weight: int, topology_key: str, **labels: str) -> "PodBuilder":
-        """Adds a preferred affinity term."""
-        stanza = self._stanza("pod_affinity")
-        term = WeightedPodAffinityTerm(weight=weight, pod_affinity_term=_pod_term(topology_key, labels))
-        return self._affinity(pod_affinity=replaced(stanza, preferred=[*stanza.preferred, term]))
+        return self._preferred("pod_affinity", weight, topology_key, labels)
 
     def preferred_pod_anti_affinity(self, weight: int, topology_key: str, **labels: str) -> "PodBuilder":
-        """Adds a preferred anti-affinity term."""
-        stanza = self._stanza("pod_anti_affinity")
-        term = WeightedPodAffinityTerm(weight=weight, pod_affinity_term=_pod_term(topology_key, labels))
-        return self._affinity(pod_anti_affinity=replaced(stanza, preferred=[*stanza.preferred, term]))
+        return self._preferred("pod_anti_affinity", weight, topology_key, labels)
 
     def spread(
         self, max_skew: int, topology_key: str, when_unsatisfiable: str = "DoNotSchedule", /, **labels: str
@@ -243,6 +222,15 @@ class PodBuilder:
     def _node_affinity(self) -> NodeAffinity:
         affinity = self._pod.spec.affinity
         return (affinity.node_affinity if affinity else None) or NodeAffinity()
+
+    def _required(self, field: str, topology_key: str, labels: dict[str, str]) -> "PodBuilder":
+        stanza, term = self._stanza(field), _pod_term(topology_key, labels)
+        return self._affinity(**{field: replaced(stanza, required=[*stanza.required, term])})
+
+    def _preferred(self, field: str, weight: int, topology_key: str, labels: dict[str, str]) -> "PodBuilder":
+        stanza, term = self._stanza(field), _pod_term(topology_key, labels)
+        weighted = WeightedPodAffinityTerm(weight=weight, pod_affinity_term=term)
+        return self._affinity(**{field: replaced(stanza, preferred=[*stanza.preferred, weighted])})
 
     def _stanza(self, field: str) -> PodAffinity:
         affinity = self._pod.spec.affinity or Affinity()

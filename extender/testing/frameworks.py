@@ -1,6 +1,4 @@
-"""Frameworks of just the plugins that a test is about, the verbs over a cluster, and what one plugin answers for every
-node.
-"""
+"""Frameworks of just the plugins that a test is about, the verbs over a cluster, and what one plugin answers."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -49,13 +47,9 @@ def make_framework(
 ) -> Framework:
     """Returns a profile with these plugins in this order, each at every extension point that it implements.
 
-    Arguments:
-        plugins: a class (or a function that makes a plugin) is called with no arguments and the framework as its
-            handle; an object is taken as it is.
-        weights: by name of the Score plugin; 1 for those that are missing.
-        seed: for the framework's source of chance.
-        dispatcher, live: for plugins that write.
-        features: feature gates that have other values than by default.
+    A class (or a function that makes a plugin) is called with no arguments and the framework as its handle; an object
+    is taken as it is. Weights are by name of the Score plugin, 1 if missing; `dispatcher` and `live` are for plugins
+    that write; `features` are gates that have other values than by default.
     """
 
     # The framework is the plugins' handle, so that they are made by its constructor.
@@ -120,23 +114,16 @@ def make_verbs(
     dispatcher: fwk.Dispatcher | None = None,
     reporter: Reporter = NO_REPORTER,
 ) -> Verbs:
-    """Returns the verbs over a cluster, as kube-scheduler calls them.
-
-    Arguments:
-        configuration: with in-tree plugins; None for the default one.
-    """
+    """Returns the verbs over a cluster, as kube-scheduler calls them, with in-tree plugins."""
     known = cluster if isinstance(cluster, Cluster) else Cluster.of(cluster)
-    registry = Registry(IN_TREE)
-    frameworks = registry.make_frameworks(
+    frameworks = Registry(IN_TREE).make_frameworks(
         configuration or Configuration(), random.Random(), dispatcher=dispatcher, live=known.cache
     )
     return Verbs(frameworks, known, dispatcher=dispatcher, reporter=reporter)
 
 
 def filter_nodes(plugin: FilterPlugin | EachNodeFilterPlugin, snapshot: Snapshot, pod: Pod) -> dict[str, Status]:
-    """Returns node -> the Filter's status, after its PreFilter. Where PreFilter skips or refuses, its status is that of
-    every node.
-    """
+    """Returns node -> the Filter's status, or the status of its PreFilter where that skips or refuses."""
     state = CycleState()
     if isinstance(plugin, PreFilterPlugin):
         status = plugin.pre_filter(state, pod, snapshot).status
@@ -154,11 +141,7 @@ def refusals(plugin: FilterPlugin | EachNodeFilterPlugin, snapshot: Snapshot, po
 
 
 def score_nodes(plugin: ScorePlugin | EachNodeScorePlugin, snapshot: Snapshot, pod: Pod) -> dict[str, int]:
-    """Returns node -> its score from 0 to 100, not weighted; nothing when PreScore skips the pod.
-
-    Raises:
-        AssertionError: PreScore failed.
-    """
+    """Returns node -> its score from 0 to 100, not weighted; nothing when PreScore skips the pod."""
     state, rows = CycleState(), Rows.of(snapshot)
     if isinstance(plugin, PreScorePlugin):
         status = plugin.pre_score(state, pod, rows)

@@ -42,7 +42,7 @@ def described(quantity: Quantity) -> dict[str, Any]:
         "asInt64Exact": whole is not None,
         "canonical": quantity.canonical(),
         "format": quantity.format,
-        "isZero": quantity.is_zero,
+        "isZero": not quantity,
         "json": str(quantity),
         "milliValue": quantity.milli_value(),
         "sign": quantity.sign,
@@ -64,7 +64,7 @@ def total_of(items: list[dict[str, str]]) -> Quantity:
     total = Quantity.parse(items[0]["s"])
     for item in items[1:]:
         term = Quantity.parse(item["s"])
-        total = total.add(term) if item["op"] == "+" else total.sub(term)
+        total = total + term if item["op"] == "+" else total - term
     return total
 
 

@@ -25,6 +25,7 @@ from extender.answers.what_if.rollouts import Plan, Rollout, plan_of
 from extender.engine.cache.cluster import Cluster
 from extender.values import limits
 from extender.values.objects import decoding
+from extender.values.objects.claims import NO_PROVISIONER
 from extender.values.objects.grouping import PodDisruptionBudget
 from extender.values.objects.kinds import KINDS
 from extender.values.objects.meta import Object
@@ -34,7 +35,7 @@ from extender.values.objects.storage import PersistentVolume, PersistentVolumeCl
 from extender.values.workloads.availability import desired_healthy
 from extender.values.workloads.expansion import JOB_SET, WORKLOADS, Surroundings, jobs_of, objects_of
 from extender.values.workloads.templates import claims_without_object, resource_claim, volume_claims
-from extender.values.workloads.volumes import NO_PROVISIONER, bound_claim, class_of, provisioned, waits_for_consumer
+from extender.values.workloads.volumes import bound_claim, class_of, provisioned, waits_for_consumer
 
 IGNORED_KINDS: Final = frozenset(
     (

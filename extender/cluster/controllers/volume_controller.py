@@ -21,10 +21,8 @@ from extender.cluster.api_resources import (
 from extender.cluster.controllers.controller_loop import SETTLING, Controller, ControllerContext, Steps
 from extender.cluster.controllers.controller_writes import Create, Delete, Update
 from extender.cluster.controllers.observed_objects import Key, Observed
+from extender.values.objects.claims import BIND_COMPLETED_ANNOTATION, NO_PROVISIONER, SELECTED_NODE_ANNOTATION
 from extender.values.workloads.volumes import (
-    BIND_COMPLETED,
-    NO_PROVISIONER,
-    SELECTED_NODE,
     STORAGE_PROVISIONER,
     annotations_of,
     bound_claim,
@@ -178,7 +176,7 @@ class Volumes(Controller):
             yield from self._bind(seen, claim, found)
             return
         may_provision = storage_class is not None and storage_class.get("provisioner") != NO_PROVISIONER
-        selected = annotations_of(claim).get(SELECTED_NODE)
+        selected = annotations_of(claim).get(SELECTED_NODE_ANNOTATION)
         if storage_class is not None and may_provision and (selected or not waits):
             yield from self._provision(seen, claim, storage_class, selected)
         else:
@@ -212,11 +210,11 @@ class Volumes(Controller):
         volume = there.content() if there is not None else None
         free = volume is not None and not volume["spec"].get("claimRef")
         if there is None or volume is None or not (free or is_for(volume, claim)):
-            was_bound = BIND_COMPLETED in annotations_of(claim)
+            was_bound = BIND_COMPLETED_ANNOTATION in annotations_of(claim)
             yield from _with_phase(seen, claim, "Lost" if was_bound else "Pending")
         elif free or not volume["spec"]["claimRef"].get("uid"):
             yield Update(there, bound_volume(volume, claim))
-        elif claim["spec"].get("volumeName") != name or BIND_COMPLETED not in annotations_of(claim):
+        elif claim["spec"].get("volumeName") != name or BIND_COMPLETED_ANNOTATION not in annotations_of(claim):
             yield Update(seen, bound_claim(claim, volume))
         else:
             status = bound_claim_status(claim, volume)

@@ -9,6 +9,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, Metric
 
 from extender.lab.agreement import AgreementShare, Difference
 from extender.values import limits
+from extender.values.metrics.metrics import counter
 from extender.values.objects.pod import Pod
 
 Verdict = Literal["same", "tie", "unclear", "different"]
@@ -84,28 +85,21 @@ class AgreementTally:
         return tuple(sorted(found, key=lambda share: (-share.different, -share.unclear, -share.decisions, share.name)))
 
     def metrics(self) -> Iterator[Metric]:
-        decisions = CounterMetricFamily(
+        yield counter(
             "reprieve_shadow_decisions",
             "Decisions of the cluster's scheduler that the shadow compared with its own: same, tie (one of several "
             "equal nodes), unclear (the same if events at about that time come in another order), different, "
             "not_decided.",
-            labels=("result",),
+            ("result",),
+            {verdict: self.total[verdict] for verdict in VERDICTS} | {"not_decided": self.not_decided.total()},
         )
-        for result, count in [
-            *((verdict, self.total[verdict]) for verdict in VERDICTS),
-            ("not_decided", self.not_decided.total()),
-        ]:
-            decisions.add_metric((result,), count)
-        yield decisions
-        differences = CounterMetricFamily(
+        yield counter(
             "reprieve_shadow_differences",
             "Pods that the shadow would have treated otherwise, by what it would have done and the plugin that made "
             "the difference.",
-            labels=("kind", "plugin"),
+            ("kind", "plugin"),
+            self.kinds,
         )
-        for labels, count in self.kinds.items():
-            differences.add_metric(labels, count)
-        yield differences
         yield CounterMetricFamily(
             "reprieve_shadow_evictions",
             "Pods that the cluster's scheduler evicted for others.",

@@ -14,11 +14,14 @@ from extender.engine.framework.storage_calls import (
     UnprotectResourceClaim,
     UnreserveResourceClaim,
 )
-from extender.values.objects.claims import BOUND_BY_CONTROLLER_ANNOTATION, SELECTED_NODE_ANNOTATION
+from extender.values.objects.claims import (
+    BIND_COMPLETED_ANNOTATION,
+    BOUND_BY_CONTROLLER_ANNOTATION,
+    SELECTED_NODE_ANNOTATION,
+)
 from extender.values.objects.decoding import replaced
 from extender.values.objects.devices import ResourceClaim, ResourceClaimStatus
 from extender.values.objects.storage import PersistentVolume, PersistentVolumeClaim
-from extender.values.workloads.volumes import BIND_COMPLETED
 
 W = TypeVar("W", PersistentVolume, PersistentVolumeClaim, ResourceClaim)
 
@@ -100,7 +103,7 @@ def without_user(claim: ResourceClaim, uid: str) -> ResourceClaim:
 
 def bound(claim: PersistentVolumeClaim, volume: str) -> PersistentVolumeClaim:
     """Returns the claim as the volume controller binds it."""
-    meta = replaced(claim.metadata, annotations={**claim.metadata.annotations, BIND_COMPLETED: "yes"})
+    meta = replaced(claim.metadata, annotations={**claim.metadata.annotations, BIND_COMPLETED_ANNOTATION: "yes"})
     return replaced(
         claim,
         metadata=meta,

@@ -6,7 +6,7 @@ Upstream: apiserver/pkg/cel/library, ip.go, cidr.go, urls.go (v1.36.2).
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import Final
 
-from extender.values.cel.functions import BOOL, INT, STRING, STRINGS_BY_NAME, CelType, Function
+from extender.values.cel.functions import BOOL, INT, STRING, STRINGS_BY_NAME, CelType, Function, accepts
 from extender.values.golang.ip_addresses import Address, AddressError, Prefix, parse_address, parse_prefix
 from extender.values.golang.quoting import quoted
 from extender.values.golang.urls import Url, UrlError, parse, parse_request_uri, text_of
@@ -43,22 +43,6 @@ def _cidr(text: str) -> Prefix:
     return prefix
 
 
-def _is_ip(text: str) -> bool:
-    try:
-        _ip(text)
-    except AddressError:
-        return False
-    return True
-
-
-def _is_cidr(text: str) -> bool:
-    try:
-        _cidr(text)
-    except AddressError:
-        return False
-    return True
-
-
 def _is_link_local_multicast(address: Address) -> bool:
     if isinstance(address, IPv6Address):
         return address.packed[0] == 0xFF and address.packed[1] & 0x0F == 0x02
@@ -86,17 +70,9 @@ def _url(text: str) -> Url:
         raise UrlError(f"URL parse error during conversion from string: {exc}") from exc
 
 
-def _is_url(text: str) -> bool:
-    try:
-        parse_request_uri(text)
-    except UrlError:
-        return False
-    return True
-
-
 FUNCTIONS: Final = (
     Function("string_to_ip", "ip", (STRING,), IP, _ip, is_member=False),
-    Function("is_ip", "isIP", (STRING,), BOOL, _is_ip, is_member=False),
+    Function("is_ip", "isIP", (STRING,), BOOL, accepts(_ip), is_member=False),
     Function(
         "ip_is_canonical", "ip.isCanonical", (STRING,), BOOL, lambda text: str(_ip(text)) == text, is_member=False
     ),
@@ -108,7 +84,7 @@ FUNCTIONS: Final = (
     Function("ip_is_global_unicast", "isGlobalUnicast", (IP,), BOOL, _is_global_unicast),
     Function("ip_to_string", "string", (IP,), STRING, str, is_member=False),
     Function("string_to_cidr", "cidr", (STRING,), CIDR, _cidr, is_member=False),
-    Function("is_cidr", "isCIDR", (STRING,), BOOL, _is_cidr, is_member=False),
+    Function("is_cidr", "isCIDR", (STRING,), BOOL, accepts(_cidr), is_member=False),
     Function("cidr_contains_ip_ip", "containsIP", (CIDR, IP), BOOL, Prefix.contains),
     Function(
         "cidr_contains_ip_string", "containsIP", (CIDR, STRING), BOOL, lambda prefix, text: prefix.contains(_ip(text))
@@ -126,7 +102,7 @@ FUNCTIONS: Final = (
     Function("cidr_masked", "masked", (CIDR,), CIDR, Prefix.masked),
     Function("cidr_to_string", "string", (CIDR,), STRING, str, is_member=False),
     Function("string_to_url", "url", (STRING,), URL, _url, is_member=False),
-    Function("is_url_string", "isURL", (STRING,), BOOL, _is_url, is_member=False),
+    Function("is_url_string", "isURL", (STRING,), BOOL, accepts(parse_request_uri), is_member=False),
     Function("url_get_scheme", "getScheme", (URL,), STRING, lambda url: url.scheme),
     Function("url_get_host", "getHost", (URL,), STRING, lambda url: text_of(url.host)),
     Function("url_get_hostname", "getHostname", (URL,), STRING, lambda url: text_of(url.hostname())),

@@ -1,10 +1,17 @@
-"""The form of a compiled expression, a cel.expr.CheckedExpr in protobuf's wire format, as far as it is needed.
+"""Compiled expressions: the form of a cel.expr.CheckedExpr in protobuf's wire format, as far as it is needed; and how
+one is linked with the functions that run it, where these are not those it was checked against.
+
+- A Python function cannot return an optional. It returns an empty list or no bytes for an absent value, and the
+  expression gets a call of optional.ofNonZeroValue around the call of the function.
+- The texts of addresses and networks, `string(ip)`, are made by a function of another name, because `string` takes
+  their bytes for a text.
 
 Upstream: google/cel-spec, proto/cel/expr, checked.proto, syntax.proto.
 """
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, final
 
 Fields = dict[int, list[int | bytes]]
 
@@ -111,3 +118,92 @@ def _written_varint(value: int) -> bytes:
         found.append(value & 0x7F | 0x80)
         value >>= 7
     return bytes([*found, value])
+
+
+def rewritten(data: bytes, change: Callable[[int, bytes], bytes]) -> bytes:
+    """Returns a message with other strings and messages in it, by the numbers of their fields."""
+    return b"".join(
+        written(number, change(number, value) if isinstance(value, bytes) else value)
+        for number, value in in_order(data)
+    )
+
+
+# Linking.
+
+STRING_AT_RUN_TIME: Final = "kubernetes.string"
+
+_OPTIONAL: Final = frozenset((b"format-validate", b"format-named"))
+_TO_STRING: Final = frozenset((b"ip_to_string", b"cidr_to_string"))
+_AROUND: Final = b"optional.ofNonZeroValue"
+_OVERLOAD_AROUND: Final = b"optional_ofNonZeroValue"
+_FIRST_ID: Final = 1 << 32
+"""Of the calls that are added. The parser counts from 1."""
+
+_PARTS: Final[Mapping[int, frozenset[int]]] = {
+    SELECT: frozenset((OPERAND,)),
+    CALL: frozenset((TARGET, ARGUMENT)),
+    LIST: frozenset((ELEMENT,)),
+    COMPREHENSION: frozenset((RANGE, INITIAL, CONDITION, STEP, RESULT)),
+}
+"""The fields that have expressions, by kind of expression. Structs have them in their entries."""
+_PARTS_OF_ENTRY: Final = frozenset((ENTRY_KEY, ENTRY_VALUE))
+
+
+def linked(serialized: bytes) -> bytes:
+    """Returns a checked expression, serialized as it is given, in the form in which it can run."""
+    if not any(overload in serialized for overload in _OPTIONAL | _TO_STRING):
+        return serialized
+    checked = bytes_of(fields_of(serialized), ANY_VALUE)
+    references = messages_of(fields_of(checked), REFERENCES)
+    linker = _Linker({int_of(entry, MAP_KEY): _overloads(entry) for entry in references})
+    result = rewritten(checked, lambda number, value: linker.expression(value) if number == EXPRESSION else value)
+    reference = written(REFERENCE_NAME, _AROUND) + written(REFERENCE_OVERLOAD, _OVERLOAD_AROUND)
+    for identifier in linker.added:
+        result += written(REFERENCES, written(MAP_KEY, identifier) + written(MAP_VALUE, reference))
+    return rewritten(serialized, lambda number, value: result if number == ANY_VALUE else value)
+
+
+def _overloads(entry: Fields) -> frozenset[bytes]:
+    found = message_of(entry, MAP_VALUE).get(REFERENCE_OVERLOAD, [])
+    return frozenset(overload for overload in found if isinstance(overload, bytes))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Linker:
+    """Changes expressions."""
+
+    overloads: Mapping[int, frozenset[bytes]]
+    """Id of a call -> the overloads that it may have."""
+    added: list[int] = field(default_factory=list)
+    """The ids of the calls of optional.ofNonZeroValue."""
+
+    def expression(self, expression: bytes) -> bytes:
+        overloads = self.overloads.get(int_of(fields_of(expression), ID), frozenset())
+
+        def changed(number: int, value: bytes) -> bytes:
+            if number == STRUCT:
+                return rewritten(value, self._entry)
+            if number not in _PARTS:
+                return value
+            found = self._message(value, _PARTS[number])
+            return _to_string(found) if overloads and overloads <= _TO_STRING else found
+
+        result = rewritten(expression, changed)
+        return self._around(result) if overloads & _OPTIONAL else result
+
+    def _around(self, expression: bytes) -> bytes:
+        self.added.append(_FIRST_ID + len(self.added))
+        call = written(FUNCTION, _AROUND) + written(ARGUMENT, expression)
+        return written(ID, self.added[-1]) + written(CALL, call)
+
+    def _message(self, message: bytes, parts: frozenset[int]) -> bytes:
+        return rewritten(message, lambda number, value: self.expression(value) if number in parts else value)
+
+    def _entry(self, number: int, value: bytes) -> bytes:
+        return self._message(value, _PARTS_OF_ENTRY) if number == ENTRY else value
+
+
+def _to_string(call: bytes) -> bytes:
+    name = STRING_AT_RUN_TIME.encode()
+    return rewritten(call, lambda number, value: name if number == FUNCTION else value)

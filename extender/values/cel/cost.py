@@ -35,30 +35,19 @@ _READERS: Final = frozenset(("size", "contains", "startsWith", "endsWith"))
 """They return a number or a bool, and may read everything."""
 _ELEMENT_FUNCTIONS: Final = frozenset(("_[_]", "_[?_]", "_?._"))
 _MULTIPLYING_FUNCTIONS: Final = frozenset(("replace", "join", "format"))
-_CONDITIONAL: Final = "_?:_"
-_IN: Final = "@in"
-_PLUS: Final = "_+_"
-_SPLIT: Final = "split"
-_MATCHES: Final = "matches"
-_PATTERN_FUNCTIONS: Final = frozenset((_MATCHES, "find", "findAll"))
+_PATTERN_FUNCTIONS: Final = frozenset(("matches", "find", "findAll"))
 _PATTERN_FACTOR: Final = 500
 """A short pattern may repeat something up to a thousand times, and is compiled at every use."""
-_QUOTE: Final = "strings.quote"
 _SETS: Final = frozenset(("sets.contains", "sets.equivalent", "sets.intersects", "distinct"))
 """They compare every element with every other."""
 _SORTS: Final = frozenset(("sort", "@sortByAssociatedKeys"))
 _COMPARISONS_OF_SORT: Final = 20
 """Of an element, in a list of a million."""
-_RANGE: Final = "lists.range"
 _UNLIMITED: Final = 1 << 60
-_URL: Final = "url"
 _ESCAPED_FACTOR: Final = 3
 """A character takes so many when it is escaped in a URL."""
-_QUERY: Final = "getQuery"
-_HAS_VALUE: Final = "hasValue"
 _WRAPPERS: Final = frozenset(("value", "optional.of", "optional.ofNonZeroValue"))
 """They hand on what they are given, in constant time."""
-_VALIDATE: Final = "validate"
 _SENTENCES: Final = 4
 _MESSAGES: Final = 2_000
 """How many sentences a format says of a text at most, and their characters without the text."""
@@ -134,12 +123,12 @@ def _walk_call(call: form.Fields, variables: Mapping[str, Size]) -> tuple[Size, 
         return _SCALAR, work
     if function in _COMPARISONS:
         smaller = min(size.total for size in sizes)
-        return _SCALAR, work + smaller * (sizes[-1].elements if function == _IN else 1)
+        return _SCALAR, work + smaller * (sizes[-1].elements if function == "@in" else 1)
     if function in _ELEMENT_FUNCTIONS:
         return sizes[0], work
-    if function == _CONDITIONAL:
+    if function == "_?:_":
         return Size(elements, max(size.total for size in sizes)), work
-    if function == _HAS_VALUE:
+    if function == "hasValue":
         return _SCALAR, work
     if function in _WRAPPERS:
         return Size(elements, total), work
@@ -149,29 +138,29 @@ def _walk_call(call: form.Fields, variables: Mapping[str, Size]) -> tuple[Size, 
     if function in _IN_PYTHON:
         work += _PYTHON_CALL
     if function in _PATTERN_FUNCTIONS:
-        found = _SCALAR if function == _MATCHES else Size(total, 2 * total)
+        found = _SCALAR if function == "matches" else Size(total, 2 * total)
         return found, work + sum(size.total for size in sizes[1:]) * _PATTERN_FACTOR
-    if function == _PLUS:
+    if function == "_+_":
         return Size(sum(size.elements for size in sizes), total), work
     if function in _MULTIPLYING_FUNCTIONS:
         total = sizes[0].total * (1 + sum(size.total for size in sizes[1:]))
         return Size(1, total), work + total
-    if function == _SPLIT:
+    if function == "split":
         return Size(total, 2 * total), work
-    if function == _QUOTE:
+    if function == "strings.quote":
         return Size(1, 2 * total + 2), work
     if function in _SETS:
         return Size(elements, total), work + elements * total
     if function in _SORTS:
         return Size(elements, total), work + _COMPARISONS_OF_SORT * total
-    if function == _RANGE:
+    if function == "lists.range":
         length = _most(next(form.messages_of(call, form.ARGUMENT), {}), variables)
         return Size(length, length), work + length
-    if function == _URL:
+    if function == "url":
         return Size(1, _ESCAPED_FACTOR * total), work + _ESCAPED_FACTOR * total
-    if function == _QUERY:
+    if function == "getQuery":
         return Size(total, 2 * total), work + total
-    if function == _VALIDATE:
+    if function == "validate":
         return Size(_SENTENCES, _MESSAGES + _QUOTED_FACTOR * total), work + _MESSAGES + _QUOTED_FACTOR * total
     return Size(elements, total), work
 

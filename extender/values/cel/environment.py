@@ -11,9 +11,9 @@ from typing import Final
 from cel_expr_python import cel  # type: ignore[import-untyped]  # it has stubs, but does not say so (py.typed)
 from cel_expr_python.ext import ext_bindings, ext_optional, ext_strings  # type: ignore[import-untyped]
 
+from extender.values.cel.checked_expression import STRING_AT_RUN_TIME
 from extender.values.cel.functions import NOT_OF_TYPE, Function
 from extender.values.cel.library import FUNCTIONS
-from extender.values.cel.linking import STRING_AT_RUN_TIME
 from extender.values.cel.quantities import QUANTITY
 
 _OF_STRINGS: Final = ("indexOf", "lastIndexOf")

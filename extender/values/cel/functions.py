@@ -44,7 +44,7 @@ class CelType:
 
     @staticmethod
     def optional(of: "CelType") -> "CelType":
-        """Returns the type of a result that may be absent: an empty list, or no bytes; see `values.cel.linking`.
+        """Returns the type of a result that may be absent: an empty list, or no bytes; see `checked_expression`.
 
         It is declared as dyn, because the library takes an optional that is declared for some other type.
         """
@@ -89,6 +89,19 @@ class Function:
     def is_safe(self) -> bool:
         """Whether only scalars are converted to call it."""
         return not any(kind.carried in (cel.Type.LIST, cel.Type.MAP, cel.Type.DYN) for kind in self.parameters)
+
+
+def accepts(read: Callable[..., object]) -> Callable[..., bool]:
+    """Returns whether the function takes arguments without ValueError, as a function of them."""
+
+    def is_accepted(*arguments: object) -> bool:
+        try:
+            read(*arguments)
+        except ValueError:
+            return False
+        return True
+
+    return is_accepted
 
 
 def type_name(carrier: Carrier) -> str | None:

@@ -8,9 +8,9 @@ import re
 from dataclasses import dataclass
 from typing import Final, final
 
-from extender.values.cel.functions import BOOL, DOUBLE, INT, STRING, CelType, Function
+from extender.values.cel.functions import BOOL, DOUBLE, INT, STRING, CelType, Function, accepts
 from extender.values.golang.int64 import MAX_INT64, MIN_INT64
-from extender.values.objects.quantity import Quantity, QuantityError
+from extender.values.objects.quantity import Quantity
 
 _DIGITS: Final = frozenset("0123456789")
 _IDENTIFIER: Final = re.compile(r"[0-9A-Za-z-]*")
@@ -121,14 +121,6 @@ def _quantity(text: str) -> int:
     return Quantity.parse(text).nanos()
 
 
-def _is_quantity(text: str) -> bool:
-    try:
-        Quantity.parse(text)
-    except QuantityError:
-        return False
-    return True
-
-
 def _is_integer(nanos: int) -> bool:
     return nanos % NANO == 0 and MIN_INT64 <= nanos // NANO <= MAX_INT64
 
@@ -154,19 +146,11 @@ def _semver(text: str, normalized: bool = False) -> Semver:
     return Semver.parse_normalized(text) if normalized else Semver.parse(text)
 
 
-def _is_semver(text: str, normalized: bool = False) -> bool:
-    try:
-        _semver(text, normalized)
-    except SemverError:
-        return False
-    return True
-
-
 _Q, _V, _S, _B, _I = QUANTITY, SEMVER, STRING, BOOL, INT
 
 FUNCTIONS: Final = (
     Function("string_to_quantity", "quantity", (_S,), _Q, _quantity, is_member=False),
-    Function("is_quantity_string", "isQuantity", (_S,), _B, _is_quantity, is_member=False),
+    Function("is_quantity_string", "isQuantity", (_S,), _B, accepts(Quantity.parse), is_member=False),
     Function("quantity_sign", "sign", (_Q,), _I, lambda nanos: _compare(nanos, 0), is_member=False),
     Function("quantity_is_greater_than", "isGreaterThan", (_Q, _Q), _B, lambda one, other: one > other),
     Function("quantity_is_less_than", "isLessThan", (_Q, _Q), _B, lambda one, other: one < other),
@@ -180,8 +164,8 @@ FUNCTIONS: Final = (
     Function("quantity_sub_int", "sub", (_Q, _I), _Q, lambda one, whole: one - whole * NANO),
     Function("string_to_semver", "semver", (_S,), _V, _semver, is_member=False),
     Function("string_bool_to_semver", "semver", (_S, _B), _V, _semver, is_member=False),
-    Function("is_semver_string", "isSemver", (_S,), _B, _is_semver, is_member=False),
-    Function("is_semver_string_bool", "isSemver", (_S, _B), _B, _is_semver, is_member=False),
+    Function("is_semver_string", "isSemver", (_S,), _B, accepts(_semver), is_member=False),
+    Function("is_semver_string_bool", "isSemver", (_S, _B), _B, accepts(_semver), is_member=False),
     Function("semver_is_greater_than", "isGreaterThan", (_V, _V), _B, lambda one, other: one.compare(other) > 0),
     Function("semver_is_less_than", "isLessThan", (_V, _V), _B, lambda one, other: one.compare(other) < 0),
     Function("semver_compare_to", "compareTo", (_V, _V), _I, Semver.compare),

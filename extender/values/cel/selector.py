@@ -13,10 +13,10 @@ from cel_expr_python import cel  # type: ignore[import-untyped]  # it has stubs,
 
 from extender.values import limits
 from extender.values.cel import environment
+from extender.values.cel.checked_expression import linked
 from extender.values.cel.cost import Size, work_of
 from extender.values.cel.functions import type_name
 from extender.values.cel.library import UNSAFE
-from extender.values.cel.linking import linked
 from extender.values.cel.quantities import QUANTITY, SEMVER, Semver, SemverError
 from extender.values.objects.devices import Device, DeviceAttribute
 from extender.values.objects.quantity import QuantityError, quantity_of

@@ -44,22 +44,10 @@ def runner(*, horizon: float = A_DAY) -> asyncio.Runner:
 
 
 @final
-class _Clock:
-    """The state that the loop and its selector share."""
-
-    def __init__(self, horizon: float) -> None:
-        self.now = 0.0
-        self.horizon = horizon
-        self.threads_at_work = 0
-        self.who_waits: Callable[[], str] = str
-
-
-@final
 class _VirtualLoop(asyncio.SelectorEventLoop):
     def __init__(self, horizon: float) -> None:
-        self._clock = _Clock(horizon)
-        self._clock.who_waits = self._who_waits
-        super().__init__(_TimeJumps(self._clock))
+        self._clock = _TimeJumps(horizon, self._who_waits)
+        super().__init__(self._clock)
 
     def time(self) -> float:
         return self._clock.now
@@ -101,11 +89,14 @@ class _VirtualLoop(asyncio.SelectorEventLoop):
 
 @final
 class _TimeJumps(selectors.DefaultSelector):
-    """A selector that advances the clock instead of waiting, except for threads."""
+    """A selector that is the clock, and advances it instead of waiting, except for threads."""
 
-    def __init__(self, clock: _Clock) -> None:
+    def __init__(self, horizon: float, who_waits: Callable[[], str]) -> None:
         super().__init__()
-        self._clock = clock
+        self.now = 0.0
+        self.threads_at_work = 0
+        self._horizon = horizon
+        self._who_waits = who_waits
 
     def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
         if self.get_map():  # the first one is the loop's own pipe, through which threads wake it
@@ -116,12 +107,12 @@ class _TimeJumps(selectors.DefaultSelector):
         return super().register(fileobj, events, data)
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        if self._clock.threads_at_work:
+        if self.threads_at_work:
             return super().select(0 if timeout == 0 else None)
         if timeout is None:
-            raise DeadlockError(f"nothing will ever wake: {self._clock.who_waits()}")
-        self._clock.now += timeout
-        if self._clock.now > self._clock.horizon:
-            self._clock.horizon += self._clock.now  # so that cancelled tasks have time to clean up
-            raise DeadlockError(f"still waiting after {self._clock.now:g} s: {self._clock.who_waits()}")
+            raise DeadlockError(f"nothing will ever wake: {self._who_waits()}")
+        self.now += timeout
+        if self.now > self._horizon:
+            self._horizon += self.now  # so that cancelled tasks have time to clean up
+            raise DeadlockError(f"still waiting after {self.now:g} s: {self._who_waits()}")
         return super().select(0)

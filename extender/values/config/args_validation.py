@@ -12,6 +12,7 @@ from extender.values.cel import CompileError, PodNumber
 from extender.values.config.configuration import ConfigErrors
 from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.values.config.plugin_args import (
+    ARGS_OF,
     LEAST_ALLOCATED,
     LIST_DEFAULTING,
     MOST_ALLOCATED,
@@ -76,10 +77,8 @@ def check_args(args: PluginArgs, features: FeatureGates = DEFAULT_FEATURES) -> N
 def validate_default_preemption_args(path: str, args: DefaultPreemptionArgs) -> Iterator[FieldError]:
     """Requires 0 to 100 percent and a number from 0, not both zero, and rules that there are."""
     percentage, absolute = args.min_candidate_nodes_percentage, args.min_candidate_nodes_absolute
-    percentage_path, absolute_path = (
-        child(path, "minCandidateNodesPercentage"),
-        child(path, "minCandidateNodesAbsolute"),
-    )
+    percentage_path = child(path, "minCandidateNodesPercentage")
+    absolute_path = child(path, "minCandidateNodesAbsolute")
     if not 0 <= percentage <= 100:
         yield invalid(percentage_path, percentage, "not in valid range [0, 100]")
     if absolute < 0:
@@ -307,15 +306,5 @@ _VALIDATE: Final[dict[type, Callable[[str, Any], Iterator[FieldError]]]] = {
 }
 
 # NodeResourcesFit is missing, because upstream has it in this map under a name that no plugin has.
-CHECKED_WHEN_LOADED: Final = frozenset(
-    {
-        "DefaultPreemption",
-        "DynamicResources",
-        "InterPodAffinity",
-        "NodeAffinity",
-        "NodeResourcesBalancedAllocation",
-        "PodTopologySpread",
-        "VolumeBinding",
-    }
-)
+CHECKED_WHEN_LOADED: Final = ARGS_OF.keys() - {"NodeResourcesFit"}
 """Plugins whose arguments are validated with the configuration; those of others only when the plugin is made."""

@@ -4,7 +4,7 @@ Upstream: pkg/scheduler/apis/config/validation, validation.go; component-base/co
 (v1.36.2).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from extender.values.config.args_validation import CHECKED_WHEN_LOADED, validate_args
@@ -19,7 +19,7 @@ from extender.values.config.configuration import (
 )
 from extender.values.config.feature_gates import FeatureGates
 from extender.values.config.plugin_args import ARGS_OF
-from extender.values.config.plugin_sets import EXTENSION_POINTS, GATE_OF, PluginSet
+from extender.values.config.plugin_sets import EXTENSION_POINTS, GATE_OF, PluginRef, PluginSet
 from extender.values.golang.field_errors import FieldError, Marshalled, child, duplicate, invalid, marshalled, required
 from extender.values.objects.name_syntax import label_key_errors
 from extender.values.objects.resource_names import is_extended_resource_name
@@ -167,15 +167,10 @@ def _common_queue_sort(profiles: Sequence[Profile]) -> Iterator[FieldError]:
 
 
 def _shown_set(plugin_set: PluginSet) -> Marshalled:
-    def shown(plugins: tuple[object, ...]) -> object:
-        return plugins or None
+    def shown(plugins: Iterable[PluginRef]) -> object:
+        return [{"Name": plugin.name, "Weight": plugin.weight} for plugin in plugins] or None
 
-    return marshalled(
-        {
-            "Enabled": shown(tuple({"Name": plugin.name, "Weight": plugin.weight} for plugin in plugin_set.enabled)),
-            "Disabled": shown(tuple({"Name": plugin.name, "Weight": plugin.weight} for plugin in plugin_set.disabled)),
-        }
-    )
+    return marshalled({"Enabled": shown(plugin_set.enabled), "Disabled": shown(plugin_set.disabled)})
 
 
 def _backoff(initial: int, maximum: int) -> Iterator[FieldError]:

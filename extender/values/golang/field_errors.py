@@ -82,43 +82,38 @@ def aggregate(errors: Iterable[object]) -> str:
     return different[0] if len(different) == 1 else f"[{', '.join(different)}]"
 
 
+# The errors of each sort, under upstream's names.
+
+
 def required(path: str, detail: str = "") -> FieldError:
-    """Returns the error for a field without the value that it needs. Upstream: field.Required."""
     return FieldError(path, REQUIRED, detail)
 
 
 def invalid(path: str, value: Any, detail: str) -> FieldError:
-    """Returns the error for a value that is malformed or out of range. Upstream: field.Invalid."""
     return FieldError(path, INVALID, detail, shown(value))
 
 
 def not_supported(path: str, value: Any, supported: Iterable[str]) -> FieldError:
-    """Returns the error for a value that is none of those supported. Upstream: field.NotSupported."""
     return FieldError(path, NOT_SUPPORTED, f"supported values: {', '.join(map(quoted, supported))}", shown(value))
 
 
 def forbidden(path: str, detail: str) -> FieldError:
-    """Returns the error for a field that may not be given here and now. Upstream: field.Forbidden."""
     return FieldError(path, FORBIDDEN, detail)
 
 
 def duplicate(path: str, value: Any, detail: str = "") -> FieldError:
-    """Returns the error for a value that was there before. Upstream: field.Duplicate."""
     return FieldError(path, DUPLICATE, detail, shown(value))
 
 
 def not_found(path: str, value: Any, detail: str = "") -> FieldError:
-    """Returns the error for a value that refers to nothing. Upstream: field.NotFound."""
     return FieldError(path, NOT_FOUND, detail, shown(value))
 
 
 def too_long(path: str, length: int) -> FieldError:
-    """Returns the error for a text of more than `length` bytes. Upstream: field.TooLong."""
     return FieldError(path, TOO_LONG, f"may not be more than {length} byte{'' if length == 1 else 's'}")
 
 
 def too_many(path: str, actual: int, largest: int) -> FieldError:
-    """Returns the error for a list of more than `largest` items. Upstream: field.TooMany."""
     return FieldError(path, TOO_MANY, f"must have at most {largest} item{'' if largest == 1 else 's'}", shown(actual))
 
 

@@ -107,8 +107,7 @@ class Reading:
 
     def does_not_fit(self, word: str, go_type: str) -> None:
         """Notes a value of the wrong type."""
-        if not self.mismatch:
-            self.mismatch = self.type_error(word, go_type)
+        self.cannot_use(self.type_error(word, go_type))
 
     def cannot_use(self, reason: str) -> None:
         """Notes a value that has the right type and is wrong all the same."""
@@ -289,8 +288,6 @@ class Field:
     Attributes:
         patch_key: what strategic merge tells the items of this list apart by.
         patch_strategy: `merge`, `replace`, `retainKeys`, `merge,retainKeys` or empty.
-        required: OpenAPI calls it required.
-        presence: what is written of it when it is empty.
         default: what OpenAPI says and server-side apply assumes for an absent key of a list item; None: no default.
         protobuf: its number; numbers of messages that JSON does not show stand before it. Empty: it is in no message.
         attribute: of the value of Python that holds it; empty for its name in JSON.

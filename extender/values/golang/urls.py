@@ -4,7 +4,7 @@ Upstream: Go's net/url (1.26), Parse, ParseRequestURI, URL.
 """
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 from extender.values.golang.ip_addresses import AddressError, parse_address
@@ -133,18 +133,7 @@ def parse(text: str) -> Url:
         unescaped = _unescaped(fragment, _Part.FRAGMENT)
     except UrlError as exc:
         raise _parse_error(text, exc) from exc
-    return Url(
-        url.scheme,
-        url.opaque,
-        url.user,
-        url.host,
-        url.path,
-        url.written_path,
-        url.has_no_host,
-        url.query,
-        unescaped,
-        written_fragment=fragment,
-    )
+    return replace(url, fragment=unescaped, written_fragment=fragment)
 
 
 def parse_request_uri(text: str) -> Url:

@@ -9,7 +9,7 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import yaml
@@ -101,8 +101,7 @@ def _read(events: Iterator[yaml.Event], max_nodes: int) -> YamlDocument:
 
 def _holds_something(events: Iterator[yaml.Event]) -> bool:
     event = next(events)
-    is_empty = isinstance(event, yaml.ScalarEvent) and not event.value and event.implicit[0]
-    return not is_empty
+    return not (isinstance(event, yaml.ScalarEvent) and not event.value and event.implicit[0])
 
 
 def _read_node(events: Iterator[yaml.Event], max_nodes: int) -> _Node:
@@ -172,16 +171,7 @@ def _alias(event: yaml.AliasEvent, anchors: dict[str, _Node]) -> _Node:
         raise YamlError(f"unknown anchor '{event.anchor}' referenced")
     if not target.finished:
         raise YamlError(f"anchor '{event.anchor}' value contains itself")
-    return _Node(
-        target.line,
-        value=target.value,
-        key=target.key,
-        items=target.items,
-        members=target.members,
-        size=target.size + 1,
-        duplicates=target.duplicates,
-        finished=True,
-    )
+    return replace(target, anchor=None, is_merge=False, size=target.size + 1)
 
 
 def _check_aliasing(count: int, repeated: int) -> None:

@@ -7,11 +7,11 @@ once an attempt.
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import perf_counter
 from types import TracebackType
-from typing import Final, final
+from typing import Any, Final, final
 
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
@@ -62,6 +62,22 @@ class Histogram:
                 cumulative.append((bound, so_far))
             family.add_metric(labels, cumulative, observed[-1])
         return family
+
+
+def counter(name: str, text: str, labels: Sequence[str], counts: Mapping[Any, float]) -> Metric:
+    """Returns a counter by the values of its labels; one label may have a text for a tuple of it."""
+    return _filled(CounterMetricFamily(name, text, labels=labels), counts)
+
+
+def gauge(name: str, text: str, labels: Sequence[str], values: Mapping[Any, float]) -> Metric:
+    """Returns a gauge as `counter`."""
+    return _filled(GaugeMetricFamily(name, text, labels=labels), values)
+
+
+def _filled(family: CounterMetricFamily | GaugeMetricFamily, values: Mapping[Any, float]) -> Metric:
+    for labels, value in values.items():
+        family.add_metric((labels,) if isinstance(labels, str) else labels, value)
+    return family
 
 
 SCHEDULED: Final = "scheduled"
@@ -123,30 +139,24 @@ class PluginMetrics:
         yield self.durations.collect()
         yield self.hints.collect()
         yield self.device_waits.collect()
-        allocations = CounterMetricFamily(
+        yield counter(
             "scheduler_dra_bindingconditions_allocations",
             "Attempts in which a driver had to prepare devices, by result.",
-            labels=("profile", "driver", "status"),
+            ("profile", "driver", "status"),
+            self.device_waits.counts(),
         )
-        for labels, times in self.device_waits.counts().items():
-            allocations.add_metric(labels, times)
-        yield allocations
-        errors = CounterMetricFamily(
+        yield counter(
             "scheduler_volume_scheduling_stage_error",
             "Failures to find, assume or bind volumes for a pod.",
-            labels=("operation",),
+            ("operation",),
+            self.volume_errors,
         )
-        for operation, times in self.volume_errors.items():
-            errors.add_metric((operation,), times)
-        yield errors
-        creates = CounterMetricFamily(
+        yield counter(
             "scheduler_resourceclaim_creates",
             "ResourceClaims created for extended resources that device classes back.",
-            labels=("status",),
+            ("status",),
+            self.resource_claim_creates,
         )
-        for status, times in self.resource_claim_creates.items():
-            creates.add_metric((status,), times)
-        yield creates
         wasted, pauses = self.preemption_loops()
         yield CounterMetricFamily(
             "reprieve_wasted_preemptions",
@@ -228,14 +238,12 @@ class GroupMetrics:
     def collect(self) -> Iterator[Metric]:
         if not self.attempts:
             return
-        attempts = CounterMetricFamily(
+        yield counter(
             "scheduler_podgroup_schedule_attempts",
             "Attempts to schedule a pod group, by result.",
-            labels=("result", "profile"),
+            ("result", "profile"),
+            self.attempts,
         )
-        for labels, count in self.attempts.items():
-            attempts.add_metric(labels, count)
-        yield attempts
         yield self._durations.collect()
         yield self.algorithm.collect()
 
@@ -336,14 +344,12 @@ class Metrics:
 
     def collect(self) -> Iterator[Metric]:
         # Counters and gauges are made on collection from plain numbers, which cost less to count.
-        by_result = CounterMetricFamily(
+        yield counter(
             "scheduler_schedule_attempts",
             "Attempts by result: scheduled, unschedulable (no node fits), or error (the attempt failed).",
-            labels=("result", "profile"),
+            ("result", "profile"),
+            self.attempts,
         )
-        for labels, count in self.attempts.items():
-            by_result.add_metric(labels, count)
-        yield by_result
         yield CounterMetricFamily(
             "scheduler_preemption_attempts", "Preemption attempts.", value=self.preemption_attempts
         )
@@ -364,19 +370,13 @@ class Metrics:
             self.preemptions,
         ):
             yield histogram.collect()
-        ended = CounterMetricFamily(
-            "scheduler_preemption_goroutines_execution", "Preemptions by result.", labels=("result",)
-        )
-        for (result,), count in self.preemptions.counts().items():
-            ended.add_metric((result,), count)
-        yield ended
+        ended = self.preemptions.counts()
+        yield counter("scheduler_preemption_goroutines_execution", "Preemptions by result.", ("result",), ended)
         yield from self.groups.collect()
-        running = GaugeMetricFamily(
+        yield gauge(
             "scheduler_goroutines",
             "Running tasks by operation; upstream has goroutines for them.",
-            labels=("operation",),
+            ("operation",),
+            self.running,
         )
-        for operation, number in self.running.items():
-            running.add_metric((operation,), number)
-        yield running
         yield from self.plugins.collect()

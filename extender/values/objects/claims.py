@@ -95,13 +95,12 @@ def is_fully_bound(claim: PersistentVolumeClaim) -> bool:
 def is_bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     """Returns whether the volume names this claim, by a user's hand or the controller's (IsVolumeBoundToClaim)."""
     reference = volume.spec.claim_ref
-    if (
-        reference is None
-        or reference.name != claim.metadata.name
-        or (reference.namespace or "default") != claim.namespace
-    ):
-        return False
-    return reference.uid in ("", claim.metadata.uid)
+    return (
+        reference is not None
+        and reference.name == claim.metadata.name
+        and (reference.namespace or "default") == claim.namespace
+        and reference.uid in ("", claim.metadata.uid)
+    )
 
 
 def bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
@@ -176,16 +175,16 @@ def why_not_owned(claim: PersistentVolumeClaim, pod_name: str, pod_uid: str) -> 
     return f"PVC {namespace}/{claim.metadata.name} was not created for pod {namespace}/{pod_name} (pod is not owner)"
 
 
+# The words of upstream's listers.
+
+
 def claim_not_found(name: str) -> str:
-    """Returns the lister's words."""
     return f"persistentvolumeclaim {quoted(name)} not found"
 
 
 def volume_not_found(name: str) -> str:
-    """Returns the lister's words."""
     return f"persistentvolume {quoted(name)} not found"
 
 
 def class_not_found(name: str) -> str:
-    """Returns the lister's words."""
     return f"storageclass.storage.k8s.io {quoted(name)} not found"

@@ -14,25 +14,17 @@ class DecodeError(InputError, ValueError):
     """The bytes are not JSON, or a field has the wrong type; the message has the place, and never the input."""
 
 
-_DECODERS: dict[object, msgspec.json.Decoder[Any]] = {}
-
-
-def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
-    decoder = _DECODERS.get(kind)
-    if decoder is None:
-        decoder = _DECODERS[kind] = msgspec.json.Decoder(kind)
-    return decoder
-
-
 def decode(kind: type[T], data: bytes | msgspec.Raw) -> T:
     """Returns the object that JSON holds; nulls count as missing fields. Raises DecodeError."""
     try:
-        return _decoder(kind).decode(data)
-    except msgspec.ValidationError:
-        # The fast path knows no null; Go reads it as "not there". The slow path is only paid by bodies that hold one.
-        return convert(kind, _plain(data))
+        try:
+            return msgspec.json.decode(data, type=kind)
+        except msgspec.ValidationError:
+            plain = msgspec.json.decode(data)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as exc:
         raise DecodeError(_reason(exc)) from exc
+    # The fast path knows no null; Go reads it as "not there". The slow path is only paid by bodies that hold one.
+    return convert(kind, plain)
 
 
 def convert(kind: type[T], value: object) -> T:
@@ -46,13 +38,6 @@ def convert(kind: type[T], value: object) -> T:
     try:
         return msgspec.convert(_without_nulls(value), kind)
     except (msgspec.ValidationError, RecursionError) as exc:
-        raise DecodeError(_reason(exc)) from exc
-
-
-def _plain(data: bytes | msgspec.Raw) -> Any:
-    try:
-        return msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as exc:
         raise DecodeError(_reason(exc)) from exc
 
 

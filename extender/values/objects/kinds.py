@@ -62,7 +62,6 @@ class WatchedKind(Generic[T]):
 
     @property
     def version(self) -> str:
-        """The version of the API group."""
         return self.api_version.rpartition("/")[2]
 
     @property

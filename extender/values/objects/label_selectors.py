@@ -75,7 +75,6 @@ class Requirement:
     values: tuple[str, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Returns whether an object with these labels fulfils the requirement."""
         return self.matches_value(labels.get(self.key))
 
     def matches_value(self, value: str | None) -> bool:
@@ -147,7 +146,6 @@ class Selector:
         return self.selectable and not self.requirements
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Returns whether an object with these labels is selected."""
         if not self.selectable:
             return False
         return all(requirement.matches_value(labels.get(requirement.key)) for requirement in self.requirements)
@@ -220,18 +218,15 @@ def requirement_errors(
     if wrong:
         errors.append(invalid(child(path, "key"), key, "; ".join(wrong)))
     values_path = child(path, "values")
+    wrong_number = ""
     if operator in _IS_SET and not values:
-        errors.append(
-            invalid(values_path, written_or_null(values), "for 'in', 'notin' operators, values set can't be empty")
-        )
+        wrong_number = "for 'in', 'notin' operators, values set can't be empty"
     elif operator in _IS_EXACT and len(values) != 1:
-        errors.append(
-            invalid(values_path, written_or_null(values), "exact-match compatibility requires one single value")
-        )
+        wrong_number = "exact-match compatibility requires one single value"
     elif operator in _IS_UNARY and values:
-        errors.append(
-            invalid(values_path, written_or_null(values), "values set must be empty for exists and does not exist")
-        )
+        wrong_number = "values set must be empty for exists and does not exist"
+    if wrong_number:
+        errors.append(invalid(values_path, written_or_null(values), wrong_number))
     elif operator in (Operator.GREATER_THAN, Operator.LESS_THAN):
         if len(values) != 1:
             # Where these have no values in an object, upstream has an empty list and no nil one.

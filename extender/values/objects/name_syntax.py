@@ -97,8 +97,7 @@ def label_key_errors(key: str) -> list[str]:
         errors += [f"prefix part {error}" for error in subdomain_errors(prefix)]
     if not name:
         errors.append("name part must be non-empty")
-    elif _num_bytes(name) > LABEL_MAX_LENGTH:
-        errors.append(f"name part {max_length_error(LABEL_MAX_LENGTH)}")
+    errors += [f"name part {error}" for error in _too_long(name, LABEL_MAX_LENGTH)]
     if _NAME_PATTERN.fullmatch(name) is None:
         errors.append(f"name part {_NAME_ERROR}")
     return errors
@@ -106,19 +105,13 @@ def label_key_errors(key: str) -> list[str]:
 
 def label_value_errors(value: str) -> list[str]:
     """Returns what is wrong with a label value: empty, or a name of at most 63 bytes. Upstream: IsLabelValue."""
-    errors = []
-    if _num_bytes(value) > LABEL_MAX_LENGTH:
-        errors.append(max_length_error(LABEL_MAX_LENGTH))
-    if _VALUE_PATTERN.fullmatch(value) is None:
-        errors.append(_VALUE_ERROR)
-    return errors
+    errors = _too_long(value, LABEL_MAX_LENGTH)
+    return errors if _VALUE_PATTERN.fullmatch(value) else [*errors, _VALUE_ERROR]
 
 
 def dns_label_errors(value: str) -> list[str]:
     """Returns what is wrong with an RFC 1123 label, such as a namespace. Upstream: IsDNS1123Label."""
-    errors = []
-    if _num_bytes(value) > LABEL_MAX_LENGTH:
-        errors.append(max_length_error(LABEL_MAX_LENGTH))
+    errors = _too_long(value, LABEL_MAX_LENGTH)
     if _DNS_LABEL_PATTERN.fullmatch(value) is None:
         errors.append("must not contain dots" if _SUBDOMAIN_PATTERN.fullmatch(value) else _DNS_LABEL_ERROR)
     return errors
@@ -126,19 +119,16 @@ def dns_label_errors(value: str) -> list[str]:
 
 def dns_1035_errors(value: str) -> list[str]:
     """Returns what is wrong with an RFC 1035 label, such as a service's name. Upstream: IsDNS1035Label."""
-    errors = [max_length_error(LABEL_MAX_LENGTH)] if _num_bytes(value) > LABEL_MAX_LENGTH else []
+    errors = _too_long(value, LABEL_MAX_LENGTH)
     return errors if _DNS_1035_PATTERN.fullmatch(value) else [*errors, _DNS_1035_ERROR]
 
 
 def subdomain_errors(value: str) -> list[str]:
     """Returns what is wrong with an RFC 1123 subdomain, such as a pod or node name. Upstream: IsDNS1123Subdomain."""
-    errors = []
-    if _num_bytes(value) > SUBDOMAIN_MAX_LENGTH:
-        errors.append(max_length_error(SUBDOMAIN_MAX_LENGTH))
-    if _SUBDOMAIN_PATTERN.fullmatch(value) is None:
-        errors.append(_SUBDOMAIN_ERROR)
-    return errors
+    errors = _too_long(value, SUBDOMAIN_MAX_LENGTH)
+    return errors if _SUBDOMAIN_PATTERN.fullmatch(value) else [*errors, _SUBDOMAIN_ERROR]
 
 
-def _num_bytes(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
+def _too_long(text: str, most: int) -> list[str]:
+    length = len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
+    return [max_length_error(most)] if length > most else []

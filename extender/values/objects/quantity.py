@@ -110,11 +110,6 @@ class Quantity:
         """-1, 0 or 1."""
         return (self.amount > 0) - (self.amount < 0)
 
-    @property
-    def is_zero(self) -> bool:
-        """True for zero in any format."""
-        return self.amount == 0
-
     def value(self) -> int:
         """Returns whole units, rounded up. Upstream: quantity.go, Value."""
         return self.scaled_value(0)
@@ -139,9 +134,9 @@ class Quantity:
         """Returns billionths, exact and unbounded: no quantity is finer."""
         return self._at(NANO)
 
-    def add(self, other: "Quantity") -> "Quantity":
+    def __add__(self, other: "Quantity") -> "Quantity":
         """Returns the sum, in this format; in the format of `other` if this is zero. Upstream: quantity.go, Add."""
-        notation = other.format if self.is_zero else self.format
+        notation = self.format if self else other.format
         if not self.is_big and not other.is_big:
             total = add_scaled(self.amount, self.exponent, other.amount, other.exponent)
             if total is not None:
@@ -149,15 +144,15 @@ class Quantity:
         exponent = min(self.exponent, other.exponent)
         return Quantity(self._at(exponent) + other._at(exponent), exponent, True, notation)
 
-    def sub(self, other: "Quantity") -> "Quantity":
-        """Returns the difference, in the format that `add` would choose. Upstream: quantity.go, Sub."""
+    def __sub__(self, other: "Quantity") -> "Quantity":
+        """Returns the difference, in the format that the sum would have. Upstream: quantity.go, Sub."""
         if not self.is_big and not other.is_big:
-            notation = other.format if self.is_zero else self.format
+            notation = self.format if self else other.format
             # Beware: upstream's -b wraps for the least int64, and so it does here.
             total = add_scaled(self.amount, self.exponent, wrap(-other.amount), other.exponent)
             if total is not None:
                 return Quantity(*total, False, notation)
-        return self.add(replace(other, amount=-other.amount, is_big=True))
+        return self + replace(other, amount=-other.amount, is_big=True)
 
     def cmp(self, other: "Quantity") -> int:
         """Returns -1, 0 or 1, by value."""
@@ -176,7 +171,7 @@ class Quantity:
 
     def canonical(self) -> str:
         """Returns number and suffix: no fraction, and the largest possible suffix (CanonicalizeBytes)."""
-        if self.is_zero:
+        if not self:
             return "0"
         if self.format == BINARY_SI and abs(self.nanos()) >= 1024 * 10**9:
             whole, exact = self.round_up(0)
@@ -193,12 +188,6 @@ class Quantity:
 
     def __bool__(self) -> bool:
         return self.amount != 0
-
-    def __add__(self, other: "Quantity") -> "Quantity":
-        return self.add(other)
-
-    def __sub__(self, other: "Quantity") -> "Quantity":
-        return self.sub(other)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Quantity) and self.cmp(other) == 0

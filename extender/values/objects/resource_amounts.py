@@ -148,10 +148,8 @@ def validate_requests(pod: Pod) -> None:
 
 def allocatable(node: Node) -> tuple[Resources, int]:
     """Returns what the node can give to pods, never negative, and how many pods it takes (NewResource)."""
-    _check(allocatable_fields(node))
-    amounts = {
-        name: milli_value_of(raw) if name == CPU else value_of(raw) for name, raw in node.status.allocatable.items()
-    }
+    _check(_list_fields("status.allocatable", node.status.allocatable))
+    amounts = _read(node.status.allocatable)
     return _resources(amounts), amounts.get(PODS, 0)
 
 
@@ -176,7 +174,7 @@ def _naming_the_field(compute: Callable[[Pod], T], pod: Pod) -> T:
     try:
         return compute(pod)
     except QuantityError as exc:
-        raise (first_unreadable(spec_fields(pod)) or first_unreadable(status_fields(pod)) or exc) from exc
+        raise (_first_fault(spec_fields(pod)) or _first_fault(status_fields(pod)) or exc) from exc
 
 
 def _without_others(pod: Pod) -> Pod:
@@ -255,7 +253,6 @@ def _resources(amounts: Mapping[str, int]) -> Resources:
 
 
 def spec_fields(pod: Pod) -> Iterator[_Field]:
-    """Yields requests, limits and overhead of the pod's spec."""
     yield from _container_fields("spec.containers", pod.spec.containers)
     yield from _container_fields("spec.initContainers", pod.spec.init_containers)
     yield from _requirement_fields("spec.resources", pod.spec.resources)
@@ -263,15 +260,10 @@ def spec_fields(pod: Pod) -> Iterator[_Field]:
 
 
 def status_fields(pod: Pod) -> Iterator[_Field]:
-    """Yields what the kubelet reports as allocated and running."""
     yield from _status_fields("status.containerStatuses", pod.status.container_statuses)
     yield from _status_fields("status.initContainerStatuses", pod.status.init_container_statuses)
     yield from _requirement_fields("status.resources", pod.status.resources)
     yield from _list_fields("status.allocatedResources", pod.status.allocated_resources)
-
-
-def allocatable_fields(node: Node) -> Iterator[_Field]:
-    return _list_fields("status.allocatable", node.status.allocatable)
 
 
 def _distinct_amounts(spec: PodSpec) -> set[RawQuantity]:
@@ -294,22 +286,20 @@ def _is_amount(raw: RawQuantity) -> bool:
 
 def _check(fields: Iterable[_Field]) -> None:
     """Checks that every field holds a quantity that is not negative; QuantityError names the first that does not."""
-    for path, name, raw in fields:
-        try:
-            negative = quantity_of(raw).sign < 0
-        except QuantityError as exc:
-            raise QuantityError(f"{path}[{_shown(name)}]: {exc}") from exc
-        if negative:
-            raise QuantityError(f"{path}[{_shown(name)}]: {NEGATIVE}")
+    fault = _first_fault(fields, may_be_negative=False)
+    if fault is not None:
+        raise fault
 
 
-def first_unreadable(fields: Iterable[_Field]) -> QuantityError | None:
-    """Returns the error that names the first field without a quantity; None if all have one."""
+def _first_fault(fields: Iterable[_Field], *, may_be_negative: bool = True) -> QuantityError | None:
     for path, name, raw in fields:
         try:
-            quantity_of(raw)
+            if quantity_of(raw).sign >= 0 or may_be_negative:
+                continue
+            why = NEGATIVE
         except QuantityError as exc:
-            return QuantityError(f"{path}[{_shown(name)}]: {exc}")
+            why = str(exc)
+        return QuantityError(f"{path}[{_shown(name)}]: {why}")
     return None
 
 

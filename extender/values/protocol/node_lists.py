@@ -74,20 +74,16 @@ class NodesInFull:
         self.nodes: Final = tuple(known.node for known in by_name.values())
         self.names: Final = list(by_name)
         self._each: Final = list(by_name.values())
-        self._all: RunText | None = None
-
-    @property
-    def all(self) -> RunText | None:
+        self.all: RunText | None = None
         """All nodes in one piece, if that has been asked for."""
-        return self._all
 
     def text(self, kept: Sequence[int]) -> bytes:
         """Returns the bodies of the nodes at these places, with commas between them."""
         if len(kept) < len(self._each):
             return b",".join([self._each[place].body for place in kept])
-        if self._all is None:
-            self._all = RunText(self._each)
-        return self._all.text
+        if self.all is None:
+            self.all = RunText(self._each)
+        return self.all.text
 
 
 @final

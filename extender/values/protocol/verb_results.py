@@ -52,7 +52,7 @@ def filter_result(
     names = None
     if asked.named is not None and asked.names is not None:
         if asked.named is asked.names:
-            names = list(_at(asked.names, kept))
+            names = [asked.names[place] for place in kept]
         else:
             passed = {asked.names[place] for place in kept}
             names = [name for name in asked.named if name in passed]
@@ -68,10 +68,6 @@ def filter_result(
         return [answer]
     before, after = answer.split(_NO_ITEMS, 1)  # a quote in a reason would be escaped, and what has reasons comes later
     return [before + _NO_ITEMS[:-1], asked.in_full.text(kept), _NO_ITEMS[-1:] + after]
-
-
-def _at(given: Sequence[T], kept: Sequence[int]) -> Sequence[T]:
-    return given if len(kept) == len(given) else [given[place] for place in kept]
 
 
 def filter_error(error: str) -> bytes:

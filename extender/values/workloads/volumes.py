@@ -7,35 +7,35 @@ Upstream: pkg/controller/volume/persistentvolume, pv_controller.go, index.go; co
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from extender.values.objects.claims import (
+    BIND_COMPLETED_ANNOTATION,
+    BOUND_BY_CONTROLLER_ANNOTATION,
+    STORAGE_CLASS_ANNOTATION,
+    WAIT_FOR_FIRST_CONSUMER,
+)
 from extender.values.objects.csi_translation import PLUGIN_BY_NAME
 from extender.values.objects.meta import Object
 from extender.values.objects.quantity import QuantityError, nanos_of
 from extender.values.workloads.templates import label_selector
 
-BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
-BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"
-SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 STORAGE_PROVISIONER: Final = "volume.kubernetes.io/storage-provisioner"
-LEGACY_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
-NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 _YES: Final = "yes"
 
 
 def annotations_of(obj: Object) -> Mapping[str, str]:
-    """Returns the object's annotations; empty if it has none."""
     return obj["metadata"].get("annotations") or {}
 
 
 def class_of(obj: Object) -> str:
     """Returns the name of the StorageClass of a claim or a volume; empty if it has none."""
-    legacy = annotations_of(obj).get(LEGACY_CLASS)
+    legacy = annotations_of(obj).get(STORAGE_CLASS_ANNOTATION)
     return legacy if legacy is not None else (obj.get("spec") or {}).get("storageClassName") or ""
 
 
 def waits_for_consumer(storage_class: Object | None) -> bool:
     """Returns whether claims of the class are bound only when a pod that uses them is scheduled."""
-    return storage_class is not None and storage_class.get("volumeBindingMode") == "WaitForFirstConsumer"
+    return storage_class is not None and storage_class.get("volumeBindingMode") == WAIT_FOR_FIRST_CONSUMER
 
 
 def is_for(volume: Object, claim: Object) -> bool:
@@ -92,14 +92,14 @@ def bound_volume(volume: Object, claim: Object) -> Object:
         "uid": metadata["uid"],
         "resourceVersion": metadata["resourceVersion"],
     }
-    return _annotated(volume, {BOUND_BY_CONTROLLER: _YES} if ours else {}) | {"spec": spec}
+    return _annotated(volume, {BOUND_BY_CONTROLLER_ANNOTATION: _YES} if ours else {}) | {"spec": spec}
 
 
 def bound_claim(claim: Object, volume: Object) -> Object:
     """Returns the claim with its volume's name."""
     spec = claim["spec"]
-    ours = {} if spec.get("volumeName") else {BOUND_BY_CONTROLLER: _YES}
-    return _annotated(claim, {BIND_COMPLETED: _YES, **ours}) | {
+    ours = {} if spec.get("volumeName") else {BOUND_BY_CONTROLLER_ANNOTATION: _YES}
+    return _annotated(claim, {BIND_COMPLETED_ANNOTATION: _YES, **ours}) | {
         "spec": {**spec, "volumeName": volume["metadata"]["name"]}
     }
 
