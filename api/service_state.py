@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar, final
 
 from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import Metric
-from prometheus_client.registry import Collector, CollectorRegistry
+from prometheus_client.registry import Collector
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -43,8 +43,6 @@ class HealthRecord(Collector):
     def __init__(self) -> None:
         self._last: dict[tuple[str, str], bool] = {}
         self._said: Counter[tuple[str, str, str]] = Counter()
-        self._registry = CollectorRegistry(auto_describe=False)
-        self._registry.register(self)
 
     def note(self, check: str, path: str, *, is_well: bool) -> None:
         """Records the outcome of a check at healthz, livez or readyz."""
@@ -53,7 +51,7 @@ class HealthRecord(Collector):
 
     def text(self) -> bytes:
         """Returns the metrics in Prometheus' text format."""
-        return generate_latest(self._registry)
+        return generate_latest(self)
 
     def collect(self) -> Iterator[Metric]:
         text = "1 if the check was well when it was run last, else 0."

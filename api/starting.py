@@ -8,9 +8,8 @@ import random
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
-from typing import Final, final
+from typing import Final
 from uuid import uuid4
 
 from api.callers.access import Access, CertifiedAccess, LocalAccess, OpenAccess, ReviewedAccess, is_loopback
@@ -25,6 +24,7 @@ from api.verb_metrics import VerbMetrics
 from extender.answers.records.file import RecordsFile, RecordsFileError, kept_in
 from extender.answers.records.record_store import Limits
 from extender.answers.records.records import Records
+from extender.answers.what_if.admission import Admits
 from extender.assembly.backend import Tap
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.access_review import AccessReview
@@ -36,7 +36,6 @@ from extender.lab.shadow import Shadow
 from extender.values.config import Configuration, differences, without_effect
 from extender.values.config.feature_gate_table import DEFAULT_VERSION
 from extender.values.klog.setup import STDERR
-from extender.values.metrics.tracing import Tracer
 from extender.values.objects.meta import Object
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -97,32 +96,80 @@ def decides(settings: Settings, cluster: Followed | Own) -> bool:
 
 @asynccontextmanager
 async def _followed(configuration: Configuration, cluster: Followed, settings: Settings) -> AsyncIterator[ServiceState]:
-    decides = settings.schedule is True
     async with (
         _reviewed(cluster, settings) as access,
-        _records(settings) as records,
-        _attached(configuration, settings) as attached,
-        traced() as tracer,
-        _elector(configuration, cluster, decides=decides) as elector,
+        _elector(configuration, cluster, settings) as elector,
         aclosing(_client(configuration, cluster, elector)) as client,
-        live_backend(
-            configuration,
-            client,
-            _options(settings, records, attached.taps, tracer, decides=decides),
-            elector=elector,
-            records=records,
-        ) as backend,
+        _service(configuration, cluster, settings, client, access, elector=elector) as service,
     ):
-        metrics = VerbMetrics(_disabled_metrics(settings))
-        yield ServiceState(
-            backend,
-            access,
-            cluster=cluster.target.server,
-            verb_metrics=metrics,
-            worker=_worker(settings),
+        yield dataclasses.replace(service, cluster=cluster.target.server)
+
+
+@asynccontextmanager
+async def _own(
+    configuration: Configuration, cluster: Own, objects: list[Object], settings: Settings
+) -> AsyncIterator[ServiceState]:
+    # The objects become the cluster's own. A service that is opened again reads them again.
+    first, objects[:] = objects[:] or load_state(cluster.begins_with), []
+    access = _access(CertifiedAccess(settings.allowed_common_names), settings, hides_names=False)
+    address, scheme = f"{settings.host}:{settings.kubernetes_port}", "https" if settings.tls_cert_file else "http"
+    async with own_cluster(
+        first,
+        kubelet=cluster.kubelet,
+        save_to=cluster.save,
+        saves_each_change=settings.save_each_change,
+        address=address,
+        features=configuration.feature_gates,
+    ) as own:
+        _report(own)
+        async with (
+            aclosing(Client.over(own.transport())) as client,
+            _service(configuration, cluster, settings, client, access, admits=own.admission) as service,
+        ):
+            await service.backend.wait_for_sync()
+            yield dataclasses.replace(
+                service,
+                kubernetes=KubernetesApp(own.api),
+                cluster=f"{scheme}://{address}" if settings.kubernetes_port else "",
+                unsaved=own.unsaved,
+            )
+
+
+@asynccontextmanager
+async def _service(
+    configuration: Configuration,
+    cluster: Followed | Own,
+    settings: Settings,
+    client: Client,
+    access: Access,
+    *,
+    admits: Admits | None = None,
+    elector: LeaderElector | None = None,
+) -> AsyncIterator[ServiceState]:
+    """Opens what is the same for either kind of cluster, which the client asks."""
+    shadow = _shadow(settings)
+    shadowing = () if shadow is None else (shadow.tap(),)
+    disabled = [name.strip() for name in settings.disabled_metrics.split(",") if name.strip()]
+    async with _records(settings) as records, _recording(configuration, settings) as taps, traced() as tracer:
+        tracing = () if tracer is None else (Tap(reporter=TraceReporter(records)),)
+        options = LiveOptions(
+            decides=decides(settings, cluster),
+            max_in_unschedulable_pods=settings.pod_max_in_unschedulable_pods_duration.seconds,
+            disabled_metrics=disabled,
+            dropped_log_lines=STDERR.dropped,
+            admits=admits or partial(TrialRegistry, features=settings.features),
+            taps=(*taps, *shadowing, *tracing),
             tracer=tracer,
-            shadow=attached.shadow,
         )
+        async with live_backend(configuration, client, options, elector=elector, records=records) as backend:
+            yield ServiceState(
+                backend,
+                access,
+                verb_metrics=VerbMetrics(disabled),
+                worker=QuestionWorker(settings.question_seconds, settings.question_memory),
+                tracer=tracer,
+                shadow=shadow,
+            )
 
 
 @asynccontextmanager
@@ -155,34 +202,25 @@ async def _records(settings: Settings) -> AsyncIterator[Records]:
         yield records
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class _Attached:
-    taps: Sequence[Tap] = ()
-    shadow: Shadow | None = None
-
-
 @asynccontextmanager
-async def _attached(configuration: Configuration, settings: Settings) -> AsyncIterator[_Attached]:
-    shadow = _shadow(settings)
-    taps = () if shadow is None else (shadow.tap(),)
+async def _recording(configuration: Configuration, settings: Settings) -> AsyncIterator[Sequence[Tap]]:
     if settings.record is None:
-        yield _Attached(taps, shadow)
+        yield ()
         return
     try:
         async with recorded_in(
             settings.record, configuration, redacts=settings.record_without, max_bytes=settings.record_max
         ) as recording:
-            yield _Attached((recording, *taps), shadow)
+            yield (recording,)
     except RecordingFileError as exc:
         raise StartUpError(f"{exc}; choose another --record") from exc
 
 
 @asynccontextmanager
 async def _elector(
-    configuration: Configuration, cluster: Followed, *, decides: bool
+    configuration: Configuration, cluster: Followed, settings: Settings
 ) -> AsyncIterator[LeaderElector | None]:
-    if not decides or not configuration.leader_election.leader_elect:
+    if not decides(settings, cluster) or not configuration.leader_election.leader_elect:
         yield None
         return
     identity = f"{socket.gethostname()}_{uuid4()}"
@@ -198,85 +236,11 @@ def _client(configuration: Configuration, cluster: Followed, elector: LeaderElec
     return Client(cluster.target, rate_limit=limit, fence=elector.fence, write_seconds=elector.write_seconds)
 
 
-@asynccontextmanager
-async def _own(
-    configuration: Configuration, cluster: Own, objects: list[Object], settings: Settings
-) -> AsyncIterator[ServiceState]:
-    address = f"{settings.host}:{settings.kubernetes_port}"
-    # The objects become the cluster's own. A service that is opened again reads them again.
-    first, objects[:] = objects[:] or load_state(cluster.begins_with), []
-    async with own_cluster(
-        first,
-        kubelet=cluster.kubelet,
-        save_to=cluster.save,
-        saves_each_change=settings.save_each_change,
-        address=address,
-        features=configuration.feature_gates,
-    ) as own:
-        _report(own)
-        async with (
-            _records(settings) as records,
-            _attached(configuration, settings) as attached,
-            traced() as tracer,
-            aclosing(Client.over(own.transport())) as client,
-            live_backend(
-                configuration,
-                client,
-                dataclasses.replace(
-                    _options(settings, records, attached.taps, tracer, decides=settings.schedule is not False),
-                    admits=own.admission,
-                ),
-                records=records,
-            ) as backend,
-        ):
-            await backend.wait_for_sync()
-            access = _access(CertifiedAccess(settings.allowed_common_names), settings, hides_names=False)
-            kubernetes, metrics = KubernetesApp(own.api), VerbMetrics(_disabled_metrics(settings))
-            yield ServiceState(
-                backend,
-                access,
-                kubernetes,
-                cluster=_own_url(settings),
-                verb_metrics=metrics,
-                worker=_worker(settings),
-                tracer=tracer,
-                shadow=attached.shadow,
-                unsaved=own.unsaved,
-            )
-
-
-def _worker(settings: Settings) -> QuestionWorker:
-    return QuestionWorker(settings.question_seconds, settings.question_memory)
-
-
-def _own_url(settings: Settings) -> str:
-    scheme = "http" if settings.tls_cert_file is None else "https"
-    return f"{scheme}://{settings.host}:{settings.kubernetes_port}" if settings.kubernetes_port else ""
-
-
 def _shadow(settings: Settings) -> Shadow | None:
     if not settings.has_shadow:
         return None
     path = settings.shadow_config or settings.config
     return Shadow(shadow_configuration(path, settings.features), str(path or "default"))
-
-
-def _options(
-    settings: Settings, records: Records, taps: Sequence[Tap], tracer: Tracer | None, *, decides: bool
-) -> LiveOptions:
-    return LiveOptions(
-        decides=decides,
-        max_in_unschedulable_pods=settings.pod_max_in_unschedulable_pods_duration.seconds,
-        disabled_metrics=_disabled_metrics(settings),
-        dropped_log_lines=STDERR.dropped,
-        admits=partial(TrialRegistry, features=settings.features),
-        taps=taps if tracer is None else (*taps, Tap(reporter=TraceReporter(records))),
-        tracer=tracer,
-    )
-
-
-def _disabled_metrics(settings: Settings) -> list[str]:
-    return [name.strip() for name in settings.disabled_metrics.split(",") if name.strip()]
 
 
 def opens(settings: Settings) -> Opens:

@@ -17,7 +17,7 @@ from extender.engine.framework import Candidate, Candidates, PreemptionOutcome, 
 from extender.engine.queue.queued_pod_info import QueuedPodInfo
 from extender.engine.reporter import Reporter, VerbCall
 from extender.engine.runtime.findings import Findings
-from extender.values.metrics.tracing import CURRENT, Trace, Tracer
+from extender.values.metrics.tracing import CURRENT, Tracer
 from extender.values.objects.pod import Pod
 
 _ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
@@ -79,31 +79,30 @@ class TraceReporter(Reporter):
     def decided(
         self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float
     ) -> None:
-        trace = CURRENT.get()
-        if trace is not None:
-            self._describe(trace, info.pod, profile, "scheduled")
-            trace.describe(
-                k8s__node__name=node, reprieve__nodes__evaluated=evaluated, reprieve__nodes__feasible=feasible
-            )
-            trace.describe(reprieve__attempts=info.attempts)
+        self._describe(
+            info.pod,
+            profile,
+            "scheduled",
+            k8s__node__name=node,
+            reprieve__nodes__evaluated=evaluated,
+            reprieve__nodes__feasible=feasible,
+            reprieve__attempts=info.attempts,
+        )
 
     def failed(self, info: QueuedPodInfo, profile: str, status: Status, seconds: float) -> None:
-        trace = CURRENT.get()
-        if trace is not None:
-            self._describe(trace, info.pod, profile, "unschedulable" if status.is_rejected else "error")
-            trace.describe(reprieve__message=status.message, reprieve__attempts=info.attempts)
+        self._describe(
+            info.pod, profile, _result(status), reprieve__message=status.message, reprieve__attempts=info.attempts
+        )
 
     def preemption_tried(self, pod: Pod, outcome: PreemptionOutcome) -> None:
-        trace = CURRENT.get()
-        if trace is not None and outcome.chosen is not None:
-            trace.describe(reprieve__nominated_node=outcome.chosen.node, reprieve__victims=len(outcome.chosen.victims))
+        trace, chosen = CURRENT.get(), outcome.chosen
+        if trace is not None and chosen is not None:
+            trace.describe(reprieve__nominated_node=chosen.node, reprieve__victims=len(chosen.victims))
 
     def binding_failed(self, pod: Pod, status: Status) -> None:
         trace = CURRENT.get()
         if trace is not None:
-            trace.describe(
-                reprieve__result="unschedulable" if status.is_rejected else "error", reprieve__message=status.message
-            )
+            trace.describe(reprieve__result=_result(status), reprieve__message=status.message)
 
     def filter_called(self, call: VerbCall, findings: Findings, num_kept: int) -> None:
         self._called(call, "answered", reprieve__nodes__feasible=num_kept)
@@ -118,11 +117,15 @@ class TraceReporter(Reporter):
         self._called(call, "error", reprieve__message=message)
 
     def _called(self, call: VerbCall, result: str, **attributes: str | int) -> None:
+        self._describe(call.pod, call.profile, result, reprieve__nodes__evaluated=call.num_nodes, **attributes)
+
+    def _describe(self, pod: Pod, profile: str, result: str, **attributes: str | int) -> None:
         trace = CURRENT.get()
         if trace is not None:
-            self._describe(trace, call.pod, call.profile, result)
-            trace.describe(reprieve__nodes__evaluated=call.num_nodes, **attributes)
+            trace.describe(k8s__pod__uid=pod.uid, k8s__pod__name=pod.metadata.name, k8s__namespace__name=pod.namespace)
+            trace.describe(reprieve__profile=profile, reprieve__result=result, **attributes)
+            trace.describe(reprieve__decision__id=self._records.newest)
 
-    def _describe(self, trace: Trace, pod: Pod, profile: str, result: str) -> None:
-        trace.describe(k8s__pod__uid=pod.uid, k8s__pod__name=pod.metadata.name, k8s__namespace__name=pod.namespace)
-        trace.describe(reprieve__profile=profile, reprieve__result=result, reprieve__decision__id=self._records.newest)
+
+def _result(status: Status) -> str:
+    return "unschedulable" if status.is_rejected else "error"

@@ -10,7 +10,7 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import Metric
-from prometheus_client.registry import Collector, CollectorRegistry
+from prometheus_client.registry import Collector
 
 from extender.values import limits
 from extender.values.metrics.metrics import Histogram, counter, exponential
@@ -56,8 +56,6 @@ class VerbMetrics(Collector):
             "reprieve_verb_response_bytes", "Size of answers, by verb.", ("verb",), exponential(64, 4, 10)
         )
         self._disabled = frozenset(disabled)
-        self._registry = CollectorRegistry(auto_describe=False)
-        self._registry.register(self)
 
     def asked_about(self, verb: str, nodes: int) -> None:
         """Records of how many nodes a call speaks."""
@@ -79,7 +77,7 @@ class VerbMetrics(Collector):
 
     def text(self) -> bytes:
         """Returns the metrics in Prometheus' text format."""
-        return generate_latest(self._registry)
+        return generate_latest(self)
 
     def collect(self) -> Iterator[Metric]:
         return (metric for metric in self._all() if not {metric.name, f"{metric.name}_total"} & self._disabled)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from api.cli.flags import FOREIGN, Effect
+from api.cli.flags import FOREIGN
 from api.settings.declarations import Declaration, Group
 from api.settings.settings import DECLARATIONS
 
@@ -32,7 +32,7 @@ _SETTINGS: Final = {
     Group.ENVIRONMENT: "Limits on callers.\n",
 }
 
-_EFFECTS: Final = {Effect.IGNORED: "Ignored", Effect.REFUSED: "Refused"}
+_EFFECTS: Final = {False: "Ignored", True: "Refused"}
 
 
 def page() -> str:
@@ -64,10 +64,10 @@ def _row(setting: Declaration) -> list[str]:
 
 
 def _foreign_flags() -> Iterator[str]:
-    for effect, heading in _EFFECTS.items():
+    for is_refused, heading in _EFFECTS.items():
         reasons: dict[str, list[str]] = {}
         for name, flag in FOREIGN.items():
-            if flag.effect is effect:
+            if flag.is_refused is is_refused:
                 reasons.setdefault(flag.why, []).append(f"`--{name}`")
         yield _section(heading, "", ("flags", "why"), [[", ".join(names), why] for why, names in reasons.items()])
 

@@ -163,7 +163,7 @@ def _in_words(console: Console, answer: PluginEffects, wide: bool) -> None:
         )
     )
     for error in answer.errors:
-        console.print(Text(error, style="red"))
+        console.print(error, style="red")
     if changed:
         console.print(heading("Pending pods"))
         lines = table("pod", "without", "with", "refused by the plugins")
@@ -179,7 +179,7 @@ def _in_words(console: Console, answer: PluginEffects, wide: bool) -> None:
         console.print(lines)
     if not changed and not answer.running and not answer.errors:
         console.print("The plugins would change nothing here.")
-    console.print(Text("Nothing was written.", style="dim"))
+    console.print("Nothing was written.", style="dim")
 
 
 def _where(there: Destination) -> str:

@@ -133,10 +133,7 @@ async def examined(service: ExaminedService) -> list[Finding]:
 
 def _print(report: dict[str, list[Finding]], output: str) -> None:
     if output != "table":
-        plain = [
-            {"extender": title, "findings": [asdict(finding) for finding in findings]}
-            for title, findings in report.items()
-        ]
+        plain = [{"extender": title, "findings": [*map(asdict, found)]} for title, found in report.items()]
         show_document(plain, is_json=output == "json")
         return
     console = Console(highlight=False)
@@ -147,14 +144,11 @@ def _print(report: dict[str, list[Finding]], output: str) -> None:
         table.add_column(no_wrap=True, style="cyan")
         table.add_column(ratio=1)
         for finding in findings:
-            detail = f"{finding.check}: {finding.detail}" if finding.detail else finding.check
             advice = f"\n[dim]→ {finding.advice}[/]" if finding.advice and finding.grade is not Grade.OK else ""
-            table.add_row(_SIGNS[finding.grade], finding.verb or "connection", detail.replace("[", r"\[") + advice)
+            table.add_row(
+                _SIGNS[finding.grade], finding.verb or "connection", finding.words.replace("[", r"\[") + advice
+            )
         console.print(table)
     grades = [finding.grade for findings in report.values() for finding in findings]
-    counts = (
-        f"{grades.count(Grade.BAD)} bad",
-        f"{grades.count(Grade.WARNING)} warnings",
-        f"{grades.count(Grade.OK)} ok",
-    )
-    console.print(", ".join(counts))
+    bad, warnings, ok = map(grades.count, (Grade.BAD, Grade.WARNING, Grade.OK))
+    console.print(f"{bad} bad, {warnings} warnings, {ok} ok")

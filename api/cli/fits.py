@@ -4,7 +4,6 @@ from typing import Annotated, Final
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
 from api.cli.showing import OutputOption, WatchOption, table
 from api.cli.sources import SourceOptions
@@ -60,13 +59,13 @@ def fits(
 def _in_words(console: Console, answer: Capacity, wide: bool) -> None:
     more = "at least " if answer.is_limit else ""
     fits = f"{more}{plural(answer.fits, 'pod')} fit on {plural(len(answer.by_node), 'node')}"
-    console.print(Text(fits if answer.fits else "no pod like this one fits on any node", style="bold"))
+    console.print(fits if answer.fits else "no pod like this one fits on any node", style="bold")
     if answer.gangs is not None:
-        console.print(Text(f"{more}{plural(answer.gangs, 'gang')} of {answer.gang_size} fit", style="bold"))
+        console.print(f"{more}{plural(answer.gangs, 'gang')} of {answer.gang_size} fit", style="bold")
     if answer.stopped_by:
-        console.print(Text(f"next pod: {answer.stopped_by}", style="dim"))
+        console.print(f"next pod: {answer.stopped_by}", style="dim")
     for note in answer.notes:
-        console.print(Text(f"note: {note}", style="dim"))
+        console.print(f"note: {note}", style="dim")
     lines = table("node", "pods")
     for room in answer.by_node if wide else answer.by_node[:SHOWN_NODES]:
         lines.add_row(room.node, str(room.pods))

@@ -4,7 +4,6 @@ from functools import partial
 
 from msgspec.structs import replace
 from rich.console import Console
-from rich.text import Text
 
 from api.cli.showing import (
     AllNamespacesOption,
@@ -83,11 +82,11 @@ def _in_rows(console: Console, answer: Pending, wide: bool) -> None:
 
 def _in_words(namespace: str | None, console: Console, answer: Pending, wide: bool) -> None:
     if not answer.pods:
-        console.print(Text(f"No pod waits{f' in the namespace {namespace}' if namespace else ''}.", style="bold green"))
+        console.print(f"No pod waits{f' in the namespace {namespace}' if namespace else ''}.", style="bold green")
         return
     reasons = plural(len(answer.reasons), "reason")
     console.print(
-        Text(f"{plural(answer.pods, 'pod')} {'waits' if answer.pods == 1 else 'wait'}, for {reasons}", style="bold")
+        f"{plural(answer.pods, 'pod')} {'waits' if answer.pods == 1 else 'wait'}, for {reasons}", style="bold"
     )
     if answer.lacking:
         short = ", ".join(f"{each.resource} ({plural(each.pods, 'pod')})" for each in answer.lacking)
@@ -95,7 +94,7 @@ def _in_words(namespace: str | None, console: Console, answer: Pending, wide: bo
     for reason in answer.reasons:
         console.print(heading(f"{plural(reason.pods, 'pod')}: {reason.reason}"))
         for claim in reason.claims:
-            console.print(Text(f"note: {claim}", style="dim"))
+            console.print(f"note: {claim}", style="dim")
         lines = table(*_HEADINGS, less_important=("age", "priority"))
         shown = reason.workloads if wide else reason.workloads[:SHOWN_WORKLOADS]
         for each in shown:

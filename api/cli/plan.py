@@ -6,7 +6,6 @@ from typing import Annotated, Final
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
 from api.cli.showing import PlanOutputOption, budgets, heading, name_of, table
 from api.cli.sources import SourceOptions
@@ -43,7 +42,7 @@ def plan(
 
 
 def _in_words(console: Console, answer: PlanAnswer, wide: bool) -> None:
-    console.print(Text(answer.summary, style="bold"))
+    console.print(answer.summary, style="bold")
     if answer.moves:
         console.print(heading("Moves, one after the other"))
         moves = table("", "pod", "from", "to", "gpu-hours lost", "remark", *(("owner",) if wide else ()))
@@ -72,9 +71,9 @@ def _in_words(console: Console, answer: PlanAnswer, wide: bool) -> None:
     _without(console, answer)
     if wide or not answer.fits:
         for each in answer.staying:
-            console.print(Text(f"note: {plural(each.pods, 'pod')} may not move: they {each.reason}", style="dim"))
+            console.print(f"note: {plural(each.pods, 'pod')} may not move: they {each.reason}", style="dim")
     for note in answer.notes:
-        console.print(Text(f"note: {note}", style="dim"))
+        console.print(f"note: {note}", style="dim")
 
 
 _SCRIPT: Final = """\

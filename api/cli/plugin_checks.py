@@ -49,7 +49,7 @@ def check_project(
         passed += _pass_tests(tests)
     failed = passed.count(False)
     words = f"{plural(failed, 'check')} failed" if failed else f"{plural(len(passed), 'check')} passed"
-    console().print(Text(words, style="bold red" if failed else "bold green"))
+    console().print(words, style="bold red" if failed else "bold green")
     if failed:
         raise typer.Exit(1)
 
@@ -95,7 +95,7 @@ def _filters(project: PluginProject, configuration: Configuration) -> Iterator[t
 
 def _pass_tests(tests: Path) -> list[bool]:
     if find_spec("pytest") is None:
-        console().print(Text(f"- {tests}: not run, because pytest is not installed beside reprieve", style="dim"))
+        console().print(f"- {tests}: not run, because pytest is not installed beside reprieve", style="dim")
         return []
     import pytest  # noqa: PLC0415 - it is there for those who develop plugins only
 

@@ -64,34 +64,28 @@ def plugins(
     if (HERE / PYPROJECT).exists():
         with suppress(StartUpError):  # a pyproject.toml of another kind
             PluginProject.at(HERE).open()
-    found = dict(_loaded())
+    found = {name: (_source(entry), loaded) for name, entry, loaded in _loaded()}
     classes = {**IN_TREE, **{name: loaded for name, (_, loaded) in found.items() if not isinstance(loaded, str)}}
-    configuration = read_configuration(config)
-    enabled, arguments = _enabled(configuration, classes)
-    items = [
-        _described(name, _source(entry), loaded, enabled.get(name, ()), arguments.get(name))
-        for name, (entry, loaded) in sorted(found.items())
-    ]
+    enabled, arguments = _enabled(read_configuration(config), classes)
+    listed = [(name, *found[name]) for name in sorted(found)]
     if in_tree:
-        items += [
-            _described(name, "kube-scheduler", loaded, enabled.get(name, ()), arguments.get(name))
-            for name, loaded in IN_TREE.items()
-        ]
+        listed += [(name, "kube-scheduler", loaded) for name, loaded in IN_TREE.items()]
+    items = [_described(*each, enabled.get(each[0], ()), arguments.get(each[0])) for each in listed]
     show(InstalledPlugins(items=tuple(items)), output, _in_words)
     if any(item.error for item in items):
         raise typer.Exit(1)
 
 
-def _loaded() -> Iterator[tuple[str, tuple[EntryPoint, type[fwk.Plugin] | str]]]:
+def _loaded() -> Iterator[tuple[str, EntryPoint, type[fwk.Plugin] | str]]:
+    """Yields the plugins of other distributions, or why they cannot be loaded."""
     known: dict[str, type[fwk.Plugin]] = dict(IN_TREE)
     for entry in entry_points(group=ENTRY_POINTS):
         try:
-            loaded = load_plugin(entry, known)
+            known[entry.name] = load_plugin(entry, known)
         except ValueError as exc:
-            yield entry.name, (entry, str(exc))
-            continue
-        known[entry.name] = loaded
-        yield entry.name, (entry, loaded)
+            yield entry.name, entry, str(exc)
+        else:
+            yield entry.name, entry, known[entry.name]
 
 
 def _enabled(
@@ -99,14 +93,12 @@ def _enabled(
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, Any]]:
     """Returns for each plugin the profiles that enable it, and its arguments as they are written."""
     points = {name: implemented_points(loaded) for name, loaded in classes.items()}
-    resolved = resolve_all(configuration, points)
-    document = written(configuration)
     enabled: dict[str, tuple[str, ...]] = {}
-    for scheduler_name, plan in resolved.items():
+    for scheduler_name, plan in resolve_all(configuration, points).items():
         for name in dict.fromkeys(name for names in plan.plugins.values() for name in names):
             enabled[name] = (*enabled.get(name, ()), scheduler_name)
     arguments: dict[str, Any] = {}
-    for profile in document["profiles"]:
+    for profile in written(configuration)["profiles"]:
         for given in profile.get("pluginConfig", ()):
             shown = {key: value for key, value in given["args"].items() if key not in ("apiVersion", "kind")}
             arguments.setdefault(given["name"], shown)

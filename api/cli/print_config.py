@@ -134,27 +134,19 @@ def _certificates(file: Path) -> bytes:
 def _is_well(extender: Extender) -> bool:
     """Prints to standard error what is wrong with the extender, and returns whether kube-scheduler can work with it."""
     tls = extender.tls_config
-    elsewhere = (
-        [file for file in (tls.cert_file, tls.key_file) if not Path(file).exists()]
-        if tls is not None and tls.cert_file
-        else []
-    )
-    if elsewhere:
-        print(
-            f"not checked: {elsewhere[0]} is not on this machine; `reprieve doctor --config FILE` checks it there",
-            file=sys.stderr,
-        )
+    files = (tls.cert_file, tls.key_file) if tls is not None and tls.cert_file else ()
+    elsewhere = next((file for file in files if not Path(file).exists()), None)
+    if elsewhere is not None:
+        where = f"{elsewhere} is not on this machine; `reprieve doctor --config FILE` checks it there"
+        print(f"not checked: {where}", file=sys.stderr)
         return True
     findings = printable(asyncio.run(examined(ExaminedService(extender))))
     for finding in findings:
         if finding.grade in (Grade.BAD, Grade.WARNING):
-            what = f"{finding.check}: {finding.detail}" if finding.detail else finding.check
-            print(
-                f"{finding.grade.name.lower()}: {finding.verb or 'connection'}: {what}; {finding.advice}",
-                file=sys.stderr,
-            )
+            about = finding.verb or "connection"
+            print(f"{finding.grade}: {about}: {finding.words}; {finding.advice}", file=sys.stderr)
         elif finding.grade is Grade.SKIPPED:
-            print(f"{finding.grade.name.lower()}: {finding.detail}", file=sys.stderr)
+            print(f"{finding.grade}: {finding.detail}", file=sys.stderr)
     bad = sum(finding.grade is Grade.BAD for finding in findings)
     fine = sum(finding.grade is Grade.OK for finding in findings)
     print(f"checked: {fine} answers are as kube-scheduler needs them, {bad} are not", file=sys.stderr)

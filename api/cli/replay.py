@@ -8,7 +8,6 @@ from typing import Annotated, Final
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
 from api.cli.showing import OutputOption, show, table
 from api.cli.simulate import progress
@@ -60,7 +59,7 @@ def _print(shown: Console, report: ReplayReport, is_wide: bool) -> None:
         f"{report.recording}: {report.same} of {plural(report.decisions, 'decision')} the same, {report.different} "
         "different"
     )
-    shown.print(Text(title, style="bold"))
+    shown.print(title, style="bold")
     shown.print(f"recorded from {report.began} on, for {report.seconds:g} s")
     if report.differences:
         found = table("at", "pod", "recorded", "now")
@@ -69,20 +68,18 @@ def _print(shown: Console, report: ReplayReport, is_wide: bool) -> None:
         shown.print(found)
     hidden = report.different - (len(report.differences) if is_wide else min(SHOWN, len(report.differences)))
     if hidden:
-        shown.print(Text(f"and {hidden} more", style="dim"))
+        shown.print(f"and {hidden} more", style="dim")
     if report.unknown:
         unknown = table("at", "pod", "not known")
         for one in report.unknown if is_wide else report.unknown[:SHOWN]:
             unknown.add_row(f"{one.at:.3f} s", one.pod, one.why)
         shown.print(unknown)
     if not report.decisions:
-        shown.print(
-            Text("note: no decision is recorded; only a scheduler's decisions are, not an extender's", style="dim")
-        )
+        shown.print("note: no decision is recorded; only a scheduler's decisions are, not an extender's", style="dim")
     if report.not_decided:
-        shown.print(Text(f"note: {plural(report.not_decided, 'decision')} could not be taken again", style="dim"))
+        shown.print(f"note: {plural(report.not_decided, 'decision')} could not be taken again", style="dim")
     if not report.is_complete:
-        shown.print(Text("note: the end of the recording is missing", style="dim"))
+        shown.print("note: the end of the recording is missing", style="dim")
 
 
 def _words(decided: Decided) -> str:

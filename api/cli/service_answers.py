@@ -33,8 +33,7 @@ async def from_service(server: str | None, default: str, token: str | None) -> A
         raise StartUpError(
             f"{address}: the token is for https only; give an https:// address, or use kubectl port-forward"
         )
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
-    async with _client(address, headers) as client:
+    async with _client(address, token) as client:
         service = ServiceAnswers(client, address, is_default=not server)
         await service.reach()
         yield service
@@ -42,16 +41,16 @@ async def from_service(server: str | None, default: str, token: str | None) -> A
 
 async def cluster_followed_by(address: str, token: str | None) -> str | None:
     """Returns the URL of the cluster that this machine's service follows; None without one, or if it does not tell."""
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
     try:
-        async with asyncio.timeout(LOCAL_SECONDS), _client(address, headers) as client:
+        async with asyncio.timeout(LOCAL_SECONDS), _client(address, token) as client:
             response = await client.get("/v1/about")
             return msgspec.json.decode(response.content, type=AboutService).cluster or None
     except (httpx.HTTPError, TimeoutError, msgspec.MsgspecError, UnicodeDecodeError):
         return None
 
 
-def _client(address: str, headers: dict[str, str]) -> httpx.AsyncClient:
+def _client(address: str, token: str | None) -> httpx.AsyncClient:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
     # How long an answer may take is said around the whole request: one that arrives byte by byte would never be late.
     return httpx.AsyncClient(base_url=address, timeout=None, headers=headers)  # noqa: S113
 
@@ -75,9 +74,9 @@ class ServiceAnswers:
         response = await self._sent(
             self._client.build_request(method, path, params=parameters, content=body, headers=headers)
         )
-        is_lacking = _is_lacking(question.row.lacking[0], response)
-        answer: Any = None if is_lacking else self._read(question.answer_type(), response)
-        return cast("A", answer)
+        if _is_lacking(question.row.lacking[0], response):
+            return cast("A", None)
+        return cast("A", self._read(question.answer_type(), response))
 
     async def reach(self) -> None:
         """Returns once the service has answered anything. Raises SourceAwayError if it does not, in time."""
@@ -90,17 +89,15 @@ class ServiceAnswers:
         except TimeoutError as exc:
             raise self._away(f"has not answered within {seconds:.0f} s") from exc
         except httpx.HTTPError as exc:
-            why = str(exc).lower()
-            if "certificate" in why:
+            if "certificate" in str(exc).lower():
                 what = f"shows a certificate that is not trusted here ({exc})"
                 raise self._away(what, "SSL_CERT_FILE=FILE trusts the authorities in FILE") from exc
-            raise self._away(
-                "cannot be reached" if isinstance(exc, httpx.ConnectError) else "broke off its answer"
-            ) from exc
+            what = "cannot be reached" if isinstance(exc, httpx.ConnectError) else "broke off its answer"
+            raise self._away(what) from exc
 
-    def _away(self, what: str, advice: str = "") -> SourceAwayError:
-        if not advice:
-            advice = "is it running, and is the address right? --kubeconfig or --dump need no service"
+    def _away(
+        self, what: str, advice: str = "is it running, and is the address right? --kubeconfig or --dump need no service"
+    ) -> SourceAwayError:
         if self._is_default:
             advice = "start one with `reprieve serve`, or give --server, --kubeconfig or --dump"
         return SourceAwayError(f"Reprieve at {self._address} {what}; {advice}")

@@ -7,7 +7,6 @@ from typing import Annotated, Final, Literal
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
 from api.cli import Options
 from api.cli.showing import OutputOption, WaitingLine, heading, name_of, show, table
@@ -119,10 +118,8 @@ def _seconds(text: str | None) -> float | None:
 def _in_words(shown: Console, found: Agreement, is_wide: bool) -> None:
     total = found.total
     shown.print(
-        Text(
-            f"{_percent(total.agreement)} of {plural(total.decisions - total.unclear, 'clear decision')} agree",
-            style="bold",
-        )
+        f"{_percent(total.agreement)} of {plural(total.decisions - total.unclear, 'clear decision')} agree",
+        style="bold",
     )
     shown.print(
         f"{total.same} the same, {total.ties} among equals, {total.different} different, {total.unclear} unclear"
@@ -147,23 +144,18 @@ def _in_words(shown: Console, found: Agreement, is_wide: bool) -> None:
         shown.print(made)
         hidden = sum(found.by_kind.values()) - len(listed)
         if hidden:
-            shown.print(Text(f"and {hidden} more", style="dim"))
+            shown.print(f"and {hidden} more", style="dim")
     costs = found.costs
     shown.print(
-        Text(
-            f"it took {costs.seconds:.3f} s of processor time, {costs.per_decision * 1000:.2f} ms a decision",
-            style="dim",
-        )
+        f"it took {costs.seconds:.3f} s of processor time, {costs.per_decision * 1000:.2f} ms a decision", style="dim"
     )
     if costs.behind > 1:
         shown.print(
-            Text(
-                f"note: {costs.behind:.0f} s behind the cluster, with {plural(costs.waiting, 'change')} waiting",
-                style="dim",
-            )
+            f"note: {costs.behind:.0f} s behind the cluster, with {plural(costs.waiting, 'change')} waiting",
+            style="dim",
         )
     for note in found.notes:
-        shown.print(Text(f"note: {note}", style="dim"))
+        shown.print(f"note: {note}", style="dim")
 
 
 def _shares(shown: Console, title: str, shares: tuple[AgreementShare, ...], *, is_wide: bool) -> None:

@@ -129,6 +129,7 @@ def console() -> Console:
     return Console(
         highlight=False,
         markup=False,
+        emoji=False,
         width=None if is_terminal else _NEVER_FOLDED,
         no_color=None if is_terminal else True,
     )

@@ -11,7 +11,6 @@ import msgspec
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.text import Text
 
 from api.cli.showing import console, heading, printable, show_document, table
 from api.fatal_errors import StartUpError
@@ -44,7 +43,7 @@ def print_report(shown: Console, report: SimulationReport) -> None:
     title = (
         f"{report.workload}: {report.placed} of {plural(report.pods, 'pod')} placed on {plural(report.nodes, 'node')}"
     )
-    shown.print(Text(title, style="bold"))
+    shown.print(title, style="bold")
     _outcome(shown, report)
     _resources(shown, report)
     if report.refusals:
@@ -55,16 +54,16 @@ def print_report(shown: Console, report: SimulationReport) -> None:
         shown.print(refusals)
     for assertion in report.assertions:
         text = f"{'holds' if assertion.holds else 'FAILS'}  {assertion.text}  (found {_found(assertion)})"
-        shown.print(Text(text, style="green" if assertion.holds else "bold red"))
+        shown.print(text, style="green" if assertion.holds else "bold red")
     for note in report.notes:
-        shown.print(Text(f"note: {note}", style="dim"))
+        shown.print(f"note: {note}", style="dim")
 
 
 def print_comparison(shown: Console, comparison: RunComparison) -> None:
     """Prints the figures of a workload that was played several times."""
     seeds = comparison.seeds
     over = f"with the seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"with the seed {seeds[0]}"
-    shown.print(Text(f"{comparison.workload}: {plural(comparison.runs[0][0].pods, 'pod')}, {over}", style="bold"))
+    shown.print(f"{comparison.workload}: {plural(comparison.runs[0][0].pods, 'pod')}, {over}", style="bold")
     is_pair = len(comparison.configurations) == 2
     figures = table(
         "figure", *comparison.configurations, *(("difference", "larger in", "smaller in") if is_pair else ())
@@ -81,7 +80,7 @@ def print_comparison(shown: Console, comparison: RunComparison) -> None:
             for assertion in report.assertions:
                 if not assertion.holds:
                     text = f"FAILS  {assertion.text}  (found {_found(assertion)} with {name}, seed {report.seed})"
-                    shown.print(Text(text, style="bold red"))
+                    shown.print(text, style="bold red")
 
 
 def _found(assertion: Assertion) -> str:
@@ -98,22 +97,14 @@ def _mean(figure: ComparedFigure, place: int) -> str:
 
 def _outcome(shown: Console, report: SimulationReport) -> None:
     rows = table("", "")
-    others = [
-        (report.refused, "refused"),
-        (report.gated, "gated"),
-        (report.withdrawn, "deleted before they had a node"),
-    ]
+    others = (report.refused, "refused"), (report.gated, "gated"), (report.withdrawn, "deleted before they had a node")
     rows.add_row("without a node", ", ".join(f"{number} {word}" for number, word in others if number) or "none")
     if report.preemptions:
         rows.add_row("preemptions", f"{report.preemptions}, which evicted {plural(report.evicted, 'pod')}")
     if report.waiting.longest:
         waiting = report.waiting
-        parts = (
-            ("on average", waiting.mean),
-            ("half of them", waiting.p50),
-            ("99 %", waiting.p99),
-            ("the longest", waiting.longest),
-        )
+        times = waiting.mean, waiting.p50, waiting.p99, waiting.longest
+        parts = zip(("on average", "half of them", "99 %", "the longest"), times, strict=True)
         rows.add_row("waited", ", ".join(f"{who} {seconds_words(seconds)}" for who, seconds in parts))
     rows.add_row("simulated time", seconds_words(report.simulated_seconds))
     rows.add_row(
@@ -131,13 +122,8 @@ def _resources(shown: Console, report: SimulationReport) -> None:
     resources = table("resource", "allocated", "mean", "peak", "free but unusable")
     for name, share in report.allocated.items():
         usage, fragments = report.utilisation[name], report.fragmentation.get(name)
-        resources.add_row(
-            name,
-            f"{share:.1%}",
-            f"{usage.mean:.1%}",
-            f"{usage.peak:.1%}",
-            "" if fragments is None else f"{fragments:.1%}",
-        )
+        unusable = "" if fragments is None else f"{fragments:.1%}"
+        resources.add_row(name, f"{share:.1%}", f"{usage.mean:.1%}", f"{usage.peak:.1%}", unusable)
     shown.print(resources)
 
 
@@ -190,7 +176,11 @@ def simulate(
     """
     files = [config, *(against or ())]
     chosen = [None if file is None else usable_configuration(file) for file in files]
-    workloads = _chosen(read_workloads(path), only or ("*",), label or ())
+    workloads = [
+        each
+        for each in read_workloads(path)
+        if any(fnmatchcase(each.name, form) for form in only or ("*",)) and {*(label or ())} <= {*each.labels}
+    ]
     if not workloads:
         raise StartUpError(f"{path}: no workload has such a name and label")
     with exported_to(export) if export is not None else nullcontext() as exported:
@@ -211,9 +201,15 @@ def _play_once(
     exported: PlayExport | None,
 ) -> bool:
     """Plays each workload and shows its report; returns whether all were played and whatever they expect holds."""
-    reports = _each(
-        workloads, lambda workload, advance: _played(workload, configuration, seed, advance, name, exported)
-    )
+
+    def report_of(workload: Workload, advance: Advance) -> SimulationReport:
+        chosen = configuration or workload.own_configuration or usable_configuration(None)
+        played = play(workload, chosen, seed, advance, keeps_decisions=exported is not None)
+        if exported is not None:
+            exported.add(name, played)
+        return played.report
+
+    reports = _each(workloads, report_of)
     _show(reports, output, len(workloads), simulation_page, print_report)
     return len(reports) == len(workloads) and all(report.holds for report in reports)
 
@@ -241,21 +237,6 @@ def _compare(
     return len(found) == len(workloads) and all(each.holds for each in found)
 
 
-def _played(
-    workload: Workload,
-    configuration: Configuration | None,
-    seed: int,
-    advance: Advance,
-    name: str,
-    exported: PlayExport | None,
-) -> SimulationReport:
-    chosen = configuration or workload.own_configuration or usable_configuration(None)
-    played = play(workload, chosen, seed, advance, keeps_decisions=exported is not None)
-    if exported is not None:
-        exported.add(name, played)
-    return played.report
-
-
 def _names(files: Sequence[Path | None]) -> list[str]:
     names = ["default" if file is None else file.name for file in files]
     return names if len({*names}) == len(names) else [str(file) for file in files]
@@ -275,23 +256,11 @@ def _each(workloads: Sequence[Workload], played: Callable[[Workload, Advance], R
     return found
 
 
-def _chosen(workloads: Sequence[Workload], only: Sequence[str], labels: Sequence[str]) -> list[Workload]:
-    return [
-        each for each in workloads if any(fnmatchcase(each.name, form) for form in only) and {*labels} <= {*each.labels}
-    ]
-
-
 @contextmanager
 def progress(name: str, unit: str) -> Iterator[Advance]:
     """Yields what moves a bar on standard error, if that is a terminal; nothing is printed elsewhere."""
     shown = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn(unit),
-        TimeElapsedColumn(),
-    )
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeElapsedColumn()
     with Progress(*columns, console=shown, transient=True, disable=not shown.is_terminal) as bars:
         bar = bars.add_task(name, total=None)
         # Where more comes than was foreseen, nobody knows how much.

@@ -148,10 +148,9 @@ class Source:
         expected one. If the block keeps asking, the line about waiting goes before. Raises StartUpError for options
         that contradict each other or name what there is not, SourceAwayError, which says what to do.
         """
-        if self.dump is not None and self.kubeconfig is not None:
-            raise StartUpError("--dump and --kubeconfig are two clusters: give one of them")
-        if self.dump is not None and self.server is not None:
-            raise StartUpError("--dump and --server are two clusters: give one of them")
+        for flag, other in (("--kubeconfig", self.kubeconfig), ("--server", self.server)):
+            if self.dump is not None and other is not None:
+                raise StartUpError(f"--dump and {flag} are two clusters: give one of them")
         if self.at is not None and self.dump is None:
             raise StartUpError("--at is a moment of a recording: give one with --dump")
         if self.dump is not None:
@@ -165,13 +164,9 @@ class Source:
                         line.hide()
                     yield LocalAnswers(questions)
             return
-        if not self._asks_cluster:
-            async with self.open_service(keeps_asking=keeps_asking) as service:
-                yield service
-            return
-        cluster = self._cluster()
-        is_followed_here = None if self._is_told else await self._is_followed_here(cluster)
-        if is_followed_here:
+        cluster = self._cluster() if self._asks_cluster else None
+        is_followed_here = None if cluster is None or self._is_told else await self._is_followed_here(cluster)
+        if cluster is None or is_followed_here:
             async with self.open_service(keeps_asking=keeps_asking) as service:
                 yield service
             return
@@ -296,12 +291,10 @@ def workload_named(text: str) -> tuple[str, str] | None:
 def pod_named(text: str, source: Source) -> tuple[str, str]:
     """Returns the namespace and name of a pod. Raises StartUpError if it is no name, or names two namespaces."""
     before, slash, name = text.rpartition("/")
-    if slash and before in _PODS:
+    if not name or (slash and (not before or "/" in before)):
+        raise StartUpError(f"{text!r}: write namespace/name")
+    if before in _PODS:
         before = ""
-    elif slash and (not before or "/" in before):
-        raise StartUpError(f"{text!r}: write namespace/name")
-    if not name:
-        raise StartUpError(f"{text!r}: write namespace/name")
     if before in (*_OTHER_KINDS, *_WORKLOADS):
         raise StartUpError(
             f"{text}: give a pod as NAMESPACE/NAME; if {before} is its namespace, write -n {before} {name}"

@@ -64,11 +64,9 @@ class DecisionsFile:
         """Writes what was decided, if the file is to be written. Raises StartUpError if it cannot."""
         if not self.is_updated:
             return
+        made = yaml.safe_dump(msgspec.to_builtins(self._made), allow_unicode=True, width=10_000)
         try:
-            self._path.write_text(
-                _HEAD + yaml.safe_dump(msgspec.to_builtins(self._made), allow_unicode=True, width=10_000),
-                encoding="utf-8",
-            )
+            self._path.write_text(_HEAD + made, encoding="utf-8")
         except OSError as exc:
             raise StartUpError(f"{self._path}: {in_one_line(exc)}") from exc
 
@@ -79,9 +77,8 @@ def _from(node: str | None) -> str:
 
 def _kept_decisions(path: Path) -> dict[str, PodDestinations]:
     try:
-        return msgspec.convert(
-            plain(read_yaml(path.read_text(encoding="utf-8")).value) or {}, dict[str, PodDestinations]
-        )
+        kept = plain(read_yaml(path.read_text(encoding="utf-8")).value) or {}
+        return msgspec.convert(kept, dict[str, PodDestinations])
     except FileNotFoundError as exc:
         raise StartUpError(f"{path}: no such file; --update writes it") from exc
     except (OSError, UnicodeDecodeError, YamlError, msgspec.ValidationError) as exc:
@@ -107,7 +104,6 @@ class Verdict:
 
     @property
     def title(self) -> str:
-        """The name of the rule, with the version if several were tried."""
         return f"{self.name} [{self.version}]" if self.version else self.name
 
     @property
@@ -185,7 +181,7 @@ def verify_rules(
     text = f"{plural(held, 'rule')} {'holds' if held == 1 else 'hold'}"
     if failed:
         text += f", {failed} {'does' if failed == 1 else 'do'} not"
-    console().print(Text(text, style="bold red" if failed else "bold green"))
+    console().print(text, style="bold red" if failed else "bold green")
     if kept is not None:
         kept.write()
     if junit is not None:
@@ -202,9 +198,6 @@ def printed_verdicts(tests: Sequence[Path], decider: Decider) -> list[Verdict]:
             verdicts.append(verdict)
             _print(printable(verdict))
     return verdicts
-
-
-# Reading.
 
 
 def _files(path: Path, endings: Sequence[str] = _ENDINGS) -> list[Path]:
@@ -267,9 +260,6 @@ def _outcome(rule: Rule, folder: Path, default: Configuration) -> RuleOutcome:
     elif rule.given.configuration is not None:
         configuration = load_configuration(msgspec.json.encode(rule.given.configuration), default.feature_gates)
     return verify(rule, existing, applied, configuration, partial(TrialRegistry, features=configuration.feature_gates))
-
-
-# Writing.
 
 
 def _print(verdict: Verdict) -> None:

@@ -104,7 +104,7 @@ def _read_configuration(file: Path) -> dict[str, object]:
 
 
 def _in_words(console: Console, answer: WhatIf, wide: bool) -> None:
-    console.print(Text(answer.summary, style="bold"))
+    console.print(answer.summary, style="bold")
     if answer.placements:
         console.print(heading("Pods"))
         placed = table("pod", "priority", "node", "evicts", "message", less_important=("priority",))
@@ -136,9 +136,9 @@ def _evicted(victim: Victim) -> str:
 
 def _victims_in_words(console: Console, answer: WhatIf, wide: bool) -> None:
     if not any(placement.cause == "created" for placement in answer.placements):
-        console.print(Text(answer.summary, style="bold"))
+        console.print(answer.summary, style="bold")
     for group in answer.groups:
-        console.print(Text(group.text, style="bold"))
+        console.print(group.text, style="bold")
         if group.evicts:
             console.print(f"It would evict {plural(len(group.evicts), 'pod')}:")
             console.print(victims_table(group.evicts, wide=wide))
@@ -158,20 +158,18 @@ def _victims_of(console: Console, placement: Placement, *, wide: bool) -> None:
     pod, preemption = placement.pod, placement.preemption
     if not placement.evicts:
         outcome = f"fits on {placement.node} without evictions" if placement.node else "would stay pending"
-        console.print(Text(f"{name_of(pod)} {outcome}", style="bold"))
+        console.print(f"{name_of(pod)} {outcome}", style="bold")
         if not placement.node:
             console.print(placement.message)
             if preemption is not None and preemption.message:
                 # The scheduler's own words are a part of the message.
-                console.print(Text(why_no_room(preemption), style="dim"))
+                console.print(why_no_room(preemption), style="dim")
         _loss(console, preemption)
         return
     console.print(
-        Text(
-            f"{name_of(pod)} (priority {pod.priority}) would evict {plural(len(placement.evicts), 'pod')} on "
-            f"{placement.node}",
-            style="bold",
-        )
+        f"{name_of(pod)} (priority {pod.priority}) would evict {plural(len(placement.evicts), 'pod')} on "
+        f"{placement.node}",
+        style="bold",
     )
     console.print(victims_table(placement.evicts, wide=wide))
     if preemption is None:
@@ -205,8 +203,8 @@ def _evictions(console: Console, evictions: list[Eviction] | tuple[Eviction, ...
 
 def _loops_and_notes(console: Console, answer: WhatIf) -> None:
     for loop in answer.loops:
-        console.print(Text(f"\nLoop: {loop.text}", style="bold red"))
+        console.print(f"\nLoop: {loop.text}", style="bold red")
     if not answer.is_complete:
-        console.print(Text("\nThe simulation reached its limit: this answer is incomplete.", style="yellow"))
+        console.print("\nThe simulation reached its limit: this answer is incomplete.", style="yellow")
     for note in answer.notes:
-        console.print(Text(f"note: {note}", style="dim"))
+        console.print(f"note: {note}", style="dim")

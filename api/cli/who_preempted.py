@@ -7,7 +7,6 @@ from typing import Annotated, Final
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
 from api.cli import Options
 from api.cli.showing import (
@@ -79,7 +78,10 @@ def who_preempted(
         else:
             names = ({victim.pod.name for victim in each.victims} for each in found.items)
             if wide or (prefix and all(prefix in each for each in names) and not no_headers):
-                _in_words(console, found, wide)
+                for place, made in enumerate(found.items):
+                    if place:
+                        console.print()
+                    _one(console, made, wide=wide)
             else:
                 _as_a_list(console, found, has_head=not no_headers)
 
@@ -135,22 +137,13 @@ def _as_a_list(console: Console, answer: Preemptions, *, has_head: bool) -> None
         console.print(f"older ones than the last {limits.PREEMPTIONS_SEARCHED} were not looked at")
 
 
-def _in_words(console: Console, answer: Preemptions, wide: bool) -> None:
-    for place, made in enumerate(answer.items):
-        if place:
-            console.print()
-        _one(console, made, wide=wide)
-
-
 def _one(console: Console, made: Preemption, *, wide: bool) -> None:
     by = made.by
     uid = f", UID {by.uid}" if wide and by.uid else ""
     console.print(
-        Text(
-            f"{made.time}  preempted{f' on {made.node}' if made.node else ''} for {name_of(by)} (priority "
-            f"{by.priority}{uid})",
-            style="bold",
-        )
+        f"{made.time}  preempted{f' on {made.node}' if made.node else ''} for {name_of(by)} (priority "
+        f"{by.priority}{uid})",
+        style="bold",
     )
     if made.caller:
         console.print(f"as {made.caller} asked the extender about it")

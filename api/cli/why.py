@@ -115,9 +115,7 @@ def _several_in_words(console: Console, answer: ExplainedPods, wide: bool) -> No
     waiting = [each for each in answer.pods.items if not each.node]
     # Pods that wait come first, so that those that are not listed have nodes.
     console.print(
-        Text(
-            f"{len(waiting)} of {plural(answer.pods.total, 'pod')} wait", style="bold red" if waiting else "bold green"
-        )
+        f"{len(waiting)} of {plural(answer.pods.total, 'pod')} wait", style="bold red" if waiting else "bold green"
     )
     lines = table("pod", "node", "workload", "age", less_important=("age", "workload"))
     shown = answer.pods.items if wide else answer.pods.items[:SHOWN_MEMBERS]
@@ -138,9 +136,9 @@ def _in_words(console: Console, answer: Explanation, wide: bool) -> None:
     console.print(Text.assemble((name_of(answer.pod), "bold"), f"  {_state(answer)}"))
     console.print(answer.summary)
     for note in answer.notes:
-        console.print(Text(f"note: {note}", style="dim"))
+        console.print(f"note: {note}", style="dim")
     if answer.message:
-        console.print(Text(answer.message, style="dim"))
+        console.print(answer.message, style="dim")
     if answer.waterfall:
         console.print(heading(plural(answer.total_nodes, "node")))
         steps = table("refused", "left", "plugin", "reason")
@@ -248,7 +246,7 @@ def _preemption(console: Console, answer: PreemptionAnswer, *, wide: bool) -> No
     if not answer.node:
         console.print(why_no_room(answer))
         for each in answer.not_helpful:
-            console.print(Text(f"{plural(each.nodes, 'node')}: {each.reason}", style="dim"))
+            console.print(f"{plural(each.nodes, 'node')}: {each.reason}", style="dim")
         return
     budget = (
         f", {plural(answer.num_pdb_violations, 'PodDisruptionBudget violation')}" if answer.num_pdb_violations else ""

@@ -34,6 +34,10 @@ class Finding:
     """What was seen instead."""
     advice: str = ""
 
+    @property
+    def words(self) -> str:
+        return f"{self.check}: {self.detail}" if self.detail else self.check
+
 
 def ok(check: str, detail: str = "") -> Finding:
     return Finding("", check, Grade.OK, detail)

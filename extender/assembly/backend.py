@@ -1,7 +1,4 @@
-"""Backend: everything that the HTTP routes, pages and commands answer with. Tap: how something attaches to one, such as
-a recording, or a scheduler that decides beside another one. And the API server that objects of questions and workloads
-pass through where no cluster is asked.
-"""
+"""What the HTTP routes, pages and commands answer with, and how something attaches to it."""
 
 import asyncio
 import random
@@ -47,7 +44,9 @@ def _unseen(cluster: Cluster, queue: SchedulingQueue | None) -> None: ...
 @final
 @dataclass(frozen=True, slots=True)
 class Tap:
-    """The doors through which something comes in or goes out. By default nothing is attached to any of them."""
+    """The doors through which something attaches to a backend, such as a recording, or a scheduler that decides beside
+    another one. By default nothing is attached to any of them.
+    """
 
     changed: Subscriber = _unheard
     """Hears of every change of the cluster, after the scheduler."""
@@ -72,7 +71,7 @@ def empty_api_server(seed: int = 0) -> Admission:
     return TrialRegistry(seed=seed)
 
 
-async def _nothing() -> None: ...
+async def nothing_to_do() -> None: ...
 
 
 async def _no_metrics() -> bytes:
@@ -107,7 +106,7 @@ class Backend:
     """Returns the requests and limits of every pod in Prometheus' text format; empty while another replica leads."""
     quarantined: Callable[[], Sequence[str]] = tuple
     """Returns a line for each plugin from outside the tree that is not called at the moment."""
-    finish: Callable[[], Awaitable[None]] = _nothing
+    finish: Callable[[], Awaitable[None]] = nothing_to_do
     """Stops the scheduler, and returns once everything it decided is done. The cluster is still followed."""
     why_over: Callable[[], str] = str
     """Returns why the scheduler stopped without being asked to; empty while it runs."""

@@ -9,6 +9,7 @@ from typing import Any, Final, final
 from extender.client.informers.informers import Informers
 from extender.engine.cache.cluster import Cluster
 from extender.engine.cache.dump import NodeDump
+from extender.engine.queue.queued_pod_info import QueuedPodInfo
 from extender.engine.queue.scheduling_queue import SchedulingQueue
 from extender.engine.snapshot.axes import NATIVE_RESOURCES
 from extender.values.klog.logger import Lines, Logger
@@ -52,7 +53,7 @@ class CacheDebugger:
         expected = (pod for pod in self._informed("pods") if pod.spec.node_name or pod.scheduler_name in self._profiles)
         known = {pod.uid for pod in self._cluster.cache.pods}
         if self._queue is not None:
-            known |= {info.pod.uid for info in (*_waiting(self._queue), *self._queue.in_flight_pods())}
+            known |= {info.pod.uid for info in (*waiting_in(self._queue), *self._queue.in_flight_pods())}
         else:
             known |= self._cluster.pending.keys()
         missed, redundant = _compared((pod.uid for pod in expected if not pod.is_terminal), known)
@@ -76,7 +77,7 @@ class CacheDebugger:
             counts = self._queue.pending_counts()
             unschedulable = counts["unschedulable"] + counts["gated"]
             summary = f"activeQ:{counts['active']}; backoffQ:{counts['backoff']}; unschedulablePods:{unschedulable}"
-            pods = "".join(_pod_text(info.pod) for info in _waiting(self._queue))
+            pods = "".join(_pod_text(info.pod) for info in waiting_in(self._queue))
             _LOG.info(0, "Dump of scheduling queue", summary=summary, pods=Lines(pods))
 
     def _informed(self, resource: str) -> Iterable[Any]:
@@ -84,7 +85,8 @@ class CacheDebugger:
         return (item for reflector in reflectors for item in reflector.objects.values())
 
 
-def _waiting(queue: SchedulingQueue) -> list[Any]:
+def waiting_in(queue: SchedulingQueue) -> list[QueuedPodInfo]:
+    """Returns the pods that wait, gated ones included."""
     return [
         *queue.pods_in_active_q(),
         *queue.pods_in_backoff_q(),

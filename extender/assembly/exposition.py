@@ -13,9 +13,10 @@ from typing import Final, final
 from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.process_collector import ProcessCollector
-from prometheus_client.registry import Collector, CollectorRegistry
+from prometheus_client.registry import Collector
 
 from extender import __version__
+from extender.assembly.debugger import waiting_in
 from extender.assembly.scheduling import Scheduling
 from extender.client.informers.informers import Informers
 from extender.client.informers.reflector_state import ReflectorCounters
@@ -82,13 +83,11 @@ class Exposition(Collector):
     """Return further metrics."""
 
     def __post_init__(self) -> None:
-        self._registry = CollectorRegistry(auto_describe=False)
-        self._registry.register(self)
-        ProcessCollector(registry=self._registry)
+        self._process = ProcessCollector(registry=None)
 
     def text(self) -> bytes:
         """Returns the metrics in Prometheus' text format."""
-        return generate_latest(self._registry)
+        return generate_latest(self) + generate_latest(self._process)
 
     def collect(self) -> Iterator[Metric]:
         return (metric for metric in self._all() if not {metric.name, f"{metric.name}_total"} & {*self.disabled})
@@ -197,9 +196,7 @@ class ResourceExposition(Collector):
 
     def text(self) -> bytes:
         """Returns the metrics in Prometheus' text format. May be called in any thread."""
-        registry = CollectorRegistry(auto_describe=False)
-        registry.register(self)
-        return generate_latest(registry)
+        return generate_latest(self)
 
     def collect(self) -> Iterator[Metric]:
         """Yields the requests and limits of pods that have not ended and can be read."""
@@ -233,8 +230,7 @@ def _queue(world: World) -> Iterator[Metric]:
     yield gauge(
         "scheduler_pending_pods",
         "Pods in each queue: waiting to be tried next (active), for their backoff to end (backoff), for an event that "
-        "may help "
-        "(unschedulable), or for a gate to open (gated).",
+        "may help (unschedulable), or for a gate to open (gated).",
         ("queue",),
         {(name,): count for name, count in queue.pending_counts().items()},
     )
@@ -245,8 +241,9 @@ def _queue(world: World) -> Iterator[Metric]:
         queue.incoming,
     )
     refused: Counter[tuple[str, ...]] = Counter()
-    for profile, plugins in _waiting(world):
-        refused.update((plugin, profile) for plugin in plugins)
+    for info in waiting_in(queue):
+        plugins = info.unschedulable_plugins | info.pending_plugins
+        refused.update((plugin, info.pod.scheduler_name) for plugin in plugins)
     yield gauge(
         "scheduler_unschedulable_pods",
         "Waiting pods by the plugin that refused them; a pod that several refused counts for each.",
@@ -261,22 +258,6 @@ def _queue(world: World) -> Iterator[Metric]:
         "Pods in flight, and the events that the queue keeps for them.",
         ("event",),
         in_flight,
-    )
-
-
-def _waiting(world: World) -> Iterable[tuple[str, frozenset[str]]]:
-    """Returns (profile, the plugins that refused it) of each pod that waits after a refusal, or is gated."""
-    queue = world.queue
-    waiting = (
-        queue.unschedulable_pods(),
-        queue.pods_in_backoff_q(),
-        queue.pods_in_backoff_q(failed=True),
-        queue.pods_in_active_q(),
-    )
-    return (
-        (info.pod.scheduler_name, info.unschedulable_plugins | info.pending_plugins)
-        for infos in waiting
-        for info in infos
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final, final
 from extender.answers.questions import Questions
 from extender.answers.records.records import Records
 from extender.answers.what_if.admission import Admits
-from extender.assembly.backend import Backend, Tap, empty_api_server
+from extender.assembly.backend import Backend, Tap, empty_api_server, nothing_to_do
 from extender.assembly.debugger import CacheDebugger
 from extender.assembly.exposition import Exposition, ResourceExposition
 from extender.assembly.lifecycle import Lifecycle
@@ -78,16 +78,12 @@ async def live_backend(
     records: Records | None = None,
 ) -> AsyncIterator[Backend]:
     """Opens a backend that follows the client's cluster until the end of the block. It is ready once everything was
-    listed.
+    listed. Raises ConfigErrors for all that is wrong with the configuration or with a plugin.
 
     Arguments:
         elector: decides when this replica leads, so that it may schedule and write; None without other replicas. The
             client must have its fence, too.
         rng: breaks ties between nodes, and spreads retries.
-        records: keeps what is decided; None for new ones.
-
-    Raises:
-        ConfigErrors: everything that is wrong with the configuration or with a plugin.
     """
     rng, records = rng or random.Random(), records or Records()
     fence = _open if elector is None else elector.fence
@@ -103,12 +99,45 @@ async def live_backend(
         lifecycle = Lifecycle(parts.informers, parts.scheduling, parts.dispatcher, elector, may_follow)
     if lifecycle is None or elector is None or not configuration.delay_cache_until_active:
         may_follow.set()
-    backend = _backend(parts, configuration, options, lifecycle, elector, records)
 
-    # 3 run them until the end of the block
+    # 3 what answers. A scheduler that calls extenders has a cluster of its own, which is the one to debug.
+    informers, world = parts.informers, None if parts.scheduling is None else parts.scheduling.world
+    queue = None if world is None else world.queue
+    profiles = [profile.scheduler_name for profile in configuration.profiles]
+    debugger = CacheDebugger(informers, parts.cluster if world is None else world.cluster, queue, profiles)
+    exposition = Exposition(
+        informers=informers,
+        dispatcher=parts.dispatcher,
+        scheduling=parts.scheduling,
+        elector=elector,
+        now=asyncio.get_running_loop().time,
+        disabled=options.disabled_metrics,
+        dropped_log_lines=options.dropped_log_lines,
+        quarantines=parts.quarantines,
+        feature_gates=configuration.feature_gates,
+        further=[tap.metrics for tap in options.taps],
+    )
+    backend = Backend(
+        verbs=parts.verbs,
+        evaluate=partial(evaluate_scenario, configuration=configuration),
+        questions=Questions(configuration, parts.cluster, options.admits, queue=queue, records=records),
+        configuration=configuration,
+        informers=informers,
+        events=EventReader(client, asyncio.get_running_loop().time).of,
+        leadership=None if elector is None else elector.check,
+        metrics=exposition.text,
+        metric_families=exposition.collect,
+        resource_metrics=partial(_resource_metrics, informers, fence),
+        quarantined=parts.quarantines.reasons,
+        finish=nothing_to_do if lifecycle is None else lifecycle.finish,
+        why_over=str if lifecycle is None else lambda: lifecycle.why_over,
+        debug=debugger.debug,
+    )
+
+    # 4 run them until the end of the block
     async with asyncio.TaskGroup() as group:
         tasks = [
-            group.create_task(_run_informers(parts.informers, may_follow), name="informers"),
+            group.create_task(_run_informers(informers, may_follow), name="informers"),
             group.create_task(parts.dispatcher.run(), name="dispatcher"),
         ]
         tasks += [group.create_task(tap.run(), name="tap") for tap in options.taps if tap.run is not None]
@@ -130,7 +159,6 @@ class _Parts:
     cluster: Cluster
     informers: Informers
     dispatcher: ApiDispatcher
-    events: EventReader
     scheduling: Scheduling | None
     """None if the backend only answers."""
     verbs: Verbs
@@ -177,14 +205,7 @@ def _assembled(
         )
         if scheduling is not None:
             feed.subscribe(scheduling.handlers.changed)
-    loop = asyncio.get_running_loop()
-    verbs = Verbs(
-        frameworks,
-        cluster,
-        is_ready=informers.is_ready,
-        dispatcher=dispatcher,
-        reporter=reporter,
-    )
+    verbs = Verbs(frameworks, cluster, is_ready=informers.is_ready, dispatcher=dispatcher, reporter=reporter)
     feed.subscribe(verbs.changed)
     for tap in options.taps:
         if scheduling is None:
@@ -193,56 +214,11 @@ def _assembled(
             tap.attached(scheduling.world.cluster, scheduling.world.queue)
         feed.subscribe(tap.changed)
     for kind in KINDS:
-        if kind.gate and not configuration.feature_gates.enabled(kind.gate):
-            continue
-        informers.add(kind, partial(_feed, feed))
+        if not kind.gate or configuration.feature_gates.enabled(kind.gate):
+            informers.add(kind, partial(_feed, feed))
     deciding = next(iter((frameworks if scheduling is None else scheduling.frameworks).values()))
     quarantines = deciding.shared(QUARANTINES, lambda: Quarantines(deciding.now))
-    return _Parts(cluster, informers, dispatcher, EventReader(client, loop.time), scheduling, verbs, quarantines)
-
-
-def _backend(
-    parts: _Parts,
-    configuration: Configuration,
-    options: LiveOptions,
-    lifecycle: Lifecycle | None,
-    elector: LeaderElector | None,
-    records: Records,
-) -> Backend:
-    # A scheduler that calls extenders has a cluster of its own, which is the one to debug.
-    informers, world = parts.informers, None if parts.scheduling is None else parts.scheduling.world
-    queue = None if world is None else world.queue
-    profiles = [profile.scheduler_name for profile in configuration.profiles]
-    debugger = CacheDebugger(informers, parts.cluster if world is None else world.cluster, queue, profiles)
-    exposition = Exposition(
-        informers=informers,
-        dispatcher=parts.dispatcher,
-        scheduling=parts.scheduling,
-        elector=elector,
-        now=asyncio.get_running_loop().time,
-        disabled=options.disabled_metrics,
-        dropped_log_lines=options.dropped_log_lines,
-        quarantines=parts.quarantines,
-        feature_gates=configuration.feature_gates,
-        further=[tap.metrics for tap in options.taps],
-    )
-    fence = _open if elector is None else elector.fence
-    return Backend(
-        verbs=parts.verbs,
-        evaluate=partial(evaluate_scenario, configuration=configuration),
-        questions=Questions(configuration, parts.cluster, options.admits, queue=queue, records=records),
-        configuration=configuration,
-        informers=informers,
-        events=parts.events.of,
-        leadership=None if elector is None else elector.check,
-        metrics=exposition.text,
-        metric_families=exposition.collect,
-        resource_metrics=partial(_resource_metrics, informers, fence),
-        quarantined=parts.quarantines.reasons,
-        finish=_nothing_to_finish if lifecycle is None else lifecycle.finish,
-        why_over=str if lifecycle is None else lambda: lifecycle.why_over,
-        debug=debugger.debug,
-    )
+    return _Parts(cluster, informers, dispatcher, scheduling, verbs, quarantines)
 
 
 async def _resource_metrics(informers: Informers, fence: Callable[[], object]) -> bytes:
@@ -269,9 +245,6 @@ def _feed(feed: ClusterFeed, changes: Collection[Change[Any]]) -> None:
 async def _run_informers(informers: Informers, may_follow: asyncio.Event) -> None:
     await may_follow.wait()
     await informers.run()
-
-
-async def _nothing_to_finish() -> None: ...
 
 
 def _open() -> None:

@@ -68,25 +68,19 @@ def assemble_scheduler(
     max_in_unschedulable_pods: float = DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Scheduling:
-    """Returns a scheduler for the profiles of the configuration. Call it in the event loop that will run it.
+    """Returns a scheduler for the profiles of the configuration. Call it in the event loop that will run it. Raises
+    ConfigErrors for all that is wrong with the configuration, with its extenders or with a plugin.
 
     With extenders in the configuration, the scheduler has a cluster of its own (`world.cluster`): a cycle waits for
     them, and its snapshot must not be replaced meanwhile.
 
     Arguments:
         cluster: changed by the handlers alone from now on, unless there are extenders.
-        transports: returns the transport for the calls to an extender; None for sockets.
-        through: returns what the calls to an extender go through; None for nothing.
         plugins: the plugins that profiles may name; None for the in-tree ones and those of installed distributions.
         fence: returns why nothing may be written at the moment; None if writing is allowed. The dispatcher needs it as
             well.
-        reporter: receives the decisions.
-        tracer: traces attempts; None if nothing is traced.
         max_in_unschedulable_pods: seconds after which an unschedulable pod is tried again without any event.
         now: the time of day, for plugins.
-
-    Raises:
-        ConfigErrors: everything that is wrong with the configuration, with its extenders or with a plugin.
     """
     extenders = make_extenders(configuration, transports, through)
     if extenders:

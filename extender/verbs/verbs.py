@@ -81,14 +81,12 @@ class Verbs:
         dispatcher: fwk.Dispatcher | None = None,
         reporter: Reporter = NO_REPORTER,
     ) -> None:
-        """Creates the verbs of one cluster.
+        """Creates the verbs of one cluster, to whose changes `changed` has to be subscribed.
 
         Arguments:
             frameworks: one per profile, by scheduler name.
-            cluster: the cluster to answer about; subscribe `changed` to its changes.
             is_ready: returns whether the cluster is completely known.
             dispatcher: performs writes; None without an API server.
-            reporter: receives the calls of kube-scheduler.
         """
         self._frameworks = frameworks
         self._cluster = cluster
@@ -100,11 +98,6 @@ class Verbs:
     @property
     def is_ready(self) -> bool:
         return self._is_ready()
-
-    @property
-    def unreadable(self) -> Sequence[tuple[str, str]]:
-        """(namespace/name, why) of the pods that cannot be read and are left out."""
-        return tuple(self._cluster.unreadable.values())
 
     def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         """Handles a change that the cluster has already handled."""
@@ -158,13 +151,13 @@ class Verbs:
             chosen = choose_victims(cycle, candidates)
             num_spared = _num_spared(candidates, chosen)
         self._reporter.preempt_called(call_so_far(), candidates_of(cycle, chosen), without_policies(cycle, candidates))
-        parts = (
-            [f"Extender kept {len(chosen)} of {len(candidates)} nodes to preempt pods on"]
-            if len(chosen) < len(candidates)
-            else []
-        )
-        note = "; ".join([*parts, *([f"Extender spared {num_spared} of the victims"] if num_spared else [])])
-        if note:
+        parts = []
+        if len(chosen) < len(candidates):
+            parts.append(f"Extender kept {len(chosen)} of {len(candidates)} nodes to preempt pods on")
+        if num_spared:
+            parts.append(f"Extender spared {num_spared} of the victims")
+        if parts:
+            note = "; ".join(parts)
             cycle.framework.record_event(pod, "Normal", "PreemptionNarrowed", "Preempting", note)
         return chosen
 

@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from api.app import create_app
-from api.cli.flags import FLAG_OPTIONS, FLAGS, FOREIGN, Effect, as_options, without_effect
+from api.cli.flags import FLAG_OPTIONS, FLAGS, FOREIGN, as_options, without_effect
 from api.fatal_errors import StartUpError
 from api.serving.server import Server, make_server
 from api.settings.configuration_file import overridden
@@ -103,7 +103,7 @@ def test_flags_without_a_meaning_are_passed_over_with_a_word() -> None:
     assert without_effect(["disable-http2-serving"]) == {"disable-http2-serving": "the service speaks HTTP/1.1"}
 
 
-@pytest.mark.parametrize("name", [name for name, flag in FOREIGN.items() if flag.effect is Effect.REFUSED])
+@pytest.mark.parametrize("name", [name for name, flag in FOREIGN.items() if flag.is_refused])
 def test_unsupported_flags_with_consequences_are_refused(name: str) -> None:
     with pytest.raises(StartUpError, match=f"^--{name}: "):
         without_effect([name])

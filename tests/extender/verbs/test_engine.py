@@ -373,7 +373,7 @@ def test_pods_that_cannot_be_read_are_left_out_and_reported() -> None:
     ready = engine(A, pods=[bad, worse])
 
     assert kept(ready, "a") == ["a"]
-    assert [pod for pod, _ in ready.unreadable] == ["default/bad", "default/worse"]
+    assert [pod for pod, _ in ready._cluster.unreadable.values()] == ["default/bad", "default/worse"]
 
 
 def test_pods_that_have_finished_take_nothing() -> None:
