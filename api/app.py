@@ -10,7 +10,6 @@ from starlette.exceptions import HTTPException
 
 from api.callers.guards import BrowserGuard, EndpointGuard
 from api.callers.http_refusals import status_body
-from api.callers.streaming import Streams
 from api.documents.documentation import describe
 from api.kubernetes import KubernetesApi
 from api.routes import docs, extender, health, operation, page, questions
@@ -45,7 +44,6 @@ def create_app(settings: Settings, opens: Callable[[Settings], Opens] = opens) -
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with opens(settings)() as service:
-            app.state.streams = Streams()
             app.state.service = service
             async with rare_collections(service.backend.wait_for_sync):
                 yield

@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from api.callers.access import Access, OpenAccess
 from api.callers.http_refusals import RETRY_SOON, Refusal, unreadable_refused
-from api.callers.streaming import until_hang_up
+from api.callers.streaming import Streams, until_hang_up
 from api.kubernetes import KubernetesApp
 from api.verb_metrics import VerbMetrics
 from extender import __version__
@@ -75,15 +75,11 @@ class QuestionWorker:
         self.taken = 0
 
     async def answer(self, request: Request, work: Callable[[], T]) -> T:
-        """Returns the result of the work, or raises its exception.
+        """Returns the result of the work, or raises its exception. The work is as for `in_child`; it reads the question
+        as well, so that waiting questions are bytes. When the caller hangs up, the child ends.
 
-        Arguments:
-            request: of the caller; the child ends when the caller hangs up.
-            work: as for `in_child`; it reads the question as well, so that waiting questions are bytes.
-
-        Raises:
-            Refusal: 503 if too many wait or there is no answer in time, 413 if the answer takes too much memory.
-            ClientDisconnect: the caller has hung up.
+        Raises ClientDisconnect then, and Refusal: 503 if too many wait or there is no answer in time, 413 if the answer
+        takes too much memory.
         """
         if self.taken >= limits.QUESTIONS_AT_ONE_TIME:
             raise Refusal(503, "too many evaluations at one time", RETRY_SOON)
@@ -114,19 +110,17 @@ class ServiceState:
     access: Access = field(default_factory=OpenAccess)
     """Decides whose names a caller is shown."""
     kubernetes: KubernetesApp | None = None
-    """Serves the Kubernetes API of the embedded cluster; None if a real cluster is followed."""
+    """The Kubernetes API of the embedded cluster; None if a real cluster is followed."""
     cluster: str = ""
     """The URL of the API server of the cluster, as a kubeconfig for it has it; empty if it is not known."""
     checks: HealthRecord = field(default_factory=HealthRecord)
-    """How health checks have come out."""
     verb_metrics: VerbMetrics = field(default_factory=VerbMetrics)
-    """Counts the calls of the verbs."""
     decoded_nodes: DecodedNodes = field(default_factory=DecodedNodes)
     """The nodes that callers have sent, decoded."""
     worker: QuestionWorker = field(default_factory=QuestionWorker)
-    """Answers what takes a simulation."""
     tracer: Tracer | None = None
-    """Traces the calls of the verbs; None if nothing is traced."""
+    streams: Streams = field(default_factory=Streams)
+    """Tells open pages of what changes."""
     shadow: Shadow | None = None
     """Decides beside the scheduler of the cluster, and compares; None if nothing does."""
 

@@ -58,11 +58,9 @@ class VerbMetrics(Collector):
         self._disabled = frozenset(disabled)
 
     def asked_about(self, verb: str, nodes: int) -> None:
-        """Records of how many nodes a call speaks."""
         self._nodes.observe(nodes, verb)
 
     def answered(self, verb: str, outcome: Outcome, seconds: float, received: int, sent: int) -> None:
-        """Counts a call that has come to its end."""
         self._requests[verb, outcome.value] += 1
         self._durations.observe(seconds, verb)
         self._received.observe(received, verb)

@@ -50,12 +50,10 @@ class BrowserGuard:
     """An ASGI middleware. Refuses what another site's page causes, and forbids guessing the type of an answer."""
 
     def __init__(self, app: ASGIApp, allowed_hosts: Collection[str]) -> None:
-        """Stands before the application.
+        """Stands before the application, which is reached by the allowed hosts, besides those of loopback.
 
-        Arguments:
-            allowed_hosts: names by which the service is reached, besides those of loopback. Addresses need not be
-                named: a page is known to its browser by a name that was resolved, or by an address that it really came
-                from.
+        Addresses need not be named: a page is known to its browser by a name that was resolved, or by an address that
+        it really came from.
         """
         self._app: Final = app
         self._allowed: Final = frozenset(name.lower().rstrip(".") for name in allowed_hosts)

@@ -35,13 +35,8 @@ RETRY_SOON: Final = {"Retry-After": "1"}
 
 @final
 class Refusal(Exception):  # noqa: N818 - an answer, not an error of ours
-    """An answer other than 200. The message never repeats what was sent.
-
-    Attributes:
-        code: the HTTP status.
-        headers: further headers of the answer.
-        details: of the Status. A 404 names the kind that is missing, so that a caller can tell it from a path that does
-            not exist.
+    """An answer other than 200. The message never repeats what was sent. The details of a 404 name the kind that is
+    missing, so that a caller can tell it from a path that does not exist.
     """
 
     def __init__(
@@ -74,10 +69,9 @@ def not_there(kind: str, message: str) -> Refusal:
 def cannot_be_done(why: Exception) -> Refusal:
     """Returns a 422 with the text of the error, cut after `limits.REFUSAL_CHARACTERS` characters."""
     words = str(why)
-    return Refusal(
-        422,
-        words if len(words) <= limits.REFUSAL_CHARACTERS else f"{words[: limits.REFUSAL_CHARACTERS]}...",
-    )
+    if len(words) > limits.REFUSAL_CHARACTERS:
+        words = f"{words[: limits.REFUSAL_CHARACTERS]}..."
+    return Refusal(422, words)
 
 
 class FailureStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

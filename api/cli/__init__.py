@@ -133,7 +133,6 @@ class _Subcommand(TyperCommand):
         return "" if found is None else " ".join(found[1].split())
 
     def load(self) -> Any:
-        """Returns the command itself."""
         with self._waiting_line(), collector_paused():  # there is no garbage while modules are loaded
             module = vars(import_module(f"api.cli.{self._module}"))
         alone = typer.Typer(add_completion=False, **_PLAIN)

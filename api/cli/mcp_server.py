@@ -26,12 +26,9 @@ from extender.values.reasons import InputError
 
 _INSTRUCTIONS: Final = (
     "Answers about the scheduling of a Kubernetes cluster, worked out by a scheduler that decides as kube-scheduler "
-    "does. Nothing is "
-    "changed. For a pending pod ask `why` first: `waterfall` has the plugins that refused nodes, in their order, "
-    "`nearest` what the "
-    "closest nodes lack, and `fixes` changes of the pod that were tried and open nodes. Pods with `hidden` belong to a "
-    "namespace that "
-    "the caller may not see."
+    "does. Nothing is changed. For a pending pod ask `why` first: `waterfall` has the plugins that refused nodes, in "
+    "their order, `nearest` what the closest nodes lack, and `fixes` changes of the pod that were tried and open "
+    "nodes. Pods with `hidden` belong to a namespace that the caller may not see."
 )
 
 Pod = Annotated[str, Field(description="NAMESPACE/NAME of the pod, or NAME in the default namespace")]
@@ -48,7 +45,6 @@ PREEMPTIONS: Final = 20
 
 
 def server_of(asked: Answers, source: Source) -> MCPServer[None]:
-    """Returns the server whose tools ask the source."""
     server: MCPServer[None] = MCPServer(
         "reprieve", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING"
     )

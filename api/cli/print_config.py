@@ -1,6 +1,4 @@
-"""`reprieve print-config`: the configuration with every default; and `reprieve print-scheduler-config`: what
-kube-scheduler's configuration needs to call Reprieve.
-"""
+"""`reprieve print-config`, with every default; and `print-scheduler-config`, with which Reprieve is called."""
 
 import asyncio
 import sys

@@ -1,6 +1,7 @@
 """The OpenAPI document. It describes the bodies here, since routes take and return bytes."""
 
 import json
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -135,70 +136,74 @@ _SCENARIO: Final = {
 }
 
 
+def reference(name: str) -> dict[str, Any]:
+    return {"$ref": REFERENCE.format(name=name)}
+
+
+MEANINGS: Final = {
+    400: "The body is not JSON, breaks the schema, or is outside the limits on depth, numbers and strings.",
+    404: "Not served.",
+    408: "The body took too long to arrive.",
+    413: "The body is too large.",
+    415: "The body is not application/json, or has a content encoding.",
+    422: "The body is understood, and something in it is wrong.",
+    500: "Internal error; the message has the id under which it is found in the log.",
+    503: "Not ready, or too much to do.",
+}
+STATUS: Final = {"application/json": {"schema": reference("Status")}}
+"""The content of a refusal."""
+
+
 def _answers(
     schema: dict[str, Any] | None, what: str, *further: int, example: object = None
 ) -> dict[int | str, dict[str, Any]]:
     """Returns 200 with the schema, and a Status for everything that the limits or the reader refuse."""
-    meanings = {
-        400: "The body is not JSON, breaks the schema, or is outside the limits on depth, numbers and strings.",
-        404: "Not served.",
-        408: "The body took too long to arrive.",
-        413: "The body is too large.",
-        415: "The body is not application/json, or has a content encoding.",
-        422: "The body is understood, and something in it is wrong.",
-        500: "Internal error; the message has the id under which it is found in the log.",
-        503: "Not ready, or too much to do.",
-    }
     content: dict[str, Any] = {"schema": schema}
     if example is not None:
         content["example"] = example
-    answers: dict[int | str, dict[str, Any]] = {200: {"description": what, "content": {"application/json": content}}}
-    refusal = {"application/json": {"schema": _schema("Status")}}
-    for code in (400, 408, 413, 415, *further, 500, 503):
-        answers[code] = {"description": meanings[code], "content": refusal}
-    return answers
+    refused = (400, 408, 413, 415, *further, 500, 503)
+    return {
+        200: {"description": what, "content": {"application/json": content}},
+        **{code: {"description": MEANINGS[code], "content": STATUS} for code in refused},
+    }
 
 
-def _body(schema: dict[str, Any], examples_by_name: dict[str, object]) -> dict[str, Any]:
+def body_of(schema: dict[str, Any], examples_by_name: Mapping[str, object]) -> dict[str, Any]:
     named = {name: {"value": value} for name, value in examples_by_name.items()}
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema, "examples": named}}}}
 
 
-def _schema(name: str) -> dict[str, Any]:
-    return {"$ref": REFERENCE.format(name=name)}
-
-
-_BY_NAME_OR_IN_FULL: Final = _body(_schema("ExtenderArgs"), {"by name": BY_NAME, "in full": IN_FULL})
+_BY_NAME_OR_IN_FULL: Final = body_of(reference("ExtenderArgs"), {"by name": BY_NAME, "in full": IN_FULL})
 
 FILTER: Final[dict[str, Any]] = {
     "responses": _answers(
-        _schema("ExtenderFilterResult"), "The nodes that passed, as they were sent, and why not the others."
+        reference("ExtenderFilterResult"), "The nodes that passed, as they were sent, and why not the others."
     ),
     "openapi_extra": _BY_NAME_OR_IN_FULL,
 }
 PRIORITIZE: Final[dict[str, Any]] = {
     "responses": _answers(
-        {"type": "array", "items": _schema("HostPriority")}, "One score for each node.", example=SCORES
+        {"type": "array", "items": reference("HostPriority")}, "One score for each node.", example=SCORES
     ),
     "openapi_extra": _BY_NAME_OR_IN_FULL,
 }
 PREEMPT: Final[dict[str, Any]] = {
-    "responses": _answers(_schema("ExtenderPreemptionResult"), "The victims that have to go, where that helps."),
-    "openapi_extra": _body(_schema("ExtenderPreemptionArgs"), {"by UID": VICTIMS_BY_UID}),
+    "responses": _answers(reference("ExtenderPreemptionResult"), "The victims that have to go, where that helps."),
+    "openapi_extra": body_of(reference("ExtenderPreemptionArgs"), {"by UID": VICTIMS_BY_UID}),
 }
 BIND: Final[dict[str, Any]] = {
-    "responses": _answers(_schema("ExtenderBindingResult"), "Bound, or the error.", 404),
-    "openapi_extra": _body(_schema("ExtenderBindingArgs"), {"a pod": BINDING}),
+    "responses": _answers(reference("ExtenderBindingResult"), "Bound, or the error.", 404),
+    "openapi_extra": body_of(reference("ExtenderBindingArgs"), {"a pod": BINDING}),
 }
 EVALUATE: Final[dict[str, Any]] = {
     "responses": _answers({"type": "object"}, "Verdicts, scores, the message and what preemption would do.", 422),
-    "openapi_extra": _body(_SCENARIO, {"one pod, two nodes": SCENARIO}),
+    "openapi_extra": body_of(_SCENARIO, {"one pod, two nodes": SCENARIO}),
 }
 
 
 _OTHERWISE: Final[dict[int | str, Any]] = {
-    503: {"description": "Not started yet.", "content": {"application/json": {"schema": _schema("Status")}}},
-    "default": {"description": "Not allowed.", "content": {"application/json": {"schema": _schema("Status")}}},
+    503: {"description": "Not started yet.", "content": STATUS},
+    "default": {"description": "Not allowed.", "content": STATUS},
 }
 METRICS: Final[dict[str, Any]] = {
     "responses": {
@@ -223,10 +228,7 @@ def health(summary: str) -> dict[str, Any]:
             200: {"description": "All is well.", "content": text},
             500: {"description": "A check failed; all are listed.", "content": text},
             503: {"description": "Not ready yet; the checks are listed.", "content": text},
-            "default": {
-                "description": "Not found, or not allowed.",
-                "content": {"application/json": {"schema": _schema("Status")}},
-            },
+            "default": {"description": "Not found, or not allowed.", "content": STATUS},
         },
     }
 

@@ -44,9 +44,7 @@ class Caller:
     version: str
 
     async def ask(self, question: Question[A]) -> A:
-        """Returns the answer. Raises Refusal: 403 for a namespace whose pods the caller may not list, 422 for what is
-        wrong.
-        """
+        """Returns the answer. Raises Refusal: 403 for a namespace whose pods are not shown, 422 for what is wrong."""
         namespace, chooses = question.namespace_asked, question.row.chooses_names
         if namespace and not await self.visibility.namespaces({namespace}):
             raise Refusal(403, "you may not list the pods of this namespace")

@@ -7,7 +7,7 @@ from base64 import b64encode
 from importlib import resources
 from typing import Final
 
-from fastapi import APIRouter, FastAPI, HTTPException, Request
+from fastapi import APIRouter, HTTPException, Request
 from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.responses import HTMLResponse, Response
 
@@ -30,7 +30,6 @@ _SCRIPT: Final = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 
 @router.get("/openapi.json", include_in_schema=False)
 async def openapi(request: Request) -> Response:
-    """Returns the OpenAPI document."""
     text = json.dumps(request.app.openapi(), ensure_ascii=False, separators=(",", ":"))
     return Response(text, media_type="application/json")
 
@@ -66,8 +65,5 @@ async def swagger_ui(name: str) -> Response:
 @router.get(PATH, include_in_schema=False)
 async def schema(request: Request) -> Response:
     """Returns the JSON Schema of the extender protocol."""
-    return Response(_schema(request.app), media_type="application/schema+json")
-
-
-def _schema(app: FastAPI) -> str:
-    return json.dumps(extender_schema(app.openapi()), ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(extender_schema(request.app.openapi()), ensure_ascii=False, separators=(",", ":"))
+    return Response(text, media_type="application/schema+json")

@@ -113,10 +113,10 @@ async def all_checks(request: Request) -> PlainTextResponse:
         )
     if failed:
         _LOGGER.warning("%s check failed: %s", name, ",".join(failed))
-        return _text("".join(f"{line}\n" for line in lines) + f"{name} check failed\n", _CODES[name])
+        return PlainTextResponse("".join(f"{line}\n" for line in lines) + f"{name} check failed\n", _CODES[name])
     if "verbose" not in request.query_params:
-        return _text("ok")
-    return _text("".join(f"{line}\n" for line in lines) + f"{name} check passed\n")
+        return PlainTextResponse("ok")
+    return PlainTextResponse("".join(f"{line}\n" for line in lines) + f"{name} check passed\n")
 
 
 @router.get("/healthz/{check}", **health("One of the checks"))
@@ -131,10 +131,10 @@ async def one_check(request: Request, check: str) -> PlainTextResponse:
         raise Refusal(404, "there is no check of this name")
     wrong = _wrong(name, check, wrong_with, service)
     if wrong:
-        return _text(f"internal server error: {escaped(wrong, 4096)}\n", _CODES[name])
+        return PlainTextResponse(f"internal server error: {escaped(wrong, 4096)}\n", _CODES[name])
     if check == "informer-sync" and service is not None and "verbose" in request.query_params:
-        return _text("".join(f"{_described(resource)}\n" for resource in service.backend.health()) or "ok")
-    return _text("ok")
+        return PlainTextResponse("".join(f"{_described(resource)}\n" for resource in service.backend.health()) or "ok")
+    return PlainTextResponse("ok")
 
 
 def _wrong(name: str, check: str, wrong_with: Check, service: ServiceState | None) -> str:
@@ -154,7 +154,3 @@ def _described(resource: Health) -> str:
     if resource.last_error:
         parts.append(resource.last_error)
     return escaped(", ".join(parts), 4096)
-
-
-def _text(text: str, code: int = 200) -> PlainTextResponse:
-    return PlainTextResponse(text, code)

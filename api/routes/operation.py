@@ -45,21 +45,21 @@ async def metrics(request: Request) -> Response:
     service = service_of(request)
     if service is None:
         raise Refusal(503, "not started yet")
-    return _metrics(service.backend.metrics() + service.verb_metrics.text())
+    return Response(service.backend.metrics() + service.verb_metrics.text(), media_type=TEXT_FORMAT)
 
 
 @router.get("/metrics/resources", summary="Requests and limits of pods, for Prometheus", **METRICS)
 async def resource_metrics(request: Request) -> Response:
     """Requests and limits by pod and resource; empty while another replica leads."""
     service = service_of(request)
-    return _metrics(b"" if service is None else await service.backend.resource_metrics())
+    return Response(b"" if service is None else await service.backend.resource_metrics(), media_type=TEXT_FORMAT)
 
 
 @router.get("/metrics/slis", summary="Outcomes of health checks, for Prometheus", **METRICS)
 async def sli_metrics(request: Request) -> Response:
     """The last outcome of each health check, and how often each outcome occurred."""
     service = service_of(request)
-    return _metrics(b"" if service is None else service.checks.text())
+    return Response(b"" if service is None else service.checks.text(), media_type=TEXT_FORMAT)
 
 
 @router.get("/configz", summary="The configuration in force", **CONFIGZ)
@@ -79,11 +79,8 @@ async def configz(request: Request) -> Response:
 async def set_v(request: Request) -> PlainTextResponse:
     """Sets how much is logged from now on to the number in the body."""
     service = service_of(request)
-    if (
-        service is not None
-        and service.backend.configuration is not None
-        and not service.backend.configuration.enable_profiling
-    ):
+    configuration = None if service is None else service.backend.configuration
+    if configuration is not None and not configuration.enable_profiling:
         raise Refusal(404, "there is nothing at this path while profiling is off")
     is_here = request.client is not None and is_loopback(request.client.host)
     if getattr(request.state, "user", None) is None and not is_here:
@@ -92,11 +89,11 @@ async def set_v(request: Request) -> PlainTextResponse:
     number = text.strip()
     if not (number.isascii() and number.isdigit() and len(number) <= _LONGEST_NUMBER):
         shown = escaped(text)
-        return _text(
+        return PlainTextResponse(
             f'failed set klog.logging.verbosity {shown}: strconv.ParseInt: parsing "{shown}": invalid syntax\n', 400
         )
     set_verbosity(int(number))
-    return _text(f"successfully set klog.logging.verbosity to {number}\n")
+    return PlainTextResponse(f"successfully set klog.logging.verbosity to {number}\n")
 
 
 @router.get("/flagz", include_in_schema=False)
@@ -104,7 +101,9 @@ async def flagz(request: Request) -> PlainTextResponse:
     """Lists all settings, from flags and the environment."""
     settings = _settings_if("ComponentFlagz", request)
     lines = {name.replace("_", "-"): _shown(value) for name, value in settings}
-    return _text(_HEADER.format(page="flagz") + "".join(f"{name}={value}\n" for name, value in sorted(lines.items())))
+    return PlainTextResponse(
+        _HEADER.format(page="flagz") + "".join(f"{name}={value}\n" for name, value in sorted(lines.items()))
+    )
 
 
 @router.get("/statusz", include_in_schema=False)
@@ -123,7 +122,9 @@ async def statusz(request: Request) -> PlainTextResponse:
         "Paths": "/configz /debug/flags/v /flagz /healthz /livez /metrics /metrics/resources /metrics/slis /readyz "
         "/statusz",
     }
-    return _text(_HEADER.format(page="statusz") + "".join(f"{name}: {value}\n" for name, value in lines.items()))
+    return PlainTextResponse(
+        _HEADER.format(page="statusz") + "".join(f"{name}: {value}\n" for name, value in lines.items())
+    )
 
 
 def _settings_if(gate: str, request: Request) -> Settings:
@@ -133,15 +134,7 @@ def _settings_if(gate: str, request: Request) -> Settings:
     return settings
 
 
-def _metrics(text: bytes) -> Response:
-    return Response(text, media_type=TEXT_FORMAT)
-
-
 def _shown(value: object) -> str:
     if isinstance(value, bool | Duration):
         return str(value).lower()
     return "" if value is None else escaped(str(value))
-
-
-def _text(text: str, code: int = 200) -> PlainTextResponse:
-    return PlainTextResponse(text, code)

@@ -15,8 +15,8 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.routing import APIRoute
 
 from api.callers.http_refusals import RETRY_SOON, Refusal, not_there, unreadable_refused
-from api.callers.streaming import StreamedResponse, Streams
-from api.documents.documentation import EVALUATE, REFERENCE
+from api.callers.streaming import StreamedResponse
+from api.documents.documentation import EVALUATE, MEANINGS, STATUS, body_of, reference
 from api.routes.caller import KnownCaller, caller_of
 from api.service_state import json_response, service_of
 from extender.answers.catalogue import QUESTIONS, Question
@@ -31,19 +31,14 @@ T = TypeVar("T")
 router: Final = APIRouter(prefix="/v1", tags=["questions"], dependencies=[Depends(caller_of)])
 guarded: Final = APIRouter(prefix="/v1", tags=["questions"])
 
-_MEANINGS: Final = {
+_MEANINGS: Final = MEANINGS | {
     400: "The path, the query or the body is not as it has to be.",
     401: "The caller is not known: send a token of the cluster as Authorization: Bearer.",
     403: "The caller may not list pods in this namespace.",
     404: "There is no such pod, or decision, or shadow.",
-    408: "The body took too long to arrive.",
     413: "The body is too large, or the answer takes too much memory.",
-    415: "The body is not application/json, or has a content encoding.",
     422: "The question is understood, and something in it is wrong.",
-    500: "Internal error; the message has the id under which it is found in the log.",
-    503: "Not ready, or too much to do.",
 }
-_STATUS: Final = {"application/json": {"schema": {"$ref": REFERENCE.format(name="Status")}}}
 
 
 def _add(kind: type[Question[Any]]) -> None:
@@ -69,7 +64,7 @@ def _add(kind: type[Question[Any]]) -> None:
         summary=summary,
         description=description,
         responses=_responses(kind),
-        openapi_extra=_body_of(kind) if row.body else None,
+        openapi_extra=body_of(_schema(kind.body_type()), row.examples) if row.body else None,
     )
 
 
@@ -107,26 +102,16 @@ def _responses(kind: type[Question[Any]]) -> dict[int | str, dict[str, Any]]:
     codes |= {408, 413, 415, 422} if row.body else set()
     codes |= {code for code, may_be in ((403, row.about), (404, any(row.lacking)), (422, row.may_be_wrong)) if may_be}
     for code in () if row.is_brief else sorted(codes):
-        answers[code] = {"description": _MEANINGS[code], "content": _STATUS}
+        answers[code] = {"description": _MEANINGS[code], "content": STATUS}
     # What the limits refuse before the question is read: a method, a head, a body where there should be none.
-    answers["default"] = {"description": "Refused.", "content": _STATUS}
+    answers["default"] = {"description": "Refused.", "content": STATUS}
     return answers
-
-
-def _body_of(kind: type[Question[Any]]) -> dict[str, Any]:
-    examples = {name: {"value": value} for name, value in kind.row.examples.items()}
-    return {
-        "requestBody": {
-            "required": True,
-            "content": {"application/json": {"schema": _schema(kind.body_type()), "examples": examples}},
-        }
-    }
 
 
 def _schema(kind: Any) -> dict[str, str]:
     """Returns a reference to the schema of a type, or of one that may be None; a body of any form is a pod."""
     types = [each for each in get_args(kind) or (kind,) if isinstance(each, msgspec.StructMeta)]
-    return {"$ref": REFERENCE.format(name=types[0].__name__ if types else "Pod")}
+    return reference(types[0].__name__ if types else "Pod")
 
 
 def _question(kind: type[Question[T]], given: dict[str, Any], body: bytes) -> Question[T]:
@@ -145,9 +130,9 @@ for _kind in QUESTIONS:
 
 
 @router.get("/stream", include_in_schema=False)
-async def stream(request: Request, caller: KnownCaller) -> Response:
+async def stream(caller: KnownCaller) -> Response:
     """Sends the event `version` whenever the cluster, the queue or the recent decisions change."""
-    streams: Streams = request.app.state.streams
+    streams = caller.service.streams
     if streams.is_full:
         raise Refusal(503, "too many pages follow the cluster at one time", RETRY_SOON)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -188,11 +173,8 @@ async def only_known_parameters(request: Request) -> None:
     known = [parameter.alias for parameter in route.dependant.query_params]
     for name in request.query_params:
         if name not in known:
-            takes = f"takes {', '.join(known)}" if known else "takes none"
-            raise Refusal(
-                400,
-                f"query: there is no parameter {name[: limits.REFUSED_NAME_CHARACTERS]!r}; this path {takes}",
-            )
+            takes, strange = ", ".join(known) or "none", name[: limits.REFUSED_NAME_CHARACTERS]
+            raise Refusal(400, f"query: there is no parameter {strange!r}; this path takes {takes}")
 
 
 def what_is_wrong(request: Request, errors: Sequence[Any]) -> str:
@@ -221,11 +203,8 @@ def _allowed(schema: Mapping[str, Any], description: str) -> str:
     """Returns what a value may be, in words; empty if that is not known."""
     schema = next((each for each in schema.get("anyOf", ()) if each.get("type") != "null"), schema)
     if schema.get("type") == "integer":
-        return (
-            f"a whole number from {schema['minimum']} to {schema['maximum']}"
-            if "maximum" in schema
-            else "a whole number"
-        )
+        bounds = f" from {schema['minimum']} to {schema['maximum']}" if "maximum" in schema else ""
+        return f"a whole number{bounds}"
     if schema.get("type") == "boolean":
         return "true or false"
     if "pattern" in schema:

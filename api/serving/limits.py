@@ -8,7 +8,6 @@ answered at once, and its connection closed if bytes of it are still to come.
 import asyncio
 import logging
 import sys
-from collections.abc import Iterable
 from typing import Final, final
 
 from starlette.datastructures import Headers
@@ -131,11 +130,8 @@ class RequestLimits:
 
     def _too_large(self, request: "_Request") -> Refusal:
         if request.room is self._verbs and not self._settings.full_nodes:
-            _LOGGER.warning(
-                "a body of more than %d bytes was refused; %s",
-                request.room.body_limit,
-                "set nodeCacheCapable: true for this extender",
-            )
+            advice = "set nodeCacheCapable: true for this extender"
+            _LOGGER.warning("a body of more than %d bytes was refused; %s", request.room.body_limit, advice)
         return Refusal(413, f"the body has more than {request.room.body_limit} bytes")
 
 
@@ -201,9 +197,6 @@ class _Request:
             raise refusal
         body = status_body(refusal.code, str(refusal), refusal.details)
         headers = {"Content-Type": "application/json", "Content-Length": str(len(body)), **refusal.headers}
-        await self.send({"type": "http.response.start", "status": refusal.code, "headers": _encoded(headers.items())})
+        encoded = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+        await self.send({"type": "http.response.start", "status": refusal.code, "headers": encoded})
         await self.send({"type": "http.response.body", "body": body if self.scope["method"] != "HEAD" else b""})
-
-
-def _encoded(headers: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
-    return [(name.lower().encode(), value.encode()) for name, value in headers]

@@ -1,8 +1,4 @@
-"""The server: its address, its connections, how it ends, and the watchdog, which logs where the event loop stands
-still, and since when.
-
-A plugin that hangs blocks the event loop, probes included, so that nothing in the loop can say why. A thread can.
-"""
+"""The server: its address, its connections, how it ends, and the watchdog of its event loop."""
 
 import asyncio
 import atexit
@@ -25,7 +21,6 @@ from starlette.applications import Starlette
 from starlette.types import ASGIApp
 from uvicorn.server import HANDLED_SIGNALS
 
-from api.callers.streaming import Streams
 from api.fatal_errors import ServiceOverError
 from api.service_state import ServiceState
 from api.serving.certificate import Certificate, Loop
@@ -46,7 +41,9 @@ _LOG: Final = Logger(__name__)
 
 @final
 class Watchdog:
-    """Logs the stack of the watched thread when that has not called `beat` for too long."""
+    """Logs the stack of the watched thread when that has not called `beat` for too long: a plugin that hangs blocks the
+    event loop, probes included, so that nothing in the loop can say why.
+    """
 
     def __init__(self, patience: float = PATIENCE) -> None:
         """Watches nothing before `start`; the patience is seconds."""
@@ -187,7 +184,7 @@ class Server(uvicorn.Server):
             return
         if service.kubernetes is not None:
             service.kubernetes.close()
-        _end_streams(self.config.app)
+        service.streams.close()
         async with asyncio.TaskGroup() as group:
             group.create_task(_finished(service), name="finishing")
             await super().shutdown(sockets)
@@ -204,12 +201,6 @@ async def _tell_of_starting() -> None:
 
 async def _finished(service: ServiceState) -> None:
     await service.backend.finish()
-
-
-def _end_streams(app: object) -> None:
-    streams: Streams | None = getattr(app.state, "streams", None) if isinstance(app, Starlette) else None
-    if streams is not None:
-        streams.close()
 
 
 def _face(app: object) -> ServiceState | None:

@@ -137,12 +137,9 @@ class WatchedConfiguration:
 
 
 def overridden(configuration: Configuration, settings: Settings) -> Configuration:
-    """Returns the configuration with the settings over it that configure the same.
+    """Returns the configuration with the settings over it that configure the same; StartUpError if that is invalid.
 
     Settings of the election win over a configuration file; the deprecated ones do not, as upstream.
-
-    Raises:
-        StartUpError: the resulting configuration is invalid.
     """
     changed = configuration
     for name, setting in DECLARATIONS.items():

@@ -202,9 +202,7 @@ class Picture:
 
 
 def picture(answer: NodePicture, *, first_only: bool = False) -> Picture:
-    """Returns the rows of the picture: those of most nodes first, then those with fewest refusals. With `first_only`, a
-    plugin was asked only about the nodes that those before it let pass.
-    """
+    """Returns the rows, most nodes first. With `first_only`, a plugin saw only the nodes that those before let pass."""
     passes = "passes, or was not asked" if first_only else "passes"
     nodes: dict[tuple[int, ...], list[str]] = defaultdict(list)
     for name, cells in zip(answer.nodes, answer.cells, strict=True):

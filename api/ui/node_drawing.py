@@ -157,9 +157,7 @@ def _pod(pod: PodOnNode, strip: Strip, priorities: Priorities, mark: Mark) -> Ma
 
 
 def _linked(pod: PodOnNode, priorities: Priorities, mark: Mark, *parts: Markup) -> Markup:
-    """Returns the parts as a link to the pod's page; one that is hidden, or still to be placed, has none. Tab does not
-    stop at each.
-    """
+    """Returns the parts as a link to the pod's page, if there is one to be seen. Tab does not stop at each."""
     tip, href = pod_tip(pod, priorities, mark), "" if mark == "arrives" else pod_href(pod.pod)
     if not href:
         return element("g", *parts, data_tip=tip)

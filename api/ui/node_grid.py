@@ -1,6 +1,4 @@
-"""Thousands of nodes as a grid of cells: the darker and fuller a cell, the less is free. A zone is a handful of SVG
-paths.
-"""
+"""Thousands of nodes as cells, darker and fuller where less is free. A zone is a handful of SVG paths."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -57,9 +55,7 @@ def level(requested: int, whole: int) -> int:
 def group_grids(
     groups: Sequence[GroupOfNodes], by: Resource, chosen: Collection[str] | None = None, marked: Collection[str] = ()
 ) -> tuple[ZoneGrid, ...]:
-    """Returns a grid for each group, of how full the nodes are. Those that are marked get a frame; if some are chosen,
-    the others pale.
-    """
+    """Returns a grid for each group, of how full nodes are: marked ones get a frame, all but the chosen ones pale."""
     return tuple(_fullness(zone, by, frozenset(marked), chosen) for zone in _zones(groups))
 
 

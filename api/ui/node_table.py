@@ -1,6 +1,4 @@
-"""The table of nodes: which nodes a view shows (grouped by zone, pool or label, sorted by fullness, and filtered by
-words), and the orders in which it can be sorted.
-"""
+"""The table of nodes: which of them a view shows, in which groups, and the orders in which they are sorted."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -55,9 +53,7 @@ class NodeSelection:
 
 
 def chosen(nodes: Iterable[NodeOnMap], words: str) -> tuple[NodeOnMap, ...]:
-    """Returns the nodes on which all words are found: in the name, the zone, a taint, a condition or a label. `-word`
-    is not found.
-    """
+    """Returns the nodes in whose names, zone, taints, conditions and labels all words are found; `-word` is not."""
     wanted = words.lower().split()
     return tuple(node for node in nodes if not wanted or _is_chosen(node, wanted))
 
@@ -71,9 +67,7 @@ def _is_chosen(node: NodeOnMap, wanted: Sequence[str]) -> bool:
 
 
 def groups_of(nodes: Sequence[NodeOnMap], selection: NodeSelection) -> tuple[GroupOfNodes, ...]:
-    """Returns the nodes in groups by name, each sorted as asked; nodes without the label come first, as those without a
-    zone do.
-    """
+    """Returns the nodes in groups by name, each sorted as asked; those without the label or the zone come first."""
     key = selection.group
     together: dict[str, list[NodeOnMap]] = {}
     for node in nodes:

@@ -341,9 +341,7 @@ def problem_page(
 
 
 def _where(answer: Explanation, nodes: Sequence[NodeOnMap]) -> tuple[tuple[ZoneGrid, ...], list[tuple[str, str, int]]]:
-    """A map of the first plugin that refuses each node, where there are many nodes; and (plugin, CSS class, nodes) of
-    its legend.
-    """
+    """Of many nodes, a map of the plugins that refuse them first, and its legend: (plugin, CSS class, nodes)."""
     if answer.picture is None or len(nodes) <= MANY_NODES:
         return (), []
     refused = refused_first(answer.picture)

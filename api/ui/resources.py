@@ -1,6 +1,4 @@
-"""What views show of pods and nodes in figures: the resources (cpu, memory, pods, and whatever else nodes offer, such
-as GPUs and the devices of a class), and the priorities with their colours.
-"""
+"""The resources and priorities of pods and nodes as views show them, such as cpu, pods and GPUs."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,9 +22,7 @@ def resources_of(nodes: Iterable[NodeOnMap]) -> tuple[Resource, ...]:
 
 
 def most_lacking(lacking: Sequence[PendingResource], nodes: Sequence[NodeOnMap]) -> Resource:
-    """Returns the resource to show unless another one is asked for: of those that most nodes offer, the one that most
-    pending pods lack, or else cpu.
-    """
+    """Returns the resource to show: of those of most nodes, what most pending pods lack, or else cpu."""
     offering = {each.resource: sum(usage(node, each.resource)[1] > 0 for node in nodes) for each in lacking}
     return next((name for name, count in offering.items() if 2 * count > len(nodes)), "cpu")
 
@@ -57,16 +53,13 @@ def amount(pod: PodOnNode, by: Resource) -> int:
 
 
 def quantity(count: int, by: Resource) -> str:
-    """Returns an amount with its unit."""
     if by == "cpu":
         return f"{cores(count)} cpu"
     return size(count) if by.startswith(_IN_BYTES) else f"{count:,}"
 
 
 def resource_words(by: Resource) -> str:
-    """Returns what a view calls the resource: a device class by its own name, others without the vendor's domain's
-    beginning.
-    """
+    """Returns what a view calls the resource: a device class by its own name."""
     return by.removeprefix("deviceclass.resource.kubernetes.io/")
 
 
@@ -101,7 +94,6 @@ class Priorities:
         return Priorities(starts, steps, len(distinct) > STEPS, classes or {})
 
     def css(self, priority: int) -> str:
-        """Returns the CSS class of a pod of this priority."""
         if not self.starts:
             return f"p{STEPS // 2}"
         return f"p{self.steps[max(0, bisect_right(self.starts, priority) - 1)]}"

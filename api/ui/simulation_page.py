@@ -1,6 +1,4 @@
-"""The report of simulations as one HTML file, which loads nothing from elsewhere, with its line plots: one or more
-series over a common axis, as SVG.
-"""
+"""The report of simulations as one HTML file with its line plots, which loads nothing from elsewhere."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,9 +33,7 @@ class Series:
 
 
 def line_plot(title: str, series: Sequence[Series], x_label: str, *, percent: bool = False) -> Markup:
-    """Returns the plot with its legend, as a figure. Axes begin at zero; with `percent` values are shares of 1, and 100
-    % is the top.
-    """
+    """Returns the plot with its legend. Axes begin at zero; with `percent`, values are shares of 1, the top."""
     last_x = max((point[0] for each in series for point in each.points), default=0.0) or 1.0
     top = 1.0 if percent else _round_up(max((point[1] for each in series for point in each.points), default=0.0) or 1.0)
     parts = [*_axes(last_x, top, x_label, percent=percent)]

@@ -1,6 +1,4 @@
-"""Decisions over time: bars above the line found a node, bars below it did not, and flags are preemptions. And the
-filter of the history: what a person looks for in it, as a form and as an address.
-"""
+"""Decisions over time: bars up found a node, bars down did not, flags are preemptions. And the history's addresses."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -49,7 +47,6 @@ _LEAST: Final = timedelta(seconds=BUCKETS)
 
 
 def timeline(attempts: Sequence[Attempt], preemptions: Sequence[Preemption], now: datetime) -> Markup:
-    """Returns the picture, from the oldest attempt to now."""
     times = [then for attempt in attempts if (then := moment_of(attempt.time)) is not None]
     begin = min([*times, now - _LEAST])
     length = max(now - begin, _LEAST)
@@ -63,7 +60,6 @@ def timeline(attempts: Sequence[Attempt], preemptions: Sequence[Preemption], now
 
 
 def past_timeline(past: Past) -> Markup:
-    """Returns the picture of the time of an answer."""
     begin = datetime.fromtimestamp(past.begin, UTC)
     length = max(datetime.fromtimestamp(past.end, UTC) - begin, timedelta(milliseconds=BUCKETS))
     return plotted(past.counts, past.preemptions, begin, length)
@@ -124,7 +120,6 @@ def _flag(record: Preemption, x: float) -> Markup:
 
 
 def _hours(begin: datetime, length: timedelta) -> list[Markup]:
-    """Returns five times along the line."""
     form = "%d %b %H:%M" if length > timedelta(days=1) else "%H:%M" if length > timedelta(minutes=20) else "%H:%M:%S"
     times = [(begin + length * place / 4).astimezone(UTC) for place in range(5)]
     return [element("span", f"{time:{form}}", data_time=_written(time)) for time in times]

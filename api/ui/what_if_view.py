@@ -47,14 +47,11 @@ class Alike(Generic[T]):
 
 
 def placements_alike(placements: Iterable[Placement]) -> list[Alike[Placement]]:
-    """Returns the placements, those that say the same of several pods once."""
     return _alike(placements, lambda each: each.pod, lambda each: msgspec.structs.replace(each, pod=_NOBODY))
 
 
 def evictions_alike(evictions: Iterable[Eviction]) -> list[Alike[Eviction]]:
-    """Returns the evictions, those that say the same of several pods once; in their order, which tells what follows
-    from what.
-    """
+    """Returns the evictions, those that say the same of several pods once; their order tells what follows from what."""
     found: list[Alike[Eviction]] = []
     for _, those in groupby(evictions, lambda each: (each.node, each.why, each.by, each.depth)):
         found += _alike(
@@ -111,7 +108,6 @@ def node_changes(answer: WhatIf, nodes: Mapping[str, NodeOnMap]) -> list[NodeCha
 
 
 def moves(evictions: Iterable[Eviction]) -> list[Move]:
-    """Returns the moves of evicted pods that land on another node."""
     return [
         Move(
             eviction.node,

@@ -1,3 +1,1 @@
-"""Puts the parts together: a cluster that is followed or our own, the scheduler, the verbs, the answers and the
-metrics.
-"""
+"""Puts the parts together: a cluster, the scheduler, the verbs, the answers and the metrics."""

@@ -44,9 +44,7 @@ def _unseen(cluster: Cluster, queue: SchedulingQueue | None) -> None: ...
 @final
 @dataclass(frozen=True, slots=True)
 class Tap:
-    """The doors through which something attaches to a backend, such as a recording, or a scheduler that decides beside
-    another one. By default nothing is attached to any of them.
-    """
+    """How something attaches to a backend, such as a recording. By default nothing is attached to any of these."""
 
     changed: Subscriber = _unheard
     """Hears of every change of the cluster, after the scheduler."""
@@ -81,9 +79,7 @@ async def _no_metrics() -> bytes:
 @final
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """One cluster, with what is known, answered and decided about it. The defaults are those of a backend that only
-    answers.
-    """
+    """One cluster, with what is known, answered and decided about it. The defaults are those without a scheduler."""
 
     verbs: Verbs
     evaluate: Callable[[Mapping[str, Any]], Coroutine[Any, Any, dict[str, Any]]]
@@ -114,7 +110,6 @@ class Backend:
     """Logs what is known of the cluster, and where that differs from what the API server has."""
 
     def health(self) -> Sequence[Health]:
-        """Returns the health of each followed resource."""
         return () if self.informers is None else self.informers.health(asyncio.get_running_loop().time())
 
     async def wait_for_sync(self) -> None:

@@ -62,7 +62,6 @@ class CacheDebugger:
         _LOG.info(3, "Cache comparer finished")
 
     def dump(self) -> None:
-        """Logs every node with its pods, and every pod in the queue."""
         pods_on: dict[str, list[Pod]] = {}
         for pod in self._cluster.cache.pods:
             pods_on.setdefault(pod.spec.node_name, []).append(pod)

@@ -92,9 +92,7 @@ class Lifecycle:
             self.why_over = f"leader election lost: {why}"
 
     async def finish(self) -> None:
-        """Stops popping pods, waits until what was decided is done, and releases the lease. A later call waits for the
-        first.
-        """
+        """Stops popping pods, waits for what was decided, and releases the lease. A later call waits for the first."""
         self._assembled.scheduler.stop()
         async with self._finishing:
             if self._has_finished:

@@ -1,6 +1,4 @@
-"""The backend for a cluster that is followed through its API server: informers bring its changes, the dispatcher
-performs writes.
-"""
+"""The backend that follows a cluster: informers bring its changes, the dispatcher performs writes."""
 
 import asyncio
 import random
@@ -222,9 +220,7 @@ def _assembled(
 
 
 async def _resource_metrics(informers: Informers, fence: Callable[[], object]) -> bytes:
-    """Returns the requests and limits of every pod; nothing while another replica leads, so that every pod is exposed
-    once.
-    """
+    """Returns the requests and limits of every pod; nothing while another replica leads, which exposes them."""
     if fence() is not None:
         return b""
     # In a thread: of 50,000 pods the text takes more than a second.

@@ -23,8 +23,8 @@ _UNKNOWN: Final = -1
 
 
 def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, MetaVictims]:
-    """Returns the victims that the preemption needs, for each candidate node; nodes where it does not help are left
-    out.
+    """Returns the victims that the preemption needs on each candidate node, of which the caller's victims are given;
+    nodes where it does not help are left out. Raises PluginError.
 
     All Filters of the profile run, by the rules of its preemption. Where the caller's victims suffice, those of them
     that need not go are reprieved. Where they do not suffice, the victims are chosen among all pods of lower priority.
@@ -32,12 +32,6 @@ def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, 
     none (kubernetes#135486), the node is passed on without any. A profile without a PostFilter plugin is one of plugins
     besides the caller's: its Filters cannot tell which of the caller's victims need not go, so that all of them are
     kept.
-
-    Arguments:
-        given: node name -> the caller's victims there.
-
-    Raises:
-        PluginError: a plugin failed; the message names it.
     """
     snapshot, pod, rules = cycle.snapshot, cycle.pod, rules_of(cycle.framework.plugins.post_filter)
     if pod.spec.preemption_policy == "Never" or (rules.delay_of is not None and rules.delay_of(pod) > 0):
@@ -45,12 +39,9 @@ def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, 
     outcome = cycle.run_pre_filter_plugins()
     if outcome.status.code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
         return {}
-    on_nodes = (
-        given
-        if outcome.node_names is None
-        else {name: each for name, each in given.items() if name in outcome.node_names}
-    )
-    _, nodes, named, named_row = _usable(snapshot, pod, on_nodes)
+    if outcome.node_names is not None:
+        given = {name: each for name, each in given.items() if name in outcome.node_names}
+    _, nodes, named, named_row = _usable(snapshot, pod, given)
     if not len(nodes):
         return {}
 
@@ -126,9 +117,7 @@ def _by_policy(
 def without_policies(cycle: Cycle, given: Mapping[str, MetaVictims]) -> fwk.Candidate | None:
     """Returns what the caller would choose of its candidates, if victim policies may change that."""
     rules = rules_of(cycle.framework.plugins.post_filter).without_policies
-    if rules is None:
-        return None
-    return best_of(_candidates(cycle, given, rules))
+    return None if rules is None else best_of(_candidates(cycle, given, rules))
 
 
 def candidates_of(cycle: Cycle, chosen: Mapping[str, MetaVictims]) -> fwk.Candidates:
@@ -187,10 +176,8 @@ def _removed(slots: Index, row: Index) -> PodChanges:
 def _in_order_of_reprieve(
     snapshot: Snapshot, slots: Index, row: Index, is_named: Mask, rules: fwk.PreemptionRules
 ) -> tuple[Index, Index]:
-    """Returns slots and rows in the order of reprieve, row by row.
-
-    Pods that the caller did not name come before those it named, those that violate a budget before others, then by
-    importance.
+    """Returns slots and rows in the order of reprieve, row by row: pods that the caller did not name come before those
+    it named, those that violate a budget before others, then by importance.
     """
     order = rules.by_importance(snapshot, slots, row)
     slots, row, is_named = slots[order], row[order], is_named[order]
