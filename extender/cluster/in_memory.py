@@ -16,7 +16,7 @@ import httpx
 
 from extender.cluster import controllers
 from extender.cluster.api_resources import EVENTS, RESOURCE_CLAIM_TEMPLATES, RESOURCES, Object, Resource
-from extender.cluster.controllers.namespace_controller import SYSTEM_NAMESPACES
+from extender.cluster.controllers.garbage_collector import SYSTEM_NAMESPACES
 from extender.cluster.dumps.seeding import SeedReport, seed
 from extender.cluster.dumps.state_file import save_state, saved_version
 from extender.cluster.kube_api import KubeApi

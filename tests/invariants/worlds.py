@@ -21,7 +21,7 @@ from extender.client.informers.store import Change
 from extender.client.writes.dispatcher import ApiDispatcher
 from extender.cluster import controllers
 from extender.cluster.api_resources import EVENTS, NAMESPACES, NODES, PODS, PRIORITY_CLASSES, Object, Resource
-from extender.cluster.controllers.namespace_controller import SYSTEM_NAMESPACES
+from extender.cluster.controllers.garbage_collector import SYSTEM_NAMESPACES
 from extender.cluster.in_memory import EmbeddedTransport
 from extender.cluster.kube_api import KubeApi
 from extender.cluster.registry.object_registry import ObjectRegistry

@@ -7,22 +7,23 @@ resource/v1; pkg/util/parsers/parsers.go, ParseImageName (v1.36.2).
 """
 
 import base64
+import copy
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Final
 
-from extender.cluster.admission.pod_resources import container_totals
 from extender.cluster.api_resources import Object, Resource
 from extender.cluster.schema import api_types
 from extender.values.golang.schema import Field, GoType, ListOf, MapOf, Presence, Struct
+from extender.values.objects import decoding
+from extender.values.objects.pod import Pod, PodSpec
 from extender.values.objects.quantity import MILLI, quantity_of
+from extender.values.objects.request_sums import sum_limits, sum_requests
 from extender.values.objects.resource_names import CPU, HUGEPAGES_PREFIX, MEMORY, is_pod_level_resource
 
-_FILE_MODE: Final = 0o644
 _DEFAULT_GRACE_SECONDS: Final = 30
 _SESSION_AFFINITY_SECONDS: Final = 10800
-_HOUR: Final = 3600
 
 
 def set_defaults(resource: Resource, obj: Object) -> None:
@@ -87,6 +88,16 @@ def _round_up(amounts: Object) -> None:
             amounts[name] = str(quantity_of(amount).round_up(MILLI)[0])
 
 
+def _filled(**values: Any) -> Callable[[Object], None]:
+    """Returns the rule that gives fields these values where they are missing."""
+
+    def rule(obj: Object) -> None:
+        for name, value in values.items():
+            obj.setdefault(name, copy.copy(value))
+
+    return rule
+
+
 # Pods
 
 
@@ -111,17 +122,24 @@ def _pod_level(spec: Object) -> None:
     limits, requests = dict(resources.get("limits") or {}), dict(resources.get("requests") or {})
     if not limits and not requests:
         return
-    for name, total in container_totals(spec, "limits").items():
+    pod = containers_alone(spec)
+    for name, total in sum_limits(pod, quantity_of).items():
         if name.startswith(HUGEPAGES_PREFIX) and name not in requests:
             limits.setdefault(name, str(total))
     if limits:
         resources["limits"] = limits
-        for name, total in container_totals(spec, "requests").items():
+        for name, total in sum_requests(pod, quantity_of).items():
             if name in (CPU, MEMORY):
                 requests.setdefault(name, str(total))
         requests = {name: limit for name, limit in limits.items() if is_pod_level_resource(name)} | requests
     if requests:
         resources["requests"] = requests
+
+
+def containers_alone(spec: Object) -> Pod:
+    """Returns a pod with nothing but the containers, for what they ask for in sum."""
+    containers = {name: spec.get(name) or [] for name in ("containers", "initContainers")}
+    return Pod(spec=decoding.convert(PodSpec, containers))
 
 
 def _pod_spec(spec: Object) -> None:
@@ -149,38 +167,12 @@ def _container(container: Object) -> None:
     container.setdefault("terminationMessagePolicy", "File")
 
 
-def _probe(probe: Object) -> None:
-    for name, value in (("timeoutSeconds", 1), ("periodSeconds", 10), ("successThreshold", 1), ("failureThreshold", 3)):
-        probe.setdefault(name, value)
-
-
-def _http_get(action: Object) -> None:
-    action.setdefault("path", "/")
-    action.setdefault("scheme", "HTTP")
-
-
 def _volume(volume: Object) -> None:
     if len(volume) == 1:
         volume["emptyDir"] = {}
     image = volume.get("image")
     if image is not None:
         image.setdefault("pullPolicy", pull_policy(image.get("reference", "")))
-
-
-def _file_mode(source: Object) -> None:
-    source.setdefault("defaultMode", _FILE_MODE)
-
-
-def _host_path(source: Object) -> None:
-    source.setdefault("type", "")
-
-
-def _token(source: Object) -> None:
-    source.setdefault("expirationSeconds", _HOUR)
-
-
-def _field_selector(selector: Object) -> None:
-    selector.setdefault("apiVersion", "v1")
 
 
 # Nodes, namespaces, services, volumes
@@ -233,14 +225,6 @@ def _persistent_volume(volume: Object) -> None:
     volume["spec"].setdefault("volumeMode", "Filesystem")
 
 
-def _claim(claim: Object) -> None:
-    claim["status"].setdefault("phase", "Pending")
-
-
-def _claim_spec(spec: Object) -> None:
-    spec.setdefault("volumeMode", "Filesystem")
-
-
 # Workloads
 
 
@@ -262,10 +246,6 @@ def _deployment(deployment: Object) -> None:
         rolling.setdefault("maxSurge", "25%")
     spec.setdefault("revisionHistoryLimit", 10)
     spec.setdefault("progressDeadlineSeconds", 600)
-
-
-def _replica_set(replica_set: Object) -> None:
-    replica_set["spec"].setdefault("replicas", 1)
 
 
 def _stateful_set(stateful_set: Object) -> None:
@@ -308,37 +288,13 @@ def _job(job: Object) -> None:
         spec.setdefault(name, value)
 
 
-def _cron_job(cron_job: Object) -> None:
-    spec = cron_job["spec"]
-    defaults = {"concurrencyPolicy": "Allow", "suspend": False, "successfulJobsHistoryLimit": 3}
-    for name, value in {**defaults, "failedJobsHistoryLimit": 1}.items():
-        spec.setdefault(name, value)
-
-
-# Policy, storage, devices
+# Secrets, devices
 
 
 def _secret(secret: Object) -> None:
     secret.setdefault("type", "Opaque")
     for name, text in (secret.pop("stringData", None) or {}).items():
         secret.setdefault("data", {})[name] = base64.b64encode(text.encode()).decode()
-
-
-def _priority_class(priority_class: Object) -> None:
-    priority_class.setdefault("preemptionPolicy", "PreemptLowerPriority")
-
-
-def _storage_class(storage_class: Object) -> None:
-    storage_class.setdefault("reclaimPolicy", "Delete")
-    storage_class.setdefault("volumeBindingMode", "Immediate")
-
-
-def _csi_driver_spec(spec: Object) -> None:
-    spec.setdefault("attachRequired", True)
-    spec.setdefault("fsGroupPolicy", "ReadWriteOnceWithFSType")
-    spec.setdefault("volumeLifecycleModes", ["Persistent"])
-    for name in ("podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount"):
-        spec.setdefault(name, False)
 
 
 def _device_request(request: Object) -> None:
@@ -351,40 +307,52 @@ def _device(device: Object) -> None:
         mapping.setdefault("allocationMultiplier", "1")
 
 
+_file_mode: Final = _filled(defaultMode=0o644)
+
 _RULES: Final[Mapping[str, Callable[[Object], None]]] = {
     "io.k8s.api.core.v1.Pod": _pod,
     "io.k8s.api.core.v1.PodSpec": _pod_spec,
     "io.k8s.api.core.v1.PodStatus": _pod_status,
     "io.k8s.api.core.v1.Container": _container,
     "io.k8s.api.core.v1.EphemeralContainer": _container,
-    "io.k8s.api.core.v1.Probe": _probe,
-    "io.k8s.api.core.v1.HTTPGetAction": _http_get,
+    "io.k8s.api.core.v1.Probe": _filled(timeoutSeconds=1, periodSeconds=10, successThreshold=1, failureThreshold=3),
+    "io.k8s.api.core.v1.HTTPGetAction": _filled(path="/", scheme="HTTP"),
     "io.k8s.api.core.v1.Volume": _volume,
     "io.k8s.api.core.v1.SecretVolumeSource": _file_mode,
     "io.k8s.api.core.v1.ConfigMapVolumeSource": _file_mode,
     "io.k8s.api.core.v1.DownwardApiVolumeSource": _file_mode,
     "io.k8s.api.core.v1.ProjectedVolumeSource": _file_mode,
-    "io.k8s.api.core.v1.ServiceAccountTokenProjection": _token,
-    "io.k8s.api.core.v1.HostPathVolumeSource": _host_path,
-    "io.k8s.api.core.v1.ObjectFieldSelector": _field_selector,
+    "io.k8s.api.core.v1.ServiceAccountTokenProjection": _filled(expirationSeconds=3600),
+    "io.k8s.api.core.v1.HostPathVolumeSource": _filled(type=""),
+    "io.k8s.api.core.v1.ObjectFieldSelector": _filled(apiVersion="v1"),
     "io.k8s.api.core.v1.NodeSpec": _node_spec,
     "io.k8s.api.core.v1.NodeStatus": _node_status,
     "io.k8s.api.core.v1.Namespace": _namespace,
     "io.k8s.api.core.v1.Service": _service,
     "io.k8s.api.core.v1.ReplicationController": _replication_controller,
     "io.k8s.api.core.v1.PersistentVolume": _persistent_volume,
-    "io.k8s.api.core.v1.PersistentVolumeClaim": _claim,
-    "io.k8s.api.core.v1.PersistentVolumeClaimSpec": _claim_spec,
+    "io.k8s.api.core.v1.PersistentVolumeClaimStatus": _filled(phase="Pending"),
+    "io.k8s.api.core.v1.PersistentVolumeClaimSpec": _filled(volumeMode="Filesystem"),
     "io.k8s.api.core.v1.Secret": _secret,
     "io.k8s.api.apps.v1.DaemonSet": _daemon_set,
     "io.k8s.api.apps.v1.Deployment": _deployment,
-    "io.k8s.api.apps.v1.ReplicaSet": _replica_set,
+    "io.k8s.api.apps.v1.ReplicaSetSpec": _filled(replicas=1),
     "io.k8s.api.apps.v1.StatefulSet": _stateful_set,
-    "io.k8s.api.batch.v1.CronJob": _cron_job,
+    "io.k8s.api.batch.v1.CronJobSpec": _filled(
+        concurrencyPolicy="Allow", suspend=False, successfulJobsHistoryLimit=3, failedJobsHistoryLimit=1
+    ),
     "io.k8s.api.batch.v1.Job": _job,
-    "io.k8s.api.scheduling.v1.PriorityClass": _priority_class,
-    "io.k8s.api.storage.v1.StorageClass": _storage_class,
-    "io.k8s.api.storage.v1.CSIDriverSpec": _csi_driver_spec,
+    "io.k8s.api.scheduling.v1.PriorityClass": _filled(preemptionPolicy="PreemptLowerPriority"),
+    "io.k8s.api.storage.v1.StorageClass": _filled(reclaimPolicy="Delete", volumeBindingMode="Immediate"),
+    "io.k8s.api.storage.v1.CSIDriverSpec": _filled(
+        attachRequired=True,
+        fsGroupPolicy="ReadWriteOnceWithFSType",
+        volumeLifecycleModes=["Persistent"],
+        podInfoOnMount=False,
+        storageCapacity=False,
+        requiresRepublish=False,
+        seLinuxMount=False,
+    ),
     "io.k8s.api.resource.v1.ExactDeviceRequest": _device_request,
     "io.k8s.api.resource.v1.DeviceSubRequest": _device_request,
     "io.k8s.api.resource.v1.Device": _device,

@@ -7,10 +7,10 @@ import copy
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from extender.cluster.admission.pod_resources import qos_class
 from extender.cluster.api_resources import Object, Resource
 from extender.cluster.schema.api_types import type_of
 from extender.values.config.feature_gates import FeatureGates
+from extender.values.objects.quantity import Quantity, quantity_of
 from extender.values.workloads.daemon_sets import GENERATION, template_generation
 
 JOB_UID_LABEL: Final = "batch.kubernetes.io/controller-uid"
@@ -53,12 +53,8 @@ _BEHIND_GATES: Final = {
 def drop_disabled(resource: Resource, new: Object, old: Object | None, features: FeatureGates) -> None:
     """Drops the fields of features that are off, in place, unless the old object has them (dropDisabledFields)."""
     gate, part, name = _BEHIND_GATES.get(resource.ruled_as, ("", "", ""))
-    if (
-        gate
-        and not features.enabled(gate)
-        and name in (new.get(part) or {})
-        and name not in ((old or {}).get(part) or {})
-    ):
+    is_new = name in (new.get(part) or {}) and name not in ((old or {}).get(part) or {})
+    if is_new and not features.enabled(gate):
         del new[part][name]
 
 
@@ -104,7 +100,10 @@ def prepare_for_update(resource: Resource, new: Object, old: Object, subresource
         _take(new["spec"], old["spec"], "finalizers")
     if kind == "DaemonSet":
         _count_template(new, old)
-    if (resource.is_custom or kind in _COUNTS_SPEC_CHANGES) and _counts(kind, new, old):
+    has_changed = new.get("spec") != old.get("spec") or (
+        kind == "Deployment" and metadata.get("annotations") != former.get("annotations")
+    )
+    if has_changed and (resource.is_custom or kind in _COUNTS_SPEC_CHANGES):
         metadata["generation"] = former.get("generation", 0) + 1
 
 
@@ -125,12 +124,6 @@ def _count_template(new: Object, old: Object) -> None:
     if new["spec"].get("template") != old["spec"].get("template") and generation.isdecimal():
         generation = str(int(generation) + 1)
     new["metadata"].setdefault("annotations", {})[GENERATION] = generation
-
-
-def _counts(kind: str, new: Object, old: Object) -> bool:
-    if kind == "Deployment" and new["metadata"].get("annotations") != old["metadata"].get("annotations"):
-        return True
-    return bool(new.get("spec") != old.get("spec"))
 
 
 def _take(new: Object, old: Object, name: str) -> None:
@@ -166,8 +159,7 @@ def _drop_deallocated(status: Object, old: Object) -> None:
 
 
 def _allocated(status: Object) -> set[tuple[Any, ...]]:
-    results = ((status.get("allocation") or {}).get("devices") or {}).get("results") or ()
-    return {_device_id(result) for result in results}
+    return {_device_id(each) for each in ((status.get("allocation") or {}).get("devices") or {}).get("results") or ()}
 
 
 def _device_id(device: Object) -> tuple[Any, ...]:
@@ -196,6 +188,35 @@ def _pod(pod: Object) -> None:
             _merge_label_keys(term, labels)
     for constraint in spec.get("topologySpreadConstraints", ()):
         _merge_label_keys(constraint, labels)
+
+
+_COMPUTE: Final = ("cpu", "memory")
+
+
+def qos_class(spec: Object) -> str:
+    """Returns `Guaranteed`, `Burstable` or `BestEffort`. Upstream: core/helper/qos/qos.go, ComputePodQOS."""
+    containers = [each for name in ("containers", "initContainers") for each in spec.get(name) or ()]
+    requests: dict[str, Quantity] = {}
+    limits: dict[str, Quantity] = {}
+    guaranteed = True
+    for part in [spec] if spec.get("resources") else containers:
+        resources = part.get("resources") or {}
+        _add_compute(requests, resources.get("requests"))
+        guaranteed = _add_compute(limits, resources.get("limits")) == len(_COMPUTE) and guaranteed
+    if not requests and not limits:
+        return "BestEffort"
+    return "Guaranteed" if guaranteed and requests == limits else "Burstable"
+
+
+def _add_compute(total: dict[str, Quantity], amounts: Mapping[str, Any] | None) -> int:
+    """Returns how many of the compute resources were added; zero amounts do not count."""
+    num_added = 0
+    for name in _COMPUTE:
+        amount = quantity_of((amounts or {}).get(name, 0))
+        if amount.sign > 0:
+            total[name] = total[name] + amount if name in total else amount
+            num_added += 1
+    return num_added
 
 
 def _merge_label_keys(term: Object, labels: Mapping[str, str]) -> None:

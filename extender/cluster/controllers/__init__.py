@@ -12,10 +12,9 @@ from extender.cluster.controllers.controller_loop import Controller, ControllerC
 from extender.cluster.controllers.daemon_set_controller import DaemonSets
 from extender.cluster.controllers.deployment_controller import Deployments
 from extender.cluster.controllers.disruption_controller import Disruption, StaleDisruptions
-from extender.cluster.controllers.garbage_collector import Garbage, PodGarbage, PodGroupProtection
+from extender.cluster.controllers.garbage_collector import Garbage, Namespaces, PodGarbage, PodGroupProtection
 from extender.cluster.controllers.job_controller import Jobs
 from extender.cluster.controllers.kubelet import Kubelet
-from extender.cluster.controllers.namespace_controller import Namespaces
 from extender.cluster.controllers.node_lifecycle_controller import NodeTaints, TaintEviction
 from extender.cluster.controllers.replica_set_controller import ReplicaSets, ReplicationControllers
 from extender.cluster.controllers.resource_claim_controller import ClaimsForPods, ResourceClaims

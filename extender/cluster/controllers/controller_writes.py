@@ -1,5 +1,6 @@
 """The writes that controllers ask for, as values, and the function that performs them."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import final
 
@@ -116,3 +117,17 @@ def released(seen: Observed, *uids: str) -> Update:
     else:
         content["metadata"].pop("ownerReferences", None)
     return Update(seen, content)
+
+
+def without_finalizer(seen: Observed, finalizer: str) -> Update:
+    """Returns the write that takes a finalizer from an object."""
+    content = seen.content()
+    finalizers = content["metadata"].get("finalizers") or ()
+    content["metadata"]["finalizers"] = [each for each in finalizers if each != finalizer]
+    return Update(seen, content)
+
+
+def changed_status(seen: Observed, content: Object, status: Object) -> Iterator[Update]:
+    """Yields the write of a status, unless the object has it already."""
+    if status != (content.get("status") or {}):
+        yield Update(seen, content | {"status": status}, "status")

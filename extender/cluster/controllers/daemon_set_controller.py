@@ -12,7 +12,7 @@ from typing import final
 
 from extender.cluster.api_resources import DAEMON_SETS, NODES, PODS, Object
 from extender.cluster.controllers.controller_loop import BURST, SETTLING, Controller, ControllerContext, Steps
-from extender.cluster.controllers.controller_writes import Create, Delete, Update
+from extender.cluster.controllers.controller_writes import Create, Delete, changed_status
 from extender.cluster.controllers.observed_objects import Key, Observed, ObservedNode, ObservedPod
 from extender.cluster.controllers.replica_set_controller import changed_owners
 from extender.values.objects.meta import ObjectMeta
@@ -66,9 +66,7 @@ class DaemonSets(Controller):
             if isinstance(node, ObservedNode)
         }
         wanted = [name for name, node in nodes.items() if pods.may_run_on(node)]
-        status = _status(content, wanted, on_nodes, generation)
-        if status != (content.get("status") or {}):
-            yield Update(seen, content | {"status": status}, "status")
+        yield from changed_status(seen, content, _status(content, wanted, on_nodes, generation))
         missing = (name for name in wanted if name not in on_nodes)
         labels = {
             **((content["spec"]["template"].get("metadata") or {}).get("labels") or {}),

@@ -5,12 +5,12 @@ Upstream: pkg/controller/deployment, deployment_controller.go, sync.go, rolling.
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final, final
+from typing import Final, final
 
 from extender.cluster.api_resources import DEPLOYMENTS, REPLICA_SETS, Object
 from extender.cluster.controllers.cluster_view import SelectorIndex
 from extender.cluster.controllers.controller_loop import SETTLING, Controller, ControllerContext, Steps
-from extender.cluster.controllers.controller_writes import Create, Delete, RequeueAfter, Update, adopted
+from extender.cluster.controllers.controller_writes import Create, Delete, RequeueAfter, Update, adopted, changed_status
 from extender.cluster.controllers.observed_objects import Key, Observed
 from extender.cluster.registry.conditions import condition, timestamp, with_condition
 from extender.cluster.statuses import ApiStatus
@@ -131,11 +131,13 @@ class Deployments(Controller):
         sets: Mapping[str, Object],
     ) -> Steps:
         spec = content["spec"]
-        surge, unavailable = fenceposts(spec)
+        surge, _ = fenceposts(spec)
         replicas = spec.get("replicas", 1)
         old = [each for each in mine if each is not new]
-        revision = self._revision_of(new, old, sets)
-        moves = self._moves(spec, new, old, sets, surge, unavailable)
+        revision = None
+        if new is not None:
+            revision = max(next_revision(sets[each.name] for each in old), revision_number(sets[new.name]))
+        moves = self._moves(spec, new, old, sets)
         written = False
         for each in mine:
             wanted = updated_replica_set(
@@ -159,46 +161,32 @@ class Deployments(Controller):
         yield from self._tidy(spec, old, sets)
 
     def _moves(
-        self,
-        spec: Object,
-        new: Observed | None,
-        old: Sequence[Observed],
-        sets: Mapping[str, Object],
-        surge: int,
-        unavailable: int,
+        self, spec: Object, new: Observed | None, old: Sequence[Observed], sets: Mapping[str, Object]
     ) -> Mapping[str, int]:
-        replicas = spec.get("replicas", 1)
-        everything = [*old, new] if new is not None else list(old)
-        active = [each for each in everything if sets[each.name]["spec"].get("replicas", 1) > 0]
-        if any(desired_replicas(sets[each.name]) not in (None, replicas) for each in active) or (
-            spec.get("paused") and active
-        ):
+        replicas, (surge, unavailable) = spec.get("replicas", 1), fenceposts(spec)
+        former = [Revision.of(sets[each.name]) for each in old]
+        latest = None if new is None else Revision.of(sets[new.name])
+        active = [each for each in (*former, latest) if each is not None and each.wanted > 0]
+        is_rescaled = any(desired_replicas(sets[each.name]) not in (None, replicas) for each in active)
+        if active and (is_rescaled or spec.get("paused")):
             if len(active) == 1:
                 return {active[0].name: replicas}
-            if new is not None or spec.get("paused"):
-                return scaled(replicas, surge, [Revision.of(sets[each.name]) for each in active])
-        if new is None:
+            if latest is not None or spec.get("paused"):
+                return scaled(replicas, surge, active)
+        if latest is None:
             return {}
         if (spec.get("strategy") or {}).get("type") == "Recreate":
-            if any(sets[each.name]["spec"].get("replicas", 1) for each in old):
+            if any(each.wanted for each in former):
                 return {each.name: 0 for each in old}
             gone = not any(self.cluster.pods_of(each.uid).pods for each in old)
-            return {new.name: replicas} if gone else {}
-        return rolled(
-            replicas, surge, unavailable, Revision.of(sets[new.name]), [Revision.of(sets[each.name]) for each in old]
-        )
-
-    def _revision_of(self, new: Observed | None, old: Sequence[Observed], sets: Mapping[str, Object]) -> int | None:
-        if new is None:
-            return None
-        return max(next_revision(sets[each.name] for each in old), revision_number(sets[new.name]))
+            return {latest.name: replicas} if gone else {}
+        return rolled(replicas, surge, unavailable, latest, former)
 
     def _say(self, seen: Observed, content: Object, new: Observed | None, sets: Mapping[str, Object]) -> Steps:
         status, again = deployment_status(
             content, None if new is None else sets[new.name], list(sets.values()), self.now()
         )
-        if status != (content.get("status") or {}):
-            yield Update(seen, content | {"status": status}, "status")
+        yield from changed_status(seen, content, status)
         if again is not None:
             yield RequeueAfter(again)
 
@@ -278,14 +266,12 @@ def _with_progress(
     if reason == _PAUSED:
         # The time that the rollout was paused does not count towards its deadline.
         conditions = _with(conditions, "Progressing", "Unknown", _RESUMED, "Deployment is resumed", now=now)
-    subject = (
-        f'ReplicaSet "{new["metadata"]["name"]}"'
-        if new is not None
-        else f'Deployment "{deployment["metadata"]["name"]}"'
-    )
+    name = (deployment if new is None else new)["metadata"]["name"]
+    subject = f'{"Deployment" if new is None else "ReplicaSet"} "{name}"'
     replicas = spec.get("replicas", 1)
+    is_ours = str(known.get("message")).startswith(subject)
     # A rollout that is complete stays so: pods that fail later, or scaling, begin no new one.
-    if counts["replicas"] == counts["updatedReplicas"] and reason == _NEW_AVAILABLE and _same_revision(known, subject):
+    if counts["replicas"] == counts["updatedReplicas"] and reason == _NEW_AVAILABLE and is_ours:
         return conditions, None
     if counts["updatedReplicas"] == counts["replicas"] == counts["availableReplicas"] == replicas:
         return _with(
@@ -299,7 +285,7 @@ def _with_progress(
         or counts["availableReplicas"] > old.get("availableReplicas", 0)
     )
     if not known and new is not None:
-        message = f'Created new replica set "{new["metadata"]["name"]}"'
+        message = f'Created new replica set "{name}"'
         return _with(conditions, "Progressing", "True", _NEW_CREATED, message, now=now), float(deadline)
     if progresses or reason == _NEW_AVAILABLE:
         # The refreshed lastUpdateTime restarts the deadline.
@@ -315,10 +301,6 @@ def _with_progress(
         # One second late rather than early: looked at too soon, the deadline would not have passed.
         return conditions, left + 1
     return _with(conditions, "Progressing", "False", _TIMED_OUT, f"{subject} has timed out progressing.", now=now), None
-
-
-def _same_revision(known: Mapping[str, Any], subject: str) -> bool:
-    return str(known.get("message", "")).startswith(subject)
 
 
 def _with(

@@ -21,7 +21,7 @@ from extender.cluster.api_resources import (
     of_kind,
 )
 from extender.cluster.controllers.controller_loop import SETTLING, Controller, ControllerContext, Steps
-from extender.cluster.controllers.controller_writes import RequeueAfter, Update
+from extender.cluster.controllers.controller_writes import RequeueAfter, changed_status
 from extender.cluster.controllers.observed_objects import Key, Observed, ObservedOwner, ObservedPod
 from extender.cluster.controllers.pod_tallies import PodTallies, PodTally, is_healthy
 from extender.cluster.registry.conditions import condition, with_condition
@@ -66,12 +66,8 @@ class Disruption(Controller):
             self._observe_workload(new)
 
     def _observe_workload(self, workload: Observed) -> None:
-        owners = (
-            [workload, *self.cluster.controlled(REPLICA_SETS, workload.uid)]
-            if workload.resource is DEPLOYMENTS
-            else [workload]
-        )
-        for owner in owners:
+        below = self.cluster.controlled(REPLICA_SETS, workload.uid) if workload.resource is DEPLOYMENTS else ()
+        for owner in (workload, *below):
             for labels in self.cluster.pods_of(owner.uid).labels:
                 self._pods[workload.namespace].changed(labels)
         self._look_at_changed(workload.namespace)
@@ -108,8 +104,7 @@ class Disruption(Controller):
             )
         except (_NoScaleError, ValueError) as exc:
             status = failed_status(content, str(exc), self.now())
-        if status != (content.get("status") or {}):
-            yield Update(seen, content | {"status": status}, "status")
+        yield from changed_status(seen, content, status)
         if again is not None:
             yield RequeueAfter(again)
 
@@ -133,10 +128,8 @@ class Disruption(Controller):
 
     def _scale(self, namespace: str, owner: ObservedOwner, here: int, pod: str) -> tuple[str, int]:
         resource = of_kind(owner.api_version, owner.kind)
-        seen = (
-            self.cluster.get(resource, namespace, owner.name) if resource in _SCALED and resource is not None else None
-        )
-        if seen is None or seen.uid != owner.uid:
+        seen = None if resource is None else self.cluster.get(resource, namespace, owner.name)
+        if resource not in _SCALED or seen is None or seen.uid != owner.uid:
             if owner.kind in _WITHOUT_SCALE or self.cluster.is_gone(owner.uid):
                 raise _NoScaleError(f'found no controllers for pod "{pod}"')
             return owner.uid, here
@@ -145,7 +138,8 @@ class Disruption(Controller):
             deployment = self.cluster.get(DEPLOYMENTS, namespace, above.name)
             if deployment is not None and deployment.uid == above.uid:
                 seen = deployment
-        return seen.uid, _replicas(seen.content())
+        replicas = seen.content()["spec"].get("replicas", 1)
+        return seen.uid, replicas if isinstance(replicas, int) else 1
 
 
 @final
@@ -172,12 +166,7 @@ class StaleDisruptions(Controller):
             conditions = with_condition(
                 content["status"]["conditions"], {"type": "DisruptionTarget", "status": "False"}, self.now()
             )
-            yield Update(pod, content | {"status": content["status"] | {"conditions": conditions}}, "status")
-
-
-def _replicas(content: Object) -> int:
-    replicas = content["spec"].get("replicas", 1)
-    return replicas if isinstance(replicas, int) else 1
+            yield from changed_status(pod, content, content["status"] | {"conditions": conditions})
 
 
 def _counts_alike(old: ObservedPod, new: ObservedPod) -> bool:
@@ -186,7 +175,6 @@ def _counts_alike(old: ObservedPod, new: ObservedPod) -> bool:
 
 DELETION_TIMEOUT: Final = timedelta(minutes=2)
 """The time for which a pod whose eviction was granted counts as gone. Upstream: DeletionTimeout."""
-_DISRUPTION_ALLOWED: Final = "DisruptionAllowed"
 
 
 def budget_status(
@@ -221,14 +209,8 @@ def budget_status(
         **({"disruptedPods": disrupted} if disrupted else {}),
         **({"observedGeneration": generation} if generation else {}),
     }
-    wanted: Object = {
-        "type": _DISRUPTION_ALLOWED,
-        "status": "True" if allowed else "False",
-        "reason": "SufficientPods" if allowed else "InsufficientPods",
-        "message": "",
-        **({"observedGeneration": generation} if generation else {}),
-    }
-    status["conditions"] = _kept(old.get("conditions") or [], wanted, now)
+    reason = "SufficientPods" if allowed else "InsufficientPods"
+    status["conditions"] = _with_allowed(old, status, reason, "", now)
     # Looked at a moment too early, the grant would still hold, and again and again: half a second is added.
     return status, None if again is None else again + 0.5
 
@@ -237,21 +219,19 @@ def failed_status(budget: Object, message: str, now: datetime) -> Object:
     """Returns the status when it cannot be calculated: nothing may be disrupted. Upstream: failSafe."""
     status = dict(budget.get("status") or {})
     status["disruptionsAllowed"] = 0
-    observed = status.get("observedGeneration")
-    wanted: Object = {
-        "type": _DISRUPTION_ALLOWED,
-        "status": "False",
-        "reason": "SyncFailed",
-        "message": message,
-        **({"observedGeneration": observed} if observed else {}),
-    }
-    status["conditions"] = _kept(status.get("conditions") or [], wanted, now)
+    status["conditions"] = _with_allowed(status, status, "SyncFailed", message, now)
     for name in ("currentHealthy", "desiredHealthy", "expectedPods"):
         status.setdefault(name, 0)
     return status
 
 
-def _kept(conditions: list[Object], wanted: Object, now: datetime) -> list[Object]:
+def _with_allowed(old: Object, status: Object, reason: str, message: str, now: datetime) -> list[Object]:
+    """The conditions of the old status, with the one that says whether the new one allows a disruption."""
+    conditions: list[Object] = old.get("conditions") or []
+    is_allowed, observed = str(status["disruptionsAllowed"] > 0), status.get("observedGeneration")
+    wanted: Object = {"type": "DisruptionAllowed", "status": is_allowed, "reason": reason, "message": message}
+    if observed:
+        wanted["observedGeneration"] = observed
     known = condition(conditions, wanted["type"])
     if known is not None and all(known.get(name) == value for name, value in wanted.items()):
         return conditions

@@ -3,10 +3,11 @@
 An owner is gone when this cluster has held it and does not any more, or holds another object of its name. An owner that
 was never here (a dump of nodes and pods names ReplicaSets that it does not contain) is taken to exist elsewhere;
 upstream would delete its dependents. Pods are also deleted on nodes that are gone, and when they were deleted before
-they had a node; a deleted pod group stays while pods that may still run are in it.
+they had a node; a deleted pod group stays while pods that may still run are in it, a deleted namespace while anything
+is in it.
 
-Upstream: pkg/controller/garbagecollector/garbagecollector.go; podgc/gc_controller.go;
-scheduling/podgroupprotection/podgroup_protection_controller.go (v1.36.2).
+Upstream: pkg/controller, garbagecollector/garbagecollector.go, podgc/gc_controller.go, namespace/deletion,
+scheduling/podgroupprotection; pkg/controlplane/controller/systemnamespaces (v1.36.2).
 """
 
 import asyncio
@@ -16,10 +17,19 @@ from itertools import islice
 from typing import Final, final
 
 from extender.cluster.admission.admission_plugins import GROUP_FINALIZER
-from extender.cluster.api_resources import POD_GROUPS
+from extender.cluster.api_resources import EVENTS, NAMESPACES, POD_GROUPS
 from extender.cluster.controllers.cluster_view import Ref, ref_of
-from extender.cluster.controllers.controller_loop import BURST, Controller, ControllerContext, Steps
-from extender.cluster.controllers.controller_writes import Delete, RequeueAfter, Update, released
+from extender.cluster.controllers.controller_loop import BURST, SETTLING, Controller, ControllerContext, Steps
+from extender.cluster.controllers.controller_writes import (
+    Create,
+    Delete,
+    DeleteAll,
+    RequeueAfter,
+    Update,
+    changed_status,
+    released,
+    without_finalizer,
+)
 from extender.cluster.controllers.observed_objects import Key, Observed, ObservedNode, ObservedOwner, ObservedPod
 from extender.cluster.registry.conditions import with_condition
 from extender.cluster.registry.deletion import FOREGROUND, ORPHAN
@@ -80,12 +90,12 @@ class Garbage(Controller):
         dependents = list(islice(self.cluster.dependents(seen.uid).values(), BURST))
         for dependent in dependents:
             yield released(dependent, seen.uid)
-        yield RequeueAfter(0) if dependents else _without_finalizer(seen, ORPHAN)
+        yield RequeueAfter(0) if dependents else without_finalizer(seen, ORPHAN)
 
     def _finish(self, seen: Observed) -> Steps:
         dependents = list(self.cluster.dependents(seen.uid).values())
         if not any(_blocks(each, seen.uid) for each in dependents):
-            yield _without_finalizer(seen, FOREGROUND)
+            yield without_finalizer(seen, FOREGROUND)
             return
         for each in dependents:
             if not each.deleted:
@@ -119,13 +129,6 @@ class Garbage(Controller):
 
 def _blocks(dependent: Observed, uid: str) -> bool:
     return any(owner.uid == uid and owner.block_owner_deletion for owner in dependent.owners)
-
-
-def _without_finalizer(seen: Observed, finalizer: str) -> Update:
-    content = seen.content()
-    kept: Sequence[str] = [each for each in content["metadata"].get("finalizers") or () if each != finalizer]
-    content["metadata"]["finalizers"] = kept
-    return Update(seen, content)
 
 
 QUARANTINE: Final = 40.0
@@ -197,7 +200,7 @@ class PodGarbage(Controller):
                 "message": "PodGC: node no longer exists",
             }
             conditions = with_condition(status.get("conditions"), target, self.now())
-            yield Update(pod, content | {"status": {**status, "phase": "Failed", "conditions": conditions}}, "status")
+            yield from changed_status(pod, content, {**status, "phase": "Failed", "conditions": conditions})
             yield Delete(pod, grace=0)
 
 
@@ -233,6 +236,63 @@ class PodGroupProtection(Controller):
         seen = self.cluster.get(POD_GROUPS, *key)
         if seen is None or not seen.deleted or GROUP_FINALIZER not in seen.finalizers or key in self._members:
             return
-        group = seen.content()
-        finalizers = [each for each in group["metadata"].get("finalizers") or () if each != GROUP_FINALIZER]
-        yield Update(seen, {**group, "metadata": {**group["metadata"], "finalizers": finalizers}})
+        yield without_finalizer(seen, GROUP_FINALIZER)
+
+
+SYSTEM_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
+_NAMESPACE_FINALIZER: Final = "kubernetes"
+
+
+@final
+class Namespaces(Controller):
+    """Controls namespaces. Keys are ("", namespace)."""
+
+    name = "namespace"
+
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        self._ending: set[str] = set()
+        for name in SYSTEM_NAMESPACES:
+            self.queue.add(("", name))
+
+    def observe(self, old: Observed | None, new: Observed | None) -> None:
+        seen = new or old
+        if seen is None:
+            return
+        if seen.resource is NAMESPACES:
+            if new is not None and new.deleted:
+                self._ending.add(new.name)
+                self.queue.add(new.key)
+            elif new is None:
+                self._ending.discard(seen.name)
+                if seen.name in SYSTEM_NAMESPACES:
+                    self.queue.add(seen.key)
+        elif seen.namespace in self._ending:
+            self.queue.add_after(("", seen.namespace), SETTLING)
+
+    def observe_pod(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
+        self.observe(old, new)
+
+    def reconcile(self, key: Key) -> Steps:
+        name = key[1]
+        namespace = self.cluster.get(NAMESPACES, "", name)
+        if namespace is None:
+            if name in SYSTEM_NAMESPACES:
+                yield Create(NAMESPACES, "", {"metadata": {"name": name}})
+            return
+        if not namespace.deleted:
+            return
+        contents = self.cluster.in_namespace(name)
+        doomed = list(islice((seen for seen in contents.values() if not seen.deleted), BURST))
+        for seen in doomed:
+            yield Delete(seen)
+        if doomed:
+            yield RequeueAfter(0)
+        if contents:
+            return
+        yield DeleteAll(EVENTS, name)
+        content = namespace.content()
+        finalizers = content["spec"].get("finalizers") or []
+        if _NAMESPACE_FINALIZER in finalizers:
+            content["spec"]["finalizers"] = [each for each in finalizers if each != _NAMESPACE_FINALIZER]
+            yield Update(namespace, content, "finalize")

@@ -13,7 +13,7 @@ from typing import Final, final
 
 from extender.cluster.api_resources import JOBS, PODS, Object
 from extender.cluster.controllers.controller_loop import BURST, SETTLING, Controller, Steps
-from extender.cluster.controllers.controller_writes import Create, Delete, RequeueAfter, Update
+from extender.cluster.controllers.controller_writes import Create, Delete, RequeueAfter, changed_status
 from extender.cluster.controllers.observed_objects import Key, Observed, ObservedPod
 from extender.cluster.controllers.replica_set_controller import changed_owners, pods_to_delete
 from extender.cluster.registry.conditions import condition, seconds_since, timestamp, with_condition
@@ -108,8 +108,7 @@ class Jobs(Controller):
             status["completionTime"] = at
         if conditions:
             status["conditions"] = conditions
-        if status != old:
-            yield Update(seen, content | {"status": status}, "status")
+        yield from changed_status(seen, content, status)
 
     def _expire(self, seen: Observed, content: Object) -> Steps:
         """Deletes a Job that ended long enough ago. Upstream: pkg/controller/ttlafterfinished."""

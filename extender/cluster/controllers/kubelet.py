@@ -10,7 +10,7 @@ import asyncio
 import logging
 from datetime import datetime
 from ipaddress import IPv4Address
-from typing import Any, Final, final
+from typing import Final, final
 from uuid import NAMESPACE_DNS, uuid5
 from zlib import crc32
 
@@ -67,9 +67,8 @@ class Kubelet(Controller):
             return
         if pod.deleted:
             if pod.grace:
-                yield self._once_due(pod, f"goes {pod.uid}", min(pod.grace, TERMINATION_SECONDS)) or Delete(
-                    pod, grace=0
-                )
+                seconds = min(pod.grace, TERMINATION_SECONDS)
+                yield self._once_due(pod, f"goes {pod.uid}", seconds) or Delete(pod, grace=0)
         elif pod.phase in ("", "Pending"):
             if node.conditions.get(READY) != "False":
                 content = pod.content()
@@ -103,38 +102,36 @@ class Kubelet(Controller):
         return RequeueAfter(known[1] - time) if known[1] > time else None
 
     def _address(self, node: ObservedNode) -> str:
-        address = self._addresses.get(node.name)
-        if address is None:
-            address = self._addresses[node.name] = node_address(node.content())
-        return address
+        if node.name not in self._addresses:
+            self._addresses[node.name] = node_address(node.content())
+        return self._addresses[node.name]
 
 
 _POD_NETWORK: Final = int(IPv4Address("10.64.0.0"))
 _POD_ADDRESSES: Final = 1 << 22
 _NODE_NETWORK: Final = int(IPv4Address("172.16.0.0"))
 _NODE_ADDRESSES: Final = 1 << 20
-_TRUE_WHEN_RUNNING: Final = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
-_COMPLETED: Final = "PodCompleted"
-
-
-def made_up_node_address(name: str) -> str:
-    """Returns an address for a node that names none; always the same for the same name."""
-    return str(IPv4Address(_NODE_NETWORK + crc32(name.encode()) % _NODE_ADDRESSES))
+_TRUE_WHEN_RUNNING: Final = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
+"""A binding writes the last one; pods that were created with a node name lack it."""
 
 
 def node_address(node: Object) -> str:
-    """Returns the node's InternalIP, or a made-up address."""
+    """Returns the node's InternalIP, or a made-up address; always the same for the same name."""
     for address in (node.get("status") or {}).get("addresses") or ():
         if address.get("type") == "InternalIP" and address.get("address"):
             return str(address["address"])
-    return made_up_node_address(node["metadata"]["name"])
+    return _address(_NODE_NETWORK, _NODE_ADDRESSES, node["metadata"]["name"])
+
+
+def _address(network: int, size: int, name: str) -> str:
+    return str(IPv4Address(network + crc32(name.encode()) % size))
 
 
 def running(pod: Object, host_ip: str, now: datetime) -> Object:
     """Returns the status of a bound pod whose containers all run and are ready."""
     spec, status = pod["spec"], dict(pod.get("status") or {})
     at = timestamp(now)
-    pod_ip = host_ip if spec.get("hostNetwork") else _pod_address(pod["metadata"]["uid"])
+    pod_ip = host_ip if spec.get("hostNetwork") else _address(_POD_NETWORK, _POD_ADDRESSES, pod["metadata"]["uid"])
     status |= {
         "phase": "Running",
         "startTime": status.get("startTime") or at,
@@ -150,7 +147,7 @@ def running(pod: Object, host_ip: str, now: datetime) -> Object:
     conditions = status.get("conditions") or []
     for kind in _TRUE_WHEN_RUNNING:
         conditions = with_condition(conditions, {"type": kind, "status": "True"} | _generation(pod), now)
-    status["conditions"] = _scheduled(conditions, pod, now)
+    status["conditions"] = conditions
     return status | _generation(pod)
 
 
@@ -161,32 +158,18 @@ def succeeded(pod: Object, now: datetime) -> Object:
     status["phase"] = "Succeeded"
     status["containerStatuses"] = [_exited(each, at) for each in status.get("containerStatuses") or ()]
     conditions = status.get("conditions") or []
-    for kind, is_true in (
-        ("PodReadyToStartContainers", False),
-        ("Initialized", True),
-        ("Ready", False),
-        ("ContainersReady", False),
-    ):
-        wanted: Object = {"type": kind, "status": "True" if is_true else "False"} | _generation(pod)
+    for kind in ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady"):
+        wanted: Object = {"type": kind, "status": str(kind == "Initialized")} | _generation(pod)
         if kind != "PodReadyToStartContainers":
-            wanted["reason"] = _COMPLETED
+            wanted["reason"] = "PodCompleted"
         conditions = with_condition(conditions, wanted, now)
     status["conditions"] = conditions
     return status | _generation(pod)
 
 
-def _scheduled(conditions: list[Object], pod: Object, now: datetime) -> list[Object]:
-    # A binding writes this condition; pods that were created with a node name lack it.
-    return with_condition(conditions, {"type": "PodScheduled", "status": "True"} | _generation(pod), now)
-
-
 def _generation(pod: Object) -> Object:
     generation = pod["metadata"].get("generation")
     return {"observedGeneration": generation} if generation else {}
-
-
-def _pod_address(uid: str) -> str:
-    return str(IPv4Address(_POD_NETWORK + crc32(uid.encode()) % _POD_ADDRESSES))
 
 
 def _container(spec: Object, pod: Object) -> Object:
@@ -208,15 +191,7 @@ def _container_running(spec: Object, pod: Object, at: str) -> Object:
 def _init_container(spec: Object, pod: Object, at: str) -> Object:
     if spec.get("restartPolicy") == "Always":
         return _container_running(spec, pod, at)
-    status = _container(spec, pod)
-    exited: dict[str, Any] = {
-        "exitCode": 0,
-        "reason": "Completed",
-        "startedAt": at,
-        "finishedAt": at,
-        "containerID": status["containerID"],
-    }
-    return status | {"ready": True, "started": False, "state": {"terminated": exited}}
+    return _exited(_container(spec, pod), at) | {"ready": True}
 
 
 def _exited(status: Object, at: str) -> Object:

@@ -14,7 +14,7 @@ from typing import Final, final
 
 from extender.cluster.api_resources import Object
 from extender.cluster.controllers.controller_loop import Controller, ControllerContext, Steps
-from extender.cluster.controllers.controller_writes import Delete, RequeueAfter, Update
+from extender.cluster.controllers.controller_writes import Delete, RequeueAfter, Update, changed_status
 from extender.cluster.controllers.observed_objects import Key, NodeTaint, Observed, ObservedNode, ObservedPod
 from extender.cluster.registry.conditions import timestamp, with_condition
 from extender.values.objects import decoding
@@ -44,25 +44,19 @@ class NodeTaints(Controller):
     name = "node lifecycle"
 
     def observe(self, old: Observed | None, new: Observed | None) -> None:
-        if isinstance(new, ObservedNode) and wanted_taints(new) != present_taints(new):
+        if isinstance(new, ObservedNode) and set(wanted_taints(new)) != present_taints(new):
             self.queue.add(new.key)
 
     def reconcile(self, key: Key) -> Steps:
         node = self.cluster.node(key[1])
-        if node is None or node.deleted:
-            return
-        if wanted_taints(node) != present_taints(node):
+        if node is not None and not node.deleted and set(wanted_taints(node)) != present_taints(node):
             content = node.content()
             content["spec"] = with_taints(content.get("spec") or {}, node, self.now())
             yield Update(node, content)
 
 
-def wanted_taints(node: ObservedNode) -> set[tuple[str, str]]:
-    """Returns the (key, effect) of the taints that follow from the node's spec and conditions."""
-    return set(_wanted(node))
-
-
-def _wanted(node: ObservedNode) -> Iterator[tuple[str, str]]:
+def wanted_taints(node: ObservedNode) -> Iterator[tuple[str, str]]:
+    """Yields the (key, effect) of the taints that follow from the node's spec and conditions."""
     if node.unschedulable:
         yield UNSCHEDULABLE, NO_SCHEDULE
     for condition, statuses in _BY_CONDITION.items():
@@ -81,16 +75,14 @@ def present_taints(node: ObservedNode) -> set[tuple[str, str]]:
 
 def with_taints(spec: Object, node: ObservedNode, now: datetime) -> Object:
     """Returns the node's spec with the taints that are wanted; other taints stay."""
-    wanted, present = wanted_taints(node), present_taints(node)
-    surplus = present - wanted
-    kept = [taint for taint in spec.get("taints") or () if (taint.get("key"), taint.get("effect")) not in surplus]
-    added = [
-        {"key": key, "effect": effect, "timeAdded": timestamp(now)}
-        for key, effect in _wanted(node)
-        if (key, effect) not in present
-    ]
+    wanted, present = list(wanted_taints(node)), present_taints(node)
+    surplus = present.difference(wanted)
+    taints = [taint for taint in spec.get("taints") or () if (taint.get("key"), taint.get("effect")) not in surplus]
+    for key, effect in wanted:
+        if (key, effect) not in present:
+            taints.append({"key": key, "effect": effect, "timeAdded": timestamp(now)})
     result = {name: value for name, value in spec.items() if name != "taints"}
-    return result | {"taints": [*kept, *added]} if kept or added else result
+    return result | {"taints": taints} if taints else result
 
 
 def _is_ours(taint: NodeTaint) -> bool:
@@ -164,7 +156,7 @@ class TaintEviction(Controller):
         if not pod.is_victim:
             status = content.get("status") or {}
             conditions = with_condition(status.get("conditions"), _TARGET, self.now())
-            yield Update(pod, content | {"status": {**status, "conditions": conditions}}, "status")
+            yield from changed_status(pod, content, {**status, "conditions": conditions})
         yield Delete(pod)
 
 

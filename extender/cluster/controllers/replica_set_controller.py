@@ -13,7 +13,15 @@ from typing import Any, ClassVar, Final, final
 from extender.cluster.api_resources import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Object, Resource
 from extender.cluster.controllers.cluster_view import OwnedPods, SelectorIndex
 from extender.cluster.controllers.controller_loop import BURST, SETTLING, Controller, ControllerContext, Steps
-from extender.cluster.controllers.controller_writes import Create, Delete, RequeueAfter, Update, adopted, released
+from extender.cluster.controllers.controller_writes import (
+    Create,
+    Delete,
+    RequeueAfter,
+    Update,
+    adopted,
+    changed_status,
+    released,
+)
 from extender.cluster.controllers.observed_objects import Key, Observed, ObservedPod
 from extender.cluster.registry.conditions import condition, seconds_since, with_condition, without_condition
 from extender.cluster.statuses import ApiStatus
@@ -85,13 +93,8 @@ class _Replicas(SelectingController):
         if seen.deleted or not surplus:
             yield from self._say(seen, content, without_condition(status.get("conditions"), "ReplicaFailure"), status)
         elif surplus > 0:
-            related = [
-                pod
-                for each in self._siblings(seen)
-                for pod in self.cluster.pods_of(each.uid).pods.values()
-                if pod.is_active
-            ]
-            crowd = Counter(pod.node for pod in related if pod.node)
+            related = [pod for each in self._siblings(seen) for pod in self.cluster.pods_of(each.uid).pods.values()]
+            crowd = Counter(pod.node for pod in related if pod.is_active and pod.node)
             active = [pod for pod in group.pods.values() if pod.is_active]
             yield from self._say(seen, content, status.get("conditions") or [], status)
             for pod in pods_to_delete(active, crowd, min(surplus, BURST), self.now()):
@@ -166,8 +169,7 @@ class _Replicas(SelectingController):
             wanted["conditions"] = conditions
         else:
             wanted.pop("conditions", None)
-        if wanted != (content.get("status") or {}):
-            yield Update(seen, content | {"status": wanted}, "status")
+        yield from changed_status(seen, content, wanted)
 
 
 @final

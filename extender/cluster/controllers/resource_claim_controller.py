@@ -7,7 +7,7 @@ from typing import Final, final
 
 from extender.cluster.api_resources import PERSISTENT_VOLUME_CLAIMS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS, Object
 from extender.cluster.controllers.controller_loop import Controller, ControllerContext, NotPossibleError, Steps
-from extender.cluster.controllers.controller_writes import Create, Delete, Update
+from extender.cluster.controllers.controller_writes import Create, Delete, Update, without_finalizer
 from extender.cluster.controllers.observed_objects import Key, Observed, ObservedPod
 from extender.values.workloads.templates import POD_CLAIM_NAME, claims_without_object, resource_claim, volume_claims
 
@@ -131,10 +131,10 @@ class ResourceClaims(Controller):
             if status.get("allocation") is not None:
                 yield Update(seen, claim | {"status": _with_reservations(claim, [])}, "status")
             else:
-                yield _without_finalizer(seen, claim)
+                yield without_finalizer(seen, FINALIZER)
         elif freed and FINALIZER in seen.finalizers and status.get("allocation") is None and not valid:
             # Only after a user has gone: a scheduler that allocates adds the finalizer before the allocation.
-            yield _without_finalizer(seen, claim)
+            yield without_finalizer(seen, FINALIZER)
         elif not valid and not seen.deleted and self._belongs_to_the_past(seen):
             yield Delete(seen)
         elif status.get("allocation") is not None:
@@ -178,8 +178,3 @@ def _with_reservations(claim: Object, valid: list[Object]) -> Object:
     if FINALIZER in (claim["metadata"].get("finalizers") or ()):
         status.pop("allocation", None)
     return status
-
-
-def _without_finalizer(seen: Observed, claim: Object) -> Update:
-    finalizers = [each for each in claim["metadata"].get("finalizers") or () if each != FINALIZER]
-    return Update(seen, {**claim, "metadata": {**claim["metadata"], "finalizers": finalizers}})

@@ -8,11 +8,11 @@ Upstream: pkg/controller/statefulset/stateful_set_control.go (v1.36.2).
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Final, final
+from typing import final
 
 from extender.cluster.api_resources import PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS, Object
 from extender.cluster.controllers.controller_loop import BURST, Steps
-from extender.cluster.controllers.controller_writes import Create, Delete, Update
+from extender.cluster.controllers.controller_writes import Create, Delete, changed_status
 from extender.cluster.controllers.observed_objects import Key, Observed, ObservedPod
 from extender.cluster.controllers.replica_set_controller import SelectingController
 from extender.values.workloads.stateful_sets import REVISION_LABEL, claims_of, ordinal_of, pod_of, revision_name
@@ -41,9 +41,7 @@ class StatefulSets(SelectingController):
         owned = self.cluster.pods_of(seen.uid).pods.values()
         pods = {ordinal: pod for pod in owned if (ordinal := ordinal_of(pod.name, seen.name)) is not None}
         revision = revision_name(content)
-        status = stateful_status(content, Counts(pods.values()), revision)
-        if status != (content.get("status") or {}):
-            yield Update(seen, content | {"status": status}, "status")
+        yield from changed_status(seen, content, stateful_status(content, pods.values(), revision))
         if not seen.deleted:
             # The pods that come of it have the set looked at again.
             yield from islice(self._advance(seen, content, pods, revision), BURST)
@@ -96,37 +94,26 @@ def _renewed(content: Object, pods: Ordinals, wanted: Sequence[int], revision: s
             return
 
 
-@final
-class Counts:
-    """The pods that are not finished, and of those that are not being deleted: the ready ones, and all by revision."""
-
-    __slots__ = ("living", "ready", "revisions")
-
-    def __init__(self, pods: Iterable[ObservedPod]) -> None:
-        living = [pod for pod in pods if not pod.is_finished]
-        staying = [pod for pod in living if not pod.deleted]
-        self.living: Final = len(living)
-        self.ready: Final = sum(pod.is_ready for pod in staying)
-        self.revisions: Final = Counter(pod.labels.of.get(REVISION_LABEL) for pod in staying)
-
-
-def stateful_status(content: Object, counted: Counts, revision: str) -> Object:
+def stateful_status(content: Object, pods: Iterable[ObservedPod], revision: str) -> Object:
     """Returns the status that follows from the pods."""
-    old: Final = content.get("status") or {}
-    replicas = content["spec"].get("replicas", 1)
+    living = [pod for pod in pods if not pod.is_finished]
+    staying = [pod for pod in living if not pod.deleted]
+    ready = sum(pod.is_ready for pod in staying)
+    revisions = Counter(pod.labels.of.get(REVISION_LABEL) for pod in staying)
+    old = content.get("status") or {}
     current = old.get("currentRevision") or revision
-    if counted.revisions[revision] == replicas == counted.ready == counted.living:
+    if revisions[revision] == content["spec"].get("replicas", 1) == ready == len(living):
         current = revision
     counts = {
-        "readyReplicas": counted.ready,
-        "currentReplicas": counted.revisions[current],
-        "updatedReplicas": counted.revisions[revision],
+        "readyReplicas": ready,
+        "currentReplicas": revisions[current],
+        "updatedReplicas": revisions[revision],
     }
     return {
         **{name: value for name, value in old.items() if name not in counts},
         "observedGeneration": content["metadata"].get("generation", 0),
-        "replicas": counted.living,
-        "availableReplicas": counted.ready,
+        "replicas": len(living),
+        "availableReplicas": ready,
         "currentRevision": current,
         "updateRevision": revision,
         "collisionCount": old.get("collisionCount", 0),

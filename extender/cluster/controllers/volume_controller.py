@@ -19,7 +19,7 @@ from extender.cluster.api_resources import (
     Resource,
 )
 from extender.cluster.controllers.controller_loop import SETTLING, Controller, ControllerContext, Steps
-from extender.cluster.controllers.controller_writes import Create, Delete, Update
+from extender.cluster.controllers.controller_writes import Create, Delete, Update, changed_status
 from extender.cluster.controllers.observed_objects import Key, Observed
 from extender.values.objects.claims import BIND_COMPLETED_ANNOTATION, NO_PROVISIONER, SELECTED_NODE_ANNOTATION
 from extender.values.workloads.volumes import (
@@ -217,9 +217,7 @@ class Volumes(Controller):
         elif claim["spec"].get("volumeName") != name or BIND_COMPLETED_ANNOTATION not in annotations_of(claim):
             yield Update(seen, bound_claim(claim, volume))
         else:
-            status = bound_claim_status(claim, volume)
-            if status != (claim.get("status") or {}):
-                yield Update(seen, claim | {"status": status}, "status")
+            yield from changed_status(seen, claim, bound_claim_status(claim, volume))
 
     def _content(self, resource: Resource, name: str) -> Object | None:
         seen = self.cluster.get(resource, "", name)
@@ -227,6 +225,4 @@ class Volumes(Controller):
 
 
 def _with_phase(seen: Observed, content: Object, phase: str) -> Steps:
-    status = content.get("status") or {}
-    if status.get("phase") != phase:
-        yield Update(seen, content | {"status": {**status, "phase": phase}}, "status")
+    yield from changed_status(seen, content, {**(content.get("status") or {}), "phase": phase})

@@ -14,7 +14,7 @@ from typing import Any, Final, final
 from extender.cluster import statuses, validation
 from extender.cluster.admission import admission_plugins
 from extender.cluster.admission.defaults import set_defaults
-from extender.cluster.admission.pod_resources import qos_class
+from extender.cluster.admission.strategies import qos_class
 from extender.cluster.api_resources import (
     EVENTS,
     NAMESPACES,

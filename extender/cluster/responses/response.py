@@ -1,24 +1,30 @@
 """An answer as a value, and objects in the form that a caller wants: as they are, as tables, or their metadata only.
 
-Upstream: apiserver/pkg/endpoints/handlers/response.go (v1.36.2).
+Upstream: apiserver/pkg/endpoints/handlers/response.go, asTable; registry/rest/table.go (v1.36.2).
 """
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, cast, final
+from typing import Final, final
 
 import orjson
 
 from extender.cluster import statuses
 from extender.cluster.api_resources import Object, Resource
 from extender.cluster.requests.request_info import Form
-from extender.cluster.responses.tables import IncludeObject, table_of
+from extender.cluster.responses.tables import (
+    OTHERS,
+    Ages,
+    Layout,
+    cluster_tables,
+    pod_tables,
+    storage_tables,
+    workload_tables,
+)
 from extender.cluster.store import stored_objects
 from extender.cluster.store.list_pages import Page
 from extender.cluster.store.stored_objects import Stored
-
-_INCLUDED: Final = ("None", "Metadata", "Object")
 
 
 @final
@@ -116,16 +122,62 @@ class Presenter:
 
     def _table(self, objects: Iterable[Object], metadata: Object, *, headers: bool = True) -> Object:
         included = self.include_object or "Metadata"
-        if included not in _INCLUDED:
+        if included not in ("None", "Metadata", "Object"):
             raise statuses.bad_request(f'unrecognized includeObject value: "{included}"')
-        include = cast(IncludeObject, included)
         rows = table_of(
             self.resource,
             objects,
-            include_object=include,
+            include_object=included,
             now=self.now(),
             metadata=metadata,
             headers=headers,
             kind=self.kind,
         )
         return {**rows, "apiVersion": self.form.api_version}
+
+
+_LAYOUTS: Final[Mapping[str, Layout]] = {
+    **cluster_tables.LAYOUTS, **pod_tables.LAYOUTS, **storage_tables.LAYOUTS, **workload_tables.LAYOUTS,
+}  # fmt: skip
+"""The layouts by kind. Both versions of Event have the same one."""
+
+
+def table_of(
+    resource: Resource,
+    objects: Iterable[Object],
+    *,
+    include_object: str = "Metadata",
+    now: datetime,
+    metadata: Object | None = None,
+    headers: bool = True,
+    kind: str = "",
+) -> Object:
+    """Returns the objects as a Table, with the metadata of the list that they come from.
+
+    Arguments:
+        include_object: the part of the object that comes with each row: None, Metadata or Object.
+        headers: whether the columns are described; the later events of a watch leave them out.
+        kind: the kind of the objects, if it is not the resource's own but that of a subresource, such as `Scale`.
+    """
+    layout, ages = _LAYOUTS.get(kind or resource.ruled_as, OTHERS), Ages(now)
+    rows = []
+    for obj in objects:
+        row: Object = {"cells": layout.cells(obj, ages)}
+        if layout.conditions is not None and (conditions := layout.conditions(obj)):
+            row["conditions"] = list(conditions)
+        rows.append(row | {"object": _included(obj, include_object)})
+    return {
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": metadata or {},
+        "columnDefinitions": [column.as_object() for column in layout.columns] if headers else None,
+        "rows": rows,
+    }
+
+
+def _included(obj: Object, include_object: str) -> Object | None:
+    if include_object == "None":
+        return None
+    if include_object == "Object":
+        return obj
+    return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": obj["metadata"]}

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
-from extender.cluster.admission.pod_resources import container_totals
+from extender.cluster.admission.defaults import containers_alone
 from extender.cluster.api_resources import Object
 from extender.cluster.validation.metadata_rules import dns_label
 from extender.values import limits
@@ -24,6 +24,7 @@ from extender.values.golang.field_errors import (
 )
 from extender.values.objects.name_syntax import label_key_errors
 from extender.values.objects.quantity import quantity_of
+from extender.values.objects.request_sums import sum_requests
 from extender.values.objects.resource_names import (
     HUGEPAGES_PREFIX,
     is_extended_resource_name,
@@ -74,7 +75,7 @@ def pod_within_containers(path: str, spec: Object) -> list[FieldError]:
     resources = spec["resources"]
     requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
     errors = []
-    for name, total in container_totals(spec, "requests").items():
+    for name, total in sum_requests(containers_alone(spec), quantity_of).items():
         request = requests.get(name, "0")
         if is_pod_level_resource(name) and total > quantity_of(request):
             detail = f"must be greater than or equal to aggregate container requests of {total}"

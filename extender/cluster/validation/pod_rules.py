@@ -7,7 +7,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from extender.cluster.admission.pod_resources import qos_class
+from extender.cluster.admission.strategies import qos_class
 from extender.cluster.api_resources import Object
 from extender.cluster.validation import placement_rules
 from extender.cluster.validation.metadata_rules import (

@@ -6,7 +6,7 @@ Upstream: pkg/printers/internalversion/printers.go, printNode and following (v1.
 from typing import Any, Final
 
 from extender.cluster.api_resources import Object
-from extender.cluster.responses.tables.layout import (
+from extender.cluster.responses.tables import (
     AGE,
     NAME,
     NONE,
@@ -16,8 +16,10 @@ from extender.cluster.responses.tables.layout import (
     Column,
     Layout,
     field,
+    flag,
     is_going,
     name_of,
+    number,
     spec_of,
     status_of,
     wide,
@@ -90,101 +92,79 @@ def _bound(name: str) -> Cell:
     return lambda budget: str(spec_of(budget).get(name, "N/A"))
 
 
-_ONLY_AGE: Final = Layout((NAME, AGE))
+_ONLY_AGE: Final = Layout(NAME, AGE)
 _WORKLOAD: Final = "spec.podGroupTemplateRef.workload.workloadName"
 
 LAYOUTS: Final = {
     "DeviceClass": _ONLY_AGE,
     "ResourceClaimTemplate": _ONLY_AGE,
     "Event": Layout(
-        (
-            Column("Last Observed", "When it happened last."),
-            Column("Type", "Normal or Warning."),
-            Column("Reason", "In one word, what happened."),
-            Column("Object", "What it happened to."),
-            wide("Subobject", "Which part of the object it happened to."),
-            wide("Source", "Who says so."),
-            Column("Message", "What happened."),
-            wide("First Observed", "When it happened first."),
-            wide("Count", "How often it happened."),
-            wide("Name", "The name of the event.", format="name"),
-        ),
-        _event,
+        Column("Last Observed", "When it happened last."),
+        Column("Type", "Normal or Warning."),
+        Column("Reason", "In one word, what happened."),
+        Column("Object", "What it happened to."),
+        wide("Subobject", "Which part of the object it happened to."),
+        wide("Source", "Who says so."),
+        Column("Message", "What happened."),
+        wide("First Observed", "When it happened first."),
+        wide("Count", "How often it happened."),
+        wide("Name", "The name of the event.", format="name"),
+        row=_event,
     ),
-    "Lease": Layout((NAME, Column("Holder", "Who holds the lease.", field("spec.holderIdentity")), AGE)),
-    "Namespace": Layout((NAME, Column("Status", "The status of the namespace", field("status.phase")), AGE)),
+    "Lease": Layout(NAME, Column("Holder", "Who holds the lease.", field("spec.holderIdentity")), AGE),
+    "Namespace": Layout(NAME, Column("Status", "The status of the namespace", field("status.phase")), AGE),
     "Node": Layout(
-        (
-            NAME,
-            Column("Status", "The status of the node", _node_status),
-            Column("Roles", "The roles of the node", _roles),
-            AGE,
-            Column("Version", "The version of the node's kubelet.", field("status.nodeInfo.kubeletVersion")),
-            wide("Internal-IP", "The address of the node within the cluster.", _address("InternalIP")),
-            wide("External-IP", "The address of the node outside the cluster.", _address("ExternalIP")),
-            wide("OS-Image", "The operating system of the node.", field("status.nodeInfo.osImage", UNKNOWN)),
-            wide(
-                "Kernel-Version", "The version of the node's kernel.", field("status.nodeInfo.kernelVersion", UNKNOWN)
-            ),
-            wide(
-                "Container-Runtime",
-                "What runs containers on the node, and its version.",
-                field("status.nodeInfo.containerRuntimeVersion", UNKNOWN),
-            ),
-        )
+        NAME,
+        Column("Status", "The status of the node", _node_status),
+        Column("Roles", "The roles of the node", _roles),
+        AGE,
+        Column("Version", "The version of the node's kubelet.", field("status.nodeInfo.kubeletVersion")),
+        wide("Internal-IP", "The address of the node within the cluster.", _address("InternalIP")),
+        wide("External-IP", "The address of the node outside the cluster.", _address("ExternalIP")),
+        wide("OS-Image", "The operating system of the node.", field("status.nodeInfo.osImage", UNKNOWN)),
+        wide("Kernel-Version", "The version of the node's kernel.", field("status.nodeInfo.kernelVersion", UNKNOWN)),
+        wide(
+            "Container-Runtime",
+            "What runs containers on the node, and its version.",
+            field("status.nodeInfo.containerRuntimeVersion", UNKNOWN),
+        ),
     ),
     "PodDisruptionBudget": Layout(
-        (
-            NAME,
-            Column("Min Available", "The minimum number of pods that must be available.", _bound("minAvailable")),
-            Column("Max Unavailable", "The maximum number of pods that may be unavailable.", _bound("maxUnavailable")),
-            Column(
-                "Allowed Disruptions",
-                "Calculated number of pods that may be disrupted at this time.",
-                field("status.disruptionsAllowed", 0),
-                "integer",
-            ),
-            AGE,
-        )
+        NAME,
+        Column("Min Available", "The minimum number of pods that must be available.", _bound("minAvailable")),
+        Column("Max Unavailable", "The maximum number of pods that may be unavailable.", _bound("maxUnavailable")),
+        number(
+            "Allowed Disruptions",
+            "Calculated number of pods that may be disrupted at this time.",
+            "status.disruptionsAllowed",
+        ),
+        AGE,
     ),
     "PodGroup": Layout(
-        (
-            NAME,
-            Column("Policy", "How the pods of the group are scheduled.", _policy),
-            Column("Workload", "The workload of the group.", field(_WORKLOAD, NONE)),
-            AGE,
-        )
+        NAME,
+        Column("Policy", "How the pods of the group are scheduled.", _policy),
+        Column("Workload", "The workload of the group.", field(_WORKLOAD, NONE)),
+        AGE,
     ),
     "PriorityClass": Layout(
-        (
-            NAME,
-            Column("Value", "The priority of pods of this class.", field("value", 0), "integer"),
-            Column(
-                "Global-Default",
-                "Whether pods that name no class are of this one.",
-                field("globalDefault", False),
-                "boolean",
-            ),
-            AGE,
-            Column("PreemptionPolicy", "Whether pods of this class may preempt others.", field("preemptionPolicy")),
-        )
+        NAME,
+        number("Value", "The priority of pods of this class.", "value"),
+        flag("Global-Default", "Whether pods that name no class are of this one.", "globalDefault"),
+        AGE,
+        Column("PreemptionPolicy", "Whether pods of this class may preempt others.", field("preemptionPolicy")),
     ),
     "ResourceClaim": Layout(
-        (
-            NAME,
-            Column("State", "A summary of the current state (allocated, pending, reserved, etc.).", _claim_states),
-            AGE,
-        )
+        NAME,
+        Column("State", "A summary of the current state (allocated, pending, reserved, etc.).", _claim_states),
+        AGE,
     ),
     "Workload": _ONLY_AGE,
     "DeviceTaintRule": _ONLY_AGE,
     "ResourceSlice": Layout(
-        (
-            NAME,
-            Column("Node", "The node that the devices belong to.", field("spec.nodeName")),
-            Column("Driver", "The driver that offers the devices.", field("spec.driver")),
-            Column("Pool", "The pool that the slice is a part of.", field("spec.pool.name")),
-            AGE,
-        )
+        NAME,
+        Column("Node", "The node that the devices belong to.", field("spec.nodeName")),
+        Column("Driver", "The driver that offers the devices.", field("spec.driver")),
+        Column("Pool", "The pool that the slice is a part of.", field("spec.pool.name")),
+        AGE,
     ),
 }

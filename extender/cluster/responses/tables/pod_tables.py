@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Final, final
 
 from extender.cluster.api_resources import Object
-from extender.cluster.responses.tables.layout import (
+from extender.cluster.responses.tables import (
     AGE,
     NAME,
     NONE,
@@ -164,22 +164,20 @@ def _row_conditions(pod: Object) -> Sequence[Object]:
 
 LAYOUTS: Final = {
     "Pod": Layout(
-        (
-            NAME,
-            Column("Ready", "The aggregate readiness state of this pod for accepting traffic."),
-            Column("Status", "The aggregate status of the containers in this pod."),
-            Column(
-                "Restarts",
-                "The number of times the containers in this pod have been restarted and when the last container in "
-                "this pod has restarted.",
-            ),
-            AGE,
-            wide("IP", "The address of the pod."),
-            wide("Node", "The node on which the pod is scheduled."),
-            wide("Nominated Node", "The node on which room is being made for the pod."),
-            wide("Readiness Gates", "How many of the conditions that the pod's readiness waits for are true."),
+        NAME,
+        Column("Ready", "The aggregate readiness state of this pod for accepting traffic."),
+        Column("Status", "The aggregate status of the containers in this pod."),
+        Column(
+            "Restarts",
+            "The number of times the containers in this pod have been restarted and when the last container in "
+            "this pod has restarted.",
         ),
-        _cells,
-        _row_conditions,
+        AGE,
+        wide("IP", "The address of the pod."),
+        wide("Node", "The node on which the pod is scheduled."),
+        wide("Nominated Node", "The node on which room is being made for the pod."),
+        wide("Readiness Gates", "How many of the conditions that the pod's readiness waits for are true."),
+        row=_cells,
+        conditions=_row_conditions,
     ),
 }

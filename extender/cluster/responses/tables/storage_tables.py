@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from extender.cluster.api_resources import Object
-from extender.cluster.responses.tables.layout import (
+from extender.cluster.responses.tables import (
     AGE,
     NAME,
     NONE,
@@ -15,6 +15,7 @@ from extender.cluster.responses.tables.layout import (
     Column,
     Layout,
     field,
+    flag,
     is_going,
     name_of,
     spec_of,
@@ -85,112 +86,81 @@ _MODE: Final = wide(
 
 LAYOUTS: Final = {
     "CSIDriver": Layout(
-        (
-            NAME,
-            Column(
-                "AttachRequired",
-                "Whether volumes are attached to nodes first.",
-                lambda driver: spec_of(driver).get("attachRequired", True),
-                "boolean",
-            ),
-            Column(
-                "PodInfoOnMount",
-                "Whether the driver wants to know for which pod it mounts.",
-                field("spec.podInfoOnMount", False),
-                "boolean",
-            ),
-            Column(
-                "StorageCapacity",
-                "Whether the driver says how much room is where.",
-                field("spec.storageCapacity", False),
-                "boolean",
-            ),
-            Column("TokenRequests", "The audiences of the tokens that the driver wants.", _audiences),
-            Column(
-                "RequiresRepublish",
-                "Whether the driver wants to be called again and again.",
-                field("spec.requiresRepublish", False),
-                "boolean",
-            ),
-            Column(
-                "Modes",
-                "For how long the driver's volumes may live.",
-                lambda driver: ",".join(spec_of(driver).get("volumeLifecycleModes") or ()) or NONE,
-            ),
-            AGE,
-        )
+        NAME,
+        Column(
+            "AttachRequired",
+            "Whether volumes are attached to nodes first.",
+            lambda driver: spec_of(driver).get("attachRequired", True),
+            "boolean",
+        ),
+        flag("PodInfoOnMount", "Whether the driver wants to know for which pod it mounts.", "spec.podInfoOnMount"),
+        flag("StorageCapacity", "Whether the driver says how much room is where.", "spec.storageCapacity"),
+        Column("TokenRequests", "The audiences of the tokens that the driver wants.", _audiences),
+        flag("RequiresRepublish", "Whether the driver wants to be called again and again.", "spec.requiresRepublish"),
+        Column(
+            "Modes",
+            "For how long the driver's volumes may live.",
+            lambda driver: ",".join(spec_of(driver).get("volumeLifecycleModes") or ()) or NONE,
+        ),
+        AGE,
     ),
     "CSINode": Layout(
-        (
-            NAME,
-            Column(
-                "Drivers",
-                "Drivers indicates the number of CSI drivers registered on the node",
-                lambda node: len(spec_of(node).get("drivers") or ()),
-                "integer",
-            ),
-            AGE,
-        )
+        NAME,
+        Column(
+            "Drivers",
+            "Drivers indicates the number of CSI drivers registered on the node",
+            lambda node: len(spec_of(node).get("drivers") or ()),
+            "integer",
+        ),
+        AGE,
     ),
     "CSIStorageCapacity": Layout(
-        (
-            NAME,
-            Column("StorageClassName", "The storage class that the capacity is for.", field("storageClassName")),
-            Column("Capacity", "How much room there is.", field("capacity", UNSET)),
-        )
+        NAME,
+        Column("StorageClassName", "The storage class that the capacity is for.", field("storageClassName")),
+        Column("Capacity", "How much room there is.", field("capacity", UNSET)),
     ),
     "PersistentVolume": Layout(
-        (
-            NAME,
-            Column("Capacity", "The size of the volume.", field("spec.capacity.storage", "0")),
-            Column("Access Modes", "How the volume may be mounted.", _access_modes("spec.accessModes")),
-            Column(
-                "Reclaim Policy",
-                "What becomes of the volume when its claim goes.",
-                field("spec.persistentVolumeReclaimPolicy"),
-            ),
-            _STATUS,
-            Column("Claim", "The claim that the volume belongs to.", _claim),
-            _CLASS,
-            _ATTRIBUTES,
-            Column("Reason", "Why the volume is in a state of failure.", field("status.reason")),
-            AGE,
-            _MODE,
-        )
+        NAME,
+        Column("Capacity", "The size of the volume.", field("spec.capacity.storage", "0")),
+        Column("Access Modes", "How the volume may be mounted.", _access_modes("spec.accessModes")),
+        Column(
+            "Reclaim Policy",
+            "What becomes of the volume when its claim goes.",
+            field("spec.persistentVolumeReclaimPolicy"),
+        ),
+        _STATUS,
+        Column("Claim", "The claim that the volume belongs to.", _claim),
+        _CLASS,
+        _ATTRIBUTES,
+        Column("Reason", "Why the volume is in a state of failure.", field("status.reason")),
+        AGE,
+        _MODE,
     ),
     "PersistentVolumeClaim": Layout(
-        (
-            NAME,
-            _STATUS,
-            Column("Volume", "The volume that belongs to the claim.", field("spec.volumeName")),
-            Column("Capacity", "The size of the volume.", _if_bound(field("status.capacity.storage", "0"))),
-            Column("Access Modes", "How the volume may be mounted.", _if_bound(_access_modes("status.accessModes"))),
-            _CLASS,
-            _ATTRIBUTES,
-            AGE,
-            _MODE,
-        )
+        NAME,
+        _STATUS,
+        Column("Volume", "The volume that belongs to the claim.", field("spec.volumeName")),
+        Column("Capacity", "The size of the volume.", _if_bound(field("status.capacity.storage", "0"))),
+        Column("Access Modes", "How the volume may be mounted.", _if_bound(_access_modes("status.accessModes"))),
+        _CLASS,
+        _ATTRIBUTES,
+        AGE,
+        _MODE,
     ),
     "StorageClass": Layout(
-        (
-            replace(NAME, cell=_class_name),
-            Column("Provisioner", "Who makes the volumes.", field("provisioner")),
-            Column(
-                "ReclaimPolicy", "What becomes of the volumes when their claims go.", field("reclaimPolicy", "Delete")
-            ),
-            Column("VolumeBindingMode", "When claims are bound.", field("volumeBindingMode", "Immediate")),
-            Column("AllowVolumeExpansion", "Whether volumes may grow.", field("allowVolumeExpansion", False)),
-            AGE,
-        )
+        replace(NAME, cell=_class_name),
+        Column("Provisioner", "Who makes the volumes.", field("provisioner")),
+        Column("ReclaimPolicy", "What becomes of the volumes when their claims go.", field("reclaimPolicy", "Delete")),
+        Column("VolumeBindingMode", "When claims are bound.", field("volumeBindingMode", "Immediate")),
+        Column("AllowVolumeExpansion", "Whether volumes may grow.", field("allowVolumeExpansion", False)),
+        AGE,
     ),
     "VolumeAttachment": Layout(
-        (
-            NAME,
-            Column("Attacher", "The driver that attaches.", field("spec.attacher"), format="name"),
-            Column("PV", "The volume.", field("spec.source.persistentVolumeName")),
-            Column("Node", "The node.", field("spec.nodeName")),
-            Column("Attached", "Whether the volume is attached.", field("status.attached", False), "boolean"),
-            AGE,
-        )
+        NAME,
+        Column("Attacher", "The driver that attaches.", field("spec.attacher"), format="name"),
+        Column("PV", "The volume.", field("spec.source.persistentVolumeName")),
+        Column("Node", "The node.", field("spec.nodeName")),
+        flag("Attached", "Whether the volume is attached.", "status.attached"),
+        AGE,
     ),
 }

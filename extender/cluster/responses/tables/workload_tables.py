@@ -6,7 +6,7 @@ Upstream: pkg/printers/internalversion/printers.go, printReplicationController a
 from typing import Final
 
 from extender.cluster.api_resources import Object
-from extender.cluster.responses.tables.layout import (
+from extender.cluster.responses.tables import (
     AGE,
     NAME,
     NONE,
@@ -16,6 +16,7 @@ from extender.cluster.responses.tables.layout import (
     field,
     format_labels,
     name_of,
+    number,
     spec_of,
     status_of,
     wide,
@@ -81,10 +82,6 @@ def _job_status(job: Object) -> str:
     return next((kind for kind in ("Complete", "Failed", "Suspended") if kind in true), "Running")
 
 
-def _number(name: str, description: str, path: str) -> Column:
-    return Column(name, description, field(path, 0), "integer")
-
-
 _READY: Final = Column("Ready", "Number of the pod with ready state", _ready_of_wanted)
 _TEMPLATE: Final = (
     AGE,
@@ -94,65 +91,55 @@ _TEMPLATE: Final = (
 _PODS: Final = "Which pods belong to it."
 _COUNTED: Final = (
     NAME,
-    _number("Desired", "How many pods are wanted.", "spec.replicas"),
-    _number("Current", "How many pods there are.", "status.replicas"),
-    _number("Ready", "How many pods are ready.", "status.readyReplicas"),
+    number("Desired", "How many pods are wanted.", "spec.replicas"),
+    number("Current", "How many pods there are.", "status.replicas"),
+    number("Ready", "How many pods are ready.", "status.readyReplicas"),
     *_TEMPLATE,
 )
 
 LAYOUTS: Final = {
     "DaemonSet": Layout(
-        (
-            NAME,
-            _number("Desired", "How many nodes are to have a pod.", "status.desiredNumberScheduled"),
-            _number("Current", "How many of these nodes have one.", "status.currentNumberScheduled"),
-            _number("Ready", "On how many the pod is ready.", "status.numberReady"),
-            _number("Up-to-date", "On how many it follows the template as it is.", "status.updatedNumberScheduled"),
-            _number("Available", "On how many it has been ready for long enough.", "status.numberAvailable"),
-            Column("Node Selector", "Which labels the nodes have.", _node_selector),
-            *_TEMPLATE,
-            wide("Selector", _PODS, _selector),
-        )
+        NAME,
+        number("Desired", "How many nodes are to have a pod.", "status.desiredNumberScheduled"),
+        number("Current", "How many of these nodes have one.", "status.currentNumberScheduled"),
+        number("Ready", "On how many the pod is ready.", "status.numberReady"),
+        number("Up-to-date", "On how many it follows the template as it is.", "status.updatedNumberScheduled"),
+        number("Available", "On how many it has been ready for long enough.", "status.numberAvailable"),
+        Column("Node Selector", "Which labels the nodes have.", _node_selector),
+        *_TEMPLATE,
+        wide("Selector", _PODS, _selector),
     ),
     "Deployment": Layout(
-        (
-            NAME,
-            _READY,
-            Column("Up-to-date", "How many pods follow the template as it is.", field("status.updatedReplicas", 0)),
-            Column("Available", "How many pods have been ready for long enough.", field("status.availableReplicas", 0)),
-            *_TEMPLATE,
-            wide("Selector", _PODS, _selector),
-        )
+        NAME,
+        _READY,
+        Column("Up-to-date", "How many pods follow the template as it is.", field("status.updatedReplicas", 0)),
+        Column("Available", "How many pods have been ready for long enough.", field("status.availableReplicas", 0)),
+        *_TEMPLATE,
+        wide("Selector", _PODS, _selector),
     ),
     "Job": Layout(
-        (
-            NAME,
-            Column("Status", "How the Job stands.", _job_status),
-            Column("Completions", "How many pods have succeeded, of those that have to.", _completions),
-            *_TEMPLATE,
-            wide("Selector", _PODS, _selector),
-        )
+        NAME,
+        Column("Status", "How the Job stands.", _job_status),
+        Column("Completions", "How many pods have succeeded, of those that have to.", _completions),
+        *_TEMPLATE,
+        wide("Selector", _PODS, _selector),
     ),
-    "ReplicaSet": Layout((*_COUNTED, wide("Selector", _PODS, lambda obj: _selector(obj) or NONE))),
-    "ReplicationController": Layout((*_COUNTED, wide("Selector", _PODS, _labels))),
+    "ReplicaSet": Layout(*_COUNTED, wide("Selector", _PODS, lambda obj: _selector(obj) or NONE)),
+    "ReplicationController": Layout(*_COUNTED, wide("Selector", _PODS, _labels)),
     "Scale": Layout(
-        (
-            Column("Name", "The name of what is scaled.", name_of),
-            _number("Desired", "How many pods are wanted.", "spec.replicas"),
-            _number("Available", "How many pods there are.", "status.replicas"),
-            AGE,
-        )
+        Column("Name", "The name of what is scaled.", name_of),
+        number("Desired", "How many pods are wanted.", "spec.replicas"),
+        number("Available", "How many pods there are.", "status.replicas"),
+        AGE,
     ),
     "Service": Layout(
-        (
-            NAME,
-            Column("Type", "How the service is reached.", field("spec.type")),
-            Column("Cluster-IP", "The address of the service within the cluster.", _cluster_ip),
-            Column("External-IP", "The addresses of the service outside the cluster.", _external_ip),
-            Column("Port(s)", "The ports of the service.", _ports),
-            AGE,
-            wide("Selector", "Which pods serve.", _labels),
-        )
+        NAME,
+        Column("Type", "How the service is reached.", field("spec.type")),
+        Column("Cluster-IP", "The address of the service within the cluster.", _cluster_ip),
+        Column("External-IP", "The addresses of the service outside the cluster.", _external_ip),
+        Column("Port(s)", "The ports of the service.", _ports),
+        AGE,
+        wide("Selector", "Which pods serve.", _labels),
     ),
-    "StatefulSet": Layout((NAME, _READY, *_TEMPLATE)),
+    "StatefulSet": Layout(NAME, _READY, *_TEMPLATE),
 }

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from extender.cluster import api_resources
-from extender.cluster.responses.tables import table_of
+from extender.cluster.responses.response import table_of
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from extender.cluster import api_resources
-from extender.cluster.responses.tables import table_of
+from extender.cluster.responses.response import table_of
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 METADATA = {"name": "x", "creationTimestamp": "2026-11-20T11:50:00Z"}
