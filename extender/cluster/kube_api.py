@@ -119,23 +119,20 @@ class KubeApi:
             )
         accept = request.headers.get("accept", "")
         described = openapi.answer(request.path, accept, features=self.registry.features)
-        if described is not None:
-            if request.method not in ("GET", "HEAD"):
-                raise statuses.method_not_allowed()
-            return Response(200, described[1], {"Content-Type": described[0]})
-        document = discovery.answer(
-            request.path,
-            accept,
-            address=self._address,
-            features=self.registry.features,
-            custom=custom_resources(self.registry.store),
-        )
-        if document is None:
-            raise statuses.page_not_found()
+        if described is None:
+            custom = custom_resources(self.registry.store)
+            document = discovery.answer(
+                request.path, accept, address=self._address, features=self.registry.features, custom=custom
+            )
+            if document is None:
+                raise statuses.page_not_found()
+            headers = {"Content-Type": document.content_type, "Cache-Control": document.cache_control}
+            answer = Response(200, orjson.dumps(document.body), headers)
+        else:
+            answer = Response(200, described[1], {"Content-Type": described[0]})
         if request.method not in ("GET", "HEAD"):
             raise statuses.method_not_allowed()
-        headers = {"Content-Type": document.content_type, "Cache-Control": document.cache_control}
-        return Response(200, orjson.dumps(document.body), headers)
+        return answer
 
     # --- reading
 
@@ -170,7 +167,7 @@ class KubeApi:
         seconds = options.timeout_seconds or MIN_WATCH_SECONDS * (1 + self.registry.rng.random())
         presenter = self._presenter(call)
         try:
-            watch = watch_streams.watch(
+            watch = watch_streams.Watch(
                 self.registry.store,
                 call.resource,
                 call.info.namespace,

@@ -109,23 +109,12 @@ _PLACES: Final = {"nodes": "minions", "services": "services/specs", "replication
 """The names under which upstream keeps kinds that it does not keep under their plural."""
 
 
-def wrong_uid(resource: Resource, key: str, name: str, wanted: str, found: str) -> ApiStatus:
-    """409: the object of this name has another UID. Upstream: Preconditions.Check, NewInvalidObjError."""
-    return _precondition(resource, key, name, f"UID in precondition: {wanted}, UID in object meta: {found}")
-
-
-def wrong_version(resource: Resource, key: str, name: str, wanted: str, found: str) -> ApiStatus:
-    """409: the object has another resourceVersion. Upstream: as `wrong_uid`."""
-    return _precondition(
-        resource, key, name, f"ResourceVersion in precondition: {wanted}, ResourceVersion in object meta: {found}"
-    )
-
-
-def _precondition(resource: Resource, key: str, name: str, why: str) -> ApiStatus:
+def wrong_object(resource: Resource, key: str, name: str, field: str, wanted: str, found: str) -> ApiStatus:
+    """409: the UID or ResourceVersion is another one. Upstream: Preconditions.Check, NewInvalidObjError."""
     place = f"/registry/{_PLACES.get(resource.qualified, resource.plural)}/{key}"
     error = (
         f"StorageError: invalid object, Code: 4, Key: {place}, ResourceVersion: 0, AdditionalErrorMsg: Precondition "
-        f"failed: {why}"
+        f"failed: {field} in precondition: {wanted}, {field} in object meta: {found}"
     )
     return conflict(resource, name, error)
 

@@ -5,7 +5,7 @@ pkg/registry/core, pod/strategy.go, CheckGracefulDelete; namespace/storage/stora
 """
 
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from extender.cluster import statuses
 from extender.cluster.admission import admission_plugins
@@ -118,16 +118,14 @@ def _grace(resource: Resource, obj: Object, options: Object, now: datetime) -> i
         if asked is None or asked >= left:
             return _PENDING
         # Only a shorter grace is granted, counted from when the deletion was asked for.
-        moment = _parsed(metadata["deletionTimestamp"]) + timedelta(seconds=asked - left)
+        moment = datetime.fromisoformat(metadata["deletionTimestamp"]) + timedelta(seconds=asked - left)
         if moment < now:
             moment, asked = now, 1 if asked else 0
         metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = rfc3339(moment), asked
         return int(asked)
     grace = _pod_grace(obj, asked)
-    metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = (
-        rfc3339(now + timedelta(seconds=grace)),
-        grace,
-    )
+    metadata["deletionTimestamp"] = rfc3339(now + timedelta(seconds=grace))
+    metadata["deletionGracePeriodSeconds"] = grace
     if metadata.get("generation"):
         metadata["generation"] += 1
     return grace
@@ -150,8 +148,7 @@ def _finalizers(resource: Resource, present: list[str], options: Object) -> list
         return [*kept, ORPHAN] if options["orphanDependents"] else kept
     policy = options.get("propagationPolicy")
     if policy is not None:
-        added = {"Orphan": [ORPHAN], "Foreground": [FOREGROUND]}.get(policy, [])
-        return [*kept, *added]
+        return kept + {"Orphan": [ORPHAN], "Foreground": [FOREGROUND]}.get(policy, [])
     said = [each for each in present if each in (ORPHAN, FOREGROUND)]
     if said:
         return [*kept, said[0]]
@@ -163,7 +160,7 @@ def _mark(metadata: Object, now: datetime) -> None:
     given = metadata.get("deletionTimestamp")
     if given is None and metadata.get("generation"):
         metadata["generation"] += 1
-    if given is None or _parsed(given) > now:
+    if given is None or datetime.fromisoformat(given) > now:
         metadata["deletionTimestamp"] = rfc3339(now)
     metadata["deletionGracePeriodSeconds"] = 0
 
@@ -182,7 +179,3 @@ def _begin_to_terminate(store: ObjectStore, namespace: Object, options: Object, 
     if not options.get("dryRun"):
         store.put(NAMESPACES, "", metadata["name"], namespace)
     return namespace
-
-
-def _parsed(text: Any) -> datetime:
-    return datetime.fromisoformat(text)

@@ -61,7 +61,7 @@ class ObjectRegistry:
 
     def get(self, resource: Resource, namespace: str, name: str, subresource: str = "") -> Object:
         """Returns an object, or its Scale. Raises ApiStatus 404 if it does not exist."""
-        obj = stored_objects.shown(resource, self._stored(resource, namespace, name))
+        obj = stored_objects.shown(resource, self.stored(resource, namespace, name))
         return scale_subresource.scale_of(resource, obj) if subresource == "scale" else obj
 
     def list(self, resource: Resource, namespace: str | None = None) -> "list[Object]":
@@ -116,7 +116,7 @@ class ObjectRegistry:
             return self._create(resource, namespace, new, write)
         old = stored_objects.shown(resource, stored)
         if uid and uid != old["metadata"]["uid"]:
-            raise statuses.wrong_uid(resource, stored.key, name, uid, old["metadata"]["uid"])
+            raise statuses.wrong_object(resource, stored.key, name, "UID", uid, old["metadata"]["uid"])
         self._own(resource, old, new, write, subresource)
         return self._replace(resource, stored, old, new, write, subresource)
 
@@ -170,7 +170,7 @@ class ObjectRegistry:
 
     def delete(self, resource: Resource, namespace: str, name: str, options: Object | None = None) -> Object:
         """Deletes an object as `deletion.delete`. Raises ApiStatus if it does not exist, or as there."""
-        return deletion.delete(self.store, resource, self._stored(resource, namespace, name), options or {}, self.now())
+        return deletion.delete(self.store, resource, self.stored(resource, namespace, name), options or {}, self.now())
 
     def report(self, resource: Resource, namespace: str, name: str, new: Object) -> Object:
         """Replaces an object as `replace` does. Raises ApiStatus 409 if it has changed since `new` was made of it."""
@@ -185,7 +185,8 @@ class ObjectRegistry:
             self.store.put(resource, stored.namespace, stored.name, stored_objects.stored_form(resource, new))
         return stored_objects.typed(resource, new)
 
-    def _stored(self, resource: Resource, namespace: str, name: str) -> Stored:
+    def stored(self, resource: Resource, namespace: str, name: str) -> Stored:
+        """Returns an object as it is stored. Raises ApiStatus 404 if it does not exist."""
         stored = self.store.get(resource, namespace, name)
         if stored is None:
             raise statuses.not_found(resource, name)
@@ -255,7 +256,8 @@ class ObjectRegistry:
         metadata["resourceVersion"] = former["resourceVersion"]
         errors = validation.validate_update(resource, new, old, subresource)
         _refuse_invalid(resource, stored.name, [*errors, *validation.behind_gates(new, old, self.features)])
-        if _is_same(old, new):
+        # Upstream: IgnoreManagedFieldsTimestampsTransformer.
+        if _without_times(old) == _without_times(new):
             return stored_objects.typed(resource, old)
         if _is_done(resource, old, new):
             if not write.dry_run:
@@ -266,7 +268,7 @@ class ObjectRegistry:
     def _rescale(
         self, resource: Resource, namespace: str, name: str, changed: Callable[[Object], Any], write: WriteOptions
     ) -> Object:
-        stored = self._stored(resource, namespace, name)
+        stored = self.stored(resource, namespace, name)
         old = stored_objects.shown(resource, stored)
         scale = scale_subresource.checked(resource, old, changed(scale_subresource.scale_of(resource, old)), write)
         new = copy.deepcopy(old)
@@ -352,20 +354,11 @@ def _drop_duplicate_owners(metadata: Object, write: WriteOptions) -> None:
         )
 
 
-def _is_same(old: Object, new: Object) -> bool:
-    """True if nothing is to be written, as only times of managedFields differ."""
-    return _without_times(old) == _without_times(new)
-
-
 def _without_times(obj: Object) -> Object:
-    metadata = dict(obj["metadata"])
-    metadata["managedFields"] = [
-        {name: value for name, value in entry.items() if name != "time"}
-        for entry in metadata.get("managedFields") or ()
-    ]
-    return {name: value for name, value in obj.items() if name not in ("kind", "apiVersion", "metadata")} | {
-        "metadata": metadata
-    }
+    entries = obj["metadata"].get("managedFields") or ()
+    timeless = [{name: value for name, value in entry.items() if name != "time"} for entry in entries]
+    untyped = {name: value for name, value in obj.items() if name not in ("kind", "apiVersion")}
+    return untyped | {"metadata": {**obj["metadata"], "managedFields": timeless}}
 
 
 def _is_done(resource: Resource, old: Object, new: Object) -> bool:
@@ -382,7 +375,6 @@ def _reviewed(resource: Resource, review: Object) -> Object:
     status: Object = {"allowed": True}
     if resource is TOKEN_REVIEWS:
         status = {"authenticated": True, "user": copy.deepcopy(_USER)}
-        audiences = review["spec"].get("audiences")
-        if audiences:
+        if audiences := review["spec"].get("audiences"):
             status["audiences"] = audiences
     return {**review, "kind": resource.kind, "apiVersion": resource.api_version, "status": status}

@@ -11,7 +11,7 @@ from extender.cluster import statuses, validation
 from extender.cluster.admission import admission_plugins
 from extender.cluster.api_resources import BINDINGS, POD_DISRUPTION_BUDGETS, PODS, Object, Resource
 from extender.cluster.registry import object_registry
-from extender.cluster.registry.conditions import with_condition
+from extender.cluster.registry.conditions import condition, with_condition
 from extender.cluster.requests import request_bodies
 from extender.cluster.requests.request_options import WriteOptions, dry_run_errors, options_invalid
 from extender.cluster.schema import api_types
@@ -40,9 +40,7 @@ def bind(
     if metadata.get("name", "") != name:
         raise statuses.bad_request("name in URL does not match name in Binding object")
     node = binding["target"].get("name", "")
-    stored = reg.store.get(PODS, namespace, name)
-    if stored is None:
-        raise statuses.not_found(PODS, name)
+    stored = reg.stored(PODS, namespace, name)
     pod = stored_objects.shown(PODS, stored)
     _check_identity(stored, pod, metadata.get("uid") or None, metadata.get("resourceVersion") or None)
     _check_assignable(pod)
@@ -63,9 +61,10 @@ def _read(raw: Any, write: WriteOptions) -> Object:
 
 def _check_identity(stored: Stored, pod: Object, uid: str | None, version: str | None) -> None:
     if uid is not None and uid != pod["metadata"]["uid"]:
-        raise statuses.wrong_uid(PODS, stored.key, stored.name, uid, pod["metadata"]["uid"])
-    if version is not None and version != str(stored.resource_version):
-        raise statuses.wrong_version(PODS, stored.key, stored.name, version, str(stored.resource_version))
+        raise statuses.wrong_object(PODS, stored.key, stored.name, "UID", uid, pod["metadata"]["uid"])
+    present = str(stored.resource_version)
+    if version is not None and version != present:
+        raise statuses.wrong_object(PODS, stored.key, stored.name, "ResourceVersion", version, present)
 
 
 def _check_assignable(pod: Object) -> None:
@@ -107,25 +106,23 @@ def evict(
 ) -> Object:
     """Deletes a pod if its disruption budget allows it; returns a Status. Raises ApiStatus 429 if not now."""
     options = _delete_options(name, raw, write or WriteOptions())
-    stored = reg.store.get(PODS, namespace, name)
-    if stored is None:
-        raise statuses.not_found(PODS, name)
+    stored = reg.stored(PODS, namespace, name)
     pod = stored_objects.shown(PODS, stored)
-    if _is_beyond_budgets(pod):
-        if _is_pending(pod):
-            _pin(options, pod)
-        reg.delete(PODS, namespace, name, _disrupted(reg, stored, pod, options))
-        return statuses.success(201)
-    budgets = _budgets_of(reg, namespace, stored)
-    if len(budgets) > 1:
-        message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
-        raise ApiStatus(500, "", message)
-    for kept in budgets:
-        budget = stored_objects.shown(POD_DISRUPTION_BUDGETS, kept)
-        if _needs_no_budget(pod, budget):
-            _pin(options, pod)
-        else:
-            _spend(reg, kept, budget, name, is_dry_run=bool(options.get("dryRun")))
+    phase, is_terminating = pod.get("status", {}).get("phase"), "deletionTimestamp" in pod["metadata"]
+    # Pods that are finished, pending or terminating disrupt nothing. Upstream: canIgnorePDB.
+    if phase == "Pending" and not is_terminating:
+        _pin(options, pod)
+    elif phase not in ("Succeeded", "Failed") and not is_terminating:
+        budgets = _budgets_of(reg, namespace, stored)
+        if len(budgets) > 1:
+            message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+            raise ApiStatus(500, "", message)
+        for kept in budgets:
+            budget = stored_objects.shown(POD_DISRUPTION_BUDGETS, kept)
+            if _needs_no_budget(pod, budget):
+                _pin(options, pod)
+            else:
+                _spend(reg, kept, budget, name, is_dry_run=bool(options.get("dryRun")))
     reg.delete(PODS, namespace, name, _disrupted(reg, stored, pod, options))
     return statuses.success(201)
 
@@ -143,19 +140,6 @@ def _delete_options(name: str, raw: Any, write: WriteOptions) -> Object:
     return options
 
 
-def _is_beyond_budgets(pod: Object) -> bool:
-    """True for pods that are finished, pending or terminating, which disrupt nothing. Upstream: canIgnorePDB."""
-    return _is_pending(pod) or _is_done(pod)
-
-
-def _is_pending(pod: Object) -> bool:
-    return pod.get("status", {}).get("phase") == "Pending" and "deletionTimestamp" not in pod["metadata"]
-
-
-def _is_done(pod: Object) -> bool:
-    return pod.get("status", {}).get("phase") in ("Succeeded", "Failed") or "deletionTimestamp" in pod["metadata"]
-
-
 def _pin(options: Object, pod: Object) -> None:
     wanted = options["preconditions"] = dict(options.get("preconditions") or {})
     wanted.setdefault("resourceVersion", pod["metadata"]["resourceVersion"])
@@ -167,7 +151,7 @@ def _disrupted(reg: object_registry.ObjectRegistry, stored: Stored, pod: Object,
     _check_identity(stored, pod, wanted.get("uid"), wanted.get("resourceVersion"))
     if options.get("dryRun"):
         return options
-    condition = {
+    target = {
         "type": "DisruptionTarget",
         "status": "True",
         "reason": "EvictionByEvictionAPI",
@@ -175,7 +159,7 @@ def _disrupted(reg: object_registry.ObjectRegistry, stored: Stored, pod: Object,
         "lastProbeTime": None,
     }
     status = pod.setdefault("status", {})
-    status["conditions"] = with_condition(status.get("conditions"), condition, reg.now())
+    status["conditions"] = with_condition(status.get("conditions"), target, reg.now())
     if stored_objects.differs(PODS, stored, pod):
         reg.replace(PODS, stored, pod)
     return {**options, "preconditions": {**wanted, "resourceVersion": pod["metadata"]["resourceVersion"]}}
@@ -193,8 +177,8 @@ def _budgets_of(reg: object_registry.ObjectRegistry, namespace: str, pod: Stored
 def _needs_no_budget(pod: Object, budget: Object) -> bool:
     """True for a pod that is not ready, if enough others are or if the budget allows it."""
     status = budget["status"]
-    conditions = pod.get("status", {}).get("conditions", ())
-    if any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions):
+    ready = condition(pod.get("status", {}).get("conditions"), "Ready") or {}
+    if ready.get("status") == "True":
         return False
     if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
@@ -220,32 +204,26 @@ def _spend(reg: object_registry.ObjectRegistry, stored: Stored, budget: Object, 
     status["disruptionsAllowed"] = allowed - 1
     status["disruptedPods"] = {**disrupted, pod: rfc3339(reg.now())}
     if allowed == 1:
-        condition = {
+        exhausted = {
             "type": "DisruptionAllowed",
             "status": "False",
             "observedGeneration": status.get("observedGeneration", 0),
             "reason": "InsufficientPods",
             "message": "",
         }
-        status["conditions"] = with_condition(status.get("conditions"), condition, reg.now())
+        status["conditions"] = with_condition(status.get("conditions"), exhausted, reg.now())
     reg.replace(POD_DISRUPTION_BUDGETS, stored, budget)
 
 
 def _shortage(name: str, status: Object) -> str:
     desired, healthy = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
-    for condition in status.get("conditions", ()):
-        if (
-            condition["type"] == "DisruptionAllowed"
-            and condition["status"] == "False"
-            and condition["reason"] == "SyncFailed"
-        ):
-            return (
-                f"The disruption budget {name} does not allow evicting pods currently because it failed sync: "
-                f"{condition['message']}"
-            )
+    allows_none = f"The disruption budget {name} does not allow evicting pods currently"
+    said = condition(status.get("conditions"), "DisruptionAllowed") or {}
+    if said.get("status") == "False" and said["reason"] == "SyncFailed":
+        return f"{allows_none} because it failed sync: {said['message']}"
     if healthy <= desired:
         return f"The disruption budget {name} needs {desired} healthy pods and has {healthy} currently"
-    return f"The disruption budget {name} does not allow evicting pods currently"
+    return allows_none
 
 
 def _too_many(why: str, retry_after: int) -> ApiStatus:

@@ -8,7 +8,6 @@ Upstream: apiserver/pkg/storage/cacher, cacher.go, cache_watcher.go; pkg/endpoin
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, final
 
 import orjson
@@ -18,7 +17,7 @@ from extender.cluster.api_resources import Object, Resource
 from extender.cluster.requests.request_options import ListOptions
 from extender.cluster.schema import api_types
 from extender.cluster.store import list_pages, stored_objects
-from extender.cluster.store.object_store import ChangeType, CompactedError, Cursor, ObjectStore, StoredChange
+from extender.cluster.store.object_store import ChangeType, CompactedError, ObjectStore, StoredChange
 from extender.cluster.store.selections import ObjectSelection
 from extender.cluster.store.stored_objects import Stored, at_version
 
@@ -29,48 +28,68 @@ INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 EVENTS_IN_CHUNK: Final = 500
 """The largest number of events that are sent together."""
 
-Shown = Callable[[Stored], bytes]
-"""Turns a stored object into the JSON that the caller wants."""
-
 
 @final
-@dataclass(frozen=True, slots=True)
 class Watch:
-    """A watch from its request on.
+    """A watch, which begins when it is made; `shown` turns an object into the JSON that the caller wants.
 
-    Attributes:
-        initial: the objects that exist, if the caller asked for them, those that are not selected included.
-        begin: events are sent for changes after this resourceVersion.
+    Raises ApiStatus 400 if the request cannot be read, and two that are sent within the stream: 410 if its
+    resourceVersion is forgotten, 504 if it does not exist yet.
     """
 
-    store: ObjectStore
-    resource: Resource
-    selected: ObjectSelection
-    namespace: str
-    cursor: Cursor
-    initial: list[Stored]
-    begin: int
-    bookmarks: bool
-    ends_initial: bool
-    seconds: float
-    shown: Shown
-    shown_bookmark: Callable[[Object], bytes]
+    def __init__(
+        self,
+        store: ObjectStore,
+        resource: Resource,
+        namespace: str,
+        selected: ObjectSelection,
+        options: ListOptions,
+        *,
+        seconds: float,
+        shown: Callable[[Stored], bytes],
+        shown_bookmark: Callable[[Object], bytes],
+    ) -> None:
+        self._store = store
+        self._resource = resource
+        self._namespace = namespace
+        self._selected = selected
+        self._seconds = seconds
+        self._shown = shown
+        self._shown_bookmark = shown_bookmark
+        asked = list_pages.parse_resource_version(options.resource_version)
+        current = store.resource_version
+        wants_initial = options.send_initial_events
+        if wants_initial is None and not options.resource_version_match and not asked:
+            # A watch without a resourceVersion begins with the objects that exist, since before sendInitialEvents.
+            wants_initial = True
+        if wants_initial and asked > current:
+            raise statuses.too_large_resource_version(asked, current)
+        # Those that are not selected, too.
+        self._initial = store.read(resource, namespace) if wants_initial else []
+        # Events are sent for changes after this resourceVersion.
+        self._begin = current if wants_initial or not asked else asked
+        self._bookmarks = options.allow_watch_bookmarks
+        self._ends_initial = self._bookmarks and bool(wants_initial)
+        try:
+            self._cursor = store.follow([resource], self._begin)
+        except CompactedError as error:
+            raise statuses.expired(f"too old resource version: {asked} ({store.compacted(resource)})") from error
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Yields the events; each is a line of JSON."""
         clock = asyncio.get_running_loop().time
-        deadline = clock() + self.seconds
-        for begin in range(0, len(self.initial), EVENTS_IN_CHUNK):
-            some = self.selected.of(self.initial[begin : begin + EVENTS_IN_CHUNK])
-            if lines := b"".join(_line(b"ADDED", self.shown(stored)) for stored in some):
+        deadline = clock() + self._seconds
+        for begin in range(0, len(self._initial), EVENTS_IN_CHUNK):
+            some = self._selected.of(self._initial[begin : begin + EVENTS_IN_CHUNK])
+            if lines := b"".join(_line(b"ADDED", self._shown(stored)) for stored in some):
                 yield lines
-        self.initial.clear()
-        if self.ends_initial:
-            yield self._bookmark(self.begin, is_end=True)
+        self._initial.clear()
+        if self._ends_initial:
+            yield self._bookmark(self._begin, is_end=True)
         bookmark_at = _next_bookmark(clock(), deadline)
         while True:
             try:
-                changes = self.cursor.take(EVENTS_IN_CHUNK)
+                changes = self._cursor.take(EVENTS_IN_CHUNK)
             except CompactedError:
                 return
             if lines := b"".join(self._events(changes)):
@@ -80,33 +99,30 @@ class Watch:
             now = clock()
             if now >= deadline:
                 return
-            if self.bookmarks and now >= bookmark_at:
+            if self._bookmarks and now >= bookmark_at:
                 # A watch that begins in the future gets no bookmark before, as upstream.
-                if self.store.resource_version >= self.begin:
-                    yield self._bookmark(self.store.resource_version, is_end=False)
+                if self._store.resource_version >= self._begin:
+                    yield self._bookmark(self._store.resource_version, is_end=False)
                 bookmark_at = _next_bookmark(clock(), deadline)
             try:
-                async with asyncio.timeout_at(min(deadline, bookmark_at) if self.bookmarks else deadline):
-                    await self.cursor.wait()
+                async with asyncio.timeout_at(min(deadline, bookmark_at) if self._bookmarks else deadline):
+                    await self._cursor.wait()
             except TimeoutError:
                 continue
 
     def _events(self, changes: Sequence[StoredChange]) -> Iterator[bytes]:
         for change in changes:
-            if change.resource_version <= self.begin:
-                continue
-            event = self._event(change)
-            if event is not None:
-                yield _line(event[0].encode(), self.shown(event[1]))
+            if change.resource_version > self._begin and (event := self._event(change)) is not None:
+                yield _line(event[0].encode(), self._shown(event[1]))
 
     def _event(self, change: StoredChange) -> tuple[ChangeType, Stored] | None:
         """What a change is to a caller who sees only the selected objects; None if it is nothing to them."""
-        if self.namespace and not change.new.key.startswith(f"{self.namespace}/"):
+        if self._namespace and not change.new.key.startswith(f"{self._namespace}/"):
             return None
-        if self.selected.is_everything:
+        if self._selected.is_everything:
             return change.type, change.new
-        is_selected = change.type != "DELETED" and self.selected.matches(change.new)
-        was_selected = change.old is not None and self.selected.matches(change.old)
+        is_selected = change.type != "DELETED" and self._selected.matches(change.new)
+        was_selected = change.old is not None and self._selected.matches(change.old)
         if is_selected:
             return ("MODIFIED" if was_selected else "ADDED"), change.new
         if not was_selected or change.old is None:
@@ -118,8 +134,8 @@ class Watch:
         metadata: Object = {"resourceVersion": str(resource_version)}
         if is_end:
             metadata["annotations"] = {INITIAL_EVENTS_END: "true"}
-        empty, _ = api_types.read(self.resource, {"metadata": metadata})
-        return _line(b"BOOKMARK", self.shown_bookmark(stored_objects.typed(self.resource, empty)))
+        empty, _ = api_types.read(self._resource, {"metadata": metadata})
+        return _line(b"BOOKMARK", self._shown_bookmark(stored_objects.typed(self._resource, empty)))
 
 
 def _next_bookmark(now: float, deadline: float) -> float:
@@ -129,48 +145,6 @@ def _next_bookmark(now: float, deadline: float) -> float:
 
 def _line(event: bytes, shown: bytes) -> bytes:
     return b'{"type":"%s","object":%s}\n' % (event, shown)
-
-
-def watch(
-    store: ObjectStore,
-    resource: Resource,
-    namespace: str,
-    selected: ObjectSelection,
-    options: ListOptions,
-    *,
-    seconds: float,
-    shown: Shown,
-    shown_bookmark: Callable[[Object], bytes],
-) -> Watch:
-    """Returns a watch that begins now.
-
-    Raises ApiStatus 400 if the request cannot be read, and two that are sent within the stream: 410 if its
-    resourceVersion is forgotten, 504 if it does not exist yet.
-    """
-    asked = list_pages.parse_resource_version(options.resource_version)
-    current = store.resource_version
-    wants_initial = options.send_initial_events
-    if wants_initial is None and not options.resource_version_match and not asked:
-        # A watch without a resourceVersion begins with the objects that exist. Upstream: since before
-        # sendInitialEvents.
-        wants_initial = True
-    initial: list[Stored] = []
-    begin = asked
-    if wants_initial:
-        if asked > current:
-            raise statuses.too_large_resource_version(asked, current)
-        initial, begin = store.read(resource, namespace), current
-    elif not asked:
-        begin = current
-    try:
-        cursor = store.follow([resource], begin)
-    except CompactedError as error:
-        raise statuses.expired(f"too old resource version: {asked} ({store.compacted(resource)})") from error
-    bookmarks = options.allow_watch_bookmarks
-    return Watch(
-        store, resource, selected, namespace, cursor, initial, begin, bookmarks, bookmarks and bool(wants_initial),
-        seconds, shown, shown_bookmark,
-    )  # fmt: skip
 
 
 def error_event(refusal: statuses.ApiStatus) -> bytes:
