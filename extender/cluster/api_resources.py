@@ -111,8 +111,8 @@ _DEFAULT_FIELDS: Final = _paths("metadata.name", "metadata.namespace")
 _POD_FIELDS: Final = {
     **_paths(
         "metadata.name", "metadata.namespace", "spec.nodeName", "spec.restartPolicy", "spec.schedulerName",
-        "spec.serviceAccountName",
-        "spec.hostNetwork", "status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName",
+        "spec.serviceAccountName", "spec.hostNetwork", "status.phase", "status.podIP", "status.podIPs",
+        "status.nominatedNodeName",
     ),
     "spec.host": "spec.nodeName",
 }  # fmt: skip

@@ -153,7 +153,7 @@ async def own_cluster(
         await saved.save_changes()
     keep = saved.save_changes if saved is not None and saves_each_change else None
     api = KubeApi(registry, address=address, keep=keep)
-    cluster = OwnCluster(api, report, str if saved is None else saved.why_lost)
+    cluster = OwnCluster(api, report, lambda: "" if saved is None else saved.lost)
     async with asyncio.TaskGroup() as group:
         tasks = [
             group.create_task(controllers.run(registry, now=now, rng=chance, kubelet=kubelet), name="controllers"),
@@ -183,7 +183,8 @@ class _SavedState:
         self._registry = registry
         self._path = path
         self._version = 0
-        self._lost = ""
+        self.lost = ""
+        """Why saving for the last time failed; empty if it did not, or has not happened yet."""
         self._writing = threading.Lock()
         remove_leftovers(path)
 
@@ -211,14 +212,8 @@ class _SavedState:
         try:
             self.write(_stored(self._registry), self._registry.store.resource_version)
         except OSError as exc:
-            self._lost = (
-                f"the cluster could not be saved to {self._path}, which is as it was before: {in_one_line(exc)}"
-            )
-            _LOGGER.error("%s", self._lost)
-
-    def why_lost(self) -> str:
-        """Returns why saving for the last time failed; empty if it did not, or has not happened yet."""
-        return self._lost
+            self.lost = f"the cluster could not be saved to {self._path}, which is as it was before: {in_one_line(exc)}"
+            _LOGGER.error("%s", self.lost)
 
     def write(self, objects: list[tuple[Resource, Stored]], version: int) -> None:
         """Writes the objects, unless the file is newer; one at a time, as a thread outlives its cancelled task."""

@@ -34,7 +34,6 @@ _UNPACKED_ANYWAY: Final = 64 * 2**20
 _IS_JSON: Final = re.compile(rb"\s*[\[{]")
 _GZIP: Final = b"\x1f\x8b"
 HOW_TO_DUMP: Final = "kubectl get nodes,pods,pdb,ns,svc,rs,sts,pv,pvc,sc,pc -A -o json prints one"
-_NO_MEMORY: Final = "there is not enough memory for it"
 _OF_ONE_SERVER: Final = ("resourceVersion", "managedFields", "selfLink")
 """Metadata that means nothing to another server, and that would keep kubectl from applying the object."""
 
@@ -53,10 +52,8 @@ def load_state(path: Path) -> list[Object]:
     try:
         with path.open("rb") as file:
             data = _content(file, limits.STATE_FILE_BYTES)
-    except OSError as exc:
-        raise StateFileError(f"state file {path}: {in_one_line(exc)}") from exc
-    except MemoryError as exc:
-        raise StateFileError(f"state file {path}: {_NO_MEMORY}") from exc
+    except (OSError, MemoryError) as exc:
+        raise StateFileError(f"state file {path}: {_why_unread(exc)}") from exc
     return read_state(data, f"state file {path}")
 
 
@@ -75,14 +72,16 @@ def read_state(data: bytes, source: str) -> list[Object]:
             return [item for document in _documents(text) for item in _items(document)]
     except StateFileError:
         raise
-    except MemoryError as exc:
-        raise StateFileError(f"{source}: {_NO_MEMORY}") from exc
-    except OSError as exc:
-        raise StateFileError(f"{source}: {in_one_line(exc)}") from exc
+    except (OSError, MemoryError) as exc:
+        raise StateFileError(f"{source}: {_why_unread(exc)}") from exc
     except (EOFError, zlib.error) as exc:
         raise StateFileError(f"{source}: not a complete gzip file") from exc
     except (ValueError, RecursionError) as exc:
         raise StateFileError(f"{source}: {in_one_line(exc)}; {HOW_TO_DUMP}") from exc
+
+
+def _why_unread(error: OSError | MemoryError) -> str:
+    return in_one_line(error) if isinstance(error, OSError) else "there is not enough memory for it"
 
 
 def saved_version(path: Path) -> int:

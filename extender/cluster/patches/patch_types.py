@@ -104,14 +104,11 @@ def merged(original: Any, patch: Mapping[str, Any]) -> Object:
 
 
 def _json_patched(original: Object, operations: Any) -> Object:
-    if not isinstance(operations, list) or not all(isinstance(each, dict) for each in operations):
-        wrong = (
-            operations
-            if not isinstance(operations, list)
-            else next(each for each in operations if not isinstance(each, dict))
-        )
-        wanted = "[]handlers.jsonPatchOp" if wrong is operations else "handlers.jsonPatchOp"
-        raise statuses.bad_request(f"error decoding patch: {cannot_unmarshal(type_word(wrong), wanted)}")
+    wanted, wrong = "[]handlers.jsonPatchOp", [operations]
+    if isinstance(operations, list):
+        wanted, wrong = "handlers.jsonPatchOp", [each for each in operations if not isinstance(each, dict)]
+    if wrong:
+        raise statuses.bad_request(f"error decoding patch: {cannot_unmarshal(type_word(wrong[0]), wanted)}")
     if len(operations) > limits.PATCH_OPERATIONS:
         message = f"The allowed maximum operations in a JSON patch is {limits.PATCH_OPERATIONS}, got {len(operations)}"
         raise statuses.ApiStatus(413, "RequestEntityTooLarge", f"Request entity too large: {message}")
@@ -124,6 +121,8 @@ def _json_patched(original: Object, operations: Any) -> Object:
                 if copied > limits.PATCH_COPIED_BYTES:
                     raise ValueError("copied too much")
             patched = jsonpatch.JsonPatch([operation]).apply(patched, in_place=True)
+        if not isinstance(patched, dict):
+            raise TypeError("what is left is no object")
     except (
         jsonpatch.JsonPatchException,
         jsonpatch.JsonPointerException,
@@ -136,6 +135,4 @@ def _json_patched(original: Object, operations: Any) -> Object:
         raise statuses.ApiStatus(
             422, "Invalid", "the server rejected our request due to an error in our request", {}
         ) from error
-    if not isinstance(patched, dict):
-        raise statuses.ApiStatus(422, "Invalid", "the server rejected our request due to an error in our request", {})
     return patched

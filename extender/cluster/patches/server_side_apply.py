@@ -23,7 +23,7 @@ from extender.cluster.patches.managed_fields import FieldOwner, Owned, Owners
 from extender.cluster.patches.typed_values import UnkeyedItemError
 from extender.cluster.schema import api_types
 from extender.cluster.statuses import ApiStatus, bad_request
-from extender.cluster.validation.metadata_rules import TOTAL_ANNOTATION_SIZE_LIMIT
+from extender.cluster.validation.metadata_rules import TOTAL_ANNOTATION_SIZE_LIMIT, annotation_bytes
 from extender.values.golang.json import JsonError
 from extender.values.golang.quoting import printed, printed_type, quoted
 from extender.values.golang.schema import GoType, Kind, ListOf, MapOf, Scalar, Struct
@@ -254,19 +254,14 @@ def _remember_applied(obj: Object, applied: Object) -> None:
         return
     metadata = dict(applied.get("metadata") or {})
     if metadata.get("annotations"):
-        metadata["annotations"] = {
-            name: value for name, value in metadata["annotations"].items() if name != LAST_APPLIED
-        }
-    text = orjson.dumps(
-        {**applied, "metadata": metadata}, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
-    ).decode()
+        given = metadata["annotations"].items()
+        metadata["annotations"] = {name: value for name, value in given if name != LAST_APPLIED}
+    form = orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
+    text = orjson.dumps({**applied, "metadata": metadata}, option=form).decode()
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     annotations = {**annotations, LAST_APPLIED: text}
-    if (
-        sum(len(name.encode()) + len(value.encode()) for name, value in annotations.items())
-        > TOTAL_ANNOTATION_SIZE_LIMIT
-    ):
+    if annotation_bytes(annotations) > TOTAL_ANNOTATION_SIZE_LIMIT:
         del annotations[LAST_APPLIED]
     obj["metadata"]["annotations"] = annotations
 
@@ -278,11 +273,7 @@ _TEXTS: Final = frozenset((Kind.STRING, Kind.BYTES, Kind.DURATION))
 def problem_text(kind: GoType, value: Any) -> str:
     """Returns what is wrong with a value, in one text; empty if nothing is."""
     problems = list(_problems(kind, value, ""))
-    return (
-        problems[0]
-        if len(problems) < 2 and problems
-        else "\n".join(["errors:", *(f"  {each}" for each in problems)] if problems else [])
-    )
+    return "".join(problems) if len(problems) < 2 else "\n".join(["errors:", *(f"  {each}" for each in problems)])
 
 
 def _problems(kind: GoType, value: Any, path: str) -> Iterator[str]:

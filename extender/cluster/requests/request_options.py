@@ -104,24 +104,16 @@ def list_options(query: Query, *, watch: bool = False) -> ListOptions:
 
 def _list_errors(options: ListOptions) -> list[FieldError]:
     errors = []
-    match = options.resource_version_match
+    match, path = options.resource_version_match, "resourceVersionMatch"
     if match:
         if not options.resource_version:
-            errors.append(
-                forbidden(
-                    "resourceVersionMatch", "resourceVersionMatch is forbidden unless resourceVersion is provided"
-                )
-            )
+            errors.append(forbidden(path, f"{path} is forbidden unless resourceVersion is provided"))
         if options.continue_token:
-            errors.append(
-                forbidden("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided")
-            )
+            errors.append(forbidden(path, f"{path} is forbidden when continue is provided"))
         if match not in (EXACT, NOT_OLDER_THAN):
-            errors.append(not_supported("resourceVersionMatch", match, (EXACT, NOT_OLDER_THAN, "")))
+            errors.append(not_supported(path, match, (EXACT, NOT_OLDER_THAN, "")))
         if match == EXACT and options.resource_version == "0":
-            errors.append(
-                forbidden("resourceVersionMatch", 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
-            )
+            errors.append(forbidden(path, f'{path} "exact" is forbidden for resourceVersion "0"'))
     if options.send_initial_events is not None:
         errors.append(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
     return errors
@@ -129,23 +121,16 @@ def _list_errors(options: ListOptions) -> list[FieldError]:
 
 def _watch_errors(options: ListOptions) -> list[FieldError]:
     errors = []
-    match = options.resource_version_match
+    match, path = options.resource_version_match, "resourceVersionMatch"
     if options.send_initial_events is not None and match != NOT_OLDER_THAN:
-        errors.append(
-            forbidden(
-                "resourceVersionMatch", f"sendInitialEvents requires setting resourceVersionMatch to {NOT_OLDER_THAN}"
-            )
-        )
+        errors.append(forbidden(path, f"sendInitialEvents requires setting {path} to {NOT_OLDER_THAN}"))
     if match:
         if options.send_initial_events is None:
-            why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
-            errors.append(forbidden("resourceVersionMatch", why))
+            errors.append(forbidden(path, f"{path} is forbidden for watch unless sendInitialEvents is provided"))
         if match != NOT_OLDER_THAN:
-            errors.append(not_supported("resourceVersionMatch", match, (NOT_OLDER_THAN,)))
+            errors.append(not_supported(path, match, (NOT_OLDER_THAN,)))
         if options.continue_token:
-            errors.append(
-                forbidden("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided")
-            )
+            errors.append(forbidden(path, f"{path} is forbidden when continue is provided"))
     return errors
 
 
@@ -161,9 +146,8 @@ def write_options(query: Query, user_agent: str, kind: str, *, is_apply: bool = 
         errors.append(too_long("fieldManager", FIELD_MANAGER_MAX_LENGTH))
     for place, character in enumerate(manager):
         if not character.isprintable():
-            errors.append(
-                invalid("fieldManager", manager, f"invalid character U+{ord(character):04X} (at position {place})")
-            )
+            detail = f"invalid character U+{ord(character):04X} (at position {place})"
+            errors.append(invalid("fieldManager", manager, detail))
     dry_run = query.get("dryRun", ())
     errors += dry_run_errors(dry_run)
     if validation not in ("", "Ignore", "Warn", "Strict"):
@@ -198,14 +182,12 @@ def delete_options(query: Query) -> Object:
 def checked_delete_options(options: Object) -> Object:
     """Returns the options. Raises ApiStatus 422 if they are wrong. Upstream: ValidateDeleteOptions."""
     errors = []
-    policy = options.get("propagationPolicy")
+    policy, path = options.get("propagationPolicy"), "propagationPolicy"
     if policy is not None:
         if options.get("orphanDependents") is not None:
-            errors.append(
-                invalid("propagationPolicy", policy, "orphanDependents and deletionPropagation cannot be both set")
-            )
+            errors.append(invalid(path, policy, "orphanDependents and deletionPropagation cannot be both set"))
         if policy not in ("Foreground", "Background", "Orphan"):
-            errors.append(not_supported("propagationPolicy", policy, ("Foreground", "Background", "Orphan", "nil")))
+            errors.append(not_supported(path, policy, ("Foreground", "Background", "Orphan", "nil")))
     errors += dry_run_errors(options.get("dryRun") or ())
     if errors:
         raise options_invalid("DeleteOptions", errors)

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, final
 
 import msgspec
 
-from extender.cluster.api_resources import Resource
+from extender.cluster.api_resources import RESOURCES, Resource
 from extender.values.golang.json import Json, JsonError, marshal
 from extender.values.golang.schema import (
     Field,
@@ -52,25 +52,8 @@ def _canonical(raw: str | int | float) -> str:
     return str(quantity_of(raw))
 
 
-_PACKAGES: Final = {
-    "": "core",
-    "apps": "apps",
-    "authentication.k8s.io": "authentication",
-    "authorization.k8s.io": "authorization",
-    "autoscaling": "autoscaling",
-    "batch": "batch",
-    "coordination.k8s.io": "coordination",
-    "discovery.k8s.io": "discovery",
-    "events.k8s.io": "events",
-    "networking.k8s.io": "networking",
-    "node.k8s.io": "node",
-    "policy": "policy",
-    "rbac.authorization.k8s.io": "rbac",
-    "resource.k8s.io": "resource",
-    "scheduling.k8s.io": "scheduling",
-    "storage.k8s.io": "storage",
-}
-"""The packages of k8s.io/api, by the API group that each defines."""
+_PACKAGES: Final = {each.group: each.group.partition(".")[0] or "core" for each in RESOURCES}
+"""The packages of k8s.io/api, by the API group that each defines; those of other groups have nothing in the table."""
 
 _META: Final = "meta/v1"
 _TYPE_META: Final = ("kind", "apiVersion")
@@ -105,7 +88,7 @@ def read(resource: Resource, obj: Json) -> tuple[dict[str, Any], list[str]]:
 
 def lookup(group: str, version: str, kind: str) -> Struct:
     """Returns the type of a kind. One that the table does not have has metadata, and whatever else it is given."""
-    found = _types().get(type_name(group, version, kind)) if _PACKAGES.get(group) else None
+    found = _types().get(type_name(group, version, kind)) if group in _PACKAGES else None
     return found or _open_type(group, version, kind)
 
 

@@ -25,12 +25,9 @@ from extender.values.golang.quoting import quoted
 EXPIRED: Final = "The resourceVersion for the provided list is too old."
 CONTINUE_EXPIRED: Final = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
-    "the continue "
-    "parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with "
-    "the provided "
-    "token results in an inconsistent list - objects that were created, modified, or deleted between the time the "
-    "first chunk was "
-    "returned and now may show up in the list."
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list."
 )
 _LATEST: Final = -1
 """In a continue token: the list continues with what exists now."""
@@ -91,11 +88,8 @@ def parse_resource_version(text: str) -> int:
     if not text:
         return 0
     problem = "value out of range" if text.isascii() and text.isdigit() else "invalid syntax"
-    shown = quoted(text)
-    raise statuses.bad_request(
-        f"invalid resource version: resourceVersion: Invalid value: {shown}: strconv.ParseUint: parsing {shown}: "
-        f"{problem}"
-    )
+    why = f"Invalid value: {quoted(text)}: strconv.ParseUint: parsing {quoted(text)}: {problem}"
+    raise statuses.bad_request(f"invalid resource version: resourceVersion: {why}")
 
 
 def _read(

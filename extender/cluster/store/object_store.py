@@ -11,6 +11,7 @@ import bisect
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import accumulate, takewhile
 from typing import Final, Literal, final
 
@@ -50,17 +51,11 @@ class CompactedError(Exception):
     """Changes that are asked for are no longer remembered."""
 
 
+@cache
 def field_paths(stored_as: str) -> tuple[str, ...]:
     """Returns the paths of the selectable fields of the objects kept under a name, but those that are in the key."""
-    return _FIELD_PATHS.get(stored_as, ())
-
-
-def _paths_of(stored_as: str) -> tuple[str, ...]:
     paths = {path for each in RESOURCES if each.stored_as == stored_as for path in each.fields.values()}
     return tuple(sorted(paths - {"metadata.name", "metadata.namespace"}))
-
-
-_FIELD_PATHS: Final = {each.stored_as: _paths_of(each.stored_as) for each in RESOURCES}
 
 
 @final
@@ -146,16 +141,16 @@ def _resource_version(change: StoredChange) -> int:
 
 @final
 class _AllKept(dict[str, _Kept]):
-    """What is kept, by the name under which it is; of custom resources from when it is asked for, after `begin`."""
+    """What is kept, by the name under which it is, from when it is first asked for; `compacted` by then."""
 
-    def __init__(self, history: int, begin: int) -> None:
-        super().__init__({name: _Kept(name, history) for name in _FIELD_PATHS})
+    def __init__(self, history: int, compacted: int) -> None:
+        super().__init__()
         self._history = history
-        self._begin = begin
+        self.compacted = compacted
 
     def __missing__(self, stored_as: str) -> _Kept:
         kept = self[stored_as] = _Kept(stored_as, self._history)
-        kept.compacted = self._begin
+        kept.compacted = self.compacted
         return kept
 
 
@@ -169,7 +164,6 @@ class ObjectStore:
     def __init__(self, *, history: int = HISTORY, resource_version: int = 1) -> None:
         self._kept: Final = _AllKept(history, resource_version)
         self._resource_version = resource_version
-        self.compact(resource_version)
 
     @property
     def resource_version(self) -> int:
@@ -222,9 +216,11 @@ class ObjectStore:
 
     def compact(self, resource_version: int) -> None:
         """Forgets the changes up to this resourceVersion, as etcd does every few minutes."""
+        compacted = min(resource_version, self._resource_version)
         for kept in self._kept.values():
             kept.forget(bisect.bisect_right(kept.changes, resource_version, key=_resource_version))
-            kept.compacted = max(kept.compacted, min(resource_version, self._resource_version))
+            kept.compacted = max(kept.compacted, compacted)
+        self._kept.compacted = max(self._kept.compacted, compacted)
 
     def compacted(self, resource: Resource) -> int:
         """Returns the newest resourceVersion of which changes of this kind are forgotten."""

@@ -38,8 +38,7 @@ _OF_CONTAINERS: Final = _COMPUTE | {"ephemeral-storage"}
 _COUNTED: Final = frozenset(
     {
         "pods", "resourcequotas", "services", "replicationcontrollers", "secrets", "configmaps",
-        "persistentvolumeclaims",
-        "services.nodeports", "services.loadbalancers",
+        "persistentvolumeclaims", "services.nodeports", "services.loadbalancers",
     }
 )  # fmt: skip
 _OF_QUOTA: Final = frozenset(

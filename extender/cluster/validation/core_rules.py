@@ -39,8 +39,7 @@ _NOTE_LENGTH: Final = 1024
 _OLD_CONTROLLER: Final = "reportingComponent"
 _FROZEN: Final = (
     "involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "reason", "type",
-    "eventTime", "action",
-    "related", "reportingController", "reportingInstance",
+    "eventTime", "action", "related", "reportingController", "reportingInstance",
 )  # fmt: skip
 
 

@@ -118,9 +118,13 @@ def annotations(path: str, values: Mapping[str, str] | None) -> list[FieldError]
     """Returns what is wrong with a set of annotations. Upstream: ValidateAnnotations."""
     values = values or {}
     errors = [error for key in values for error in all_invalid(path, key, label_key_errors(key.lower()))]
-    if sum(len(key.encode()) + len(value.encode()) for key, value in values.items()) > TOTAL_ANNOTATION_SIZE_LIMIT:
+    if annotation_bytes(values) > TOTAL_ANNOTATION_SIZE_LIMIT:
         errors.append(too_long(path, TOTAL_ANNOTATION_SIZE_LIMIT))
     return errors
+
+
+def annotation_bytes(values: Mapping[str, str]) -> int:
+    return sum(len(key.encode()) + len(value.encode()) for key, value in values.items())
 
 
 def label_selector(path: str, selector: Mapping[str, Any] | None) -> list[FieldError]:

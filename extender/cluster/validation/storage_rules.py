@@ -40,8 +40,7 @@ _TODAY: Final = {
 _NO_SOURCES: Final = frozenset(
     {
         "capacity", "accessModes", "claimRef", "persistentVolumeReclaimPolicy", "storageClassName", "mountOptions",
-        "volumeMode",
-        "nodeAffinity", "volumeAttributesClassName",
+        "volumeMode", "nodeAffinity", "volumeAttributesClassName",
     }
 )  # fmt: skip
 _BINDING_MODES: Final = ("Immediate", "WaitForFirstConsumer")

@@ -34,8 +34,7 @@ _MUTABLE: Final = (
 )  # fmt: skip
 _FROZEN: Final = (
     "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
-    "'revisionHistoryLimit', "
-    "'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+    "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
 )
 _RETENTION: Final = ("Retain", "Delete")
 

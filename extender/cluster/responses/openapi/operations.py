@@ -8,7 +8,7 @@ Upstream: apiserver/pkg/endpoints/installer.go; k8s.io/kube-openapi/pkg/builder 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, final
 
-from extender.cluster.api_resources import Resource, Subresource
+from extender.cluster.api_resources import Resource
 from extender.cluster.responses.openapi import schemas
 from extender.cluster.schema.api_types import lookup
 
@@ -80,60 +80,36 @@ def paths(resources: Iterable[Resource], version: int) -> dict[str, Item]:
         base = f"/apis/{resource.api_version}" if resource.group else f"/api/{resource.version}"
         within = f"{base}/namespaces/{{namespace}}" if resource.namespaced else base
         collection = f"{within}/{resource.plural}"
-        kind = (resource.group, resource.version, resource.kind)
-        writer = _Writer(version, kind, _schema_name(kind), _prefix(resource))
+        writer = _Writer(version, resource, (resource.group, resource.version, resource.kind))
         scope = "Namespaced" if resource.namespaced else ""
-        found[collection] = writer.item(
-            resource.verbs, _COLLECTION, _place(resource, "namespace"), f"{scope}{resource.kind}"
-        )
+        subject, place = f"{scope}{resource.kind}", ("namespace",) if resource.namespaced else ()
+        found[collection] = writer.item(resource.verbs, _COLLECTION, place, subject)
         if resource.namespaced and "list" in resource.verbs:
-            found[f"{base}/{resource.plural}"] = writer.item(
-                ("list",), _COLLECTION, (), f"{resource.kind}ForAllNamespaces"
-            )
+            everywhere = f"{resource.kind}ForAllNamespaces"
+            found[f"{base}/{resource.plural}"] = writer.item(("list",), _COLLECTION, (), everywhere)
         if resource.is_stored:
             verbs = [verb for verb in resource.verbs if verb != "create"]
-            found[f"{collection}/{{name}}"] = writer.item(
-                verbs, _OBJECT, _place(resource, "name", "namespace"), f"{scope}{resource.kind}"
+            found[f"{collection}/{{name}}"] = writer.item(verbs, _OBJECT, ("name", *place), subject)
+        for each in resource.subresources:
+            kind = (each.group, each.version) if each.version else (resource.group, resource.version)
+            below = _Writer(version, resource, (*kind, each.kind))
+            found[f"{collection}/{{name}}/{each.name}"] = below.item(
+                each.verbs, _OBJECT, ("name", *place), f"{subject}{each.name.capitalize()}"
             )
-        for subresource in resource.subresources:
-            below = f"{collection}/{{name}}/{subresource.name}"
-            found[below] = _below(resource, subresource, version)
     return {path: item for path, item in sorted(found.items()) if item}
-
-
-def _below(resource: Resource, subresource: Subresource, version: int) -> Item:
-    group, its_version = (
-        (subresource.group, subresource.version) if subresource.version else (resource.group, resource.version)
-    )
-    kind = (group, its_version, subresource.kind)
-    writer = _Writer(version, kind, _schema_name(kind), _prefix(resource))
-    subject = f"{'Namespaced' if resource.namespaced else ''}{resource.kind}{subresource.name.capitalize()}"
-    return writer.item(subresource.verbs, _OBJECT, _place(resource, "name", "namespace"), subject)
-
-
-def _place(resource: Resource, *names: str) -> tuple[str, ...]:
-    return tuple(name for name in names if name != "namespace" or resource.namespaced)
-
-
-def _prefix(resource: Resource) -> str:
-    """`CoreV1`, `AppsV1`: the part of an operation's name after the verb."""
-    return f"{resource.group.partition('.')[0].capitalize() or 'Core'}{resource.version.capitalize()}"
-
-
-def _schema_name(kind: tuple[str, str, str]) -> str:
-    return lookup(*kind).name
 
 
 @final
 class _Writer:
-    """Writes the operations on one kind, for a version of OpenAPI."""
+    """Writes the operations on a resource or one below it, of this kind, for a version of OpenAPI."""
 
-    def __init__(self, version: int, kind: tuple[str, str, str], schema: str, prefix: str) -> None:
-        self._prefix = prefix
+    def __init__(self, version: int, resource: Resource, kind: tuple[str, str, str]) -> None:
+        # `CoreV1`, `AppsV1`: the part of an operation's name after the verb.
+        self._prefix = f"{resource.group.partition('.')[0].capitalize() or 'Core'}{resource.version.capitalize()}"
         self._is_three = version == schemas.VERSION_3
         self._version = version
         self._kind = kind
-        self._schema = schema
+        self._schema = lookup(*kind).name
 
     def item(
         self,
@@ -153,13 +129,9 @@ class _Writer:
 
     def _operation(self, action: str, query: Sequence[str], subject: str) -> Item:
         group, version, kind = self._kind
-        answer = (
-            f"{self._schema}List"
-            if action == "list"
-            else schemas.STATUS
-            if action.startswith("delete")
-            else self._schema
-        )
+        answer = schemas.STATUS if action.startswith("delete") else self._schema
+        if action == "list":
+            answer += "List"
         codes = {"200": "OK", "201": "Created"} if action in ("post", "put", "patch") else {"200": "OK"}
         operation: Item = {
             "description": f"{action} {kind}",
@@ -200,6 +172,5 @@ class _Writer:
         return {"name": name, "in": "path", "description": words, "required": True} | self._typed("string")
 
     def _typed(self, kind: str) -> Item:
-        return (
-            {"schema": {"type": kind, "uniqueItems": True}} if self._is_three else {"type": kind, "uniqueItems": True}
-        )
+        typed = {"type": kind, "uniqueItems": True}
+        return {"schema": typed} if self._is_three else typed
