@@ -27,12 +27,11 @@ from extender.engine.plugins.dynamic_resources.selection import Allowance, Match
 from extender.engine.snapshot import Snapshot
 from extender.engine.snapshot.axes import CPU, MEMORY
 from extender.values import limits
-from extender.values.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
+from extender.values.objects.devices import DeviceClass
 from extender.values.objects.node import BETA_ZONE_LABEL, ZONE_LABEL, Node
 from extender.values.objects.quantity import QuantityError, RawQuantity, value_of
 
 _ON_THEIR_OWN: Final = frozenset(("cpu", "memory", "pods"))
-
 
 Devices = Mapping[str, tuple[ResourceOnNode, ...]]
 """Node -> the device classes of which it has devices."""
@@ -98,12 +97,8 @@ class ClusterMaps:
         drawn: dict[str, _Kept] = {}
         places = [nodes.index[name] for name in names]
         for name, place, requested in zip(names, places, nodes.requested[places].tolist(), strict=True):
-            node, num_pods, has, kept = (
-                nodes.objects[place],
-                int(nodes.pod_count[place]),
-                devices.get(name, ()),
-                self._nodes.get(name),
-            )
+            node, num_pods = nodes.objects[place], int(nodes.pod_count[place])
+            has, kept = devices.get(name, ()), self._nodes.get(name)
             # Pods may change without any number: where they are or were shown, the node is made again.
             if (
                 shows_pods
@@ -116,9 +111,7 @@ class ClusterMaps:
             ):
                 shown = _node(snapshot, place, has, with_pods=shows_pods)
                 drawn[name] = _Kept(shown, node, requested, num_pods, has, (shown.zone, natural(name)))
-        is_in_order = all(
-            (kept := self._nodes.get(name)) is not None and kept.order == each.order for name, each in drawn.items()
-        )
+        is_in_order = all(name in self._nodes and self._nodes[name].order == each.order for name, each in drawn.items())
         self._nodes |= drawn
         if not is_in_order:
             self._nodes = {each.node.name: each for each in sorted(self._nodes.values(), key=attrgetter("order"))}
@@ -234,19 +227,9 @@ class DeviceRoom:
             if name in self._cluster.nodes
         ]
         of: list[object] = [*slices, *classes, *claims, *nodes]
-        if len(of) != len(self._of) or not all(one is other for one, other in zip(of, self._of, strict=True)):
-            self._room, is_whole = self._counted(slices, classes, claims, nodes)
-            self._of = of if is_whole else ()
-        return self._room
-
-    def _counted(
-        self,
-        slices: Sequence[ResourceSlice],
-        classes: Sequence[DeviceClass],
-        claims: Sequence[ResourceClaim],
-        nodes: Sequence[Node],
-    ) -> tuple[Devices, bool]:
-        """Returns (what was counted, whether that is all)."""
+        if len(of) == len(self._of) and all(one is other for one, other in zip(of, self._of, strict=True)):
+            return self._room
+        self._of = of
         of_slices = Slices(slices)
         self._matches.prune(of_slices.num_devices)
         devices, allocated = ClassDevices(of_slices, self._matches), allocated_state_of(claims)
@@ -256,8 +239,9 @@ class DeviceRoom:
             for node in nodes:
                 found[node.name] += _on(node, classes, devices, allocated, allowance)
         except OutOfStepsError:
-            return {name: tuple(each) for name, each in found.items()}, False
-        return {name: tuple(each) for name, each in found.items()}, True
+            self._of = ()  # the next one counts again
+        self._room = {name: tuple(each) for name, each in found.items()}
+        return self._room
 
 
 def _on(

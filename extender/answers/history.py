@@ -93,14 +93,12 @@ def _time(seconds: float) -> str:
     return rfc3339(datetime.fromtimestamp(seconds, UTC), "milliseconds")
 
 
+# The attempts of a time.
+
 BUCKETS: Final = 100
 """The number of equal parts of the time for which attempts are counted."""
 LEAST_SECONDS: Final = 100.0
 """The shortest time that is shown while none is chosen."""
-
-_PLACED: Final = frozenset(("Scheduled", "Filter", "Prioritize"))
-
-
 RANGES: Final = {"15m": 900.0, "1h": 3600.0, "6h": 21_600.0, "24h": 86_400.0, "7d": 604_800.0, "all": math.inf}
 """Name of a time that ends now -> its seconds."""
 
@@ -174,7 +172,7 @@ def counts(records: Iterable[AttemptRecord], begin: float, end: float) -> tuple[
 
 def how_ended(outcome: Outcome, evaluated: int, feasible: int) -> int:
     """Returns 0 for an attempt that found a node, 1 for one that did not, and 2 for one that failed."""
-    if outcome in _PLACED and not (outcome == "Filter" and evaluated and not feasible):
+    if outcome in ("Scheduled", "Filter", "Prioritize") and not (outcome == "Filter" and evaluated and not feasible):
         return 0
     return 2 if outcome == "Error" else 1
 
@@ -182,23 +180,22 @@ def how_ended(outcome: Outcome, evaluated: int, feasible: int) -> int:
 def _page(found: Sequence[KeptAttempt], before: int | None) -> tuple[tuple[AttemptsAlike, ...], int]:
     """Returns a page of attempts, equal ones as one, and where the next page begins."""
     alike: dict[tuple[str, ...], list[KeptAttempt]] = {}
-    last, number = 0, 0
+    last = number = older = 0
     for each in found:
         record = each.record
         if before is not None and record.id >= before:
             continue
         key = record.pod.uid or record.pod.key, record.outcome, record.node, record.message, record.caller
         if number == limits.HISTORY_ATTEMPTS or (key not in alike and len(alike) == limits.HISTORY_ALIKE):
-            return _answers(alike.values()), last
+            older = last
+            break
         alike.setdefault(key, []).append(each)
         last, number = record.id, number + 1
-    return _answers(alike.values()), 0
-
-
-def _answers(alike: Iterable[Sequence[KeptAttempt]]) -> tuple[AttemptsAlike, ...]:
-    return tuple(
-        AttemptsAlike(attempt=attempt(each[0]), count=len(each), first=_time(each[-1].record.time)) for each in alike
+    page = tuple(
+        AttemptsAlike(attempt=attempt(same[0]), count=len(same), first=_time(same[-1].record.time))
+        for same in alike.values()
     )
+    return page, older
 
 
 def _is_wanted(kept: KeptAttempt, query: PastQuery, may_see: Container[str]) -> bool:

@@ -73,15 +73,6 @@ class Victim(Value, frozen=True, gc=False):
     start.
     """
 
-    @staticmethod
-    def of(pod: Pod, violates: tuple[str, ...], cpu: int, memory: int, gpu_hours: float) -> "Victim":
-        owner = ""
-        for each in pod.metadata.owner_references:
-            if each.controller:
-                owner = f"{each.kind}/{each.name}"
-                break
-        return Victim(PodName.of(pod), pod.status.start_time, owner, violates, cpu, memory, gpu_hours)
-
 
 def gpu_hours_of(victims: Iterable[Victim]) -> float:
     """Returns the GPU time that the evictions lose together."""

@@ -15,7 +15,7 @@ from typing import Any, Final, final
 
 import msgspec
 
-from extender.answers import history
+from extender.answers import history, types
 from extender.answers.cluster_map import ClusterMaps, DeviceRoom, node_on_map
 from extender.answers.explain import queue_places
 from extender.answers.explain.explanation import explain, reason_now, settled, unreadable
@@ -31,19 +31,6 @@ from extender.answers.records.records import Records
 from extender.answers.redaction import SEES_ALL, Visibility, as_seen_by
 from extender.answers.search import Population, find, namespaces_with_pods, pods_of, seen
 from extender.answers.trial import Trial, recreated
-from extender.answers.types import (
-    Attempt,
-    Capacity,
-    Decisions,
-    Explanation,
-    GroupOutcome,
-    Preemption,
-    Preemptions,
-    QuestionError,
-    Queue,
-    WhatIf,
-    WhatIfRequest,
-)
 from extender.answers.what_if.admission import Admits
 from extender.answers.what_if.capacity import capacity_of, counted
 from extender.answers.what_if.group_outcomes import outcome_now
@@ -62,7 +49,7 @@ from extender.values import limits
 from extender.values.config.configuration import Configuration
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.grouping import GroupKey
-from extender.values.objects.label_selectors import Selector, SelectorError
+from extender.values.objects.label_selectors import SelectorError
 from extender.values.objects.label_syntax import parse_selector
 from extender.values.objects.pod import Pod
 
@@ -84,16 +71,12 @@ class Questions:
         records: Records | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Makes frameworks of its own.
+        """Makes frameworks of its own. Raises ConfigErrors.
 
         Arguments:
             cluster: read and never changed.
             admits: makes the API server that objects of questions pass through; called in child processes as well.
             queue: where pods wait; None if another scheduler decides.
-            records: what was decided; None if nothing is recorded.
-
-        Raises:
-            ConfigErrors: what is wrong with the configuration or with a plugin, all at once.
         """
         self.configuration: Final = configuration
         self._cluster = cluster
@@ -107,7 +90,7 @@ class Questions:
         self._devices = DeviceRoom(cluster)
         self.admits: Final = admits
         self._frameworks = Registry(IN_TREE).make_frameworks(
-            self.configuration, random.Random(0), live=cluster.cache, is_exhaustive=True, may_defer=True
+            configuration, random.Random(0), live=cluster.cache, is_exhaustive=True, may_defer=True
         )
         self._registered: Mapping[str, Registered] = {
             name: registrations(framework.plugins, has_extenders=bool(configuration.extenders))
@@ -124,7 +107,7 @@ class Questions:
         """The numbers of nodes and of pods that every copy of the cluster has."""
         return len(self._cluster.nodes), len(self._cluster.cache.pods) + len(self._cluster.pending)
 
-    async def explain(self, namespace: str, pod: str, *, picture: bool = False) -> Explanation | None:
+    async def explain(self, namespace: str, pod: str, *, picture: bool = False) -> types.Explanation | None:
         """Returns why the pod is on its node, or on none, with a picture if wanted; None if there is no such pod."""
         key = f"{namespace}/{pod}"
         now = await with_long_work(partial(self._as_things_are, namespace, pod, picture=picture))
@@ -149,15 +132,15 @@ class Questions:
         """Returns the pod with the fields that the scheduler reads; None if there is none."""
         return self._cluster.find(f"{namespace}/{name}")
 
-    async def _as_things_are(self, namespace: str, name: str, *, picture: bool) -> Explanation | None:
+    async def _as_things_are(self, namespace: str, name: str, *, picture: bool) -> types.Explanation | None:
         cluster = self._cluster
         nominated = Nominations(cluster.nominees(self._frameworks))  # finds out which pods cannot be read
         pod = cluster.find(f"{namespace}/{name}")
         if pod is None:
-            left_out = ((uid, why) for uid, (key, why) in cluster.unreadable.items() if key == f"{namespace}/{name}")
-            return next(
-                (unreadable(PodName(namespace=namespace, name=name, uid=uid), why) for uid, why in left_out), None
-            )
+            for uid, (unread, why) in cluster.unreadable.items():
+                if unread == f"{namespace}/{name}":
+                    return unreadable(PodName(namespace=namespace, name=name, uid=uid), why)
+            return None
         if pod.spec.node_name:
             return settled(pod, "Scheduled")
         assumed = cluster.cache.pod(pod.uid)
@@ -181,7 +164,7 @@ class Questions:
         only = SingleProfile(*self._frameworks.values())
         return only[pod.scheduler_name], stand_in_notes(only)
 
-    async def _scored_again(self, answer: Explanation) -> Explanation:
+    async def _scored_again(self, answer: types.Explanation) -> types.Explanation:
         pod = self._cluster.cache.pod(answer.pod.uid)
         if pod is None:
             return answer
@@ -189,26 +172,21 @@ class Questions:
             trial.remove(pod)
             return await worked_out_again(trial, recreated(pod), answer)
 
-    async def _group(self, key: GroupKey) -> GroupOutcome | None:
+    async def _group(self, key: GroupKey) -> types.GroupOutcome | None:
         with self.trial() as trial:
             return await outcome_now(trial, key)
 
-    async def explain_of(self, obj: Mapping[str, Any], *, picture: bool = False) -> Explanation:
+    async def explain_of(self, obj: Mapping[str, Any], *, picture: bool = False) -> types.Explanation:
         """Returns why a pod that does not exist would be on its node, or on none.
 
-        Arguments:
-            obj: a pod, a workload, of which one pod is looked at, or a List with one of them and what it refers to.
-            picture: whether to add each plugin's verdict about each node.
-
-        Raises:
-            QuestionError: it cannot be created; the message says why.
-            DecodeError: it has the wrong form.
+        It is a pod, a workload, of which one pod is looked at, or a List with one of them and what it refers to. Raises
+        QuestionError if it cannot be created, DecodeError if it has the wrong form.
         """
         items = obj.get("items") if obj.get("kind") == "List" else [obj]
         with self.trial() as trial:
             applied = apply_manifests(trial, items if isinstance(items, list) else [], self.admits)
             if not applied.pods:
-                raise QuestionError("it has no pod, and nothing that creates one now")
+                raise types.QuestionError("it has no pod, and nothing that creates one now")
             pod, *others = applied.pods
             more = (f"{len(others)} more pods would be made; this is the first",) if others else ()
             if trial.frameworks.get(pod.scheduler_name) is None:
@@ -226,7 +204,7 @@ class Questions:
 
     # Simulations. They take long, and are called where nothing waits: in a child process, or in a thread.
 
-    def what_if(self, request: WhatIfRequest) -> WhatIf:
+    def what_if(self, request: types.WhatIfRequest) -> types.WhatIf:
         """Returns what becomes of every pod concerned. Raises QuestionError, DecodeError or ConfigErrors."""
         cluster, configuration = self._cluster, self.configuration
         return what_if(cluster, configuration, request, self.admits, for_everybody=self._queue is None)
@@ -236,7 +214,7 @@ class Questions:
         cluster, configuration = self._cluster, self.configuration
         return plan(cluster, configuration, request, self.admits, self._now, for_everybody=self._queue is None)
 
-    def capacity(self, pod: str, limit: int | None) -> Capacity | None:
+    def capacity(self, pod: str, limit: int | None) -> types.Capacity | None:
         """Returns how many more pods like namespace/name fit; None if there is no such pod."""
         found = self._cluster.find(pod)
         if found is None:
@@ -244,7 +222,7 @@ class Questions:
         with self.trial() as trial:
             return counted(trial, found, limit)
 
-    def capacity_of(self, pod: Mapping[str, Any], limit: int | None) -> Capacity:
+    def capacity_of(self, pod: Mapping[str, Any], limit: int | None) -> types.Capacity:
         """Returns how many of such a pod, or of a workload's pods, would fit. Raises QuestionError."""
         with self.trial() as trial:
             return capacity_of(trial, pod, self.admits, limit)
@@ -256,18 +234,18 @@ class Questions:
         configuration, is_alone = configuration or self.configuration, self._queue is None
         return Trial.of(self._cluster, configuration, plugins=plugins, for_everybody=is_alone)
 
-    def decisions(self, pod: str | None, limit: int, before: int | None = None) -> Decisions:
+    def decisions(self, pod: str | None, limit: int, before: int | None = None) -> types.Decisions:
         """Returns the last attempts, of all pods or of namespace/name; newest first."""
-        return Decisions(items=tuple(self._attempts(pod, limit, before)), oldest=self._records.oldest)
+        return types.Decisions(items=tuple(self._attempts(pod, limit, before)), oldest=self._records.oldest)
 
-    def decision(self, number: int, *, picture: bool = False) -> Attempt | None:
+    def decision(self, number: int, *, picture: bool = False) -> types.Attempt | None:
         """Returns the attempt of this id, with the plugin that refused each node if wanted; None if it is not kept."""
         kept = self._records.attempt(number)
         return None if kept is None else history.attempt(kept, picture=picture)
 
-    def preemptions(self, pod: str | None, limit: int) -> Preemptions:
+    def preemptions(self, pod: str | None, limit: int) -> types.Preemptions:
         """Returns the last preemptions, all or those that concern namespace/name; newest first."""
-        return Preemptions(items=tuple(map(history.preemption, islice(self._records.preemptions(pod), limit))))
+        return types.Preemptions(items=tuple(map(history.preemption, islice(self._records.preemptions(pod), limit))))
 
     async def history(self, *, visibility: Visibility = SEES_ALL, **asked: Any) -> Past:
         """Returns what `PastQuery.written` asks for, found by names that the caller may see. Raises QuestionError."""
@@ -280,7 +258,7 @@ class Questions:
         may_see = await visibility.namespaces(named) if named else frozenset[str]()
         return await as_seen_by(visibility, history.past(kept, made, query, may_see, now))
 
-    async def queue(self) -> Queue:
+    async def queue(self) -> types.Queue:
         """Returns the pods that wait, each with its reason."""
         if self._queue is not None:
             queue = queue_places.queue_view(self._queue, self._registered, self._clock())
@@ -292,7 +270,7 @@ class Questions:
         """Returns the pods that wait, by reason and workload."""
         return pending(await as_seen_by(visibility, await self.queue()))
 
-    async def _with_reasons(self, queue: Queue) -> Queue:
+    async def _with_reasons(self, queue: types.Queue) -> types.Queue:
         """Returns the queue with a reason for each pod for which no scheduler has given one, as `explain` finds it."""
         if self._reasons[0] != self._cluster.changes:
             self._reasons = self._cluster.changes, {}
@@ -301,11 +279,8 @@ class Questions:
             items.append(place)
             pod = None if place.message or place.gated_by else self._cluster.pending.get(place.pod.uid)
             if pod is not None:
-                alike = (
-                    pod.namespace,
-                    place.workload,
-                    msgspec.json.encode((pod.metadata.labels, pod.spec, pod.status.resource_claim_statuses)),
-                )
+                differs = pod.metadata.labels, pod.spec, pod.status.resource_claim_statuses
+                alike = pod.namespace, place.workload, msgspec.json.encode(differs)
                 if alike not in found:
                     found[alike] = await with_long_work(partial(self._reason, pod))
                     await asyncio.sleep(0)  # others have their turn
@@ -343,7 +318,10 @@ class Questions:
     ) -> PodList:
         """Returns the pods that are asked for; without a namespace, also the namespaces. Raises QuestionError."""
         population = Population.of(self._cluster)
-        selected = _selector(selector)
+        try:
+            selected = parse_selector(selector)
+        except SelectorError as exc:
+            raise types.QuestionError(f"label selector {selector!r}: {exc}") from exc
         there = () if namespace else namespaces_with_pods(population)
         may_see = {namespace} if namespace else await visibility.namespaces({each.namespace for each in there})
         found = pods_of(population, may_see, workload, group, selected, query, state, sort, limit)
@@ -362,7 +340,7 @@ class Questions:
         tried = 0 if self._queue is None else self._queue.scheduling_cycle
         return f"{self._cluster.changes}.{self._records.version}.{tried}"
 
-    def _attempts(self, pod: str | None, limit: int, before: int | None) -> Iterator[Attempt]:
+    def _attempts(self, pod: str | None, limit: int, before: int | None) -> Iterator[types.Attempt]:
         return map(history.attempt, islice(self._records.attempts(pod, before=before), limit))
 
     def _clock(self) -> WallClock:
@@ -373,23 +351,12 @@ class Questions:
         return last
 
 
-def _gone(pod: PodName, attempts: Sequence[Attempt], preempted_by: Preemption | None) -> Explanation:
+def _gone(pod: PodName, attempts: Sequence[types.Attempt], preempted_by: types.Preemption | None) -> types.Explanation:
     known = [attempt.pod for attempt in attempts]
     if preempted_by is not None:
-        known += [
-            victim.pod
-            for victim in preempted_by.victims
-            if (victim.pod.namespace, victim.pod.name) == (pod.namespace, pod.name)
-        ]
-    return Explanation(
+        known += [victim.pod for victim in preempted_by.victims if victim.pod.key == pod.key]
+    return types.Explanation(
         pod=next(iter(known), pod),
         state="Finished",
         summary="It is gone or has finished; this is what was recorded about it.",
     )
-
-
-def _selector(text: str) -> Selector:
-    try:
-        return parse_selector(text)
-    except SelectorError as exc:
-        raise QuestionError(f"label selector {text!r}: {exc}") from exc

@@ -22,9 +22,6 @@ from extender.engine.runtime.plugin_calls import PluginError
 from extender.engine.snapshot import Snapshot
 from extender.values.objects.pod import Pod
 
-Settled = Literal["Binding", "Scheduled", "Finished", "NotOurs"]
-"""States in which a pod is not evaluated."""
-
 
 async def explain(
     framework: Framework, snapshot: Snapshot, pod: Pod, nominations: Nominations, *, picture: bool = False
@@ -76,7 +73,7 @@ def reason_now(framework: Framework, snapshot: Snapshot, pod: Pod, nominations: 
     return fit_error_message(len(snapshot.nodes), diagnosis_of(cycle, findings))
 
 
-def settled(pod: Pod, state: Settled, node: str = "") -> Explanation:
+def settled(pod: Pod, state: Literal["Binding", "Scheduled", "Finished", "NotOurs"], node: str = "") -> Explanation:
     """Returns what is known of a pod about which nothing is to be decided, and which may be being bound to `node`."""
     node = node or pod.spec.node_name
     where = f" on {node}" if node else ""

@@ -75,12 +75,14 @@ class _Trials:
         self._nominations = nominations
         self.rules = rules_of(framework.plugins.post_filter)
 
-    def opened(self, pod: Pod) -> Index:
-        """Returns the places of the nodes on which such a pod would fit; none if a plugin fails."""
+    def opened(self, pod: Pod, rows: Rows | None = None) -> Index:
+        """Returns the places of the nodes, or of the hypothetical rows, on which such a pod would fit."""
         cycle = Cycle(self._framework, self._snapshot, pod, self._nominations)
         try:
             if cycle.run_pre_filter_plugins().status.is_success:
-                return cycle.feasible_rows().node
+                if rows is None:
+                    return cycle.feasible_rows().node
+                return rows.node[cycle.run_filters_with_nominated_pods(rows).ok]
         except PluginError:
             pass  # the change opens nothing; plugins that fail for the pod as it is are in the evaluation
         return np.zeros(0, np.intp)
@@ -91,15 +93,7 @@ class _Trials:
         if not len(slots):
             return np.zeros(0, np.intp)
         rows = Rows.of(self._snapshot, potential).changed(PodChanges(row, slots, np.full(len(slots), -1)))
-        has_victims = np.zeros(len(potential), np.bool_)
-        has_victims[row] = True
-        cycle = Cycle(self._framework, self._snapshot, pod, self._nominations)
-        try:
-            if cycle.run_pre_filter_plugins().status.is_success:
-                return potential[cycle.run_filters_with_nominated_pods(rows).ok & has_victims]
-        except PluginError:
-            pass  # as in `opened`
-        return np.zeros(0, np.intp)
+        return self.opened(pod, rows.take(np.unique(row)))
 
 
 @final
@@ -117,33 +111,28 @@ class _OpeningFixes:
 
     def add(self, kind: Kind, text: str, places: Index, changed: Pod) -> None:
         """Adds a change that opens the nodes at these places, if any; it is as good as made in `changed`."""
-        if len(places) and (kind, places.tobytes()) not in self._fixes:
-            self._fixes[kind, places.tobytes()] = self._fix(
-                kind, text + self._also, places, self._without_gates(changed)
-            )
+        if not len(places) or (kind, places.tobytes()) in self._fixes:
+            return
+        nodes, changed = self._snapshot.nodes, self._without_gates(changed)
+        named = tuple(nodes.objects[place].name for place in places[:_NODES_NAMED].tolist())
+        # A pod gets its priority and its policy from its class.
+        patch = {} if kind in ("node", "preemption") else patch_of(self._pod, changed)
+        is_cordoned = kind == "node" and bool(nodes.unschedulable[places].all())
+        self._fixes[kind, places.tobytes()] = Fix(
+            kind=kind,
+            text=text + self._also,
+            opens=len(places),
+            nodes=named,
+            patch=patch,
+            command=f"kubectl uncordon {' '.join(map(quote, named))}" if is_cordoned else command_of(self._pod, patch),
+            objects=objects_to_try(changed),
+        )
 
     def add_node(self, model: str) -> None:
         """Adds the change that brings one more node, on which the pod fits."""
         objects = objects_to_try(self._without_gates(self._pod))
         self._fixes["node", b""] = Fix(
             kind="node", text=f"add a node like {model}{self._also}", opens=1, objects=objects, add_like=model
-        )
-
-    def _fix(self, kind: Kind, text: str, places: Index, changed: Pod) -> Fix:
-        nodes = self._snapshot.nodes
-        named = tuple(nodes.objects[place].name for place in places[:_NODES_NAMED].tolist())
-        # A pod gets its priority and its policy from its class.
-        patch = {} if kind in ("node", "preemption") else patch_of(self._pod, changed)
-        is_cordoned = kind == "node" and bool(nodes.unschedulable[places].all())
-        command = f"kubectl uncordon {' '.join(map(quote, named))}" if is_cordoned else command_of(self._pod, patch)
-        return Fix(
-            kind=kind,
-            text=text,
-            opens=len(places),
-            nodes=named,
-            patch=patch,
-            command=command,
-            objects=objects_to_try(changed),
         )
 
     def _without_gates(self, pod: Pod) -> Pod:
@@ -234,9 +223,8 @@ def command_of(pod: Pod, patch: Mapping[str, Any]) -> str:
         kind, name = "pod", pod.name
     else:
         return ""
-    return (
-        f"kubectl -n {quote(pod.namespace)} patch {kind} {quote(name)} -p {quote(msgspec.json.encode(spec).decode())}"
-    )
+    written = quote(msgspec.json.encode(spec).decode())
+    return f"kubectl -n {quote(pod.namespace)} patch {kind} {quote(name)} -p {written}"
 
 
 def objects_to_try(pod: Pod) -> tuple[dict[str, Any], ...]:

@@ -5,11 +5,10 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-import msgspec
 import numpy as np
 
 from extender.answers.explain.verdict_tables import reason_counts
-from extender.answers.parts import CandidateNode, Victim, gpu_hours_of
+from extender.answers.parts import CandidateNode, PodName, Victim, gpu_hours_of
 from extender.answers.phrases import plural
 from extender.answers.types import PreemptionAnswer, ReasonCount
 from extender.engine.framework import Candidate, Candidates, PreemptionOutcome
@@ -29,7 +28,16 @@ _LATEST: Final = int(datetime.max.replace(tzinfo=UTC).timestamp())
 def victim(pod: Pod, now: float, violates: tuple[str, ...] = ()) -> Victim:
     """Returns the pod as a victim, with its requests and the budgets that its eviction violates."""
     held, _, _ = assigned_requests(pod)
-    return Victim.of(pod, violates, held.milli_cpu, held.memory, lost_gpu_hours(pod, now))
+    owners = (f"{each.kind}/{each.name}" for each in pod.metadata.owner_references if each.controller)
+    return Victim(
+        PodName.of(pod),
+        pod.status.start_time,
+        next(owners, ""),
+        violates,
+        held.milli_cpu,
+        held.memory,
+        lost_gpu_hours(pod, now),
+    )
 
 
 def preemption_answer(
@@ -38,25 +46,20 @@ def preemption_answer(
     """Returns the chosen node and its victims, the runners-up and why they lost, and where evictions do not help."""
     if outcome.why_not_eligible is not None:
         return PreemptionAnswer(eligible=False, message=outcome.why_not_eligible)
-    candidates, chosen = outcome.candidates, outcome.chosen
-    answer = PreemptionAnswer(
+    candidates, chosen, failed = outcome.candidates, outcome.chosen, outcome.status.message
+    listed = () if candidates is None else _listed(candidates, chosen, pod, failed, now, limit)
+    best = listed[0] if chosen is not None and listed else CandidateNode(node="", victims=(), num_pdb_violations=0)
+    is_without_victims = chosen is not None and not chosen.victims
+    return PreemptionAnswer(
         eligible=True,
-        message="" if outcome.status.is_success else outcome.status.message,
-        not_helpful=not_helpful(outcome, len(snapshot.nodes)),
-        **_lost(outcome, 0.0, now),
-    )
-    if candidates is None or (not len(candidates) and chosen is None):
-        return answer
-    listed = _listed(candidates, chosen, pod, outcome.status.message, now, limit)
-    best = listed[0] if chosen is not None else None
-    return msgspec.structs.replace(
-        answer,
-        node="" if best is None else best.node,
-        victims=() if best is None else best.victims,
-        num_pdb_violations=0 if best is None else best.num_pdb_violations,
+        message="" if outcome.status.is_success else failed,
+        node=best.node,
+        victims=best.victims,
+        num_pdb_violations=best.num_pdb_violations,
         candidates=listed,
-        num_candidates=len(candidates) + (chosen is not None and not chosen.victims),
-        **_lost(outcome, 0.0 if best is None else gpu_hours_of(best.victims), now),
+        num_candidates=0 if candidates is None else len(candidates) + is_without_victims,
+        not_helpful=not_helpful(outcome, len(snapshot.nodes)),
+        **_lost(outcome, gpu_hours_of(best.victims) if best.node else 0.0, now),
     )
 
 
@@ -79,11 +82,7 @@ def _listed(
         return CandidateNode(node=chosen.node, victims=(), num_pdb_violations=0), *others
     if not len(candidates) or not limit:
         return ()
-    order = ranked(candidates)
-    if chosen is not None:
-        place = int(np.flatnonzero(candidates.node == candidates.snapshot.nodes.index[chosen.node])[0])
-        order = np.r_[place, order[order != place]]
-    shown = candidates.take(order[:limit])
+    shown = best_first(candidates, None if chosen is None else chosen.node, limit)
     costs, violates = costs_of(shown), broken_budgets(shown.snapshot, shown.node, pod, shown.rules)
     listed = shown.listed()
     first = what_comes_first([gone.priority for gone in one.victims] for one in listed)
@@ -101,6 +100,15 @@ def _listed(
         )
         for at, one in enumerate(listed)
     )
+
+
+def best_first(candidates: Candidates, chosen: str | None, most: int) -> Candidates:
+    """Returns the best candidates, at most so many; before them the one on the chosen node, if there is one."""
+    order = ranked(candidates)
+    if chosen is not None:
+        is_chosen = candidates.node[order] == candidates.snapshot.nodes.index[chosen]
+        order = np.r_[order[is_chosen], order[~is_chosen]]
+    return candidates.take(order[:most])
 
 
 def not_helpful(outcome: PreemptionOutcome, num_nodes: int) -> tuple[ReasonCount, ...]:

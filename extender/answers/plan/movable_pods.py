@@ -24,20 +24,15 @@ NO_CONTROLLER: Final = "have no controller that would recreate them"
 @final
 @dataclass(frozen=True, slots=True)
 class MovablePod:
-    """A running pod that a controller recreates once it is evicted.
-
-    Attributes:
-        running: the pod on its node.
-        pod: the pod as it is recreated, without a node.
-        budgets: (namespace, name) of the PodDisruptionBudgets that its eviction takes from: none, or one.
-        kind: equal for pods that are alike to every Filter, so that it makes no difference which of them moves.
-        gpu_hours: what it has computed on its GPUs since its last checkpoint, or since its start.
-    """
+    """A running pod that a controller recreates once it is evicted."""
 
     running: Pod
     pod: Pod
+    """The pod as it is recreated, without a node."""
     budgets: tuple[Key, ...]
+    """The PodDisruptionBudgets that its eviction takes from: none, or one."""
     kind: Hashable
+    """Equal for pods that are alike to every Filter, so that it makes no difference which of them moves."""
     gpu_hours: float
 
     @property
@@ -48,16 +43,12 @@ class MovablePod:
 @final
 @dataclass(frozen=True, slots=True)
 class MovablePods:
-    """The running pods of a cluster, by whether they may move.
-
-    Attributes:
-        by_uid: UID -> a pod that may move. The pods that lose least by it come first: those of the lowest priority,
-            then those that have computed least.
-        staying: why pods stay -> how many.
-    """
+    """The running pods of a cluster, by whether they may move."""
 
     by_uid: Mapping[str, MovablePod]
+    """Those that lose least by it come first: those of the lowest priority, then those that have computed least."""
     staying: Mapping[str, int]
+    """Why pods stay -> how many."""
 
 
 def movable_pods(trial: Trial, wanted: Pod, now: Callable[[], datetime]) -> MovablePods:
@@ -85,7 +76,10 @@ def movable_pods(trial: Trial, wanted: Pod, now: Callable[[], datetime]) -> Mova
             staying[why] += 1
             continue
         pod = recreated(running)
-        found.append(MovablePod(running, pod, spent, _kind(pod, spent), lost_gpu_hours(running, moment)))
+        # Claims and volumes of its own make a pod unlike all others.
+        own = pod.spec.resource_claims or any(volume.ephemeral is not None for volume in pod.spec.volumes)
+        kind: Hashable = pod.uid if own else (signature_of(pod), spent)
+        found.append(MovablePod(running, pod, spent, kind, lost_gpu_hours(running, moment)))
     found.sort(key=lambda each: (each.pod.priority, each.gpu_hours, each.pod.key))
     return MovablePods({each.uid: each for each in found}, staying)
 
@@ -112,9 +106,3 @@ def _protected(cluster: Cluster, frameworks: Mapping[str, Framework], wanted: Po
     slots = np.flatnonzero(snapshot.pods.node >= 0)
     may_go = may_be_victims(snapshot, wanted, slots, rules_of(framework.plugins.post_filter))
     return frozenset(snapshot.pod_at(slot).uid for slot in slots[~may_go].tolist())
-
-
-def _kind(pod: Pod, budgets: tuple[Key, ...]) -> Hashable:
-    # Claims and volumes of its own make a pod unlike all others.
-    own = pod.spec.resource_claims or any(volume.ephemeral is not None for volume in pod.spec.volumes)
-    return pod.uid if own else (signature_of(pod), budgets)

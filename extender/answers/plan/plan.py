@@ -8,6 +8,7 @@ from typing import Final
 from extender.answers.explain.preemption import victim
 from extender.answers.overviews import PlanAnswer, PlannedMove, PlanRequest, StayingPods
 from extender.answers.parts import PodName, requested
+from extender.answers.phrases import plural
 from extender.answers.plan.movable_pods import MovablePod, MovablePods, movable_pods
 from extender.answers.plan.search import TRIALS, PlanSearch, SearchResult
 from extender.answers.plan.trial_moves import BoundReachedError, TrialMoves
@@ -53,9 +54,13 @@ def plan(
         moving = TrialMoves(trial, movable)
         result = PlanSearch(moving, WantedPods(moving, with_groups), trials).run(request.max_moves)
         moves = () if result.plan is None else _moves(moving, result.plan)
-    return _answer(
-        pods, result, moves, without, movable, request.max_moves, (*stand_in_notes(trial.frameworks), *_notes(applied))
+    gated = (
+        f"{pod.key} has scheduling gates: the plan is for the time when they are gone"
+        for pod in applied.pods
+        if pod.spec.scheduling_gates
     )
+    notes = (*stand_in_notes(trial.frameworks), *applied.notes, *applied.missing, *gated)
+    return _answer(pods, result, moves, without, movable, request.max_moves, notes)
 
 
 def _wanted_of(applied: Applied) -> Sequence[Pod]:
@@ -83,19 +88,10 @@ def _framework_of(pod: Pod, frameworks: Mapping[str, Framework]) -> Framework:
     return framework
 
 
-def _notes(applied: Applied) -> tuple[str, ...]:
-    gated = [pod.key for pod in applied.pods if pod.spec.scheduling_gates]
-    return (
-        *applied.notes,
-        *applied.missing,
-        *(f"{key} has scheduling gates: the plan is for the time when they are gone" for key in gated),
-    )
-
-
 def _moves(trial: TrialMoves, found: FoundPlan) -> tuple[PlannedMove, ...]:
     """Plays the plan once more, and returns its moves with what has to be known of each."""
     moves: list[PlannedMove] = []
-    trial.allow(2 * TRIALS)
+    trial.trials_left = 2 * TRIALS
     trial.may_wait = True
     with ExitStack() as stack:
         for each, node in found.moves:
@@ -112,7 +108,7 @@ def _move(trial: TrialMoves, each: MovablePod, node: str) -> PlannedMove:
         needs_steering = True
     return PlannedMove(
         pod=PodName.of(each.pod),
-        from_node=trial.node_of(each.uid),
+        from_node=trial.node_of[each.uid],
         to_node=node,
         owner=victim(each.running, 0.0).owner,
         requests=requested(each.pod),
@@ -171,9 +167,9 @@ def _summary(
     if result.plan is None:
         whom = pods[0].key if len(pods) == 1 else f"all {len(pods)} pods"
         if result.is_complete:
-            return f"No plan of at most {_times(max_moves)} makes room for {whom}."
+            return f"No plan of at most {plural(max_moves, 'move')} makes room for {whom}."
         looked = (
-            f", and all plans of at most {_times(result.looked_through)} were looked at"
+            f", and all plans of at most {plural(result.looked_through, 'move')} were looked at"
             if result.looked_through > 0
             else ""
         )
@@ -184,8 +180,4 @@ def _summary(
     steps = [f"{move.pod.key} from {move.from_node} to {move.to_node}" for move in moves[:_TOLD]]
     more = f", and {len(moves) - _TOLD} more" if len(moves) > _TOLD else ""
     fewer = "" if result.is_complete else " There may be a plan with fewer moves."
-    return f"{who} would fit{where} after {_times(len(moves))}: {', then '.join(steps)}{more}.{fewer}"
-
-
-def _times(number: int) -> str:
-    return "1 move" if number == 1 else f"{number} moves"
+    return f"{who} would fit{where} after {plural(len(moves), 'move')}: {', then '.join(steps)}{more}.{fewer}"

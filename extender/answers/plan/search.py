@@ -9,6 +9,7 @@ would take the wanted pod without them, and where one of them finds no place, ro
 from collections.abc import Generator, Hashable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final, final
 
 from extender.answers.plan.movable_pods import MovablePod
@@ -26,7 +27,7 @@ class ExactSearch:
         self._trial = trial
         self._wanted = wanted
         self._may_wait = may_wait
-        self._seen: set[Hashable] = {trial.state}
+        self._seen: set[Hashable] = {frozenset()}
         self._frontier: list[tuple[Move, ...]] = [()]
         self._is_spread = False
         """Whether the frontier's moves are still to be made: only those that make room at once were looked at."""
@@ -111,14 +112,7 @@ _TRIES_TO_HOLD: Final = 20
 @final
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """What a search has found.
-
-    Attributes:
-        plan: None if none was found.
-        looked_through: every plan with at most so many moves was looked at; -1 if not even the cluster as it is.
-        is_complete: whether there is no plan with fewer moves, or without a plan, none at all within the limit of
-            moves.
-    """
+    """What a search has found, if anything; the other fields are those of the answer."""
 
     plan: FoundPlan | None
     looked_through: int
@@ -143,7 +137,7 @@ class PlanSearch:
     def run(self, max_moves: int) -> SearchResult:
         """Returns a plan with as few moves as the search can find."""
         trial = self._trial
-        trial.allow(self._trials)
+        trial.trials_left = self._trials
         try:
             nodes = self._wanted.nodes()
             if nodes is not None:
@@ -158,7 +152,7 @@ class PlanSearch:
         for limit in range(1, max_moves + 1):
             plan: FoundPlan | None = None
             if exact is not None:
-                trial.allow(self._trials)
+                trial.trials_left = self._trials
                 try:
                     plan = self._exactly(exact, limit)
                     self._looked_through = limit - (plan is not None)
@@ -191,7 +185,7 @@ class PlanSearch:
     def _guided(self, limit: int) -> FoundPlan | None:
         """Returns a plan of at most so many moves; first without, then with moves that wait for a budget."""
         trial = self._trial
-        trial.allow(self._guided_trials)
+        trial.trials_left = self._guided_trials
         try:
             for trial.may_wait in (False, True):
                 trial.has_met_budget = False
@@ -206,12 +200,8 @@ class PlanSearch:
 
     def _plan_with(self, limit: int) -> FoundPlan | None:
         for domain in self._wanted.domains():
-            tried: list[tuple[tuple[Move, ...], tuple[tuple[Pod, str], ...]]] = []
             with closing(self._room_for(0, limit, domain)) as ways:
-                for _ in ways:
-                    tried.append((tuple(self._moves), tuple(self._placed)))
-                    if len(tried) >= _TRIES_TO_HOLD:
-                        break
+                tried = [(tuple(self._moves), tuple(self._placed)) for _ in islice(ways, _TRIES_TO_HOLD)]
             for moves, placed in tried:
                 held = self._held(moves, placed)
                 if held is not None:
@@ -226,7 +216,7 @@ class PlanSearch:
             nodes = self._wanted.nodes()
             if nodes is not None:
                 return FoundPlan(tuple(moves), nodes)
-            if self._wanted.has_groups or not all(stack.enter_context(trial.placed(pod, node)) for pod, node in placed):
+            if self._wanted.groups or not all(stack.enter_context(trial.placed(pod, node)) for pod, node in placed):
                 return None
             return FoundPlan(tuple(moves), {pod.uid: node for pod, node in placed}, is_pinned=True)
 
@@ -293,5 +283,5 @@ class PlanSearch:
         free = self._trial.nodes_for(each.pod)[:WIDTH]
         if free or not left:
             return free
-        own = self._trial.node_of(each.uid)
+        own = self._trial.node_of[each.uid]
         return [name for name, going in self._trial.nodes_to_clear(each.pod) if going <= left and name != own][:WIDTH]

@@ -34,8 +34,7 @@ class BoundReachedError(Exception):
 
 @final
 class TrialMoves:
-    """State: the cluster, the node of each movable pod, what is reserved, what budgets have given, and how many trials
-    are left.
+    """State: the cluster, with what is reserved and what budgets have given; the node of each movable pod.
 
     Moves are context managers: at the end of the block everything is as before.
     """
@@ -48,49 +47,33 @@ class TrialMoves:
         """Whether a pod may move after its budget was used up by earlier moves, once these pods run again."""
         self.has_met_budget = False
         """Whether a pod was left where it is for the sake of a budget that earlier moves have used up."""
-        self._left = 0
+        self.trials_left = 0
+        """How many trials may be made from now on before BoundReachedError."""
         self._moved: Counter[tuple[Hashable, str]] = Counter()
         """How many pods of a kind a node has more than at the beginning."""
         self._on: dict[str, dict[str, MovablePod]] = {}
         """Node -> its movable pods by UID."""
-        self._node_of: dict[str, str] = {}
+        self.node_of: dict[str, str] = {}
+        """UID -> the node where a movable pod is now."""
         self._rank = {uid: rank for rank, uid in enumerate(pods.by_uid)}
         for uid, each in pods.by_uid.items():
-            self._node_of[uid] = each.running.spec.node_name
-            self._on.setdefault(self._node_of[uid], {})[uid] = each
-
-    # Bounds.
-
-    def allow(self, trials: int) -> None:
-        """Sets how many trials may be made from now on before BoundReachedError."""
-        self._left = trials
-
-    @property
-    def trials_left(self) -> int:
-        return self._left
+            self.node_of[uid] = each.running.spec.node_name
+            self._on.setdefault(self.node_of[uid], {})[uid] = each
 
     def take(self, trials: int = 1) -> None:
         """Counts trials. Raises BoundReachedError if there are none left."""
-        self._left -= trials
-        if self._left < 0:
+        self.trials_left -= trials
+        if self.trials_left < 0:
             raise BoundReachedError
 
     # What is where.
 
-    @property
-    def state(self) -> Hashable:
-        """A value that is equal for equal distributions of the pods, where pods that are alike count as equal."""
-        return frozenset((at, count) for at, count in self._moved.items() if count)
-
     def state_after(self, each: MovablePod, node: str) -> Hashable:
-        """Returns what `state` will be once the pod has moved to the node."""
+        """Returns what is equal for equal distributions of pods once the pod has moved; alike pods count as equal."""
         moved = Counter(self._moved)
-        moved[each.kind, self._node_of[each.uid]] -= 1
+        moved[each.kind, self.node_of[each.uid]] -= 1
         moved[each.kind, node] += 1
         return frozenset((at, count) for at, count in moved.items() if count)
-
-    def node_of(self, uid: str) -> str:
-        return self._node_of[uid]
 
     def different_pods(self, node: str) -> list[MovablePod]:
         """Returns one pod of each kind on the node that may move now, the one that loses least."""
@@ -121,9 +104,10 @@ class TrialMoves:
 
     def nodes_for(self, pod: Pod, domain: Domain = None, *, best_first: bool = True) -> list[str]:
         """Returns the nodes that would take the pod now, other than its own; best first, if wanted."""
-        own = self._node_of.get(pod.uid)
+        own = self.node_of.get(pod.uid)
         with self._without(pod):
-            return [name for name in self._feasible(pod, domain, best_first=best_first) if name != own]
+            in_order = sorted(self._scored(pod, with_scores=best_first), key=lambda each: -each[1])
+        return [name for name, _ in in_order if name != own and (domain is None or name in domain)]
 
     def fits(self, pod: Pod, node: str) -> bool:
         """Returns whether the node would take the pod now."""
@@ -132,7 +116,7 @@ class TrialMoves:
 
     def first_choices(self, pod: Pod) -> frozenset[str]:
         """Returns the nodes among which the scheduler would choose for the pod now, its own aside if it has one."""
-        own = self._node_of.get(pod.uid)
+        own = self.node_of.get(pod.uid)
         with self._without(pod):
             scored = [(name, score) for name, score in self._scored(pod) if name != own]
         highest = max((score for _, score in scored), default=0)
@@ -144,7 +128,7 @@ class TrialMoves:
             cycle = self._cycle(pod)
             if cycle is None:
                 return []
-            places = [_place(cycle, self._node_of[each.uid]) for each in leaving]
+            places = [_place(cycle, self.node_of[each.uid]) for each in leaving]
             leaving = [
                 each for each, place in zip(leaving, places, strict=True) if place is not None and each.uid != pod.uid
             ]
@@ -160,7 +144,7 @@ class TrialMoves:
             )
             index = cycle.snapshot.nodes.index
             rows = Rows.of(
-                cycle.snapshot, np.array([index[self._node_of[each.uid]] for each in leaving], np.intp)
+                cycle.snapshot, np.array([index[self.node_of[each.uid]] for each in leaving], np.intp)
             ).changed(going)
             try:
                 ok = cycle.run_filters_with_nominated_pods(rows).ok
@@ -221,19 +205,17 @@ class TrialMoves:
     @contextmanager
     def moved(self, each: MovablePod, node: str) -> Iterator[bool]:
         """Moves the pod to another node for the block; yields False, with nothing moved, if the node refuses it."""
-        before = self._node_of[each.uid]
+        before = self.node_of[each.uid]
         with self._without(each.pod):
             if not self._settle(each.pod, node):
                 yield False
                 return
             self.trial.disrupt([self.trial.cluster.cache.pod(each.uid) or each.running])
-            self._leave(each.uid, each, before)
-            self._arrive(each.uid, each, node)
+            self._relocate(each, before, node)
             try:
                 yield True
             finally:
-                self._leave(each.uid, each, node)
-                self._arrive(each.uid, each, before)
+                self._relocate(each, node, before)
 
     @contextmanager
     def placed(self, pod: Pod, node: str) -> Iterator[bool]:
@@ -253,14 +235,12 @@ class TrialMoves:
         cycle = self._passing(pod, node)
         return cycle is not None and bool(self.trial.place(cycle, node).node)
 
-    def _arrive(self, uid: str, each: MovablePod, node: str) -> None:
-        self._node_of[uid] = node
-        self._on.setdefault(node, {})[uid] = each
+    def _relocate(self, each: MovablePod, before: str, node: str) -> None:
+        del self._on[before][each.uid]
+        self._on.setdefault(node, {})[each.uid] = each
+        self.node_of[each.uid] = node
+        self._moved[each.kind, before] -= 1
         self._moved[each.kind, node] += 1
-
-    def _leave(self, uid: str, each: MovablePod, node: str) -> None:
-        del self._on[node][uid]
-        self._moved[each.kind, node] -= 1
 
     # Cycles.
 
@@ -272,13 +252,6 @@ class TrialMoves:
             return cycle if cycle.run_pre_filter_plugins().status.is_success else None
         except PluginError:
             return None
-
-    def _feasible(self, pod: Pod, domain: Domain, *, best_first: bool) -> list[str]:
-        if best_first:
-            names = [name for name, _ in sorted(self._scored(pod), key=lambda each: -each[1])]
-        else:
-            names = [name for name, _ in self._scored(pod, with_scores=False)]
-        return names if domain is None else [name for name in names if name in domain]
 
     def _scored(self, pod: Pod, *, with_scores: bool = True) -> list[tuple[str, int]]:
         """Returns the nodes that would take a pending pod, with their total scores; all 0 without scores."""

@@ -18,17 +18,13 @@ Move = tuple[MovablePod, str]
 @final
 @dataclass(frozen=True, slots=True)
 class FoundPlan:
-    """A plan that holds: played from the beginning, every move and every placement succeeds.
-
-    Attributes:
-        nodes: UID of a wanted pod -> its node.
-        is_pinned: whether the wanted pods fit only if each gets just this node, and not the one that the scheduler
-            prefers.
-    """
+    """A plan that holds: played from the beginning, every move and every placement succeeds."""
 
     moves: tuple[Move, ...]
     nodes: Mapping[str, str]
+    """UID of a wanted pod -> its node."""
     is_pinned: bool = False
+    """Whether they fit only if each gets just this node, and not the one that the scheduler prefers."""
 
 
 @final
@@ -42,27 +38,21 @@ class WantedPods:
         self._units: dict[Hashable, list[Pod]] = {}
         for key, pod in pods:
             self._units.setdefault(key or pod.uid, []).append(pod)
-        self._groups: Final = {key for key, _ in pods if key is not None}
+        self.groups: Final = {key for key, _ in pods if key is not None}
         self.is_decided_by_nodes: Final = (
-            len(pods) == 1 and not self._groups and moving.is_decided_by_nodes(self.pods[0])
+            len(pods) == 1 and not self.groups and moving.is_decided_by_nodes(self.pods[0])
         )
         """Whether there is only one pod, and each node by itself decides whether it takes it."""
 
-    @property
-    def has_groups(self) -> bool:
-        return bool(self._groups)
-
     def domains(self) -> Sequence[Domain]:
         """Returns the sets of nodes of which one has to take all pods."""
-        cache = self._moving.trial.cluster.cache
-        keys = [
-            group.topology_key for each in self._groups if (group := cache.objects.pod_groups.get(each)) is not None
-        ]
-        if len(self._groups) != 1 or not keys or not keys[0]:
+        cluster = self._moving.trial.cluster
+        (group, *others) = [cluster.cache.objects.pod_groups.get(each) for each in self.groups] or [None]
+        if group is None or others or not group.topology_key:
             return (None,)
         domains: dict[str, set[str]] = {}
-        for node in self._moving.trial.cluster.nodes.values():
-            value = node.labels.get(keys[0])
+        for node in cluster.nodes.values():
+            value = node.labels.get(group.topology_key)
             if value is not None:
                 domains.setdefault(value, set()).add(node.name)
         return [frozenset(names) for names in domains.values()]
@@ -76,18 +66,15 @@ class WantedPods:
                     chosen = self._nodes_of_group(key, pods)
                     if chosen is None:
                         return None
-                    nodes |= chosen
-                    if not all(
-                        stack.enter_context(self._moving.placed(pod, chosen[pod.uid]))
-                        for pod in pods
-                        if pod.uid in chosen
-                    ):
+                else:
+                    choices = self._moving.nodes_for(pods[0])
+                    if not choices:
                         return None
-                    continue
-                choices = self._moving.nodes_for(pods[0])
-                if not choices or not stack.enter_context(self._moving.placed(pods[0], choices[0])):
+                    chosen = {pods[0].uid: choices[0]}
+                nodes |= chosen
+                chosen_pods = [pod for pod in pods if pod.uid in chosen]
+                if not all(stack.enter_context(self._moving.placed(pod, chosen[pod.uid])) for pod in chosen_pods):
                     return None
-                nodes[pods[0].uid] = choices[0]
         return nodes
 
     def _nodes_of_group(self, key: GroupKey, pods: Sequence[Pod]) -> Mapping[str, str] | None:

@@ -9,13 +9,13 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from extender.answers.explain.preemption import victim
+from extender.answers.explain.preemption import best_first, victim
 from extender.answers.explain.verdict_tables import OTHER_REASONS, node_score, step
 from extender.answers.records.record_store import CandidateRecord, Details
 from extender.answers.types import NodePicture, NodeScore, PluginVerdict, WaterfallStep
 from extender.engine.framework import Candidate, Candidates, Code, Status
 from extender.engine.preemption.budgets import broken_budgets
-from extender.engine.preemption.costs import costs_of, ranked
+from extender.engine.preemption.costs import costs_of
 from extender.engine.runtime.findings import Findings, out_of_play_reason
 from extender.engine.runtime.scoring import Choice
 from extender.values import limits
@@ -29,9 +29,7 @@ BEST_NODES: Final = 16
 
 def picture_of(details: Details) -> NodePicture | None:
     """Returns every node with the first plugin that refused it; the others were not asked."""
-    if not details.picture:
-        return None
-    return msgspec.msgpack.decode(zlib.decompress(details.picture), type=NodePicture)
+    return msgspec.msgpack.decode(zlib.decompress(details.picture), type=NodePicture) if details.picture else None
 
 
 # What the Filters said.
@@ -107,11 +105,7 @@ def keep_candidates(
     """Returns the best candidates, the chosen one first; while any may be chosen, all victims of each are kept."""
     if not len(candidates):
         return ()
-    order = ranked(candidates)
-    if chosen is not None:
-        is_chosen = candidates.node[order] == candidates.snapshot.nodes.index[chosen]
-        order = np.r_[order[is_chosen], order[~is_chosen]]
-    kept = candidates.take(order[: limits.CANDIDATES_KEPT])
+    kept = best_first(candidates, chosen, limits.CANDIDATES_KEPT)
     violates = broken_budgets(kept.snapshot, kept.node, preemptor, kept.rules)
     most = limits.VICTIMS_KEPT if chosen is None else limits.OTHER_VICTIMS_KEPT
     return tuple(

@@ -18,7 +18,7 @@ import numpy as np
 
 from extender.answers.explain.preemption import not_helpful
 from extender.answers.parts import Outcome, PodName, Verdict
-from extender.answers.records.details import best_scores, keep_candidate, keep_candidates, verdict_details
+from extender.answers.records.details import BEST_NODES, best_scores, keep_candidate, keep_candidates, verdict_details
 from extender.answers.records.record_store import (
     AttemptRecord,
     CandidateRecord,
@@ -43,16 +43,11 @@ from extender.engine.runtime.scoring import Choice
 from extender.values import limits
 from extender.values.objects.pod import Pod
 
-BEST_OF_ASKED: Final = 16
-"""The number of nodes kept of the scores that another scheduler asked for."""
 LIMITS_OF_CALLS: Final = Limits(size=16 * 2**20)
 """How much is kept of what another scheduler asked."""
 
-
 _CALLS: Final = ("Filter", "Prioritize", "Preempt")
 """Outcomes of calls, which earlier versions recorded without their callers."""
-
-_Choice = tuple[Pod, tuple[NodeScore, ...]]
 
 
 @final
@@ -85,12 +80,9 @@ class Records(Reporter):
         """Begins without records.
 
         Arguments:
-            limits: of what was decided here.
-            limits_of_calls: of what another scheduler asked; None for the default, with a quarter of the bytes of
-                decisions.
+            limits_of_calls: of what another scheduler asked; by default a quarter of the bytes of decisions.
             now: seconds since 1970.
-            write: takes every record that is to outlive the process, and takes it again, with the same id, when it has
-                changed. None if none is.
+            write: takes every record that is to outlive the process, again, with the same id, when it has changed.
         """
         self.version = 0
         """A number that rises with every record; see `news`."""
@@ -107,10 +99,10 @@ class Records(Reporter):
         self._write = write
         self._next_id = 1
         self._under_way = _UnderWay()
-        self._choice: _Choice | None = None
+        self._choice: tuple[Pod, tuple[NodeScore, ...]] | None = None
         self._something_came = asyncio.Event()
-        # True once `news` has been called.
         self._is_watched = False
+        """Whether `news` has been called."""
 
     # Reading.
 
@@ -254,7 +246,7 @@ class Records(Reporter):
 
     def failed(self, info: QueuedPodInfo, profile: str, status: fwk.Status, seconds: float) -> None:
         """The attempt ends without a node, and perhaps with a preemption."""
-        found = self._take(info.pod)
+        found, self._under_way = self._of(info.pod), _UnderWay()
         outcome: Outcome = "Unschedulable" if status.is_rejected else "Error"
         made = AttemptRecord(
             self._take_id(),
@@ -272,8 +264,8 @@ class Records(Reporter):
         )
         scores = self._take_scores(info.pod)
         if found.details is not None or scores:
-            details = found.details or Details()
-            self._store.put_details(made.id, msgspec.structs.replace(details, scores=scores) if scores else details)
+            details = msgspec.structs.replace(found.details or Details(), scores=scores)
+            self._store.put_details(made.id, details)
         if found.chosen is not None:
             self._put_preemption(self._store, made, found)
         self._keep(self._with_newest, made)
@@ -336,17 +328,17 @@ class Records(Reporter):
         own = self._store.last_preemption_for(pod.uid)
         if made is None or made.outcome != "deciding" or made.node or (own is not None and own.node == node):
             return
-        taken = next((candidate for candidate in made.candidates if candidate.node == node), None)
-        others = tuple(candidate for candidate in made.candidates if candidate is not taken)
+        in_order = sorted(made.candidates, key=lambda candidate: candidate.node != node)
+        taken = in_order[0] if in_order and in_order[0].node == node else CandidateRecord(node, (), 0)
         self._changed(
             self._calls,
             msgspec.structs.replace(
                 made,
                 node=node,
                 outcome="told",
-                victims=taken.victims if taken is not None else (),
-                num_pdb_violations=taken.num_pdb_violations if taken is not None else 0,
-                candidates=(taken, *others) if taken is not None else others,
+                victims=taken.victims,
+                num_pdb_violations=taken.num_pdb_violations,
+                candidates=tuple(in_order),
             ),
         )
 
@@ -357,11 +349,6 @@ class Records(Reporter):
         if self._under_way.uid != pod.uid:
             self._under_way = _UnderWay(pod.uid)
         return self._under_way
-
-    def _take(self, pod: Pod) -> _UnderWay:
-        found = self._of(pod)
-        self._under_way = _UnderWay()
-        return found
 
     def _take_scores(self, pod: Pod) -> tuple[NodeScore, ...]:
         """The scores of the pod's choice, if it had one. Those of an attempt that was never ended are dropped."""
@@ -430,7 +417,7 @@ class Records(Reporter):
 
 
 def _best_of(nodes: Sequence[str], scores: Sequence[int]) -> tuple[NodeScore, ...]:
-    best = np.argsort(-np.array(scores, np.int64), kind="stable")[:BEST_OF_ASKED].tolist()
+    best = np.argsort(-np.array(scores, np.int64), kind="stable")[:BEST_NODES].tolist()
     return tuple(
         NodeScore(node=nodes[place][: limits.CALL_NAME_CHARACTERS], total=scores[place], others=scores[place])
         for place in best

@@ -67,15 +67,12 @@ class Inventory:
             (pod.namespace, pod.name): pod for pod in cluster.pending.values() if not cluster.cache.is_assumed(pod)
         }
         self._added: set[tuple[str, str]] = set()
-        self._holder_of_uid = {
-            pod.uid: (pod.namespace, pod.name)
-            for pods in (cluster.cache.pods, cluster.pending.values())
-            for pod in pods
-        }
+        pods = (*cluster.cache.pods, *cluster.pending.values())
+        self._holder_of_uid = {pod.uid: (pod.namespace, pod.name) for pod in pods}
         self._owned: defaultdict[tuple[str, str, str], list[Pod]] = defaultdict(list)
         deployment_of = {
             (namespace, name): owner.name
-            for (namespace, name), replica_set in cluster.cache.objects.replica_sets.items()
+            for (namespace, name), replica_set in objects.replica_sets.items()
             for owner in replica_set.metadata.owner_references
             if owner.kind == "Deployment"
         }
@@ -83,12 +80,9 @@ class Inventory:
             for owner in pod.metadata.owner_references:
                 if owner.controller and not pod.is_terminating:
                     self._owned[owner.kind, pod.namespace, owner.name].append(pod)
-                    deployment = None
-                    if owner.kind == "ReplicaSet":
-                        deployment = deployment_of.get((pod.namespace, owner.name)) or deployment_named_by(
-                            pod, owner.name
-                        )
-                    if deployment is not None:
+                    known = deployment_of.get((pod.namespace, owner.name))
+                    deployment = known or deployment_named_by(pod, owner.name)
+                    if owner.kind == "ReplicaSet" and deployment is not None:
                         self._owned["Deployment", pod.namespace, deployment].append(pod)
 
     def lacks_namespace(self, name: str) -> bool:
@@ -132,9 +126,9 @@ class Inventory:
             self._pending.pop((pod.namespace, pod.name), None)
 
 
-def priority_classes(cluster: Cluster, wanted: Sequence[Object]) -> Iterator[Object]:
-    """Yields the PriorityClasses of the cluster that the objects name or that are the default, unless the objects bring
-    them.
+def classes(cluster: Cluster, wanted: Sequence[Object]) -> Iterator[Object]:
+    """Yields the StorageClasses of the cluster, and the PriorityClasses that the objects name, or that are the default,
+    and that they do not bring.
 
     Where the classes of the cluster are not known, those of its pods stand in: of a dump without classes, or where they
     may not be read.
@@ -161,6 +155,8 @@ def priority_classes(cluster: Cluster, wanted: Sequence[Object]) -> Iterator[Obj
             "value": value,
         }
         yield written | ({"preemptionPolicy": policy} if policy else {})
+    for storage_class in cluster.cache.objects.storage_classes.values():
+        yield {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", **msgspec.to_builtins(storage_class)}
 
 
 def knows_classes(cluster: Cluster) -> bool:
@@ -178,9 +174,3 @@ def _class_names(value: object) -> Iterator[str]:
     elif isinstance(value, list):
         for member in value:
             yield from _class_names(member)
-
-
-def storage_classes(cluster: Cluster) -> Iterator[Object]:
-    """Yields the StorageClasses of the cluster; one of them may be the default."""
-    for storage_class in cluster.cache.objects.storage_classes.values():
-        yield {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", **msgspec.to_builtins(storage_class)}

@@ -49,16 +49,12 @@ _KINDS: Final = frozenset(kind for _, kind in WORKLOADS)
 @final
 @dataclass(frozen=True, slots=True)
 class SamplePod:
-    """A pod of which copies are to be counted.
-
-    Attributes:
-        pod: the object, under a name that is free.
-        written_name: the name of the object that it was made of; empty if it has none.
-        notes: what was taken for granted.
-    """
+    """A pod of which copies are to be counted."""
 
     pod: Object
+    """It has a name that is free."""
     written_name: str
+    """The name of the object that it was made of; empty if it has none."""
     notes: tuple[str, ...] = ()
 
     def with_written_name(self, message: str) -> str:
@@ -95,15 +91,8 @@ def sample_pod(obj: Mapping[str, Any], cluster: Cluster) -> SamplePod:
     metadata = {key: value for key, value in _member(obj, "metadata").items() if key not in _LEFT_OUT}
     spec = obj.get("spec")
     wanted = {key: value for key, value in spec.items() if key != "nodeName"} if isinstance(spec, Mapping) else spec
-    pod = {
-        "apiVersion": "v1",
-        **obj,
-        "kind": "Pod",
-        "metadata": {**metadata, "name": name},
-        "spec": wanted,
-        "status": {},
-    }
-    return SamplePod(pod, written_name, notes)
+    pod = {"kind": "Pod", "metadata": {**metadata, "name": name}, "spec": wanted, "status": {}}
+    return SamplePod({"apiVersion": "v1", **obj, **pod}, written_name, notes)
 
 
 def _pod_of(workload: Mapping[str, Any], kind: str) -> Object:
@@ -116,11 +105,8 @@ def _pod_of(workload: Mapping[str, Any], kind: str) -> Object:
     pod_spec = template.get("spec")
     claims = spec.get("volumeClaimTemplates")
     if isinstance(pod_spec, Mapping) and isinstance(claims, list):
-        empty: list[Any] = [
-            {"name": _member(claim, "metadata").get("name"), "emptyDir": {}}
-            for claim in claims
-            if isinstance(claim, dict)
-        ]
+        names = [_member(claim, "metadata").get("name") for claim in claims if isinstance(claim, dict)]
+        empty: list[Object] = [{"name": name, "emptyDir": {}} for name in names]
         pod_spec = {**pod_spec, "volumes": [*(pod_spec.get("volumes") or ()), *empty]}
     return {"metadata": metadata | ({"namespace": namespace} if namespace else {}), "spec": pod_spec}
 
@@ -140,17 +126,15 @@ def capacity_of(trial: Trial, obj: Mapping[str, Any], admits: Admits, limit: int
         raise QuestionError(sample.with_written_name(str(exc))) from exc
     (created,) = applied.pods
     found, named = counted(trial, created, limit), _member(pod, "spec").get("nodeName")
-    ignored = (
-        (f"spec.nodeName ({named}) is left aside: it is counted how many of them the scheduler would place",)
-        if named
-        else ()
-    )
-    missing = (
+    notes = [*sample.notes, *found.notes, *applied.notes]
+    notes += (
         f"ResourceClaimTemplate {each} is not known here, so that no claim is made of it: a what-if takes it in the "
         "same file"
         for each in applied.missing_templates
     )
-    return msgspec.structs.replace(found, notes=(*sample.notes, *found.notes, *applied.notes, *missing, *ignored))
+    if named:
+        notes.append(f"spec.nodeName ({named}) is left aside: it is counted how many of them the scheduler would place")
+    return msgspec.structs.replace(found, notes=tuple(notes))
 
 
 def counted(trial: Trial, pod: Pod, limit: int | None) -> Capacity:
@@ -164,23 +148,24 @@ def counted(trial: Trial, pod: Pod, limit: int | None) -> Capacity:
 
 
 def capacity(trial: Trial, pod: Pod, limit: int | None) -> Capacity:
-    """Places copies of the pod until one fits nowhere. Each is assumed where it would go, and what it needs is
-    reserved.
+    """Places copies of the pod until one fits nowhere; what each needs is reserved where it would go.
 
     Copies are new pods: they have no node, no nomination and no scheduling gates, and claims of their own where
     controllers have made claims for the pod. Where Filters look at one node only, all nodes are filled up at once
     instead, which counts the same; where more fit than a limit above a thousand, they are filled evenly, and not as the
-    scheduler would. Otherwise counting stops at 20,000 copies, whatever the limit, and the answer says so.
-
-    Arguments:
-        trial: the copies that are placed stay in it.
-        limit: the highest number of copies; None for 100,000, or 1,000 where they are placed one by one.
+    scheduler would. Otherwise counting stops at 20,000 copies, whatever the limit, and the answer says so. Without a
+    limit it stops at 100,000, or 1,000 where they are placed one by one. Copies that are placed stay in the trial.
     """
     if trial.frameworks.get(pod.scheduler_name) is None:
         return _stopped(Counter(), f'no profile here for schedulerName "{pod.scheduler_name}"')
     try:
         validate_requests(pod)
-        counted = _count_on_all_nodes(trial, _copy(pod, 0), limits.COPIES_COUNTED if limit is None else limit)
+        copy = _copy(pod, 0)
+        slot = trial.cluster.cache.nominate(copy)
+        try:
+            counted = _fill_up(trial.cycle(copy), slot, limits.COPIES_COUNTED if limit is None else limit)
+        finally:
+            trial.cluster.cache.unnominate(copy.uid)
     except (QuantityError, PluginError) as exc:
         return _stopped(Counter(), str(exc))
     if counted is not None:
@@ -222,35 +207,22 @@ def _copy(pod: Pod, number: int) -> Pod:
 
 def _with_claims(trial: Trial, pod: Pod, copy: Pod) -> Pod:
     """The copy with claims as controllers made them for the pod's claim templates and ephemeral volumes."""
-    objects, owner = (
-        trial.cluster.cache.objects,
-        OwnerReference(api_version="v1", kind="Pod", name=copy.name, uid=copy.uid, controller=True),
-    )
-    statuses = []
+    objects, statuses = trial.cluster.cache.objects, []
+    owner = OwnerReference(api_version="v1", kind="Pod", name=copy.name, uid=copy.uid, controller=True)
     made = {claim.name for claim in pod.spec.resource_claims if claim.resource_claim_template_name}
     for status in pod.status.resource_claim_statuses:
         claim = objects.resource_claims.get((pod.namespace, status.resource_claim_name or ""))
         if claim is None or status.name not in made:
             continue
-        meta = replaced(
-            claim.metadata,
-            name=f"{copy.name}-{status.name}-1",
-            uid=f"{copy.uid}/{status.name}",
-            owner_references=[owner],
-        )
+        name, uid = f"{copy.name}-{status.name}-1", f"{copy.uid}/{status.name}"
+        meta = replaced(claim.metadata, name=name, uid=uid, owner_references=[owner])
         trial.changed(None, replaced(claim, metadata=meta, status=ResourceClaimStatus()))
         statuses.append(PodResourceClaimStatus(name=status.name, resource_claim_name=meta.name))
     for volume in pod.spec.volumes:
-        wanted = (
-            objects.pvcs.get((pod.namespace, f"{pod.name}-{volume.name}")) if volume.ephemeral is not None else None
-        )
-        if wanted is not None and not wanted.spec.volume_name:
-            meta = replaced(
-                wanted.metadata,
-                name=f"{copy.name}-{volume.name}",
-                uid=f"{copy.uid}/{volume.name}",
-                owner_references=[owner],
-            )
+        wanted = objects.pvcs.get((pod.namespace, f"{pod.name}-{volume.name}"))
+        if volume.ephemeral is not None and wanted is not None and not wanted.spec.volume_name:
+            name, uid = f"{copy.name}-{volume.name}", f"{copy.uid}/{volume.name}"
+            meta = replaced(wanted.metadata, name=name, uid=uid, owner_references=[owner])
             trial.changed(None, replaced(wanted, metadata=meta))
     return replaced(copy, status=PodStatus(resource_claim_statuses=statuses)) if statuses else copy
 
@@ -260,22 +232,11 @@ def _stopped(by_node: Counter[str], why: str) -> Capacity:
 
 
 def _sorted_by_node(by_node: Counter[str]) -> tuple[NodeRoom, ...]:
-    return tuple(
-        NodeRoom(node=node, pods=pods) for node, pods in sorted(by_node.items(), key=lambda item: (-item[1], item[0]))
-    )
+    in_order = sorted(by_node.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(NodeRoom(node=node, pods=pods) for node, pods in in_order)
 
 
 # All nodes at once.
-
-
-def _count_on_all_nodes(trial: Trial, pod: Pod, limit: int) -> Capacity | None:
-    """None if copies of the pod have to be placed one by one."""
-    cache = trial.cluster.cache
-    slot = cache.nominate(pod)
-    try:
-        return _fill_up(trial.cycle(pod), slot, limit)
-    finally:
-        cache.unnominate(pod.uid)
 
 
 def _fill_up(cycle: Cycle, slot: int, limit: int) -> Capacity | None:
@@ -284,15 +245,8 @@ def _fill_up(cycle: Cycle, slot: int, limit: int) -> Capacity | None:
     Where all Filters look at a node and its pods only, it makes no difference which node a scheduler would choose
     first: each is filled up in the end. A row with so many copies is a hypothesis, so that nothing has to be placed.
 
-    Arguments:
-        slot: the pod's slot in the snapshot.
-
-    Returns:
-        None where copies have to be placed one by one, since Filters look at other nodes or plugins reserve something;
-        where PreFilter refuses the pod; and where more copies fit than a limit that is soon reached.
-
-    Raises:
-        PluginError: a plugin failed.
+    None where copies have to be placed one by one, since Filters look at other nodes or plugins reserve something;
+    where PreFilter refuses the pod; and where more fit than a limit that is soon reached. Raises PluginError.
     """
     snapshot = cycle.snapshot
     outcome = cycle.run_pre_filter_plugins()

@@ -1,7 +1,5 @@
-"""Manifests: objects as people write them, applied to a cluster as its API server and its controllers would.
-
-Defaults are filled in, mistakes are refused in the API server's words, and workloads make their pods. A manifest's
-status and node are kept.
+"""Manifests: objects as people write them, applied to a cluster as its API server and its controllers would. A
+manifest's status and node are kept.
 """
 
 import dataclasses
@@ -12,14 +10,7 @@ from typing import Any, Final, NamedTuple, final
 
 from extender.answers.trial import Trial
 from extender.answers.types import QuestionError
-from extender.answers.what_if.admission import (
-    Admission,
-    Admits,
-    Inventory,
-    knows_classes,
-    priority_classes,
-    storage_classes,
-)
+from extender.answers.what_if.admission import Admission, Admits, Inventory, classes, knows_classes
 from extender.answers.what_if.pinned_pods import daemon_pods
 from extender.answers.what_if.rollouts import Plan, Rollout, plan_of
 from extender.engine.cache.cluster import Cluster
@@ -57,24 +48,20 @@ class ManifestError(QuestionError):
 @final
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What has become of the objects.
-
-    Attributes:
-        pods: the new pods without a node, in the order in which they are created.
-        surplus: pods that their controllers delete.
-        rollouts: (rollout, the pods that replace others and are not created yet, new pods that replace none).
-        on_named_nodes: pods that name their node, not created yet.
-        daemons: pods of the cluster's DaemonSets for new nodes; they are the first ones there.
-        missing_templates: ResourceClaimTemplates that pods name and that are not known: namespace/name.
-        notes: what was taken for granted.
-    """
+    """What has become of the objects."""
 
     pods: Sequence[Pod] = ()
+    """The new pods without a node, in the order in which they are created."""
     surplus: Sequence[Pod] = ()
+    """Pods that their controllers delete."""
     rollouts: Sequence[tuple[Rollout, Sequence[Pod], Sequence[Pod]]] = ()
+    """With the pods that replace others and are not created yet, and new pods that replace none."""
     on_named_nodes: Sequence[Pod] = ()
+    """Pods that name their node, not created yet."""
     daemons: Sequence[Pod] = ()
+    """Pods of the cluster's DaemonSets for new nodes; they are the first ones there."""
     missing_templates: Sequence[str] = ()
+    """ResourceClaimTemplates that pods name and that are not known: namespace/name."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -93,15 +80,9 @@ def apply_manifests(
 ) -> Applied:
     """Creates the objects in the trial's cluster; those that exist already are replaced.
 
-    Arguments:
-        admits: makes an API server without objects.
-        keeps_priorities: whether a new pod may have another priority than its class; an API server refuses that. Where
-            the classes of the cluster are not known, it may.
-        most_pods: how many pods may be created at a time.
-
-    Raises:
-        ManifestError: an object is wrong, or of an unknown kind, or a pod that runs already. Then nothing has been
-            applied.
+    With `keeps_priorities`, and where the classes of the cluster are not known, a new pod may have another priority
+    than its class, which an API server refuses. Raises ManifestError if an object is wrong, of an unknown kind, or a
+    pod that runs already; then nothing has been applied.
     """
     # A cluster never has the same number of changes again, so that no two pods that are created get the same UID.
     admission = admits(seed=trial.cluster.changes)
@@ -205,7 +186,7 @@ class _Batch:
         self._claim_statuses: dict[At, Sequence[PodResourceClaimStatus]] = {}
         self._with_status: set[At] = set()
         """PodDisruptionBudgets whose status says how many disruptions they allow."""
-        admission.create([*priority_classes(cluster, wanted), *storage_classes(cluster)])
+        admission.create(classes(cluster, wanted))
 
     def admit(self, objects: Sequence[Object]) -> None:
         """Sends the objects through the API server, and finds the workloads among them."""
@@ -219,13 +200,18 @@ class _Batch:
                 )
             if is_namespaced:
                 obj["metadata"]["namespace"] = obj["metadata"].get("namespace") or "default"
-            self._refuse_unknown_fields(obj)
+            why = self._server.why_undecodable(obj)
+            if why:
+                raise ManifestError(f"{obj['kind']} {_name(obj)}: {why}")
             at = _place_of(obj, is_namespaced=is_namespaced)
             served.append((at, obj))
             status = obj.get("status")
             if isinstance(status, Mapping) and status.get("disruptionsAllowed") is not None:
                 self._with_status.add(at)
-        self._refuse_unknown_namespaces(served)
+        written = {obj["metadata"]["name"] for _, obj in served if obj["kind"] == "Namespace"}
+        for (_, namespace, _), obj in served:
+            if namespace and namespace not in written and self._inventory.lacks_namespace(namespace):
+                raise ManifestError(f'{obj["kind"]} {_name(obj)}: namespaces "{namespace}" not found')
         # A workload that does not give its replicas keeps the number that it has: an autoscaler sets it.
         unscaled = {
             at for at, obj in served if isinstance(obj.get("spec"), Mapping) and obj["spec"].get("replicas") is None
@@ -318,7 +304,10 @@ class _Batch:
                 continue  # schedulers do not watch it: a Deployment
             item = decoding.convert(kind, obj)
             if isinstance(item, Pod):
-                made[at] = _with_claims(item, self._claim_statuses.get(at, ()))
+                known = item.status.resource_claim_statuses
+                claims = [*known, *self._claim_statuses.get(at, ())]
+                status = decoding.replaced(item.status, resource_claim_statuses=claims)
+                made[at] = decoding.replaced(item, status=status)
             elif isinstance(item, PodDisruptionBudget) and at not in self._with_status:
                 trial.changed(None, _with_disruptions_allowed(trial.cluster, item, obj["spec"]))
             elif isinstance(item, PersistentVolumeClaim) and (volume := self._provisioned(obj)) is not None:
@@ -352,20 +341,8 @@ class _Batch:
         storage_class = self._server.get("StorageClass", "", class_of(claim))
         if storage_class is None or waits_for_consumer(storage_class) or claim["spec"].get("volumeName"):
             return None
-        return (
-            None if storage_class.get("provisioner") == NO_PROVISIONER else provisioned(claim, storage_class, None, ())
-        )
-
-    def _refuse_unknown_fields(self, obj: Object) -> None:
-        why = self._server.why_undecodable(obj)
-        if why:
-            raise ManifestError(f"{obj['kind']} {_name(obj)}: {why}")
-
-    def _refuse_unknown_namespaces(self, objects: Sequence[tuple[At, Object]]) -> None:
-        written = {obj["metadata"]["name"] for _, obj in objects if obj["kind"] == "Namespace"}
-        for (_, namespace, _), obj in objects:
-            if namespace and namespace not in written and self._inventory.lacks_namespace(namespace):
-                raise ManifestError(f'{obj["kind"]} {_name(obj)}: namespaces "{namespace}" not found')
+        is_made = storage_class.get("provisioner") != NO_PROVISIONER
+        return provisioned(claim, storage_class, None, ()) if is_made else None
 
     def _store(self, objects: Sequence[tuple[At, Object]]) -> None:
         for (kind, namespace, name), obj in objects:
@@ -408,13 +385,6 @@ def _divided(rollout: Rollout, made: Sequence[Pod]) -> tuple[Sequence[Pod], Sequ
         return made, ()
     names = {pod.name for pod in rollout.old}
     return [pod for pod in made if pod.name in names], [pod for pod in made if pod.name not in names]
-
-
-def _with_claims(pod: Pod, statuses: Sequence[PodResourceClaimStatus]) -> Pod:
-    if not statuses:
-        return pod
-    known = pod.status.resource_claim_statuses
-    return decoding.replaced(pod, status=decoding.replaced(pod.status, resource_claim_statuses=[*known, *statuses]))
 
 
 def _with_advice(refusal: str) -> str:

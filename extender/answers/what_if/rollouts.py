@@ -6,7 +6,7 @@ pkg/controller/statefulset/ stateful_set_control.go (v1.36.2).
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, final
 
@@ -32,37 +32,31 @@ from extender.values.workloads.templates import HASH_LABEL
 @final
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """Pods of an old template are replaced by pods of the new one.
-
-    Attributes:
-        how: rolling: new and old pods in turn, within surge and unavailable; recreate: all old pods are deleted first;
-            ordered: one after the other, the highest ordinal first, each new pod under the name of the old one.
-        kept: pods that are of the new template already.
-        old: the others; those that are deleted first come first.
-        in_turn: of ordered ones: no pod is replaced before all have a node.
-    """
+    """Pods of an old template are replaced by pods of the new one."""
 
     name: str
     how: Literal["rolling", "recreate", "ordered"]
+    """rolling: new and old pods in turn, within surge and unavailable; recreate: all old pods are deleted first;
+    ordered: one after the other, the highest ordinal first, each new pod under the name of the old one.
+    """
     replicas: int
     kept: tuple[Pod, ...]
+    """Pods that are of the new template already."""
     old: tuple[Pod, ...]
+    """The others; those that are deleted first come first."""
     surge: int = 0
     unavailable: int = 0
     in_turn: bool = True
+    """Of ordered ones: no pod is replaced before all have a node."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What becomes of the pods that a workload has.
-
-    Attributes:
-        surplus: pods that are deleted, since there are too many.
-        notes: what was taken for granted.
-    """
+    """What becomes of the pods that a workload has."""
 
     surplus: tuple[Pod, ...] = ()
+    """Pods that are deleted, since there are too many."""
     rollout: Rollout | None = None
     notes: tuple[str, ...] = ()
 
@@ -124,25 +118,17 @@ def _of_stateful_set(workload: Object, owned: Sequence[Pod]) -> Plan:
     old, notes = _of_another_template(workload, list(stays.values()))
     strategy = spec.get("updateStrategy") or {}
     partition = max((strategy.get("rollingUpdate") or {}).get("partition", 0), 0)
-    waits = [
-        pod
-        for ordinal, pod in stays.items()
-        if pod.uid in old and (strategy.get("type") == "OnDelete" or ordinal < partition)
-    ]
+    on_delete = strategy.get("type") == "OnDelete"
+    waits = [pod for ordinal, pod in stays.items() if pod.uid in old and (on_delete or ordinal < partition)]
     if waits:
-        why = (
-            "its updateStrategy is OnDelete" if strategy.get("type") == "OnDelete" else f"its partition is {partition}"
-        )
+        why = "its updateStrategy is OnDelete" if on_delete else f"its partition is {partition}"
         is_one = len(waits) == 1
         stays_as_is = f"{waits[0].key} stays as it is" if is_one else f"{len(waits)} of these pods stay as they are"
         notes = (*notes, f"{_name(workload)}: {stays_as_is} until {'it is' if is_one else 'they are'} deleted: {why}")
-    waiting = {pod.uid for pod in waits}
-    replaced = tuple(
-        stays[each] for each in sorted(stays, reverse=True) if stays[each].uid in old and stays[each].uid not in waiting
-    )
+    gone = old - {pod.uid for pod in waits}
+    replaced = tuple(stays[each] for each in sorted(stays, reverse=True) if stays[each].uid in gone)
     if not replaced:
         return Plan(surplus, notes=notes)
-    gone = {pod.uid for pod in replaced}
     kept = tuple(pod for pod in stays.values() if pod.uid not in gone)
     in_turn = spec.get("podManagementPolicy", "OrderedReady") != "Parallel"
     return Plan(surplus, Rollout(_name(workload), "ordered", len(wanted), kept, replaced, in_turn=in_turn), notes)
@@ -157,17 +143,19 @@ def _of_another_template(workload: Object, owned: Sequence[Pod]) -> tuple[frozen
         label = HASH_LABEL, hash_of(workload)
     elif kind == "StatefulSet":
         label = REVISION_LABEL, revision_name(workload)
+    claimed = workload["spec"].get("volumeClaimTemplates") or ()
+    claims = {f"volume {(each.get('metadata') or {}).get('name')}" for each in claimed}
     old: set[str] = set()
     changed: dict[str, None] = {}
     added: dict[str, None] = {}
     for pod in owned:
         if label is not None and pod.labels.get(label[0]) == label[1]:
             continue
-        found = differences(template, pod, is_pinned=kind == "DaemonSet")
-        added.update(dict.fromkeys(_not_claims(workload, found.added)))
-        if found.changed:
+        differing, more = _differences(template, pod, is_pinned=kind == "DaemonSet")
+        added.update(dict.fromkeys(part for part in more if part not in claims))
+        if differing:
             old.add(pod.uid)
-            changed.update(dict.fromkeys(found.changed))
+            changed.update(dict.fromkeys(differing))
     notes = []
     if changed:
         few = f"{len(old)} of its {len(owned)} pods" if len(owned) > 1 else "its pod"
@@ -180,14 +168,6 @@ def _of_another_template(workload: Object, owned: Sequence[Pod]) -> tuple[frozen
             f"({_listed(added)})"
         )
     return frozenset(old), tuple(notes)
-
-
-def _not_claims(workload: Object, parts: Iterable[str]) -> list[str]:
-    mine = {
-        f"volume {(each.get('metadata') or {}).get('name')}"
-        for each in workload["spec"].get("volumeClaimTemplates") or ()
-    }
-    return [part for part in parts if part not in mine]
 
 
 def in_deletion_order(pods: Sequence[Pod]) -> list[Pod]:
@@ -214,10 +194,8 @@ def _name(workload: Object) -> str:
 
 
 def _listed(parts: Mapping[str, None]) -> str:
-    names = list(parts)
-    return ", ".join(names[: limits.ROLLOUT_DIFFERENCES]) + (
-        f" and {len(names) - limits.ROLLOUT_DIFFERENCES} more" if len(names) > limits.ROLLOUT_DIFFERENCES else ""
-    )
+    names, more = list(parts), len(parts) - limits.ROLLOUT_DIFFERENCES
+    return ", ".join(names[: limits.ROLLOUT_DIFFERENCES]) + (f" and {more} more" if more > 0 else "")
 
 
 _LABELS_OF_CONTROLLERS: Final = frozenset(
@@ -238,34 +216,18 @@ _OFTEN_ADDED: Final = ("label ", "container ", "image ", "request ", "toleration
 """What admission may add to pods. (A node selector that only a pod has was taken out of the template.)"""
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Differences:
-    """The differences between a template and a pod, in words.
-
-    Attributes:
-        changed: parts that differ.
-        added: parts that only the pod has, and that admission may have added.
-    """
-
-    changed: tuple[str, ...]
-    added: tuple[str, ...]
-
-
-def differences(template: Object, pod: Pod, *, is_pinned: bool = False) -> Differences:
-    """Returns where the pod is not what the template would make, as far as scheduling looks at it. With `is_pinned` it
-    is a DaemonSet's, whose controller sets node affinity and many tolerations. Raises DecodeError for a template of the
-    wrong form.
+def _differences(template: Object, pod: Pod, *, is_pinned: bool) -> tuple[list[str], list[str]]:
+    """(parts of the pod that differ, parts that only it has and that admission may have added), as far as scheduling
+    looks at them. With `is_pinned` it is a DaemonSet's, whose controller sets node affinity and many tolerations.
     """
     metadata = template.get("metadata") or {}
-    wanted = dict(
-        _parts(metadata.get("labels") or {}, decoding.convert(PodSpec, template.get("spec") or {}), is_pinned=is_pinned)
-    )
+    spec = decoding.convert(PodSpec, template.get("spec") or {})
+    wanted = dict(_parts(metadata.get("labels") or {}, spec, is_pinned=is_pinned))
     has = dict(_parts(pod.labels, pod.spec, is_pinned=is_pinned))
     more = [part for part in has if part not in wanted]
-    added = tuple(part for part in more if part.startswith(_OFTEN_ADDED))
+    added = [part for part in more if part.startswith(_OFTEN_ADDED)]
     changed = [part for part, value in wanted.items() if has.get(part) != value]
-    return Differences((*changed, *(part for part in more if part not in added)), added)
+    return [*changed, *(part for part in more if part not in added)], added
 
 
 def _parts(labels: dict[str, str], spec: PodSpec, *, is_pinned: bool) -> Iterator[tuple[str, object]]:
@@ -313,8 +275,7 @@ def _parts_of(container: Container) -> Iterator[tuple[str, object]]:
 
 
 def _json(value: object) -> Any:
-    plain = msgspec.to_builtins(value)
-    return _without_merged_keys(plain)
+    return _without_merged_keys(msgspec.to_builtins(value))
 
 
 def _without_merged_keys(value: Any) -> Any:

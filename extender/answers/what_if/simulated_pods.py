@@ -1,6 +1,6 @@
 """Pods in a simulation: their nodes, the messages of those that fit nowhere, and what those that leave release."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, final
 
@@ -35,20 +35,15 @@ class RemovedPods:
     """All pods that left, in order. State: these, and which pod last preempted which from which node."""
 
     def __init__(self) -> None:
-        self._all: list[RemovedPod] = []
+        self.all: list[RemovedPod] = []
         self._last_time: dict[tuple[str, str, str], int] = {}
-        """(UID of the preemptor, UID of the victim, node) -> place in `_all`."""
+        """(UID of the preemptor, UID of the victim, node) -> place in `all`."""
 
     def add(self, removed: RemovedPod) -> None:
         gone = removed.eviction
         if gone.by is not None:
-            self._last_time[gone.by.uid, gone.victim.pod.uid, gone.node] = len(self._all)
-        self._all.append(removed)
-
-    @property
-    def all(self) -> Sequence[RemovedPod]:
-        """The pods that left, the first one first."""
-        return self._all
+            self._last_time[gone.by.uid, gone.victim.pod.uid, gone.node] = len(self.all)
+        self.all.append(removed)
 
     def loop(self, pod: Pod, candidate: fwk.Candidate) -> EvictionLoop | None:
         """Returns the loop that would begin again if these victims left for the pod; None if there is none.
@@ -58,7 +53,7 @@ class RemovedPods:
         """
         times = [self._last_time.get((pod.uid, victim.uid, candidate.node)) for victim in candidate.victims]
         known = [at for at in times if at is not None]
-        since = [each.eviction for each in self._all[min(known) :]] if known else []
+        since = [each.eviction for each in self.all[min(known) :]] if known else []
         by = {each.by.uid if each.by is not None else "" for each in since}
         if not since or by - {each.victim.pod.uid for each in since} - {pod.uid}:
             return None
@@ -66,15 +61,10 @@ class RemovedPods:
             f"{each.by.key} evicts {each.victim.pod.key} from {each.node}" for each in since if each.by is not None
         ]
         steps.append(f"{pod.key} would evict {candidate.victims[0].key} from {candidate.node} again")
-        return EvictionLoop(pods=tuple(_names(pod, since).values()), text=f"{', then '.join(steps)}, and so on forever")
-
-
-def _names(pod: Pod, evictions: Sequence[Eviction]) -> Mapping[str, PodName]:
-    """UID -> each pod of the loop once; the preemptor first."""
-    names = {pod.uid: PodName.of(pod)}
-    for each in evictions:
-        names.setdefault(each.victim.pod.uid, each.victim.pod)
-    return names
+        pods = {pod.uid: PodName.of(pod)}
+        for each in since:
+            pods.setdefault(each.victim.pod.uid, each.victim.pod)
+        return EvictionLoop(pods=tuple(pods.values()), text=f"{', then '.join(steps)}, and so on forever")
 
 
 def drop_leftover_claims(trial: Trial, pods: Iterable[Pod]) -> None:
@@ -88,25 +78,21 @@ def drop_leftover_claims(trial: Trial, pods: Iterable[Pod]) -> None:
             trial.changed(leftover, None)
 
 
-Cause = Literal["created", "pending", "evicted"]
-
-
 @final
 @dataclass(slots=True)
 class SimulatedPod:
-    """A pod that needs a node in a simulation, and its state so far.
+    """A pod that needs a node in a simulation, and its state so far, as far as it is not that of its `Placement`.
 
     Attributes:
         turn: its place among pods that are equal to the queue.
         depth: how many evictions led to its being here.
         removed: its last eviction.
-        waits_for: the PodDisruptionBudgets for which a drain waits before the pod leaves the node where it is.
         failed_at: how many events had happened when it fitted nowhere; None while it waits or has a node.
         is_final: whether it is not tried again, whatever happens.
     """
 
     pod: Pod
-    cause: Cause
+    cause: Literal["created", "pending", "evicted"]
     turn: int
     depth: int = 0
     node: str = ""

@@ -16,13 +16,7 @@ from extender.answers.parts import PodName, Victim
 from extender.answers.trial import Trial, TrialAttempt, belongs_to_node, is_recreated
 from extender.answers.types import Eviction, EvictionLoop, GroupOutcome, Placement, PreemptionAnswer
 from extender.answers.what_if.group_outcomes import group_outcome
-from extender.answers.what_if.simulated_pods import (
-    FailedAttempts,
-    RemovedPod,
-    RemovedPods,
-    SimulatedPod,
-    Why,
-)
+from extender.answers.what_if.simulated_pods import FailedAttempts, RemovedPod, RemovedPods, SimulatedPod, Why
 from extender.engine import framework as fwk
 from extender.engine.framework.preemption import STILL_TERMINATING
 from extender.engine.scheduler.pod_group_trial import GroupResult
@@ -50,7 +44,8 @@ class Simulation:
         self._pods: dict[str, SimulatedPod] = {}
         self._queue: list[tuple[object, int, str]] = []
         self._removed_pods = RemovedPods()
-        self._loops: list[EvictionLoop] = []
+        self.loops: list[EvictionLoop] = []
+        """Pods that would evict each other forever."""
         self._failed = FailedAttempts()
         self._groups: dict[GroupKey, GroupOutcome] = {}
         self._group_victims: dict[GroupKey, list[Victim]] = {}
@@ -101,8 +96,12 @@ class Simulation:
         while self._steps > 0:
             if self._queue:
                 await self._place(self._pods[heapq.heappop(self._queue)[2]])
-            elif not self._try_again():
+                continue
+            again = [simulated for simulated in self._pods.values() if self._is_worth_another_try(simulated)]
+            if not again:
                 break
+            for simulated in again:
+                self._enqueue(simulated)
 
     # What has come of it.
 
@@ -127,11 +126,6 @@ class Simulation:
         """In the order in which they would happen."""
         return tuple(removed.as_answer() for removed in self._removed_pods.all)
 
-    @property
-    def loops(self) -> tuple[EvictionLoop, ...]:
-        """Pods that would evict each other forever."""
-        return tuple(self._loops)
-
     # The queue.
 
     def _enqueue(self, simulated: SimulatedPod) -> None:
@@ -143,13 +137,6 @@ class Simulation:
             return
         key = framework.plugins.queue_sort.sort_key(simulated.pod, float(simulated.turn))
         heapq.heappush(self._queue, (key, simulated.turn, simulated.pod.uid))
-
-    def _try_again(self) -> bool:
-        """Queues the pods that failed before the last event; returns False if there are none."""
-        again = [simulated for simulated in self._pods.values() if self._is_worth_another_try(simulated)]
-        for simulated in again:
-            self._enqueue(simulated)
-        return bool(again)
 
     def _is_worth_another_try(self, simulated: SimulatedPod) -> bool:
         return not simulated.is_final and simulated.failed_at is not None and simulated.failed_at < self._num_events
@@ -216,7 +203,7 @@ class Simulation:
             self._failed.add(simulated.pod, self._num_events, (message, preemption))
             self._fail(simulated, message, preemption, nominate=found.nominated_node)
         elif (loop := self._removed_pods.loop(simulated.pod, candidate)) is not None:
-            self._loops.append(loop)
+            self.loops.append(loop)
             self._fail(simulated, message, is_final=True)
         else:
             if simulated.preemption is None or not simulated.preemption.node:
@@ -282,12 +269,9 @@ class Simulation:
                     self._settle(simulated, *said)
                 return
             candidates = [victims] if victims is not None else [candidate for _, candidate in own]
-            loop = next(
-                (found for each in candidates if (found := self._removed_pods.loop(members[0].pod, each)) is not None),
-                None,
-            )
-            if loop is not None:
-                self._loops.append(loop)
+            loops = [self._removed_pods.loop(members[0].pod, each) for each in candidates]
+            if (loop := next(filter(None, loops), None)) is not None:
+                self.loops.append(loop)
                 for simulated in members:
                     self._fail(simulated, result.status.message, is_final=True)
                 return

@@ -1,7 +1,4 @@
-"""What would happen if objects were created, nodes were drained or removed, or the configuration were another one.
-
-The scheduler's own algorithm computes the answer, on a cluster that nothing else uses.
-"""
+"""What would happen if objects were created, nodes were drained or removed, or the configuration were another one."""
 
 import asyncio
 import shlex
@@ -53,7 +50,7 @@ def what_if(
     with Trial.of(cluster, configuration, for_everybody=for_everybody) as trial:
         simulation = Simulation(trial, steps)
         further, notes = play(simulation, request, admits)
-    placements, evictions, loops = simulation.placements, simulation.evictions, simulation.loops
+    placements, evictions, loops = simulation.placements, simulation.evictions, tuple(simulation.loops)
     return WhatIf(
         summary=summary(
             placements, evictions, loops, (*further, *(group.text for group in simulation.groups), *would_fit)
@@ -72,11 +69,8 @@ def what_if(
 def play(simulation: Simulation, request: WhatIfRequest, admits: Admits) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Plays the request through, but its configuration. Returns (what placements hide, notes). Raises QuestionError."""
     trial, cluster = simulation.trial, simulation.trial.cluster
-    pending = (
-        [pod for pod in cluster.pending.values() if not cluster.cache.is_assumed(pod)]
-        if request.include_pending
-        else []
-    )
+    known = cluster.pending.values() if request.include_pending else ()
+    pending = [pod for pod in known if not cluster.cache.is_assumed(pod)]
     applied = apply_manifests(trial, [*nodes_like(cluster, request.add_nodes), *request.create], admits)
     drop_leftover_claims(trial, pending)
     going = [*request.remove_nodes, *request.drain_nodes]
@@ -130,11 +124,8 @@ def nodes_like(cluster: Cluster, wanted: Sequence[NodesLike]) -> list[dict[str, 
         model = cluster.nodes.get(each.like)
         if model is None:
             raise QuestionError(f'node "{each.like}" not found')
-        free = (
-            name
-            for number in count(1)
-            if (name := f"{each.like}-new-{number}") not in cluster.nodes and name not in found
-        )
+        names = (f"{each.like}-new-{number}" for number in count(1))
+        free = (name for name in names if name not in cluster.nodes and name not in found)
         for name in islice(free, each.count):
             found[name] = _node_like(model, name)
     return list(found.values())
@@ -221,11 +212,8 @@ def summary(
 def _one(placement: Placement) -> str:
     name = placement.pod.key
     if not placement.node:
-        return (
-            f"{name} would be unschedulable: {placement.message.rstrip('.')}"
-            if placement.message
-            else f"{name} would be unschedulable"
-        )
+        why = f": {placement.message.rstrip('.')}" if placement.message else ""
+        return f"{name} would be unschedulable{why}"
     return f"{name} would go to {placement.node}"
 
 
@@ -249,32 +237,23 @@ def _of_waiting(evictions: Sequence[Eviction]) -> str:
     names = [f"{each.victim.pod.namespace}/{name}" for each in evictions for name in each.waits_for]
     drain = f"The drain would wait for {_budgets(names)}"
     if len(evictions) == 1:
-        eviction = evictions[0]
-        return (
-            f"{drain} before {eviction.victim.pod.key} may leave {eviction.node}; then it would {_outcome(eviction)}."
-        )
+        one = evictions[0]
+        return f"{drain} before {one.victim.pod.key} may leave {one.node}; then it would {_outcome(one)}."
     return f"{drain} before {len(evictions)} pods may leave (then {', '.join(_outcomes(evictions))})."
 
 
 def _outcome(eviction: Eviction) -> str:
-    return (
-        f"land on {eviction.lands_on}"
-        if eviction.lands_on
-        else "be unschedulable"
-        if eviction.returns
-        else "not be recreated"
-    )
+    if eviction.lands_on:
+        return f"land on {eviction.lands_on}"
+    return "be unschedulable" if eviction.returns else "not be recreated"
 
 
 def _outcomes(evictions: Sequence[Eviction]) -> list[str]:
     lost = sum(not eviction.returns for eviction in evictions)
     unplaced = sum(eviction.returns and not eviction.lands_on for eviction in evictions)
     landed = len(evictions) - lost - unplaced
-    return [
-        *([f"{landed} would land elsewhere"] if landed else []),
-        *([f"{unplaced} would be unschedulable"] if unplaced else []),
-        *([f"{lost} would not be recreated"] if lost else []),
-    ]
+    told = ((landed, "land elsewhere"), (unplaced, "be unschedulable"), (lost, "not be recreated"))
+    return [f"{number} would {how}" for number, how in told if number]
 
 
 def _budgets(names: Sequence[str]) -> str:

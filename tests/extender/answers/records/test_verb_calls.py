@@ -7,8 +7,9 @@ import asyncio
 import pytest
 
 from extender.answers import history
+from extender.answers.records.details import BEST_NODES
 from extender.answers.records.record_store import Limits
-from extender.answers.records.records import BEST_OF_ASKED, Records
+from extender.answers.records.records import Records
 from extender.answers.types import NodeScore
 from extender.engine.framework import status as fwk_status
 from extender.engine.queue import QueuedPodInfo
@@ -79,7 +80,7 @@ def test_only_the_best_of_many_nodes_are_kept() -> None:
 
     (answer,) = map(history.attempt, records.attempts())
     assert [score.node for score in answer.scores][:3] == ["b", "a", "unknown-0"]
-    assert len(answer.scores) == BEST_OF_ASKED
+    assert len(answer.scores) == BEST_NODES
 
 
 def test_a_question_without_an_answer_is_an_error() -> None:
