@@ -91,20 +91,14 @@ def pending(queue: Queue) -> Pending:
         places[key].append(place)
         for reason, nodes in found.items():
             most[key][reason] = max(nodes, most[key][reason])
-        for reason, nodes in found.items():
             if resource := _resource_in(reason):
                 lacking[resource].append(nodes)
+    groups = [_group(most[key], group) for key, group in places.items()]
+    scarce = sorted(lacking.items(), key=lambda each: (-len(each[1]), -sum(each[1]), each[0]))
     return Pending(
         pods=max(len(queue.items), sum(queue.counts.values())),
-        reasons=tuple(
-            sorted(
-                (_group(most[key], group) for key, group in places.items()), key=lambda each: (-each.pods, each.reason)
-            )
-        ),
-        lacking=tuple(
-            PendingResource(resource=resource, pods=len(nodes))
-            for resource, nodes in sorted(lacking.items(), key=lambda each: (-len(each[1]), -sum(each[1]), each[0]))
-        ),
+        reasons=tuple(sorted(groups, key=lambda each: (-each.pods, each.reason))),
+        lacking=tuple(PendingResource(resource=resource, pods=len(nodes)) for resource, nodes in scarce),
         deciding=queue.deciding,
     )
 
@@ -138,32 +132,23 @@ def _without_names(text: str) -> str:
 
 def _resource_in(reason: str) -> str:
     """Returns the resource of which there is too little; empty if the reason is another one."""
-    return (
-        "pods"
-        if reason == TOO_MANY_PODS
-        else reason.removeprefix(INSUFFICIENT)
-        if reason.startswith(INSUFFICIENT)
-        else ""
-    )
+    if reason == TOO_MANY_PODS:
+        return "pods"
+    return reason.removeprefix(INSUFFICIENT) if reason.startswith(INSUFFICIENT) else ""
 
 
 def _group(nodes: Counter[str], places: Sequence[QueuePlace]) -> PendingReason:
     by_workload: dict[tuple[str, str], list[QueuePlace]] = defaultdict(list)
     for place in places:
         by_workload[place.pod.namespace, place.workload].append(place)
-    lacks = {reason for reason in nodes if _resource_in(reason)}
-    ordered = sorted(nodes.items(), key=lambda each: (each[0] not in lacks, -each[1], each[0]))
+    ordered = sorted(nodes.items(), key=lambda each: (not _resource_in(each[0]), -each[1], each[0]))
+    workloads = [_workload(*key, members) for key, members in by_workload.items()]
     return PendingReason(
         reason=", ".join(reason for reason, _ in ordered),
         nodes=tuple(ReasonCount(reason=reason, nodes=count) for reason, count in ordered if count),
         claims=tuple(islice((claim for place in places for claim in place.claims), FIRST_PODS)),
         pods=len(places),
-        workloads=tuple(
-            sorted(
-                (_workload(*key, members) for key, members in by_workload.items()),
-                key=lambda each: (-each.pods, each.namespace, each.workload),
-            )
-        ),
+        workloads=tuple(sorted(workloads, key=lambda each: (-each.pods, each.namespace, each.workload))),
     )
 
 

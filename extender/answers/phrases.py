@@ -1,7 +1,7 @@
 """Phrases that the command line, the page and the summaries share. They need no engine."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final
 
 from extender.answers.parts import Victim
@@ -13,11 +13,8 @@ from extender.values.objects.resource_names import PODS
 _NAMED: Final = 3
 
 _OF_A_SCHEDULER: Final = " nodes are available:"
-_INTERNAL: Final = re.compile(
-    r"(?<=\. )(?:{0})(?:, |$)|, (?:{0})(?=, |$)|(?<=\. )not found$".format(
-        "no new claims to deallocate|still not schedulable"
-    )
-)
+_SAID: Final = "no new claims to deallocate|still not schedulable"
+_INTERNAL: Final = re.compile(rf"(?<=\. )(?:{_SAID})(?:, |$)|, (?:{_SAID})(?=, |$)|(?<=\. )not found$")
 
 
 def for_people(text: str) -> str:
@@ -51,15 +48,14 @@ def loss(preemption: PreemptionAnswer | Preemption) -> str:
     ours = f"{preemption.gpu_hours:.1f} GPU-hours" if preemption.victims else "none"
     if alone is None:
         return f"GPU time lost: {ours}" if preemption.gpu_hours else ""
-    who = (
-        "the same pods"
-        if _uids(alone.victims) == _uids(preemption.victims)
-        else ", ".join(map(_name, alone.victims[:_NAMED]))
-    )
-    more = f" and {len(alone.victims) - _NAMED} more" if len(alone.victims) > _NAMED and who != "the same pods" else ""
+    if {each.pod.uid for each in alone.victims} == {each.pod.uid for each in preemption.victims}:
+        who = "the same pods"
+    else:
+        who = ", ".join(map(_name, alone.victims[:_NAMED]))
+        who += f" and {len(alone.victims) - _NAMED} more" if len(alone.victims) > _NAMED else ""
     where = f" on {alone.node}" if alone.node else ""
     theirs = f"{preemption.gpu_hours_without_policies:.1f} GPU-hours"
-    return f"GPU time lost: {ours}; kube-scheduler alone would evict {who}{more}{where}, and lose {theirs}"
+    return f"GPU time lost: {ours}; kube-scheduler alone would evict {who}{where}, and lose {theirs}"
 
 
 def alone_would_evict(group: GroupOutcome) -> str:
@@ -70,10 +66,6 @@ def alone_would_evict(group: GroupOutcome) -> str:
 
 def _name(victim: Victim) -> str:
     return "a pod of another namespace" if victim.pod.hidden else victim.pod.key
-
-
-def _uids(victims: Sequence[Victim]) -> frozenset[str]:
-    return frozenset(each.pod.uid for each in victims)
 
 
 def why_no_room(preemption: PreemptionAnswer) -> str:

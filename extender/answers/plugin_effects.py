@@ -45,9 +45,7 @@ class PendingEffect(Answer, frozen=True, kw_only=True):
 
     pod: PodName
     before: Destination
-    """Where the pod goes without the plugins."""
     after: Destination
-    """Where it goes with them."""
     refused: tuple[ReasonCount, ...] = ()
     """Why the plugins refuse nodes, and how many, whatever others say about those nodes."""
     message: str = ""
@@ -96,9 +94,7 @@ async def plugin_effects(
     with closed_at_the_end(frameworks[0]), closed_at_the_end(frameworks[1]):
         without, those = (SingleProfile(*each.values()) if len(each) == 1 else each for each in frameworks)
         nominations = Nominations(cluster.nominees(those))
-        pending = [
-            pod for pod in cluster.pending.values() if pod.scheduler_name in those or isinstance(those, SingleProfile)
-        ]
+        pending = [pod for pod in cluster.pending.values() if _is_ours(pod, those)]
         snapshot = cluster.cache.update_snapshot()
         looked_at = pending[:limit]
         errors: dict[str, None] = {}
@@ -116,6 +112,10 @@ async def plugin_effects(
         # That a plugin is quarantined follows from errors that are listed.
         errors=tuple(islice((error for error in errors if QUARANTINED not in error), 10)),
     )
+
+
+def _is_ours(pod: Pod, frameworks: Mapping[str, Framework]) -> bool:
+    return pod.scheduler_name in frameworks or isinstance(frameworks, SingleProfile)
 
 
 async def _pending_effect(
@@ -175,17 +175,11 @@ def _running_effects(
     slots = {snapshot.pod_at(slot).uid: slot for on_node in snapshot.pods.on_node for slot in on_node}
     for pod in pods:
         place, slot = snapshot.nodes.index.get(pod.spec.node_name), slots.get(pod.uid)
-        if (
-            place is None
-            or slot is None
-            or not (pod.scheduler_name in frameworks or isinstance(frameworks, SingleProfile))
-        ):
+        if place is None or slot is None or not _is_ours(pod, frameworks):
             continue
         framework = frameworks[pod.scheduler_name]
         filters = [(name, plugin) for name, plugin in framework.plugins.filter if name in own]
-        without_itself = PodChanges(
-            row=np.array([0], np.intp), pod=np.array([slot], np.intp), sign=np.array([-1], np.int64)
-        )
+        without_itself = PodChanges(np.array([0], np.intp), np.array([slot], np.intp), np.array([-1], np.int64))
         row = Rows.of(snapshot, np.array([place], np.intp)).changed(without_itself)
         cycle = Cycle(framework, snapshot, pod)
         try:

@@ -22,13 +22,8 @@ def simulated_frameworks(
 ) -> Mapping[str, Framework]:
     """Returns frameworks for a copy of a cluster. They break ties without chance, and evaluate every node.
 
-    Arguments:
-        plugins: further ones by name, beside those of installed distributions.
-        for_everybody: if there is only one profile, it answers for pods of every scheduler name.
-        may_defer: whether the caller does `LongWork`.
-
-    Raises:
-        ConfigErrors: the configuration is wrong.
+    `plugins` come beside those of installed distributions. `for_everybody`: an only profile answers for pods of every
+    scheduler name. `may_defer`: the caller does `LongWork`. Raises ConfigErrors.
     """
     frameworks = Registry(IN_TREE, also=plugins).make_frameworks(
         configuration, random.Random(0), live=cluster.cache, is_exhaustive=True, may_defer=may_defer
@@ -43,14 +38,12 @@ class SingleProfile(Mapping[str, Framework]):
     It stands in where the deciding scheduler is not known: kube-scheduler asks the extender on behalf of profiles of
     any name, and a dump does not name its scheduler. Only its own name is *in* the mapping, because nominations count
     for pods of that name alone, as in the live engine.
-
-    Attributes:
-        others: names of other schedulers under which it was looked up. State.
     """
 
     def __init__(self, framework: Framework) -> None:
         self._framework = framework
         self.others: Final[set[str]] = set()
+        """Names of other schedulers under which it was looked up."""
 
     def __getitem__(self, scheduler_name: str) -> Framework:
         if scheduler_name != self._framework.profile_name:
@@ -71,10 +64,7 @@ def stand_in_notes(frameworks: Mapping[str, Framework]) -> tuple[str, ...]:
     """Returns the notes of an answer in which one profile stood in for others."""
     if not isinstance(frameworks, SingleProfile) or not frameworks.others:
         return ()
-    (profile,), others = frameworks, sorted(frameworks.others)
-    who = (
-        f"another scheduler ({others[0]}) decides"
-        if len(others) == 1
-        else f"other schedulers ({', '.join(others)}) decide"
-    )
+    (profile,), others = frameworks, ", ".join(sorted(frameworks.others))
+    is_one = len(frameworks.others) == 1
+    who = f"another scheduler ({others}) decides" if is_one else f"other schedulers ({others}) decide"
     return (f"{who} about pods looked at here; this was worked out by the profile {profile}",)

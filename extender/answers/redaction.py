@@ -13,12 +13,10 @@ from extender.answers.types import Eviction, GroupOutcome, Placement, QueuePlace
 
 A = TypeVar("A")
 
+# What replaces names in texts.
 HIDDEN_POD: Final = "a pod of another namespace"
-"""Replaces the name of a pod in texts."""
 HIDDEN_BUDGET: Final = "a PodDisruptionBudget of another namespace"
-"""Replaces the name of a budget in texts."""
 HIDDEN_GROUP: Final = "a PodGroup of another namespace"
-"""Replaces the name of a pod group in texts."""
 
 
 class Visibility(Protocol):
@@ -89,7 +87,7 @@ def _pods_in(value: object) -> list[PodName]:
     if isinstance(value, NodeOnMap):  # of which there may be many, without pods
         return [each.pod for each in value.pods if not each.pod.hidden]
     if isinstance(value, msgspec.Struct):
-        return [pod for name in value.__struct_fields__ for pod in _pods_in(getattr(value, name))]
+        return [pod for part in msgspec.structs.astuple(value) for pod in _pods_in(part)]
     return []
 
 
@@ -99,11 +97,9 @@ def _redacted(value: Any, may_see: Container[str], without_names: Callable[[str]
     if isinstance(value, tuple):
         return tuple(_redacted(item, may_see, without_names) for item in value)
     if isinstance(value, PodName):
-        return (
-            value
-            if value.hidden or value.namespace in may_see
-            else PodName(namespace="", name="", priority=value.priority, hidden=True)
-        )
+        if value.hidden or value.namespace in may_see:
+            return value
+        return PodName(namespace="", name="", priority=value.priority, hidden=True)
     if isinstance(value, Victim) and value.pod.namespace not in may_see:
         pod = _redacted(value.pod, may_see, without_names)
         return msgspec.structs.replace(value, pod=pod, owner="", violates=("",) * len(value.violates))
@@ -119,10 +115,8 @@ def _redacted(value: Any, may_see: Container[str], without_names: Callable[[str]
     if isinstance(value, GroupOutcome) and value.namespace not in may_see:
         value = msgspec.structs.replace(value, namespace="", name="")
     if isinstance(value, msgspec.Struct):
-        fields = value.__struct_fields__
-        return msgspec.structs.replace(
-            value, **{name: _redacted(getattr(value, name), may_see, without_names) for name in fields}
-        )
+        parts = msgspec.structs.asdict(value).items()
+        return msgspec.structs.replace(value, **{name: _redacted(each, may_see, without_names) for name, each in parts})
     return value
 
 

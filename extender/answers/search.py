@@ -1,9 +1,8 @@
 """Finding by name: pods, nodes, workloads, namespaces and pod groups whose names contain what a person types; and lists
 of pods.
 
-Both go over all pods of the cluster, in a thread. Of each namespace no more than `limits.NAMES_FOUND` pods,
-workloads and groups are kept before it is known which namespaces the caller may see, so that the names of one cannot
-crowd out those of another.
+Of each namespace no more than `limits.NAMES_FOUND` pods, workloads and groups are kept before it is known which
+namespaces the caller may see, so that the names of one cannot crowd out those of another.
 """
 
 from collections import Counter
@@ -26,7 +25,7 @@ _KINDS: Final = ("node", "workload", "namespace", "group", "pod")
 @final
 @dataclass(frozen=True, slots=True)
 class Population:
-    """The nodes and pods of a cluster at one moment, which a thread may go over."""
+    """The nodes and pods of a cluster at one moment."""
 
     nodes: Sequence[str]
     pods: Sequence[Pod]

@@ -1,8 +1,7 @@
 """Trial: a copy of a cluster in which things are tried. Pods are scheduled, preempt, are evicted and put back.
 
 Every decision is that of the scheduling cycle: the same algorithm, the same preemption, the same Reserve. Nothing is
-written, no extender is called, no Permit is asked, and no time passes. What was done can be taken back: what is tried
-next is then decided as if it had never been.
+written, no extender is called, no Permit is asked, and no time passes. What was done can be taken back without a trace.
 """
 
 import asyncio
@@ -49,20 +48,17 @@ _LOG: Final = Logger(__name__)
 @final
 @dataclass(frozen=True, slots=True)
 class TrialAttempt:
-    """The outcome of an attempt to schedule a pod.
-
-    Attributes:
-        node: where the pod is from now on; empty if it has none.
-        message: why it has none, before preemption is tried.
-        refusal: why no node takes it; None if it has one, or if no eviction can help.
-        choice: the nodes to choose from, until the next cycle begins; None if there were not several.
-    """
+    """The outcome of an attempt to schedule a pod."""
 
     cycle: Cycle
     node: str = ""
+    """Where the pod is from now on; empty if it has none."""
     message: str = ""
+    """Why it has none, before preemption is tried."""
     refusal: FitError | None = None
+    """Why no node takes it; None if it has one, or if no eviction can help."""
     choice: Choice | None = None
+    """The nodes to choose from, until the next cycle begins; None if there were not several."""
 
 
 @final
@@ -294,10 +290,9 @@ class Trial:
 
     def _place_again(self, assumed: Pod, ports: frozenset[HostPort], cycle: Cycle | None) -> None:
         self.cluster.assume(assumed.uid, assumed.spec.node_name)
-        if cycle is not None:
-            self.cluster.cache.annotate(assumed.uid, cycle.find(fwk.BINDING_ANNOTATIONS))
         self.cluster.cache.restore_ports(assumed.spec.node_name, ports)
         if cycle is not None:
+            self.cluster.cache.annotate(assumed.uid, cycle.find(fwk.BINDING_ANNOTATIONS))
             # The cycle knows what it has chosen. Filters are not asked again: they might refuse the pod now, for the
             # sake of others that came after it.
             status = run_reserve_plugins(cycle, assumed, assumed.spec.node_name)

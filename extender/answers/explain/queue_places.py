@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
+from itertools import chain, islice
 from typing import Final, final
 
 import msgspec
@@ -54,19 +55,18 @@ class WallClock:
 
 def queue_view(queue: SchedulingQueue, registered: Mapping[str, Registered], clock: WallClock) -> Queue:
     """Returns every pod that waits or is being tried: first those that are tried next."""
-    places = [_in_flight(info, clock) for info in queue.in_flight_pods()[: limits.QUEUE_PLACES]]
-    for position, info in enumerate(queue.pods_in_active_q(), start=1):
-        if len(places) >= limits.QUEUE_PLACES:
-            break
-        places.append(_place_of(info, "active", registered, clock, position))
-    pausing = [*queue.pods_in_backoff_q(), *queue.pods_in_backoff_q(failed=True)]
-    places += [_of_backoff(queue, info, registered, clock) for info in pausing[: limits.QUEUE_PLACES - len(places)]]
-    places += [
-        _of_unschedulable(info, registered, clock)
-        for info in queue.unschedulable_pods()[: max(0, limits.QUEUE_PLACES - len(places))]
-    ]
+    pausing = (*queue.pods_in_backoff_q(), *queue.pods_in_backoff_q(failed=True))
+    places = chain(
+        (_in_flight(info, clock) for info in queue.in_flight_pods()),
+        (
+            _place_of(info, "active", registered, clock, position)
+            for position, info in enumerate(queue.pods_in_active_q(), start=1)
+        ),
+        (_place_of(info, "backoff", registered, clock, None, queue.backoff_time(info)) for info in pausing),
+        (_of_unschedulable(info, registered, clock) for info in queue.unschedulable_pods()),
+    )
     counts = queue.pending_counts() | {"inFlight": len(queue.in_flight_pods())}
-    return Queue(items=tuple(places), counts=counts)
+    return Queue(items=tuple(islice(places, limits.QUEUE_PLACES)), counts=counts)
 
 
 def queue_place(
@@ -83,7 +83,7 @@ def queue_place(
         if other is info:
             return _place_of(info, "active", registered, clock, position)
     if any(info is other for failed in (False, True) for other in queue.pods_in_backoff_q(failed=failed)):
-        return _of_backoff(queue, info, registered, clock)
+        return _place_of(info, "backoff", registered, clock, None, queue.backoff_time(info))
     return _of_unschedulable(info, registered, clock)
 
 
@@ -118,12 +118,6 @@ def _since(info: QueuedPodInfo, clock: WallClock) -> str:
     """Returns since when the pod waits, over all its attempts: first queued to be tried, or else when it came."""
     first = info.initial_attempt_timestamp
     return clock.text(info.timestamp if first is None else first)
-
-
-def _of_backoff(
-    queue: SchedulingQueue, info: QueuedPodInfo, registered: Mapping[str, Registered], clock: WallClock
-) -> QueuePlace:
-    return _place_of(info, "backoff", registered, clock, None, queue.backoff_time(info))
 
 
 def _of_unschedulable(info: QueuedPodInfo, registered: Mapping[str, Registered], clock: WallClock) -> QueuePlace:
@@ -166,11 +160,8 @@ def _wakes_on(plugins: Sequence[str], registered: Registered) -> tuple[WakesOn, 
     """Returns the events for which the refusing plugins registered; a queueing hint decides whether one helps."""
     by_event: dict[str, list[str]] = {}
     for plugin in plugins:
-        for each in registered.get(plugin, ()):
-            for name in _event_names(each.event):
-                by_event.setdefault(name, [])
-                if plugin not in by_event[name]:
-                    by_event[name].append(plugin)
+        for name in dict.fromkeys(name for each in registered.get(plugin, ()) for name in _event_names(each.event)):
+            by_event.setdefault(name, []).append(plugin)
     return tuple(WakesOn(event=event, plugins=tuple(names)) for event, names in by_event.items())
 
 

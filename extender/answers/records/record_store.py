@@ -116,8 +116,7 @@ class Limits:
     """The approximate number of bytes of everything together."""
     details_a_second: int = 10
     """The number of choices with scores, of refusals with verdicts, and of preemptions with other candidates that are
-    kept each second; of another scheduler's calls, those of Filter and of Prioritize. Of further ones only the outcome
-    is kept: the details of a burst of pods would cost more than everything else.
+    kept each second; of another scheduler's calls, those of Filter and of Prioritize. Of further ones only the outcome.
     """
 
 
@@ -163,7 +162,7 @@ class RecordStore:
         return next(iter(self._attempts), 0)
 
     def attempts(self, pod: str | None, uid: str | None, before: int | None) -> Iterator[KeptAttempt]:
-        """Yields attempts; see `Records.attempts`."""
+        """See `Records.attempts`."""
         ids: Iterable[int] = reversed(self._attempts) if pod is None else reversed(self._of_pod.get(pod, ()))
         for number in ids:
             kept = self.attempt(number)
@@ -171,14 +170,14 @@ class RecordStore:
                 yield kept
 
     def attempt(self, number: int) -> KeptAttempt | None:
-        """Returns an attempt; see `Records.attempt`."""
+        """See `Records.attempt`."""
         record = self._attempts.get(number)
         if record is None:
             return None
         return KeptAttempt(record, self._details.get(number, b""), self._preemptions.get(number))
 
     def preemptions(self, pod: str | None) -> Iterator[PreemptionRecord]:
-        """Yields preemptions; see `Records.preemptions`."""
+        """See `Records.preemptions`."""
         for record in reversed(self._preemptions.values()):
             if pod is None or record.by.key == pod or is_victim(pod, record) or took_room(pod, record):
                 yield record
@@ -200,9 +199,9 @@ class RecordStore:
             number, key = record.id, record.pod.key
             everything[number] = record
             self.size += _size_of(record)
-            ids = of_pod.get(key)
-            of_pod[key] = (number,) if ids is None else (*ids, number)
-            if ids is not None and len(ids) >= most:
+            ids = of_pod.get(key, ())
+            of_pod[key] = (*ids, number)
+            if len(ids) >= most:
                 self._drop(ids[0])
         self._keep_within_limits()
 
@@ -213,8 +212,7 @@ class RecordStore:
 
     def put_details(self, number: int, details: Details) -> None:
         """Adds details of the newest attempt, or of one that will be put here."""
-        if number in self._details:
-            self._drop_details(number)
+        self._drop_details(number)
         # A copy: what the encoder returns is the beginning of a longer buffer.
         encoded = self._details[number] = bytes(memoryview(_encode(details)))
         self.size += len(encoded)
@@ -234,34 +232,26 @@ class RecordStore:
         limits = self._limits
         while len(self._attempts) > limits.attempts:
             self._drop(next(iter(self._attempts)))
-        while len(self._details) > limits.attempts:
-            self._drop_details(next(iter(self._details)))
         while len(self._preemptions) > limits.preemptions:
             self._drop_preemption()
-        while self.size > limits.size:
-            if self._details:
-                self._drop_details(next(iter(self._details)))
-            elif self._attempts:
-                self._drop(next(iter(self._attempts)))
-            elif self._preemptions:
-                self._drop_preemption()
-            else:
-                return
+        while self._details and (len(self._details) > limits.attempts or self.size > limits.size):
+            self._drop_details(next(iter(self._details)))
+        while self._attempts and self.size > limits.size:
+            self._drop(next(iter(self._attempts)))
+        while self._preemptions and self.size > limits.size:
+            self._drop_preemption()
 
     def _drop(self, number: int) -> None:
         record = self._attempts.pop(number)
         self.size -= _size_of(record)
         key = record.pod.key
-        ids = self._of_pod[key]
-        if len(ids) > 1:
-            self._of_pod[key] = tuple(each for each in ids if each != number)
-        else:
+        self._of_pod[key] = tuple(each for each in self._of_pod[key] if each != number)
+        if not self._of_pod[key]:
             del self._of_pod[key]
-        if number in self._details:
-            self._drop_details(number)
+        self._drop_details(number)
 
     def _drop_details(self, number: int) -> None:
-        self.size -= len(self._details.pop(number))
+        self.size -= len(self._details.pop(number, b""))
 
     def _drop_preemption(self) -> None:
         number, record = self._preemptions.popitem(last=False)

@@ -13,7 +13,7 @@ from extender.answers.types import Capacity, GroupOutcome, MemberOutcome
 from extender.engine.cache.cluster import Cluster
 from extender.engine.preemption.minimal_victims import why_ignored
 from extender.engine.runtime.framework import Framework
-from extender.engine.scheduler.pod_group_trial import GroupResult, MemberResult
+from extender.engine.scheduler.pod_group_trial import GroupResult
 from extender.values import limits
 from extender.values.objects.grouping import GroupKey
 from extender.values.objects.pod import Pod
@@ -74,7 +74,14 @@ def group_outcome(
         message="" if result.status.is_success else result.status.message,
         evicts=tuple(evicted),
         without_policies=tuple(instead_of),
-        pods=tuple(map(_member, shown.members)),
+        pods=tuple(
+            MemberOutcome(
+                pod=PodName.of(each.pod),
+                node="" if each.result is None else each.result.suggested_host,
+                message="" if each.failure is None else each.failure.status.message,
+            )
+            for each in shown.members
+        ),
     )
     refusal = next(
         (
@@ -99,13 +106,5 @@ def _sentence(outcome: GroupOutcome, refusal: str) -> str:
         return f"{name} would be scheduled as a whole{where}{saving}"
     needs = "" if outcome.min_count is None else f" (the gang needs {outcome.min_count})"
     verb = "be scheduled" if outcome.scheduled else "wait"
-    why = refusal or outcome.message
-    return f"{name} would {verb}: {outcome.fits} of {outcome.members} pods fit{where}{needs}" + (
-        f"; {why}" if why else ""
-    )
-
-
-def _member(member: MemberResult) -> MemberOutcome:
-    node = "" if member.result is None else member.result.suggested_host
-    message = "" if member.failure is None else member.failure.status.message
-    return MemberOutcome(pod=PodName.of(member.pod), node=node, message=message)
+    why = f"; {refusal or outcome.message}" if refusal or outcome.message else ""
+    return f"{name} would {verb}: {outcome.fits} of {outcome.members} pods fit{where}{needs}{why}"

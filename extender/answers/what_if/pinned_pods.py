@@ -9,6 +9,7 @@ from extender.answers.trial import Trial
 from extender.engine.cache.cluster import Cluster
 from extender.engine.snapshot import Rows
 from extender.values import limits
+from extender.values.objects.cluster import Key
 from extender.values.objects.decoding import convert, replaced
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Affinity, Pod, PodStatus
@@ -18,30 +19,18 @@ from extender.values.objects.resource_names import PODS
 from extender.values.objects.tolerations import tolerations_of
 from extender.values.workloads.daemon_sets import may_run_on, pinned_to
 
-Key = tuple[str, str]
-"""(namespace, name)."""
-
-
 # Pods that name their node.
 
 
 def run_on_named_nodes(trial: Trial, pods: Sequence[Pod]) -> tuple[str, ...]:
-    """Puts each pod on the node that it names, unless there is no such node or its kubelet refuses the pod.
-
-    A pod whose status says that it runs is there in any case.
-
-    Returns:
-        Sentences that say what becomes of the pods.
+    """Puts each pod on the node that it names, unless there is no such node or its kubelet refuses the pod, and returns
+    sentences that say so. A pod whose status says that it runs is there in any case.
 
     Upstream: pkg/kubelet/lifecycle/predicate.go, Admit (v1.36.2), as far as amounts go.
     """
     sentences = [_run(trial, pod) for pod in pods]
-    more = (
-        [f"{len(sentences) - limits.PINNED_POD_SENTENCES} more pods name their nodes themselves"]
-        if len(sentences) > limits.PINNED_POD_SENTENCES
-        else []
-    )
-    return (*sentences[: limits.PINNED_POD_SENTENCES], *more)
+    told, more = sentences[: limits.PINNED_POD_SENTENCES], len(sentences) - limits.PINNED_POD_SENTENCES
+    return (*told, f"{more} more pods name their nodes themselves") if more > 0 else tuple(told)
 
 
 def _run(trial: Trial, pod: Pod) -> str:
@@ -53,15 +42,13 @@ def _run(trial: Trial, pod: Pod) -> str:
         lacking = _lacking(trial.cluster, pod)
     except QuantityError as exc:
         return f"{what}; it cannot be read: {exc}"
-    if not lacking or pod.status.phase == "Running":
+    runs = pod.status.phase == "Running"
+    if not lacking or runs:
         trial.changed(None, pod)
-    if lacking:
-        reasons = ", ".join(f"OutOf{resource}" for resource in lacking)
-        return (
-            f"{what}, whose kubelet {'would refuse' if pod.status.phase != 'Running' else 'refuses'} such a pod: "
-            f"{reasons}"
-        )
-    return f"{what}, which takes it as it is"
+    if not lacking:
+        return f"{what}, which takes it as it is"
+    reasons = ", ".join(f"OutOf{resource}" for resource in lacking)
+    return f"{what}, whose kubelet {'refuses' if runs else 'would refuse'} such a pod: {reasons}"
 
 
 def _lacking(cluster: Cluster, pod: Pod) -> list[str]:
@@ -69,12 +56,9 @@ def _lacking(cluster: Cluster, pod: Pod) -> list[str]:
     row = Rows.of(snapshot, np.array([snapshot.nodes.index[pod.spec.node_name]]))
 
     def free(resource: str) -> int:
-        left = (
-            row.allowed_pods - row.pod_count
-            if resource == PODS
-            else row.allocatable_of(resource) - row.requested_of(resource)
-        )
-        return int(left[0])
+        if resource == PODS:
+            return int(row.allowed_pods[0] - row.pod_count[0])
+        return int(row.allocatable_of(resource)[0] - row.requested_of(resource)[0])
 
     return [resource for resource, amount in requested_amounts(pod).items() if 0 < amount > free(resource)]
 
@@ -83,14 +67,11 @@ def _lacking(cluster: Cluster, pod: Pod) -> list[str]:
 
 
 def daemon_pods(cluster: Cluster, nodes: Sequence[Node], besides: Container[Key]) -> list[Pod]:
-    """Returns the pods that DaemonSets with pods put on the nodes: each a copy of another pod of its DaemonSet, pinned
-    to its node.
+    """Returns the pods that DaemonSets put on the nodes, but those `besides` whose pods are made from their templates:
+    each a copy of another pod of its DaemonSet, pinned to its node.
 
     The DaemonSets themselves are not in the cluster's cache. A node selector that they require is on their pods; node
     affinity that they require is not, since the DaemonSet controller replaces it by the node's name.
-
-    Arguments:
-        besides: DaemonSets that are left out, since their pods are made from their templates.
     """
     models: dict[Key, Pod] = {}
     for pod in (*cluster.cache.pods, *cluster.pending.values()) if nodes else ():
@@ -100,10 +81,9 @@ def daemon_pods(cluster: Cluster, nodes: Sequence[Node], besides: Container[Key]
                 models.setdefault(key, pod)
     made = []
     for (_, name), model in models.items():
-        for node in nodes:
-            without_affinity = replaced(model, spec=replaced(model.spec, affinity=None))
-            if may_run_on(node, without_affinity, tolerations_of(model)):
-                made.append(_pinned(model, name, node.name))
+        without_affinity, tolerations = replaced(model, spec=replaced(model.spec, affinity=None)), tolerations_of(model)
+        allowed = (node.name for node in nodes if may_run_on(node, without_affinity, tolerations))
+        made += [_pinned(model, name, node) for node in allowed]
     return made
 
 

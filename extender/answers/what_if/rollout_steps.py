@@ -1,7 +1,7 @@
 """Rollouts, step by step, in a simulation. A pod that has a node counts as ready at once."""
 
 from collections.abc import Sequence
-from typing import final
+from typing import Literal, final
 
 from extender.answers.phrases import plural
 from extender.answers.what_if.rollouts import Rollout
@@ -103,10 +103,9 @@ class RunningRollout:
         self._simulation.submit(pod, "created")
         self._new.append(pod)
 
-    def _shrink(self, pods: list[Pod], wanted: int, why: str) -> None:
-        surplus = sorted(pods, key=self._has_node)[: max(len(pods) - max(wanted, 0), 0)]
-        for pod in surplus:
-            self._simulation.withdraw(pod, "replaced" if why == "replaced" else "scaled down")
+    def _shrink(self, pods: list[Pod], wanted: int, why: Literal["scaled down", "replaced"]) -> None:
+        for pod in sorted(pods, key=self._has_node)[: max(len(pods) - max(wanted, 0), 0)]:
+            self._simulation.withdraw(pod, why)
             pods.remove(pod)
 
     def _revision(self, name: str, pods: Sequence[Pod]) -> Revision:

@@ -150,15 +150,11 @@ def nodes_of(groups: NodeGroup | tuple[NodeGroup, ...]) -> Iterator[Object]:
 @final
 @dataclass(frozen=True, slots=True)
 class PodSelection:
-    """Selects pods by their labels, and by their name, namespace or priority class.
+    """Selects pods by their labels, and by their name, namespace or priority class."""
 
-    Attributes:
-        attributes: name, namespace or priorityClass -> the value that a pod has to have.
-    """
-
-    text: str
     labels: Selector
     attributes: Mapping[str, str]
+    """name, namespace or priorityClass -> the value that a pod has to have."""
 
     @staticmethod
     def of(text: str) -> "PodSelection":
@@ -171,7 +167,7 @@ class PodSelection:
                 attributes[key.strip()] = value.strip()
             else:
                 labels.append(term)
-        return PodSelection(text, parse_selector(",".join(labels)), attributes)
+        return PodSelection(parse_selector(",".join(labels)), attributes)
 
     def selects(self, pod: Pod) -> bool:
         has = {"name": pod.name, "namespace": pod.namespace, "priorityClass": pod.spec.priority_class_name}

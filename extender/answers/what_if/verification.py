@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Any, Final, NamedTuple, final
 
 import msgspec
 
@@ -77,16 +77,12 @@ def verify(
         raise RuleError(str(exc)) from exc
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class _PendingPod:
+class _PendingPod(NamedTuple):
     pod: Pod
     message: str
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class _End:
+class _End(NamedTuple):
     nodes: Mapping[str, Node]
     placed: Sequence[Pod]
     pending: Sequence[_PendingPod]
@@ -107,12 +103,8 @@ def _played(trial: Trial, rule: Rule, existing: Written, applied: Written, admit
     play(Simulation(trial), WhatIfRequest(create=budgets), admits)
     known = {pod.uid: pod for pod in (*cluster.cache.pods, *cluster.pending.values())}
     new = unrolled(applied, admits())
-    request = WhatIfRequest(
-        create=new,
-        drain_nodes=[*listed(rule.when.drain)],
-        remove_nodes=[*listed(rule.when.remove)],
-        include_pending=True,
-    )
+    drained, removed = [*listed(rule.when.drain)], [*listed(rule.when.remove)]
+    request = WhatIfRequest(create=new, drain_nodes=drained, remove_nodes=removed, include_pending=True)
     if request != WhatIfRequest(include_pending=True):
         simulation = Simulation(trial)
         play(simulation, request, admits)
@@ -122,19 +114,15 @@ def _played(trial: Trial, rule: Rule, existing: Written, applied: Written, admit
     on_nodes = {pod.uid for pod in placed}
     messages = {placement.pod.uid: placement.message for placement in simulation.placements}
     known |= {pod.uid: pod for pod in (*placed, *cluster.pending.values())}
+    waiting = [pod for pod in cluster.pending.values() if pod.uid not in on_nodes]
+    # Pods that their controllers delete are not evicted.
+    evicted = [each for each in simulation.evictions if each.why not in ("scaled down", "replaced")]
     return _End(
         nodes=cluster.nodes,
         placed=placed,
-        pending=[
-            _PendingPod(pod, messages.get(pod.uid, "")) for pod in cluster.pending.values() if pod.uid not in on_nodes
-        ],
+        pending=[_PendingPod(pod, messages.get(pod.uid, "")) for pod in waiting],
         concerned=frozenset(messages),
-        # Pods that their controllers delete are not evicted.
-        evictions=[
-            (known[each.victim.pod.uid], each)
-            for each in simulation.evictions
-            if each.why not in ("scaled down", "replaced")
-        ],
+        evictions=[(known[each.victim.pod.uid], each) for each in evicted],
     )
 
 
@@ -168,20 +156,14 @@ def _failures(expected: Expectation, end: _End) -> Iterator[UnmetExpectation]:
     if expected.nodes is not None and len(used := {pod.spec.node_name for pod in placed}) != expected.nodes:
         yield UnmetExpectation(f"{who}: on {expected.nodes} nodes", f"on {len(used)}{_and_pending(pending)}")
     if expected.message is not None:
-        yield from _wrong_message(who, expected.message, pending)
+        others = [each for each in pending if expected.message not in each.message]
+        if not pending or others:
+            found = _and_pending(others).removeprefix("; ") if pending else "none is pending"
+            yield UnmetExpectation(f"{who}: pending with {expected.message!r}", found)
     yield from _wrong_nodes(who, expected, placed, end.nodes)
     if expected.spread is not None:
         yield from _uneven(who, expected.spread, placed, end.nodes)
     yield from _wrong_evictions(expected, end)
-
-
-def _wrong_message(who: str, text: str, pending: Sequence[_PendingPod]) -> Iterator[UnmetExpectation]:
-    others = [each for each in pending if text not in each.message]
-    if not pending or others:
-        yield UnmetExpectation(
-            f"{who}: pending with {text!r}",
-            "none is pending" if not pending else _and_pending(others).removeprefix("; "),
-        )
 
 
 def _wrong_nodes(
@@ -207,13 +189,9 @@ def _uneven(who: str, spread: Spread, placed: Sequence[Pod], nodes: Mapping[str,
     skew = max(counts.values(), default=0) - min(counts.values(), default=0)
     if not domains or not placed or skew > spread.max_skew:
         found = ", ".join(f"{count} in {domain}" for domain, count in sorted(counts.items()))
-        happened = (
-            f"no node has the label {label}"
-            if not domains
-            else f"a skew of {skew}: {found}"
-            if placed
-            else "none is placed"
-        )
+        happened = f"a skew of {skew}: {found}" if placed else "none is placed"
+        if not domains:
+            happened = f"no node has the label {label}"
         yield UnmetExpectation(f"{who}: spread by {spread.by} with a skew of at most {spread.max_skew}", happened)
 
 
