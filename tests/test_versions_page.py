@@ -17,9 +17,8 @@ from extender.engine.plugins.inter_pod_affinity.filtering import AFFINITY, ANTI_
 from extender.engine.plugins.node_affinity import REASON_POD
 from extender.engine.plugins.node_name import REASON as WRONG_NAME
 from extender.engine.plugins.node_ports import REASON as PORTS
-from extender.engine.plugins.node_unschedulable import REASON as CORDONED
 from extender.engine.plugins.pod_topology_spread.filtering import MISSING_LABEL, NOT_MATCHED
-from extender.engine.plugins.taint_toleration import REASON as TAINTED
+from extender.engine.plugins.taints import CORDONED, UNTOLERATED as TAINTED
 from extender.engine.plugins.volume_restrictions import REASON_DISK, REASON_READ_WRITE_ONCE_POD
 from extender.engine.plugins.volume_zone import REASON as OTHER_ZONE
 from extender.engine.preemption import RULES

@@ -21,9 +21,8 @@ from extender.answers.parts import PodName
 from extender.engine.cache.cluster import Cluster
 from extender.engine.plugins.dynamic_resources.allocated_state import AllocatedState, allocated_state_of
 from extender.engine.plugins.dynamic_resources.device_counts import ClassDevices
-from extender.engine.plugins.dynamic_resources.errors import OutOfStepsError
 from extender.engine.plugins.dynamic_resources.pools import Slices
-from extender.engine.plugins.dynamic_resources.selection import Allowance, Matches
+from extender.engine.plugins.dynamic_resources.selection import Allowance, Matches, OutOfStepsError
 from extender.engine.snapshot import Snapshot
 from extender.engine.snapshot.axes import CPU, MEMORY
 from extender.values import limits

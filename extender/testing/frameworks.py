@@ -18,7 +18,7 @@ from extender.engine.framework import (
     Status,
 )
 from extender.engine.plugins import IN_TREE
-from extender.engine.plugins.priority_sort import PrioritySort
+from extender.engine.plugins.queueing import PrioritySort
 from extender.engine.reporter import NO_REPORTER, Reporter
 from extender.engine.runtime.each_node import EachNodeFilter, EachNodeScore
 from extender.engine.runtime.framework import Framework, PluginsByPoint

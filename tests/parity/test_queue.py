@@ -11,7 +11,7 @@ from extender.engine.framework import ActionType, ClusterEvent, EventResource, Q
 from extender.engine.framework.events import EVENT_ASSIGNED_POD_ADD, QueueingHintFunction, QueueingHintMap
 from extender.engine.plugins import IN_TREE
 from extender.engine.plugins.inter_pod_affinity.terms import terms_of
-from extender.engine.plugins.scheduling_gates import SchedulingGates
+from extender.engine.plugins.queueing import SchedulingGates
 from extender.engine.queue import AlreadyQueuedError, QueuedPodInfo, SchedulingQueue
 from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.queueing_hints import gating_plugin, queueing_hint_map, registrations

@@ -13,7 +13,7 @@ import httpx
 import pytest
 import yaml
 
-from extender.engine.preemption.loop_guard import STOPPED_AFTER
+from extender.engine.preemption.preemptions import STOPPED_AFTER
 from tests.kit.objects import HIGH, node, pod
 from tests.kit.service import Running, process, running
 from tests.kit.waiting import DEADLINE, until

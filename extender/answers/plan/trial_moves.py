@@ -263,7 +263,7 @@ class TrialMoves:
             if not with_scores or len(rows) < 2:
                 return [(name, 0) for name in rows.names]
             cycle.run_pre_score_plugins(rows)
-            return list(zip(rows.names, cycle.total_scores(rows).tolist(), strict=True))
+            return list(zip(rows.names, cycle.ranking(rows).total.tolist(), strict=True))
         except PluginError:
             return []
 

@@ -1,24 +1,14 @@
-"""Arrays with more room than is in use, which are replaced when they must grow, and read-only views of them."""
-
-from typing import TypeVar
+"""Arrays with more room than is in use, which are replaced when they must grow."""
 
 import numpy as np
 import numpy.typing as npt
 
-from extender.engine.snapshot.axes import Index, Int64s
-from extender.values.golang.int64 import wrap
-
-D = TypeVar("D", bound=np.generic)
+from extender.engine.snapshot.axes import D, Index, Int64s
 
 
 def zeros(*shape: int) -> Int64s:
     """Returns zeros; those that are never written take no memory."""
     return np.zeros(shape, np.int64)
-
-
-def add(amounts: Int64s, place: int, amount: int) -> None:
-    """Adds as Go does: a sum that overflows wraps."""
-    amounts[place] = wrap(int(amounts[place]) + amount)
 
 
 def resized(array: npt.NDArray[D], room: int, fill: int = 0, used: int | None = None) -> npt.NDArray[D]:
@@ -45,10 +35,3 @@ def with_more_resources(array: Int64s, count: int) -> Int64s:
     grown = np.zeros((count, array.shape[1]), np.int64)
     grown[: len(array)] = array
     return grown
-
-
-def view(array: npt.NDArray[D]) -> npt.NDArray[D]:
-    """Returns a read-only view, so that readers of a snapshot cannot write to the buffers."""
-    view = array.view()
-    view.flags.writeable = False
-    return view

@@ -13,8 +13,7 @@ from typing import final
 from extender.engine.cache.column_writer import ColumnWriter
 from extender.engine.cache.dump import NodeDump, dump_entry
 from extender.engine.cache.group_members import GroupMembers
-from extender.engine.cache.node_entry import ImageState, NodeEntry, counted_images
-from extender.engine.cache.node_tree import NodeTree, common_length
+from extender.engine.cache.nodes import ImageState, NodeEntry, NodeTree, counted_images
 from extender.engine.snapshot import Snapshot
 from extender.engine.snapshot.columns import ImagesOnNode, image_names
 from extender.engine.snapshot.pod_attributes import HostPort
@@ -43,7 +42,6 @@ class Cache:
     def __init__(self) -> None:
         self.objects: ClusterObjects = ClusterObjects()
         self.members: GroupMembers = GroupMembers()
-        """The pods of each pod group, with a node or without."""
         self._nodes: dict[str, NodeEntry] = {}
         self._present: set[str] = set()
         """The names of the nodes that are no ghosts."""
@@ -173,9 +171,7 @@ class Cache:
     def add_pod(self, pod: Pod) -> None:
         """Adds a pod that runs on spec.nodeName, which confirms an assumed one, wherever it was assumed.
 
-        Raises:
-            CacheError: the pod has no UID, or was added before.
-            QuantityError, DecodeError: the pod cannot be read.
+        Raises CacheError if it has no UID, or was added before, QuantityError or DecodeError if it cannot be read.
         """
         uid = _uid(pod)
         known = self._pods.get(uid)
@@ -339,9 +335,8 @@ class Cache:
     def update_snapshot(self) -> Snapshot:
         """Returns the present state of the cluster. The previous snapshot becomes invalid.
 
-        Raises:
-            CacheError: the order of nodes is inconsistent, because a node was added twice or removed under zone labels
-                other than those it was added with. The next call has recovered.
+        Raises CacheError if the order of nodes is inconsistent, because a node was added twice or removed under zone
+        labels other than those it was added with. The next call has recovered.
         """
         is_current = self._writer.views_are_current and not (self._moves or self._rewritten)
         if self._snapshot is not None and is_current and self._num_listed == self._tree.num_nodes:
@@ -396,10 +391,11 @@ class Cache:
         """Renumbers the nodes; returns how many names the tree listed: twice a node that was added in two zones."""
         listed = list(filter(self._laid_out.__contains__, self._tree.names()))
         order = list(dict.fromkeys(filter(self._present.__contains__, listed)))
-        first = common_length(order, self._order)
+        pairs = enumerate(zip(order, self._order, strict=False))
+        first = next((at for at, (new, old) in pairs if new != old), min(len(order), len(self._order)))
         known, places = self._nodes, self._writer.places
-        new = [(name, known[name]) for name in order[first:] if name not in places]
-        came = {name: (entry.node, entry.slots) for name, entry in new if entry.node is not None}
+        unplaced = [(name, known[name]) for name in order[first:] if name not in places]
+        came = {name: (entry.node, entry.slots) for name, entry in unplaced if entry.node is not None}
         self._writer.lay_out(first, order[first:], came)
         for name in self._images_written.keys() - self._writer.places.keys():
             del self._images_written[name]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Final, final
 
 from extender.engine.cache import Cache, CacheError
-from extender.engine.cache.node_tree import NodeTree
+from extender.engine.cache.nodes import NodeTree
 from extender.values.klog.logger import Logger
 from extender.values.objects import decoding
 from extender.values.objects.cluster import ClusterState, identified

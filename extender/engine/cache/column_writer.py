@@ -12,10 +12,10 @@ from typing import Final, final
 import numpy as np
 import numpy.typing as npt
 
-from extender.engine.cache.buffers import add, moved, resized, view, with_more_resources, zeros
+from extender.engine.cache.buffers import moved, resized, with_more_resources, zeros
 from extender.engine.cache.pod_encoding import PodReader
 from extender.engine.snapshot import columns
-from extender.engine.snapshot.axes import NATIVE_RESOURCES, Index, Int64s
+from extender.engine.snapshot.axes import NATIVE_RESOURCES, Index, Int64s, read_only
 from extender.engine.snapshot.pod_attributes import Attribute, HostPort
 from extender.engine.snapshot.snapshot import ChangeLog, Snapshot
 from extender.engine.snapshot.symbols import ABSENT, SymbolTable
@@ -402,10 +402,12 @@ class ColumnWriter:
         """
         place = self.resources.intern(name)
         self._grow_resources(place + 1)
-        for slot, amount in self._unoffered.pop(name).items():
-            self._requests[place, slot] = amount
-            if (node := int(self._node[slot])) != NO_NODE:
-                add(self._requested[place], node, amount)
+        asked = self._unoffered.pop(name)
+        slots, amounts = np.array([*asked], np.intp), np.array([*asked.values()], np.int64)
+        self._requests[place, slots] = amounts
+        nodes = self._node[slots]
+        # Arrays of int64 wrap when a sum overflows, as Go does.
+        np.add.at(self._requested[place], nodes[nodes != NO_NODE], amounts[nodes != NO_NODE])
 
     def _grow_resources(self, count: int) -> None:
         if count > len(self._allocatable):
@@ -442,15 +444,15 @@ class ColumnWriter:
         nodes = columns.NodeColumns(
             objects=self._nodes,
             index=self._index,
-            allocatable=view(self._allocatable[:num_resources, :num_nodes].T),
-            allowed_pods=view(self._allowed_pods[:num_nodes]),
-            requested=view(self._requested[:num_resources, :num_nodes].T),
-            non_zero_requested=view(self._non_zero_requested[:, :num_nodes].T),
-            pod_count=view(self._pod_count[:num_nodes]),
-            unschedulable=view(self._unschedulable[:num_nodes]),
+            allocatable=read_only(self._allocatable[:num_resources, :num_nodes].T),
+            allowed_pods=read_only(self._allowed_pods[:num_nodes]),
+            requested=read_only(self._requested[:num_resources, :num_nodes].T),
+            non_zero_requested=read_only(self._non_zero_requested[:, :num_nodes].T),
+            pod_count=read_only(self._pod_count[:num_nodes]),
+            unschedulable=read_only(self._unschedulable[:num_nodes]),
             scalar_columns=self._scalar_columns,
             offered=self._offered,
-            taint_set=view(self._taint_set[:num_nodes]),
+            taint_set=read_only(self._taint_set[:num_nodes]),
             taint_sets=self._taint_sets,
             invalid=self._invalid,
             label_columns=self._label_columns,
@@ -463,14 +465,14 @@ class ColumnWriter:
         pods = columns.PodColumns(
             objects=self._pods,
             slots=self._slots,
-            node=view(self._node),
-            uid_rank=view(self._uid_rank),
-            requests=view(self._requests[:num_resources].T),
+            node=read_only(self._node),
+            uid_rank=read_only(self._uid_rank),
+            requests=read_only(self._requests[:num_resources].T),
             unoffered=self._unoffered,
-            non_zero_requests=view(self._non_zero_requests.T),
-            priority=view(self._priority),
-            start_time=view(self._start_time),
-            codes=view(self._codes),
+            non_zero_requests=read_only(self._non_zero_requests.T),
+            priority=read_only(self._priority),
+            start_time=read_only(self._start_time),
+            codes=read_only(self._codes),
             on_node=self._on_node,
         )
         return Snapshot(
@@ -481,6 +483,6 @@ class ColumnWriter:
             pods=pods,
             resources=self.resources,
             tallies=self._tallies,
-            all_nodes=view(np.arange(num_nodes)),
+            all_nodes=read_only(np.arange(num_nodes)),
             objects=self._objects,
         )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import final
 
 from extender.engine.cache.column_writer import ColumnWriter
-from extender.engine.cache.node_entry import ImageState, NodeEntry, counted_images
+from extender.engine.cache.nodes import ImageState, NodeEntry, counted_images
 from extender.engine.snapshot.axes import NATIVE_RESOURCES
 from extender.engine.snapshot.columns import ImagesOnNode
 from extender.engine.snapshot.pod_attributes import HostPort

@@ -142,9 +142,7 @@ async def evaluate_scenario(scenario: Mapping[str, Any], configuration: Configur
 
     Its `config` takes precedence over `configuration`; `objects`, `nominated` and `id` are optional.
 
-    Raises:
-        DecodeError: the scenario has the wrong form; the message contains the place.
-        ConfigErrors: its configuration is wrong.
+    Raises DecodeError, which says where, if the scenario has the wrong form, ConfigErrors for its configuration.
     """
     pod = identified(decoding.convert(Pod, _member(scenario, "pod", dict, "pod is required")))
     state = ClusterState.decode(_member(scenario, "objects", dict))

@@ -6,12 +6,13 @@ all Filters before it is shown, so a plugin may suggest a change without knowing
 no node is dropped.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, final
 
 from extender.engine.snapshot.axes import Int64s
-from extender.values.objects.pod import Pod
+from extender.values.objects.decoding import replaced
+from extender.values.objects.pod import Container, Pod
 
 SuggestionKind = Literal["request", "toleration", "affinity", "spread", "ports", "volume", "node", "other"]
 """What is changed. Of the suggestions of a kind that open the same nodes, only the first is shown."""
@@ -20,35 +21,35 @@ SuggestionKind = Literal["request", "toleration", "affinity", "spread", "ports",
 @final
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """A resource of which some of the rows have too little left for the pod.
-
-    Attributes:
-        requested: how much the pod requests: base units, millicores for cpu.
-        free: (R,) how much is left, in the same unit; below zero on overcommitted nodes.
-    """
+    """A resource of which some of the rows have too little left for the pod, in base units, millicores for cpu."""
 
     resource: str
     requested: int
     free: Int64s
+    """(R,) how much is left; below zero on overcommitted nodes."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A change that may let the pod fit.
-
-    Attributes:
-        text: what to do, as half a sentence: `tolerate the taint dedicated=gpu:NoSchedule`. It must not name another
-            pod, since a caller may read it who must not see that pod.
-        pod: the pod for which the change would be as good as made; it is evaluated, and nothing is written.
-    """
+    """A change that may let the pod fit."""
 
     kind: SuggestionKind
     text: str
+    """What to do, as half a sentence: `tolerate the taint dedicated=gpu:NoSchedule`. It names no other pod, which its
+    reader may not be allowed to see.
+    """
     pod: Pod
+    """The pod for which the change would be as good as made; it is evaluated, and nothing is written."""
 
 
 def listed(noun: str, things: Sequence[str]) -> str:
     """Returns `taint a`, `taints a and b`, or `taints a, b and c`."""
     *others, last = things
     return f"{noun}s {', '.join(others)} and {last}" if others else f"{noun} {last}"
+
+
+def with_containers(pod: Pod, changed: Callable[[Container], Container], **others: object) -> Pod:
+    """Returns the pod with each of its containers changed, and with other fields of its spec."""
+    containers, init = [*map(changed, pod.spec.containers)], [*map(changed, pod.spec.init_containers)]
+    return replaced(pod, spec=replaced(pod.spec, containers=containers, init_containers=init, **others))

@@ -4,7 +4,6 @@
 LongWork is no part of the contract of plugins: `runtime.plugin_calls` and the scheduler catch it.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Final, final
 
@@ -33,14 +32,10 @@ class LongWork(Unanswered):
         self.work = work
 
 
-class DeviceTotals(ABC):
-    """Counts the devices that back extended resources."""
-
-    @abstractmethod
-    def of(self, resource: str, rows: Rows) -> tuple[Int64s, Int64s]:
-        """Returns (R,) how many devices the nodes have for the resource, and (R,) how many are allocated; 0 if no
-        device class backs it. Raises LongWork if counting goes on in a thread.
-        """
+DeviceTotals = Callable[[str, Rows], tuple[Int64s, Int64s]]
+"""Returns (R,) how many devices the nodes have for an extended resource, and (R,) how many are allocated; 0 if no
+device class backs it. Raises LongWork if counting goes on in a thread.
+"""
 
 
 DEVICE_TOTALS: Final = StateKey[DeviceTotals]("DeviceTotals")

@@ -145,7 +145,6 @@ QueueingHintMap = Mapping[ClusterEvent, Sequence[QueueingHintFunction]]
 
 
 def always_queue(pod: Pod, old: object, new: object) -> QueueingHint:
-    """The hint of registrations that have none: always QUEUE."""
     return QueueingHint.QUEUE
 
 

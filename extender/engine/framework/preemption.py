@@ -51,7 +51,6 @@ class Candidates:
         return len(self.node)
 
     def at(self, candidate: int) -> Candidate:
-        """Returns one candidate as a value."""
         slots = self.slots[self.first[candidate] : self.first[candidate + 1]].tolist()
         return Candidate(
             node=self.snapshot.nodes.objects[int(self.node[candidate])].name,
@@ -60,7 +59,6 @@ class Candidates:
         )
 
     def listed(self) -> list[Candidate]:
-        """Returns all candidates as values."""
         return [self.at(candidate) for candidate in range(len(self))]
 
     def take(self, chosen: Index) -> "Candidates":

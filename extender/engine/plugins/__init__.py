@@ -1,4 +1,4 @@
-"""The in-tree plugins, one file or folder each. None imports another, and the runtime knows them only by `IN_TREE`."""
+"""The in-tree plugins. No file or folder imports another, and the runtime knows them only by `IN_TREE`."""
 
 import inspect
 from collections.abc import Iterator, Mapping

@@ -11,8 +11,7 @@ from typing import Any, final
 
 from extender.engine import framework as fwk
 from extender.engine.preemption import RULES, V1_36, Evaluator
-from extender.engine.preemption.loop_guard import GUARD, LoopGuard, Pause
-from extender.engine.preemption.preemptions import PREEMPTIONS, RunningPreemptions
+from extender.engine.preemption.preemptions import GUARD, PREEMPTIONS, LoopGuard, Pause, RunningPreemptions
 from extender.engine.preemption.victim_policy import policy_rules
 from extender.values.config.args_validation import check_args
 from extender.values.config.plugin_args import DefaultPreemptionArgs
@@ -70,13 +69,10 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
         delay_of = self.preemption_rules.delay_of if self.handle.dispatcher is not None else None
         left = delay_of(pod) if delay_of is not None else 0
         if left > 0:
-            waits = fwk.unschedulable(
-                f"preemption: not eligible for another {math.ceil(left)}s, by the delay of preemption"
-            )
-            return fwk.PostFilterResult(waits, retry_after=left)
-        outcome = await Evaluator(self.handle, self.offset_and_num_candidates, self.preemption_rules).preempt(
-            state, pod, statuses
-        )
+            why = f"preemption: not eligible for another {math.ceil(left)}s, by the delay of preemption"
+            return fwk.PostFilterResult(fwk.unschedulable(why), retry_after=left)
+        evaluator = Evaluator(self.handle, self.offset_and_num_candidates, self.preemption_rules)
+        outcome = await evaluator.preempt(state, pod, statuses)
         status = outcome.status
         if not status.is_success:
             status = fwk.Status(status.code, (f"preemption: {status.message}",))

@@ -32,12 +32,10 @@ class ImageLocality(fwk.SignPlugin, fwk.ScorePlugin):
     def sign_pod(self, pod: fwk.Pod) -> tuple[int, tuple[str, ...]]:
         return _num_containers(pod), tuple(_images(pod))
 
-    def _images_of(self, state: fwk.CycleState, pod: fwk.Pod) -> Counter[str]:
-        return self._images.of(state, lambda: Counter(map(normalized_image_name, _images(pod))))
-
     def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
         """(R,) 0..100, from the bytes of the pod's images there, each scaled by the share of nodes that have it."""
-        nodes, images = rows.snapshot.nodes, self._images_of(state, pod)
+        nodes = rows.snapshot.nodes
+        images = self._images.of(state, lambda: Counter(map(normalized_image_name, _images(pod))))
         present = np.zeros(len(rows), np.int64)
         for image, times in images.items():
             column = nodes.image(image)
@@ -52,7 +50,6 @@ class ImageLocality(fwk.SignPlugin, fwk.ScorePlugin):
 
 
 def normalized_image_name(name: str) -> str:
-    """Returns the image's name with a tag: `latest` if it has none."""
     return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"
 
 

@@ -66,11 +66,8 @@ class NodeAffinity(
         self._added_terms = preferred_terms(added.preferred) if added.preferred else None
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
-        return [
-            fwk.on(
-                fwk.EventResource.NODE, fwk.ActionType.ADD | fwk.ActionType.UPDATE_NODE_LABEL, self._after_node_change
-            )
-        ]
+        action = fwk.ActionType.ADD | fwk.ActionType.UPDATE_NODE_LABEL
+        return [fwk.on(fwk.EventResource.NODE, action, self._after_node_change)]
 
     def _after_node_change(self, pod: fwk.Pod, old: fwk.Node | None, new: fwk.Node) -> fwk.QueueingHint:
         """Raises SelectorError if an invalid term may be what keeps the pod off the node."""
@@ -132,9 +129,8 @@ class NodeAffinity(
         """The pod without each part of its node selector and required affinity, then without all of them."""
         selector, requirements = pod.spec.node_selector or {}, _requirements(pod)
         for key, value in islice(selector.items(), limits.SUGGESTED_ONE_BY_ONE):
-            yield fwk.Suggestion(
-                "affinity", f"drop {key}={value} from the node selector", without_node_selector(pod, key)
-            )
+            text = f"drop {key}={value} from the node selector"
+            yield fwk.Suggestion("affinity", text, without_node_selector(pod, key))
         for requirement in requirements[: limits.SUGGESTED_ONE_BY_ONE]:
             text = f"drop {_written(requirement)} from the node affinity"
             yield fwk.Suggestion("affinity", text, without_node_affinity(pod, requirement))
@@ -195,9 +191,8 @@ def _matches(required: RequiredNodeAffinity, node: fwk.Node) -> bool:
 def _without_demands(pod: fwk.Pod) -> fwk.Suggestion:
     named = ["node selector"] if pod.spec.node_selector else []
     named += ["required node affinity"] if _requirements(pod) else []
-    return fwk.Suggestion(
-        "affinity", f"drop the {' and the '.join(named)}", without_node_affinity(without_node_selector(pod))
-    )
+    changed = without_node_affinity(without_node_selector(pod))
+    return fwk.Suggestion("affinity", f"drop the {' and the '.join(named)}", changed)
 
 
 def _requirements(pod: fwk.Pod) -> list[NodeSelectorRequirement]:

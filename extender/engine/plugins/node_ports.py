@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, final
 
 from extender.engine import framework as fwk
-from extender.engine.framework.advice import listed
+from extender.engine.framework.advice import listed, with_containers
 from extender.engine.snapshot.pod_attributes import ANY_ADDRESS, HostPort, host_ports
 from extender.engine.snapshot.symbols import HostPortIndex
 from extender.values import limits
@@ -49,7 +49,6 @@ class NodePorts(fwk.SignPlugin, fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.Advic
         return fwk.PreFilterResult(fwk.SUCCESS)
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
-        """Refuses rows on which a conflicting port is in use."""
         return fwk.reject(rows.uses_any_port(state.read(_CONFLICTS)), REASON)
 
     def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterator[fwk.Suggestion]:
@@ -85,11 +84,8 @@ def _collide(wanted: str, used: str) -> bool:
 
 
 def _without(pod: fwk.Pod, ports: Sequence[HostPort]) -> fwk.Suggestion:
-    return fwk.Suggestion(
-        "ports",
-        f"free or do without the {listed('host port', list(map(_written, ports)))}",
-        without_host_ports(pod, ports),
-    )
+    text = f"free or do without the {listed('host port', list(map(_written, ports)))}"
+    return fwk.Suggestion("ports", text, without_host_ports(pod, ports))
 
 
 def _written(port: HostPort) -> str:
@@ -108,13 +104,7 @@ def without_host_ports(pod: fwk.Pod, ports: Iterable[HostPort]) -> fwk.Pod:
         ]
         return replaced(container, ports=kept)
 
-    spec = pod.spec
-    return replaced(
-        pod,
-        spec=replaced(
-            spec, containers=list(map(freed, spec.containers)), init_containers=list(map(freed, spec.init_containers))
-        ),
-    )
+    return with_containers(pod, freed)
 
 
 def _after_pod_deletion(pod: fwk.Pod, old: fwk.Pod, new: None) -> fwk.QueueingHint:

@@ -20,16 +20,9 @@ class VolumeAdvice(fwk.AdvicePlugin):
         """
         volumes, missing = pod.spec.volumes, _without_claim(pod, rows.snapshot)
         if missing:
-            claims = [
-                volume.persistent_volume_claim.claim_name
-                for volume in missing
-                if volume.persistent_volume_claim is not None
-            ]
-            without = _without(pod, missing)
-            yield replace(
-                without,
-                text=f"create the {listed('PersistentVolumeClaim', [*dict.fromkeys(claims)])}, or {without.text}",
-            )
+            without = _without(pod, [volume for volume, _ in missing])
+            create = f"create the {listed('PersistentVolumeClaim', [*dict.fromkeys(name for _, name in missing)])}"
+            yield replace(without, text=f"{create}, or {without.text}")
         for volume in volumes[: limits.SUGGESTED_ONE_BY_ONE]:
             yield _without(pod, [volume])
         if len(volumes) > 1:
@@ -47,14 +40,10 @@ def _without(pod: fwk.Pod, volumes: Sequence[Volume]) -> fwk.Suggestion:
     return fwk.Suggestion("volume", f"do without the {listed('volume', list(map(_written, volumes)))}", changed)
 
 
-def _without_claim(pod: fwk.Pod, snapshot: fwk.Snapshot) -> list[Volume]:
-    known = snapshot.objects.pvcs
-    return [
-        volume
-        for volume in pod.spec.volumes
-        if volume.persistent_volume_claim is not None
-        and (pod.namespace, volume.persistent_volume_claim.claim_name) not in known
-    ]
+def _without_claim(pod: fwk.Pod, snapshot: fwk.Snapshot) -> list[tuple[Volume, str]]:
+    """Returns the volumes whose claims are missing, and the names of these."""
+    named = [(volume, claim.claim_name) for volume in pod.spec.volumes if (claim := volume.persistent_volume_claim)]
+    return [(volume, name) for volume, name in named if (pod.namespace, name) not in snapshot.objects.pvcs]
 
 
 def _written(volume: Volume) -> str:

@@ -54,14 +54,7 @@ class _PodVolumes:
     @staticmethod
     def of(pod: fwk.Pod) -> "_PodVolumes":
         volumes = pod.spec.volumes
-        named = (
-            volume.persistent_volume_claim.claim_name
-            for volume in volumes
-            if volume.persistent_volume_claim is not None
-        )
-        return _PodVolumes(
-            tuple(dict.fromkeys(named)), frozenset(disks_used(volumes).items()), any(map(_is_restricted, volumes))
-        )
+        return _PodVolumes(_claims(pod), frozenset(disks_used(volumes).items()), any(map(_is_restricted, volumes)))
 
 
 _WANTED: Final = fwk.StateKey[_Wanted]("PreFilterVolumeRestrictions")
@@ -106,7 +99,6 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
         return fwk.PreFilterResult(fwk.SUCCESS)
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
-        """Refuses rows with a conflicting disk, and all rows while a claim is in use."""
         wanted = state.find(_WANTED)
         if wanted is None:
             raise fwk.NotFoundError(f'cannot read "{_WANTED.name}" from cycleState')
@@ -210,13 +202,13 @@ def _after_pod_deletion(pod: fwk.Pod, old: fwk.Pod, new: None) -> fwk.QueueingHi
     # Like upstream, does not look up whether a shared claim is ReadWriteOncePod.
     return fwk.queue_if(
         _conflict(disks_used(pod.spec.volumes).items(), disks_used(old.spec.volumes))
-        or not _claims(pod).isdisjoint(_claims(old))
+        or not {*_claims(pod)}.isdisjoint(_claims(old))
     )
 
 
-def _claims(pod: fwk.Pod) -> frozenset[str]:
+def _claims(pod: fwk.Pod) -> tuple[str, ...]:
     sources = (volume.persistent_volume_claim for volume in pod.spec.volumes)
-    return frozenset(source.claim_name for source in sources if source is not None)
+    return tuple(dict.fromkeys(source.claim_name for source in sources if source is not None))
 
 
 def _after_claim_addition(pod: fwk.Pod, old: None, new: PersistentVolumeClaim) -> fwk.QueueingHint:

@@ -1,7 +1,7 @@
 """VolumeZone: keeps pods in the zones and regions of their bound volumes, as the labels of the volumes give them."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, Final, final
 
 import numpy as np
@@ -36,15 +36,6 @@ _TOPOLOGY_LABELS: Final = (BETA_ZONE_LABEL, BETA_REGION_LABEL, ZONE_LABEL, REGIO
 _CURRENT_LABEL: Final = {BETA_ZONE_LABEL: ZONE_LABEL, BETA_REGION_LABEL: REGION_LABEL}
 
 _REFUSED: Final = fwk.StateKey[Mask]("PreFilterVolumeZone")
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Topology:
-    """A volume is accessible from nodes whose label `key` has one of these values."""
-
-    key: str
-    values: tuple[str, ...]
 
 
 @final
@@ -97,24 +88,24 @@ class VolumeZone(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
         return fwk.reject(refused[rows.node], REASON, unresolvable=True)
 
 
-def volume_topologies(volume: PersistentVolume) -> list[Topology]:
-    """Returns the topologies in the volume's labels. A label whose list has an empty value is ignored.
+def volume_topologies(volume: PersistentVolume) -> list[Requirement]:
+    """Returns what the volume's labels require of nodes. A label whose list has an empty value is ignored.
 
     Upstream: getPVTopologies; cloud-provider/volume/helpers/zones.go, LabelZonesToSet.
     """
-    topologies: list[Topology] = []
+    topologies: list[Requirement] = []
     for key in _TOPOLOGY_LABELS:
         listed = volume.metadata.labels.get(key)
         if listed is not None:
             values = tuple(value.strip() for value in listed.split(MULTI_ZONE_DELIMITER))
             if all(values):
-                topologies.append(Topology(key, values))
+                topologies.append(Requirement(key, Operator.IN, values))
     return topologies
 
 
-def _topologies(pod: fwk.Pod, volumes: Iterable[Volume], snapshot: fwk.Snapshot) -> list[Topology] | fwk.Status:
+def _topologies(pod: fwk.Pod, volumes: Iterable[Volume], snapshot: fwk.Snapshot) -> list[Requirement] | fwk.Status:
     objects = snapshot.objects
-    topologies: dict[Topology, None] = {}
+    topologies: dict[Requirement, None] = {}
     unbound: set[str] = set()
     for volume in volumes:
         if volume.persistent_volume_claim is None:
@@ -151,25 +142,21 @@ def _why_unbound(class_name: str, snapshot: fwk.Snapshot) -> fwk.Status | None:
     return None if storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER else fwk.unresolvable(NO_VOLUME_NAME)
 
 
-def _refused(topologies: list[Topology], snapshot: fwk.Snapshot) -> Mask:
+def _refused(topologies: list[Requirement], snapshot: fwk.Snapshot) -> Mask:
     """(N,) the nodes from which some volume is not accessible."""
     nodes = snapshot.nodes
     refused = np.zeros(len(nodes), np.bool_)
     for topology in dict.fromkeys(topologies):
-        reachable = _in_values(snapshot, topology.key, topology)
+        reachable = requirement_mask(snapshot, topology)
         current_label = _CURRENT_LABEL.get(topology.key)
         if current_label is not None:
             lacks_old_label = nodes.label(topology.key).codes == ABSENT
-            reachable |= lacks_old_label & _in_values(snapshot, current_label, topology)
+            reachable |= lacks_old_label & requirement_mask(snapshot, replace(topology, key=current_label))
         refused |= ~reachable
     has_any_label = np.zeros(len(nodes), np.bool_)
     for key in _TOPOLOGY_LABELS:
         has_any_label |= nodes.label(key).codes != ABSENT
     return refused & has_any_label
-
-
-def _in_values(snapshot: fwk.Snapshot, key: str, topology: Topology) -> Mask:
-    return requirement_mask(snapshot, Requirement(key, Operator.IN, topology.values))
 
 
 def _after_class_addition(pod: fwk.Pod, old: None, new: StorageClass) -> fwk.QueueingHint:

@@ -158,7 +158,6 @@ def lower_priority_pods(snapshot: Snapshot, pod: Pod, nodes: Index, rules: Preem
 
 
 def has_lower_priority_pods(snapshot: Snapshot, pod: Pod) -> bool:
-    """Returns False if no pod of the cluster has a lower priority than this one."""
     priority = snapshot.pods.priority
     return bool(len(priority)) and int(priority.min()) < pod.priority
 

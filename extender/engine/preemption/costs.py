@@ -90,7 +90,6 @@ class Costs(NamedTuple):
 
     num_pdb_violations: int
     first_priority: int
-    """The priority of the first victim."""
     sum_of_priorities: int
     """The sum over all victims, with priorities counted from the lowest possible one, so that it is never negative."""
     num_victims: int

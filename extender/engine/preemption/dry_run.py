@@ -33,16 +33,6 @@ class DryRun:
     """Nodes on which all pods could stay. Something other than a Filter refused the pod there, such as an extender."""
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class _Victims:
-    """Possible victims, row by row, in the order in which they are considered for reprieve."""
-
-    slots: Index
-    row: Index
-    violates: Mask
-
-
 def dry_run(state: fwk.CycleState, pod: Pod, nodes: Index, rules: fwk.PreemptionRules) -> DryRun:
     """Returns the victims on each of these (B,) nodes."""
     snapshot = state.snapshot
@@ -72,10 +62,10 @@ def dry_run(state: fwk.CycleState, pod: Pod, nodes: Index, rules: fwk.Preemption
     kept = fits[row]
     # As above: the number of rows that fit up to and with this one, less one, is its place among them.
     slots, row = slots[kept], (np.cumsum(fits) - 1)[row[kept]]
-    victims = _in_order_of_reprieve(snapshot, slots, row, rules)
-    reprieved = reprieve(state, rows, victims.slots, victims.row)
+    slots, row, violates = _in_order_of_reprieve(snapshot, slots, row, rules)
+    gone = ~reprieve(state, rows, slots, row)
 
-    candidates, fitting = _candidates(snapshot, nodes, victims, reprieved, rules)
+    candidates, fitting = _candidates(snapshot, nodes, slots[gone], row[gone], violates[gone], rules)
     statuses = statuses.joined(_of_one_kind(snapshot, fitting, fwk.unresolvable(NO_VICTIMS)))
     if rules.too_costly is not None and len(candidates):
         allowed = np.ones(len(candidates), np.bool_)
@@ -98,7 +88,9 @@ def _of_one_kind(snapshot: Snapshot, nodes: Index, status: fwk.Status) -> fwk.No
     return fwk.NodeStatuses.at(snapshot.nodes.objects, nodes, distinct, which, fwk.unresolvable(NOT_HELPFUL))
 
 
-def _in_order_of_reprieve(snapshot: Snapshot, slots: Index, row: Index, rules: fwk.PreemptionRules) -> _Victims:
+def _in_order_of_reprieve(
+    snapshot: Snapshot, slots: Index, row: Index, rules: fwk.PreemptionRules
+) -> tuple[Index, Index, Mask]:
     violates = violating(snapshot, slots, row, rules)
     if violates.any():
         # Violating pods come first: each one that is reprieved lowers the node's count of violations.
@@ -106,7 +98,7 @@ def _in_order_of_reprieve(snapshot: Snapshot, slots: Index, row: Index, rules: f
         # importance stays within both parts.
         order = np.lexsort((~violates, row))
         slots, row, violates = slots[order], row[order], violates[order]
-    return _Victims(slots, row, violates)
+    return slots, row, violates
 
 
 def reprieve(state: fwk.CycleState, rows: Rows, slots: Index, row: Index) -> Mask:
@@ -141,10 +133,8 @@ def reprieve(state: fwk.CycleState, rows: Rows, slots: Index, row: Index) -> Mas
 
 
 def _candidates(
-    snapshot: Snapshot, nodes: Index, victims: _Victims, reprieved: Mask, rules: fwk.PreemptionRules
+    snapshot: Snapshot, nodes: Index, slots: Index, row: Index, violates: Mask, rules: fwk.PreemptionRules
 ) -> tuple[fwk.Candidates, Index]:
-    evicted = ~reprieved
-    slots, row, violates = victims.slots[evicted], victims.row[evicted], victims.violates[evicted]
     counts = np.bincount(row, minlength=len(nodes))
     violations = np.bincount(row[violates], minlength=len(nodes))
     order = rules.as_listed(snapshot, slots, row, violates)

@@ -32,16 +32,13 @@ NO_CANDIDATE = "no candidate node for preemption"
 @final
 @dataclass(frozen=True, slots=True)
 class Evaluator:
-    """The algorithm, with the parts that a plugin may replace.
-
-    Arguments:
-        num_candidates: number of potential nodes -> (offset, how many candidates are enough).
-        rules: those of a release, or a plugin's own (upstream's IsEligiblePod, MoreImportantPod and OrderedScoreFuncs).
-    """
+    """The algorithm, with the parts that a plugin may replace."""
 
     handle: fwk.Handle
     num_candidates: Callable[[int], tuple[int, int]]
+    """Number of potential nodes -> (offset, how many candidates are enough)."""
     rules: PreemptionRules = V1_36
+    """Those of a release, or a plugin's own (upstream's IsEligiblePod, MoreImportantPod and OrderedScoreFuncs)."""
 
     async def preempt(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PreemptionOutcome:
         """Chooses a node and the victims on it, by why each node refused the pod. Nothing is evicted."""
@@ -156,7 +153,6 @@ class Evaluator:
 
 
 def best_of(candidates: fwk.Candidates) -> fwk.Candidate | None:
-    """Returns the best candidate by its rules; None if there is none."""
     best = pick_one_node_for_preemption(candidates)
     return candidates.at(int(best[0])) if len(best) else None
 

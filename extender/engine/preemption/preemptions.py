@@ -1,12 +1,16 @@
-"""Preemptions that are running: their preemptors are gated until all victims were evicted.
+"""What is remembered of preemptions: those that are running, whose preemptors are gated until all victims were evicted;
+and, by LoopGuard, those that were wasted.
 
 Upstream: pkg/scheduler/framework/preemption/executor.go, IsPodRunningPreemption (v1.36.2).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final, final
 
 from extender.engine import framework as fwk
+from extender.engine.snapshot import Snapshot
+from extender.values import limits
 from extender.values.objects.pod import Pod
 
 CHOSEN_LATELY: Final = 60.0
@@ -34,7 +38,6 @@ class RunningPreemptions:
         return tuple(self._chosen)
 
     def begin(self, uid: str) -> None:
-        """Records that victims are going to be evicted for the pod."""
         self._last_victims[uid] = None
 
     def evict_last(self, uid: str, victim: Pod) -> None:
@@ -57,4 +60,128 @@ class RunningPreemptions:
 
 
 PREEMPTIONS: Final = fwk.StateKey[RunningPreemptions]("Preemptions")
-"""The key of the RunningPreemptions of all profiles under `Handle.shared`."""
+
+UNPAUSED: Final = 1
+"""As many wasted preemptions in a row are followed by another one without a pause: races are ordinary."""
+FIRST_PAUSE: Final = 10.0
+"""Seconds; doubled with each further wasted preemption."""
+LAST_PAUSE: Final = 3600.0
+STOPPED_AFTER: Final = 8
+"""After as many in a row, the preemptor is stopped."""
+STOPPED_FOR: Final = 24 * 3600.0
+"""A preemptor is stopped for so many seconds."""
+_NAMED: Final = 3
+
+
+@final
+@dataclass(slots=True)
+class _Record:
+    """The preemptions of one pod since it was created."""
+
+    node: str
+    victims: tuple[Pod, ...]
+    staying: frozenset[str]
+    """UIDs of the other pods on the node."""
+    wasted: int = 0
+    """In a row."""
+    is_judged: bool = False
+    since: float = 0.0
+    """When the last wasted one was found to be so."""
+    taken_by: tuple[Pod, ...] | None = None
+    """The pods that took the room of the last one; None unless it was wasted."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Why a preemptor may not preempt now, and for how many seconds."""
+
+    reason: str
+    seconds: float
+
+
+@final
+class LoopGuard:
+    """Pauses preemptors whose preemptions help nobody. All profiles share one.
+
+    A preemption is wasted if its victims are gone, the room was kept for its preemptor, and the preemptor fits nowhere
+    all the same: somebody else has taken the room, such as another scheduler that works on the same nodes, or a
+    controller that puts the victims back (kubernetes/kubernetes#130429). Upstream preempts again at once, forever.
+
+    State: the last preemption of each preemptor that is not known to have a node.
+    """
+
+    def __init__(self) -> None:
+        self._records: dict[str, _Record] = {}
+        self.num_wasted = 0
+        self.num_pauses = 0
+        """The number of preemptions that were not carried out because of a pause."""
+
+    def pause(self, preemptor: Pod, snapshot: Snapshot, live: fwk.LiveCluster, now: float) -> Pause | None:
+        """Returns why the preemptor may not preempt now, in seconds since 1970; never for a first preemption."""
+        record = self._records.get(preemptor.uid)
+        if record is None:
+            return None
+        if not record.is_judged:
+            if any(live.pod(victim.uid) is not None for victim in record.victims):
+                return None  # it is not over
+            record.is_judged = True
+            # Without its nomination the room was not kept for it: it was given up, for example because the node was
+            # cordoned meanwhile.
+            if preemptor.status.nominated_node_name == record.node:
+                record.since = now
+                record.wasted += 1
+                self.num_wasted += 1
+                record.taken_by = _newcomers(record, snapshot)
+        if record.wasted <= UNPAUSED:
+            return None
+        stops = record.wasted >= STOPPED_AFTER
+        pause = STOPPED_FOR if stops else min(FIRST_PAUSE * 2 ** (record.wasted - UNPAUSED - 1), LAST_PAUSE)
+        left = record.since + pause - now
+        if left <= 0:
+            return None
+        self.num_pauses += 1
+        word = "stopped" if stops else "paused"
+        reason = (
+            f"{word} for another {left:.0f}s after {record.wasted} preemptions in a row that helped nobody; "
+            f"{_why_wasted(record)}"
+        )
+        return Pause(reason, left)
+
+    def room_taken_by(self, preemptor: Pod) -> tuple[Pod, ...] | None:
+        """Returns the pods that took the room of the preemptor's last preemption, if that is known to be wasted."""
+        record = self._records.get(preemptor.uid)
+        return None if record is None else record.taken_by
+
+    def chosen(self, preemptor: Pod, candidate: fwk.Candidate, snapshot: Snapshot) -> None:
+        """Records that victims are going to be evicted for the preemptor."""
+        victims = {victim.uid for victim in candidate.victims}
+        staying = frozenset(pod.uid for pod in _on_node(candidate.node, snapshot)) - victims
+        known = self._records.pop(preemptor.uid, None)
+        wasted = 0 if known is None else known.wasted
+        if len(self._records) >= limits.PREEMPTORS_KEPT:
+            del self._records[next(iter(self._records))]
+        self._records[preemptor.uid] = _Record(candidate.node, candidate.victims, staying, wasted)
+
+
+GUARD: Final = fwk.StateKey[LoopGuard]("LoopGuard")
+
+
+def _newcomers(record: _Record, snapshot: Snapshot) -> tuple[Pod, ...]:
+    victims = {victim.uid for victim in record.victims}
+    return tuple(
+        pod for pod in _on_node(record.node, snapshot) if pod.uid not in record.staying and pod.uid not in victims
+    )
+
+
+def _why_wasted(record: _Record) -> str:
+    came = [pod.key for pod in record.taken_by or ()]
+    if not came:
+        return f"on node {record.node} the room was not enough"
+    more = f" and {len(came) - _NAMED} more" if len(came) > _NAMED else ""
+    return f"the room on node {record.node} was taken by {', '.join(came[:_NAMED])}{more}"
+
+
+def _on_node(node: str, snapshot: Snapshot) -> Sequence[Pod]:
+    place = snapshot.nodes.index.get(node)
+    return () if place is None else [snapshot.pod_at(slot) for slot in snapshot.pods.on_node[place]]

@@ -15,7 +15,6 @@ from extender.values.objects.pod import Pod
 DEFAULT_POD_INITIAL_BACKOFF: Final = 1.0
 """Seconds of backoff after the first attempt; each further attempt doubles it."""
 DEFAULT_POD_MAX_BACKOFF: Final = 10.0
-"""The longest backoff in seconds."""
 
 _LOG: Final = Logger(__name__)
 

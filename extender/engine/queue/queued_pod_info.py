@@ -57,7 +57,6 @@ class QueuedPodInfo:
         self.gating_plugin = ""
         """The PreEnqueue plugin that gates it; "" if none does."""
         self.gating_plugin_events: tuple[ClusterEvent, ...] = ()
-        """The events that the gating plugin registered for."""
         self.is_member = False
         """True once it was tried with its pod group: the group is tried again when the backoff ends, and not before."""
         self.was_flushed_from_unschedulable = False

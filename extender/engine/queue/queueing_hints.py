@@ -26,11 +26,8 @@ class QueueingStrategy(enum.Enum):
     """Where a pod goes after a change. The log shows the numbers, which are upstream's."""
 
     QUEUE_SKIP = 0
-    """It stays where it is."""
     QUEUE_AFTER_BACKOFF = 1
-    """It is tried again when its backoff is over."""
     QUEUE_IMMEDIATELY = 2
-    """It is tried again without backoff."""
 
 
 @final
@@ -66,7 +63,6 @@ class QueueingHints:
                     self._events_of[function.plugin_name].append(event)
 
     def events_of(self, plugin_name: str) -> tuple[ClusterEvent, ...]:
-        """Returns the events that the plugin registered for, in any profile."""
         return tuple(self._events_of.get(plugin_name, ()))
 
     def change(self, event: ClusterEvent, old: object, new: object) -> ChangeToHint:

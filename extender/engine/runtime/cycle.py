@@ -7,7 +7,7 @@ after a node was chosen are in `extender.engine.runtime.reserve_to_bind`.
 Upstream: pkg/scheduler/framework/runtime/framework.go (v1.36.2).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, final
@@ -51,7 +51,7 @@ from extender.engine.runtime.scoring import (
     scores_at,
 )
 from extender.engine.snapshot import PodChanges, Rows, Snapshot
-from extender.engine.snapshot.axes import Index, Int64s, Mask
+from extender.engine.snapshot.axes import Index, Int64s, Mask, read_only
 from extender.values.metrics import ObservePlugin
 from extender.values.objects.pod import Pod
 
@@ -185,7 +185,7 @@ class Cycle(fwk.CycleState):
             outcome = self._pre_filtered(skipped)
         finally:
             evaluations = self.framework.evaluations
-            self.skip_filter_plugins = evaluations.interned(skipped)
+            self.skip_filter_plugins = frozenset(skipped)
             evaluations.pre_filtered[self.skip_filter_plugins] += 1
         self.pre_filter = outcome
         if outcome.node_names is not None:
@@ -246,14 +246,16 @@ class Cycle(fwk.CycleState):
         Raises PluginError if one raised, or did not return verdicts on these rows. See
         `run_filters_with_nominated_pods`.
         """
+        running = (each for each in self.framework.plugins.filter if each[0] not in self.skip_filter_plugins)
+        return self._filtered([each for each in running if each[1].looks_at_pods or not only_pods_changed], rows)
+
+    def _filtered(self, filters: Sequence[tuple[str, fwk.FilterPlugin]], rows: Rows) -> fwk.Verdicts:
         num_rows = len(rows)
         codes = np.zeros(num_rows, np.int8)
         reasons: list[tuple[str, Mask]] = []
         refused_by: list[tuple[str, Mask]] = []
         standing: Index | None = None  # the rows of `rows` that have passed so far; None for all of them
-        for name, plugin in self.framework.plugins.filter:
-            if name in self.skip_filter_plugins or (only_pods_changed and not plugin.looks_at_pods):
-                continue
+        for name, plugin in filters:
             verdicts = self.run_filter_plugin(name, plugin, rows)
             if verdicts.all_ok:
                 continue
@@ -329,25 +331,7 @@ class Cycle(fwk.CycleState):
         return rows
 
     def _passing(self, filters: Filters, rows: Rows) -> Mask:
-        """Returns (R,) the rows that these Filters let pass, without reasons."""
-        num_rows = len(rows)
-        passing: Mask | None = None
-        standing: Index | None = None  # the rows of `rows` that have passed so far; None for all of them
-        for name, plugin in filters:
-            verdicts = self.run_filter_plugin(name, plugin, rows)
-            if verdicts.all_ok:
-                continue
-            ok = verdicts.ok
-            if passing is None or standing is None:
-                passing = ok
-            else:
-                passing[standing] = ok
-            if name == filters[-1][0] or not ok.any():
-                break
-            kept = ok.nonzero()[0]
-            standing = kept if standing is None else standing[kept]
-            rows = rows.take(kept)
-        return np.ones(num_rows, np.bool_) if passing is None else passing
+        return self._filtered(filters, rows).ok
 
     # PreScore and Score.
 
@@ -370,7 +354,7 @@ class Cycle(fwk.CycleState):
             elif not status.is_success:
                 raise PluginError(plugin.name, "PreScore", status.message)
         evaluations = self.framework.evaluations
-        self.skip_score_plugins = evaluations.interned(skipped)
+        self.skip_score_plugins = frozenset(skipped)
         evaluations.scored[self.skip_score_plugins] += 1
 
     def run_score_plugins(self, rows: Rows) -> Scores:
@@ -384,10 +368,6 @@ class Cycle(fwk.CycleState):
                 scores = self._raw_scores(scorer, rows)
                 parts.append((scorer, scores, self._normalized_scores(scorer, scores) * scorer.weight))
         return Scores.of(parts, len(rows))
-
-    def total_scores(self, rows: Rows) -> Int64s:
-        """Returns (R,) the weighted sum of scores, as `ranking` has them."""
-        return self.ranking(rows).total
 
     def ranking(self, rows: Rows) -> Ranking:
         """Returns the weighted sums of scores for rows that `feasible_rows` returned, after `run_pre_score_plugins`.
@@ -431,7 +411,7 @@ class Cycle(fwk.CycleState):
         return ranked.ranking(rows, local_total)
 
     def scores_at(self, rows: Rows, at: Index) -> Scores:
-        """Returns what each plugin contributed to `total_scores` of some rows; see `scoring.scores_at`."""
+        """Returns what each plugin contributed to the `ranking` of some rows; see `scoring.scores_at`."""
         plan = self.framework.score_plan(self.skip_score_plugins)
         return scores_at(self, self.pod, rows, self._parts, (*plan.of_nodes.runs, *plan.of_pods.runs), at)
 
@@ -449,9 +429,8 @@ class Cycle(fwk.CycleState):
         if not scorer.normalizes:
             return in_range(scorer, scores)
         # Raw scores are shown and remembered, so a plugin that normalises in place must fail.
-        raw = scores.view()
-        raw.flags.writeable = False
+        raw, point = read_only(scores), "ScoreExtensionNormalize"
         normalized = call_plugin(
-            self.observe, scorer.name, "ScoreExtensionNormalize", normalized_scores, scorer.plugin, self, self.pod, raw
+            self.observe, scorer.name, point, normalized_scores, scorer.plugin, self, self.pod, raw
         )
         return in_range(scorer, normalized)

@@ -36,7 +36,6 @@ class Findings:
 
 
 def refused_by_pre_filter(cycle: Cycle) -> Findings:
-    """Returns the findings for a pod that PreFilter refused, so that no Filter ran."""
     no_node = Rows.of(cycle.snapshot, np.zeros(0, np.intp))
     return Findings(no_node, fwk.accept(0), cycle.pre_filter.status, cycle.pre_filter.narrowed_by)
 

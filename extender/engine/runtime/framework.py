@@ -37,12 +37,6 @@ class Evaluations:
         self.pre_filtered: Counter[frozenset[str]] = Counter()
         self.filtered: Counter[frozenset[str]] = Counter()
         self.scored: Counter[frozenset[str]] = Counter()
-        self._interned: dict[frozenset[str], frozenset[str]] = {}
-
-    def interned(self, skipped: set[str]) -> frozenset[str]:
-        """Returns the names as one object for all attempts with these, so that lookups compare nothing."""
-        names = frozenset(skipped)
-        return self._interned.setdefault(names, names)
 
 
 T = TypeVar("T")
@@ -69,7 +63,6 @@ class PluginsByPoint:
     post_bind: tuple[fwk.PostBindPlugin, ...] = ()
     placement_generate: tuple[fwk.PlacementGeneratePlugin, ...] = ()
     placement_score: tuple[tuple[fwk.PlacementScorePlugin, int], ...] = ()
-    """The plugins with their weights."""
     advice: Mapping[str, fwk.AdvicePlugin] = field(default_factory=dict)
     """Plugin name -> the plugin, of those that give advice."""
     every: tuple[fwk.Plugin, ...] = ()
@@ -158,7 +151,6 @@ class Framework:
     # For cycles.
 
     def filter_plan(self, skipped: frozenset[str]) -> FilterPlan:
-        """Returns the Filters that run for pods for which these plugins are skipped."""
         plan = self._filter_plans.get(skipped)
         if plan is None:
             plan = self._filter_plans[skipped] = filter_plan(self.plugins.filter, skipped)
@@ -192,7 +184,6 @@ class Framework:
 
 @contextmanager
 def closed_at_the_end(frameworks: Mapping[str, Framework]) -> Iterator[None]:
-    """Closes frameworks at the end of the block, however it ends."""
     try:
         yield
     finally:

@@ -55,7 +55,6 @@ class LocalPlugins(Generic[P]):
     runs: P
     """The Filters or the scorers, in order."""
     plugins: tuple[fwk.Plugin, ...]
-    """The same plugins, as plugins."""
     looks_at_pods: bool
     """False if none of them looks at the pods on the node."""
 

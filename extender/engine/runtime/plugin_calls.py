@@ -287,7 +287,6 @@ async def with_long_work(attempt: Callable[[], Awaitable[T]]) -> T:
 
 
 def repeated_after_long_work(attempt: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
-    """Decorates an attempt that is run by `with_long_work`."""
 
     @wraps(attempt)
     async def run(*args: P.args, **kwargs: P.kwargs) -> T:

@@ -95,9 +95,8 @@ def resolve(profile: Profile, points_of: PointsOf) -> ResolvedProfile:
     `multiPoint` that implement the point and are not disabled there; then the rest of those named there. A point that
     disables everything takes nothing from `multiPoint`.
 
-    Raises:
-        ConfigErrors: a name that is not in `points_of`, a plugin where it cannot run or twice, not exactly one queue
-            sort plugin, no bind plugin, or weights too large.
+    Raises ConfigErrors for a name that is not in `points_of`, a plugin where it cannot run or twice, not exactly one
+    queue sort plugin, no bind plugin, or weights too large.
     """
     plugins = profile.plugins
     multi_point = plugins[MULTI_POINT].enabled

@@ -110,13 +110,11 @@ class Registry:
     ) -> dict[str, Framework]:
         """Returns one framework per profile, by scheduler name.
 
+        Without an API server that plugins write to, `dispatcher` and `live` are None. Whoever runs the cycles does
+        `LongWork` if they `may_defer`.
+
         Raises ConfigErrors if a profile names a plugin that is not there or at that point, or one refuses its
         arguments.
-
-        Arguments:
-            dispatcher, live: of the API server that plugins write to; both are None without one.
-            is_exhaustive: see `Handle`.
-            may_defer: whether whoever runs the cycles does `LongWork`.
         """
         configuration = complete(configuration)
         resolved = resolve_all(configuration, self.points_of)
@@ -249,7 +247,6 @@ def implemented_points(plugin: type[fwk.Plugin]) -> frozenset[str]:
 
 
 def why_not_a_plugin(loaded: object) -> str | None:
-    """Returns why an object is not a plugin class; None if it is one."""
     if not inspect.isclass(loaded) or not issubclass(loaded, fwk.Plugin):
         fix = "; decorate it with @fwk.node_filter or @fwk.node_score" if inspect.isroutine(loaded) else ""
         return f"is not a class derived from one of the plugin classes of extender.framework{fix}"

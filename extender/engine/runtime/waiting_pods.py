@@ -101,4 +101,3 @@ class WaitingPodsMap:
 
 
 WAITING_PODS: Final = fwk.StateKey[WaitingPodsMap]("WaitingPodsMap")
-"""The key of the held pods of all profiles under `Handle.shared`."""

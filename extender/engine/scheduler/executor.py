@@ -100,10 +100,7 @@ class Executor:
         finally:
             self._preemptions.end(prepared.uid)
         world.reporter.preemption_ended(prepared.preemptor, done=is_done)
-        if _to_evict(prepared.candidate):
-            world.metrics.preemptions.observe(perf_counter() - began, "success" if is_done else "error")
-        for member in prepared.members:
-            self._requeue(prepared, member, is_done=is_done)
+        self._finish(prepared, perf_counter() - began, is_done=is_done)
 
     def _lower_nominees(self, preemptor: Pod, node: str) -> tuple[Pod, ...]:
         nominees = self._world.queue.nominated_pods().get(node, [])
@@ -147,21 +144,11 @@ class Executor:
 
         Without a nomination the preemptor is gone or needs none, and no pod is evicted.
         """
-        try:
-            preemptor, is_done = prepared.preemptor, await self._evict_for(prepared, nomination)
-            if is_done is not None:
-                self._requeue(prepared, preemptor, is_done=is_done)
-        except Exception as exc:
-            _log_failure(exc, prepared)
-
-    async def _evict_for(self, prepared: PreparedCandidate, nomination: fwk.PatchPodStatus | None) -> bool | None:
-        """Returns whether all victims were evicted; None if the preemptor needs no room any more."""
-        world, preemptor = self._world, prepared.preemptor
-        is_done, began = False, perf_counter()
+        world, preemptor, is_done, began = self._world, prepared.preemptor, False, perf_counter()
         try:
             known = world.pod_by_key(preemptor.key)
             if nomination is None or known is None or known.spec.node_name:
-                return None
+                return
             await world.dispatcher.perform(nomination)
             with world.metrics.doing(prepared.plugin):
                 await self.evict_victims(prepared)
@@ -171,9 +158,17 @@ class Executor:
         finally:
             self._preemptions.end(preemptor.uid)
             world.reporter.preemption_ended(preemptor, done=is_done)
-        if _to_evict(prepared.candidate):
-            world.metrics.preemptions.observe(perf_counter() - began, "success" if is_done else "error")
-        return is_done
+        self._finish(prepared, perf_counter() - began, is_done=is_done)
+
+    def _finish(self, prepared: PreparedCandidate, seconds: float, *, is_done: bool) -> None:
+        """Counts a preemption that is over, and requeues the preemptor, or the members of its group."""
+        try:
+            if _to_evict(prepared.candidate):
+                self._world.metrics.preemptions.observe(seconds, "success" if is_done else "error")
+            for pod in prepared.members or (prepared.preemptor,):
+                self._requeue(prepared, pod, is_done=is_done)
+        except Exception as exc:
+            _log_failure(exc, prepared)
 
     async def evict_victims(self, prepared: PreparedCandidate) -> None:
         """Clears lower nominations and evicts the victims: first all but the last at the same time, then the last.

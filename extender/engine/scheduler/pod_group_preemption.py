@@ -17,7 +17,7 @@ import numpy as np
 
 from extender.engine import framework as fwk
 from extender.engine.cache.cache import Cache
-from extender.engine.plugins.gang_scheduling import GangScheduling
+from extender.engine.plugins.pod_groups import GangScheduling
 from extender.engine.preemption.minimal_victims import (
     FewestVictims,
     UnitCosts,

@@ -38,7 +38,6 @@ class FitError(Exception):
         self.findings = findings
 
     def message_after(self, post_filter: fwk.Status) -> str:
-        """Returns the message once PostFilter has answered."""
         said = "" if post_filter.is_success else post_filter.message
         return fwk.fit_error_message(self.num_all_nodes, replace(self.diagnosis, post_filter_message=said))
 

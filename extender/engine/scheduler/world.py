@@ -102,7 +102,6 @@ class World:
     pod_by_key: Callable[[str], Pod | None]
     """namespace/name -> the pod as the API server has it."""
     extenders: tuple[SchedulingExtender, ...] = ()
-    """The extenders of the configuration, in calling order."""
     fence: Callable[[], str | None] = lambda: None
     """Returns why nothing may be written at the moment; None if writing is allowed. For writes that bypass the
     dispatcher, which checks by itself.
@@ -135,9 +134,7 @@ class AssumedPod:
     cycle: Cycle
     waiting: HeldPod | None = None
     evaluated_nodes: int = 0
-    """The number of nodes that were filtered."""
     feasible_nodes: int = 0
-    """The number of nodes that passed."""
 
     @property
     def node(self) -> str:

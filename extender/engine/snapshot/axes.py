@@ -8,8 +8,12 @@ Units: cpu in millicores, memory and storage in bytes, everything else in base u
 Docstrings give shapes as `(R, K)`; mypy checks the dtypes below. A "place" is an index on an axis.
 """
 
+from typing import TypeVar
+
 import numpy as np
 import numpy.typing as npt
+
+D = TypeVar("D", bound=np.generic)
 
 Int64s = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
@@ -21,3 +25,10 @@ Floats = npt.NDArray[np.float64]
 CPU, MEMORY, EPHEMERAL_STORAGE = 0, 1, 2
 """The places of the native resources on axis K."""
 NATIVE_RESOURCES = ("cpu", "memory", "ephemeral-storage")
+
+
+def read_only(array: npt.NDArray[D]) -> npt.NDArray[D]:
+    """Returns a view through which nobody can write."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -10,7 +10,7 @@ from typing import TypeVar, final
 import numpy as np
 import numpy.typing as npt
 
-from extender.engine.snapshot.axes import Codes, Index, Int64s, Mask
+from extender.engine.snapshot.axes import Codes, D, Index, Int64s, Mask
 from extender.engine.snapshot.pod_attributes import HostPort
 from extender.engine.snapshot.symbols import ABSENT, SymbolTable
 from extender.values.golang.int64 import parse_int64
@@ -21,7 +21,6 @@ from extender.values.objects.quantity import value_of
 KEPT_COLUMNS = 512
 """How many columns of label keys, scalar resources, images and host ports are kept: more than are in use."""
 
-D = TypeVar("D", bound=np.generic)
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -38,7 +37,7 @@ class LabelColumn:
         self._in_use: Mask | None = None
         self._is_numbering: bool | None = None
         self._integers: tuple[int, Index, Int64s] | None = None
-        self._present: tuple[Mask, bool] | None = None
+        self._present: Mask | None = None
         written = [node.metadata.labels.get(key) for node in nodes]
         distinct = dict.fromkeys(value for value in written if value is not None)
         self.values: SymbolTable[str] = SymbolTable(*distinct)
@@ -118,19 +117,14 @@ class LabelColumn:
     @property
     def present(self) -> Mask:
         """(N,) the nodes that have the label."""
-        return self._presence[0]
+        if self._present is None:
+            self._present = self.codes >= 0
+            self._present.flags.writeable = False
+        return self._present
 
     @property
     def is_everywhere(self) -> bool:
-        return self._presence[1]
-
-    @property
-    def _presence(self) -> tuple[Mask, bool]:
-        if self._present is None:
-            present = self.codes >= 0
-            present.flags.writeable = False
-            self._present = present, bool(present.all())
-        return self._present
+        return bool(self.present.all())
 
     def at_nodes(self, by_value: npt.NDArray[D], node: Index | None = None) -> npt.NDArray[D]:
         """(N,) the entries of (V + 1,) by code, the last for nodes without the label; or (R,) those of `node`.

@@ -41,7 +41,6 @@ class AffinityClass:
     encoded: bytes
 
     def affinity(self) -> tuple[PodAffinity | None, PodAffinity | None]:
-        """Returns (pod affinity, pod anti-affinity) as in the pod's spec."""
         return _STANZAS.decode(self.encoded)
 
 
@@ -86,10 +85,7 @@ def label_class(pod: Pod) -> LabelClass:
 
 
 def host_ports(pod: Pod) -> tuple[HostPort, ...]:
-    """Returns the host ports of containers and sidecars, as in the pod's spec and in its order.
-
-    Upstream: pkg/scheduler/util/utils.go, GetHostPorts (v1.36).
-    """
+    """Returns those of containers and sidecars, in the order of the pod's spec (pkg/scheduler/util, GetHostPorts)."""
     sidecars = (container for container in pod.spec.init_containers if container.is_sidecar)
     return tuple(
         (port.host_ip or ANY_ADDRESS, port.protocol or "TCP", port.host_port)
@@ -100,12 +96,10 @@ def host_ports(pod: Pod) -> tuple[HostPort, ...]:
 
 
 def required_terms(affinity: PodAffinity | None) -> list[PodAffinityTerm]:
-    """Returns the required terms of a stanza; none if the stanza is absent."""
     return affinity.required if affinity is not None else []
 
 
 def preferred_terms(affinity: PodAffinity | None) -> list[WeightedPodAffinityTerm]:
-    """Returns the preferred terms of a stanza; none if the stanza is absent."""
     return affinity.preferred if affinity is not None else []
 
 

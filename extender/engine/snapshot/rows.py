@@ -8,12 +8,12 @@ difference.
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar, final
+from typing import Final, final
 
 import numpy as np
 import numpy.typing as npt
 
-from extender.engine.snapshot.axes import Codes, Index, Int64s, Mask
+from extender.engine.snapshot.axes import Codes, D, Index, Int64s, Mask
 from extender.engine.snapshot.columns import LabelColumn, PodColumns
 from extender.engine.snapshot.pod_attributes import Attribute, HostPort
 from extender.engine.snapshot.snapshot import Account, Snapshot
@@ -62,8 +62,6 @@ class NodeInfo:
     def labels(self) -> dict[str, str]:
         return self.node.metadata.labels
 
-
-D = TypeVar("D", bound=np.generic)
 
 Changed = Callable[[Int64s, PodChanges], Int64s]
 """Returns a column over rows after a step's changes, given the column before them."""
@@ -142,7 +140,6 @@ class Rows:
         return Rows(self.snapshot, self.node[index], self, index, None)
 
     def changed(self, changes: PodChanges) -> "Rows":
-        """Returns the same rows with further changes."""
         if not len(changes):
             return self
         return Rows(self.snapshot, self.node, self, None, changes)

@@ -84,11 +84,7 @@ class ChangeLog:
         newer = self._places[start:]
         if len(newer) <= FEW_PLACES:
             return np.array(sorted({*newer}), np.intp)
-        places = np.array(newer, np.intp)
-        places.sort()
-        is_first = np.ones(len(places), np.bool_)
-        np.not_equal(places[1:], places[:-1], out=is_first[1:])
-        return places[is_first]
+        return np.unique(np.array(newer, np.intp))
 
 
 @final

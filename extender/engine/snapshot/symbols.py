@@ -31,7 +31,6 @@ class SymbolTable(Generic[S]):
         self._codes: dict[S, int] = {symbol: code for code, symbol in enumerate(first)}
 
     def intern(self, symbol: S) -> int:
-        """Returns the symbol's code, a new one if the symbol is new."""
         code = self._codes.get(symbol)
         if code is None:
             code = self._codes[symbol] = len(self._symbols)
@@ -126,7 +125,6 @@ class HostPortIndex(SymbolIndex):
         self._known: defaultdict[tuple[str, int], dict[HostPort, None]] = defaultdict(dict)
 
     def like(self, port: HostPort) -> Iterable[HostPort]:
-        """Returns the host ports of the same protocol and number."""
         return self._known.get(port[1:], ())
 
     def _index(self, code: int, symbol: PodSymbol) -> None:

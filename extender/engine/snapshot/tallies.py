@@ -11,9 +11,8 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Protocol, TypeVar, final, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
-from extender.engine.snapshot.axes import Codes, Index, Int64s, Mask
+from extender.engine.snapshot.axes import Codes, Index, Int64s, Mask, read_only
 from extender.engine.snapshot.columns import LabelColumn, sums_by_value
 from extender.engine.snapshot.pod_attributes import Attribute, PodSymbol
 from extender.engine.snapshot.symbols import LabelIndex, SymbolIndex, SymbolTable
@@ -58,7 +57,6 @@ class NamesValues(Protocol):
         """The number of values that it names."""
 
 
-D = TypeVar("D", bound=np.generic)
 I = TypeVar("I", bound=SymbolIndex)  # noqa: E741  (an index)
 
 
@@ -141,8 +139,7 @@ class Tally:
             np.add.at(sums, places[has_node], weights[has_node])
         self._sums, self.moves_read = sums, moves_read
         self._by_value.clear()
-        self.per_node = sums.view()
-        self.per_node.flags.writeable = False
+        self.per_node = read_only(sums)
 
     def read(self, moves: Sequence[Move], attribute: Attribute) -> None:
         """Applies moves to the sums."""
@@ -162,11 +159,11 @@ class Tally:
 
     def by_value(self, column: LabelColumn) -> Int64s:
         """(V + 1,) the sums of the nodes by the value of their label, as `sums_by_value` returns them; read-only."""
-        return _read_only(self._kept_by_value(column)[1])
+        return read_only(self._kept_by_value(column)[1])
 
     def positive_by_value(self, column: LabelColumn) -> Mask:
         """(V + 1,) the values of the label for which these sums are above zero; read-only."""
-        return _read_only(self._kept_by_value(column)[2])
+        return read_only(self._kept_by_value(column)[2])
 
     def _kept_by_value(self, column: LabelColumn) -> tuple[Index, Int64s, Mask]:
         kept = self._by_value.get(column.key)
@@ -182,12 +179,6 @@ class Tally:
         few = None if len(self._weights) > FEW_SYMBOLS else [codes == code for code in self._weights]
         is_weighed: Mask = (self.weights != 0)[codes] if few is None else np.logical_or.reduce(few)
         return is_weighed
-
-
-def _read_only(array: npt.NDArray[D]) -> npt.NDArray[D]:
-    view = array.view()
-    view.flags.writeable = False
-    return view
 
 
 @final
@@ -229,9 +220,7 @@ class Tallies:
     ) -> Tally:
         """Returns the tally of a question, up to date. Equal questions must have equal weights.
 
-        Arguments:
-            relevant: see `RelevantCodes`; None to weigh every symbol.
-            node, codes: (P,) the place of each pod's node, -1 for none, and its code of this attribute.
+        `node` and `codes` are (P,) the place of each pod's node, -1 for none, and its code of this attribute.
         """
         tally = self.weighed(attribute, question, weight, relevant)
         end = self._journal_start + len(self._journal)

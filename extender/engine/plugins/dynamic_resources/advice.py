@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from extender.engine import framework as fwk
-from extender.engine.framework.advice import listed
+from extender.engine.framework.advice import listed, with_containers
 from extender.values import limits
 from extender.values.objects.decoding import replaced
 from extender.values.objects.pod import Container
@@ -22,13 +22,11 @@ def suggestions(pod: fwk.Pod, snapshot: fwk.Snapshot, backed: Sequence[str]) -> 
         without = f"do without the {listed('resource claim', [*missing])}"
         yield fwk.Suggestion("other", f"{create}, or {without}", without_resource_claims(pod, *missing))
     for claim in pod.spec.resource_claims[: limits.SUGGESTED_ONE_BY_ONE]:
-        yield fwk.Suggestion(
-            "other", f"do without the resource claim {claim.name}", without_resource_claims(pod, claim.name)
-        )
+        text = f"do without the resource claim {claim.name}"
+        yield fwk.Suggestion("other", text, without_resource_claims(pod, claim.name))
     for resource in backed[: limits.SUGGESTED_ONE_BY_ONE]:
-        yield fwk.Suggestion(
-            "other", f"do without the extended resource {resource}", without_extended_resources(pod, resource)
-        )
+        text = f"do without the extended resource {resource}"
+        yield fwk.Suggestion("other", text, without_extended_resources(pod, resource))
 
 
 def without_devices(pod: fwk.Pod, backed: Sequence[str]) -> fwk.Suggestion | None:
@@ -53,13 +51,7 @@ def without_extended_resources(pod: fwk.Pod, *resources: str) -> fwk.Pod:
         )
         return replaced(container, resources=replaced(wanted, requests=requests, limits=limits))
 
-    spec = pod.spec
-    return replaced(
-        pod,
-        spec=replaced(
-            spec, containers=list(map(freed, spec.containers)), init_containers=list(map(freed, spec.init_containers))
-        ),
-    )
+    return with_containers(pod, freed)
 
 
 def without_resource_claims(pod: fwk.Pod, *names: str) -> fwk.Pod:
@@ -69,13 +61,5 @@ def without_resource_claims(pod: fwk.Pod, *names: str) -> fwk.Pod:
         claims = [claim for claim in container.resources.claims if claim.name not in names]
         return replaced(container, resources=replaced(container.resources, claims=claims))
 
-    spec = pod.spec
-    return replaced(
-        pod,
-        spec=replaced(
-            spec,
-            containers=list(map(freed, spec.containers)),
-            init_containers=list(map(freed, spec.init_containers)),
-            resource_claims=[claim for claim in spec.resource_claims if claim.name not in names],
-        ),
-    )
+    left = [claim for claim in pod.spec.resource_claims if claim.name not in names]
+    return with_containers(pod, freed, resource_claims=left)

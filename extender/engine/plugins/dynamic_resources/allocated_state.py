@@ -142,6 +142,5 @@ def _count(holders: Counter[DeviceId], device: DeviceId, sign: int, held: set[De
 
 
 def add_amounts(to: Amounts, amounts: Amounts, sign: int = 1) -> None:
-    """Adds every amount, or subtracts it with sign -1."""
     for name, amount in amounts.items():
         to[name] = to.get(name, 0) + sign * amount

@@ -11,9 +11,8 @@ from extender.engine.plugins.dynamic_resources import suitable_devices
 from extender.engine.plugins.dynamic_resources.allocated_state import AllocatedState
 from extender.engine.plugins.dynamic_resources.constraints import constraints_of
 from extender.engine.plugins.dynamic_resources.device_features import ALL_FEATURES, DeviceFeatures
-from extender.engine.plugins.dynamic_resources.errors import AllocationError, NodeAllocationError
 from extender.engine.plugins.dynamic_resources.pod_claims import each_once
-from extender.engine.plugins.dynamic_resources.pools import Offer, Pool, Slices
+from extender.engine.plugins.dynamic_resources.pools import AllocationError, NodeAllocationError, Offer, Pool, Slices
 from extender.engine.plugins.dynamic_resources.requests import DeviceRequestAlternative, alternatives_of
 from extender.engine.plugins.dynamic_resources.results import allocation_result
 from extender.engine.plugins.dynamic_resources.search import CLAIM_RESULTS, Demand, Search
@@ -66,7 +65,7 @@ class Allocator:
         self.allocated = allocated
         self.claims = claims
         self.classes = classes
-        self.suitable = SuitableDevices()
+        self.suitable: SuitableDevices = {}
         """What is known from earlier searches for claims of the same content, slices and classes."""
         self._matches = matches
         self._features = features
@@ -76,10 +75,8 @@ class Allocator:
     def allocate(self, node: Node, allowance: Allowance) -> Allocations:
         """Returns what can be allocated on the node.
 
-        Raises:
-            AllocationError: a claim, class or slice is invalid.
-            NodeAllocationError: a pool of the node is invalid, and the others have not enough devices.
-            OutOfStepsError, TimedOutError: as `Allowance.spend`.
+        Raises AllocationError for an invalid claim, class or slice, NodeAllocationError if a pool of the node is
+        invalid and the others have not enough devices, and as `Allowance.spend`.
         """
         allowance.spend(1 + self._num_requests * (1 if self._alternatives is not None else FIRST_REQUEST_STEPS))
         selection = Selection(self.slices, self._matches, allowance, self._features)
@@ -122,8 +119,7 @@ class Allocator:
                 state = "being updated" if pool.is_incomplete else "invalid"
                 raise AllocationError(
                     f"claim {alternative.claim.key}, request {alternative.name}: asks for all devices, but resource "
-                    f"pool {pool.id} "
-                    f"is currently {state}"
+                    f"pool {pool.id} is currently {state}"
                 )
         all_devices = tuple(
             offer

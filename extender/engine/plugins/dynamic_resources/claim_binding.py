@@ -55,9 +55,8 @@ async def bind_claim(
 
     After a conflict the claim is read again, and the write is repeated a few times.
 
-    Raises:
-        ClaimUncertainError: the outcome is unknown.
-        ClaimBindingError: the API server refused, or the claim was deleted or allocated by another client.
+    Raises ClaimUncertainError if the outcome is unknown, ClaimBindingError if the API server refused, or the claim was
+    deleted or allocated by another client.
     """
     for attempt in range(ATTEMPTS):
         if attempt:
@@ -75,7 +74,7 @@ async def bind_claim(
 
 async def read_claim(claim: ResourceClaim, dispatcher: fwk.Dispatcher) -> ResourceClaim:
     """Returns the claim as the API server has it now."""
-    return await dispatcher.perform(ReadResourceClaim(claim.namespace, claim.metadata.name, claim.metadata.uid))
+    return await dispatcher.perform(ReadResourceClaim(*id_of(claim)))
 
 
 async def _write(
@@ -89,10 +88,10 @@ async def _write(
             raise ClaimBindingError(f"claim {claim.key} got allocated elsewhere in the meantime")
         if CLAIM_FINALIZER not in claim.metadata.finalizers:
             with errors_of(f"add finalizer to claim {claim.key}"):
-                claim = await dispatcher.perform(ProtectResourceClaim(*_id(claim), claim.metadata.resource_version))
+                claim = await dispatcher.perform(ProtectResourceClaim(*id_of(claim), claim.metadata.resource_version))
         allocation = replaced(allocation, allocation_timestamp=rfc3339(now))
     consumer = ResourceClaimConsumerReference(resource="pods", name=pod.name, uid=pod.uid)
-    reservation = ReserveResourceClaim(*_id(claim), claim.metadata.resource_version, consumer, allocation)
+    reservation = ReserveResourceClaim(*id_of(claim), claim.metadata.resource_version, consumer, allocation)
     with errors_of(f"add {'allocation and ' if allocation is not None else ''}reservation to claim {claim.key}"):
         return await dispatcher.perform(reservation)
 
@@ -110,12 +109,12 @@ def errors_of(action: str) -> Iterator[None]:
         raise ClaimBindingError(f"{action}: {exc}") from exc
 
 
-def _id(claim: ResourceClaim) -> tuple[str, str, str]:
+def id_of(claim: ResourceClaim) -> tuple[str, str, str]:
+    """Returns how calls name the claim: namespace, name, UID."""
     return claim.namespace, claim.metadata.name, claim.metadata.uid
 
 
 def drivers_to_wait_for(claims: Iterable[ResourceClaim]) -> set[str]:
-    """Returns the drivers that have to prepare a device of the claims."""
     allocations = (claim.status.allocation for claim in claims)
     return {
         result.driver
@@ -178,10 +177,7 @@ async def create_special_claim(
 ) -> ResourceClaim:
     """Returns the pod's special claim as the API server has created it; counts success or failure.
 
-    Raises:
-        CallConflict: the API server refused.
-        ClaimUncertainError: the outcome is unknown.
-        ClaimBindingError: no container uses the claim, or the API server refused it.
+    Raises as `errors_of`, and ClaimBindingError if no container uses the claim.
     """
     if not mappings:
         # Upstream creates the claim before it finds this out.
@@ -243,7 +239,6 @@ def delete_special_claim_in_background(
 
 
 def _deletion(claim: ResourceClaim) -> Iterator[fwk.ApiCall[ResourceClaim]]:
-    named = claim.namespace, claim.metadata.name, claim.metadata.uid
-    yield DeallocateResourceClaim(*named, "")
-    yield UnprotectResourceClaim(*named)
-    yield DeleteResourceClaim(*named)
+    yield DeallocateResourceClaim(*id_of(claim), "")
+    yield UnprotectResourceClaim(*id_of(claim))
+    yield DeleteResourceClaim(*id_of(claim))

@@ -10,8 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import final
 
-from extender.engine.plugins.dynamic_resources.errors import AllocationError
-from extender.engine.plugins.dynamic_resources.pools import Offer
+from extender.engine.plugins.dynamic_resources.pools import AllocationError, Offer
 from extender.engine.plugins.dynamic_resources.suitable_devices import Block, attribute_of
 from extender.values.objects.devices import DeviceAttribute, DeviceConstraint, ResourceClaim
 

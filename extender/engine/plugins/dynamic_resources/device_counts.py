@@ -13,10 +13,9 @@ import numpy as np
 from extender.engine import framework as fwk
 from extender.engine.framework.devices import LongWork
 from extender.engine.plugins.dynamic_resources.allocated_state import AllocatedState, DeviceId
-from extender.engine.plugins.dynamic_resources.errors import AllocationError, OutOfStepsError
 from extender.engine.plugins.dynamic_resources.node_allocations import FIRST_SLICE, LOOP_STEPS
-from extender.engine.plugins.dynamic_resources.pools import Offer, Slices
-from extender.engine.plugins.dynamic_resources.selection import Allowance, Matches
+from extender.engine.plugins.dynamic_resources.pools import AllocationError, Offer, Slices
+from extender.engine.plugins.dynamic_resources.selection import Allowance, Matches, OutOfStepsError
 from extender.engine.snapshot.axes import Int64s
 from extender.values.cel import CelError
 from extender.values.klog.logger import Logger
@@ -68,7 +67,7 @@ class ClassDevices:
 
 
 @final
-class DeviceCounts(fwk.DeviceTotals):
+class DeviceCounts:
     """Counts devices in one cycle."""
 
     def __init__(

@@ -17,13 +17,11 @@ class DeviceFeatures:
 
     taints: bool = True
     taint_rules: bool = False
-    """Whether DeviceTaintRules taint devices."""
     partitions: bool = True
     """Devices that share counters, and slices that select nodes for each device. Otherwise they are left out."""
     binding_conditions: bool = True
     """Devices that take time to prepare. Otherwise they are left out, and nobody waits for those that are allocated."""
     fractional_ranges: bool = False
-    """Whether ranges of capacities may have fractions."""
 
     @staticmethod
     def of(gates: FeatureGates) -> "DeviceFeatures":

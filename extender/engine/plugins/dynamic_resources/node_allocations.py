@@ -14,15 +14,15 @@ import msgspec
 
 from extender.engine.plugins.dynamic_resources.allocated_state import AllocatedState, PoolId, PoolState
 from extender.engine.plugins.dynamic_resources.allocation import Allocator
-from extender.engine.plugins.dynamic_resources.errors import (
+from extender.engine.plugins.dynamic_resources.pod_claims import each_once
+from extender.engine.plugins.dynamic_resources.pools import (
     AllocationError,
     NodeAllocationError,
-    OutOfStepsError,
-    TimedOutError,
+    NodePools,
+    Pool,
+    Slices,
 )
-from extender.engine.plugins.dynamic_resources.pod_claims import each_once
-from extender.engine.plugins.dynamic_resources.pools import NodePools, Pool, Slices
-from extender.engine.plugins.dynamic_resources.selection import Allowance
+from extender.engine.plugins.dynamic_resources.selection import Allowance, OutOfStepsError, TimedOutError
 from extender.engine.plugins.dynamic_resources.suitable_devices import SuitableDevices
 from extender.values.objects.decoding import replaced
 from extender.values.objects.devices import (
@@ -98,7 +98,7 @@ class KnownAllocations:
         self._found: dict[str | int, tuple[Node | tuple[Pool, ...], NodeAllocation]] = {}
         self._results_of: dict[PoolId, set[str | int]] = {}
         self._versions: dict[PoolId, int] = {}
-        self.suitable = SuitableDevices()
+        self.suitable: SuitableDevices = {}
 
     def follow(self, allocated: AllocatedState) -> None:
         """Drops what depends on pools of which other devices are in use now."""
@@ -206,7 +206,6 @@ class LongSearch:
     """
 
     inputs: tuple[ResourceClaim | DeviceClass, ...]
-    """The claims and their device classes."""
     timeout: float
     """Seconds; infinite for no limit."""
     _found: dict[str, _Found] = field(default_factory=dict)

@@ -4,7 +4,6 @@ Upstream: framework/plugins/dynamicresources/extendeddynamicresources.go, filter
 PreFilter, Filter (v1.36.2).
 """
 
-import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
@@ -14,9 +13,10 @@ import numpy as np
 from extender.engine import framework as fwk
 from extender.engine.plugins.dynamic_resources.allocation import Allocator
 from extender.engine.plugins.dynamic_resources.pod_claims import each_once
-from extender.engine.plugins.dynamic_resources.special_claim import is_in_memory, requests_and_mappings, with_requests
+from extender.engine.plugins.dynamic_resources.special_claim import is_in_memory, requests_and_mappings
 from extender.engine.snapshot.axes import Mask
-from extender.values.objects.devices import DeviceClass, DeviceRequest, ResourceClaim
+from extender.values.objects.decoding import replaced
+from extender.values.objects.devices import DeviceClaim, DeviceClass, DeviceRequest, ResourceClaim, ResourceClaimSpec
 from extender.values.objects.pod import ContainerExtendedResourceRequest
 
 
@@ -60,7 +60,6 @@ class ClaimsToAllocate:
     allocator: Allocator
     """For the claims of the pod that have no devices, and the special claim."""
     special: ResourceClaim | None = None
-    """The special claim with its requests."""
     mappings: tuple[ContainerExtendedResourceRequest, ...] = ()
     """Which container uses which request of the special claim."""
 
@@ -111,13 +110,8 @@ class NodeClaims:
             if is_lacking
         }
         requests, mappings = requests_and_mappings(extended.pod, lacking)
-        special = with_requests(extended.claim, requests)
+        special = replaced(extended.claim, spec=ResourceClaimSpec(devices=DeviceClaim(requests=requests)))
         return ClaimsToAllocate(self._allocator_of([*self._unallocated, special]), special, tuple(mappings))
-
-
-def are_same(some: Sequence[object], others: Sequence[object]) -> bool:
-    """Returns whether both have the same objects in the same order."""
-    return len(some) == len(others) and all(map(operator.is_, some, others))
 
 
 def refusal_of_requests(

@@ -25,12 +25,12 @@ from extender.engine.plugins.dynamic_resources.claim_binding import (
     ClaimBindingError,
     delete_special_claim,
     drivers_to_wait_for,
+    id_of,
     outcome_of_wait,
     wait_for_devices,
 )
 from extender.engine.plugins.dynamic_resources.device_counts import ClassDevices, DeviceCounts
 from extender.engine.plugins.dynamic_resources.device_features import DeviceFeatures
-from extender.engine.plugins.dynamic_resources.errors import AllocationError, OutOfStepsError
 from extender.engine.plugins.dynamic_resources.node_allocations import (
     LOOP_STEPS,
     RESUMED_STEPS,
@@ -39,12 +39,7 @@ from extender.engine.plugins.dynamic_resources.node_allocations import (
     NodeAllocation,
     allocation_on,
 )
-from extender.engine.plugins.dynamic_resources.node_claims import (
-    ExtendedRequests,
-    NodeClaims,
-    are_same,
-    refusal_of_requests,
-)
+from extender.engine.plugins.dynamic_resources.node_claims import ExtendedRequests, NodeClaims, refusal_of_requests
 from extender.engine.plugins.dynamic_resources.pod_claims import (
     ClaimError,
     ClaimHints,
@@ -55,10 +50,10 @@ from extender.engine.plugins.dynamic_resources.pod_claims import (
     has_failed_binding,
     is_held_by_others,
 )
-from extender.engine.plugins.dynamic_resources.pools import Slices, TaintedSlices
+from extender.engine.plugins.dynamic_resources.pools import AllocationError, Slices, TaintedSlices, are_same
 from extender.engine.plugins.dynamic_resources.reservations import ClaimsOfCycle, Reservations, random_uid
 from extender.engine.plugins.dynamic_resources.results import lists_alternatives, score
-from extender.engine.plugins.dynamic_resources.selection import Allowance, Matches
+from extender.engine.plugins.dynamic_resources.selection import Allowance, Matches, OutOfStepsError
 from extender.engine.plugins.dynamic_resources.special_claim import new_special_claim
 from extender.engine.snapshot.axes import Int64s, Mask
 from extender.engine.snapshot.matching import node_selector_mask
@@ -114,13 +109,10 @@ class DynamicResources(
         check_args(args, self.feature_gates)
         args = args.completed(self.feature_gates)
         self._may_defer = handle is not None and handle.shared(MAY_DEFER, lambda: False)
-        self._filter_timeout = (
-            args.filter_timeout.nanoseconds / 1e9 if args.filter_timeout is not None else 0
-        ) or math.inf
+        filtering, binding = args.filter_timeout, args.binding_timeout
+        self._filter_timeout = (0 if filtering is None else filtering.seconds) or math.inf
         # Without a timeout, nobody waits for devices.
-        self._binding_timeout = timedelta(
-            seconds=0 if args.binding_timeout is None else args.binding_timeout.nanoseconds / 1e9
-        )
+        self._binding_timeout = timedelta(seconds=0 if binding is None else binding.seconds)
         self._now: Callable[[], datetime] = handle.now if handle is not None else lambda: datetime.now(UTC)
         self._tracker = (
             handle.shared(_TRACKER, lambda: ClaimTracker(self._now)) if handle is not None else ClaimTracker()
@@ -209,9 +201,7 @@ class DynamicResources(
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Refusals are unresolvable, since removing pods frees no device in this cycle.
 
-        Raises:
-            AllocationError: a claim, class or slice is invalid.
-            LongWork, TimeoutError: the search for devices goes on in a thread, or took too long.
+        Raises AllocationError; LongWork if the search goes on in a thread, TimeoutError if it took too long.
         """
         cycle = self._claims(state)
         if cycle.extended is not None and cycle.extended.is_of_earlier_attempt:
@@ -245,36 +235,31 @@ class DynamicResources(
             for node, status in statuses.explicit.items()
             if status.plugin == self.name and NOT_HERE in status.reasons and node in index
         ]
-        for claim, nodes in cycle.unavailable:
-            if nodes[kept_away].any() and not is_held_by_others(claim, pod):
-                return fwk.PostFilterResult(await self._deallocated(claim))
-        if extended is not None and extended.is_of_earlier_attempt:
-            return fwk.PostFilterResult(await self._deleted(extended.claim))
+        try:
+            for claim, nodes in cycle.unavailable:
+                if nodes[kept_away].any() and not is_held_by_others(claim, pod):
+                    await self._deallocate(claim)
+                    return fwk.PostFilterResult(fwk.unschedulable(DEALLOCATED))
+            if extended is not None and extended.is_of_earlier_attempt:
+                await self._delete(extended.claim)
+                return fwk.PostFilterResult(fwk.unschedulable(DELETED))
+        except fwk.CallError as exc:
+            return fwk.PostFilterResult(fwk.error(str(exc)))
         return fwk.PostFilterResult(self._nothing_done(STILL_NOT))
 
     def _nothing_done(self, why: str) -> fwk.Status:
         # From 1.37 on (kubernetes#140222) events do not name what nobody can do anything about.
         return fwk.unschedulable(why) if self.feature_gates.version < "1.37" else fwk.unschedulable()
 
-    async def _deallocated(self, claim: ResourceClaim) -> fwk.Status:
+    async def _deallocate(self, claim: ResourceClaim) -> None:
         if self.handle.dispatcher is not None:
-            meta = claim.metadata
-            try:
-                await self.handle.dispatcher.perform(
-                    storage_calls.DeallocateResourceClaim(claim.namespace, meta.name, meta.uid, meta.resource_version)
-                )
-            except fwk.CallError as exc:
-                return fwk.error(str(exc))
-        return fwk.unschedulable(DEALLOCATED)
+            call = storage_calls.DeallocateResourceClaim(*id_of(claim), claim.metadata.resource_version)
+            await self.handle.dispatcher.perform(call)
 
-    async def _deleted(self, special: ResourceClaim) -> fwk.Status:
+    async def _delete(self, special: ResourceClaim) -> None:
         if self.handle.dispatcher is not None:
-            try:
-                await delete_special_claim(special, self.handle.dispatcher)
-            except fwk.CallError as exc:
-                return fwk.error(str(exc))
+            await delete_special_claim(special, self.handle.dispatcher)
             self._tracker.forget(special)
-        return fwk.unschedulable(DELETED)
 
     def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
         """(R,) higher for more preferred subrequests; 0 if all claims are allocated."""
@@ -359,10 +344,8 @@ class DynamicResources(
 
         if extended is not None:
             state.depends_on_devices = True
-            state.write(
-                fwk.DEVICE_TOTALS,
-                DeviceCounts(self._class_devices, extended.classes, allocated, may_defer=self._may_defer),
-            )
+            counts = DeviceCounts(self._class_devices, extended.classes, allocated, may_defer=self._may_defer)
+            state.write(fwk.DEVICE_TOTALS, counts.of)
         to_allocate = NodeClaims(unallocated, extended, objects.device_classes, allocator_of)
         long_search = self._long_searches.get((pod.key, pod.uid))
         if long_search is not None and not are_same(long_search.inputs, to_allocate.inputs):
@@ -397,12 +380,8 @@ class DynamicResources(
                     found = self._searched(cycle, node, wanted.allocator)
                     if found is None:
                         left = zip(nodes[row:], wanted_on[row:], strict=True)
-                        raise self._deferred(
-                            pod,
-                            cycle,
-                            to_allocate,
-                            [(other, each.allocator) for other, each in left if each is not None],
-                        )
+                        searched = [(other, each.allocator) for other, each in left if each is not None]
+                        raise self._deferred(pod, cycle, to_allocate, searched)
                     known_here.remember(node, pools, found)
                 cycle.node_allocations[name], cycle.claims_on[name] = found, wanted
             if found.error is not None:

@@ -111,9 +111,7 @@ def is_ready(claim: ResourceClaim) -> bool:
         device = _device_status(claim, result)
         if device is None:
             return False
-        failed = next(
-            (true for kind in result.binding_failure_conditions if (true := _true(device, kind)) is not None), None
-        )
+        failed = next(filter(None, (_true(device, kind) for kind in result.binding_failure_conditions)), None)
         if failed is not None:
             raise BindingFailedError(
                 f"claim {claim.metadata.name} binding failed: reason={failed.reason}, message={quoted(failed.message)}"
@@ -222,11 +220,8 @@ class ClaimTracker:
             self._created.pop(key, None)
             # A claim missing from the watch was deleted: one that was written had been shown before, or was created
             # long ago.
-            if (
-                shown is None
-                or identity(shown) != identity(written)
-                or version(shown.metadata) >= version(written.metadata)
-            ):
+            is_same = shown is not None and identity(shown) == identity(written)
+            if shown is None or not is_same or version(shown.metadata) >= version(written.metadata):
                 del self._written[key]
         return {**table, **self._written} if self._written else table
 

@@ -13,7 +13,6 @@ from typing import Final, final
 
 from extender.engine.plugins.dynamic_resources.allocated_state import Amounts, DeviceId, PoolId
 from extender.engine.plugins.dynamic_resources.device_features import ALL_FEATURES, DeviceFeatures
-from extender.engine.plugins.dynamic_resources.errors import AllocationError
 from extender.values.objects.devices import Device, DeviceTaintRule, ResourceSlice, with_taints_of
 from extender.values.objects.label_selectors import SelectorError
 from extender.values.objects.meta import NodeSelector
@@ -23,6 +22,19 @@ from extender.values.objects.quantity import nanos_of
 
 KEPT_NODES: Final = 32_768
 """The most nodes whose pools are remembered."""
+
+
+class AllocationError(Exception):
+    """A claim, class, slice or selector is invalid, as upstream words it; other nodes need not be tried."""
+
+
+class NodeAllocationError(Exception):
+    """The node's pools are invalid; other nodes may do."""
+
+
+def are_same(some: Sequence[object], others: Sequence[object]) -> bool:
+    """Returns whether both have the same objects in the same order."""
+    return len(some) == len(others) and all(map(operator.is_, some, others))
 
 
 @final
@@ -121,8 +133,7 @@ class Slices:
                 self._shared.append(resource_slice)
 
     def are_same(self, slices: Sequence[ResourceSlice]) -> bool:
-        """True if these are exactly the same slices."""
-        return len(slices) == len(self._all) and all(map(operator.is_, slices, self._all))
+        return are_same(slices, self._all)
 
     def pools_for(self, node: Node) -> NodePools:
         """Returns the pools with devices for the node in order; AllocationError if a node selector is invalid."""
@@ -167,8 +178,7 @@ class Slices:
             except SelectorError as exc:
                 raise AllocationError(
                     "gather pool information: failed to perform node selection for slice "
-                    f"{resource_slice.metadata.name}: "
-                    f"failed to parse node selector: {exc}"
+                    f"{resource_slice.metadata.name}: failed to parse node selector: {exc}"
                 ) from exc
         if not spec.per_device_node_selection:
             return False
@@ -235,8 +245,7 @@ class Slices:
             (one for one in usable if not one.spec.shared_counters), key=lambda one: one.metadata.name
         )
         names = [device.name for resource_slice in with_devices for device in resource_slice.spec.devices]
-        counters = _counters(usable)
-        has_counters = self._features.partitions
+        counters, has_counters = _counters(usable), self._features.partitions
         if len(names) != len(set(names)) or counters is None or (has_counters and not _are_known(counters, slices)):
             return Pool(pool_id, is_invalid=True)
         return Pool(pool_id, with_devices, slices, counters)
@@ -273,7 +282,7 @@ class TaintedSlices:
     def of(self, slices: Mapping[str, ResourceSlice], rules: Iterable[DeviceTaintRule]) -> list[ResourceSlice]:
         """Returns the slices; the same objects as before for those to which nothing has happened."""
         listed = [*rules]
-        if len(listed) != len(self._rules) or not all(map(operator.is_, listed, self._rules)):
+        if not are_same(listed, self._rules):
             self._rules, self._tainted = listed, {}
         if not listed:
             return [*slices.values()]

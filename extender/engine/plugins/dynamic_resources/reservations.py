@@ -23,6 +23,7 @@ from extender.engine.plugins.dynamic_resources.claim_binding import (
     bind_claim,
     create_special_claim,
     delete_special_claim_in_background,
+    id_of,
     name_special_claim,
     read_claim,
 )
@@ -71,11 +72,9 @@ class ClaimsOfCycle:
 
     @property
     def unallocated(self) -> tuple[ResourceClaim, ...]:
-        """The claims that need devices."""
         return tuple(claim for claim in self.claims if claim.status.allocation is None)
 
     def special_on(self, node: str) -> ResourceClaim | None:
-        """Returns the special claim as the node needs it; None if it needs none."""
         wanted = self.claims_on.get(node)
         return wanted.special if wanted is not None else None
 
@@ -210,7 +209,7 @@ class Reservations:
         """Withdraws the reservation; devices stay pending until the API server says whose they are."""
         key = identity(claim), pod.uid
         self._withdrawing[key] = withdrawing = dispatcher.submit(
-            storage_calls.UnreserveResourceClaim(claim.namespace, claim.metadata.name, claim.metadata.uid, pod.uid)
+            storage_calls.UnreserveResourceClaim(*id_of(claim), pod.uid)
         )
 
         def unreserved(future: "asyncio.Future[ResourceClaim | None]") -> None:

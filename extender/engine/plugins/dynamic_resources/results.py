@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from extender.engine.plugins.dynamic_resources.allocated_state import NANO, Amounts
-from extender.engine.plugins.dynamic_resources.errors import AllocationError
-from extender.engine.plugins.dynamic_resources.pools import Offer
+from extender.engine.plugins.dynamic_resources.pools import AllocationError, Offer
 from extender.engine.plugins.dynamic_resources.requests import DeviceRequestAlternative
 from extender.values.objects.decoding import replaced
 from extender.values.objects.devices import (

@@ -13,8 +13,7 @@ from extender.engine.plugins.dynamic_resources import suitable_devices
 from extender.engine.plugins.dynamic_resources.allocated_state import AllocatedState, Amounts, DeviceId, add_amounts
 from extender.engine.plugins.dynamic_resources.constraints import AttributeConstraint
 from extender.engine.plugins.dynamic_resources.device_features import ALL_FEATURES, DeviceFeatures
-from extender.engine.plugins.dynamic_resources.errors import AllocationError
-from extender.engine.plugins.dynamic_resources.pools import Offer, Pool
+from extender.engine.plugins.dynamic_resources.pools import AllocationError, Offer, Pool
 from extender.engine.plugins.dynamic_resources.requests import DeviceRequestAlternative
 from extender.engine.plugins.dynamic_resources.results import Pick
 from extender.engine.plugins.dynamic_resources.selection import Selection
@@ -159,9 +158,7 @@ class Search:
     def find(self) -> bool:
         """Finds devices for all claims, and leaves them in `picks`; returns whether it did.
 
-        Raises:
-            AllocationError: a selector, slice or constraint is invalid.
-            OutOfStepsError, TimedOutError: as `Allowance.spend`.
+        Raises AllocationError if a selector, slice or constraint is invalid, and as `Allowance.spend`.
         """
         try:
             return self._find_for_claim(0)
@@ -228,10 +225,8 @@ class Search:
         request = demand.alternative.full_name
         line = self._lines.get((claim, request))
         if line is None:
-            check = partial(self._checked, claim, demand)
-            line = self._lines[claim, request] = self._suitable.line(
-                claim, request, self._pools, self._allocated, check
-            )
+            known, check = self._suitable.setdefault((claim, request), {}), partial(self._checked, claim, demand)
+            line = self._lines[claim, request] = Line(known, self._pools, self._allocated, check)
         return line
 
     def _checked(self, claim: int, demand: Demand, pool: Pool) -> Block:
@@ -364,8 +359,7 @@ class Search:
                 if demand.all_devices is not None:
                     raise AllocationError(
                         f"claim {alternative.claim.key}, request {alternative.name}: cannot add device {offer.id} "
-                        "because "
-                        "a claim constraint would not be satisfied"
+                        "because a claim constraint would not be satisfied"
                     )
                 return False
             added.append(constraint)

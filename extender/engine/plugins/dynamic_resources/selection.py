@@ -3,10 +3,10 @@
 import math
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Final, final
 
 from extender.engine.plugins.dynamic_resources.device_features import ALL_FEATURES, DeviceFeatures
-from extender.engine.plugins.dynamic_resources.errors import OutOfStepsError, TimedOutError
 from extender.engine.plugins.dynamic_resources.pools import Offer, Slices
 from extender.engine.plugins.dynamic_resources.requests import DeviceRequestAlternative
 from extender.values.cel import CelError, CompileError, evaluate, facts_of, is_cheap, work_of_expression
@@ -22,6 +22,14 @@ FIRST_EVALUATION_STEPS: Final = 400
 KEPT_RESULTS: Final = 500_000
 KEPT_EXPRESSIONS: Final = 2_000
 """The number of results, some hundred bytes each, and of expressions, up to 10 KiB each, that are kept."""
+
+
+class TimedOutError(Exception):
+    """The search took too long."""
+
+
+class OutOfStepsError(Exception):
+    """The search would hold the event loop, or the thread that does long work, for too long. It goes on later."""
 
 
 @final
@@ -49,12 +57,7 @@ class Allowance:
         self.is_in_loop = steps < math.inf
 
     def spend(self, steps: int = 1) -> None:
-        """Counts steps.
-
-        Raises:
-            OutOfStepsError: the search has to go on elsewhere, or later.
-            TimedOutError: the time is up.
-        """
+        """Raises OutOfStepsError if the search has to go on elsewhere or later, TimedOutError if the time is up."""
         self._steps -= steps
         if self._steps < 0:
             raise OutOfStepsError
@@ -153,7 +156,5 @@ class Selection:
         self.allowance.spend()
         if offer.device.binding_conditions and not self._features.binding_conditions:
             return False
-        return alternative.matches(offer, self._is_match) and self._slices.is_for(offer, node)
-
-    def _is_match(self, expression: str, offer: Offer) -> bool:
-        return self._matches.matches(expression, offer, self.allowance)
+        is_match = partial(self._matches.matches, allowance=self.allowance)
+        return alternative.matches(offer, is_match) and self._slices.is_for(offer, node)

@@ -19,11 +19,9 @@ from extender.engine.plugins.dynamic_resources.requests import EXACT_COUNT
 from extender.engine.plugins.dynamic_resources.search import CLAIM_RESULTS
 from extender.values.objects.decoding import replaced
 from extender.values.objects.devices import (
-    DeviceClaim,
     DeviceRequest,
     ExactDeviceRequest,
     ResourceClaim,
-    ResourceClaimSpec,
 )
 from extender.values.objects.extended_resources import SPECIAL_CLAIM_ANNOTATION
 from extender.values.objects.meta import ObjectMeta, OwnerReference
@@ -49,11 +47,6 @@ def new_special_claim(pod: Pod, uid: str) -> ResourceClaim:
 def is_in_memory(claim: ResourceClaim) -> bool:
     """Returns whether it is a special claim that was not written yet."""
     return claim.metadata.name == NAME_IN_MEMORY
-
-
-def with_requests(claim: ResourceClaim, requests: list[DeviceRequest]) -> ResourceClaim:
-    """Returns the special claim as a node needs it."""
-    return replaced(claim, spec=ResourceClaimSpec(devices=DeviceClaim(requests=requests)))
 
 
 @final

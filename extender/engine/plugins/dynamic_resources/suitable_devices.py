@@ -37,7 +37,6 @@ class Block:
         self._values: dict[str, list[DeviceAttribute | None]] = {}
 
     def values_of(self, attribute: str) -> list[DeviceAttribute | None]:
-        """Returns the values of the attribute, each once."""
         values = self._values.get(attribute)
         if values is None:
             values = []
@@ -48,29 +47,19 @@ class Block:
         return values
 
 
-@final
-class SuitableDevices:
-    """The suitable devices for the requests of claims of one content. State: a cache, by request and pool.
+SuitableDevices = dict[tuple[int, str], dict[Pool, tuple[int, Block]]]
+"""Number of a claim and full name of a request -> pool -> (the version of the pool for which it holds, the devices).
 
-    Entries are added by the event loop and by the thread that does long work. Each says for which version of the pool
-    it holds.
-    """
-
-    __slots__ = ("_known",)
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[int, str], dict[Pool, tuple[int, Block]]] = {}
-
-    def line(
-        self, claim: int, request: str, pools: Sequence[Pool], allocated: AllocatedState, check: Callable[[Pool], Block]
-    ) -> "Line":
-        """Returns the devices, as `check` finds them by pool, that a search tries for a request by its full name."""
-        return Line(self._known.setdefault((claim, request), {}), pools, allocated, check)
+Entries are added by the event loop and by the thread that does long work.
+"""
 
 
 @final
 class Line:
-    """The devices that one search tries for a request: blocks, which are looked up as the search comes to them."""
+    """The devices that one search tries for a request: blocks, which are looked up as the search comes to them.
+
+    Of a pool that is not known, `check` finds the devices.
+    """
 
     __slots__ = ("_allocated", "_blocks", "_check", "_known", "_pools", "_unchecked", "num_pools")
 

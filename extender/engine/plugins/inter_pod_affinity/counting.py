@@ -29,19 +29,14 @@ class TallyQuestion(NamedTuple):
 class TermsOfQuestion:
     """Terms as a part of a key that is looked up in each cycle: their hash is worked out once."""
 
-    __slots__ = ("_hash", "_num_values", "_terms")
+    __slots__ = ("_hash", "_terms", "num_values")
 
     def __init__(self, terms: Sequence[Term | WeightedTerm]) -> None:
         self._terms = tuple(terms)
         self._hash = hash(self._terms)
-        self._num_values = sum(
+        self.num_values = sum(
             (each.term if isinstance(each, WeightedTerm) else each).num_values for each in self._terms
         )
-
-    @property
-    def num_values(self) -> int:
-        """The number of values that the terms name."""
-        return self._num_values
 
     def __hash__(self) -> int:
         return self._hash
@@ -78,7 +73,6 @@ def all_match(terms: Iterable[Term]) -> WeightOfTerms:
 
 
 def pods_matching_all(terms: Sequence[Term], weight: WeightOfTerms) -> TallyQuestion:
-    """Returns the question how many pods match all of these terms of the pod to place."""
     return TallyQuestion(
         Attribute.LABELS, (_PLUGIN, "all", TermsOfQuestion(terms)), weight, classes_relevant_to(terms[0].selector)
     )
@@ -111,15 +105,12 @@ class TermQuestions:
 
     def __init__(self, terms: PodTerms) -> None:
         self.all_affinity: Final = all_match(terms.affinity)
-        """Whether all required affinity terms match."""
         self.affinity: Final = pods_matching_all(terms.affinity, self.all_affinity) if terms.affinity else None
         """The number of pods that match all required affinity terms; None without any."""
         self.affinity_keys: Final = tuple(dict.fromkeys(term.topology_key for term in terms.affinity))
-        """The topology keys of these terms."""
         self.anti_affinity: Final = questions_by_key(WeightedTerm(1, term) for term in terms.anti_affinity)
         """The numbers of required anti-affinity terms that pods match."""
         self.preferred: Final = questions_by_key(terms.preferred)
-        """The weights of preferred terms that pods match."""
         self.counts: Final = questions_by_key(WeightedTerm(1, weighted.term) for weighted in terms.preferred)
         """The numbers of those terms."""
 

@@ -5,7 +5,7 @@ only if an index says that it can match.
 """
 
 from bisect import bisect_left
-from collections import OrderedDict, defaultdict
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
@@ -41,7 +41,6 @@ class AlikeTerms:
     term: Term
     """One of them; its topology key does not count."""
     by_key: Mapping[str, TermNumbers]
-    """Their numbers by topology key."""
 
 
 @lru_cache(maxsize=256)
@@ -182,9 +181,9 @@ class _Result:
     def __init__(self) -> None:
         self.size = 0
         self.terms = MatchingTerms()
-        self._anti_affinity: _Numbers = defaultdict(dict)
-        self._weights: _Numbers = defaultdict(dict)
-        self._counts: _Numbers = defaultdict(dict)
+        self._anti_affinity: _Numbers = defaultdict(Counter)
+        self._weights: _Numbers = defaultdict(Counter)
+        self._counts: _Numbers = defaultdict(Counter)
 
     def extend(
         self, terms: Iterable[tuple[int, Mapping[str, TermNumbers]]], size: int, required_weight: int, keys: Set[str]
@@ -197,21 +196,17 @@ class _Result:
                     continue
                 found = True
                 if numbers.required_anti:
-                    _add(self._anti_affinity[key], code, numbers.required_anti)
+                    self._anti_affinity[key][code] += numbers.required_anti
                 required = numbers.required if required_weight > 0 else 0
                 if required or numbers.preferred:
-                    _add(self._weights[key], code, required * required_weight + numbers.preferred_weight)
-                    _add(self._counts[key], code, required + numbers.preferred)
+                    self._weights[key][code] += required * required_weight + numbers.preferred_weight
+                    self._counts[key][code] += required + numbers.preferred
         if found:
             self.terms = MatchingTerms(_classes(self._anti_affinity), _classes(self._weights), _classes(self._counts))
         self.size = size
 
 
-_Numbers = defaultdict[str, dict[int, int]]
-
-
-def _add(numbers: dict[int, int], code: int, number: int) -> None:
-    numbers[code] = numbers.get(code, 0) + number
+_Numbers = defaultdict[str, Counter[int]]
 
 
 def _classes(numbers: _Numbers) -> tuple[ClassNumbers, ...]:

@@ -4,7 +4,7 @@ Node events do not help a pod that only the anti-affinity of existing pods keeps
 requeued after the longest time in the unschedulable queue.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, final
 
 from extender.engine import framework as fwk
@@ -131,13 +131,24 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
     def normalize_score(self, state: fwk.CycleState, pod: fwk.Pod, scores: Int64s) -> Int64s:
         return scoring.normalized(scores)
 
-    def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterable[fwk.Suggestion]:
-        """Fewer required terms; see `suggestions`."""
-        return suggestions(pod)
+    def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterator[fwk.Suggestion]:
+        """The pod without each required term, then without all of them."""
+        number = 0
+        for field, name in _STANZAS.items():
+            required = _required_in(pod, field)
+            number += len(required)
+            for at, term in enumerate(required[: limits.SUGGESTED_ONE_BY_ONE]):
+                text = f"drop the required {name} over {term.topology_key}"
+                yield fwk.Suggestion("affinity", text, without_terms(pod, field, at))
+        if number > 1 and (all_of_them := self.suggest_for_node(pod, rows)) is not None:
+            yield all_of_them
 
     def suggest_for_node(self, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Suggestion | None:
         """The pod without any required term."""
-        return without_requirements(pod)
+        named = [name for field, name in _STANZAS.items() if _required_in(pod, field)]
+        for field in _STANZAS:
+            pod = without_terms(pod, field)
+        return fwk.Suggestion("affinity", f"drop the required {' and '.join(named)}", pod) if named else None
 
     def _terms(self, state: fwk.CycleState, pod: fwk.Pod) -> PodTerms:
         return self._terms_of.of(state, lambda: _terms(pod))
@@ -165,7 +176,6 @@ def _terms(pod: fwk.Pod) -> PodTerms:
 
 
 def _has_preferred_terms(pod: fwk.Pod) -> bool:
-    """True if the pod has preferred terms, whether valid or not."""
     affinity = pod.spec.affinity
     stanzas = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ()
     return any(stanza is not None and stanza.preferred for stanza in stanzas)
@@ -210,27 +220,6 @@ def _concerns_nodes(old: fwk.Pod | None, new: fwk.Pod | None) -> bool:
 
 def _has_appeared(key: str, old: fwk.Node | None, new: fwk.Node) -> bool:
     return key in new.labels and (old is None or old.labels.get(key) != new.labels[key])
-
-
-def suggestions(pod: fwk.Pod) -> Iterator[fwk.Suggestion]:
-    """Yields the pod without each required term, then without all of them."""
-    number = 0
-    for field, name in _STANZAS.items():
-        required = _required_in(pod, field)
-        number += len(required)
-        for at, term in enumerate(required[: limits.SUGGESTED_ONE_BY_ONE]):
-            text = f"drop the required {name} over {term.topology_key}"
-            yield fwk.Suggestion("affinity", text, without_terms(pod, field, at))
-    if number > 1 and (all_of_them := without_requirements(pod)) is not None:
-        yield all_of_them
-
-
-def without_requirements(pod: fwk.Pod) -> fwk.Suggestion | None:
-    """Returns the pod without any required term; None if it has none."""
-    named = [name for field, name in _STANZAS.items() if _required_in(pod, field)]
-    for field in _STANZAS:
-        pod = without_terms(pod, field)
-    return fwk.Suggestion("affinity", f"drop the required {' and '.join(named)}", pod) if named else None
 
 
 def without_terms(pod: fwk.Pod, field: str, *places: int) -> fwk.Pod:

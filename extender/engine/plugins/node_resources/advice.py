@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from extender.engine import framework as fwk
+from extender.engine.framework.advice import with_containers
 from extender.values.objects.decoding import replaced
 from extender.values.objects.node import ResourceList
 from extender.values.objects.pod import Container, ResourceRequirements
@@ -77,21 +78,12 @@ def with_smaller_requests(pod: fwk.Pod, limits: Mapping[str, int]) -> fwk.Pod | 
 
 
 def _scaled(pod: fwk.Pod, resource: str, factor: Fraction) -> fwk.Pod:
-    spec = pod.spec
-    whole = spec.resources
-    return replaced(
-        pod,
-        spec=replaced(
-            spec,
-            containers=[_container_scaled(container, resource, factor) for container in spec.containers],
-            init_containers=[_container_scaled(container, resource, factor) for container in spec.init_containers],
-            resources=None if whole is None else _requirements_scaled(whole, resource, factor),
-        ),
-    )
+    def scaled(container: Container) -> Container:
+        return replaced(container, resources=_requirements_scaled(container.resources, resource, factor))
 
-
-def _container_scaled(container: Container, resource: str, factor: Fraction) -> Container:
-    return replaced(container, resources=_requirements_scaled(container.resources, resource, factor))
+    whole = pod.spec.resources
+    resources = None if whole is None else _requirements_scaled(whole, resource, factor)
+    return with_containers(pod, scaled, resources=resources)
 
 
 def _requirements_scaled(resources: ResourceRequirements, resource: str, factor: Fraction) -> ResourceRequirements:

@@ -178,12 +178,9 @@ class NodeResourcesFit(
 
     def pre_score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Status:
         """Computes what the pod adds to each scored resource."""
-        use = self._use(state, pod)
+        use = self._scored.of(state, lambda: pod_use(self._resources, self._scored_amounts(pod)))
         state.write(USE, with_totals(state, use))
         return fwk.SUCCESS if use.native_places is None else fwk.SUCCESS_EQUAL_PODS
-
-    def _use(self, state: fwk.CycleState, pod: Pod) -> PodUse:
-        return self._scored.of(state, lambda: pod_use(self._resources, self._scored_amounts(pod)))
 
     def _scored_amounts(self, pod: Pod) -> tuple[int, ...]:
         return fit_scorer_requests(pod, [name for name, _ in self._resources])
@@ -211,7 +208,6 @@ class NodeResourcesFit(
         )
 
     def suggest(self, pod: Pod, rows: fwk.Rows) -> Iterable[fwk.Suggestion]:
-        """Smaller requests; see `advice.suggestions`."""
         return advice.suggestions(pod, self.shortages(pod, rows))
 
     def suggest_for_node(self, pod: Pod, rows: fwk.Rows) -> fwk.Suggestion | None:
@@ -221,13 +217,11 @@ class NodeResourcesFit(
         )
 
     def _backed(self, request: FitRequest, objects: ClusterObjects) -> Iterable[str]:
-        """Returns the requested resources that a device class backs."""
         return backed_resources(frozenset(request.scalars), objects.device_classes) if self._leaves_devices else ()
 
     def _is_ignored(self, name: str) -> bool:
-        return (name in self._ignored or name.split("/", 1)[0] in self._ignored_groups) and is_extended_resource_name(
-            name
-        )
+        is_named = name in self._ignored or name.split("/", 1)[0] in self._ignored_groups
+        return is_named and is_extended_resource_name(name)
 
 
 def _pods_left(rows: fwk.Rows) -> Int64s:

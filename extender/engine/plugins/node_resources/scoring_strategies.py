@@ -83,9 +83,8 @@ def used_and_capacity(rows: Rows, use: PodUse) -> tuple[Int64s, Int64s]:
     requested = [
         rows.non_zero_requested[:, _PLACES[name]] if name in _PLACES else rows.requested_of(name) for name in use.names
     ]
-    used, capacity = with_devices(
-        rows, use, np.array(requested), np.array([rows.allocatable_of(name) for name in use.names])
-    )
+    offered = [rows.allocatable_of(name) for name in use.names]
+    used, capacity = with_devices(rows, use, np.array(requested), np.array(offered))
     return used + use.requests, capacity
 
 
@@ -96,7 +95,7 @@ def with_devices(rows: Rows, use: PodUse, requested: Int64s, capacity: Int64s) -
     for place, name in enumerate(use.names):
         if name in NATIVE_RESOURCES:
             continue
-        there, in_use = use.devices.of(name, rows)
+        there, in_use = use.devices(name, rows)
         by_devices = (capacity[place] == 0) & (there > 0)
         requested[place] = np.where(by_devices, in_use, requested[place])
         capacity[place] = np.where(by_devices, there, capacity[place])

@@ -57,7 +57,7 @@ class Migration(enum.IntEnum):
 
     @staticmethod
     def on(profile: AttachProfile | None) -> "Migration":
-        """Returns the migration of nodes with this profile; None for nodes without a CSINode."""
+        """Returns the migration of nodes with this profile, which is None for nodes without a CSINode."""
         if profile is None:
             return Migration.NONE
         return Migration.WITH_PORTWORX if PORTWORX.name in profile.migrated_plugins else Migration.USUAL

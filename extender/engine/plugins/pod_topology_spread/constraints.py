@@ -5,7 +5,7 @@ Upstream: framework/plugins/podtopologyspread/common.go; framework/plugins/helpe
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, final
 
@@ -19,6 +19,7 @@ from extender.engine.snapshot.matching import required_node_affinity_mask
 from extender.engine.snapshot.pod_attributes import LabelClass, PodSymbol
 from extender.engine.snapshot.tallies import Tally, classes_relevant_to
 from extender.values.objects.cluster import ClusterObjects
+from extender.values.objects.grouping import ReplicaSet, StatefulSet
 from extender.values.objects.label_selectors import (
     Selector,
     SelectorError,
@@ -101,25 +102,18 @@ def _constraint(written: TopologySpreadConstraint, labels: Mapping[str, str], *,
     )
 
 
-def with_selector(constraint: CompiledConstraint, selector: Selector) -> CompiledConstraint:
-    """Returns the constraint with this selector in place of its own."""
-    return replace(constraint, selector=selector)
-
-
 def pods_counted(snapshot: fwk.Snapshot, namespace: str, selector: Selector) -> Int64s:
     """(N,) the matching pods of the namespace on each node, without terminating ones; 0 for an empty selector."""
-    return (
-        np.zeros(len(snapshot.nodes), np.int64) if selector.is_empty else _tally(snapshot, namespace, selector).per_node
-    )
+    if selector.is_empty:
+        return np.zeros(len(snapshot.nodes), np.int64)
+    return _tally(snapshot, namespace, selector).per_node
 
 
 def pods_counted_by_value(snapshot: fwk.Snapshot, namespace: str, selector: Selector, column: LabelColumn) -> Int64s:
     """(V + 1,) the same by the value of a node label; the last entry is for nodes without it. Read-only."""
-    return (
-        np.zeros(len(column.values) + 1, np.int64)
-        if selector.is_empty
-        else _tally(snapshot, namespace, selector).by_value(column)
-    )
+    if selector.is_empty:
+        return np.zeros(len(column.values) + 1, np.int64)
+    return _tally(snapshot, namespace, selector).by_value(column)
 
 
 def _tally(snapshot: fwk.Snapshot, namespace: str, selector: Selector) -> Tally:
@@ -191,7 +185,6 @@ def _tolerated(snapshot: fwk.Snapshot, pod: fwk.Pod, *, compares: bool) -> Mask:
 
 
 def columns_of(snapshot: fwk.Snapshot, constraints: Sequence[CompiledConstraint]) -> list[LabelColumn]:
-    """Returns the column of each constraint's topology key."""
     return [snapshot.nodes.label(constraint.topology_key) for constraint in constraints]
 
 
@@ -236,15 +229,12 @@ def _selectors_of_services(pod: fwk.Pod, objects: ClusterObjects) -> dict[str, s
 
 def _selector_of_owner(owner: OwnerReference, namespace: str, objects: ClusterObjects) -> LabelSelector | None:
     key = (namespace, owner.name)
-    match owner.api_version, owner.kind:
-        case "apps/v1", "ReplicaSet":
-            replica_set = objects.replica_sets.get(key)
-            return replica_set.spec.selector if replica_set is not None else None
-        case "apps/v1", "StatefulSet":
-            stateful_set = objects.stateful_sets.get(key)
-            return stateful_set.spec.selector if stateful_set is not None else None
-        case _:
-            return None
+    found: ReplicaSet | StatefulSet | None = None
+    if (owner.api_version, owner.kind) == ("apps/v1", "ReplicaSet"):
+        found = objects.replica_sets.get(key)
+    elif (owner.api_version, owner.kind) == ("apps/v1", "StatefulSet"):
+        found = objects.stateful_sets.get(key)
+    return None if found is None else found.spec.selector
 
 
 def _narrowed(selector: Selector, by: LabelSelector | None) -> Selector:

@@ -99,10 +99,8 @@ def _measured(
 ) -> Domains:
     """Returns the domains of one constraint over the (N,) nodes included, perhaps all that have the topology key."""
     if is_by_key_alone:
-        is_domain, counts = (
-            column.in_use,
-            pods_counted_by_value(snapshot, pod.namespace, constraint.selector, column).copy(),
-        )
+        is_domain = column.in_use
+        counts = pods_counted_by_value(snapshot, pod.namespace, constraint.selector, column).copy()
         counts[-1] = 0
     else:
         is_domain = np.zeros(len(column.values) + 1, np.bool_)

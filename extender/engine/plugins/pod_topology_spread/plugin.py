@@ -1,6 +1,7 @@
 """PodTopologySpread: the plugin, its queueing hints and its suggestions."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final, final
 
 import numpy as np
@@ -14,7 +15,6 @@ from extender.engine.plugins.pod_topology_spread.constraints import (
     CompiledConstraint,
     compiled,
     default_selector,
-    with_selector,
 )
 from extender.engine.plugins.pod_topology_spread.filtering import decisive, measure
 from extender.engine.snapshot.axes import Int64s, Mask
@@ -23,6 +23,7 @@ from extender.values.config.plugin_args import SYSTEM_DEFAULTING, PodTopologySpr
 from extender.values.objects.cluster import ClusterObjects
 from extender.values.objects.decoding import replaced
 from extender.values.objects.label_selectors import SelectorError
+from extender.values.objects.pod import TopologySpreadConstraint
 
 _MEASURED: Final = fwk.StateKey[Sequence[filtering.Domains]]("PreFilterPodTopologySpread")
 _SCORES: Final = fwk.StateKey[scoring.TopologyScores]("PreScorePodTopologySpread")
@@ -114,13 +115,23 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
         """(R,) the more matching pods, the lower; see `scoring.normalized`."""
         return scoring.normalized(scores, state.find(_IGNORED))
 
-    def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterable[fwk.Suggestion]:
-        """Looser constraints; see `suggestions`."""
-        return suggestions(pod, rows)
+    def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterator[fwk.Suggestion]:
+        """Each constraint with the smallest maxSkew that admits one of the rows, and as a mere preference."""
+        needed = _skews_needed(pod, rows)
+        for (at, constraint), skew in zip(_required(pod)[: limits.SUGGESTED_ONE_BY_ONE], needed, strict=False):
+            over = constraint.topology_key
+            if skew is not None and skew > constraint.max_skew:
+                text = f"allow a maxSkew of {skew} over {over} instead of {constraint.max_skew}"
+                yield fwk.Suggestion("spread", text, _spreading(pod, at, max_skew=skew))
+            yield fwk.Suggestion("spread", f"only prefer to spread over {over} (ScheduleAnyway)", _spreading(pod, at))
 
     def suggest_for_node(self, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Suggestion | None:
         """All constraints as mere preferences."""
-        return without_requirements(pod)
+        required = _required(pod)
+        for at, _ in required:
+            pod = _spreading(pod, at)
+        text = f"only prefer to spread over {' and '.join(one.topology_key for _, one in required)} (ScheduleAnyway)"
+        return fwk.Suggestion("spread", text, pod) if required else None
 
     def _skip(self, pod: fwk.Pod, action: str) -> fwk.Status:
         """Returns Skip without constraints of this action; default ones depend on services and owners."""
@@ -132,24 +143,20 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
     ) -> tuple[CompiledConstraint, ...]:
         """Returns the pod's own constraints with this action; the default ones if it has none at all."""
         if pod.spec.topology_spread_constraints:
-            return self._own.of(state, lambda: self._own_constraints(pod, action), also=action)
-        return self._default_constraints(pod, objects, action)
-
-    def _own_constraints(self, pod: fwk.Pod, action: str) -> tuple[CompiledConstraint, ...]:
-        labels = pod.labels if self._matches_keys else {}
-        return compiled(pod.spec.topology_spread_constraints, labels, action, compares_tolerations=self._compares)
-
-    def _default_constraints(
-        self, pod: fwk.Pod, objects: ClusterObjects, action: str
-    ) -> tuple[CompiledConstraint, ...]:
+            own = pod.spec.topology_spread_constraints
+            return self._own.of(state, lambda: self._compiled(own, pod, action), also=action)
         if action not in self._default_actions:
             return ()
-        labels = pod.labels if self._matches_keys else {}
         selector = default_selector(pod, objects)
         if selector.is_empty:
             return ()
-        defaults = compiled(self._defaults, labels, action, compares_tolerations=self._compares)
-        return tuple(with_selector(constraint, selector) for constraint in defaults)
+        return tuple(replace(each, selector=selector) for each in self._compiled(self._defaults, pod, action))
+
+    def _compiled(
+        self, written: Sequence[TopologySpreadConstraint], pod: fwk.Pod, action: str
+    ) -> tuple[CompiledConstraint, ...]:
+        labels = pod.labels if self._matches_keys else {}
+        return compiled(written, labels, action, compares_tolerations=self._compares)
 
 
 def after_pod_change(
@@ -173,11 +180,12 @@ def after_pod_change(
 
 def is_involved(pod: fwk.Pod, old: fwk.Pod | None, new: fwk.Pod | None) -> bool:
     """True if the event is about the pod, or one in its namespace that has a node or a nomination."""
-    return all(other is None or other.uid == pod.uid or _is_placed_beside(pod, other) for other in (old, new))
-
-
-def _is_placed_beside(pod: fwk.Pod, other: fwk.Pod) -> bool:
-    return bool(other.spec.node_name or other.status.nominated_node_name) and other.namespace == pod.namespace
+    return all(
+        other.uid == pod.uid
+        or (other.namespace == pod.namespace and bool(other.spec.node_name or other.status.nominated_node_name))
+        for other in (old, new)
+        if other is not None
+    )
 
 
 def after_node_change(
@@ -197,41 +205,16 @@ def _is_in_domains(constraints: Sequence[CompiledConstraint], node: fwk.Node | N
     return node is not None and all(constraint.topology_key in node.labels for constraint in constraints)
 
 
-def suggestions(pod: fwk.Pod, rows: fwk.Rows) -> Iterator[fwk.Suggestion]:
-    """Yields each constraint with the smallest maxSkew that admits one of the rows, and as a mere preference."""
-    required = [
-        (at, one)
-        for at, one in enumerate(pod.spec.topology_spread_constraints)
-        if one.when_unsatisfiable == DO_NOT_SCHEDULE
-    ]
-    for (at, constraint), needed in zip(
-        required[: limits.SUGGESTED_ONE_BY_ONE], _skews_needed(pod, rows), strict=False
-    ):
-        over = constraint.topology_key
-        if needed is not None and needed > constraint.max_skew:
-            text = f"allow a maxSkew of {needed} over {over} instead of {constraint.max_skew}"
-            yield fwk.Suggestion("spread", text, spreading(pod, at, max_skew=needed))
-        yield fwk.Suggestion("spread", f"only prefer to spread over {over} (ScheduleAnyway)", spreading(pod, at))
+def _required(pod: fwk.Pod) -> list[tuple[int, TopologySpreadConstraint]]:
+    """Returns the constraints that are no mere preferences, each with its place."""
+    written = enumerate(pod.spec.topology_spread_constraints)
+    return [(at, one) for at, one in written if one.when_unsatisfiable == DO_NOT_SCHEDULE]
 
 
-def without_requirements(pod: fwk.Pod) -> fwk.Suggestion | None:
-    """Returns the pod with all constraints as mere preferences; None if it has no others."""
-    changed, keys = pod, []
-    for at, constraint in enumerate(pod.spec.topology_spread_constraints):
-        if constraint.when_unsatisfiable == DO_NOT_SCHEDULE:
-            changed = spreading(changed, at)
-            keys.append(constraint.topology_key)
-    return (
-        fwk.Suggestion("spread", f"only prefer to spread over {' and '.join(keys)} (ScheduleAnyway)", changed)
-        if keys
-        else None
-    )
-
-
-def spreading(pod: fwk.Pod, at: int, *, max_skew: int | None = None) -> fwk.Pod:
+def _spreading(pod: fwk.Pod, at: int, *, max_skew: int | None = None) -> fwk.Pod:
     """Returns the pod with one spread constraint changed: to this maxSkew, or without one to a mere preference."""
     constraints = list(pod.spec.topology_spread_constraints)
-    changed = {"when_unsatisfiable": "ScheduleAnyway"} if max_skew is None else {"max_skew": max_skew}
+    changed = {"when_unsatisfiable": SCHEDULE_ANYWAY} if max_skew is None else {"max_skew": max_skew}
     constraints[at] = replaced(constraints[at], **changed)
     return replaced(pod, spec=replaced(pod.spec, topology_spread_constraints=constraints))
 

@@ -11,8 +11,7 @@ import msgspec
 import numpy as np
 
 from extender.engine import framework as fwk
-from extender.engine.plugins.volume_binding.assume_cache import AssumeError
-from extender.engine.plugins.volume_binding.pod_claims import DelayedClaim, PodClaims, Storage
+from extender.engine.plugins.volume_binding.pod_claims import AssumeError, DelayedClaim, PodClaims, Storage
 from extender.engine.plugins.volume_binding.reach import capacity_mask, reach_of_bound, topology_mask
 from extender.engine.plugins.volume_binding.static_matching import ClaimSelectorError, VolumeChoice, match_claims
 from extender.engine.snapshot import Snapshot
@@ -31,13 +30,8 @@ REASON_NOT_ENOUGH_SPACE: Final = "node(s) did not have enough free storage"
 REASON_VOLUME_MISSING: Final = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Binding:
-    """A claim and the volume that it gets."""
-
-    volume: PersistentVolume
-    claim: PersistentVolumeClaim
+Binding = tuple[PersistentVolume, PersistentVolumeClaim]
+"""A volume, and the claim that gets it."""
 
 
 @final
@@ -57,23 +51,19 @@ class PodVolumes:
         """Returns the verdicts on these rows. Refusals are unresolvable, since removing pods does not free volumes."""
         codes = np.zeros(len(rows), np.int8)
         reasons: list[tuple[str, Mask]] = []
-        for reason, nodes in self.refusals:
-            mask = nodes[rows.node]
-            codes[mask] = fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE
-            reasons.append((reason, mask))
-        for message, nodes in self.failures:
-            mask = nodes[rows.node]
-            codes[mask] = fwk.Code.ERROR
-            reasons.append((message, mask))
+        unresolvable, error = fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE, fwk.Code.ERROR
+        for code, masks in ((unresolvable, self.refusals), (error, self.failures)):
+            for reason, nodes in masks:
+                mask = nodes[rows.node]
+                codes[mask] = code
+                reasons.append((reason, mask))
         return fwk.Verdicts(codes, tuple((reason, mask) for reason, mask in reasons if mask.any()))
 
     def bindings_on(self, node: int) -> list[Binding]:
-        """Returns the claims that would be bound to existing volumes on the node at this place."""
         chosen = ((choice.at(node), choice.delayed.claim) for choice in self.choices if choice.volumes)
-        return [Binding(volume, claim) for volume, claim in chosen if volume is not None]
+        return [(volume, claim) for volume, claim in chosen if volume is not None]
 
     def provisions_on(self, node: int) -> list[PersistentVolumeClaim]:
-        """Returns the claims for which volumes would be provisioned on the node at this place."""
         return [claim for claim, nodes in self.to_provision if nodes[node]]
 
 
@@ -217,7 +207,6 @@ class AssumedVolumes:
 
     @property
     def is_empty(self) -> bool:
-        """True if all claims of the pod were bound already."""
         return not self.volumes and not self.claims
 
 
@@ -232,9 +221,9 @@ def assume_pod_volumes(
     claims: list[PersistentVolumeClaim] = []
     objects = storage.objects
     try:
-        for binding in bindings:
-            volume = bound_to(binding.volume, binding.claim)
-            if volume is not binding.volume:
+        for free, claim in bindings:
+            volume = bound_to(free, claim)
+            if volume is not free:
                 storage.assumed_volumes.assume(volume.metadata.name, volume, objects.pvs)
             volumes.append(volume)
         selected: dict[int, PersistentVolumeClaim] = {}

@@ -4,21 +4,19 @@ Upstream: framework/plugins/volumebinding/binder.go, BindPodVolumes, bindAPIUpda
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, TypeVar, final
+from typing import Final, TypeVar
 
 from extender.engine import framework as fwk
 from extender.engine.framework import storage_calls
-from extender.engine.plugins.volume_binding.assume_cache import CLAIM_KIND, VOLUME_KIND, not_found
 from extender.engine.plugins.volume_binding.binder import AssumedVolumes, restore_pod_volumes
-from extender.engine.plugins.volume_binding.pod_claims import Storage
+from extender.engine.plugins.volume_binding.pod_claims import CLAIM_KIND, VOLUME_KIND, Storage, not_found
 from extender.engine.plugins.volume_binding.reach import why_unreached
 from extender.values.golang.quoting import quoted
 from extender.values.objects.claims import SELECTED_NODE_ANNOTATION, is_fully_bound
 from extender.values.objects.csi_translation import TranslationError
 from extender.values.objects.meta import version
 from extender.values.objects.node import Node
-from extender.values.objects.storage import CSINode, PersistentVolume, PersistentVolumeClaim
+from extender.values.objects.storage import PersistentVolume, PersistentVolumeClaim
 
 T = TypeVar("T")
 
@@ -34,9 +32,8 @@ async def bind_pod_volumes(
 ) -> None:
     """Writes the assumed objects, and waits `within` seconds until all of them are bound.
 
-    Raises:
-        CallError: the API server refused. Objects already written stay; the others are no longer assumed.
-        BindingError: binding failed for good, or the time is up.
+    Raises CallError if the API server refused: objects already written stay, the others are no longer assumed.
+    Raises BindingError if binding failed for good, or the time is up.
     """
     dispatcher, live = handle.dispatcher, handle.live
     if dispatcher is None or live is None:
@@ -70,29 +67,19 @@ class _CheckError(Exception):
     """Binding failed for good."""
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class _ChosenNode:
-    """The node with its CSINode."""
-
-    node: Node
-    csi_node: CSINode | None
-
-
 def _is_bound(written: AssumedVolumes, pod: fwk.Pod, node_name: str, live: fwk.LiveCluster) -> bool:
     """True once all is bound by the API server's objects. Raises _CheckError if it failed for good."""
     node = live.node(node_name)
     if node is None:
         raise _CheckError(f"failed to get node {quoted(node_name)}: node {quoted(node_name)} not found")
-    chosen = _ChosenNode(node, live.objects.csi_nodes.get(node_name))
     if live.pod(pod.uid) is None:
         raise _CheckError(f"pod does not exist any more: pod {quoted(pod.name)} not found")
-    return all(_is_volume_bound(volume, chosen, live) for volume in written.volumes) and all(
-        _is_claim_bound(claim, chosen, live) for claim in written.claims
+    return all(_is_volume_bound(volume, node, live) for volume in written.volumes) and all(
+        _is_claim_bound(claim, node, live) for claim in written.claims
     )
 
 
-def _is_volume_bound(written: PersistentVolume, chosen: _ChosenNode, live: fwk.LiveCluster) -> bool:
+def _is_volume_bound(written: PersistentVolume, node: Node, live: fwk.LiveCluster) -> bool:
     name = written.metadata.name
     volume = live.objects.pvs.get(name)
     if volume is None:
@@ -101,7 +88,7 @@ def _is_volume_bound(written: PersistentVolume, chosen: _ChosenNode, live: fwk.L
     if version(written.metadata) > version(volume.metadata):
         return False
     try:
-        _check_reach(volume, chosen)
+        _check_reach(volume, node, live)
     except TranslationError as exc:
         raise _CheckError(f"failed to translate pv to csi: {exc}") from exc
     reference = volume.spec.claim_ref
@@ -116,13 +103,12 @@ def _named_claim(volume: PersistentVolume, live: fwk.LiveCluster) -> PersistentV
         raise _CheckError(f"ClaimRef got reset for pv {quoted(volume.metadata.name)}")
     claim = live.objects.pvcs.get((reference.namespace, reference.name))
     if claim is None:
-        raise _CheckError(
-            f"failed to check binding: {not_found(CLAIM_KIND, f'{reference.namespace}/{reference.name}')}"
-        )
+        named = f"{reference.namespace}/{reference.name}"
+        raise _CheckError(f"failed to check binding: {not_found(CLAIM_KIND, named)}")
     return claim
 
 
-def _is_claim_bound(written: PersistentVolumeClaim, chosen: _ChosenNode, live: fwk.LiveCluster) -> bool:
+def _is_claim_bound(written: PersistentVolumeClaim, node: Node, live: fwk.LiveCluster) -> bool:
     namespace, name = written.namespace, written.metadata.name
     claim = live.objects.pvcs.get((namespace, name))
     if claim is None:
@@ -132,7 +118,7 @@ def _is_claim_bound(written: PersistentVolumeClaim, chosen: _ChosenNode, live: f
     if not claim.metadata.annotations:
         raise _CheckError(f"selectedNode annotation reset for PVC {quoted(name)}")
     # A provisioner that fails removes the annotation.
-    if claim.metadata.annotations.get(SELECTED_NODE_ANNOTATION) != chosen.node.name:
+    if claim.metadata.annotations.get(SELECTED_NODE_ANNOTATION) != node.name:
         raise _CheckError(f"provisioning failed for PVC {quoted(name)}")
     if claim.spec.volume_name:
         volume = live.objects.pvs.get(claim.spec.volume_name)
@@ -140,15 +126,14 @@ def _is_claim_bound(written: PersistentVolumeClaim, chosen: _ChosenNode, live: f
             # The volume may not have been observed yet; if it was deleted, the claim will change.
             return False
         try:
-            _check_reach(volume, chosen)
+            _check_reach(volume, node, live)
         except TranslationError as exc:
             raise _CheckError(str(exc)) from exc
     return is_fully_bound(claim)
 
 
-def _check_reach(volume: PersistentVolume, chosen: _ChosenNode) -> None:
-    why = why_unreached(volume, chosen.node, chosen.csi_node)
+def _check_reach(volume: PersistentVolume, node: Node, live: fwk.LiveCluster) -> None:
+    why = why_unreached(volume, node, live.objects.csi_nodes.get(node.name))
     if why is not None:
-        raise _CheckError(
-            f"pv {quoted(volume.metadata.name)} node affinity doesn't match node {quoted(chosen.node.name)}: {why}"
-        )
+        pv = quoted(volume.metadata.name)
+        raise _CheckError(f"pv {pv} node affinity doesn't match node {quoted(node.name)}: {why}")

@@ -8,7 +8,6 @@ import numpy as np
 
 from extender.engine import framework as fwk
 from extender.engine.plugins.volume_advice import VolumeAdvice
-from extender.engine.plugins.volume_binding.assume_cache import CLAIM_KIND, VOLUME_KIND, AssumeCache, AssumeError
 from extender.engine.plugins.volume_binding.binder import (
     AssumedVolumes,
     PodVolumes,
@@ -18,6 +17,10 @@ from extender.engine.plugins.volume_binding.binder import (
 )
 from extender.engine.plugins.volume_binding.binding import BindingError, bind_pod_volumes
 from extender.engine.plugins.volume_binding.pod_claims import (
+    CLAIM_KIND,
+    VOLUME_KIND,
+    AssumeCache,
+    AssumeError,
     BindingModeError,
     PodClaims,
     Storage,
@@ -91,12 +94,20 @@ class VolumeBinding(
         self._compares_attributes = self.feature_gates.enabled("VolumeAttributesClass")
         self._bind_timeout = float(args.bind_timeout_seconds)
         self._with_claims = fwk.PodMemo[tuple[Volume, ...]]()
-        # The assume cache of this plugin; see assume_cache.py.
         self._assumed_claims: AssumeCache[Key, PersistentVolumeClaim] = AssumeCache(CLAIM_KIND)
         self._assumed_volumes: AssumeCache[str, PersistentVolume] = AssumeCache(VOLUME_KIND)
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
-        return events()
+        add, update = fwk.ActionType.ADD, fwk.ActionType.UPDATE
+        return [
+            fwk.on(fwk.EventResource.STORAGE_CLASS, add | update, _after_class_change),
+            fwk.on(fwk.EventResource.PERSISTENT_VOLUME_CLAIM, add | update, _after_claim_change),
+            fwk.on(fwk.EventResource.PERSISTENT_VOLUME, add | update),
+            fwk.on(fwk.EventResource.NODE, add | fwk.ActionType.UPDATE_NODE_LABEL),
+            fwk.on(fwk.EventResource.CSI_NODE, add | update, _after_csi_node_change),
+            fwk.on(fwk.EventResource.CSI_DRIVER, update, _after_csi_driver_update),
+            fwk.on(fwk.EventResource.CSI_STORAGE_CAPACITY, add | update, _after_capacity_change),
+        ]
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Skips pods without claims; unresolvable if a claim is unusable, or should have been bound before."""
@@ -189,20 +200,6 @@ class VolumeBinding(
 
 def _nothing_reserved(node: str) -> fwk.Status:
     return fwk.error(f"no pod volumes found for node {quoted(node)}")
-
-
-def events() -> list[fwk.ClusterEventWithHint]:
-    """Returns the events that VolumeBinding registers for."""
-    add, update = fwk.ActionType.ADD, fwk.ActionType.UPDATE
-    return [
-        fwk.on(fwk.EventResource.STORAGE_CLASS, add | update, _after_class_change),
-        fwk.on(fwk.EventResource.PERSISTENT_VOLUME_CLAIM, add | update, _after_claim_change),
-        fwk.on(fwk.EventResource.PERSISTENT_VOLUME, add | update),
-        fwk.on(fwk.EventResource.NODE, add | fwk.ActionType.UPDATE_NODE_LABEL),
-        fwk.on(fwk.EventResource.CSI_NODE, add | update, _after_csi_node_change),
-        fwk.on(fwk.EventResource.CSI_DRIVER, update, _after_csi_driver_update),
-        fwk.on(fwk.EventResource.CSI_STORAGE_CAPACITY, add | update, _after_capacity_change),
-    ]
 
 
 def _after_class_change(pod: fwk.Pod, old: StorageClass | None, new: StorageClass) -> fwk.QueueingHint:

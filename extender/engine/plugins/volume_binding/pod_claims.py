@@ -1,13 +1,14 @@
-"""The claims of a pod: bound, to be bound with the pod, and unbound although they bind immediately.
+"""The claims of a pod: bound, to be bound with the pod, and unbound although they bind immediately. They are those of a
+Storage, in which an AssumeCache has what was decided about claims and volumes.
 
-Upstream: framework/plugins/volumebinding, volume_binding.go, podHasPVCs; binder.go, GetPodVolumeClaims (v1.36.2).
+Upstream: framework/plugins/volumebinding, volume_binding.go, podHasPVCs; binder.go, GetPodVolumeClaims;
+assume_cache.go; pkg/scheduler/util/assumecache/assume_cache.go (v1.36.2).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import final
+from typing import Final, Generic, TypeVar, final
 
-from extender.engine.plugins.volume_binding.assume_cache import AssumeCache
 from extender.values.golang.quoting import quoted
 from extender.values.objects.claims import (
     CLAIM_LOST,
@@ -19,8 +20,82 @@ from extender.values.objects.claims import (
     why_not_owned,
 )
 from extender.values.objects.cluster import ClusterObjects, Key
+from extender.values.objects.meta import version
 from extender.values.objects.pod import Pod, Volume
 from extender.values.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+
+K = TypeVar("K", bound=Hashable)
+T = TypeVar("T", PersistentVolume, PersistentVolumeClaim)
+
+FEW: Final = 16
+"""As many assumed objects are kept though the API server has newer versions."""
+
+CLAIM_KIND: Final = "v1.PersistentVolumeClaim"
+VOLUME_KIND: Final = "v1.PersistentVolume"
+
+
+class AssumeError(Exception):
+    """The object cannot be assumed: it was deleted, or changed since it was read. The message is upstream's."""
+
+
+@final
+class AssumeCache(Generic[K, T]):
+    """Claims or volumes with changes that were decided but not yet observed, over the API server's table of them.
+
+    State: the assumed version of each changed object, until it is restored, or until the API server has a newer one,
+    which contains the change or supersedes it.
+    """
+
+    __slots__ = ("_assumed", "_kind", "_most")
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._assumed: dict[K, T] = {}
+        self._most = FEW
+
+    def get(self, key: K, table: Mapping[K, T]) -> T | None:
+        """Returns the assumed object, else that of the API server; None if the API server has none."""
+        known, assumed = table.get(key), self._assumed.get(key)
+        if known is None or assumed is None or version(known.metadata) > version(assumed.metadata):
+            return known
+        return assumed
+
+    def overlaid(self, objects: Mapping[K, T], table: Mapping[K, T]) -> Iterator[T]:
+        """Yields objects of the table, in their assumed version where there is one."""
+        if not self._assumed:
+            yield from objects.values()
+            return
+        for key, known in objects.items():
+            yield self.get(key, table) or known
+
+    def assume(self, key: K, changed: T, table: Mapping[K, T]) -> None:
+        """Assumes a changed object. Raises AssumeError if it was deleted, or is newer than what was changed."""
+        latest = self.get(key, table)
+        name = key if isinstance(key, str) else "/".join(map(str, key)) if isinstance(key, tuple) else str(key)
+        if latest is None:
+            raise AssumeError(not_found(self._kind, name))
+        if version(changed.metadata) < version(latest.metadata):
+            raise AssumeError(
+                f"{self._kind} {quoted(name)} is out of sync (stored: {version(latest.metadata)}, assume: "
+                f"{version(changed.metadata)})"
+            )
+        self._assumed[key] = changed
+        if len(self._assumed) > self._most:
+            spent = [key for key, assumed in self._assumed.items() if self.get(key, table) is not assumed]
+            for each in spent:
+                del self._assumed[each]
+            self._most = 2 * len(self._assumed) + FEW  # each is looked at twice at most, however many a pod has
+
+    def restore(self, key: K) -> None:
+        """Drops the assumed object. Idempotent."""
+        self._assumed.pop(key, None)
+
+    def __len__(self) -> int:
+        return len(self._assumed)
+
+
+def not_found(kind: str, name: str) -> str:
+    return f"could not find {kind} {quoted(name)}"
 
 
 class BindingModeError(Exception):
@@ -39,20 +114,16 @@ class Storage:
     """Whether a claim only gets a volume of its VolumeAttributesClass: the feature gate of that name."""
 
     def claim(self, namespace: str, name: str) -> PersistentVolumeClaim | None:
-        """Returns the claim; None if there is none."""
         return self.assumed_claims.get((namespace, name), self.objects.pvcs)
 
     def volume(self, name: str) -> PersistentVolume | None:
-        """Returns the volume; None if there is none."""
         return self.assumed_volumes.get(name, self.objects.pvs)
 
     def may_have_volumes(self, claim: PersistentVolumeClaim) -> bool:
         """Returns False if there are no `volumes_for` the claim, and nothing else is to be found out."""
-        storage_class, volumes = claim_class(claim), self.objects.pvs
-        named = (storage_class, (claim.namespace, claim.metadata.name))
-        return (
-            claim.spec.selector is not None or bool(volumes.group(named)) or bool(volumes.group((storage_class, None)))
-        )
+        named = (claim.namespace, claim.metadata.name), None
+        of_class = (self.objects.pvs.group((claim_class(claim), each)) for each in named)
+        return claim.spec.selector is not None or any(of_class)
 
     def volumes_for(self, claim: PersistentVolumeClaim) -> Iterator[PersistentVolume]:
         """Yields the class's volumes that are free or name the claim, in order; assumed ones may name others now."""
@@ -102,10 +173,8 @@ def why_unusable(pod: Pod, volumes: Iterable[Volume], objects: ClusterObjects) -
                 return f"waiting for ephemeral volume controller to create the persistentvolumeclaim {quoted(name)}"
             return claim_not_found(name)
         if claim.status.phase == CLAIM_LOST:
-            return (
-                f"persistentvolumeclaim {quoted(name)} bound to non-existent persistentvolume "
-                f"{quoted(claim.spec.volume_name)}"
-            )
+            lost = quoted(claim.spec.volume_name)
+            return f"persistentvolumeclaim {quoted(name)} bound to non-existent persistentvolume {lost}"
         if claim.metadata.deletion_timestamp is not None:
             return f"persistentvolumeclaim {quoted(name)} is being deleted"
         refusal = why_not_owned(claim, pod.name, pod.uid) if is_ephemeral else None

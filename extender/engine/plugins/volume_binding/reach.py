@@ -80,12 +80,8 @@ def why_unreached(volume: PersistentVolume, node: Node, csi_node: CSINode | None
     Raises TranslationError if the node needs the volume as a CSI one, into which it cannot be translated.
     """
     plugin = in_tree_plugin(volume)
-    if (
-        plugin is not None
-        and plugin.is_migrated
-        and csi_node is not None
-        and plugin.name in attach_profile(csi_node).migrated_plugins
-    ):
+    migrated = frozenset[str]() if csi_node is None else attach_profile(csi_node).migrated_plugins
+    if plugin is not None and plugin.is_migrated and plugin.name in migrated:
         try:
             volume = translated(volume, plugin)
         except TranslationError as exc:
@@ -145,22 +141,8 @@ def topology_mask(snapshot: Snapshot, terms: list[TopologySelectorTerm]) -> Mask
 
 def capacity_mask(snapshot: Snapshot, storage_class: StorageClass, claim: PersistentVolumeClaim) -> Mask | None:
     """(N,) the nodes where the driver has enough capacity; None if it publishes none. Raises QuantityError."""
-    size = _published_size(snapshot, storage_class, claim)
-    if size is None:
-        return None
-    enough = np.zeros(len(snapshot.nodes), np.bool_)
-    # With local storage each node has its own capacity object. Those that select one label by value are evaluated
-    # together.
-    values_of_label: defaultdict[str, list[str]] = defaultdict(list)
-    for _, selector in _sufficient(snapshot, storage_class, size):
-        match selector.requirements:
-            case (Requirement(key, Operator.IN | Operator.EQUALS, values),):
-                values_of_label[key] += values
-            case _:
-                enough |= label_selector_mask(snapshot, selector)
-    for label, label_values in values_of_label.items():
-        enough |= requirement_mask(snapshot, Requirement(label, Operator.IN, tuple(label_values)))
-    return enough
+    capacity = capacity_of_nodes(snapshot, storage_class, claim)
+    return None if capacity is None else capacity != NO_CAPACITY
 
 
 def capacity_of_nodes(snapshot: Snapshot, storage_class: StorageClass, claim: PersistentVolumeClaim) -> Int64s | None:
@@ -173,6 +155,8 @@ def capacity_of_nodes(snapshot: Snapshot, storage_class: StorageClass, claim: Pe
     if size is None:
         return None
     found = np.full(len(snapshot.nodes), NO_CAPACITY, np.int64)
+    # With local storage each node has its own capacity object. Those that select one label by value are evaluated
+    # together.
     of_label: defaultdict[str, dict[str, int]] = defaultdict(dict)
     for capacity, selector in _sufficient(snapshot, storage_class, size):
         available = 0 if capacity.capacity is None else value_of(capacity.capacity)
@@ -206,11 +190,8 @@ def _sufficient(
 ) -> Iterator[tuple[CSIStorageCapacity, Selector]]:
     """Yields large enough capacities with their nodes' selectors; as upstream, an invalid one selects none."""
     for capacity in snapshot.objects.csi_storage_capacities.values():
-        if (
-            capacity.storage_class_name == storage_class.metadata.name
-            and capacity.node_topology is not None
-            and _fits(size, capacity)
-        ):
+        is_of_class = capacity.storage_class_name == storage_class.metadata.name
+        if is_of_class and capacity.node_topology is not None and _fits(size, capacity):
             with suppress(SelectorError):
                 yield capacity, selector_of(capacity.node_topology)
 

@@ -38,15 +38,8 @@ class _ClassUse:
     """(N,) the nodes on which a claim of the class was counted."""
 
 
-class _Uses(defaultdict[str, _ClassUse]):
-    """StorageClass -> its use."""
-
-    def __init__(self, num_nodes: int) -> None:
-        super().__init__(
-            lambda: _ClassUse(
-                np.zeros(num_nodes, np.int64), np.zeros(num_nodes, np.int64), np.zeros(num_nodes, np.bool_)
-            )
-        )
+_Uses = defaultdict[str, _ClassUse]
+"""StorageClass -> its use."""
 
 
 def storage_scores(snapshot: Snapshot, volumes: PodVolumes, shape: Sequence[UtilizationShapePoint]) -> Int64s:
@@ -55,8 +48,13 @@ def storage_scores(snapshot: Snapshot, volumes: PodVolumes, shape: Sequence[Util
     On nodes where a claim would get an existing volume, such volumes count; on others the capacity for new ones does.
     Raises QuantityError.
     """
-    uses = _Uses(len(snapshot.nodes))
-    is_static = np.zeros(len(snapshot.nodes), np.bool_)
+    num_nodes = len(snapshot.nodes)
+
+    def zeros() -> Int64s:
+        return np.zeros(num_nodes, np.int64)
+
+    uses: _Uses = defaultdict(lambda: _ClassUse(zeros(), zeros(), np.zeros(num_nodes, np.bool_)))
+    is_static = np.zeros(num_nodes, np.bool_)
     for choice in volumes.choices:
         is_static |= choice.found
         _count_volumes(choice, uses)
@@ -64,7 +62,7 @@ def storage_scores(snapshot: Snapshot, volumes: PodVolumes, shape: Sequence[Util
         _count_capacity(snapshot, claim, nodes & ~is_static, uses)
     xs = np.array([point.utilization for point in shape], np.int64)
     ys = np.array([point.score * _SCALE for point in shape], np.int64)
-    total, count = np.zeros(len(snapshot.nodes), np.int64), np.zeros(len(snapshot.nodes), np.int64)
+    total, count = zeros(), zeros()
     for use in uses.values():
         has_room = (use.capacity != 0) & (use.requested <= use.capacity)
         share = use.requested * _FULL // np.where(use.capacity == 0, 1, use.capacity)

@@ -10,7 +10,7 @@ from extender.engine.evaluation.evaluate import evaluate
 from extender.engine.plugins.node_affinity import NodeAffinity
 from extender.engine.plugins.node_ports import NodePorts
 from extender.engine.plugins.node_resources.fit import NodeResourcesFit
-from extender.engine.plugins.taint_toleration import TaintToleration
+from extender.engine.plugins.taints import TaintToleration
 from extender.engine.runtime.cycle import NO_NOMINATIONS, Cycle, Nominations
 from extender.engine.runtime.framework import Framework
 from extender.engine.snapshot import Snapshot

@@ -11,7 +11,7 @@ from extender.engine.evaluation.evaluate import Evaluation, evaluate
 from extender.engine.evaluation.scenario import answer
 from extender.engine.plugins import IN_TREE
 from extender.engine.plugins.node_resources.fit import NodeResourcesFit
-from extender.engine.plugins.node_unschedulable import NodeUnschedulable
+from extender.engine.plugins.taints import NodeUnschedulable
 from extender.engine.runtime.cycle import NO_NOMINATIONS, Cycle
 from extender.engine.runtime.registry import Registry
 from extender.engine.snapshot import Snapshot

@@ -13,7 +13,7 @@ from extender.engine.evaluation.evaluate import evaluate
 from extender.engine.plugins.default_preemption import DefaultPreemption
 from extender.engine.plugins.node_affinity import NodeAffinity
 from extender.engine.plugins.node_resources.fit import NodeResourcesFit
-from extender.engine.plugins.node_unschedulable import NodeUnschedulable
+from extender.engine.plugins.taints import NodeUnschedulable
 from extender.engine.runtime.cycle import NO_NOMINATIONS, Cycle
 from extender.engine.snapshot import Snapshot
 from extender.testing import NodeBuilder, PodBuilder, make_framework, make_node, make_pod, make_snapshot, name_term

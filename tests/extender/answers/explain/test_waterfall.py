@@ -13,8 +13,7 @@ from extender.engine.plugins.node_affinity import NodeAffinity
 from extender.engine.plugins.node_name import NodeName
 from extender.engine.plugins.node_ports import NodePorts
 from extender.engine.plugins.node_resources.fit import NodeResourcesFit
-from extender.engine.plugins.node_unschedulable import NodeUnschedulable
-from extender.engine.plugins.taint_toleration import TaintToleration
+from extender.engine.plugins.taints import NodeUnschedulable, TaintToleration
 from extender.engine.runtime.cycle import NO_NOMINATIONS, Cycle
 from extender.engine.runtime.framework import Framework
 from extender.engine.snapshot import Snapshot

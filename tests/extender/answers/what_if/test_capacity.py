@@ -18,9 +18,8 @@ from extender.engine.plugins.node_affinity import NodeAffinity
 from extender.engine.plugins.node_declared_features import NodeDeclaredFeatures
 from extender.engine.plugins.node_ports import NodePorts
 from extender.engine.plugins.node_resources.fit import NodeResourcesFit
-from extender.engine.plugins.node_unschedulable import NodeUnschedulable
 from extender.engine.plugins.pod_topology_spread.plugin import PodTopologySpread
-from extender.engine.plugins.taint_toleration import TaintToleration
+from extender.engine.plugins.taints import NodeUnschedulable, TaintToleration
 from extender.engine.runtime.cycle import NO_NOMINATIONS, Cycle
 from extender.engine.snapshot import Rows
 from extender.testing import NodeBuilder, PodBuilder, make_framework, make_node, make_pod, random_cluster

@@ -12,7 +12,7 @@ from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from extender.engine.cache import Cache, CacheError
-from extender.engine.cache.node_tree import zone_key
+from extender.engine.cache.nodes import zone_key
 from extender.engine.snapshot.columns import image_names
 from extender.testing import make_node, make_pod
 from extender.values.objects.node import ZONE_LABEL, Node

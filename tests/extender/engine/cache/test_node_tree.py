@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.engine.cache.node_tree import NodeTree, zone_key
+from extender.engine.cache.nodes import NodeTree, zone_key
 from extender.testing import make_cache, make_node
 from extender.values.objects.node import Node
 

@@ -4,8 +4,8 @@ claims.
 
 import pytest
 
-from extender.engine.plugins.dynamic_resources.errors import AllocationError, TimedOutError
-from extender.engine.plugins.dynamic_resources.selection import Allowance
+from extender.engine.plugins.dynamic_resources.pools import AllocationError
+from extender.engine.plugins.dynamic_resources.selection import Allowance, TimedOutError
 from extender.values.objects.devices import ResourceClaim, ResourceSlice
 from tests.extender.engine.plugins.device_allocations import NODE, allocated, allocator, holding
 from tests.kit.devices import (

@@ -2,9 +2,8 @@
 
 import pytest
 
-from extender.engine.plugins.dynamic_resources.errors import NodeAllocationError, OutOfStepsError
-from extender.engine.plugins.dynamic_resources.pools import Slices
-from extender.engine.plugins.dynamic_resources.selection import Allowance, Matches
+from extender.engine.plugins.dynamic_resources.pools import NodeAllocationError, Slices
+from extender.engine.plugins.dynamic_resources.selection import Allowance, Matches, OutOfStepsError
 from extender.values.objects.decoding import replaced
 from extender.values.objects.devices import ResourceSlice
 from tests.extender.engine.plugins.device_allocations import NODE, allocated, allocator

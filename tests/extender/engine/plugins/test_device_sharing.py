@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from extender.engine.plugins.dynamic_resources.device_features import DeviceFeatures
-from extender.engine.plugins.dynamic_resources.errors import NodeAllocationError
+from extender.engine.plugins.dynamic_resources.pools import NodeAllocationError
 from extender.engine.plugins.dynamic_resources.selection import Allowance
 from extender.values.objects.devices import ResourceClaim
 from tests.extender.engine.plugins.device_allocations import NODE, allocated, allocator, holding

@@ -5,7 +5,7 @@ import pytest
 
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
-from extender.engine.plugins.gang_scheduling import PERMIT_SECONDS, GangScheduling
+from extender.engine.plugins.pod_groups import PERMIT_SECONDS, GangScheduling
 from extender.engine.runtime.framework import Framework
 from extender.testing import PodBuilder, make_framework, make_node, make_pod, make_pod_group
 from extender.values.objects.cluster import ClusterState

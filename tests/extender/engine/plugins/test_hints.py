@@ -11,10 +11,9 @@ from extender.engine.plugins.node_declared_features import NodeDeclaredFeatures
 from extender.engine.plugins.node_name import NodeName
 from extender.engine.plugins.node_ports import NodePorts
 from extender.engine.plugins.node_resources.fit import NodeResourcesFit
-from extender.engine.plugins.node_unschedulable import NodeUnschedulable
 from extender.engine.plugins.pod_topology_spread.plugin import PodTopologySpread
-from extender.engine.plugins.scheduling_gates import SchedulingGates
-from extender.engine.plugins.taint_toleration import TaintToleration
+from extender.engine.plugins.queueing import SchedulingGates
+from extender.engine.plugins.taints import NodeUnschedulable, TaintToleration
 from extender.testing import NodeBuilder, PodBuilder, label_term, make_node, make_pod
 from extender.values.config.plugin_args import NodeAffinityArgs
 from extender.values.objects.decoding import replaced

@@ -1,7 +1,7 @@
 import pytest
 
 from extender.engine.framework import SUCCESS, Status, unresolvable
-from extender.engine.plugins.node_unschedulable import NodeUnschedulable
+from extender.engine.plugins.taints import NodeUnschedulable
 from extender.testing import NodeBuilder, PodBuilder, filter_nodes, make_node, make_pod, make_snapshot
 
 KEY = "node.kubernetes.io/unschedulable"

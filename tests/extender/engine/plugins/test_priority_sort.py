@@ -1,6 +1,6 @@
 import pytest
 
-from extender.engine.plugins.priority_sort import PrioritySort
+from extender.engine.plugins.queueing import PrioritySort
 from extender.testing import PodBuilder, make_pod
 
 

@@ -1,5 +1,5 @@
 from extender.engine.framework import Code
-from extender.engine.plugins.scheduling_gates import SchedulingGates
+from extender.engine.plugins.queueing import SchedulingGates
 from extender.testing import make_pod
 
 

@@ -10,10 +10,9 @@ import pytest
 
 from extender.engine.plugins.dynamic_resources.allocated_state import AllocatedDevices
 from extender.engine.plugins.dynamic_resources.allocation import Allocator
-from extender.engine.plugins.dynamic_resources.errors import OutOfStepsError
 from extender.engine.plugins.dynamic_resources.node_allocations import KnownContents, NodeAllocation, allocation_on
 from extender.engine.plugins.dynamic_resources.pools import Slices
-from extender.engine.plugins.dynamic_resources.selection import Allowance, Matches
+from extender.engine.plugins.dynamic_resources.selection import Allowance, Matches, OutOfStepsError
 from extender.testing import make_node
 from extender.values.objects.decoding import convert
 from extender.values.objects.devices import AllocationResult, DeviceClass, ResourceClaim, ResourceSlice

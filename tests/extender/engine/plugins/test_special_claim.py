@@ -626,7 +626,7 @@ def test_many_devices_are_counted_in_a_thread() -> None:
     def counted() -> tuple[int, int]:
         cycle = Cycle(framework, cache.update_snapshot(), WANTING)
         cycle.run_pre_filter_plugins()
-        found, in_use = cycle.read(DEVICE_TOTALS).of(GPU, Rows.of(cycle.snapshot))
+        found, in_use = cycle.read(DEVICE_TOTALS)(GPU, Rows.of(cycle.snapshot))
         return int(found[0]), int(in_use[0])
 
     with pytest.raises(LongWork) as raised:

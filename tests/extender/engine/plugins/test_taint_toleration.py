@@ -1,7 +1,7 @@
 import pytest
 
 from extender.engine.framework import SUCCESS, Status, unresolvable
-from extender.engine.plugins.taint_toleration import TaintToleration
+from extender.engine.plugins.taints import TaintToleration
 from extender.testing import NodeBuilder, PodBuilder, filter_nodes, make_node, make_pod, make_snapshot, score_nodes
 
 UNTOLERATED = unresolvable("node(s) had untolerated taint(s)")

@@ -3,7 +3,7 @@ import pytest
 
 from extender.engine import framework as fwk
 from extender.engine.plugins.node_resources.fit import NodeResourcesFit
-from extender.engine.plugins.topology_placement import PodGroupPodsCount, TopologyPlacementGenerator
+from extender.engine.plugins.pod_groups import PodGroupPodsCount, TopologyPlacementGenerator
 from extender.engine.snapshot import Snapshot
 from extender.testing import PodBuilder, make_node, make_pod, make_pod_group, make_snapshot
 

@@ -4,8 +4,8 @@ import pytest
 
 from extender.engine.cache import Cache
 from extender.engine.framework import CycleState, Status, error
-from extender.engine.plugins.volume_binding.assume_cache import FEW, AssumeCache, AssumeError
 from extender.engine.plugins.volume_binding.plugin import ASSUMED, VolumeBinding
+from extender.engine.plugins.volume_binding.pod_claims import FEW, AssumeCache, AssumeError
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.framework import Framework
 from extender.engine.snapshot import Rows

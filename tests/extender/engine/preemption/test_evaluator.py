@@ -12,7 +12,7 @@ from extender.engine import framework as fwk
 from extender.engine.framework import Candidates, PreemptionOutcome
 from extender.engine.plugins.default_preemption import DefaultPreemption
 from extender.engine.plugins.node_resources.fit import NodeResourcesFit
-from extender.engine.plugins.node_unschedulable import NodeUnschedulable
+from extender.engine.plugins.taints import NodeUnschedulable
 from extender.engine.preemption import V1_36
 from extender.engine.preemption.evaluator import Evaluator, nodes_where_preemption_might_help
 from extender.engine.runtime.cycle import NO_NOMINATIONS, Cycle, Nominations

@@ -12,7 +12,7 @@ from extender.engine import framework as fwk
 from extender.engine.cache import Cache
 from extender.engine.plugins.default_preemption import DefaultPreemption
 from extender.engine.plugins.node_resources.fit import NodeResourcesFit
-from extender.engine.preemption.loop_guard import STOPPED_AFTER
+from extender.engine.preemption.preemptions import STOPPED_AFTER
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.findings import run_post_filter_plugins
 from extender.testing import make_cache, make_framework, make_node, make_pod

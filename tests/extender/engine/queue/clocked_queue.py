@@ -5,7 +5,7 @@ from typing import Any
 
 from extender.engine.framework import ActionType, ClusterEvent, EventResource, QueueingHint, QueueingHintFn
 from extender.engine.framework.events import QueueingHintFunction
-from extender.engine.plugins.priority_sort import PrioritySort
+from extender.engine.plugins.queueing import PrioritySort
 from extender.engine.queue import QueuedPodInfo, SchedulingQueue
 from extender.testing import PodBuilder
 from extender.values.objects.pod import Pod

@@ -6,7 +6,7 @@ import pytest
 
 from extender.engine.framework import ClusterEvent, QueueingHint
 from extender.engine.framework.events import EVENT_UNSCHEDULABLE_TIMEOUT, EVENT_UNSCHEDULED_POD_UPDATE
-from extender.engine.plugins.priority_sort import PrioritySort
+from extender.engine.plugins.queueing import PrioritySort
 from extender.engine.queue import SchedulingQueue
 from extender.testing import PodBuilder, make_node, make_pod
 from extender.values.objects.pod import Pod

@@ -157,7 +157,7 @@ def test_remembering_changes_no_answer(chance: random.Random) -> None:
         totals = None
         if len(rows) > 1:
             remembered.run_pre_score_plugins(rows)
-            totals = remembered.total_scores(rows)
+            totals = remembered.ranking(rows).total
 
         every = Rows.of(snapshot, state.within)
         feasible = every.take(state.run_filters_with_nominated_pods(every).ok)
@@ -230,7 +230,7 @@ def cycle(framework: Framework, cache: Cache, pod: Pod) -> tuple[list[str], list
     state.run_pre_filter_plugins()
     rows = state.feasible_rows()
     state.run_pre_score_plugins(rows)
-    return rows.names, state.total_scores(rows).tolist()
+    return rows.names, state.ranking(rows).total.tolist()
 
 
 def test_an_equal_pod_asks_about_nothing() -> None:
@@ -521,7 +521,7 @@ def signed_cycle(framework: Framework, cache: Cache, pod: Pod) -> tuple[Cycle, l
         return state, [], []
     rows = state.feasible_rows()
     state.run_pre_score_plugins(rows)
-    return state, rows.names, state.total_scores(rows).tolist()
+    return state, rows.names, state.ranking(rows).total.tolist()
 
 
 def test_a_plugin_that_skips_equal_pods_is_asked_about_the_first_of_them_only() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from extender.engine import framework as fwk
-from extender.engine.plugins.taint_toleration import TaintToleration
+from extender.engine.plugins.taints import TaintToleration
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.scoring import Ranking, select_host, type_of_totals
 from extender.engine.snapshot import Rows
@@ -42,7 +42,7 @@ def test_no_weight_is_too_heavy_for_a_total(weight: int) -> None:
     rows = state.feasible_rows()
     state.run_pre_score_plugins(rows)
 
-    assert state.total_scores(rows).tolist() == [99 * weight, 100 * weight]
+    assert state.ranking(rows).total.tolist() == [99 * weight, 100 * weight]
 
 
 @final
@@ -74,7 +74,7 @@ def test_scores_are_normalised_over_the_feasible_nodes(zones: list[int], expecte
     state.run_pre_filter_plugins()
     rows = state.feasible_rows()
     state.run_pre_score_plugins(rows)
-    totals = state.total_scores(rows)
+    totals = state.ranking(rows).total
 
     assert totals.tolist() == expected
     assert state.run_score_plugins(rows).total.tolist() == expected
@@ -89,7 +89,7 @@ def test_equal_nodes_are_distinguished_once_one_changes() -> None:
         state.run_pre_filter_plugins()
         rows = state.feasible_rows()
         state.run_pre_score_plugins(rows)
-        return dict(zip(rows.names, state.total_scores(rows).tolist(), strict=True))
+        return dict(zip(rows.names, state.ranking(rows).total.tolist(), strict=True))
 
     before = totals()
     cache.update_node(make_node("b").obj(), make_node("b").taint("slow", effect="PreferNoSchedule").obj())

@@ -6,8 +6,7 @@ from typing import Any, final
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
 from extender.engine.plugins.node_resources.fit import NodeResourcesFit
-from extender.engine.plugins.priority_sort import PrioritySort
-from extender.engine.plugins.scheduling_gates import SchedulingGates
+from extender.engine.plugins.queueing import PrioritySort, SchedulingGates
 from extender.engine.queue.queued_pod_info import QueuedPodInfo
 from extender.engine.queue.scheduling_queue import SchedulingQueue
 from extender.engine.runtime.framework import Framework

@@ -1,7 +1,9 @@
-"""TaintToleration: keeps pods off nodes with taints that they do not tolerate."""
+"""NodeUnschedulable and TaintToleration: keep pods off cordoned nodes, and off those with taints that they do not
+tolerate.
+"""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, final
 
 import msgspec
@@ -13,6 +15,7 @@ from extender.engine.snapshot.axes import Int64s
 from extender.values import limits
 from extender.values.objects.node import Taint
 from extender.values.objects.tolerations import (
+    NO_SCHEDULE,
     PREFER_NO_SCHEDULE,
     Tolerations,
     find_untolerated_taint,
@@ -22,7 +25,55 @@ from extender.values.objects.tolerations import (
 
 _ENCODE: Final = msgspec.json.Encoder().encode
 
-REASON: Final = "node(s) had untolerated taint(s)"
+CORDONED: Final = "node(s) were unschedulable"
+UNTOLERATED: Final = "node(s) had untolerated taint(s)"
+
+UNSCHEDULABLE_TAINT: Final = Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
+"""The node controller's taint on a cordoned node. Pods that tolerate it may run there."""
+
+
+@final
+class NodeUnschedulable(fwk.SignPlugin, fwk.FilterPlugin, fwk.AdvicePlugin):
+    """Refuses nodes with spec.unschedulable, unless the pod tolerates the matching taint.
+
+    Upstream: framework/plugins/nodeunschedulable/node_unschedulable.go (v1.36.2).
+    """
+
+    looks_at_pods = False
+    looks_only_at_node = True
+
+    def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
+        return [
+            fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD | fwk.ActionType.UPDATE_NODE_TAINT, _after_node_change),
+            fwk.on(fwk.EventResource.POD, fwk.ActionType.UPDATE_POD_TOLERATION, _after_toleration_change),
+        ]
+
+    def sign_pod(self, pod: fwk.Pod) -> bool:
+        return _tolerates_cordons(pod)
+
+    def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
+        """Refusals are unresolvable, since removing pods does not uncordon a node."""
+        if _tolerates_cordons(pod):
+            return fwk.accept(len(rows))
+        return fwk.reject(rows.unschedulable, CORDONED, unresolvable=True)
+
+    def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterable[fwk.Suggestion]:
+        """Once uncordoned, a node takes the pod as it would a pod that tolerates the cordon and its taint."""
+        return [fwk.Suggestion("node", "uncordon nodes", tolerating(pod, [UNSCHEDULABLE_TAINT]))]
+
+
+def _tolerates_cordons(pod: fwk.Pod) -> bool:
+    return tolerations_of(pod).cover(UNSCHEDULABLE_TAINT)
+
+
+def _after_node_change(pod: fwk.Pod, old: fwk.Node | None, new: fwk.Node) -> fwk.QueueingHint:
+    return fwk.queue_if(not new.spec.unschedulable and (old is None or old.spec.unschedulable))
+
+
+def _after_toleration_change(pod: fwk.Pod, old: fwk.Pod, new: fwk.Pod) -> fwk.QueueingHint:
+    # The old tolerations need no check: with them the plugin would not have refused the pod.
+    return fwk.queue_if(new.uid == pod.uid and _tolerates_cordons(new))
+
 
 _CONDITIONS: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 """Prefixes of taints that state a condition of a node: then the node has to be mended, not the pod."""
@@ -64,7 +115,7 @@ class TaintToleration(fwk.SignPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.
         """Refusals are unresolvable, since removing pods removes no taint."""
         tolerations = tolerations_of(pod)
         refused = _per_taint_set(rows.snapshot, lambda taints: not self._tolerates_all(tolerations, taints))
-        return fwk.reject(refused[rows.taint_set] > 0, REASON, unresolvable=True)
+        return fwk.reject(refused[rows.taint_set] > 0, UNTOLERATED, unresolvable=True)
 
     def pre_score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Status:
         """Never skips: on nodes without such taints every pod gets the full score."""

@@ -1,9 +1,20 @@
-"""SchedulingGates: holds back pods with scheduling gates."""
+"""The plugins of the queue: PrioritySort chooses the next pod, and SchedulingGates holds pods back."""
 
 from collections.abc import Sequence
 from typing import final
 
 from extender.engine import framework as fwk
+
+
+@final
+class PrioritySort(fwk.QueueSortPlugin):
+    """Orders the queue by spec.priority, then by time of entry.
+
+    Upstream: framework/plugins/queuesort/priority_sort.go (v1.36.2).
+    """
+
+    def sort_key(self, pod: fwk.Pod, timestamp: float) -> tuple[int, float]:
+        return -pod.priority, timestamp
 
 
 @final
