@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, final
+from typing import Final, NoReturn, final
 from urllib.parse import parse_qs, unquote
 
 import httpx
@@ -25,10 +25,10 @@ from extender.cluster.requests.request_info import Request
 from extender.cluster.responses.response import StreamResponse
 from extender.cluster.store import stored_objects
 from extender.cluster.store.custom_resources import custom_resources
-from extender.cluster.store.event_expiry import expire_events
 from extender.cluster.store.object_store import ObjectStore
 from extender.cluster.store.stored_objects import Stored
 from extender.cluster.trial_registry import TrialRegistry
+from extender.values import limits
 from extender.values.concurrency.replaced_file import remove_leftovers
 from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.values.objects.grouping import SYSTEM_CLASSES
@@ -76,6 +76,10 @@ _LOGGER: Final = logging.getLogger(__name__)
 
 SAVE_EVERY: Final = 60.0
 """Seconds between two checks for changes to save."""
+
+SECONDS_KEPT: Final = 3600.0
+SECONDS_BETWEEN_LOOKS: Final = 10.0
+"""For how long Events are kept, and how often it is looked after them while new ones come."""
 
 _UNSAVED_VERSIONS: Final = 100_000
 """As many changes a cluster may have made since it was saved, until it was killed."""
@@ -173,6 +177,32 @@ async def own_cluster(
 def _priority_class(name: str, description: str) -> Object:
     kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
     return kind | {"metadata": {"name": name}, "value": SYSTEM_CLASSES[name], "description": description}
+
+
+async def expire_events(store: ObjectStore) -> NoReturn:
+    """Removes Events an hour after they were last written, as kube-apiserver's --event-ttl does, until it is cancelled.
+
+    Those that exist already count as written now. Of more than `STORED_EVENTS` the oldest go sooner, because they are
+    in the memory of this process.
+    """
+    clock = asyncio.get_running_loop().time
+    written: dict[int, float] = {}
+    while True:
+        now = clock()
+        events = sorted(store.read(EVENTS), key=lambda each: each.resource_version)
+        written = {each.resource_version: written.get(each.resource_version, now) for each in events}
+        surplus = len(events) - limits.STORED_EVENTS
+        for place, each in enumerate(events):
+            if place < surplus or written[each.resource_version] + SECONDS_KEPT <= now:
+                store.remove(EVENTS, each.namespace, each.name)
+                del written[each.resource_version]
+        changes = store.follow([EVENTS], store.resource_version)
+        try:
+            async with asyncio.timeout_at(min(written.values()) + SECONDS_KEPT if written else None):
+                await changes.wait()
+        except TimeoutError:
+            continue
+        await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
 
 
 @final

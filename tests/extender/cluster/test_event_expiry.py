@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from extender.cluster.api_resources import EVENTS, NAMESPACES
-from extender.cluster.store.event_expiry import SECONDS_BETWEEN_LOOKS, SECONDS_KEPT, expire_events
+from extender.cluster.in_memory import SECONDS_BETWEEN_LOOKS, SECONDS_KEPT, expire_events
 from extender.cluster.store.object_store import ObjectStore
 from extender.values import limits
 from tests.kit.counting import num_held
