@@ -84,12 +84,10 @@ class Resource:
 
     @property
     def stored_as(self) -> str:
-        """Returns the name under which the objects are kept."""
         return self.storage or self.qualified
 
     @property
     def fields(self) -> Mapping[str, str]:
-        """Returns the fields that a selector may name, with the paths of their values."""
         return _DEFAULT_FIELDS if self.selectable is None else self.selectable
 
     @property

@@ -111,7 +111,6 @@ class OwnCluster:
         return None if stored is None else stored.decoded()
 
     def transport(self) -> EmbeddedTransport:
-        """Returns a transport by which an httpx client reaches the API without a socket."""
         return EmbeddedTransport(self.api)
 
 
@@ -238,7 +237,6 @@ class _SavedState:
             )
 
     def finish(self) -> None:
-        """Saves the state for the last time."""
         try:
             self.write(_stored(self._registry), self._registry.store.resource_version)
         except OSError as exc:

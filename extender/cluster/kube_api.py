@@ -7,6 +7,7 @@ import logging
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, final
 
 import orjson
@@ -14,7 +15,7 @@ import orjson
 from extender.cluster import statuses
 from extender.cluster.api_resources import BINDINGS, Object, Resource
 from extender.cluster.patches.patch_types import TYPES, Patch
-from extender.cluster.registry import pod_subresources
+from extender.cluster.registry import subresources
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.requests import request_bodies, request_options
 from extender.cluster.requests.request_info import (
@@ -141,11 +142,11 @@ class KubeApi:
         store = self.registry.store
         if asked > store.resource_version:
             raise statuses.too_large_resource_version(asked, store.resource_version)
-        if call.info.subresource == "scale" or call.form.shape:
-            return self._shown(call, 200, self.registry.get(*call.place, call.info.subresource))
-        stored = store.get(*call.place)
-        if stored is None:
-            raise statuses.not_found(call.resource, call.info.name)
+        if call.info.subresource == "scale":
+            return self._shown(call, 200, subresources.scale_of(call.resource, self.registry.get(*call.place)))
+        if call.form.shape:
+            return self._shown(call, 200, self.registry.get(*call.place))
+        stored = self.registry.stored(*call.place)
         return Response(200, stored_objects.body(call.resource, stored), {"Content-Type": JSON})
 
     def _list(self, call: _Call) -> Response | StreamResponse:
@@ -192,10 +193,10 @@ class KubeApi:
         _, namespace, name = call.place
         if call.info.subresource == "eviction":
             raw = request_bodies.typed(body, media_type, "policy", "v1", "Eviction")
-            obj = pod_subresources.evict(self.registry, namespace, name, raw, write)
+            obj = subresources.evict(self.registry, namespace, name, raw, write)
         elif call.info.subresource == "binding" or call.resource is BINDINGS:
             raw = request_bodies.typed(body, media_type, "", "v1", "Binding")
-            obj = pod_subresources.bind(self.registry, namespace, name, raw, write)
+            obj = subresources.bind(self.registry, namespace, name, raw, write)
         else:
             obj = self.registry.create(call.resource, namespace, self._typed(call, body, media_type), write)
         return self._shown(call, 201, obj, write)
@@ -204,12 +205,12 @@ class KubeApi:
         body = _limited(call.request)
         write = self._write_options(call, "UpdateOptions")
         media_type = self._media_type(call)
-        subresource = call.info.subresource
-        if subresource == "scale":
-            raw = request_bodies.typed(body, media_type, "autoscaling", "v1", "Scale")
+        if call.info.subresource == "scale":
+            scale = request_bodies.typed(body, media_type, "autoscaling", "v1", "Scale")
+            obj = subresources.rescale(self.registry, *call.place, lambda _: scale, write)
         else:
             raw = self._typed(call, body, media_type)
-        obj = self.registry.update(*call.place, raw, write, subresource=subresource)
+            obj = self.registry.update(*call.place, raw, write, subresource=call.info.subresource)
         return self._shown(call, 201 if write.created else 200, obj, write)
 
     def _patch(self, call: _Call) -> Response:
@@ -221,7 +222,12 @@ class KubeApi:
         except ValueError as error:
             why = f"error encoding patch: {error}" if media_type == TYPES[-1] else "invalid JSON patch"
             raise statuses.bad_request(why) from error
-        obj = self.registry.patch(*call.place, Patch(media_type, value), write, subresource=call.info.subresource)
+        patch = Patch(media_type, value)
+        if call.info.subresource == "scale":
+            changed = partial(patch.of, subresources.scale_type())
+            obj = subresources.rescale(self.registry, *call.place, changed, write)
+        else:
+            obj = self.registry.patch(*call.place, patch, write, subresource=call.info.subresource)
         return self._shown(call, 201 if write.created else 200, obj, write)
 
     def _delete(self, call: _Call) -> Response:

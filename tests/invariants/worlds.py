@@ -224,7 +224,7 @@ class World:
 
     def bind(self, name: str, node: str) -> None:
         """Somebody else binds a pod."""
-        from extender.cluster.registry.pod_subresources import bind
+        from extender.cluster.registry.subresources import bind
 
         bind(self.registry, "default", name, {"metadata": {"name": name}, "target": {"kind": "Node", "name": node}})
 

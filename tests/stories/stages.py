@@ -17,7 +17,7 @@ from extender.cluster.api_resources import PODS, Object
 from extender.cluster.dumps.seeding import seed
 from extender.cluster.in_memory import EmbeddedTransport
 from extender.cluster.kube_api import KubeApi
-from extender.cluster.registry import pod_subresources
+from extender.cluster.registry import subresources
 from extender.testing import virtual_time
 from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.values.targets.target import Target
@@ -119,7 +119,7 @@ class _InMemorySetting(Setting):
         self._registry = api.registry
 
     def bind(self, name: str, body: Object) -> None:
-        pod_subresources.bind(self._registry, "default", name, body)
+        subresources.bind(self._registry, "default", name, body)
 
     def version(self) -> int:
         return self._registry.store.resource_version

@@ -12,7 +12,7 @@ import pytest
 
 from extender.client.http_extender import Transports
 from extender.cluster.api_resources import NODES, PODS
-from extender.cluster.registry import pod_subresources
+from extender.cluster.registry import subresources
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.values.config import Configuration
 from extender.values.config.configuration import Extender, ExtenderManagedResource
@@ -175,7 +175,7 @@ async def test_an_extender_binds_the_pods_it_is_interested_in() -> None:
         def bind(arguments: Any) -> Any:
             target = {"apiVersion": "v1", "kind": "Node", "name": arguments["Node"]}
             meta = {"name": arguments["PodName"], "uid": arguments["PodUID"]}
-            pod_subresources.bind(
+            subresources.bind(
                 cluster, arguments["PodNamespace"], arguments["PodName"], {"metadata": meta, "target": target}
             )
             return {"Error": ""}
@@ -311,7 +311,7 @@ async def test_pods_are_scheduled_once_faulty_extenders_recover(seed: int) -> No
         def bind(arguments: Any) -> Any:
             target = {"apiVersion": "v1", "kind": "Node", "name": arguments["Node"]}
             meta = {"name": arguments["PodName"], "uid": arguments["PodUID"]}
-            pod_subresources.bind(
+            subresources.bind(
                 cluster, arguments["PodNamespace"], arguments["PodName"], {"metadata": meta, "target": target}
             )
             return {}

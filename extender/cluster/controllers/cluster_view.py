@@ -150,7 +150,6 @@ class ClusterView:
         return self._loose.get(namespace, {})
 
     def dependents(self, owner_uid: str) -> Mapping[Ref, Observed]:
-        """Returns the objects with an owner reference to this owner."""
         return self._dependents.get(owner_uid, {})
 
     def controlled(self, resource: Resource, owner_uid: str) -> Iterator[Observed]:
@@ -242,7 +241,6 @@ class SelectorIndex:
         return self._selectors.get(key[0], {}).get(key, NOTHING)
 
     def selecting(self, namespace: str, labels: Labels) -> Sequence[Key]:
-        """Returns the workloads of the namespace that select objects with these labels."""
         selectors = self._selectors.get(namespace)
         if not selectors:
             return ()

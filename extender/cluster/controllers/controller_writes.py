@@ -120,7 +120,6 @@ def released(seen: Observed, *uids: str) -> Update:
 
 
 def without_finalizer(seen: Observed, finalizer: str) -> Update:
-    """Returns the write that takes a finalizer from an object."""
     content = seen.content()
     finalizers = content["metadata"].get("finalizers") or ()
     content["metadata"]["finalizers"] = [each for each in finalizers if each != finalizer]

@@ -161,7 +161,6 @@ class TaintEviction(Controller):
 
 
 def evicting_taints(node: ObservedNode) -> Sequence[NodeTaint]:
-    """Returns the node's NoExecute taints."""
     return [taint for taint in node.taints if taint.effect == NO_EXECUTE]
 
 

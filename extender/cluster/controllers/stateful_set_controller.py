@@ -95,7 +95,6 @@ def _renewed(content: Object, pods: Ordinals, wanted: Sequence[int], revision: s
 
 
 def stateful_status(content: Object, pods: Iterable[ObservedPod], revision: str) -> Object:
-    """Returns the status that follows from the pods."""
     living = [pod for pod in pods if not pod.is_finished]
     staying = [pod for pod in living if not pod.deleted]
     ready = sum(pod.is_ready for pod in staying)

@@ -49,7 +49,6 @@ def below(node: FieldSet) -> FieldSet:
 
 
 def union(first: FieldSet, second: FieldSet) -> FieldSet:
-    """Returns the set of the members of either."""
     if not first or not second:
         return first or second
     result = dict(first)
@@ -95,7 +94,6 @@ def without(first: FieldSet, second: FieldSet) -> FieldSet:
 
 
 def intersection(first: FieldSet, second: FieldSet) -> FieldSet:
-    """Returns the set of the members of both."""
     result = {}
     for name, ours in first.items():
         theirs = second.get(name)

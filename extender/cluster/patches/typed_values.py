@@ -36,12 +36,10 @@ class Comparison:
 
     @property
     def changed(self) -> FieldSet:
-        """Returns the fields that were added or modified."""
         return field_sets.union(self.modified, self.added)
 
 
 def is_leaf(kind: GoType) -> bool:
-    """Returns True if a value of this type is one field."""
     if isinstance(kind, (Struct, MapOf)):
         return kind.atomic
     return not isinstance(kind, ListOf) or kind.list_type == "atomic"
@@ -96,7 +94,6 @@ def items_by_element(kind: ListOf, items: Sequence[Any] | None) -> dict[str, lis
 
 
 def compare(kind: GoType, old: Any, new: Any) -> Comparison:
-    """Returns how `new` differs from `old`, two values of one type."""
     added, modified, removed = _compare(kind, old, new)
     return Comparison(added or LEAF, modified or LEAF, removed or LEAF)
 

@@ -10,7 +10,6 @@ from extender.values.golang.times import moment_of, rfc3339
 
 
 def timestamp(moment: datetime) -> str:
-    """Returns the moment as metav1.Time is written."""
     return _printed(int(moment.timestamp()))
 
 
@@ -27,7 +26,6 @@ def seconds_since(text: str | None, now: datetime) -> float | None:
 
 
 def condition(conditions: Iterable[Mapping[str, Any]] | None, kind: str) -> Mapping[str, Any] | None:
-    """Returns the condition of a type; None if there is none."""
     return next((each for each in conditions or () if each.get("type") == kind), None)
 
 

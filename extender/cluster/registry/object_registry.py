@@ -20,7 +20,7 @@ from extender.cluster.admission.defaults import set_defaults
 from extender.cluster.api_resources import NAMESPACES, NEW_EVENTS, TOKEN_REVIEWS, Object, Resource
 from extender.cluster.patches import managed_fields
 from extender.cluster.patches.patch_types import APPLY, Patch
-from extender.cluster.registry import deletion, scale_subresource
+from extender.cluster.registry import deletion
 from extender.cluster.requests import request_bodies
 from extender.cluster.requests.request_options import WriteOptions
 from extender.cluster.schema import api_types
@@ -59,10 +59,9 @@ class ObjectRegistry:
         self.rng: Final = rng
         self.features: Final = features
 
-    def get(self, resource: Resource, namespace: str, name: str, subresource: str = "") -> Object:
-        """Returns an object, or its Scale. Raises ApiStatus 404 if it does not exist."""
-        obj = stored_objects.shown(resource, self.stored(resource, namespace, name))
-        return scale_subresource.scale_of(resource, obj) if subresource == "scale" else obj
+    def get(self, resource: Resource, namespace: str, name: str) -> Object:
+        """Returns an object. Raises ApiStatus 404 if it does not exist."""
+        return stored_objects.shown(resource, self.stored(resource, namespace, name))
 
     def list(self, resource: Resource, namespace: str | None = None) -> "list[Object]":
         return [stored_objects.shown(resource, stored) for stored in self.store.read(resource, namespace or "")]
@@ -91,15 +90,15 @@ class ObjectRegistry:
         options: WriteOptions | None = None,
         *,
         subresource: str = "",
+        owned_as: str = "",
     ) -> Object:
         """Replaces an object or a subresource; returns it as it was stored.
 
-        `obj` is not changed; its resourceVersion, if any, is that of the object it was made from. Raises ApiStatus 409
-        if the object has changed since, or another one if the update is refused.
+        `obj` is not changed; its resourceVersion, if any, is that of the object it was made from. `owned_as` is the
+        subresource in managedFields, if it is another one. Raises ApiStatus 409 if the object has changed since, or
+        another one if the update is refused.
         """
         write = options or WriteOptions()
-        if subresource == "scale":
-            return self._rescale(resource, namespace, name, lambda _: obj, write)
         new = _read(resource, obj, write)
         _place(resource, namespace, new["metadata"])
         _check_name(new["metadata"], namespace, name)
@@ -117,7 +116,7 @@ class ObjectRegistry:
         old = stored_objects.shown(resource, stored)
         if uid and uid != old["metadata"]["uid"]:
             raise statuses.wrong_object(resource, stored.key, name, "UID", uid, old["metadata"]["uid"])
-        self._own(resource, old, new, write, subresource)
+        self._own(resource, old, new, write, owned_as or subresource)
         return self._replace(resource, stored, old, new, write, subresource)
 
     def patch(
@@ -135,10 +134,6 @@ class ObjectRegistry:
         Server-side apply creates an object that does not exist.
         """
         write = options or WriteOptions()
-        if subresource == "scale":
-            return self._rescale(
-                resource, namespace, name, lambda scale: patch.of(scale_subresource.scale_type(), scale), write
-            )
         stored = self.store.get(resource, namespace, name)
         if stored is None and (patch.type != APPLY or subresource):
             raise statuses.not_found(resource, name)
@@ -264,18 +259,6 @@ class ObjectRegistry:
                 self.store.remove(resource, stored.namespace, stored.name)
             return stored_objects.typed(resource, new)
         return self.replace(resource, stored, new, dry_run=write.dry_run)
-
-    def _rescale(
-        self, resource: Resource, namespace: str, name: str, changed: Callable[[Object], Any], write: WriteOptions
-    ) -> Object:
-        stored = self.stored(resource, namespace, name)
-        old = stored_objects.shown(resource, stored)
-        scale = scale_subresource.checked(resource, old, changed(scale_subresource.scale_of(resource, old)), write)
-        new = copy.deepcopy(old)
-        new["spec"]["replicas"] = scale["spec"].get("replicas", 0)
-        new["metadata"]["resourceVersion"] = scale["metadata"].get("resourceVersion", "")
-        self._own(resource, old, new, write, "scale")
-        return scale_subresource.scale_of(resource, self._replace(resource, stored, old, new, write, ""))
 
     def _free_name(self, resource: Resource, namespace: str, base: str) -> str:
         name = ""

@@ -209,5 +209,4 @@ def manager_of(user_agent: str) -> str:
 
 
 def options_invalid(kind: str, errors: Sequence[FieldError]) -> statuses.ApiStatus:
-    """422: the options of a request are wrong."""
     return statuses.invalid("meta.k8s.io", kind, "", errors)

@@ -171,7 +171,6 @@ class ObjectStore:
         return self._resource_version
 
     def get(self, resource: Resource, namespace: str, name: str) -> Stored | None:
-        """Returns an object; None if it does not exist."""
         return self._kept[resource.stored_as].objects.get(key_of(resource, namespace, name))
 
     def put(self, resource: Resource, namespace: str, name: str, obj: Object) -> Stored:

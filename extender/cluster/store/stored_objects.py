@@ -45,7 +45,6 @@ class Stored:
 
 
 def at_version(stored: Stored, resource_version: int) -> Stored:
-    """Returns the same object with another resourceVersion."""
     obj = stored.decoded()
     obj["metadata"]["resourceVersion"] = str(resource_version)
     return Stored(stored.key, resource_version, encoded(obj), stored.labels, stored.fields)

@@ -62,7 +62,6 @@ def container_resources(path: str, requirements: Object, claims: Collection[str]
 
 
 def pod_resources(path: str, requirements: Object) -> list[FieldError]:
-    """Returns what is wrong with the resources of a pod as a whole."""
     errors = []
     if requirements.get("claims"):
         errors.append(forbidden(f"{path}.claims", "claims cannot be set for Resources at pod-level"))

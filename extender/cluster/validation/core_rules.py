@@ -101,17 +101,14 @@ def service(obj: Object) -> list[FieldError]:
 
 
 def event(obj: Object) -> list[FieldError]:
-    """Returns what is wrong with a new Event of core/v1."""
     return _basics(obj, is_new=False)
 
 
 def event_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with an Event of core/v1 that replaces another one."""
     return _basics(new, is_new=False)
 
 
 def new_event(obj: Object) -> list[FieldError]:
-    """Returns what is wrong with a new Event of events.k8s.io/v1, which has stricter rules."""
     errors = _basics(obj, is_new=True) + object_meta(obj["metadata"], namespaced=True) + _series(obj.get("series"))
     if obj.get("eventTime") is None:
         errors.append(required("eventTime"))

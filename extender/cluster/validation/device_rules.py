@@ -51,7 +51,6 @@ def claim(obj: Object) -> list[FieldError]:
 
 
 def claim_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with a ResourceClaim that replaces another one: its spec is immutable."""
     errors = object_meta(new["metadata"], namespaced=True) + object_meta_update(new["metadata"], old["metadata"])
     return errors + _unchanged("spec", new, old)
 
@@ -118,7 +117,6 @@ def resource_slice(obj: Object) -> list[FieldError]:
 
 
 def resource_slice_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with a ResourceSlice that replaces another one: driver, pool and node are immutable."""
     errors = object_meta_update(new["metadata"], old["metadata"]) + resource_slice(new)
     spec, former = new["spec"], old["spec"]
     for name in ("nodeName", "driver"):

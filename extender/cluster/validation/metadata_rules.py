@@ -236,10 +236,8 @@ def port_errors(port: int) -> list[str]:
 
 
 def dns_label(path: str, value: str) -> list[FieldError]:
-    """Returns what is wrong with an RFC 1123 label."""
     return [invalid(path, value, error) for error in dns_label_errors(value)]
 
 
 def subdomain(path: str, value: str) -> list[FieldError]:
-    """Returns what is wrong with an RFC 1123 subdomain."""
     return [invalid(path, value, error) for error in subdomain_errors(value)]

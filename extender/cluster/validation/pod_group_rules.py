@@ -110,7 +110,6 @@ def workload_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def _template(path: str, spec: Object) -> list[FieldError]:
-    """Returns what is wrong with the fields that a group has in common with a template."""
     policy = spec.get("schedulingPolicy") or {}
     errors = _policy(f"{path}.schedulingPolicy", policy)
     topology = (spec.get("schedulingConstraints") or {}).get("topology") or []

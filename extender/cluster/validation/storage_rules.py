@@ -238,7 +238,6 @@ def storage_capacity(obj: Object) -> list[FieldError]:
 
 
 def storage_capacity_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with a CSIStorageCapacity that replaces another one: only its amounts may change."""
     errors = storage_capacity(new) + object_meta_update(new["metadata"], old["metadata"])
     for name in ("nodeTopology", "storageClassName"):
         errors += immutable(name, new.get(name), old.get(name))
@@ -261,7 +260,6 @@ def attachment(obj: Object) -> list[FieldError]:
 
 
 def attachment_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with a VolumeAttachment that replaces another one: only its status may change."""
     errors = attachment(new)
     return errors + ([invalid("spec", new["spec"], "field is immutable")] if new["spec"] != old["spec"] else [])
 

@@ -45,7 +45,6 @@ def stateful_set(obj: Object) -> list[FieldError]:
 
 
 def stateful_set_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with a StatefulSet that replaces another one: few of its fields may change."""
     errors = object_meta_update(new["metadata"], old["metadata"]) + _stateful_set_spec(new["spec"])
     rest = [{name: value for name, value in obj["spec"].items() if name not in _MUTABLE} for obj in (new, old)]
     if rest[0] != rest[1]:
@@ -54,7 +53,6 @@ def stateful_set_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def numbers_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with a status of which only the numbers are checked."""
     errors = object_meta_update(new["metadata"], old["metadata"])
     for name, value in (new.get("status") or {}).items():
         errors += non_negative(f"status.{name}", value) if isinstance(value, int) else []
@@ -76,7 +74,6 @@ def replication_controller(obj: Object) -> list[FieldError]:
 
 
 def status_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with the status of any of these."""
     status = new.get("status") or {}
     errors = numbers_update(new, old)
     counts = {name: status.get(name, 0) for name in (*_PARTS, "replicas")}

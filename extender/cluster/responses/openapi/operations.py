@@ -74,7 +74,6 @@ _NAMES: Final = {
 
 
 def paths(resources: Iterable[Resource], version: int) -> dict[str, Item]:
-    """Returns the paths of these resources, for OpenAPI 2 or 3."""
     found: dict[str, Item] = {}
     for resource in resources:
         base = f"/apis/{resource.api_version}" if resource.group else f"/api/{resource.version}"

@@ -27,7 +27,6 @@ class Ages:
         return human_duration(self.now - datetime.fromisoformat(timestamp)) if timestamp else UNKNOWN
 
     def of(self, obj: Object) -> str:
-        """Returns the time since the object was created."""
         return self.since(obj["metadata"].get("creationTimestamp"))
 
 
@@ -72,7 +71,6 @@ class Column:
 
 
 def wide(name: str, description: str, cell: Cell | None = None, format: str = "") -> Column:  # noqa: A002 - as upstream calls it
-    """Returns a column that is shown by `-o wide` only."""
     return Column(name, description, cell, format=format, priority=1)
 
 

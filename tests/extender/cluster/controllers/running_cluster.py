@@ -10,7 +10,7 @@ from typing import Any
 from extender.cluster import controllers
 from extender.cluster.api_resources import DEPLOYMENTS, NODES, PODS, REPLICA_SETS, Object, Resource
 from extender.cluster.registry.object_registry import ObjectRegistry
-from extender.cluster.registry.pod_subresources import bind
+from extender.cluster.registry.subresources import bind
 from extender.cluster.store.object_store import ObjectStore
 from tests.kit.cluster import make_registry
 

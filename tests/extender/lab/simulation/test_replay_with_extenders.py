@@ -11,7 +11,7 @@ import pytest
 
 from extender.cluster.api_resources import NODES as NODE
 from extender.cluster.registry.object_registry import ObjectRegistry
-from extender.cluster.registry.pod_subresources import bind as bind_pod
+from extender.cluster.registry.subresources import bind as bind_pod
 from extender.lab.recordings.entries import RecordedAttempt, Recording, RecordingError
 from extender.lab.simulation.playing import play
 from extender.lab.simulation.readers import read_workloads

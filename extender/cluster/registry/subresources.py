@@ -1,15 +1,24 @@
-"""The binding and eviction subresources of pods.
+"""The subresources with a kind of their own: the binding and eviction of pods, the Scale of workloads.
 
-Upstream: pkg/registry/core/pod/storage, storage.go, BindingREST, setPodNodeAndMetadata; eviction.go (v1.36.2).
+Upstream: pkg/registry/core/pod/storage, storage.go, BindingREST, setPodNodeAndMetadata; eviction.go;
+pkg/registry/apps/deployment/storage/storage.go, ScaleREST, scaleFromDeployment, and its siblings (v1.36.2).
 """
 
+from collections.abc import Callable
 from datetime import datetime
 from itertools import islice
 from typing import Any, Final
 
 from extender.cluster import statuses, validation
 from extender.cluster.admission import admission_plugins
-from extender.cluster.api_resources import BINDINGS, POD_DISRUPTION_BUDGETS, PODS, Object, Resource
+from extender.cluster.api_resources import (
+    BINDINGS,
+    POD_DISRUPTION_BUDGETS,
+    PODS,
+    REPLICATION_CONTROLLERS,
+    Object,
+    Resource,
+)
 from extender.cluster.registry import object_registry
 from extender.cluster.registry.conditions import condition, with_condition
 from extender.cluster.requests import request_bodies
@@ -17,7 +26,10 @@ from extender.cluster.requests.request_options import WriteOptions, dry_run_erro
 from extender.cluster.schema import api_types
 from extender.cluster.statuses import ApiStatus
 from extender.cluster.store import stored_objects
+from extender.cluster.store.selections import selector_text
 from extender.cluster.store.stored_objects import Stored
+from extender.cluster.validation import workload_rules
+from extender.values.golang.schema import Struct
 from extender.values.golang.times import rfc3339
 from extender.values.workloads.templates import selector_in
 
@@ -228,3 +240,56 @@ def _shortage(name: str, status: Object) -> str:
 
 def _too_many(why: str, retry_after: int) -> ApiStatus:
     return statuses.too_many_requests(_TOO_MANY, retry_after, [{"reason": "DisruptionBudget", "message": why}])
+
+
+_SHOWN_METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+def scale_type() -> Struct:
+    return api_types.lookup("autoscaling", "v1", "Scale")
+
+
+def scale_of(resource: Resource, obj: Object) -> Object:
+    metadata = {name: obj["metadata"][name] for name in _SHOWN_METADATA if name in obj["metadata"]}
+    status: Object = {"replicas": obj.get("status", {}).get("replicas", 0)}
+    given = obj["spec"].get("selector")
+    selector = selector_text({"matchLabels": given} if resource is REPLICATION_CONTROLLERS else given)
+    if selector:
+        status["selector"] = selector
+    replicas = obj["spec"].get("replicas", 0)
+    spec = {"replicas": replicas} if replicas else {}
+    return {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status}
+
+
+def rescale(
+    reg: object_registry.ObjectRegistry,
+    resource: Resource,
+    namespace: str,
+    name: str,
+    changed: Callable[[Object], Any],
+    write: WriteOptions,
+) -> Object:
+    """Gives a workload the replicas of its changed Scale; returns the Scale. Raises ApiStatus if it is refused."""
+    workload = reg.get(resource, namespace, name)
+    scale = _checked(resource, workload, changed(scale_of(resource, workload)), write)
+    workload["spec"]["replicas"] = scale["spec"].get("replicas", 0)
+    workload["metadata"]["resourceVersion"] = scale["metadata"].get("resourceVersion", "")
+    return scale_of(resource, reg.update(resource, namespace, name, workload, write, owned_as="scale"))
+
+
+def _checked(resource: Resource, workload: Object, raw: Any, write: WriteOptions) -> Object:
+    """The Scale that a caller sent, if it belongs to the workload."""
+    scale = request_bodies.read(scale_type(), raw, write, "Scale")
+    metadata, former = scale["metadata"], workload["metadata"]
+    if metadata.get("name", former["name"]) != former["name"]:
+        raise statuses.bad_request(
+            f"the name of the object ({metadata['name']}) does not match the name on the URL ({former['name']})"
+        )
+    uid = metadata.get("uid")
+    if uid and uid != former["uid"]:
+        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {former['uid']}"
+        raise statuses.conflict(resource, former["name"], why)
+    errors = workload_rules.validate_scale(scale)
+    if errors:
+        raise statuses.invalid("autoscaling", "Scale", former["name"], errors)
+    return scale
