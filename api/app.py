@@ -15,7 +15,7 @@ from api.kubernetes import KubernetesApi
 from api.routes import docs, extender, health, operation, page, questions
 from api.routes.questions import only_known_parameters, what_is_wrong
 from api.serving.limits import RequestLimits
-from api.settings.settings import Settings
+from api.settings.settings import Settings, listed
 from api.starting import Opens, opens
 from extender import __version__
 from extender.values.concurrency.collector import rare_collections
@@ -66,7 +66,7 @@ def create_app(settings: Settings, opens: Callable[[Settings], Opens] = opens) -
     app.add_middleware(KubernetesApi)
     app.add_middleware(RequestLimits, settings=settings)
     app.add_middleware(EndpointGuard, prefix=settings.prefix, always_allowed=settings.always_allowed_paths)
-    app.add_middleware(BrowserGuard, allowed_hosts=settings.allowed_host_names)
+    app.add_middleware(BrowserGuard, allowed_hosts=listed(settings.allowed_hosts))
     for router in ROUTERS:
         prefix = settings.prefix if router is extender.router else ""
         dependencies = [Depends(only_known_parameters)] if router in (questions.router, questions.guarded) else []

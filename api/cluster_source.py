@@ -47,17 +47,13 @@ def choose_cluster(
 ) -> Followed | Own:
     """Returns the cluster of settings, configuration, this process's pod, or the embedded one. Raises StartUpError."""
     is_own_asked = settings.state is not None or settings.save is not None
-    if settings.kubeconfig is not None and is_own_asked:
-        raise StartUpError(
-            "--state and --save are about the embedded cluster, --kubeconfig is about another: give one of them"
-        )
+    for flag, other in (("--kubeconfig", settings.kubeconfig), ("--master", settings.master)):
+        if other is not None and is_own_asked:
+            about = f"--state and --save are about the embedded cluster, {flag} is about another"
+            raise StartUpError(f"{about}: give one of them")
     kubeconfig = settings.kubeconfig
     if kubeconfig is None and not is_own_asked and configuration.client_connection.kubeconfig:
         kubeconfig = Path(configuration.client_connection.kubeconfig)
-    if settings.master is not None and is_own_asked:
-        raise StartUpError(
-            "--state and --save are about the embedded cluster, --master is about another: give one of them"
-        )
     master = "" if settings.master is None else _base_url(settings.master)
     try:
         if kubeconfig is not None:

@@ -18,7 +18,7 @@ from api.fatal_errors import StartUpError
 from api.kubernetes import KubernetesApp
 from api.service_state import QuestionWorker, ServiceState
 from api.settings.configuration_file import configuration_of, shadow_configuration, try_extenders
-from api.settings.settings import Settings
+from api.settings.settings import Settings, listed
 from api.tracing import TraceReporter, check_tracing, traced
 from api.verb_metrics import VerbMetrics
 from extender.answers.records.file import RecordsFile, RecordsFileError, kept_in
@@ -149,7 +149,7 @@ async def _service(
     """Opens what is the same for either kind of cluster, which the client asks."""
     shadow = _shadow(settings)
     shadowing = () if shadow is None else (shadow.tap(),)
-    disabled = [name.strip() for name in settings.disabled_metrics.split(",") if name.strip()]
+    disabled = listed(settings.disabled_metrics)
     async with _records(settings) as records, _recording(configuration, settings) as taps, traced() as tracer:
         tracing = () if tracer is None else (Tap(reporter=TraceReporter(records)),)
         options = LiveOptions(

@@ -100,6 +100,8 @@ SUBCOMMANDS: Final = {name: (name.replace("-", "_"),) * 2 for names in GROUPS.va
     "whatif": ("what_if", "what_if"),
     "victims": ("what_if", "victims"),
     "print-scheduler-config": ("print_config", "print_scheduler_config"),
+    "top": ("with_extras", "top"),
+    "mcp": ("with_extras", "mcp"),
     "test": ("plugin_checks", "check_project"),
     "verify": ("verify", "verify_rules"),
 }

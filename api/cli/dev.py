@@ -173,10 +173,8 @@ def _in_words(console: Console, answer: PluginEffects, wide: bool) -> None:
         console.print(lines)
     if answer.running:
         console.print(heading("Running pods that would not be let onto their node"))
-        lines = table("pod", "node", "reason")
-        for running in answer.running:
-            lines.add_row(name_of(running.pod), running.node, ", ".join(running.reasons))
-        console.print(lines)
+        rows = ((name_of(each.pod), each.node, ", ".join(each.reasons)) for each in answer.running)
+        console.print(table("pod", "node", "reason", rows=rows))
     if not changed and not answer.running and not answer.errors:
         console.print("The plugins would change nothing here.")
     console.print("Nothing was written.", style="dim")

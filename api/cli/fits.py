@@ -66,9 +66,7 @@ def _in_words(console: Console, answer: Capacity, wide: bool) -> None:
         console.print(f"next pod: {answer.stopped_by}", style="dim")
     for note in answer.notes:
         console.print(f"note: {note}", style="dim")
-    lines = table("node", "pods")
-    for room in answer.by_node if wide else answer.by_node[:SHOWN_NODES]:
-        lines.add_row(room.node, str(room.pods))
-    console.print(lines)
+    shown = answer.by_node if wide else answer.by_node[:SHOWN_NODES]
+    console.print(table("node", "pods", rows=((room.node, str(room.pods)) for room in shown)))
     if not wide and len(answer.by_node) > SHOWN_NODES:
         console.print(f"and {plural(len(answer.by_node) - SHOWN_NODES, 'more node')}; -o wide lists all")

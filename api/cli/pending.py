@@ -73,11 +73,9 @@ def _names(console: Console, queue: Queue, _: bool) -> None:
 
 
 def _in_rows(console: Console, answer: Pending, wide: bool) -> None:
-    lines = table(*_HEADINGS, "reason", has_head=False)
-    for reason in answer.reasons:
-        for each in reason.workloads:
-            lines.add_row(*_cells(each, wide=wide), reason.reason)
-    console.print(lines)
+    found = ((each, reason.reason) for reason in answer.reasons for each in reason.workloads)
+    rows = ((*_cells(each, wide=wide), reason) for each, reason in found)
+    console.print(table(*_HEADINGS, "reason", rows=rows, has_head=False))
 
 
 def _in_words(namespace: str | None, console: Console, answer: Pending, wide: bool) -> None:
@@ -95,11 +93,9 @@ def _in_words(namespace: str | None, console: Console, answer: Pending, wide: bo
         console.print(heading(f"{plural(reason.pods, 'pod')}: {reason.reason}"))
         for claim in reason.claims:
             console.print(f"note: {claim}", style="dim")
-        lines = table(*_HEADINGS, less_important=("age", "priority"))
         shown = reason.workloads if wide else reason.workloads[:SHOWN_WORKLOADS]
-        for each in shown:
-            lines.add_row(*_cells(each, wide=wide))
-        console.print(lines)
+        rows = (_cells(each, wide=wide) for each in shown)
+        console.print(table(*_HEADINGS, rows=rows, less_important=("age", "priority")))
         left_out = len(reason.workloads) - len(shown)
         if left_out:
             console.print(f"and {plural(left_out, 'more workload')}; -o wide lists all")

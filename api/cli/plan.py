@@ -47,23 +47,13 @@ def _in_words(console: Console, answer: PlanAnswer, wide: bool) -> None:
         console.print(heading("Moves, one after the other"))
         moves = table("", "pod", "from", "to", "gpu-hours lost", "remark", *(("owner",) if wide else ()))
         for number, move in enumerate(answer.moves, 1):
-            owner = (move.owner,) if wide else ()
-            moves.add_row(
-                str(number),
-                name_of(move.pod),
-                move.from_node,
-                move.to_node,
-                f"{move.gpu_hours:.1f}" if move.gpu_hours else "",
-                _remark(move),
-                *owner,
-            )
+            lost, owner = f"{move.gpu_hours:.1f}" if move.gpu_hours else "", (move.owner,) if wide else ()
+            moves.add_row(str(number), name_of(move.pod), move.from_node, move.to_node, lost, _remark(move), *owner)
         console.print(moves)
     if answer.fits and (answer.moves or len(answer.placements) > 1):
         console.print(heading("Then"))
-        fit = table("pod", "priority", "node")
-        for placement in answer.placements:
-            fit.add_row(name_of(placement.pod), str(placement.pod.priority), placement.node)
-        console.print(fit)
+        rows = ((name_of(each.pod), str(each.pod.priority), each.node) for each in answer.placements)
+        console.print(table("pod", "priority", "node", rows=rows))
         if answer.are_pinned:
             console.print(
                 "Each of them has to be given this node: where the scheduler would place them, not all of them fit."

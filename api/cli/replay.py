@@ -62,18 +62,15 @@ def _print(shown: Console, report: ReplayReport, is_wide: bool) -> None:
     shown.print(title, style="bold")
     shown.print(f"recorded from {report.began} on, for {report.seconds:g} s")
     if report.differences:
-        found = table("at", "pod", "recorded", "now")
-        for each in report.differences if is_wide else report.differences[:SHOWN]:
-            found.add_row(f"{each.at:.3f} s", each.pod, _words(each.recorded), _words(each.replayed))
-        shown.print(found)
+        found = report.differences if is_wide else report.differences[:SHOWN]
+        rows = ((f"{each.at:.3f} s", each.pod, _words(each.recorded), _words(each.replayed)) for each in found)
+        shown.print(table("at", "pod", "recorded", "now", rows=rows))
     hidden = report.different - (len(report.differences) if is_wide else min(SHOWN, len(report.differences)))
     if hidden:
         shown.print(f"and {hidden} more", style="dim")
     if report.unknown:
-        unknown = table("at", "pod", "not known")
-        for one in report.unknown if is_wide else report.unknown[:SHOWN]:
-            unknown.add_row(f"{one.at:.3f} s", one.pod, one.why)
-        shown.print(unknown)
+        unknown = report.unknown if is_wide else report.unknown[:SHOWN]
+        shown.print(table("at", "pod", "not known", rows=((f"{one.at:.3f} s", one.pod, one.why) for one in unknown)))
     if not report.decisions:
         shown.print("note: no decision is recorded; only a scheduler's decisions are, not an extender's", style="dim")
     if report.not_decided:

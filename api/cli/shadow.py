@@ -163,12 +163,11 @@ def _shares(shown: Console, title: str, shares: tuple[AgreementShare, ...], *, i
     if not listed:
         return
     shown.print(heading(title))
-    made = table("", "decisions", "agree", "different", "unclear")
-    for share in listed:
-        made.add_row(
-            share.name, str(share.decisions), _percent(share.agreement), str(share.different), str(share.unclear)
-        )
-    shown.print(made)
+    rows = (
+        (share.name, str(share.decisions), _percent(share.agreement), str(share.different), str(share.unclear))
+        for share in listed
+    )
+    shown.print(table("", "decisions", "agree", "different", "unclear", rows=rows))
 
 
 def _words(decided: Decided) -> str:

@@ -3,11 +3,10 @@
 import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, datetime
 from textwrap import wrap
-from types import TracebackType
 from typing import Annotated, Final, Literal, TypeVar, cast, final
 
 import msgspec
@@ -202,8 +201,13 @@ def _longest_word(text: str) -> int:
     return max(map(cell_len, text.split()), default=0)
 
 
-def table(*headings: str, less_important: Sequence[str] = (), has_head: bool = True) -> AnswerTable:
-    return AnswerTable(*headings, less_important=less_important, has_head=has_head)
+def table(
+    *headings: str, rows: Iterable[Sequence[str | Text]] = (), less_important: Sequence[str] = (), has_head: bool = True
+) -> AnswerTable:
+    made = AnswerTable(*headings, less_important=less_important, has_head=has_head)
+    for row in rows:
+        made.add_row(*row)
+    return made
 
 
 def age(time: str | None, *, wide: bool = False) -> str:
@@ -255,11 +259,13 @@ def print_losers(
     if not losers:
         return
     console.print(heading(f"Other candidates: {plural(number, 'node')}"))
-    others = table("node", "victims", "violations", "why not", *(("names",) if wide else ()))
-    for each in losers if wide else losers[:_LOSERS]:
-        who = (", ".join(name_of(victim.pod) for victim in each.victims),) if wide else ()
-        others.add_row(each.node, str(len(each.victims)), str(each.num_pdb_violations), each.why_not, *who)
-    console.print(others)
+    headings = ("node", "victims", "violations", "why not", *(("names",) if wide else ()))
+    rows = (
+        (each.node, str(len(each.victims)), str(each.num_pdb_violations), each.why_not)
+        + ((", ".join(name_of(victim.pod) for victim in each.victims),) if wide else ())
+        for each in (losers if wide else losers[:_LOSERS])
+    )
+    console.print(table(*headings, rows=rows))
 
 
 @final
@@ -268,18 +274,15 @@ class WaitingLine:
 
     def __init__(self, text: str) -> None:
         columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-        self._line = Progress(
-            *columns, console=Console(file=sys.stderr), transient=True, disable=not sys.stderr.isatty()
-        )
+        shown_on = Console(file=sys.stderr)
+        self._line = Progress(*columns, console=shown_on, transient=True, disable=not sys.stderr.isatty())
         self._task: TaskID = self._line.add_task(text, total=None)
 
     def __enter__(self) -> "WaitingLine":
         self._line.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._line.stop()
 
     def hide(self) -> None:

@@ -48,10 +48,8 @@ def print_report(shown: Console, report: SimulationReport) -> None:
     _resources(shown, report)
     if report.refusals:
         shown.print(heading("Why pods were refused"))
-        refusals = table("pods", "message")
-        for refusal in report.refusals[:_SHOWN_REFUSALS]:
-            refusals.add_row(str(refusal.pods), refusal.message)
-        shown.print(refusals)
+        rows = ((str(refusal.pods), refusal.message) for refusal in report.refusals[:_SHOWN_REFUSALS])
+        shown.print(table("pods", "message", rows=rows))
     for assertion in report.assertions:
         text = f"{'holds' if assertion.holds else 'FAILS'}  {assertion.text}  (found {_found(assertion)})"
         shown.print(text, style="green" if assertion.holds else "bold red")

@@ -156,10 +156,8 @@ def _in_words(console: Console, answer: Explanation, wide: bool) -> None:
         console.print(nearest)
     if answer.fixes:
         console.print(heading("It would fit if"))
-        fixes = table("change", "nodes", "for example", less_important=("for example",))
-        for fix in answer.fixes:
-            fixes.add_row(fix.text, str(fix.opens), first_of(fix.nodes))
-        console.print(fixes)
+        rows = ((fix.text, str(fix.opens), first_of(fix.nodes)) for fix in answer.fixes)
+        console.print(table("change", "nodes", "for example", rows=rows, less_important=("for example",)))
     if answer.choice:
         console.print(answer.choice)
     if answer.scores and (wide or not answer.node):
@@ -182,15 +180,12 @@ def _in_words(console: Console, answer: Explanation, wide: bool) -> None:
         _attempts(console, answer.attempts, wide=wide)
     if wide and answer.picture is not None:
         console.print(heading("Every node"))
-        verdicts = table("node", *answer.picture.plugins)
-        for name, cells in zip(answer.picture.nodes, answer.picture.cells, strict=True):
-            words = [
-                ", ".join(answer.picture.verdicts[cell].reasons) or answer.picture.verdicts[cell].code
-                if cell >= 0
-                else ""
-                for cell in cells
-            ]
-            verdicts.add_row(name, *words)
+        picture = answer.picture
+        # The last of these is for cells of -1, where nothing was refused.
+        words = [*(", ".join(verdict.reasons) or verdict.code for verdict in picture.verdicts), ""]
+        verdicts = table("node", *picture.plugins)
+        for name, cells in zip(picture.nodes, picture.cells, strict=True):
+            verdicts.add_row(name, *(words[cell] for cell in cells))
         console.print(verdicts)
 
 
@@ -199,11 +194,8 @@ def _scores(console: Console, answer: Explanation, *, wide: bool) -> None:
     if not wide:
         scores = table("node", "score", "by plugin")
         for score in answer.scores:
-            scores.add_row(
-                score.node,
-                str(score.total),
-                ", ".join(f"{name} {part.weighted}" for name, part in score.plugins.items()),
-            )
+            by_plugin = ", ".join(f"{name} {part.weighted}" for name, part in score.plugins.items())
+            scores.add_row(score.node, str(score.total), by_plugin)
         console.print(scores)
         return
     parts = table("node", "score", "plugin", "raw", "normalized", "weight", "weighted")
@@ -229,10 +221,9 @@ def _state(answer: Explanation) -> str:
 
 def _group(console: Console, group: GroupOutcome, *, wide: bool) -> None:
     console.print(heading(f"Pod group {group.name}: {group.fits} of {plural(group.members, 'pod')} fit"))
-    lines = table("pod", "node", "message")
-    for member in group.pods if wide else group.pods[:SHOWN_MEMBERS]:
-        lines.add_row(name_of(member.pod), member.node, member.message)
-    console.print(lines)
+    shown = group.pods if wide else group.pods[:SHOWN_MEMBERS]
+    rows = ((name_of(member.pod), member.node, member.message) for member in shown)
+    console.print(table("pod", "node", "message", rows=rows))
     if not wide and len(group.pods) > SHOWN_MEMBERS:
         console.print(f"and {plural(len(group.pods) - SHOWN_MEMBERS, 'more pod')}; -o wide lists all")
     if group.evicts:

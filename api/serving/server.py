@@ -26,7 +26,7 @@ from api.service_state import ServiceState
 from api.serving.certificate import Certificate, Loop
 from api.serving.http_protocol import limited_protocol
 from api.settings.configuration_file import WatchedConfiguration
-from api.settings.settings import Settings
+from api.settings.settings import Settings, listed
 from extender.values.klog.logger import Lines, Logger
 from extender.values.klog.setup import STDERR
 
@@ -246,6 +246,6 @@ def make_server(app: ASGIApp, settings: Settings) -> Server:
             settings.tls_private_key_file,
             settings.client_ca_file,
             settings.tls_min_version,
-            settings.cipher_suites,
+            listed(settings.tls_cipher_suites),
         )
     return server

@@ -221,21 +221,13 @@ class Settings(BaseModel):
         return FeatureGates.of(parse_feature_gates(self.feature_gates), self.emulated_version)
 
     @property
-    def allowed_host_names(self) -> list[str]:
-        return _listed(self.allowed_hosts)
-
-    @property
     def allowed_common_names(self) -> list[str]:
-        return _listed(self.client_allowed_names)
-
-    @property
-    def cipher_suites(self) -> list[str]:
-        return _listed(self.tls_cipher_suites)
+        return listed(self.client_allowed_names)
 
     @property
     def always_allowed_paths(self) -> list[str]:
         """The paths of `authorization_always_allow_paths`."""
-        return [f"/{path.lstrip('/')}" for path in _listed(self.authorization_always_allow_paths)]
+        return [f"/{path.lstrip('/')}" for path in listed(self.authorization_always_allow_paths)]
 
     @property
     def has_shadow(self) -> bool:
@@ -257,7 +249,8 @@ DECLARATIONS: Final = declared(Settings)
 """All settings by name, in the order in which the documentation has them."""
 
 
-def _listed(text: str) -> list[str]:
+def listed(text: str) -> list[str]:
+    """Returns the parts of a setting that are separated by commas."""
     return [part for each in text.split(",") if (part := each.strip())]
 
 

@@ -11,7 +11,7 @@ from typing import Final, final
 from markupsafe import Markup
 
 from api.ui.node_drawing import element
-from extender.answers.types import NodePicture, NodeScore, PluginScore, ReasonCount, WaterfallStep
+from extender.answers.types import NodePicture, NodeScore, PluginScore, WaterfallStep
 from extender.values import limits
 
 WIDTH, HEIGHT = 1000, 100
@@ -22,25 +22,12 @@ _THINNEST: Final = 4.0
 
 @final
 @dataclass(frozen=True, slots=True)
-class WaterfallRow:
-    """A plugin that refused nodes."""
-
-    plugin: str
-    left: int
-    refused: int
-    unresolvable: int
-    reasons: tuple[ReasonCount, ...]
-    bar: Markup
-
-
-@final
-@dataclass(frozen=True, slots=True)
 class WaterfallTable:
-    """The plugins that refused nodes, in the order in which they were asked, and those that refused none."""
+    """The plugins that refused nodes with their bars, in the order in which they were asked, and the others."""
 
     total: int
     start: Markup
-    rows: tuple[WaterfallRow, ...]
+    rows: tuple[tuple[WaterfallStep, Markup], ...]
     silent: tuple[str, ...]
 
 
@@ -48,8 +35,7 @@ def waterfall_table(steps: Sequence[WaterfallStep], total: int) -> WaterfallTabl
     refusing = [step for step in steps if step.refused]
     rows, before = [], total
     for place, step in enumerate(refusing):
-        bar = _bar(before, step.left, total, is_last=place == len(refusing) - 1)
-        rows.append(WaterfallRow(step.plugin, step.left, step.refused, step.unresolvable, step.reasons, bar))
+        rows.append((step, _bar(before, step.left, total, is_last=place == len(refusing) - 1)))
         before = step.left
     start = _framed(
         element("rect", class_="stands", x=0, y=_TOP, width=WIDTH, height=_BOTTOM - _TOP), _flow(WIDTH, _BOTTOM, HEIGHT)
@@ -104,22 +90,14 @@ class ScoreRow:
 
 @final
 @dataclass(frozen=True, slots=True)
-class PluginRow:
-    """The scores of one plugin for the first nodes: None where it gave none."""
-
-    plugin: str
-    weight: int
-    parts: tuple[PluginScore | None, ...]
-
-
-@final
-@dataclass(frozen=True, slots=True)
 class ScoreBars:
-    """The nodes, best first, (plugin, CSS class) of the plugins that scored, and the figures of the first nodes."""
+    """The nodes, best first, and the figures of the first of them."""
 
     rows: tuple[ScoreRow, ...]
     plugins: tuple[tuple[str, str], ...]
-    figures: tuple[PluginRow, ...] = ()
+    """(plugin, CSS class) of those that scored."""
+    figures: tuple[tuple[str, int, tuple[PluginScore | None, ...]], ...] = ()
+    """(plugin, weight, its score for each of the first nodes, or None)."""
     others: tuple[int, ...] = ()
     """What others than plugins gave the first nodes; empty if nothing."""
 
@@ -135,10 +113,7 @@ def score_bars(scores: Sequence[NodeScore]) -> ScoreBars:
     return ScoreBars(
         tuple(_row(score, css, best) for score in scores),
         tuple(css.items()),
-        tuple(
-            PluginRow(name, weight, tuple(score.plugins.get(name) for score in first))
-            for name, weight in weights.items()
-        ),
+        tuple((name, weight, tuple(score.plugins.get(name) for score in first)) for name, weight in weights.items()),
         tuple(score.others for score in first) if weights and any(score.others for score in first) else (),
     )
 

@@ -4,7 +4,7 @@ command.
 """
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -76,16 +76,10 @@ def _alike(rows: Iterable[T], pod: Callable[[T], PodName], unnamed: Callable[[T]
 
 def changed_nodes(answer: WhatIf) -> list[str]:
     """Returns the names of nodes that lose or get pods; those that lose most come first."""
-    losses: dict[str, int] = defaultdict(int)
-    for placement in answer.placements:
-        if placement.node:
-            losses[placement.node] += 0
-    for eviction in answer.evictions:
-        if eviction.node:
-            losses[eviction.node] += 1
-        if eviction.lands_on:
-            losses[eviction.lands_on] += 0
-    return sorted(losses, key=lambda name: -losses[name])
+    named = [placement.node for placement in answer.placements]
+    named += [name for eviction in answer.evictions for name in (eviction.node, eviction.lands_on)]
+    losses = Counter(eviction.node for eviction in answer.evictions)
+    return sorted(filter(None, dict.fromkeys(named)), key=lambda name: -losses[name])
 
 
 def node_changes(answer: WhatIf, nodes: Mapping[str, NodeOnMap]) -> list[NodeChange]:

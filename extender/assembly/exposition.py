@@ -64,7 +64,7 @@ _BUILD: Final = {
 @final
 @dataclass(kw_only=True, eq=False)
 class Exposition(Collector):
-    """The metrics of a process that follows a cluster."""
+    """The metrics of a process that follows a cluster; those that are disabled, by name, are not exposed."""
 
     informers: Informers
     dispatcher: ApiDispatcher
@@ -74,13 +74,10 @@ class Exposition(Collector):
     now: Callable[[], float]
     """The event loop's time."""
     disabled: Collection[str] = ()
-    """Names of metrics that are not exposed."""
     dropped_log_lines: Callable[[], int] = int
-    """Returns how many lines of the log could not be written."""
     quarantines: Quarantines | None = None
     feature_gates: FeatureGates = DEFAULT_FEATURES
     further: Sequence[Callable[[], Iterable[Metric]]] = ()
-    """Return further metrics."""
 
     def __post_init__(self) -> None:
         self._process = ProcessCollector(registry=None)

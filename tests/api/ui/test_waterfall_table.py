@@ -14,23 +14,25 @@ def widths(bar: str, css: str) -> list[float]:
 def test_each_row_says_what_its_plugin_refused_and_left() -> None:
     found = waterfall_table(EXPLANATION.waterfall, 4)
 
-    assert [(row.plugin, row.refused, row.left) for row in found.rows] == [
+    assert [(row.plugin, row.refused, row.left) for row, _ in found.rows] == [
         ("TaintToleration", 1, 3),
         ("NodeResourcesFit", 3, 0),
     ]
 
 
 def test_bars_are_as_wide_as_their_numbers() -> None:
-    first, last = waterfall_table(EXPLANATION.waterfall, 4).rows
+    (_, first), (_, last) = waterfall_table(EXPLANATION.waterfall, 4).rows
 
-    assert (widths(first.bar, "stands"), widths(first.bar, "refused")) == ([750], [250])
-    assert (widths(last.bar, "stands"), widths(last.bar, "refused")) == ([0], [750])
+    assert (widths(first, "stands"), widths(first, "refused")) == ([750], [250])
+    assert (widths(last, "stands"), widths(last, "refused")) == ([0], [750])
 
 
 def test_a_single_node_of_thousands_is_seen() -> None:
-    (row,) = waterfall_table([WaterfallStep(plugin="P", reasons=(), refused=4999, unresolvable=0, left=1)], 5000).rows
+    ((_, bar),) = waterfall_table(
+        [WaterfallStep(plugin="P", reasons=(), refused=4999, unresolvable=0, left=1)], 5000
+    ).rows
 
-    assert widths(row.bar, "stands") == [4]
+    assert widths(bar, "stands") == [4]
 
 
 def test_plugins_that_refuse_no_node_are_named_but_not_drawn() -> None:
@@ -38,4 +40,4 @@ def test_plugins_that_refuse_no_node_are_named_but_not_drawn() -> None:
 
 
 def test_only_the_last_bar_flows_nowhere() -> None:
-    assert [row.bar.count('class="flows"') for row in waterfall_table(EXPLANATION.waterfall, 4).rows] == [2, 1]
+    assert [bar.count('class="flows"') for _, bar in waterfall_table(EXPLANATION.waterfall, 4).rows] == [2, 1]

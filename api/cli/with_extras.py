@@ -1,4 +1,4 @@
-"""`reprieve top`: what waits, live, in a terminal."""
+"""`reprieve top`, what waits, live in a terminal; and `reprieve mcp`, the questions as tools. Both need an extra."""
 
 import asyncio
 import sys
@@ -35,3 +35,29 @@ async def _shown(source: Source, interval: float) -> None:
         await screen.run_async()
     if screen.failed is not None:
         raise screen.failed
+
+
+def mcp(
+    *,
+    source: SourceOptions,
+    list_tools: Annotated[bool, typer.Option("--list", help="Print the names of the tools and exit.")] = False,
+) -> None:
+    """Serve the questions as tools of the Model Context Protocol, on standard input and output.
+
+    The tools are why, victims, whatif, who_preempted, fits and plan. They need the extra `mcp`.
+    """
+    # A tool changes nothing, and shows what the caller's credentials may see, as the command that asks the same.
+    asyncio.run(_served(source, list_tools=list_tools))
+
+
+async def _served(source: Source, *, list_tools: bool) -> None:
+    try:
+        from api.cli.mcp_server import server_of  # noqa: PLC0415 - an extra
+    except ImportError as exc:
+        raise StartUpError(f"the Model Context Protocol needs the extra mcp: {how_to_install('mcp')} ({exc})") from exc
+    async with source.open() as asked:
+        server = server_of(asked, source)
+        if list_tools:
+            print(*(tool.name for tool in await server.list_tools()), sep="\n")
+        else:
+            await server.run_stdio_async()
