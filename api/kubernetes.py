@@ -8,7 +8,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.callers.http_refusals import RETRY_SOON, Refusal
 from api.callers.streaming import send_parts
-from extender.cluster import KubeApi, Request, Response, StreamResponse
+from extender.cluster import KubeApi, Request, StreamResponse
 from extender.values import limits
 
 _ROOTS: Final = frozenset(("api", "apis", "version", "openapi"))
@@ -43,7 +43,9 @@ class KubernetesApp:
         try:
             answer = await self._api.answer(_request(scope, body))
             if not isinstance(answer, StreamResponse):
-                await _whole(answer, send)
+                headers = {**answer.headers, "Content-Length": str(len(answer.body))}
+                await send(_start(answer.status, headers))
+                await send({"type": "http.response.body", "body": answer.body})
                 return
         finally:
             self._requests -= 1
@@ -98,11 +100,6 @@ def _request(scope: Scope, body: bytes) -> Request:
 def _start(status: int, headers: dict[str, str]) -> Message:
     pairs = [(name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in headers.items()]
     return {"type": "http.response.start", "status": status, "headers": pairs}
-
-
-async def _whole(answer: Response, send: Send) -> None:
-    await send(_start(answer.status, {**answer.headers, "Content-Length": str(len(answer.body))}))
-    await send({"type": "http.response.body", "body": answer.body})
 
 
 @final

@@ -147,7 +147,9 @@ async def _service(
     elector: LeaderElector | None = None,
 ) -> AsyncIterator[ServiceState]:
     """Opens what is the same for either kind of cluster, which the client asks."""
-    shadow = _shadow(settings)
+    path, shadow = settings.shadow_config or settings.config, None
+    if settings.has_shadow:
+        shadow = Shadow(shadow_configuration(path, settings.features), str(path or "default"))
     shadowing = () if shadow is None else (shadow.tap(),)
     disabled = listed(settings.disabled_metrics)
     async with _records(settings) as records, _recording(configuration, settings) as taps, traced() as tracer:
@@ -234,13 +236,6 @@ def _client(configuration: Configuration, cluster: Followed, elector: LeaderElec
     if elector is None:
         return Client(cluster.target, rate_limit=limit)
     return Client(cluster.target, rate_limit=limit, fence=elector.fence, write_seconds=elector.write_seconds)
-
-
-def _shadow(settings: Settings) -> Shadow | None:
-    if not settings.has_shadow:
-        return None
-    path = settings.shadow_config or settings.config
-    return Shadow(shadow_configuration(path, settings.features), str(path or "default"))
 
 
 def opens(settings: Settings) -> Opens:

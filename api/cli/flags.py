@@ -45,19 +45,22 @@ def _refused(why: str, *names: str, is_switch: bool = False) -> dict[str, Foreig
 _GONE: Final = "kube-scheduler has not had it for years"
 
 FOREIGN: Final[Mapping[str, ForeignFlag]] = {
-    **_ignored("the API server of the cluster that is followed is asked about callers",
+    **_ignored(
+        "the API server of the cluster that is followed is asked about callers",
         "authentication-kubeconfig", "authorization-kubeconfig",
     ),
-    **_ignored("no front proxy is trusted: its callers are not known",
+    **_ignored(
+        "no front proxy is trusted: its callers are not known",
         "requestheader-client-ca-file", "requestheader-allowed-names", "requestheader-extra-headers-prefix",
-        "requestheader-group-headers",
-        "requestheader-uid-headers", "requestheader-username-headers",
+        "requestheader-group-headers", "requestheader-uid-headers", "requestheader-username-headers",
     ),
-    **_ignored("answers about callers are kept for ten seconds",
+    **_ignored(
+        "answers about callers are kept for ten seconds",
         "authentication-token-webhook-cache-ttl", "authorization-webhook-cache-authorized-ttl",
         "authorization-webhook-cache-unauthorized-ttl",
     ),
-    **_ignored("who signs client certificates is not looked up: --client-ca-file says so",
+    **_ignored(
+        "who signs client certificates is not looked up: --client-ca-file says so",
         "authentication-skip-lookup", "authentication-tolerate-lookup-failure", is_switch=True,
     ),
     **_ignored("the service speaks HTTP/1.1", "http2-max-streams-per-connection"),
@@ -69,18 +72,17 @@ FOREIGN: Final[Mapping[str, ForeignFlag]] = {
     **_ignored("the client speaks JSON", "kube-api-content-type"),
     **_ignored("no metric is hidden", "show-hidden-metrics-for-version"),
     **_ignored("labels of metrics are not filtered", "allow-metric-labels", "allow-metric-labels-manifest"),
-    **_ignored("every line is written at once", "log-flush-frequency", "log-json-info-buffer-size"),
-    **_ignored("every line is written at once", "log-text-info-buffer-size"),
-    **_ignored("everything goes to stderr", "log-json-split-stream", "log-text-split-stream", is_switch=True
+    **_ignored(
+        "every line is written at once",
+        "log-flush-frequency", "log-json-info-buffer-size", "log-text-info-buffer-size",
     ),
-    **_ignored("no feature gate depends on the version of other parts of "
-        "Kubernetes", "min-compatibility-version"),
-    **_ignored("no API of the scheduler depends on the "
-        "version", "emulation-forward-compatible", is_switch=True),
-    **_refused(_GONE,
+    **_ignored("everything goes to stderr", "log-json-split-stream", "log-text-split-stream", is_switch=True),
+    **_ignored("no feature gate depends on the version of other parts of Kubernetes", "min-compatibility-version"),
+    **_ignored("no API of the scheduler depends on the version", "emulation-forward-compatible", is_switch=True),
+    **_refused(
+        _GONE,
         "policy-config-file", "policy-configmap", "policy-configmap-namespace", "algorithm-provider", "scheduler-name",
-        "address",
-        "hard-pod-affinity-symmetric-weight", "lock-object-name", "lock-object-namespace", "failure-domains",
+        "address", "hard-pod-affinity-symmetric-weight", "lock-object-name", "lock-object-namespace", "failure-domains",
     ),
     **_refused(_GONE, "use-legacy-policy-config", "disable-preemption", is_switch=True),
 }  # fmt: skip

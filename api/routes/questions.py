@@ -6,7 +6,6 @@ Every route of `router` knows its caller. `guarded` has what `EndpointGuard` let
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Annotated, Any, Final, TypeVar, get_args, get_origin
 
 import msgspec
@@ -26,7 +25,6 @@ from extender.values.golang.json_bytes import check_json, check_number_of_values
 from extender.values.objects.decoding import DecodeError
 
 F = TypeVar("F", bound=Callable[..., Awaitable[Response]])
-T = TypeVar("T")
 
 router: Final = APIRouter(prefix="/v1", tags=["questions"], dependencies=[Depends(caller_of)])
 guarded: Final = APIRouter(prefix="/v1", tags=["questions"])
@@ -49,7 +47,7 @@ def _add(kind: type[Question[Any]]) -> None:
     async def answer(request: Request, caller: KnownCaller, **given: Any) -> Response:
         if row.body:
             body = await request.body()
-            found = await caller.simulate(partial(_question, kind, given, body))
+            found = await caller.simulate(lambda: kind(**given, **{row.body: _read(kind.body_type(), body)}))
         else:
             found = await caller.ask(kind(**given))
         if found is None:
@@ -112,10 +110,6 @@ def _schema(kind: Any) -> dict[str, str]:
     """Returns a reference to the schema of a type, or of one that may be None; a body of any form is a pod."""
     types = [each for each in get_args(kind) or (kind,) if isinstance(each, msgspec.StructMeta)]
     return reference(types[0].__name__ if types else "Pod")
-
-
-def _question(kind: type[Question[T]], given: dict[str, Any], body: bytes) -> Question[T]:
-    return kind(**given, **{kind.row.body: _read(kind.body_type(), body)})
 
 
 def _read(kind: Any, body: bytes) -> Any:

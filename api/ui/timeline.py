@@ -54,7 +54,8 @@ def timeline(attempts: Sequence[Attempt], preemptions: Sequence[Preemption], now
     for attempt in attempts:
         then = moment_of(attempt.time)
         if then is not None:
-            counts[_place(then, begin, length)][how_ended(attempt.outcome, attempt.evaluated, attempt.feasible)] += 1
+            place = max(0, min(BUCKETS - 1, int((then - begin) / length * BUCKETS)))
+            counts[place][how_ended(attempt.outcome, attempt.evaluated, attempt.feasible)] += 1
     made = [Count(placed=placed, refused=refused, failed=failed) for placed, refused, failed in counts]
     return plotted(made, preemptions, begin, length)
 
@@ -89,10 +90,6 @@ def plotted(counts: Sequence[Count], preemptions: Sequence[Preemption], begin: d
     # Texts stand beside the picture, because they would shrink in it with the width of the page.
     hours = element("div", *_hours(begin, length), class_="hours")
     return element("span", f"up to {most:,}", class_="most") + picture + hours
-
-
-def _place(then: datetime, begin: datetime, length: timedelta) -> int:
-    return max(0, min(BUCKETS - 1, int((then - begin) / length * BUCKETS)))
 
 
 def _bars(bucket: Count, x: float, wide: float, most: int, begins: datetime) -> list[Markup]:

@@ -84,7 +84,8 @@ async def live_backend(
         rng: breaks ties between nodes, and spreads retries.
     """
     rng, records = rng or random.Random(), records or Records()
-    fence = _open if elector is None else elector.fence
+    # A single replica may always write.
+    fence: Callable[[], str | None] = (lambda: None) if elector is None else elector.fence
 
     # 1 the parts, each subscribed to the changes it needs
     parts = _assembled(configuration, client, options, fence, rng, records)
@@ -241,7 +242,3 @@ def _feed(feed: ClusterFeed, changes: Collection[Change[Any]]) -> None:
 async def _run_informers(informers: Informers, may_follow: asyncio.Event) -> None:
     await may_follow.wait()
     await informers.run()
-
-
-def _open() -> None:
-    """Returns None: a single replica may always write."""

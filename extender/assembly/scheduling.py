@@ -100,28 +100,8 @@ def assemble_scheduler(
     metrics = Metrics()
     first = next(iter(frameworks.values()))
     first.shared(fwk.PLUGIN_METRICS, lambda: metrics.plugins)
+    queue = _queue(configuration, frameworks, pods, metrics, bool(extenders), max_in_unschedulable_pods)
     enabled = configuration.feature_gates.enabled
-
-    def gated_by(pod: Pod, last_gated_by: str) -> str:
-        # The point is always observed as a Success, as upstream.
-        with metrics.timed("PreEnqueue", pod.scheduler_name):
-            plugins = frameworks[pod.scheduler_name].plugins.pre_enqueue
-            return gating_plugin(plugins, pod, last_gated_by, metrics.plugins.sampled("PreEnqueue"))
-
-    # All profiles sort alike, which `resolve_all` has checked.
-    sort = first.plugins.queue_sort
-    queue = SchedulingQueue(
-        lambda pod, timestamp: call_plugin(None, sort.name, "QueueSort", sort.sort_key, pod, timestamp),
-        {name: hints_of_profile(each.plugins, has_extenders=bool(extenders)) for name, each in frameworks.items()},
-        gated_by,
-        now=asyncio.get_running_loop().time,
-        pod_lister=pods.get,
-        initial_backoff=configuration.pod_initial_backoff_seconds,
-        max_backoff=configuration.pod_max_backoff_seconds,
-        max_in_unschedulable_pods=max_in_unschedulable_pods,
-        metrics=metrics.plugins,
-        pops_from_backoff_q=enabled("SchedulerPopFromBackoffQ"),
-    )
     world = World(
         cluster=cluster,
         queue=queue,
@@ -143,6 +123,36 @@ def assemble_scheduler(
         world, frameworks, configuration.percentage_of_nodes_to_score or 0, preempts_meanwhile=is_async
     )
     return Scheduling(scheduler, EventHandlers(world, frameworks, pods), world, frameworks)
+
+
+def _queue(
+    configuration: Configuration,
+    frameworks: Mapping[str, Framework],
+    pods: Mapping[str, Pod],
+    metrics: Metrics,
+    has_extenders: bool,
+    max_in_unschedulable_pods: float,
+) -> SchedulingQueue:
+    def gated_by(pod: Pod, last_gated_by: str) -> str:
+        # The point is always observed as a Success, as upstream.
+        with metrics.timed("PreEnqueue", pod.scheduler_name):
+            plugins = frameworks[pod.scheduler_name].plugins.pre_enqueue
+            return gating_plugin(plugins, pod, last_gated_by, metrics.plugins.sampled("PreEnqueue"))
+
+    # All profiles sort alike, which `resolve_all` has checked.
+    sort = next(iter(frameworks.values())).plugins.queue_sort
+    return SchedulingQueue(
+        lambda pod, timestamp: call_plugin(None, sort.name, "QueueSort", sort.sort_key, pod, timestamp),
+        {name: hints_of_profile(each.plugins, has_extenders=has_extenders) for name, each in frameworks.items()},
+        gated_by,
+        now=asyncio.get_running_loop().time,
+        pod_lister=pods.get,
+        initial_backoff=configuration.pod_initial_backoff_seconds,
+        max_backoff=configuration.pod_max_backoff_seconds,
+        max_in_unschedulable_pods=max_in_unschedulable_pods,
+        metrics=metrics.plugins,
+        pops_from_backoff_q=configuration.feature_gates.enabled("SchedulerPopFromBackoffQ"),
+    )
 
 
 SLOW: Final = 0.1
