@@ -2,8 +2,8 @@
 
 A request takes this way: `kube_api` asks `requests` what it says; `registry` reads, changes and removes objects by the
 rules of `schema`, `admission`, `validation` and `patches`, and keeps them in `store`; `responses` shows them.
-`controllers` act on the registry like anybody else. `dumps` reads and writes whole clusters, `in_memory` lets an httpx
-client reach the API without a socket.
+`controllers` act on the registry like anybody else. `state_file` reads and writes whole clusters, which `seeding` puts
+into a registry; `in_memory` lets an httpx client reach the API without a socket.
 
 Others import only the names below, which are loaded when they are asked for: a command loads no more than it needs.
 """
@@ -13,26 +13,26 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from extender.cluster.api_resources import RESOURCES
-    from extender.cluster.dumps.state_file import (
+    from extender.cluster.in_memory import OwnCluster, own_cluster
+    from extender.cluster.kube_api import KubeApi
+    from extender.cluster.requests.request_info import Request
+    from extender.cluster.responses.response import Response, StreamResponse
+    from extender.cluster.state_file import (
         HOW_TO_DUMP,
         StateFileError,
         load_state,
         read_state,
         state_form,
     )
-    from extender.cluster.in_memory import OwnCluster, own_cluster
-    from extender.cluster.kube_api import KubeApi
-    from extender.cluster.requests.request_info import Request
-    from extender.cluster.responses.response import Response, StreamResponse
     from extender.cluster.trial_registry import TrialRegistry, templates_among
 else:
     _MODULES = {
         "RESOURCES": "api_resources",
-        "HOW_TO_DUMP": "dumps.state_file",
-        "StateFileError": "dumps.state_file",
-        "load_state": "dumps.state_file",
-        "read_state": "dumps.state_file",
-        "state_form": "dumps.state_file",
+        "HOW_TO_DUMP": "state_file",
+        "StateFileError": "state_file",
+        "load_state": "state_file",
+        "read_state": "state_file",
+        "state_form": "state_file",
         "OwnCluster": "in_memory",
         "own_cluster": "in_memory",
         "KubeApi": "kube_api",

@@ -17,12 +17,12 @@ import httpx
 from extender.cluster import controllers
 from extender.cluster.api_resources import EVENTS, RESOURCE_CLAIM_TEMPLATES, RESOURCES, Object, Resource
 from extender.cluster.controllers.garbage_collector import SYSTEM_NAMESPACES
-from extender.cluster.dumps.seeding import SeedReport, seed
-from extender.cluster.dumps.state_file import save_state, saved_version
 from extender.cluster.kube_api import KubeApi
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.requests.request_info import Request
 from extender.cluster.responses.response import StreamResponse
+from extender.cluster.seeding import SeedReport, seed
+from extender.cluster.state_file import save_state, saved_version
 from extender.cluster.store import stored_objects
 from extender.cluster.store.custom_resources import custom_resources
 from extender.cluster.store.object_store import ObjectStore

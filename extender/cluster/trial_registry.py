@@ -8,9 +8,9 @@ from typing import Any, Final, final
 
 from extender.cluster import statuses
 from extender.cluster.api_resources import RESOURCE_CLAIM_TEMPLATES, Object, of_kind, stored_kind
-from extender.cluster.dumps.seeding import seed
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.schema import api_types
+from extender.cluster.seeding import seed
 from extender.cluster.store.object_store import ObjectStore
 from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.values.golang.json import JsonError

@@ -8,7 +8,7 @@ import pytest
 from api.fatal_errors import StartUpError
 from api.settings.settings import EXAMPLE_CLUSTER, Settings
 from api.starting import prepare
-from extender.cluster.dumps.state_file import load_state
+from extender.cluster.state_file import load_state
 from tests.api.in_process import reprieve
 from tests.api.test_questions import get
 from tests.kit.service import serving

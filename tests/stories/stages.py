@@ -14,10 +14,10 @@ import httpx
 from extender.client.client import Client
 from extender.cluster import own_cluster
 from extender.cluster.api_resources import PODS, Object
-from extender.cluster.dumps.seeding import seed
 from extender.cluster.in_memory import EmbeddedTransport
 from extender.cluster.kube_api import KubeApi
 from extender.cluster.registry import subresources
+from extender.cluster.seeding import seed
 from extender.testing import virtual_time
 from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.values.targets.target import Target

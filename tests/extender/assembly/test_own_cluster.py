@@ -9,7 +9,7 @@ import pytest
 
 from extender.cluster import own_cluster
 from extender.cluster.api_resources import NAMESPACES, NODES, PODS, PRIORITY_CLASSES, Object
-from extender.cluster.dumps.state_file import load_state, save_state, saved_version
+from extender.cluster.state_file import load_state, save_state, saved_version
 from extender.testing import virtual_time
 
 NODE: Object = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}, "status": {"allocatable": {"pods": "9"}}}

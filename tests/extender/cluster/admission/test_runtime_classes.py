@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from extender.cluster.api_resources import PODS, RUNTIME_CLASSES
-from extender.cluster.dumps.seeding import seed
+from extender.cluster.seeding import seed
 from extender.cluster.statuses import ApiStatus
 from tests.kit.cluster import make_registry
 from tests.kit.objects import pod

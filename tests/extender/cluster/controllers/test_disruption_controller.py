@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from extender.cluster.api_resources import DEPLOYMENTS, POD_DISRUPTION_BUDGETS, PODS, Object
-from extender.cluster.dumps.seeding import seed
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.registry.subresources import evict
+from extender.cluster.seeding import seed
 from tests.extender.cluster.controllers.running_cluster import (
     add_pod,
     change,

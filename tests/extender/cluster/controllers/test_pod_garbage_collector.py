@@ -1,7 +1,7 @@
 """Pods on nodes that are gone go, too, but not in haste."""
 
 from extender.cluster.api_resources import NODES, PODS, Object
-from extender.cluster.dumps.seeding import seed
+from extender.cluster.seeding import seed
 from tests.extender.cluster.controllers.running_cluster import (
     add_node,
     add_pod,

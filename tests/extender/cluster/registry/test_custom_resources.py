@@ -11,8 +11,8 @@ from extender.cluster.api_resources import (
     NAMESPACES,
     Object,
 )
-from extender.cluster.dumps.seeding import seed
 from extender.cluster.kube_api import KubeApi
+from extender.cluster.seeding import seed
 from tests.extender.cluster.api_calls import ask, events, make_api, names, send, told
 from tests.extender.cluster.controllers.running_cluster import running_controllers, settle
 from tests.kit.cluster import make_registry

@@ -9,9 +9,9 @@ import pytest
 
 from api.settings.settings import EXAMPLE_CLUSTER
 from extender.cluster.api_resources import NAMESPACES, NODES, PODS, PRIORITY_CLASSES, Object
-from extender.cluster.dumps.seeding import RefusedObject, seed
-from extender.cluster.dumps.state_file import load_state, save_state
 from extender.cluster.registry.object_registry import ObjectRegistry
+from extender.cluster.seeding import RefusedObject, seed
+from extender.cluster.state_file import load_state, save_state
 from tests.kit.cluster import make_registry
 from tests.kit.objects import priority_class
 from tests.kit.service import TWELVE_NODES

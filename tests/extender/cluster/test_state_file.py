@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 
 from api.settings.settings import EXAMPLE_CLUSTER
 from extender.cluster.api_resources import Object
-from extender.cluster.dumps.state_file import StateFileError, load_state, save_state
+from extender.cluster.state_file import StateFileError, load_state, save_state
 from extender.values import limits
 from extender.values.golang.json import plain
 from extender.values.golang.yaml import read_yaml
@@ -172,7 +172,7 @@ def test_a_small_file_that_holds_far_too_much_is_refused_in_one_line(
         for _ in range(times):
             file.write(piece)
     program = (
-        "import resource, sys; from pathlib import Path; from extender.cluster.dumps import state_file; from extender.values import limits\n"
+        "import resource, sys; from pathlib import Path; from extender.cluster import state_file; from extender.values import limits\n"
         "limits.STATE_FILE_BYTES, limits.STATE_FILE_YAML_VALUES = 2**26, 10**5\n"
         "resource.setrlimit(resource.RLIMIT_AS, (900 * 2**20, -1))\n"
         "try: state_file.load_state(Path(sys.argv[1]))\n"
@@ -197,7 +197,7 @@ def test_a_small_file_takes_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "state.json.gz"
     save_state(path, [NODE])
     program = (
-        "import resource, sys; from pathlib import Path; from extender.cluster.dumps import state_file; from extender.values import limits\n"
+        "import resource, sys; from pathlib import Path; from extender.cluster import state_file; from extender.values import limits\n"
         "resource.setrlimit(resource.RLIMIT_AS, (700 * 2**20, -1))\n"
         "assert len(state_file.load_state(Path(sys.argv[1]))) == 1"
     )
