@@ -62,11 +62,6 @@ Names = Sequence[tuple[str, str]]
 """The alternative names of a certificate: ("DNS", "a") or ("IP Address", "10.0.0.1")."""
 
 
-def is_wrong_name(failure: BaseException) -> bool:
-    """Whether the server's certificate is trusted, but for another name."""
-    return any(getattr(cause, "verify_code", None) in _WRONG_NAME for cause in _causes(failure))
-
-
 def words(failure: BaseException, host: str, port: int, names: Names | None = None) -> str:
     """Returns why there was no answer: `dial tcp 10.0.0.1:80: connect: connection refused`.
 
@@ -87,9 +82,8 @@ def words(failure: BaseException, host: str, port: int, names: Names | None = No
             dialled = _DIALLED.search(str(cause))
             at = _address(*dialled.groups()) if dialled else _address(host, port)
             is_cut = isinstance(cause, ConnectionResetError | BrokenPipeError)
-            return (
-                f"{f'read tcp {at}: read' if is_cut else f'dial tcp {at}: connect'}: {os.strerror(cause.errno).lower()}"
-            )
+            doing = f"read tcp {at}: read" if is_cut else f"dial tcp {at}: connect"
+            return f"{doing}: {os.strerror(cause.errno).lower()}"
     return in_one_line(failure)
 
 
@@ -133,7 +127,6 @@ def _distrust(cause: ssl.SSLCertVerificationError, host: str, names: Names | Non
 
 _LOGGER: Final = logging.getLogger(__name__)
 
-
 PIECE: Final = 2**18
 """Bytes of each piece of a long body."""
 
@@ -151,7 +144,6 @@ _ENDS: Final = (aiohttp.ServerDisconnectedError, aiohttp.ClientPayloadError, htt
 _PASSWORD: Final = re.compile(r"(?<=//)([^/@:]*):[^/@]*@")
 
 _REDIRECTS_AS_SENT: Final = (httpx.codes.TEMPORARY_REDIRECT, httpx.codes.PERMANENT_REDIRECT)
-
 _REDIRECTS_AS_GET: Final = (httpx.codes.MOVED_PERMANENTLY, httpx.codes.FOUND, httpx.codes.SEE_OTHER)
 
 
@@ -248,13 +240,10 @@ class ExtenderClient:
                     raise ExtenderError(f"failed {verb} with extender at URL {shown}, code {response.status_code}")
                 return await _read(response)
         except TimeoutError as exc:
+            deadline = "context deadline exceeded (Client.Timeout"
             if response is not None:
-                raise ExtenderError(
-                    "context deadline exceeded (Client.Timeout or context cancellation while reading body)"
-                ) from exc
-            raise ExtenderError(
-                f"{_post(url)}: context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
-            ) from exc
+                raise ExtenderError(f"{deadline} or context cancellation while reading body)") from exc
+            raise ExtenderError(f"{_post(url)}: {deadline} exceeded while awaiting headers)") from exc
         except _FAILURES as exc:
             has_ended = isinstance(_cause(exc), _ENDS)
             if response is not None:
@@ -288,7 +277,8 @@ class ExtenderClient:
             return "net/http: HTTP/1.x transport connection broken: malformed HTTP response"
         at = urlsplit(url)
         host, port = at.hostname or "", at.port or (443 if at.scheme == "https" else 80)
-        if is_wrong_name(failure):
+        # The server's certificate is trusted, but for another name.
+        if any(getattr(cause, "verify_code", None) in _WRONG_NAME for cause in _causes(failure)):
             return words(failure, self._server_name or host, port, await self._names(host, port))
         said = words(failure, host, port)
         is_proxied = said.startswith("dial tcp") and environment_proxy(url, os.environ) is not None
@@ -315,10 +305,10 @@ class ExtenderClient:
             extensions["sni_hostname"] = self._server_name
         if method == "GET":
             headers = {name: value for name, value in _HEADERS.items() if name != "Content-Type"}
-            return await self._transport.handle_async_request(
-                httpx.Request("GET", url, headers=headers, extensions=extensions)
-            )
-        return await self._transport.handle_async_request(post_request(url, body, _HEADERS, extensions))
+            request = httpx.Request("GET", url, headers=headers, extensions=extensions)
+        else:
+            request = post_request(url, body, _HEADERS, extensions)
+        return await self._transport.handle_async_request(request)
 
     async def aclose(self) -> None:
         transport, self._transport = self._transport, None

@@ -18,26 +18,16 @@ from extender.values.targets.tls import TlsError
 
 def check_extenders(configuration: Configuration) -> None:
     """Checks that every extender of the configuration can be called. Raises ConfigErrors with all reasons."""
-    errors = [
-        error
-        for index, extender in enumerate(configuration.extenders)
-        for error in _errors(f"extenders[{index}]", extender)
-    ]
+    errors: list[FieldError] = []
+    for index, extender in enumerate(configuration.extenders):
+        errors += _url_errors(f"extenders[{index}].urlPrefix", extender.url_prefix)
+        errors += _tls_errors(f"extenders[{index}].tlsConfig", extender)
     if errors:
         raise ConfigErrors(errors, "create")
 
 
-def warnings_of_extenders(configuration: Configuration) -> list[str]:
-    """Returns what is accepted as kube-scheduler does, though it slows or exposes scheduling."""
-    return [
-        f"extenders[{index}].{warning}"
-        for index, extender in enumerate(configuration.extenders)
-        for warning in warnings_of(extender)
-    ]
-
-
 def warnings_of(extender: Extender) -> Iterator[str]:
-    """Yields the warnings about one extender, each with the member that it is about."""
+    """Yields what is accepted as kube-scheduler does, though it slows or exposes scheduling; its member comes first."""
     url, tls = httpx.URL(extender.url_prefix), extender.tls_config or ExtenderTLSConfig()
     seconds = extender.http_timeout.seconds
     if seconds < 0:
@@ -57,11 +47,6 @@ def warnings_of(extender: Extender) -> Iterator[str]:
         yield "tlsConfig: without caFile or caData no certificate is verified: any server is trusted"
     if bool(tls.cert_file or tls.cert_data) != bool(tls.key_file or tls.key_data):
         yield "tlsConfig: a certificate needs its key, and a key its certificate: neither is shown to the extender"
-
-
-def _errors(path: str, extender: Extender) -> Iterator[FieldError]:
-    yield from _url_errors(f"{path}.urlPrefix", extender.url_prefix)
-    yield from _tls_errors(f"{path}.tlsConfig", extender)
 
 
 def _url_errors(path: str, prefix: str) -> Iterator[FieldError]:

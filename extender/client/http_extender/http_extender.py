@@ -11,7 +11,7 @@ from typing import Final, TypeVar, final
 import httpx
 
 from extender.client.http_extender.calling import ExtenderClient, without_password
-from extender.client.http_extender.checks import check_extenders, warnings_of_extenders
+from extender.client.http_extender.checks import check_extenders, warnings_of
 from extender.engine.framework import Candidate, ExtenderError
 from extender.engine.scheduler.extenders import FilterAnswer
 from extender.engine.snapshot import Snapshot
@@ -45,8 +45,7 @@ class ExtenderCalls(ABC):
         """Returns node name -> victims; None where the extender answers null."""
 
     @abstractmethod
-    async def bind(self, pod: Pod, node: str) -> None:
-        """Binds the pod to the node."""
+    async def bind(self, pod: Pod, node: str) -> None: ...
 
     @abstractmethod
     async def aclose(self) -> None:
@@ -122,22 +121,18 @@ class HTTPExtender:
 
     @property
     def is_prioritizer(self) -> bool:
-        """Whether the extender scores."""
         return bool(self._config.prioritize_verb)
 
     @property
     def supports_preemption(self) -> bool:
-        """Whether the extender takes part in preemption."""
         return bool(self._config.preempt_verb)
 
     @property
     def is_binder(self) -> bool:
-        """Whether the extender binds pods."""
         return bool(self._config.bind_verb)
 
     @property
     def weight(self) -> int:
-        """The factor of the extender's scores."""
         return self._config.weight
 
     def is_interested(self, pod: Pod) -> bool:
@@ -276,6 +271,7 @@ def make_extenders(
     Raises ConfigErrors with every reason why one cannot be called.
     """
     check_extenders(configuration)
-    for warning in warnings_of_extenders(configuration):
-        _LOGGER.warning("%s", warning)
+    for index, extender in enumerate(configuration.extenders):
+        for warning in warnings_of(extender):
+            _LOGGER.warning("extenders[%d].%s", index, warning)
     return tuple(HTTPExtender(config, transports(config), through) for config in calling_order(configuration.extenders))

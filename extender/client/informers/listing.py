@@ -14,16 +14,7 @@ import msgspec
 
 from extender.client.client import Client
 from extender.client.errors import Gone
-from extender.client.informers.reading import (
-    Bookmark,
-    DoubtfulAnswerError,
-    ObjectReader,
-    Put,
-    Removed,
-    UnreadableObjectError,
-    key_of,
-    read_event,
-)
+from extender.client.informers import reading
 from extender.client.paths import path
 from extender.client.transport.carrier import WatchLines
 from extender.values.objects import decoding
@@ -54,20 +45,20 @@ class Listing(Generic[T]):
     """The number of objects of which not even the name could be read."""
     num_pages: int = 0
 
-    def set_aside(self, exc: UnreadableObjectError) -> None:
+    def set_aside(self, exc: reading.UnreadableObjectError) -> None:
         """Adds an object that exists but cannot be read."""
         if exc.meta is None:
             self.num_unknown += 1
         else:
-            self.unreadable[key_of(exc.meta)] = exc.reason
-            self.unreadable_uids[key_of(exc.meta)] = exc.meta.uid
+            self.unreadable[reading.key_of(exc.meta)] = exc.reason
+            self.unreadable_uids[reading.key_of(exc.meta)] = exc.meta.uid
 
 
 @final
 class Lister(Generic[T]):
     """Lists one resource."""
 
-    def __init__(self, client: Client, kind: WatchedKind[T], reader: ObjectReader[T]) -> None:
+    def __init__(self, client: Client, kind: WatchedKind[T], reader: reading.ObjectReader[T]) -> None:
         self._client = client
         self._kind = kind
         self._reader = reader
@@ -130,19 +121,21 @@ class Lister(Generic[T]):
         try:
             page = decoding.decode(_Page, body)
         except decoding.DecodeError as exc:
-            raise DoubtfulAnswerError(f"expected a {self._kind.name}List: {exc}") from exc
+            raise reading.DoubtfulAnswerError(f"expected a {self._kind.name}List: {exc}") from exc
         if (page.kind, page.api_version) != (f"{self._kind.name}List", self._kind.api_version):
             found = f"{page.api_version!r:.64} {page.kind!r:.64}"
-            raise DoubtfulAnswerError(f"expected a {self._kind.name}List of {self._kind.api_version}, not {found}")
+            raise reading.DoubtfulAnswerError(
+                f"expected a {self._kind.name}List of {self._kind.api_version}, not {found}"
+            )
         if not page.metadata.resource_version:
-            raise DoubtfulAnswerError(f"the {page.kind} does not say of which resource version it is")
+            raise reading.DoubtfulAnswerError(f"the {page.kind} does not say of which resource version it is")
         for item in page.items:
             try:
                 read = self._reader.read(item, kind_required=False)
-            except UnreadableObjectError as exc:
+            except reading.UnreadableObjectError as exc:
                 into.set_aside(exc)
             else:
-                into.objects[key_of(read.metadata)] = read
+                into.objects[reading.key_of(read.metadata)] = read
         into.num_pages += 1
         into.resource_version = into.resource_version or page.metadata.resource_version
         return page.metadata.continue_
@@ -164,7 +157,7 @@ STREAM_PATIENCE: Final = 15.0
 """Seconds within which the next object must come, or the end of the initial events."""
 
 
-class EndlessListError(DoubtfulAnswerError):
+class EndlessListError(reading.DoubtfulAnswerError):
     """The initial events do not end, because the server does not support streamed lists."""
 
 
@@ -174,7 +167,9 @@ def streaming_params(resource_version: str) -> Mapping[str, str]:
     return asks | {"resourceVersion": resource_version} if resource_version else asks
 
 
-async def initial_objects(lines: WatchLines, reader: ObjectReader[T], on_line: Callable[[], float]) -> Listing[T]:
+async def initial_objects(
+    lines: WatchLines, reader: reading.ObjectReader[T], on_line: Callable[[], float]
+) -> Listing[T]:
     """Returns all objects at one moment, from where the watch continues; `on_line` returns the loop's time.
 
     Raises ApiError if the watch failed, EndlessListError if the initial events did not end in time, DoubtfulAnswerError
@@ -187,24 +182,24 @@ async def initial_objects(lines: WatchLines, reader: ObjectReader[T], on_line: C
             async for line in lines:
                 now = on_line()
                 try:
-                    event = read_event(line, reader)
-                except UnreadableObjectError as exc:
+                    event = reading.read_event(line, reader)
+                except reading.UnreadableObjectError as exc:
                     listing.set_aside(exc)
                     continue
                 match event:
-                    case Put(new):
-                        listing.objects[key_of(new.metadata)] = new
+                    case reading.Put(new):
+                        listing.objects[reading.key_of(new.metadata)] = new
                         # Rescheduling a timeout costs more than reading an object, so it is done once a second.
                         if now - progress_at > 1:
                             progress_at = now
                             patience.reschedule(now + STREAM_PATIENCE)
-                    case Removed(gone):
-                        listing.objects.pop(key_of(gone), None)
-                    case Bookmark(version, True):
+                    case reading.Removed(gone):
+                        listing.objects.pop(reading.key_of(gone), None)
+                    case reading.Bookmark(version, True):
                         listing.resource_version = version
                         return listing
-                    case Bookmark():
+                    case reading.Bookmark():
                         pass
     except TimeoutError as exc:
         raise EndlessListError("the initial events do not end") from exc
-    raise DoubtfulAnswerError("the watch has ended before its initial events have")
+    raise reading.DoubtfulAnswerError("the watch has ended before its initial events have")

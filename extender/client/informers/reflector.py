@@ -74,7 +74,7 @@ class Reflector(Generic[T]):
         streams_lists: bool = True,
         relist_period: float = RELIST_PERIOD,
         page_size: int = PAGE_SIZE,
-        reached: "Reached | None" = None,
+        reached: Reached | None = None,
         is_whole: Callable[[HasMetadata], bool] = reading.never,
     ) -> None:
         """Requests nothing before `run`.
@@ -85,7 +85,6 @@ class Reflector(Generic[T]):
             streams_lists: whether lists are requested as watches if possible, so that none is in memory as a whole.
             relist_period: seconds after which a new list corrects what the watch may have missed.
             page_size: of lists that do not come from the server's cache.
-            reached: wakes all reflectors that wait for a server that was away.
         """
         self.counters = ReflectorCounters()
         self.last_resource_version = ""
@@ -208,10 +207,9 @@ class Reflector(Generic[T]):
         try:
             listing = await self._lister.list(version, page_size=page_size)
         except (errors.NotFound, errors.NotServed):
-            if self.kind.other_api_version:
-                self._ask_for(
-                    replace(self.kind, api_version=self.kind.other_api_version, other_api_version=self.kind.api_version)
-                )
+            ours, other = self.kind.api_version, self.kind.other_api_version
+            if other:
+                self._ask_for(replace(self.kind, api_version=other, other_api_version=ours))
             self._not_served()
             raise
         self._must_page = self._must_page or (version == "0" and listing.num_pages > 1)
@@ -241,9 +239,8 @@ class Reflector(Generic[T]):
                 raise
             # As upstream, an ordinary list follows, because progress matters more than the form of the list.
             self._can_stream = not isinstance(exc, errors.BadRequest | errors.Invalid | EndlessListError)
-            _log.info(
-                "%s: an ordinary list is asked for instead of a streamed one: %s", self.kind.resource, _one_line(exc)
-            )
+            text = "%s: an ordinary list is asked for instead of a streamed one: %s"
+            _log.info(text, self.kind.resource, _one_line(exc))
             return False
         return True
 
@@ -257,12 +254,8 @@ class Reflector(Generic[T]):
                     f"a list not older than {last} was asked for, and one of {listing.resource_version} came"
                 )
             self.counters.went_back += 1
-            _log.warning(
-                "%s: the resource version went backwards, from %s to %s",
-                self.kind.resource,
-                last,
-                listing.resource_version,
-            )
+            text = "%s: the resource version went backwards, from %s to %s"
+            _log.warning(text, self.kind.resource, last, listing.resource_version)
         is_empty = not (listing.objects or listing.unreadable or listing.num_unknown)
         if is_empty and len(self.objects) > ENOUGH_TO_DOUBT and not self._seems_empty:
             self._seems_empty = True
@@ -309,9 +302,8 @@ class Reflector(Generic[T]):
         if self.kind.field_selector:
             params["fieldSelector"] = self.kind.field_selector
         self.counters.watches += 1
-        return self._client.watch(
-            path(self.kind.group, self.kind.version, self.kind.plural), params=params, silence=SILENCE
-        )
+        where = path(self.kind.group, self.kind.version, self.kind.plural)
+        return self._client.watch(where, params=params, silence=SILENCE)
 
     async def _follow(self, lines: WatchLines, began: float, *, brought_something: bool = False) -> None:
         """Applies the events of the watch until it ends, or until a list is due.

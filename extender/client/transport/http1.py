@@ -132,7 +132,6 @@ class Connection(asyncio.Protocol):
     # Called by the parser.
 
     def on_message_begin(self) -> None:
-        """Handles the first byte of a response."""
         if self._response is None or self._response.is_complete:
             self._got_unsolicited = True
 
@@ -145,17 +144,15 @@ class Connection(asyncio.Protocol):
         """Handles the end of a head, which may be one of 1xx, after which the response itself follows."""
         status = self._parser.get_status_code()
         if self._response is not None and not self._got_unsolicited and status >= 200:
-            self._response.begin(status)
+            self._response.status = status
 
     def on_body(self, body: bytes) -> None:
-        """Handles a part of the body."""
         if self._response is None or self._got_unsolicited:
             return
         self._overhead = 0
         self._response.take(body)
 
     def on_message_complete(self) -> None:
-        """Handles the end of a response."""
         response = self._response
         if response is None or self._got_unsolicited:
             return
@@ -233,9 +230,6 @@ class Http1Response(ClientResponse):
             self._waiting = None
 
     # Called by the connection.
-
-    def begin(self, status: int) -> None:
-        self.status = status
 
     def take(self, body: bytes) -> None:
         """Adds a part of the body."""
