@@ -9,7 +9,6 @@ of no single node are not counted, because they are on none.
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Final, final
@@ -38,25 +37,13 @@ _NO_DEVICES: Final[Devices] = MappingProxyType({})
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    shown: NodeOnMap
-    node: Node
-    requested: list[int]
-    num_pods: int
-    devices: tuple[ResourceOnNode, ...]
-    order: tuple[str, tuple[tuple[int, str], ...]]
-    """Sorts nodes by zone and name."""
-
-
-@final
 class ClusterMaps:
     """Maps of one cluster. State: the last one, and its nodes, which are drawn again only where they have changed."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._last: ClusterMap | None = None
-        self._nodes: dict[str, _Kept] = {}
+        self._nodes: dict[str, NodeOnMap] = {}
         """In the order of the map."""
         self._generation = -1
         self._shows_pods = False
@@ -72,7 +59,7 @@ class ClusterMaps:
         pods = snapshot.pods
         self._last = ClusterMap(
             generation=snapshot.generation,
-            nodes=tuple([each.shown for each in self._nodes.values()]),
+            nodes=tuple(self._nodes.values()),
             num_pods=int(snapshot.nodes.pod_count.sum()),
             priorities=tuple(np.unique(pods.priority[pods.node >= 0]).tolist()),
             priority_classes=classes,
@@ -93,27 +80,14 @@ class ClusterMaps:
             names += [name for name in nodes.index if devices.get(name) != self._devices.get(name)]
             self._last = None
         self._generation, self._shows_pods, self._devices = snapshot.generation, shows_pods, devices
-        drawn: dict[str, _Kept] = {}
-        places = [nodes.index[name] for name in names]
-        for name, place, requested in zip(names, places, nodes.requested[places].tolist(), strict=True):
-            node, num_pods = nodes.objects[place], int(nodes.pod_count[place])
-            has, kept = devices.get(name, ()), self._nodes.get(name)
-            # Pods may change without any number: where they are or were shown, the node is made again.
-            if (
-                shows_pods
-                or kept is None
-                or kept.node is not node
-                or kept.requested != requested
-                or kept.num_pods != num_pods
-                or kept.devices != has
-                or kept.shown.pods
-            ):
-                shown = _node(snapshot, place, has, with_pods=shows_pods)
-                drawn[name] = _Kept(shown, node, requested, num_pods, has, (shown.zone, natural(name)))
-        is_in_order = all(name in self._nodes and self._nodes[name].order == each.order for name, each in drawn.items())
+        drawn = {
+            name: _node(snapshot, nodes.index[name], devices.get(name, ()), with_pods=shows_pods) for name in names
+        }
+        is_in_order = all(name in self._nodes and self._nodes[name].zone == each.zone for name, each in drawn.items())
         self._nodes |= drawn
         if not is_in_order:
-            self._nodes = {each.node.name: each for each in sorted(self._nodes.values(), key=attrgetter("order"))}
+            in_order = sorted(self._nodes.values(), key=lambda node: (node.zone, natural(node.name)))
+            self._nodes = {node.name: node for node in in_order}
 
 
 def node_on_map(cluster: Cluster, name: str, devices: Devices = _NO_DEVICES) -> NodeOnMap | None:

@@ -22,7 +22,6 @@ class ListedPod(Answer, frozen=True, kw_only=True):
     workload: str = ""
     """The workload that the pod belongs to, written as in `QueuePlace`."""
     group: str = ""
-    """The name of its pod group."""
     since: str | None = None
     """When it was created."""
 
@@ -192,7 +191,6 @@ class PlanRequest(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_f
     claims).
     """
     max_moves: Annotated[int, msgspec.Meta(ge=1, le=MOST_MOVES)] = 8
-    """The most pods that may move."""
 
 
 @final

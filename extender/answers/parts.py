@@ -1,7 +1,7 @@
 """What answers show of pods; victims and candidates are written to the records file in this form."""
 
 from collections.abc import Iterable
-from typing import Final, Literal, final
+from typing import Literal, final
 
 import msgspec
 
@@ -9,9 +9,6 @@ from extender.values.objects.pod import Pod
 from extender.values.objects.quantity import QuantityError
 from extender.values.objects.resource_amounts import pod_requests
 from extender.values.workloads.templates import HASH_LABEL
-
-_DIGITS: Final = 3
-"""GPU-hours are rounded to as many digits."""
 
 Outcome = Literal["Scheduled", "Unschedulable", "Error", "Filter", "Prioritize", "Preempt"]
 """How an attempt ended. The last three are calls of the extender by another scheduler."""
@@ -75,8 +72,8 @@ class Victim(Value, frozen=True, gc=False):
 
 
 def gpu_hours_of(victims: Iterable[Victim]) -> float:
-    """Returns the GPU time that the evictions lose together."""
-    return round(sum(victim.gpu_hours for victim in victims), _DIGITS)
+    """Returns the GPU time that the evictions lose together, to three digits."""
+    return round(sum(victim.gpu_hours for victim in victims), 3)
 
 
 class CandidateNode(Value, frozen=True, gc=False):

@@ -87,7 +87,6 @@ class PluginScore(Answer, frozen=True, kw_only=True):
     """What a Score plugin gives a node: normalised to 0..100, and multiplied by the weight of the plugin."""
 
     raw: int
-    """The score before it is normalised."""
     normalized: int
     weight: int
     weighted: int
@@ -427,7 +426,6 @@ class WhatIfRequest(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown
     configuration: dict[str, Any] | None = None
     """Another KubeSchedulerConfiguration to try."""
     include_pending: bool = False
-    """Whether to schedule the pending pods, too."""
 
 
 @final
@@ -459,7 +457,6 @@ class Eviction(Answer, frozen=True, kw_only=True):
     """The last two: its controller wants fewer pods, or replaces it; then it is not recreated, and no budget is asked.
     """
     by: PodName | None = None
-    """The pod that preempts it."""
     returns: bool = True
     """Whether a controller recreates it."""
     lands_on: str = ""
@@ -488,7 +485,6 @@ class WhatIf(Answer, frozen=True, kw_only=True):
     summary: str
     placements: tuple[Placement, ...]
     groups: tuple[GroupOutcome, ...] = ()
-    """The pod groups that are scheduled as groups."""
     evictions: tuple[Eviction, ...] = ()
     loops: tuple[EvictionLoop, ...] = ()
     unplaced: int = 0

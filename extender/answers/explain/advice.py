@@ -22,6 +22,10 @@ from extender.values.objects.node_selectors import NAME_FIELD
 from extender.values.objects.pod import Affinity, Pod
 from extender.values.objects.resource_amounts import as_quantity
 
+T = TypeVar("T")
+
+_LOG: Final = Logger(__name__)
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -96,11 +100,6 @@ class Refusals:
         return alone
 
 
-T = TypeVar("T")
-
-_LOG: Final = Logger(__name__)
-
-
 @final
 class Advice:
     """The advice of a profile's plugins. One that fails is logged, and its advice is left out."""
@@ -130,9 +129,8 @@ class Advice:
 
     def lacks(self, place: int) -> tuple[Lack, ...]:
         """Returns what the node at this place has too little of."""
-        return tuple(
-            _lack(each, int(each.free[place])) for each in self._shortages if each.requested > each.free[place]
-        )
+        lacking = (each for each in self._shortages if each.requested > each.free[place])
+        return tuple(_lack(each, int(each.free[place])) for each in lacking)
 
     def for_one_plugin(self, plugins: Sequence[str], refusals: Refusals | None, nearest: Index) -> Iterator[Suggestion]:
         """Yields changes that may each satisfy one of the plugins; `nearest` are the refused nodes, nearest first."""
@@ -266,7 +264,5 @@ def _emptied(snapshot: Snapshot, places: Index) -> Rows:
 def _requests_by_name(pod: Pod) -> bool:
     of_nodes = (pod.spec.affinity or Affinity()).node_affinity
     terms = of_nodes.required.node_selector_terms if of_nodes is not None and of_nodes.required is not None else []
-    keys = {each.key for term in terms for each in (*term.match_expressions, *term.match_fields)} | (
-        pod.spec.node_selector or {}
-    ).keys()
-    return bool(keys & {HOSTNAME_LABEL, NAME_FIELD})
+    keys = {each.key for term in terms for each in (*term.match_expressions, *term.match_fields)}
+    return not keys.union(pod.spec.node_selector or {}).isdisjoint((HOSTNAME_LABEL, NAME_FIELD))

@@ -45,7 +45,7 @@ def waterfall(evaluation: Evaluation) -> tuple[WaterfallStep, ...]:
     statuses, pre_filter = evaluation.statuses, evaluation.pre_filter
     if statuses is None or pre_filter is None:
         return ()
-    # Plugins come in the profile's order. Those that are skipped for this pod are missing, and have refused no node.
+    # Plugins that are skipped for this pod are missing, and have refused no node.
     of_filters: dict[str, Counter[Status]] = {plugin: Counter() for plugin in evaluation.by_plugin or {}}
     outside = len(evaluation.snapshot.nodes) - len(evaluation.feasible)
     for status, nodes in statuses.counts():
@@ -160,9 +160,8 @@ def as_decided(answer: Explanation, attempts: Iterable[Attempt]) -> Explanation 
     for made in attempts:
         if made.outcome == "Scheduled" and made.pod.uid == answer.pod.uid and made.node == answer.node:
             if made.feasible == 1:
-                return msgspec.structs.replace(
-                    answer, scores_of="decision", choice="No other node passed, so that nothing was scored."
-                )
+                text = "No other node passed, so that nothing was scored."
+                return msgspec.structs.replace(answer, scores_of="decision", choice=text)
             if not made.scores:
                 return None
             text = _sentence(made.node, made.scores, made.feasible, "had")

@@ -141,9 +141,7 @@ class ExecPlugin(Credentials):
 async def _read_all(process: asyncio.subprocess.Process) -> bytes:
     if process.stdout is None:
         return b""
-    chunks = []
-    left: int = limits.EXEC_OUTPUT_BYTES
-    while left > 0 and (chunk := await process.stdout.read(left)):
-        chunks.append(chunk)
-        left -= len(chunk)
-    return b"".join(chunks)
+    try:
+        return await process.stdout.readexactly(limits.EXEC_OUTPUT_BYTES)
+    except asyncio.IncompleteReadError as exc:
+        return exc.partial
