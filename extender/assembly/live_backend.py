@@ -172,7 +172,7 @@ def _assembled(
     rng: random.Random,
     records: Records,
 ) -> _Parts:
-    dispatcher = ApiDispatcher(client, rng=rng, instance=socket.gethostname(), fence=fence)
+    dispatcher = ApiDispatcher(client, rng=rng, instance=socket.gethostname())
     called = configuration.extenders if options.decides else ()
     informers, cluster = Informers(client, rng=rng, is_whole=reads_whole(called)), Cluster()
     reporter = Reporters(records, *(tap.reporter for tap in options.taps if tap.reporter is not None))

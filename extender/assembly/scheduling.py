@@ -77,7 +77,7 @@ def assemble_scheduler(
     Arguments:
         cluster: changed by the handlers alone from now on, unless there are extenders.
         plugins: the plugins that profiles may name; None for the in-tree ones and those of installed distributions.
-        fence: returns why nothing may be written at the moment; None if writing is allowed. The dispatcher needs it as
+        fence: returns why nothing may be written at the moment; None if writing is allowed. The client needs it as
             well.
         max_in_unschedulable_pods: seconds after which an unschedulable pod is tried again without any event.
         now: the time of day, for plugins.

@@ -7,7 +7,7 @@ import math
 import random
 from collections.abc import AsyncIterator, Callable, Container, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import final
+from typing import NamedTuple, final
 from urllib.parse import quote, urlencode, urlsplit
 
 import httpx
@@ -66,6 +66,19 @@ STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
 DEFAULT_MAX_RETRIES = 10
 """Upstream: client-go/rest/request.go, defaultMaxRetries."""
+
+
+class _Request(NamedTuple):
+    method: str
+    path: str
+    where: str
+    """The path with its query."""
+    headers: Headers
+    accept: str = JSON
+    content: bytes = b""
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
 
 
 @final
@@ -179,7 +192,7 @@ class Client:
         headers = self._headers(accept, compressed=method == "GET")
         if content:
             headers += (("Content-Type", content_type),)
-        where = path if params is None else _with_query(path, params)
+        request = _Request(method, path, _with_query(path, params or {}), headers, accept, content)
         cap = max_bytes or (limits.READ_BYTES if method == "GET" else limits.WRITE_BYTES)
         if method != "GET":
             timeout = min(timeout, self._write_seconds)
@@ -192,7 +205,7 @@ class Client:
                 if self._rate_limit is not None:
                     await self._rate_limit.wait()
                 try:
-                    return await self._attempt(method, path, where, accept, headers, content, timeout, cap)
+                    return await self._attempt(request, timeout, cap)
                 except errors.Unauthorized:
                     if is_second_identity:
                         raise
@@ -212,75 +225,55 @@ class Client:
         `silence` seconds without a byte the connection counts as dead; bookmarks come every minute when requested. The
         iterator raises ApiError, too.
         """
-        where = _with_query(path, params)
+        request = _Request("GET", path, _with_query(path, params), self._headers(JSON, compressed=False))
         try:
-            opened, body = await self._open_watch(path, where, silence)
+            opened, body = await self._open_watch(request, silence)
         except errors.Unauthorized:
-            opened, body = await self._open_watch(path, where, silence)
+            opened, body = await self._open_watch(request, silence)
         async with opened:
-            yield WatchLines(f"GET {path}", body, silence)
+            yield WatchLines(str(request), body, silence)
 
     async def aclose(self) -> None:
         """Closes all connections. Requests and watches in flight fail."""
         await self._connections.aclose()
 
-    async def _attempt(
-        self,
-        method: str,
-        path: str,
-        where: str,
-        accept: str,
-        headers: Headers,
-        content: bytes,
-        seconds: float,
-        cap: int,
-    ) -> bytes:
-        request = f"{method} {path}"
+    async def _attempt(self, request: _Request, seconds: float, cap: int) -> bytes:
+        is_write = request.method != "GET"
         async with self._connections.lent() as (carrier, identity):
             # Checked here, because the rate limit, retries and credentials may have taken time since the caller checked
             # it.
-            if method != "GET" and (why_not := self._fence()) is not None:
+            if is_write and (why_not := self._fence()) is not None:
                 raise errors.Fenced(why_not)
-            async with within(seconds, request, "no answer within"):
-                response = await self._send(carrier, identity, method, where, headers, content, seconds)
+            async with within(seconds, str(request), "no answer within"):
+                response = await self._send(carrier, identity, request, seconds)
                 try:
-                    await _check_answer(request, response, accept, range(200, 300))
-                    body = await Body(request, response).read(cap)
+                    await _check_answer(request, response, range(200, 300))
+                    body = await Body(str(request), response).read(cap)
                 finally:
                     await response.aclose()
-        if method == "GET":
-            _check_kind(request, body, accept)
+        if not is_write:
+            _check_kind(request, body)
         return body
 
-    async def _open_watch(self, path: str, where: str, seconds: float) -> tuple[AsyncExitStack, Body]:
-        request, headers = f"GET {path}", self._headers(JSON, compressed=False)
+    async def _open_watch(self, request: _Request, seconds: float) -> tuple[AsyncExitStack, Body]:
         async with AsyncExitStack() as stack:
             carrier, identity = await stack.enter_async_context(self._connections.lent())
             # The head of the response comes as soon as the watch begins, long before its first event.
-            async with within(seconds, request, "no answer within"):
-                response = await self._send(carrier, identity, "GET", where, headers, b"", seconds)
+            async with within(seconds, str(request), "no answer within"):
+                response = await self._send(carrier, identity, request, seconds)
                 stack.push_async_callback(response.aclose)
-                await _check_answer(request, response, JSON, (200,))
-            body = Body(request, response)
+                await _check_answer(request, response, (200,))
+            body = Body(str(request), response)
             return stack.pop_all(), body
 
-    async def _send(
-        self,
-        carrier: Carrier,
-        identity: Identity,
-        method: str,
-        where: str,
-        headers: Headers,
-        content: bytes,
-        seconds: float,
-    ) -> ClientResponse:
-        code = ERROR
+    async def _send(self, carrier: Carrier, identity: Identity, request: _Request, seconds: float) -> ClientResponse:
+        method, where, headers, code = request.method, request.where, request.headers, ERROR
         if identity.authorization is not None:
             headers = (*headers, ("Authorization", identity.authorization))
         try:
             # A timeout of the connection happens, for certain, before anything was sent.
             connect_seconds = min(seconds / 2, limits.CONNECT_SECONDS)
-            response = await carrier.send(method, where, headers, content, connect_seconds)
+            response = await carrier.send(method, where, headers, request.content, connect_seconds)
             code = str(response.status)
             return response
         finally:
@@ -295,7 +288,7 @@ class Client:
 
 
 def _with_query(path: str, params: Mapping[str, str]) -> str:
-    return f"{path}?{urlencode(params, quote_via=quote)}"
+    return f"{path}?{urlencode(params, quote_via=quote)}" if params else path
 
 
 def _wait_before_retry(method: str, error: errors.ApiError) -> float | None:
@@ -316,19 +309,19 @@ def _wait_before_retry(method: str, error: errors.ApiError) -> float | None:
     return error.retry_after
 
 
-async def _check_answer(request: str, response: ClientResponse, accept: str, statuses: Container[int]) -> None:
+async def _check_answer(request: _Request, response: ClientResponse, statuses: Container[int]) -> None:
     """Raises the ApiError of a refusal, or NotKubernetes for a response that is not JSON, such as a login page."""
     if response.status not in statuses:
         try:
-            body = await Body(request, response).read(limits.ERROR_BYTES)
+            body = await Body(str(request), response).read(limits.ERROR_BYTES)
         except errors.NotKubernetes:
             body = b""
         # Whole seconds only, as client-go/rest/request.go, retryAfterSeconds (v1.36.2).
         text = response.header("retry-after")
         retry_after = float(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
-        raise errors.from_response(request, response.status, body, retry_after=retry_after)
+        raise errors.from_response(str(request), response.status, body, retry_after=retry_after)
     found = response.header("content-type")
-    if accept == JSON and found and found.partition(";")[0].strip().lower() != JSON:
+    if request.accept == JSON and found and found.partition(";")[0].strip().lower() != JSON:
         raise errors.NotKubernetes(
             f"{request}: answered {response.status} with {found[:64]!r} instead of JSON", status=response.status
         )
@@ -342,9 +335,9 @@ class _Kind(msgspec.Struct):
 _read_kind = msgspec.json.Decoder(_Kind)
 
 
-def _check_kind(request: str, body: bytes, accept: str) -> None:
+def _check_kind(request: _Request, body: bytes) -> None:
     """Raises NotKubernetes if the body is a Status or no JSON object, where an object was requested."""
-    if accept != JSON:
+    if request.accept != JSON:
         return
     if len(body) > limits.ERROR_BYTES:
         # No Status is this long, and the caller decodes it anyway: reading it twice would take too long.

@@ -182,7 +182,6 @@ _WITHOUT_STATUS: Mapping[int, type[ApiError]] = {
 
 class _Status(msgspec.Struct):
     kind: str = ""
-    status: str = ""
     message: str = ""
     reason: str = ""
     details: dict[str, Any] | None = None

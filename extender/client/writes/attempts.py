@@ -39,23 +39,12 @@ LAST_BIND_PAUSE: Final = 5.0
 
 @final
 class Attempts:
-    """Performs calls, also several at a time. State: the bindings whose outcome is unknown.
+    """Performs calls, also several at a time. State: the bindings whose outcome is unknown."""
 
-    Each attempt asks `fence` why nothing may be written.
-    """
-
-    def __init__(
-        self,
-        client: Client,
-        *,
-        rng: random.Random,
-        now: Callable[[], datetime],
-        fence: Callable[[], str | None] = lambda: None,
-    ) -> None:
+    def __init__(self, client: Client, *, rng: random.Random, now: Callable[[], datetime]) -> None:
         self._client = client
         self._random = rng
         self._now = now
-        self._fence = fence
         self.in_limbo: dict[str, float] = {}
         """Pod UID -> the event loop's time since when it is unknown whether the pod is bound."""
 
@@ -74,9 +63,6 @@ class Attempts:
             raise CallUnknown(f"the API server's answer cannot be read: {exc}") from exc
 
     async def _send(self, call: ApiCall[Any]) -> Any:
-        why_not = self._fence()
-        if why_not is not None:
-            raise CallError(why_not)
         return await send(self._client, call, self._now())
 
     async def _bind(self, call: BindPod) -> None:
@@ -93,9 +79,9 @@ class Attempts:
                     if await self._is_bound(call):
                         return
                     raise
-                except CallError as exc:
+                except errors.Fenced as exc:
                     if may_be_bound:
-                        raise CallUnknown(str(exc)) from exc
+                        raise CallUnknown(exc.message) from exc
                     raise
                 except (errors.BadRequest, errors.Invalid, errors.NotFound):
                     raise

@@ -47,15 +47,13 @@ class ApiDispatcher:
         rng: random.Random,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         instance: str = "",
-        fence: Callable[[], str | None] = lambda: None,
     ) -> None:
-        """Sends nothing before `run`.
+        """Sends nothing before `run`; the client has a fence against writing when it must not.
 
-        `instance` tells this process from others that record events under the same name, such as the host's name;
-        `fence` returns why nothing may be written.
+        `instance` tells this process from others that record events under the same name, such as the host's name.
         """
-        self._attempts = Attempts(client, rng=rng, now=now, fence=fence)
-        self._recorder = EventRecorder(client, now=now, instance=instance, fence=fence)
+        self._attempts = Attempts(client, rng=rng, now=now)
+        self._recorder = EventRecorder(client, now=now, instance=instance)
         self._queue = CallQueue()
         self._num_in_flight = dict.fromkeys(Lane, 0)
         self.durations: Final = Histogram(

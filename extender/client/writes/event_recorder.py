@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, Final, final
 
 from extender.client.client import STRATEGIC_MERGE_PATCH, Client
-from extender.client.errors import AlreadyExists, ApiError, NotFound
+from extender.client.errors import AlreadyExists, ApiError, Fenced, NotFound
 from extender.client.paths import path
 from extender.client.writes.call_requests import wire
 from extender.engine.framework import CallError, RecordEvent
@@ -47,18 +47,10 @@ class _Recorded:
 class EventRecorder:
     """Records events. State: those of the last minutes, by all but the note."""
 
-    def __init__(
-        self,
-        client: Client,
-        *,
-        now: Callable[[], datetime],
-        instance: str,
-        fence: Callable[[], str | None] = lambda: None,
-    ) -> None:
+    def __init__(self, client: Client, *, now: Callable[[], datetime], instance: str) -> None:
         self._client = client
         self._now = now
         self._instance = instance
-        self._fence = fence
         self._recorded: dict[RecordEvent, _Recorded] = {}
         self._last_name = 0
 
@@ -104,9 +96,6 @@ class EventRecorder:
         for attempt in range(ATTEMPTS):
             if attempt:
                 await asyncio.sleep(PAUSE)
-            why_not = self._fence()
-            if why_not is not None:
-                raise CallError(why_not)
             try:
                 await self._write(known)
                 return
@@ -115,7 +104,7 @@ class EventRecorder:
                 if attempt and isinstance(exc, AlreadyExists):
                     return  # the answer to an earlier attempt was lost
                 # What the API server has refused it would refuse again. Only a lost request is worth another try.
-                if exc.status:
+                if exc.status or isinstance(exc, Fenced):
                     break
         raise CallError(refusal.message) from refusal
 

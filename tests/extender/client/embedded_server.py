@@ -62,10 +62,10 @@ class Server:
 
     @asynccontextmanager
     async def dispatching(self) -> Any:
-        client = Client(Target("http://server"), transport=self.transport, rng=random.Random(1))
-        dispatcher = ApiDispatcher(
-            client, rng=random.Random(1), now=lambda: NOW, instance="host", fence=lambda: self.fenced
+        client = Client(
+            Target("http://server"), transport=self.transport, rng=random.Random(1), fence=lambda: self.fenced
         )
+        dispatcher = ApiDispatcher(client, rng=random.Random(1), now=lambda: NOW, instance="host")
         running = asyncio.ensure_future(dispatcher.run())
         try:
             yield dispatcher
