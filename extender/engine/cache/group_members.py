@@ -27,7 +27,6 @@ class GroupMembers:
         return other
 
     def put(self, pod: Pod) -> None:
-        """Adds a member, or replaces it."""
         key = group_of(pod)
         if key is not None:
             self._members.setdefault(key, {})[pod.uid] = pod

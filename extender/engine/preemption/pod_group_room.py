@@ -71,7 +71,6 @@ class Room:
         """How many more members fit than have to; negative if they do not fit."""
 
     def clear(self) -> None:
-        """Removes all units."""
         here = self._row_of_slot >= 0
         removed = PodChanges(self._row_of_slot[here], self._units.slots[here], np.full(int(here.sum()), -1))
         self._rows = self._rows.changed(removed)

@@ -49,7 +49,6 @@ class PreparedCandidate:
 
     @property
     def uid(self) -> str:
-        """The UID of the preemptor, be it a pod or a group."""
         return self.preemptor.uid if self.group is None else self.group.uid
 
     @property
@@ -205,7 +204,10 @@ class Executor:
         """Cancels the victim's binding if it is not bound yet, else deletes it (PreemptPod)."""
         preemptor, node = prepared.preemptor, prepared.candidate.node
         note = f"Preempted by {prepared.kind} {prepared.uid} on node {node}"
-        if self._is_preempted_in_memory(prepared, victim):
+        waiting = self._world.waiting_pods.get(victim.uid)
+        if (
+            waiting is not None and waiting.preempt(prepared.plugin, "preempted")
+        ) or self._world.pods_in_pre_bind.cancel(victim.uid, f"preempted by {prepared.plugin}"):
             _LOG.info(2, "Preemptor pod preempted a waiting pod", preemptor=preemptor, waitingPod=victim, node=node)
             _record_event(prepared, victim, note + IN_MEMORY)
             return
@@ -225,12 +227,6 @@ class Executor:
             raise
         _LOG.info(2, "Preemptor Pod preempted victim Pod", preemptor=preemptor, victim=victim, node=node)
         _record_event(prepared, victim, note)
-
-    def _is_preempted_in_memory(self, prepared: PreparedCandidate, victim: Pod) -> bool:
-        waiting = self._world.waiting_pods.get(victim.uid)
-        if waiting is not None and waiting.preempt(prepared.plugin, "preempted"):
-            return True
-        return self._world.pods_in_pre_bind.cancel(victim.uid, f"preempted by {prepared.plugin}")
 
     def _requeue(self, prepared: PreparedCandidate, preemptor: Pod, *, is_done: bool) -> None:
         """Requeues the preemptor, or a member of the group that is, unless an event will do so."""

@@ -42,7 +42,6 @@ class SymbolTable(Generic[S]):
         return self._codes.get(symbol, ABSENT)
 
     def copy(self) -> "SymbolTable[S]":
-        """Returns an independent copy with the same codes."""
         other: SymbolTable[S] = SymbolTable()
         other._symbols, other._codes = self._symbols.copy(), self._codes.copy()
         return other

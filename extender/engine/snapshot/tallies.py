@@ -142,7 +142,6 @@ class Tally:
         self.per_node = read_only(sums)
 
     def read(self, moves: Sequence[Move], attribute: Attribute) -> None:
-        """Applies moves to the sums."""
         sums, weights = self._sums, self._weights
         if sums is None:
             raise LookupError("the tally has no sums yet")

@@ -172,7 +172,6 @@ class ClaimTracker:
         """Claims that the watch has not shown since they were created -> until when they count."""
 
     def is_pending(self, claim: ResourceClaim) -> bool:
-        """True if the claim is being allocated for a pod."""
         return identity(claim) in self._pending
 
     def add_pending(self, claim: ResourceClaim) -> None:

@@ -35,7 +35,6 @@ class Term:
 
     @property
     def num_values(self) -> int:
-        """The number of values that it names."""
         return 1 + len(self.namespaces) + self.selector.num_values + self.namespace_selector.num_values
 
     def matches(self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]) -> bool:

@@ -6,6 +6,7 @@ Upstream: pkg/scheduler/framework/plugins/noderesources/fit.go; extendedresource
 (v1.36.2). The hints are isSchedulableAfterPodEvent, isSchedulableAfterNodeChange, isSchedulableAfterDeviceClassEvent.
 """
 
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, final
@@ -177,7 +178,6 @@ class NodeResourcesFit(
         return capacity, free
 
     def pre_score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Status:
-        """Computes what the pod adds to each scored resource."""
         use = self._scored.of(state, lambda: pod_use(self._resources, self._scored_amounts(pod)))
         state.write(USE, with_totals(state, use))
         return fwk.SUCCESS if use.native_places is None else fwk.SUCCESS_EQUAL_PODS
@@ -236,10 +236,7 @@ class FitHints:
     def __init__(self, device_classes: Callable[[], DeviceClasses]) -> None:
         """Takes what returns the device classes, which is only called for resources that a node lacks."""
         self._device_classes = device_classes
-        self._node: fwk.Node | None = None
-        self._room: tuple[Resources, int] = (Resources(), 0)
-        self._old_node: fwk.Node | None = None
-        self._old_room: tuple[Resources, int] = (Resources(), 0)
+        self._rooms: deque[tuple[fwk.Node, tuple[Resources, int]]] = deque(maxlen=2)
         self._pods: tuple[fwk.Pod, fwk.Pod] | None = None
         self._shrunk: frozenset[str] = frozenset()
 
@@ -267,7 +264,7 @@ class FitHints:
             return fwk.QueueingHint.QUEUE_SKIP
         if old is None:
             return fwk.QueueingHint.QUEUE
-        old_room, old_allowed_pods = self._old_room_on(old)
+        old_room, old_allowed_pods = self._room_on(old)
         if allowed_pods > old_allowed_pods:
             return fwk.QueueingHint.QUEUE
         has, had = dict(_amounts(room)), dict(_amounts(old_room))
@@ -301,14 +298,11 @@ class FitHints:
         return not room.scalar.get(name) and device_class_of(name, self._device_classes()) is not None
 
     def _room_on(self, node: fwk.Node) -> tuple[Resources, int]:
-        if self._node is not node:
-            self._node, self._room = node, allocatable(node)
-        return self._room
-
-    def _old_room_on(self, node: fwk.Node) -> tuple[Resources, int]:
-        if self._old_node is not node:
-            self._old_node, self._old_room = node, allocatable(node)
-        return self._old_room
+        for known, room in self._rooms:
+            if known is node:
+                return room
+        self._rooms.append((node, allocatable(node)))
+        return self._rooms[-1][1]
 
 
 def _amounts(resources: Resources) -> Iterator[tuple[str, int]]:
