@@ -141,7 +141,6 @@ class PodBuilder:
         return self._spec(overhead={**(amounts or {}), **more})
 
     def image(self, image: str) -> "PodBuilder":
-        """Adds a container that runs the image."""
         return self.container(Container(name=self._next("c"), image=image))
 
     def host_port(self, port: int, protocol: str = "", ip: str = "") -> "PodBuilder":

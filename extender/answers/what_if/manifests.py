@@ -23,7 +23,7 @@ from extender.values.objects.meta import Object
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod, PodResourceClaimStatus
 from extender.values.objects.storage import PersistentVolume, PersistentVolumeClaim
-from extender.values.workloads.availability import desired_healthy
+from extender.values.workloads.deployments import desired_healthy
 from extender.values.workloads.expansion import JOB_SET, WORKLOADS, Surroundings, jobs_of, objects_of
 from extender.values.workloads.templates import claims_without_object, resource_claim, volume_claims
 from extender.values.workloads.volumes import bound_claim, class_of, provisioned, waits_for_consumer

@@ -17,8 +17,7 @@ from extender.values.objects import decoding
 from extender.values.objects.meta import Object
 from extender.values.objects.pod import DEFAULT_SCHEDULER_NAME, Container, Pod, PodSpec, Volume
 from extender.values.objects.quantity import quantity_of
-from extender.values.workloads.availability import DELETION_COST, deletion_rank, fenceposts
-from extender.values.workloads.deployments import hash_of
+from extender.values.workloads.deployments import DELETION_COST, deletion_rank, fenceposts, hash_of
 from extender.values.workloads.stateful_sets import (
     INDEX_LABEL,
     POD_NAME_LABEL,

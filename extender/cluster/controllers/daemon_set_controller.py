@@ -17,8 +17,8 @@ from extender.cluster.controllers.observed_objects import Key, Observed, Observe
 from extender.cluster.controllers.replica_set_controller import changed_owners
 from extender.values.objects.meta import ObjectMeta
 from extender.values.objects.node import Node, NodeSpec
-from extender.values.workloads.availability import scaled_value
 from extender.values.workloads.daemon_sets import GENERATION_LABEL, DaemonPods, node_of, template_generation
+from extender.values.workloads.deployments import scaled_value
 
 _OnNodes = Mapping[str, Sequence[ObservedPod]]
 

@@ -15,11 +15,11 @@ from extender.cluster.controllers.observed_objects import Key, Observed
 from extender.cluster.registry.conditions import condition, timestamp, with_condition
 from extender.cluster.statuses import ApiStatus
 from extender.values.golang.times import moment_of
-from extender.values.workloads.availability import fenceposts
 from extender.values.workloads.deployments import (
     REVISION,
     Revision,
     desired_replicas,
+    fenceposts,
     is_in_use,
     new_replica_set,
     next_revision,

@@ -27,7 +27,7 @@ from extender.cluster.controllers.pod_tallies import PodTallies, PodTally, is_he
 from extender.cluster.registry.conditions import condition, with_condition
 from extender.values.golang.times import moment_of
 from extender.values.objects.label_selectors import Selector
-from extender.values.workloads.availability import desired_healthy, needs_scale
+from extender.values.workloads.deployments import desired_healthy, needs_scale
 from extender.values.workloads.templates import selector_in
 
 _SCALED: Final = (REPLICATION_CONTROLLERS, REPLICA_SETS, DEPLOYMENTS, STATEFUL_SETS)

@@ -26,7 +26,7 @@ from extender.cluster.controllers.observed_objects import Key, Observed, Observe
 from extender.cluster.registry.conditions import condition, seconds_since, with_condition, without_condition
 from extender.cluster.statuses import ApiStatus
 from extender.values.golang.times import moment_of
-from extender.values.workloads.availability import DELETION_COST, deletion_rank
+from extender.values.workloads.deployments import DELETION_COST, deletion_rank
 from extender.values.workloads.templates import pod_from_template
 
 

@@ -269,10 +269,7 @@ class Recording:
 
     @property
     def deciding_configuration(self) -> Configuration:
-        """The configuration that decided, with its extenders under other names, whose answers can only be replayed.
-
-        Raises ConfigErrors, and RecordingError if they were not recorded.
-        """
+        """The configuration with its extenders under other names. Raises RecordingError if none is recorded."""
         if self.begins.extenders > len(self.begins.called):
             raise RecordingError(f"{self.path}: its scheduler called extenders, whose answers are not recorded")
         return self._configuration(extenders=self.begins.called)
@@ -289,10 +286,7 @@ class Recording:
         return found
 
     def seconds_of(self, moment: str) -> float:
-        """Returns a moment as entries have it: `2026-11-23T05:00:00Z`, or a time after the beginning, such as `90s`.
-
-        Raises RecordingError if it cannot be read, or nothing had been recorded by then.
-        """
+        """Returns the seconds of `2026-11-23T05:00:00Z`, or of a time after the beginning, such as `90s`."""
         found = moment_of(moment)
         try:
             seconds = Duration.parse(moment).seconds if found is None else (found - self.began) / timedelta(seconds=1)

@@ -60,7 +60,6 @@ class ClusterAtOnce:
     nominated: Sequence[tuple[str, str]] = ()
 
     def entries(self) -> list[Entry]:
-        """Returns the entries that say so."""
         found: list[Entry] = [self._put(obj) for objects in (self.nodes, self.others) for obj in objects]
         found += [self._put(pod) for pod in self.placed if pod.uid not in self.assumed]
         found += [self._put(pod) for pod in self.pending]
@@ -231,15 +230,12 @@ class Recorder(Reporter):
         )
 
     def _note(self, entry: Entry, place: int | None = None) -> None:
-        if not self.is_on:
-            self.lost += 1
-        elif len(self._waiting) >= limits.RECORDED_ENTRIES:
+        if len(self._waiting) >= limits.RECORDED_ENTRIES:
             self.stop()
-            self.lost += 1
-        elif place is None:
-            self._waiting.append(entry)
+        if self.is_on:
+            self._waiting.insert(len(self._waiting) if place is None else place, entry)
         else:
-            self._waiting.insert(place, entry)
+            self.lost += 1
 
     def _time(self) -> float:
         return round(self._now(), 4)

@@ -90,7 +90,6 @@ async def recorded_in(
 
 
 def tap_of(recorder: Recorder) -> Tap:
-    """Returns what attaches a recorder to a backend."""
     return Tap(
         changed=recorder.changed,
         reporter=recorder,
@@ -189,10 +188,7 @@ class RecordingFile:
             self._length_of_state = self._length
 
     def write(self, entries: Sequence[Entry], next_one: ClusterAtOnce | None = None) -> None:
-        """Writes the entries, so that a reader finds them at once. Raises OSError.
-
-        `next_one` is the state with which the next file begins after that.
-        """
+        """Writes the entries, at once for readers; then the next file begins with `next_one`. Raises OSError."""
         with self._writing:
             if self._file is None:
                 raise OSError(errno.EBADF, "the file is closed")

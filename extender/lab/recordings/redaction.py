@@ -82,11 +82,9 @@ class Redaction:
 
     def name(self, text: str) -> str:
         """Returns the name that replaces another one everywhere in this process's recordings."""
-        return (
-            f"x{blake2b(text.encode(), key=self._key, digest_size=6).hexdigest()}"
-            if self.hides_names and text
-            else text
-        )
+        if not self.hides_names or not text:
+            return text
+        return f"x{blake2b(text.encode(), key=self._key, digest_size=6).hexdigest()}"
 
     def pod_name(self, key: str) -> str:
         """Returns what replaces namespace/name."""

@@ -16,6 +16,10 @@ KEPT: Final = 1000
 """The number of nodes whose preemptors are remembered, and of victims whose preemptor has not been seen yet."""
 
 
+def key_of(obj: HasMetadata) -> tuple[str, str, str]:
+    return kind_of(obj).name, obj.metadata.namespace, obj.metadata.name
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class ObservedChange:
@@ -29,7 +33,7 @@ class ObservedChange:
     def key(self) -> tuple[str, str, str]:
         """The name of the object among all of the cluster."""
         obj = self.old if self.new is None else self.new
-        return ("", "", "") if obj is None else (kind_of(obj).name, obj.metadata.namespace, obj.metadata.name)
+        return ("", "", "") if obj is None else key_of(obj)
 
     @property
     def is_placement(self) -> bool:

@@ -76,10 +76,7 @@ class DecisionComparer:
         self._algorithm = SchedulingAlgorithm()
 
     async def compare(self, pod: Pod, theirs: Decided, *, explains: bool = True) -> Compared:
-        """Decides about the pod in the cluster as it is now, which must not change meanwhile, and compares.
-
-        The pod, of one of the profiles, is as it was before the other scheduler decided.
-        """
+        """Decides about a pod, as it was before theirs, in the cluster of now, which must not change meanwhile."""
         try:
             return await with_long_work(partial(self._compared, pod, theirs, explains=explains))
         except (PluginError, ValueError) as exc:

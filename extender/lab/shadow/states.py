@@ -10,7 +10,7 @@ from itertools import product
 from typing import Final, TypeVar, final
 
 from extender.engine.cache.cluster import Cluster
-from extender.lab.shadow.changes import ObservedChange
+from extender.lab.shadow.changes import ObservedChange, key_of
 from extender.values.objects.claims import SELECTED_NODE_ANNOTATION, WAIT_FOR_FIRST_CONSUMER, claim_class, claim_name
 from extender.values.objects.devices import ResourceClaim
 from extender.values.objects.meta import HasMetadata
@@ -47,43 +47,33 @@ class BeforeBinding:
     @contextmanager
     def of(self, pod: Pod) -> Iterator[frozenset[Key]]:
         """Puts back what was bound for a pod, until the end of the block. Yields the keys of what was put back."""
-        found = list(self._bound_for(pod)) if self._before else []
-        for _, now, before in found:
+        found = [(now, self._before[key_of(now)]) for now in self._bound_for(pod)]
+        for now, before in found:
             self._cluster.changed(now, before)
         try:
-            yield frozenset(key for key, _, _ in found)
+            yield frozenset(key_of(now) for now, _ in found)
         finally:
-            for _, now, before in found:
+            for now, before in found:
                 self._cluster.changed(before, now)
 
     def forget(self, pod: Pod) -> None:
         """Forgets what was bound for a pod that has its node: for others it is bound."""
-        if self._before:
-            for key, _, _ in [*self._bound_for(pod)]:
-                del self._before[key]
+        for now in self._bound_for(pod):
+            self._before.pop(key_of(now), None)
 
-    def _bound_for(self, pod: Pod) -> Iterator[tuple[Key, HasMetadata, HasMetadata | None]]:
+    def _bound_for(self, pod: Pod) -> list[HasMetadata]:
+        if not self._before:
+            return []
         objects, namespace = self._cluster.cache.objects, pod.namespace
+        found: list[HasMetadata | None] = []
         for volume in pod.spec.volumes:
-            name = claim_name(pod, volume)
-            claim = None if name is None else objects.pvcs.get((namespace, name))
-            if claim is not None:
-                key = ("PersistentVolumeClaim", claim.metadata.namespace, claim.metadata.name)
-                if key in self._before:
-                    yield key, claim, self._before[key]
-                    yield from self._volume(claim.spec.volume_name)
+            claim = objects.pvcs.get((namespace, claim_name(pod, volume) or ""))
+            if claim is not None and key_of(claim) in self._before:
+                found += [claim, objects.pvs.get(claim.spec.volume_name)]
         names = [reference.resource_claim_name for reference in pod.spec.resource_claims]
-        for name in [*names, *(status.resource_claim_name for status in pod.status.resource_claim_statuses)]:
-            devices = None if name is None else objects.resource_claims.get((namespace, name))
-            if devices is not None:
-                key = ("ResourceClaim", devices.metadata.namespace, devices.metadata.name)
-                if key in self._before:
-                    yield key, devices, self._before[key]
-
-    def _volume(self, name: str) -> Iterator[tuple[Key, HasMetadata, HasMetadata | None]]:
-        volume, key = self._cluster.cache.objects.pvs.get(name), ("PersistentVolume", "", name)
-        if volume is not None and key in self._before:
-            yield key, volume, self._before[key]
+        names += [status.resource_claim_name for status in pod.status.resource_claim_statuses]
+        found += [objects.resource_claims.get((namespace, name or "")) for name in names]
+        return [each for each in found if each is not None and key_of(each) in self._before]
 
     def _waits_for_pod(self, claim: PersistentVolumeClaim) -> bool:
         found = self._cluster.cache.objects.storage_classes.get(claim_class(claim))

@@ -11,7 +11,6 @@ from extender.lab.simulation.export import (
     exported_to,
 )
 from extender.lab.simulation.playing import Advance, play
-from extender.lab.simulation.readers import read_workloads
 from extender.lab.simulation.replaying import ReplayReport, replay
 from extender.lab.simulation.report import (
     Assertion,
@@ -21,5 +20,5 @@ from extender.lab.simulation.report import (
     SimulationReport,
     compared,
 )
-from extender.lab.simulation.sweeping import sweep
+from extender.lab.simulation.sweeping import read_workloads, sweep
 from extender.lab.simulation.workload import Workload, WorkloadError

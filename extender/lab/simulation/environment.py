@@ -31,8 +31,8 @@ from extender.engine.runtime.registry import Registry
 from extender.engine.snapshot import Rows
 from extender.engine.snapshot.axes import Int64s
 from extender.lab.simulation.playing import Played, play
-from extender.lab.simulation.readers import read_workloads
 from extender.lab.simulation.scene import Scene
+from extender.lab.simulation.sweeping import read_workloads
 from extender.lab.simulation.workload import Workload, WorkloadError
 from extender.values.config import Configuration, PluginRef, PluginSet, Profile
 from extender.values.objects.resource_amounts import requested_amounts
@@ -119,7 +119,6 @@ class _Episode:
         return found
 
     def act(self, action: Any) -> None:
-        """Passes the agent's action to the play."""
         self._to_play.put(action)
 
     def abandon(self) -> None:

@@ -81,10 +81,7 @@ def _usage(sample: Sample) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def exported_to(folder: Path) -> Iterator[PlayExport]:
-    """Yields an export into this folder, complete at the end of the block, which replaces earlier ones.
-
-    Raises ExportError if pyarrow is not installed, or the files cannot be written.
-    """
+    """Yields an export into this folder, complete at the end of the block. Raises ExportError, also without pyarrow."""
     try:
         from pyarrow.parquet import ParquetWriter  # noqa: PLC0415 - an extra
     except ImportError as exc:

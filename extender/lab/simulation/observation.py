@@ -64,10 +64,7 @@ class SimulatedDecision:
 
 @final
 class Observation(Reporter):
-    """Hears of decisions as a reporter, and of changes as a subscriber.
-
-    State: the fates of the pods, sums of amounts, and samples.
-    """
+    """Hears of decisions and of changes. State: the fates of the pods, sums of amounts, and samples."""
 
     def __init__(self, now: Callable[[], float], advance: Advance) -> None:
         """Takes the virtual time, and what is called now and then."""

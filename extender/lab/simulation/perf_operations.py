@@ -60,12 +60,18 @@ class AllocatableStrategy(msgspec.Struct, frozen=True, kw_only=True, rename="cam
     migrated_plugins: tuple[str, ...] = ()
 
 
-@final
-class CreateNodes(Operation, frozen=True, kw_only=True, tag="createNodes"):
-    """Creates nodes of a template."""
-
+class _Counted(Operation, frozen=True, kw_only=True):
     count: int | None = None
     count_param: str | None = None
+
+    def number(self, run: PerfRun, default: int = 0) -> int:
+        return run.count(self.count, self.count_param, default)
+
+
+@final
+class CreateNodes(_Counted, frozen=True, kw_only=True, tag="createNodes"):
+    """Creates nodes of a template."""
+
     node_template_path: str | None = None
     label_node_prepare_strategy: LabelStrategy | None = None
     unique_node_label_strategy: LabelStrategy | None = None
@@ -73,7 +79,7 @@ class CreateNodes(Operation, frozen=True, kw_only=True, tag="createNodes"):
     template_params: dict[str, Value] | None = None
 
     async def run(self, run: PerfRun) -> None:
-        count = run.count(self.count, self.count_param)
+        count = self.number(run)
         if run.num_nodes + count > limits.WORKLOAD_NODES:
             raise WorkloadError(f"more than {limits.WORKLOAD_NODES} nodes")
         for index in range(count):
@@ -123,16 +129,14 @@ class CreateNodes(Operation, frozen=True, kw_only=True, tag="createNodes"):
 
 
 @final
-class CreateNamespaces(Operation, frozen=True, kw_only=True, tag="createNamespaces"):
+class CreateNamespaces(_Counted, frozen=True, kw_only=True, tag="createNamespaces"):
     """Creates numbered namespaces."""
 
     prefix: str
-    count: int | None = None
-    count_param: str | None = None
     namespace_template_path: str | None = None
 
     async def run(self, run: PerfRun) -> None:
-        for index in range(run.count(self.count, self.count_param)):
+        for index in range(self.number(run)):
             run.count_object()
             name = f"{self.prefix}-{index}"
             if self.namespace_template_path is None or name in run.in_namespace:
@@ -148,11 +152,9 @@ class CreateNamespaces(Operation, frozen=True, kw_only=True, tag="createNamespac
 
 
 @final
-class CreatePods(Operation, frozen=True, kw_only=True, tag="createPods"):
+class CreatePods(_Counted, frozen=True, kw_only=True, tag="createPods"):
     """Creates pods, and waits until they have nodes; or keeps a number of them coming and going for a while."""
 
-    count: int | None = None
-    count_param: str | None = None
     count_multiplier_param: str | None = None
     namespace: str | None = None
     pod_template_path: str | None = None
@@ -171,16 +173,15 @@ class CreatePods(Operation, frozen=True, kw_only=True, tag="createPods"):
 
     async def in_namespace(self, run: PerfRun, namespace: str) -> None:
         run.ensure_namespace(namespace)
-        count = run.count(self.count, self.count_param) * run.count(1, self.count_multiplier_param)
+        count = self.number(run) * run.count(1, self.count_multiplier_param)
         path = self.pod_template_path or run.default_pod
         source = PodSource(
             run.templates, path, self.persistent_volume_template_path, self.persistent_volume_claim_template_path
         )
-        if self.collect_metrics:
-            with run.scene.measured(namespace, run.threshold):
-                await self._made(run, namespace, count, source)
-        else:
-            await self._made(run, namespace, count, source)
+        end = run.scene.begin_measuring(namespace, run.threshold) if self.collect_metrics else None
+        await self._made(run, namespace, count, source)
+        if end is not None:
+            run.scene.phases.append(end())
 
     async def _made(self, run: PerfRun, namespace: str, count: int, source: PodSource) -> None:
         is_steady = bool(run.param(self.steady_state_param)) if self.steady_state_param else self.steady_state
@@ -221,16 +222,14 @@ class CreatePods(Operation, frozen=True, kw_only=True, tag="createPods"):
 
 
 @final
-class CreatePodSets(Operation, frozen=True, kw_only=True, tag="createPodSets"):
+class CreatePodSets(_Counted, frozen=True, kw_only=True, tag="createPodSets"):
     """Creates pods in each of some numbered namespaces."""
 
-    count: int | None = None
-    count_param: str | None = None
     namespace_prefix: str
     create_pods_op: CreatePods
 
     async def run(self, run: PerfRun) -> None:
-        for index in range(run.count(self.count, self.count_param)):
+        for index in range(self.number(run)):
             await self.create_pods_op.in_namespace(run, f"{self.namespace_prefix}-{index}")
 
 
@@ -356,19 +355,17 @@ class StopCollectingMetrics(Operation, frozen=True, kw_only=True, tag="stopColle
 
 
 @final
-class CreateAny(Operation, frozen=True, kw_only=True, tag="createAny"):
+class CreateAny(_Counted, frozen=True, kw_only=True, tag="createAny"):
     """Creates objects of any kind that a scheduler looks at."""
 
     template_path: str
     namespace: str = ""
-    count: int | None = None
-    count_param: str | None = None
     template_params: dict[str, Value] | None = None
 
     async def run(self, run: PerfRun) -> None:
         if self.namespace:
             run.ensure_namespace(self.namespace)
-        count = run.count(self.count, self.count_param, 1)
+        count = self.number(run, 1)
         for index in range(count):
             run.count_object()
             run.templates.create(
@@ -377,19 +374,17 @@ class CreateAny(Operation, frozen=True, kw_only=True, tag="createAny"):
 
 
 @final
-class UpdateAny(Operation, frozen=True, kw_only=True, tag="updateAny"):
+class UpdateAny(_Counted, frozen=True, kw_only=True, tag="updateAny"):
     """Replaces objects, all at once or so many a second."""
 
     template_path: str
     namespace: str = ""
-    count: int | None = None
-    count_param: str | None = None
     update_per_second: int = 0
     subresources: tuple[str, ...] = ()
     template_params: dict[str, Value] | None = None
 
     async def run(self, run: PerfRun) -> None:
-        count = run.count(self.count, self.count_param, 1)
+        count = self.number(run, 1)
         for index in range(count):
             if self.update_per_second > 0:
                 await asyncio.sleep(1 / self.update_per_second)

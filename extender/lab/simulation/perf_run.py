@@ -82,7 +82,6 @@ class PerfRun:
         return {**further, "Index": index, "Count": count}
 
     def unique(self, base: str) -> str:
-        """Returns a name that no other object has."""
         self.names += 1
         return f"{base}{self.names}"
 

@@ -134,18 +134,33 @@ def play(
     configuration = _without_real_time(workload.configured(configuration))
     if configuration.extenders:
         raise WorkloadError("the configuration has extenders, which are not called in a simulation: leave them out")
+    chance, registry = rng or random.Random(seed), plugins or Registry(IN_TREE)
+
+    async def playing() -> Played:
+        loop = asyncio.get_running_loop()
+        cluster, known = SimulatedCluster(), Cluster()
+        observation = Observation(loop.time, lambda attempts: advance(attempts, observation.expected_pods))
+        observation.decisions = [] if keeps_decisions else None
+        scheduling = assemble_scheduler(configuration, known, cluster, chance, plugins=registry, reporter=observation)
+        observing = registry.make_frameworks(configuration, random.Random(seed), live=known.cache)
+        observation.fragmentation = lambda: fragmentation(observing, known.cache, _common_shapes(observation))
+        cluster.subscribe(scheduling.handlers.changed)
+        cluster.subscribe(observation.changed)
+        running = asyncio.create_task(scheduling.scheduler.run(), name="scheduler")
+        rng_of_workload = random.Random(f"workload {seed}")
+        scene = Scene(cluster, scheduling, observation, rng_of_workload, seed, lambda: not running.done())
+        try:
+            begin(scene)
+            await workload.play(scene)
+            await scene.settle()
+            return Played(_report(workload, scene), list(observation.fates.values()), observation.decisions or ())
+        finally:
+            gc.unfreeze()
+            scheduling.scheduler.stop()
+            await asyncio.wait([running])
+
     try:
-        playing = _play(
-            workload,
-            configuration,
-            seed,
-            advance,
-            rng or random.Random(seed),
-            plugins or Registry(IN_TREE),
-            begin,
-            keeps_decisions,
-        )
-        return virtual_time.run(playing, horizon=HORIZON)
+        return virtual_time.run(playing(), horizon=HORIZON)
     except virtual_time.DeadlockError as exc:
         raise WorkloadError(f"{workload.name} does not come to an end: {str(exc)[:200]}") from exc
     except StuckError as exc:
@@ -167,38 +182,6 @@ def _without_real_time(configuration: Configuration) -> Configuration:
             for profile in configuration.profiles
         ),
     )
-
-
-async def _play(
-    workload: Workload,
-    configuration: Configuration,
-    seed: int,
-    advance: Advance,
-    rng: random.Random,
-    plugins: Registry,
-    begin: Callable[[Scene], None],
-    keeps_decisions: bool,
-) -> Played:
-    loop = asyncio.get_running_loop()
-    cluster, known = SimulatedCluster(), Cluster()
-    observation = Observation(loop.time, lambda attempts: advance(attempts, observation.expected_pods))
-    observation.decisions = [] if keeps_decisions else None
-    scheduling = assemble_scheduler(configuration, known, cluster, rng, plugins=plugins, reporter=observation)
-    observing = plugins.make_frameworks(configuration, random.Random(seed), live=known.cache)
-    observation.fragmentation = lambda: fragmentation(observing, known.cache, _common_shapes(observation))
-    cluster.subscribe(scheduling.handlers.changed)
-    cluster.subscribe(observation.changed)
-    running = asyncio.create_task(scheduling.scheduler.run(), name="scheduler")
-    scene = Scene(cluster, scheduling, observation, random.Random(f"workload {seed}"), seed, lambda: not running.done())
-    try:
-        begin(scene)
-        await workload.play(scene)
-        await scene.settle()
-        return Played(_report(workload, scene), list(observation.fates.values()), observation.decisions or ())
-    finally:
-        gc.unfreeze()
-        scheduling.scheduler.stop()
-        await asyncio.wait([running])
 
 
 def _common_shapes(observation: Observation) -> Sequence[tuple[Pod, int]]:

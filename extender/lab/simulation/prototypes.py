@@ -89,11 +89,9 @@ def named(obj: H, name: str, namespace: str | None = None) -> H:
 
 def _version_of(manifest: Object) -> Any:
     version = manifest.get("apiVersion")
-    return (
-        _SAME_FORM_OF.get(str(manifest.get("kind")), _SAME_FORM).get(version, version)
-        if isinstance(version, str)
-        else version
-    )
+    if not isinstance(version, str):
+        return version
+    return _SAME_FORM_OF.get(str(manifest.get("kind")), _SAME_FORM).get(version, version)
 
 
 def _mapping(value: Any) -> dict[str, Any]:

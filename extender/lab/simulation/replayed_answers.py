@@ -106,10 +106,7 @@ class ReplayedExtenders:
         return ReplayedCalls(self, recorded_name(config))
 
     def answer(self, extender: str, verb: str, question: str, number: int) -> ExtenderAnswer:
-        """Returns the answer to the question about so many nodes.
-
-        Raises ExtenderError if it has none, or the call failed then, too.
-        """
+        """Returns the answer about so many nodes. Raises ExtenderError if it has none, or the call failed then, too."""
         found = self._answers.get((extender, verb, question))
         if not found or found[0].is_left_out:
             what = _WORDS[verb].format(f"{number} node{'' if number == 1 else 's'}")

@@ -3,8 +3,7 @@
 import asyncio
 import gc
 import random
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Final, final
@@ -14,7 +13,7 @@ from extender.engine.plugins.dynamic_resources.pod_claims import has_binding_con
 from extender.engine.queue.scheduling_queue import ACTIVE, BACKOFF
 from extender.lab.simulation.observation import Observation
 from extender.lab.simulation.report import Phase
-from extender.lab.simulation.simulated_cluster import Lifetime, SimulatedCluster
+from extender.lab.simulation.simulated_cluster import ENDLESS, Lifetime, SimulatedCluster
 from extender.values.objects.devices import ResourceClaim
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
@@ -22,8 +21,6 @@ from extender.values.objects.pod import Pod
 GLANCE: Final = 0.001
 """Virtual seconds between two looks at whether all has come to rest. What can happen at once has happened by then."""
 LONG_GLANCE: Final = 1.0
-
-_ENDLESS: Final = Lifetime()
 
 
 class StuckError(Exception):
@@ -55,7 +52,7 @@ class Scene:
         for obj in objects:
             self.cluster.put(obj)
 
-    def create_pods(self, pods: Iterable[Pod], lifetime: Lifetime = _ENDLESS) -> None:
+    def create_pods(self, pods: Iterable[Pod], lifetime: Lifetime = ENDLESS) -> None:
         if not self.observation.fates:
             self._begin()
         for pod in pods:
@@ -109,14 +106,7 @@ class Scene:
             bool(awaited) and not queue[ACTIVE] and sum(self.scheduling.world.metrics.running.values()) <= len(awaited)
         )
 
-    @contextmanager
-    def measured(self, name: str, threshold: float | None = None) -> Iterator[None]:
-        """Measures how many pods a second are placed within the block."""
-        end = self.begin_measuring(name, threshold)
-        yield
-        self.phases.append(end())
-
-    def begin_measuring(self, name: str, threshold: float | None = None) -> Callable[[], Phase]:
+    def begin_measuring(self, name: str, threshold: float | None) -> Callable[[], Phase]:
         """Begins to measure how many pods a second of real time are placed, without samples; returns what ends it."""
         began, overhead, placed = perf_counter(), self.observation.overhead, self.observation.placed
 

@@ -1,7 +1,7 @@
 """The API server of a simulation, with its controllers. It performs the scheduler's writes on objects in memory."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeVar, cast, final
@@ -12,6 +12,7 @@ from extender.engine import framework as fwk
 from extender.engine.cache.cluster import ClusterFeed, Subscriber
 from extender.engine.framework import storage_calls
 from extender.lab.simulation.storage_writes import (
+    ClaimWrite,
     bound,
     claim_after,
     created_claim,
@@ -54,7 +55,7 @@ class Lifetime:
     grace: float = 0.0
 
 
-_ENDLESS: Final = Lifetime()
+ENDLESS: Final = Lifetime()
 
 
 @final
@@ -85,7 +86,6 @@ class SimulatedCluster(fwk.Dispatcher):
     # Objects.
 
     def find(self, kind: type[H], name: str, namespace: str = "") -> H | None:
-        """Returns the object; None if there is none."""
         return cast("H | None", self._objects.get((kind, namespace, name)))
 
     def all_of(self, kind: type[H], namespace: str | None = None) -> Iterator[H]:
@@ -120,14 +120,14 @@ class SimulatedCluster(fwk.Dispatcher):
 
     # Pods.
 
-    def create_pod(self, pod: Pod, lifetime: Lifetime = _ENDLESS) -> None:
+    def create_pod(self, pod: Pod, lifetime: Lifetime = ENDLESS) -> None:
         """Creates a pod without a node."""
         if pod.spec.resource_claims:
             self._last_version += 1
             uid = pod.uid or f"pods/{pod.key}/{self._last_version}"
             pod = self._with_claims(replaced(pod, metadata=replaced(pod.metadata, uid=uid)))
         kept = self.put(pod)
-        if lifetime != _ENDLESS:
+        if lifetime != ENDLESS:
             self._lifetimes[kept.metadata.uid] = lifetime
 
     def delete_pod(self, pod: Pod) -> None:
@@ -135,7 +135,7 @@ class SimulatedCluster(fwk.Dispatcher):
         known = self._pod(pod.namespace, pod.name, pod.uid)
         if known is None or known.is_terminating:
             return
-        grace = self._lifetimes.get(known.uid, _ENDLESS).grace
+        grace = self._lifetimes.get(known.uid, ENDLESS).grace
         stays = bool(known.metadata.finalizers)
         if not stays and (not grace or not known.spec.node_name):
             self.remove(known)
@@ -218,14 +218,8 @@ class SimulatedCluster(fwk.Dispatcher):
                 return self.put(created_claim(call, str(self._last_version + 1)))
             case storage_calls.DeleteResourceClaim():
                 return self.remove(self._found(ResourceClaim, call.name, call.namespace))
-            case (
-                storage_calls.ProtectResourceClaim()
-                | storage_calls.ReserveResourceClaim()
-                | storage_calls.UnreserveResourceClaim()
-                | storage_calls.DeallocateResourceClaim()
-                | storage_calls.UnprotectResourceClaim()
-            ):
-                return self.put(claim_after(call, self._found(ResourceClaim, call.name, call.namespace)))
+        if isinstance(call, ClaimWrite):
+            return self.put(claim_after(call, self._found(ResourceClaim, call.name, call.namespace)))
         raise fwk.CallError(f"a simulation performs no {type(call).__name__}")
 
     def _bind(self, call: fwk.BindPod) -> None:
@@ -241,34 +235,28 @@ class SimulatedCluster(fwk.Dispatcher):
         started = replaced(pod.status, start_time=_moment())
         metadata = replaced(pod.metadata, annotations={**pod.metadata.annotations, **call.annotations})
         self.put(replaced(pod, metadata=metadata, spec=replaced(pod.spec, node_name=call.node), status=started))
-        lifetime = self._lifetimes.get(pod.uid, _ENDLESS)
+        lifetime = self._lifetimes.get(pod.uid, ENDLESS)
         if lifetime.runs_for is not None:
             self.num_running_out += 1
             asyncio.get_running_loop().call_later(lifetime.runs_for, self._succeeded, pod)
 
     def _patch_group(self, call: fwk.PatchPodGroupStatus) -> None:
-        group, wanted = self._found(PodGroup, call.name, call.namespace), call.condition
-        condition = Condition(type=wanted.type, status=wanted.status, reason=wanted.reason, message=wanted.message)
-        others = [each for each in group.status.conditions if each.type != wanted.type]
-        self.put(replaced(group, status=replaced(group.status, conditions=[*others, condition])))
+        group = self._found(PodGroup, call.name, call.namespace)
+        conditions = _with_conditions(group.status.conditions, [call.condition])
+        self.put(replaced(group, status=replaced(group.status, conditions=conditions)))
 
     def _patch_status(self, call: fwk.PatchPodStatus) -> None:
         pod = self.find(Pod, call.name, call.namespace)
         rebased = None if pod is None else call.rebased_on(pod)
         if pod is None or rebased is None or rebased.is_no_op:
             return
-        changed = [wanted for wanted, _ in rebased.changed_conditions]
-        types = {wanted.type for wanted in changed}
-        kept = [condition for condition in pod.status.conditions if condition.type not in types]
-        made = [
-            Condition(type=each.type, status=each.status, reason=each.reason, message=each.message) for each in changed
-        ]
+        conditions = _with_conditions(pod.status.conditions, [wanted for wanted, _ in rebased.changed_conditions])
         nominated = rebased.nominated_node_name
         if nominated is None:
             nominated = pod.status.nominated_node_name
         special = rebased.extended_resource_claim or pod.status.extended_resource_claim_status
         status = replaced(
-            pod.status, conditions=[*kept, *made], nominated_node_name=nominated, extended_resource_claim_status=special
+            pod.status, conditions=conditions, nominated_node_name=nominated, extended_resource_claim_status=special
         )
         self.put(replaced(pod, status=status))
 
@@ -337,6 +325,14 @@ class SimulatedCluster(fwk.Dispatcher):
 def _key(obj: HasMetadata) -> Key:
     namespace = (obj.metadata.namespace or "default") if kind_of(obj).is_namespaced else ""
     return type(obj), namespace, obj.metadata.name
+
+
+def _with_conditions(
+    known: Sequence[Condition], wanted: Sequence[fwk.PodCondition | fwk.GroupCondition]
+) -> list[Condition]:
+    types = {each.type for each in wanted}
+    made = [Condition(type=each.type, status=each.status, reason=each.reason, message=each.message) for each in wanted]
+    return [*(each for each in known if each.type not in types), *made]
 
 
 def _moment() -> str:

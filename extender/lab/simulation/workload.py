@@ -109,10 +109,7 @@ class Workload(ABC):
 
     @abstractmethod
     async def play(self, scene: Scene) -> None:
-        """Plays the workload. Whatever it makes happen has happened when this returns, but pods may still wait.
-
-        Raises WorkloadError if it asks for something that cannot be done.
-        """
+        """Plays until all that the workload makes has happened, though pods may still wait. Raises WorkloadError."""
 
 
 def lines_of(path: Path, limit: int = limits.WORKLOAD_BYTES) -> Iterator[str]:

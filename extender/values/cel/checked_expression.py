@@ -106,7 +106,6 @@ def messages_of(fields: Fields, number: int) -> Iterator[Fields]:
 
 
 def written(number: int, value: int | bytes) -> bytes:
-    """Returns a field in wire format."""
     if isinstance(value, int):
         return _written_varint(number << 3) + _written_varint(value)
     return _written_varint(number << 3 | 2) + _written_varint(len(value)) + value

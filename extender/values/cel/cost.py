@@ -58,11 +58,7 @@ _PYTHON_CALL: Final = 100
 
 
 def work_of(serialized: bytes, variables: Mapping[str, Size]) -> int:
-    """Returns an upper bound for the steps and characters that a serialized expression costs, given those of its
-    variables.
-
-    Raises FormError if the expression has an unknown form.
-    """
+    """Returns an upper bound for the steps and characters that a serialized expression costs. Raises FormError."""
     checked = form.message_of(form.fields_of(serialized), form.ANY_VALUE)
     return _walk(form.message_of(checked, form.EXPRESSION), variables)[1]
 

@@ -14,7 +14,7 @@ import itertools
 import re
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
-from functools import lru_cache, partial
+from functools import lru_cache, partial, reduce
 from typing import Any, Final
 
 import re2  # type: ignore[import-untyped]
@@ -72,10 +72,7 @@ def _extreme(name: str, is_better: Callable[[Any, Any], bool]) -> Callable[[list
     def call(items: list[Any]) -> object:
         if not items:
             raise ValueError(f"{name} called on empty list")
-        best, *others = items
-        for item in others:
-            if is_better(item, best):
-                best = item
+        best = reduce(lambda best, item: item if is_better(item, best) else best, items)
         return bytes(best) if isinstance(best, bytearray) else best
 
     return call
@@ -96,7 +93,7 @@ _COMPARABLE: Final = {
     "duration": cel.Type.DURATION,
     "timestamp": cel.Type.TIMESTAMP,
 }
-_MIN, _MAX = _extreme("min", _before), _extreme("max", lambda one, other: _before(other, one))
+_EXTREMES: Final = {"min": _extreme("min", _before), "max": _extreme("max", lambda one, other: _before(other, one))}
 
 OF_LISTS: Final = (
     *(
@@ -108,11 +105,8 @@ OF_LISTS: Final = (
         for name in ("int", "double")
     ),
     *(
-        Function(f"list_{name}_min_{name}", "min", (_list_of(kind.declared),), kind, _MIN)
-        for name, kind in _RETURNED.items()
-    ),
-    *(
-        Function(f"list_{name}_max_{name}", "max", (_list_of(kind.declared),), kind, _MAX)
+        Function(f"list_{name}_{which}_{name}", which, (_list_of(kind.declared),), kind, extreme)
+        for which, extreme in _EXTREMES.items()
         for name, kind in _RETURNED.items()
     ),
     Function("list_a_index_of_int", "indexOf", (_list_of(cel.Type.DYN), _ANY), INT, _index_of),

@@ -54,14 +54,8 @@ async def in_child(work: Callable[[], T], *, seconds: float = 0.0, memory: int =
     seen by nobody else. Where processes cannot be forked safely, which is everywhere but on Linux, a thread does the
     work while the event loop waits, without bounds.
 
-    Arguments:
-        seconds: the time that the work may take; 0 for any.
-        memory: the bytes of memory that it may take beyond what the process has; 0 for any.
-
-    Raises:
-        NoChildError: no process can be forked at the moment.
-        MemoryError, DeadlineError: the work takes more.
-        ChildEndedError: the child was killed.
+    Raises DeadlineError or MemoryError where it takes more seconds, or more bytes than the process has, 0 for any
+    number; NoChildError if no process can be forked at the moment; ChildEndedError if the child was killed.
     """
     if not sys.platform.startswith("linux"):
         with ThreadPoolExecutor(1) as thread:
@@ -134,7 +128,8 @@ def _work_and_exit(work: Callable[[], object], writing: int, seconds: float, mem
     try:
         _become_a_child(writing)
         signal.setitimer(signal.ITIMER_REAL, seconds)
-        _write(writing, _outcome(work, memory))
+        with open(writing, "wb") as file:
+            file.write(_outcome(work, memory))
         code = 0
     finally:
         # Nothing of the process is finished or flushed a second time.
@@ -179,12 +174,6 @@ def _picklable(exc: Exception) -> bytes:
     except Exception:
         return pickle.dumps((None, RuntimeError("\n".join([repr(exc), *exc.__notes__]))))
     return written
-
-
-def _write(descriptor: int, content: bytes) -> None:
-    rest = memoryview(content)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
 
 
 def renewed_in_children(renew: Callable[[], object]) -> None:

@@ -170,10 +170,7 @@ def validate_node_resources_balanced_allocation_args(
 
 
 def validate_node_resources_fit_args(path: str, args: NodeResourcesFitArgs) -> Iterator[FieldError]:
-    """Requires names of resources, weights of 1 to 100, and a shape with the one strategy that has one.
-
-    It is called only when the plugin is made.
-    """
+    """Requires names, weights of 1 to 100, and a shape with the strategy that has one; only when the plugin is made."""
     for index, name in enumerate(args.ignored_resources):
         yield from _label_name(f"{child(path, 'ignoredResources')}[{index}]", name)
     for index, group in enumerate(args.ignored_resource_groups):

@@ -29,8 +29,7 @@ _PEM_BLOCK: Final = b"-----BEGIN "
 
 
 def complete(configuration: Configuration) -> Configuration:
-    """Returns the configuration in which every profile ignores what extenders tell the scheduler to ignore, and only
-    that.
+    """Returns the configuration in which each profile ignores only what extenders tell the scheduler to ignore.
 
     Raises ConfigErrors if an extender's TLS settings contradict each other, or a profile has no arguments for
     NodeResourcesFit (stage `create`).

@@ -84,7 +84,6 @@ class ExtenderTLSConfig:
 
     @property
     def has_ca(self) -> bool:
-        """Whether a certificate authority is given."""
         return bool(self.ca_file or self.ca_data)
 
 
@@ -132,10 +131,7 @@ class PluginConfig:
 def with_default_args(
     plugins: Plugins, given: Iterable[PluginConfig] = (), features: FeatureGates = DEFAULT_FEATURES
 ) -> tuple[PluginConfig, ...]:
-    """Returns the arguments given, then by name the default ones, which features may change, of other enabled plugins.
-
-    Upstream: setDefaults_KubeSchedulerProfile.
-    """
+    """Returns the arguments given, then default ones of other enabled plugins (setDefaults_KubeSchedulerProfile)."""
     given = tuple(given)
     missing = enabled_names(plugins) & ARGS_OF.keys() - {config.name for config in given}
     configs = (*given, *(PluginConfig(name, ARGS_OF[name]()) for name in sorted(missing)))
@@ -166,7 +162,6 @@ class Profile:
 
     @property
     def plugin_config(self) -> Mapping[str, object]:
-        """The arguments by plugin name."""
         return {config.name: config.args for config in self.plugin_configs}
 
 

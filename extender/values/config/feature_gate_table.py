@@ -66,7 +66,6 @@ class Gate:
         return known[-1] if known else None
 
     def is_gone(self, version: str) -> bool:
-        """Whether the version no longer knows the gate."""
         return self.gone is not None and self.gone <= number(version)
 
     @property

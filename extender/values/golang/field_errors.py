@@ -43,7 +43,6 @@ def child(path: str, name: str) -> str:
 
 
 def index(path: str, key: int | str) -> str:
-    """Returns the path of an item of a list or of a value in a map."""
     return f"{path}[{key}]"
 
 
@@ -52,11 +51,8 @@ def index(path: str, key: int | str) -> str:
 class FieldError:
     """One thing that is wrong. Upstream: field.Error.
 
-    Attributes:
-        field: the path, such as `spec.containers[0].name`; empty if the error is about the whole document.
-        type: the machine-readable sort, such as FieldValueRequired; empty if the detail says everything.
-        detail: the explanation; may be empty.
-        shown: the value as it is printed; empty where the sort shows none.
+    `field` is its path, such as `spec.containers[0].name`, empty for the whole document; `type` the machine-readable
+    sort, empty if the detail says everything; `shown` the value as it is printed, where the sort shows one.
     """
 
     field: str

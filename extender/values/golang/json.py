@@ -32,10 +32,7 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 
 @final
 class Repeating(dict[str, Json]):
-    """A JSON object that has a name more than once. As a dict it holds the last member of each name.
-
-    `all_members` are in the order in which they were written.
-    """
+    """A JSON object with repeated names: `all_members` as they were written, and as a dict the last of each name."""
 
     def __init__(self, all_members: Iterable[tuple[str, Json]]) -> None:
         self.all_members = tuple(all_members)

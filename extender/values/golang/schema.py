@@ -106,7 +106,6 @@ class Reading:
         return cannot_unmarshal(word, go_type, f"{self._struct}.{'.'.join(self._fields)}" if self._fields else "")
 
     def does_not_fit(self, word: str, go_type: str) -> None:
-        """Notes a value of the wrong type."""
         self.cannot_use(self.type_error(word, go_type))
 
     def cannot_use(self, reason: str) -> None:
@@ -136,10 +135,7 @@ class Reading:
 
 
 class GoType(ABC):
-    """How the values of a Go type are read, and written where they are values of Python.
-
-    Only where it `reads_null`, null is not as if the value were not there.
-    """
+    """How values of a Go type are read and written. Null is as if nothing were there, but where it `reads_null`."""
 
     __slots__ = ()
     reads_null: bool = False
@@ -217,11 +213,7 @@ class Preserve(GoType):
 @final
 @dataclass(frozen=True, slots=True)
 class ListOf(GoType):
-    """A slice. Null items are zero values.
-
-    `keys` tell the items of a `map` list apart. `make` builds a value of Python; without it, items stay a list, or null
-    without any.
-    """
+    """A slice; null items are zero values. `keys` tell items of a `map` list apart; `make` builds a value of Python."""
 
     item: GoType
     list_type: Literal["atomic", "set", "map"] = "atomic"
@@ -413,9 +405,7 @@ NO_TYPE_META: Final = "couldn't get version/kind; json parse error: "
 
 
 def type_meta(value: Json) -> tuple[str, str]:
-    """Returns the apiVersion and the kind that a document names; empty where it does not.
-
-    Raises JsonError if it is no object, or one of the two is no text.
+    """Returns the apiVersion and the kind of a document, empty where it names none. Raises JsonError.
 
     Upstream: apimachinery, runtime/serializer/json/meta.go, SimpleMetaFactory.Interpret.
     """

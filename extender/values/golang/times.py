@@ -157,10 +157,7 @@ class Duration:
 
     @classmethod
     def parse(cls, text: str) -> "Duration":
-        """Returns the duration that `text` spells (time.ParseDuration).
-
-        Raises DurationError for no number, no unit, an unknown unit, or more than 2**63 - 1 nanoseconds.
-        """
+        """Returns the duration that `text` spells (time.ParseDuration). Raises DurationError."""
         unsigned = text[1:] if text[:1] in ("-", "+") else text
         if unsigned == "0":
             return cls()

@@ -65,7 +65,6 @@ class Url:
     written_fragment: str = ""
 
     def escaped_path(self) -> str:
-        """Upstream: URL.EscapedPath."""
         return _escaped_as_written(self.path, self.written_path, _Part.PATH)
 
     def hostname(self) -> bytes:
@@ -74,7 +73,6 @@ class Url:
         return name[1:-1] if name.startswith(b"[") and name.endswith(b"]") else name
 
     def port(self) -> str:
-        """Upstream: URL.Port."""
         return self._host_and_port()[1]
 
     def _host_and_port(self) -> tuple[bytes, str]:
@@ -96,7 +94,6 @@ class Url:
         return found
 
     def __str__(self) -> str:
-        """Upstream: URL.String."""
         written = f"{self.scheme}:" if self.scheme else ""
         if self.opaque:
             written += self.opaque

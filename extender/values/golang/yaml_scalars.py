@@ -50,10 +50,7 @@ class ScalarError(ValueError):
 
 
 def resolve(tag: str, text: str) -> tuple[str, Scalar]:
-    """Returns the tag and the value of a scalar that is plain or has a tag.
-
-    Raises ScalarError if the text is nothing that the tag allows, or a number that is not finite.
-    """
+    """Returns the tag and the value of a scalar that is plain or has a tag. Raises ScalarError."""
     if tag not in _RESOLVABLE:
         return tag, text
     found, value = (STRING, text) if tag == STRING else _resolve_plain(text)

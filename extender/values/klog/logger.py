@@ -22,7 +22,6 @@ _UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]
 
 
 def level_of(verbosity: int) -> int:
-    """Returns the standard library's level for a verbosity."""
     return max(1, logging.INFO - max(0, verbosity))  # 0 would be NOTSET
 
 

@@ -47,7 +47,6 @@ class Histogram:
         observed[-1] += value
 
     def counts(self) -> dict[tuple[str, ...], int]:
-        """Returns the number of observations, by labels."""
         return {labels: int(sum(observed[:-1])) for labels, observed in self._observed.items()}
 
     def collect(self) -> Metric:
@@ -231,7 +230,6 @@ class GroupMetrics:
         )
 
     def attempted(self, result: str, profile: str, seconds: float) -> None:
-        """Counts an attempt to schedule a pod group."""
         self.attempts[result, profile] += 1
         self._durations.observe(seconds, result, profile)
 

@@ -139,10 +139,7 @@ class ClusterState:
 
     @staticmethod
     def decode(objects: Mapping[str, Sequence[object]]) -> "ClusterState":
-        """Reads lists of plain objects under the names that a scenario uses (`nodes`, `storageClasses`, ...).
-
-        Raises DecodeError, which names a list of an unknown name, or a field of the wrong type.
-        """
+        """Reads lists of plain objects by a scenario's names (`nodes`, `storageClasses`, ...). Raises DecodeError."""
         lists: dict[str, Any] = {}
         for name, items in objects.items():
             kind = _KIND_OF_LIST.get(name)

@@ -38,7 +38,6 @@ class InTreePlugin:
     Attributes:
         name: of the in-tree plugin, which is also its provisioner's.
         source: the field of a volume's source, on pods and on PersistentVolumes.
-        driver: the CSI driver.
         is_migrated: whether upstream's scheduler takes the driver's part.
         needs_annotation: counting attached volumes, whether the node must say so as well.
         topology_key: the driver's label for the zone; "" if node affinity stays as it is.
@@ -75,10 +74,7 @@ PLUGIN_BY_NAME: Final[Mapping[str, InTreePlugin]] = {plugin.name: plugin for plu
 
 
 def in_tree_plugin(volume: pod.Volume | PersistentVolume) -> InTreePlugin | None:
-    """Returns the plugin behind an in-tree volume that a CSI driver took over from, if any.
-
-    Upstream: GetInTreePluginNameFromSpec, IsPVMigratable, IsInlineMigratable.
-    """
+    """Returns the plugin behind an in-tree volume that a CSI driver took over from (GetInTreePluginNameFromSpec)."""
     holder = volume.spec if isinstance(volume, PersistentVolume) else volume
     for plugin in _PLUGINS:
         if getattr(holder, plugin.source) is not None:
@@ -92,10 +88,7 @@ def inline_handle(volume: pod.Volume, plugin: InTreePlugin) -> str:
 
 
 def translated(volume: PersistentVolume, plugin: InTreePlugin) -> PersistentVolume:
-    """Returns an in-tree volume as a CSI one: driver, handle, and the driver's topology keys in its affinity.
-
-    Raises TranslationError (TranslateInTreePVToCSI).
-    """
+    """Returns an in-tree volume as a CSI one. Raises TranslationError (TranslateInTreePVToCSI)."""
     source = getattr(volume.spec, plugin.source)
     csi = CSIPersistentVolumeSource(
         driver=plugin.driver, volume_handle=_HANDLE_OF[plugin.name](source, _zones_of(volume))

@@ -6,6 +6,7 @@ dynamic-resource-allocation/deviceclass/extendedresourcecache (v1.36.2).
 
 from collections.abc import Iterable
 from itertools import chain
+from operator import attrgetter
 from typing import Final
 
 from extender.values.objects.cluster import ClusterObjects, GroupedTable
@@ -37,8 +38,8 @@ def device_class_of(resource: str, classes: DeviceClasses) -> DeviceClass | None
     named_by = classes.group(resource)
     if not named_by:
         return None
-    newest = max(_created(each) for each in named_by.values())
-    return min((each for each in named_by.values() if _created(each) == newest), key=lambda each: each.name)
+    by_name = sorted(named_by.values(), key=attrgetter("name"))
+    return max(by_name, key=lambda each: each.metadata.creation_timestamp or "")
 
 
 def backed_resources(resources: frozenset[str], classes: DeviceClasses) -> frozenset[str]:
@@ -61,7 +62,3 @@ def extended_resources_of(pod: Pod) -> tuple[str, ...]:
     """Returns requested extended resources, implicit ones included. Raises QuantityError."""
     requested = (name for name, amount in filter_requests(pod).scalar.items() if amount)
     return tuple(name for name in requested if name.startswith(DEVICE_CLASS_PREFIX) or is_extended_resource_name(name))
-
-
-def _created(device_class: DeviceClass) -> str:
-    return device_class.metadata.creation_timestamp or ""

@@ -186,6 +186,5 @@ class PodGroup(Namespaced, frozen=True):
 
 
 def group_of(pod: Pod) -> GroupKey | None:
-    """Returns the group that the pod is in; None if it is in none."""
     group = pod.spec.scheduling_group
     return None if group is None or not group.pod_group_name else (pod.namespace, group.pod_group_name)

@@ -57,7 +57,7 @@ _SYMBOLS: Final = {
     Operator.GREATER_THAN: ">",
     Operator.LESS_THAN: "<",
 }
-_OPERATORS_OF_API: Final = {
+OPERATORS_OF_API: Final = {
     "In": Operator.IN,
     "NotIn": Operator.NOT_IN,
     "Exists": Operator.EXISTS,
@@ -171,7 +171,7 @@ def selector_of(selector: LabelSelector | None) -> Selector:
         requirement_of(key, Operator.EQUALS, (value,)) for key, value in sorted(selector.match_labels.items())
     ]
     for expression in selector.match_expressions:
-        operator = _OPERATORS_OF_API.get(expression.operator)
+        operator = OPERATORS_OF_API.get(expression.operator)
         if operator is None:
             raise SelectorError(f"{quoted(expression.operator)} is not a valid label selector operator")
         requirements.append(requirement_of(expression.key, operator, expression.values))

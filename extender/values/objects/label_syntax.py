@@ -62,10 +62,7 @@ _LEXEMES: Final = re.compile(r"[ \t\r\n]*+(?:(?P<symbol>==|!=|[=!(),><])|(?P<wor
 
 
 def parse_selector(text: str) -> Selector:
-    """Returns the selector that `text` spells (Parse); an empty text selects everything.
-
-    Raises SelectorError for bad syntax, and for a key or value that is not allowed.
-    """
+    """Returns the selector that `text` spells (Parse); an empty one selects everything. Raises SelectorError."""
     return selector_with(_Parser(_tokens(text)).requirements())
 
 

@@ -37,7 +37,6 @@ def regex_error(sentence: str, pattern: str, *examples: str) -> str:
 
 
 def max_length_error(length: int) -> str:
-    """Returns what is said of a text of more than `length` bytes."""
     return f"must be no more than {length} bytes"
 
 

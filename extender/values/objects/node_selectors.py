@@ -13,6 +13,7 @@ import msgspec
 from extender.values.golang.field_errors import FieldError, aggregate, child, index, invalid, marshalled, not_supported
 from extender.values.golang.schema import written_or_null
 from extender.values.objects.label_selectors import (
+    OPERATORS_OF_API,
     Operator,
     Requirement,
     Selector,
@@ -27,14 +28,7 @@ from extender.values.objects.pod import Affinity, NodeAffinity, Pod, PodSpec, Pr
 NAME_FIELD: Final = "metadata.name"
 """The one field of a node that a term can speak of."""
 
-_OPERATORS: Final = {
-    "In": Operator.IN,
-    "NotIn": Operator.NOT_IN,
-    "Exists": Operator.EXISTS,
-    "DoesNotExist": Operator.DOES_NOT_EXIST,
-    "Gt": Operator.GREATER_THAN,
-    "Lt": Operator.LESS_THAN,
-}
+_OPERATORS: Final = OPERATORS_OF_API | {"Gt": Operator.GREATER_THAN, "Lt": Operator.LESS_THAN}
 _ENCODE: Final = msgspec.json.Encoder().encode
 _DEMANDS: Final = msgspec.json.Decoder(tuple[dict[str, str] | None, NodeSelector | None])
 _PREFERENCES: Final = msgspec.json.Decoder(list[PreferredSchedulingTerm])
@@ -51,7 +45,6 @@ class FieldRequirement:
     negated: bool = False
 
     def matches_name(self, name: str) -> bool:
-        """Returns whether a node of this name fulfils it."""
         return ((name if self.field == NAME_FIELD else "") == self.value) != self.negated
 
 

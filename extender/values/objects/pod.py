@@ -60,7 +60,6 @@ class Container(ApiObject, frozen=True):
 
     @property
     def is_sidecar(self) -> bool:
-        """True for a restartable init container."""
         return self.restart_policy == "Always"
 
 
@@ -330,7 +329,6 @@ class Pod(Namespaced, frozen=True):
 
     @property
     def scheduler_name(self) -> str:
-        """spec.schedulerName; missing is the default scheduler."""
         return self.spec.scheduler_name or DEFAULT_SCHEDULER_NAME
 
     @property

@@ -111,11 +111,9 @@ class Quantity:
         return (self.amount > 0) - (self.amount < 0)
 
     def value(self) -> int:
-        """Returns whole units, rounded up. Upstream: quantity.go, Value."""
         return self.scaled_value(0)
 
     def milli_value(self) -> int:
-        """Returns thousandths, rounded up. Upstream: quantity.go, MilliValue."""
         return self.scaled_value(MILLI)
 
     def scaled_value(self, scale: int) -> int:

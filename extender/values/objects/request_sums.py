@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from extender.values.objects.node import ResourceList
-from extender.values.objects.pod import Container, ContainerStatus, Pod, ResourceRequirements
+from extender.values.objects.pod import Container, Pod, ResourceRequirements
 from extender.values.objects.quantity import Quantity, RawQuantity
 from extender.values.objects.resource_names import is_pod_level_resource
 
@@ -29,30 +29,28 @@ def sum_requests(
     pod_level: bool = True,
     defaults: Mapping[str, RawQuantity] = NOTHING_ASKED,
 ) -> dict[str, N]:
-    """Returns what the pod asks for: containers, sidecars, the widest init phase, overhead
-    (AggregateContainerRequests).
+    """Returns what containers, sidecars, the widest init phase and overhead ask for (AggregateContainerRequests).
 
     Arguments:
-        read: turns a quantity into the kind of number that is summed.
         use_status: what the kubelet has allocated or runs counts too, if larger (in-place resize).
         pod_level: spec.resources.requests replace the sums.
         defaults: assumed for each container that does not name the resource; an explicit zero stays zero.
     """
     infeasible = use_status and _is_resize_infeasible(pod)
-    statuses = _statuses_by_name(pod) if use_status else {}
+    reported = (*pod.status.container_statuses, *pod.status.init_container_statuses) if use_status else ()
+    statuses = {status.name: status for status in reported}
     assumed = [(name, read(raw)) for name, raw in defaults.items()]
 
     def add_needs(container: Container, total: dict[str, N], counts_status: bool) -> None:
         asked = container.resources.requests
         status = statuses.get(container.name) if statuses and counts_status else None
         if status is None or status.resources is None:
-            _add_read(asked, read, total)
+            _add(_read_all(asked, read), total)
             named: Mapping[str, object] = asked
         else:
             lists = (NOTHING_ASKED if infeasible else asked, status.resources.requests, status.allocated_resources)
-            largest = _largest(lists, read)
-            _add(largest, total)
-            named = largest
+            named = _largest(lists, read)
+            _add(named, total)
         for name, amount in assumed:
             if name not in named:
                 total[name] = total[name] + amount if name in total else amount
@@ -60,7 +58,7 @@ def sum_requests(
     total = _over_phases(pod, add_needs)
     if pod_level and has_pod_level_requests(pod):
         _set_pod_level(total, pod, read, use_status=use_status, infeasible=infeasible)
-    _add({name: read(raw) for name, raw in pod.spec.overhead.items()}, total)
+    _add(_read_all(pod.spec.overhead, read), total)
     return total
 
 
@@ -68,12 +66,12 @@ def sum_limits(pod: Pod, read: Read[N]) -> dict[str, N]:
     """Returns the limits of the pod by its spec, with overhead where there is a limit (AggregateContainerLimits)."""
 
     def add_limits(container: Container, total: dict[str, N], _: bool) -> None:
-        _add_read(container.resources.limits, read, total)
+        _add(_read_all(container.resources.limits, read), total)
 
     total = _over_phases(pod, add_limits)
     whole = pod.spec.resources or ResourceRequirements()
     total |= {name: read(raw) for name, raw in whole.limits.items() if is_pod_level_resource(name)}
-    overhead = {name: read(raw) for name, raw in pod.spec.overhead.items()}
+    overhead = _read_all(pod.spec.overhead, read)
     _add({name: amount for name, amount in overhead.items() if total.get(name)}, total)
     return total
 
@@ -111,7 +109,7 @@ def _over_phases(pod: Pod, add_needs: Callable[[Container, dict[str, N], bool], 
 def _set_pod_level(total: dict[str, N], pod: Pod, read: Read[N], *, use_status: bool, infeasible: bool) -> None:
     """Replaces what the containers add up to by the requests of the whole pod."""
     asked = pod.spec.resources.requests if pod.spec.resources else NOTHING_ASKED
-    amounts = {name: read(raw) for name, raw in asked.items()}
+    amounts = _read_all(asked, read)
     if use_status and pod.status.resources is not None:
         lists = (NOTHING_ASKED if infeasible else asked, pod.status.resources.requests, pod.status.allocated_resources)
         effective = _largest(lists, read)
@@ -125,21 +123,16 @@ def _is_resize_infeasible(pod: Pod) -> bool:
     return pending is not None and pending.reason == "Infeasible"
 
 
-def _statuses_by_name(pod: Pod) -> dict[str, ContainerStatus]:
-    return {status.name: status for status in (*pod.status.container_statuses, *pod.status.init_container_statuses)}
-
-
 def _largest(lists: Iterable[ResourceList | None], read: Read[N]) -> dict[str, N]:
     """Returns per resource the largest amount in any list; a missing list has none."""
     largest: dict[str, N] = {}
     for resources in lists:
-        _raise_to({name: read(raw) for name, raw in (resources or NOTHING_ASKED).items()}, largest)
+        _raise_to(_read_all(resources or NOTHING_ASKED, read), largest)
     return largest
 
 
-def _add_read(more: ResourceList, read: Read[N], total: dict[str, N]) -> None:
-    for name, raw in more.items():
-        total[name] = total[name] + read(raw) if name in total else read(raw)
+def _read_all(resources: ResourceList, read: Read[N]) -> dict[str, N]:
+    return {name: read(raw) for name, raw in resources.items()}
 
 
 def _add(more: Mapping[str, N], total: dict[str, N]) -> None:

@@ -66,13 +66,9 @@ T = TypeVar("T")
 @final
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """An amount of everything: int64 each.
+    """An amount of everything, int64 each: thousandths of a core, bytes, and base units.
 
-    Attributes:
-        milli_cpu: thousandths of a core.
-        memory: bytes.
-        ephemeral_storage: bytes.
-        scalar: base units of each resource counted one by one (see `is_scalar_resource_name`); a name with 0 was named.
+    `scalar` has the resources that are counted one by one (see `is_scalar_resource_name`); a name with 0 was named.
     """
 
     milli_cpu: int = 0
@@ -82,8 +78,7 @@ class Resources:
 
 
 def assigned_requests(pod: Pod) -> tuple[Resources, int, int]:
-    """Returns what the pod takes from its node: requests, and millicores and bytes with defaults for containers that
-    name none (CalculateResource).
+    """Returns what the pod takes from its node: requests, and millicores and bytes with defaults (CalculateResource).
 
     What the kubelet has allocated during an in-place resize counts. The answer is kept for pods with equal containers.
     """

@@ -76,8 +76,7 @@ class RunText:
 @final
 @dataclass(frozen=True, slots=True)
 class ArrivedBody:
-    """A body without some of its nodes: `pieces[0]`, `runs[0]`, `pieces[1]` and so on; the nodes of a run have commas
-    between them.
+    """A body without some of its nodes: `pieces[0]`, `runs[0]`, `pieces[1]` and so on.
 
     The nodes were found by how they begin. The same bytes may stand elsewhere in a body; `is_right` says whether all of
     them were items of its list.
@@ -95,7 +94,6 @@ class ArrivedBody:
         return MARK.join(self.pieces)
 
     def whole(self) -> bytes:
-        """Returns the body as it was sent."""
         runs = (b",".join([known.body for known in run]) for run in self.runs)
         return b"".join(chain.from_iterable(zip_longest(self.pieces, runs, fillvalue=b"")))
 

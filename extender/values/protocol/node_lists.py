@@ -88,10 +88,7 @@ class NodesInFull:
 
 @final
 class DecodedNodes:
-    """Bodies that callers have sent, by node name, and the decoded nodes; the longest not sent are dropped.
-
-    May be used from several threads at once.
-    """
+    """Bodies that callers have sent, by node name, and their nodes; the longest not sent are dropped. Thread-safe."""
 
     def __init__(self, *, max_nodes: int = limits.NODES_KEPT, max_bytes: int = limits.NODES_KEPT_BYTES) -> None:
         self._max_nodes = max_nodes
@@ -201,7 +198,6 @@ class EncodedNodes:
         self._written: dict[str, tuple[Node, Raw]] = {}
 
     def of(self, nodes: Sequence[Node]) -> list[Raw]:
-        """Returns the nodes as JSON, by position."""
         if len(self._written) > 2 * len(nodes) + 1000:
             self._written.clear()
         return [self._of(node) for node in nodes]

@@ -41,13 +41,9 @@ _ENCODE: Final = msgspec.json.Encoder().encode
 @final
 @dataclass(frozen=True, slots=True)
 class AskedNodes:
-    """The arguments of filter and prioritize: a pod, and the nodes to place it on. Nodes that are given twice count
-    once.
+    """The arguments of filter and prioritize: a pod, and the nodes to place it on, each once.
 
-    Attributes:
-        names: the nodes in the order of the call; None if none were given in either form.
-        in_full: the same nodes, if they were sent in full.
-        named: the names in the order of `NodeNames`, if that form was sent.
+    `names` are in the order of the call, None if none were given in either form; `named` in that of `NodeNames`.
     """
 
     pod: Pod
@@ -93,7 +89,6 @@ class _ExactVictims(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields
 
 
 def read_extender_args(body: ArrivedBody, decoded: DecodedNodes) -> AskedNodes:
-    """Reads ExtenderArgs, of filter and prioritize."""
     document, (pod_document, items, names_document), runs = _arrived_parts(body)
     # The nodes have limits of their own, which are checked when one is decoded for the first time.
     start, end = _stretch(document, items) if items else (0, 0)
@@ -183,7 +178,6 @@ def preemption_args(pod: Pod, victims: Mapping[str, Victims], *, by_uid: bool) -
 
 
 def binding_args(pod: Pod, node: str) -> bytes:
-    """Returns the body of a bind call."""
     return _ENCODE(ExtenderBindingArgs(pod.name, pod.namespace, pod.uid, node))
 
 

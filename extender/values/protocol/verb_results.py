@@ -76,30 +76,22 @@ def filter_error(error: str) -> bytes:
 
 
 def prioritize_result(names: Sequence[str], scores: Sequence[int]) -> bytes:
-    """Writes one entry for each node of the call."""
     return _ENCODE([HostPriority(host, score) for host, score in zip(names, scores, strict=True)])
 
 
 def preemption_result(chosen: Mapping[str, MetaVictims]) -> bytes:
-    """Writes the victims by UID."""
     return _ENCODE(ExtenderPreemptionResult(dict(chosen)))
 
 
 def binding_result(error: str = "") -> bytes:
-    """Writes that the pod is bound, or the error."""
     return _ENCODE(ExtenderBindingResult(_capped(error)))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """The result of an extender's filter.
-
-    Attributes:
-        node_names: the names of the nodes that pass; None if they are not given by name.
-        nodes: the nodes that pass, in full; None if they are not given in full.
-        failed: node name -> reason; preemption might help.
-        failed_and_unresolvable: node name -> reason; preemption cannot help.
+    """The result of an extender's filter: the nodes that pass, by name and in full, None for a form that is not given;
+    and the reasons of others by name, where preemption might help and where it cannot.
     """
 
     node_names: Sequence[str] | None

@@ -69,7 +69,6 @@ def anonymous() -> Credentials:
 
 
 def token(text: str) -> Credentials:
-    """Returns a bearer token that does not change."""
     return Fixed(bearer(text, "the token"))
 
 
@@ -145,10 +144,7 @@ class Target:
 
 
 def check_proxy(url: str) -> str:
-    """Returns the URL if it is one of a proxy that can be used.
-
-    Raises CredentialsError for others, such as SOCKS, quoting only the scheme: a URL may contain a password.
-    """
+    """Returns the URL of a proxy that can be used. CredentialsError quotes the scheme only: it may hold a password."""
     try:
         parts = urlsplit(url)
         usable = bool(parts.hostname) and (parts.port is None or parts.port > 0)

@@ -27,11 +27,8 @@ def revision_name(stateful_set: Object) -> str:
 
 
 def claims_of(stateful_set: Object, ordinal: int) -> list[Object]:
-    """Returns the claims that the pod of this ordinal has for itself."""
-    name, labels = (
-        stateful_set["metadata"]["name"],
-        (stateful_set["spec"].get("selector") or {}).get("matchLabels") or {},
-    )
+    name = stateful_set["metadata"]["name"]
+    labels = (stateful_set["spec"].get("selector") or {}).get("matchLabels") or {}
     claims = []
     for template in stateful_set["spec"].get("volumeClaimTemplates") or ():
         metadata = template.get("metadata") or {}

@@ -96,7 +96,6 @@ def bound_volume(volume: Object, claim: Object) -> Object:
 
 
 def bound_claim(claim: Object, volume: Object) -> Object:
-    """Returns the claim with its volume's name."""
     spec = claim["spec"]
     ours = {} if spec.get("volumeName") else {BOUND_BY_CONTROLLER_ANNOTATION: _YES}
     return _annotated(claim, {BIND_COMPLETED_ANNOTATION: _YES, **ours}) | {

@@ -7,7 +7,7 @@ import pytest
 
 from extender.cluster.controllers.observed_objects import ObservedPod, Reader
 from extender.cluster.controllers.replica_set_controller import pods_to_delete
-from extender.values.workloads.availability import DELETION_COST
+from extender.values.workloads.deployments import DELETION_COST
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 AN_HOUR_AGO, A_MINUTE_AGO = "2026-03-01T11:00:00Z", "2026-03-01T11:59:00Z"

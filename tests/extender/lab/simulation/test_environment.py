@@ -14,7 +14,7 @@ from gymnasium.utils.env_checker import check_env
 
 from extender.lab.simulation.environment import Progress, SchedulingEnvironment
 from extender.lab.simulation.playing import play
-from extender.lab.simulation.readers import read_workloads
+from extender.lab.simulation.sweeping import read_workloads
 from extender.lab.simulation.workload import WorkloadError
 from extender.values.config import Configuration
 

@@ -13,8 +13,8 @@ from extender.cluster.api_resources import NODES as NODE_RESOURCE, PODS, Object
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.lab.recordings.entries import RecordedAttempt, Recording, RecordingError
 from extender.lab.simulation.playing import play
-from extender.lab.simulation.readers import read_workloads
 from extender.lab.simulation.replaying import ReplayReport, replay
+from extender.lab.simulation.sweeping import read_workloads
 from extender.values.config import Configuration, load
 from tests.extender.lab.recordings.recorded_cluster import NODES, create, record
 from tests.kit.objects import node, priority_class

@@ -14,8 +14,8 @@ from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.registry.subresources import bind as bind_pod
 from extender.lab.recordings.entries import RecordedAttempt, Recording, RecordingError
 from extender.lab.simulation.playing import play
-from extender.lab.simulation.readers import read_workloads
 from extender.lab.simulation.replaying import ReplayReport, replay
+from extender.lab.simulation.sweeping import read_workloads
 from extender.values import limits
 from extender.values.config import Configuration, load
 from extender.values.config.configuration import Extender, ExtenderManagedResource

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from extender.lab.simulation.playing import play
-from extender.lab.simulation.readers import read_workloads
 from extender.lab.simulation.report import SimulationReport
+from extender.lab.simulation.sweeping import read_workloads
 from extender.lab.simulation.workload import WorkloadError
 from extender.values.config import Configuration
 

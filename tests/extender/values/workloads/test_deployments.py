@@ -3,8 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from extender.values.workloads.availability import fenceposts, scaled_value
-from extender.values.workloads.deployments import Revision, rolled, scaled
+from extender.values.workloads.deployments import Revision, fenceposts, rolled, scaled, scaled_value
 
 
 @pytest.mark.parametrize(
