@@ -1,5 +1,6 @@
 """Two servers for the same tests: the embedded API, always, and a real kube-apiserver where there is one."""
 
+import asyncio
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.deploy.manifests import account_of
-from tests.envtest.servers import Embedded, Real, Server
+from tests.envtest.servers import Embedded, Real, Room, Server, make_room
 from tests.kit.control_plane import ControlPlane
 from tools.render_manifests import VARIANTS
 
@@ -35,3 +36,17 @@ def server(request: pytest.FixtureRequest) -> Server:
     if request.param == "embedded":
         return Embedded()
     return Real(request.getfixturevalue("control_plane"))
+
+
+@pytest.fixture(autouse=True)
+def stage() -> Iterator[asyncio.Runner]:
+    """Where the tests of this package run: in real time."""
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+@pytest.fixture
+def room(server: Server, stage: asyncio.Runner) -> Iterator[Room]:
+    client = server.client()
+    yield stage.run(make_room(client))
+    stage.run(client.aclose())

@@ -1,13 +1,12 @@
 """What a contract test asks: a Kubernetes API, and places in it that nobody else uses."""
 
-import asyncio
 import itertools
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypeVar, final
+from typing import Any, final
 
 from extender.client.client import Client
 from extender.client.paths import path
@@ -17,7 +16,6 @@ from extender.values.targets.target import Target
 from tests.kit.cluster import make_registry
 from tests.kit.control_plane import ADMIN, ControlPlane
 
-T = TypeVar("T")
 Object = dict[str, Any]
 
 _numbers = itertools.count(1)
@@ -29,19 +27,6 @@ class Server(ABC):
     @abstractmethod
     def client(self, user: str = ADMIN) -> Client:
         """To be closed by the caller."""
-
-    def run(self, act: "Callable[[Room], Awaitable[T]]") -> T:
-        """What `act` returns, in a room of its own."""
-
-        async def bounded() -> T:
-            client = self.client()
-            try:
-                async with asyncio.timeout(60):
-                    return await act(await make_room(client))
-            finally:
-                await client.aclose()
-
-        return asyncio.run(bounded())
 
 
 @final
@@ -97,14 +82,10 @@ class Room:
         return await self.create(self.pod_path(), pod(name, **spec))
 
     async def bind(self, name: str, uid: str, node: str) -> None:
-        body = {
-            "apiVersion": "v1",
-            "kind": "Binding",
-            "metadata": {"name": name, "namespace": self.namespace, "uid": uid},
-        }
-        await self.client.create(
-            self.pod_path(name, "binding"), body | {"target": {"apiVersion": "v1", "kind": "Node", "name": node}}
-        )
+        target = {"apiVersion": "v1", "kind": "Node", "name": node}
+        metadata = {"name": name, "namespace": self.namespace, "uid": uid}
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
+        await self.client.create(self.pod_path(name, "binding"), binding)
 
 
 def pod(name: str, **spec: Any) -> Object:
@@ -119,9 +100,7 @@ def pod(name: str, **spec: Any) -> Object:
 async def make_room(client: Client) -> Room:
     number = next(_numbers)
     namespace = f"contract-{number}"
-    await client.create(
-        path("", "v1", "namespaces"), {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
-    )
+    await client.create(path("", "v1", "namespaces"), {"metadata": {"name": namespace}})
     return Room(client, namespace, f"node-{number}")
 
 

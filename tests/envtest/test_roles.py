@@ -5,7 +5,7 @@ kit's own.
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import aclosing, contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
@@ -68,9 +68,13 @@ NEVER: Final = frozenset(
 MODES: Final = [variant for variant in VARIANTS if variant != "sidecar"]
 """A kube-scheduler's roles, which a sidecar's pod has besides, are the server's own."""
 
-ALL: Final = NEVER | {
-    grant.right for grant in Rbac(released_as("second-scheduler"), account_of("second-scheduler")).grants
-}
+
+def granted_to(mode: str) -> dict[Right, str]:
+    """The rights of a mode's account, each with the name of the object that it is about, if it is about one."""
+    return {grant.right: grant.name for grant in Rbac(released_as(mode), account_of(mode)).grants}
+
+
+ALL: Final = NEVER | granted_to("second-scheduler").keys()
 
 
 @contextmanager
@@ -89,12 +93,8 @@ def client_of(server: Server, mode: str, lost: Right | None = None) -> Iterator[
 
 def run(make: Callable[[], Client], act: Callable[[Client], Awaitable[T]]) -> T:
     async def bounded() -> T:
-        client = make()
-        try:
-            async with asyncio.timeout(120):
-                return await act(client)
-        finally:
-            await client.aclose()
+        async with asyncio.timeout(120), aclosing(make()) as client:
+            return await act(client)
 
     return asyncio.run(bounded())
 
@@ -117,13 +117,8 @@ async def _apply(admin: Client, objects: list[dict[str, Any]]) -> None:
 
 async def _settled(client: Client, mode: str, lost: Right | None) -> None:
     """Returns once the server knows the role as it is now: its RBAC authorizer follows roles by watch."""
-    granted = {
-        grant.right: grant.name
-        for grant in Rbac(released_as(mode), account_of(mode)).grants
-        if grant.right.verb != "watch"
-    }
-    for right, name in granted.items():
-        while await is_allowed(client, right, name or NO_NAME) != (right != lost):  # noqa: ASYNC110 - nothing tells of it
+    for right, name in granted_to(mode).items():
+        while right.verb != "watch" and await is_allowed(client, right, name or NO_NAME) != (right != lost):  # noqa: ASYNC110 - nothing tells of it
             await asyncio.sleep(0.1)
 
 
@@ -172,7 +167,7 @@ async def is_allowed(client: Client, right: Right, name: str = NO_NAME) -> bool:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_an_account_may_do_what_its_role_says_and_nothing_else(server: Server, mode: str) -> None:
-    granted = {grant.right: grant.name for grant in Rbac(released_as(mode), account_of(mode)).grants}
+    granted = granted_to(mode)
 
     async def ask(client: Client) -> set[Right]:
         answers = await asyncio.gather(*(is_allowed(client, right, granted.get(right) or NO_NAME) for right in ALL))
@@ -199,9 +194,8 @@ def test_allocating_devices_needs_the_right_to_bind_claims(server: Server, lost:
 
     async def give(admin: Client, make: Callable[[], Client]) -> str:
         claim = await _new_claim(admin)
-        allocation = {
-            "devices": {"results": [{"request": "gpu", "driver": "gpu.example.com", "pool": "p", "device": "d"}]}
-        }
+        device = {"request": "gpu", "driver": "gpu.example.com", "pool": "p", "device": "d"}
+        allocation = {"devices": {"results": [device]}}
         call = ReserveResourceClaim(
             NAMESPACE,
             claim["name"],
@@ -210,13 +204,11 @@ def test_allocating_devices_needs_the_right_to_bind_claims(server: Server, lost:
             ResourceClaimConsumerReference(resource="pods", name="web", uid="u"),
             decode(AllocationResult, json.dumps(allocation).encode()),
         )
-        client = make()
-        try:
-            await send(client, call, datetime.now(UTC))
-        except ApiError as exc:
-            return exc.message
-        finally:
-            await client.aclose()
+        async with aclosing(make()) as client:
+            try:
+                await send(client, call, datetime.now(UTC))
+            except ApiError as exc:
+                return exc.message
         return ""
 
     with client_of(server, "second-scheduler", lost) as make:
