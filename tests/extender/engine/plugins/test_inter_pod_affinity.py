@@ -62,7 +62,7 @@ def fitting(pod: PodBuilder, *running: PodBuilder, namespaces: Sequence[Namespac
 
 ALL = {"n1", "n2", "n3"}
 WEB, DB = make_pod("web").label(app="web"), make_pod("db").label(app="db")
-WEB_ON_N1 = WEB.name("web-1").node("n1")
+WEB_ON_N1, DB_ON_N1 = WEB.name("web-1").node("n1"), DB.node("n1")
 
 
 @pytest.mark.parametrize(
@@ -114,10 +114,8 @@ def test_no_single_pod_meets_all_terms() -> None:
     """A web pod here and one with gpu there do not make one that is both."""
     gpu = make_pod("gpu").label(gpu="yes").node("n1")
 
-    assert (
-        fitting(near(DB, term("region", selecting(app="web")), term("region", selecting(gpu="yes"))), WEB_ON_N1, gpu)
-        == set()
-    )
+    both = near(DB, term("region", selecting(app="web")), term("region", selecting(gpu="yes")))
+    assert fitting(both, WEB_ON_N1, gpu) == set()
 
 
 @pytest.mark.parametrize(
@@ -159,10 +157,9 @@ def test_the_first_pod_with_its_own_affinity(pod: PodBuilder, running: list[PodB
 def test_a_pod_on_a_node_without_the_key_does_not_count_as_the_first() -> None:
     """A web pod runs on a node without a region; that is near to nothing."""
     snapshot = make_snapshot(*NODES, make_node("n4"), pods=[WEB.node("n4")])
+    first = WEB.name("new").pod_affinity("region", app="web").obj()
 
-    assert set(refusals(InterPodAffinity(), snapshot, WEB.name("new").pod_affinity("region", app="web").obj())) == {
-        "n4"
-    }
+    assert set(refusals(InterPodAffinity(), snapshot, first)) == {"n4"}
 
 
 @pytest.mark.parametrize(
@@ -197,33 +194,29 @@ def test_anti_affinity(pod: PodBuilder, fits: set[str]) -> None:
 @pytest.mark.parametrize(
     ("running", "fits"),
     [
-        pytest.param(DB.node("n1").pod_anti_affinity("region", app="web"), {"n3"}, id="it wants the region for itself"),
+        pytest.param(DB_ON_N1.pod_anti_affinity("region", app="web"), {"n3"}, id="it wants the region for itself"),
+        pytest.param(DB_ON_N1.pod_anti_affinity("host", app="web"), {"n2", "n3"}, id="it wants the host for itself"),
+        pytest.param(DB_ON_N1.pod_anti_affinity("region", app="cache"), ALL, id="it refuses other pods"),
+        pytest.param(DB_ON_N1.pod_anti_affinity("rack", app="web"), ALL, id="its node has no such key"),
         pytest.param(
-            DB.node("n1").pod_anti_affinity("host", app="web"), {"n2", "n3"}, id="it wants the host for itself"
-        ),
-        pytest.param(DB.node("n1").pod_anti_affinity("region", app="cache"), ALL, id="it refuses other pods"),
-        pytest.param(DB.node("n1").pod_anti_affinity("rack", app="web"), ALL, id="its node has no such key"),
-        pytest.param(
-            DB.node("n1").namespace("other").pod_anti_affinity("region", app="web"),
+            DB_ON_N1.namespace("other").pod_anti_affinity("region", app="web"),
             ALL,
             id="it refuses pods of its own namespace",
         ),
-        pytest.param(away(DB.node("n1"), term("region", LabelSelector())), {"n3"}, id="it refuses all pods"),
-        pytest.param(away(DB.node("n1"), term("region", None)), ALL, id="it refuses no pod"),
+        pytest.param(away(DB_ON_N1, term("region", LabelSelector())), {"n3"}, id="it refuses all pods"),
+        pytest.param(away(DB_ON_N1, term("region", None)), ALL, id="it refuses no pod"),
         pytest.param(
-            away(
-                DB.node("n1"), term("host", selecting(("app", "NotIn", ["db"]))), term("region", selecting(app="cache"))
-            ),
+            away(DB_ON_N1, term("host", selecting(("app", "NotIn", ["db"]))), term("region", selecting(app="cache"))),
             {"n2", "n3"},
             id="one of its terms means the pod",
         ),
         pytest.param(
-            away(DB.node("n1"), term("host", selecting(("app", "Near", [])))),
+            away(DB_ON_N1, term("host", selecting(("app", "Near", [])))),
             ALL,
             id="an unreadable stanza says nothing",
         ),
         pytest.param(
-            DB.node("n1").terminating().pod_anti_affinity("host", app="web"),
+            DB_ON_N1.terminating().pod_anti_affinity("host", app="web"),
             {"n2", "n3"},
             id="terminating, it still refuses",
         ),
@@ -236,23 +229,17 @@ def test_anti_affinity_of_existing_pods(running: PodBuilder, fits: set[str]) -> 
 
 def test_conflicts_are_resolvable_and_have_reasons_of_their_own() -> None:
     """Affinity is asked before anti-affinity, and that before what other pods say."""
-    db = DB.node("n1").pod_anti_affinity("host", app="web")
+    db = DB_ON_N1.pod_anti_affinity("host", app="web")
     snapshot = make_snapshot(*NODES, pods=[db, WEB.name("other").node("n2")])
     wants_db = WEB.pod_affinity("region", app="db")
 
-    answers = {
-        "minded": filter_nodes(InterPodAffinity(), snapshot, WEB.obj())["n1"],
-        "minds": filter_nodes(InterPodAffinity(), snapshot, WEB.pod_anti_affinity("host", app="db").obj())["n1"],
-        "far and minds": filter_nodes(InterPodAffinity(), snapshot, wants_db.pod_anti_affinity("host", app="db").obj())[
-            "n3"
-        ],
-    }
+    minded, minds, far_and_minds = (
+        filter_nodes(InterPodAffinity(), snapshot, pod.obj())
+        for pod in (WEB, WEB.pod_anti_affinity("host", app="db"), wants_db.pod_anti_affinity("host", app="db"))
+    )
 
-    assert answers == {
-        "minded": unschedulable(UNWELCOME),
-        "minds": unschedulable(NEAR),
-        "far and minds": unresolvable(FAR),
-    }
+    assert (minded["n1"], minds["n1"]) == (unschedulable(UNWELCOME), unschedulable(NEAR))
+    assert far_and_minds["n3"] == unresolvable(FAR)
 
 
 TEAMS = [
@@ -261,6 +248,7 @@ TEAMS = [
     Namespace(ObjectMeta(name="blue", labels={"team": "blue"})),
     Namespace(ObjectMeta(name="none")),
 ]
+NAMES = ("red-1", "red-2", "blue", "none", "unlisted")
 RED, NOT_RED = selecting(team="red"), selecting(("team", "NotIn", ["red"]))
 NO_TEAM = selecting(("team", "DoesNotExist", []))
 WEBS = selecting(app="web")
@@ -270,7 +258,7 @@ NAMESPACES = [
     pytest.param(term("host", WEBS, [], RED), {"red-1", "red-2"}, id="selected"),
     pytest.param(term("host", WEBS, ["blue"], RED), {"red-1", "red-2", "blue"}, id="named and selected"),
     pytest.param(term("host", WEBS, [], selecting(team="green")), set(), id="none is selected"),
-    pytest.param(term("host", WEBS, [], LabelSelector()), {"red-1", "red-2", "blue", "none", "unlisted"}, id="all"),
+    pytest.param(term("host", WEBS, [], LabelSelector()), set(NAMES), id="all"),
 ]
 
 
@@ -283,11 +271,7 @@ def test_namespaces_of_a_pod_to_be_placed(of: PodAffinityTerm, meant: set[str]) 
     """A term of a pod in red-1 means pods in these namespaces. The namespace `unlisted` has pods, but no object."""
     pod = away(DB.namespace("red-1"), of)
 
-    found = {
-        name
-        for name in ("red-1", "red-2", "blue", "none", "unlisted")
-        if "n1" not in fitting(pod, web_in(name), namespaces=TEAMS)
-    }
+    found = {name for name in NAMES if "n1" not in fitting(pod, web_in(name), namespaces=TEAMS)}
 
     assert found == meant
 
@@ -297,11 +281,7 @@ def test_namespaces_of_existing_pods(of: PodAffinityTerm, meant: set[str]) -> No
     """The same terms mean the same when the pod with the term runs and the other is to be placed."""
     running = away(DB.namespace("red-1").node("n1"), of)
 
-    found = {
-        name
-        for name in ("red-1", "red-2", "blue", "none", "unlisted")
-        if "n1" not in fitting(WEB.namespace(name), running, namespaces=TEAMS)
-    }
+    found = {name for name in NAMES if "n1" not in fitting(WEB.namespace(name), running, namespaces=TEAMS)}
 
     assert found == meant
 
@@ -325,18 +305,12 @@ def test_selectors_that_exclude_namespaces(selector: LabelSelector, names: list[
     """Only pods in these namespaces keep a pod in red-1 away, and attract it. Existing pods mean the same; for them a
     namespace without an object is one without labels.
     """
-    of, all_names = term("host", WEBS, names, selector), ("red-1", "blue", "none", "unlisted")
+    of, pod = term("host", WEBS, names, selector), DB.namespace("red-1")
+    existing = away(pod.node("n1"), of)
 
-    away_from = {
-        name
-        for name in all_names
-        if "n1" not in fitting(away(DB.namespace("red-1"), of), web_in(name), namespaces=TEAMS)
-    }
-    near_to = {
-        name for name in all_names if "n1" in fitting(near(DB.namespace("red-1"), of), web_in(name), namespaces=TEAMS)
-    }
-    existing = away(DB.namespace("red-1").node("n1"), of)
-    kept_away = {name for name in all_names if "n1" not in fitting(WEB.namespace(name), existing, namespaces=TEAMS)}
+    away_from = {name for name in NAMES if "n1" not in fitting(away(pod, of), web_in(name), namespaces=TEAMS)}
+    near_to = {name for name in NAMES if "n1" in fitting(near(pod, of), web_in(name), namespaces=TEAMS)}
+    kept_away = {name for name in NAMES if "n1" not in fitting(WEB.namespace(name), existing, namespaces=TEAMS)}
 
     assert (away_from, near_to) == (meant, meant)
     assert kept_away - {"unlisted"} == meant
@@ -365,21 +339,21 @@ UNREADABLE = term("host", selecting(("app", "Near", [])))
     ("pod", "running", "answer"),
     [
         pytest.param(WEB, [], SKIP, id="no pod demands anything"),
-        pytest.param(WEB, [DB.node("n1").pod_anti_affinity("host", app="cache")], SKIP, id="no pod refuses this pod"),
+        pytest.param(WEB, [DB_ON_N1.pod_anti_affinity("host", app="cache")], SKIP, id="no pod refuses this pod"),
         pytest.param(
             WEB,
-            [DB.node("n1").pod_anti_affinity("rack", app="web")],
+            [DB_ON_N1.pod_anti_affinity("rack", app="web")],
             SKIP,
             id="the refusing pod is on a node without the key",
         ),
         pytest.param(
             WEB,
-            [DB.node("n1").pod_affinity("host", app="web")],
+            [DB_ON_N1.pod_affinity("host", app="web")],
             SKIP,
             id="affinity of pods that run demands nothing of it",
         ),
         pytest.param(WEB.preferred_pod_affinity(1, "host", app="db"), [], SKIP, id="wishes are no demands"),
-        pytest.param(WEB, [DB.node("n1").pod_anti_affinity("host", app="web")], SUCCESS, id="a pod refuses this pod"),
+        pytest.param(WEB, [DB_ON_N1.pod_anti_affinity("host", app="web")], SUCCESS, id="a pod refuses this pod"),
         pytest.param(WEB.pod_affinity("host", app="web"), [], SUCCESS, id="affinity"),
         pytest.param(WEB.pod_anti_affinity("host", app="web"), [], SUCCESS, id="anti-affinity"),
         pytest.param(
@@ -416,9 +390,7 @@ def test_pre_filter(pod: PodBuilder, running: list[PodBuilder], answer: Status) 
 @pytest.mark.parametrize(
     ("pod", "running", "leave", "come", "fits"),
     [
-        pytest.param(
-            WEB.pod_affinity("region", app="db"), [DB.node("n1")], ["n1"], [], {"n2"}, id="what it needs leaves"
-        ),
+        pytest.param(WEB.pod_affinity("region", app="db"), [DB_ON_N1], ["n1"], [], {"n2"}, id="what it needs leaves"),
         pytest.param(WEB.pod_affinity("region", app="db"), [], [], [("n3", DB)], {"n3"}, id="what it needs comes"),
         pytest.param(
             WEB.pod_affinity("region", app="web"),
@@ -445,11 +417,11 @@ def test_pre_filter(pod: PodBuilder, running: list[PodBuilder], answer: Status) 
             id="the first comes, on one row only",
         ),
         pytest.param(
-            WEB.pod_anti_affinity("host", app="db"), [DB.node("n1")], ["n1"], [], ALL, id="what is in the way leaves"
+            WEB.pod_anti_affinity("host", app="db"), [DB_ON_N1], ["n1"], [], ALL, id="what is in the way leaves"
         ),
         pytest.param(
             WEB.pod_anti_affinity("region", app="db"),
-            [DB.node("n1")],
+            [DB_ON_N1],
             ["n1"],
             [],
             {"n1", "n3"},
@@ -465,7 +437,7 @@ def test_pre_filter(pod: PodBuilder, running: list[PodBuilder], answer: Status) 
         ),
         pytest.param(
             WEB.pod_anti_affinity("rack", app="web"),
-            [DB.node("n1").pod_anti_affinity("host", app="web")],
+            [DB_ON_N1.pod_anti_affinity("host", app="web")],
             ["n1"],
             [],
             ALL,

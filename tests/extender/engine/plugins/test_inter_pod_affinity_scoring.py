@@ -20,7 +20,13 @@ NODES = [
     make_node("n3").label(region="r2", host="n3"),
 ]
 WEB, DB = make_pod("web").label(app="web"), make_pod("db").label(app="db")
+DB_ON_N1 = DB.node("n1")
 SKIPPED: dict[str, int] = {}
+liking, disliking = WEB.preferred_pod_affinity, WEB.preferred_pod_anti_affinity
+
+
+def scored(n1: int, n2: int, n3: int) -> dict[str, int]:
+    return {"n1": n1, "n2": n2, "n3": n3}
 
 
 def scores(pod: PodBuilder, running: list[PodBuilder], args: InterPodAffinityArgs | None = None) -> dict[str, int]:
@@ -33,72 +39,55 @@ def scores(pod: PodBuilder, running: list[PodBuilder], args: InterPodAffinityArg
     ("pod", "running", "expected"),
     [
         pytest.param(WEB, [], SKIPPED, id="no wishes"),
-        pytest.param(WEB, [DB.node("n1")], SKIPPED, id="no pod prefers anything"),
-        pytest.param(WEB.preferred_pod_affinity(5, "region", app="db"), [], SKIPPED, id="there is no such pod"),
+        pytest.param(WEB, [DB_ON_N1], SKIPPED, id="no pod prefers anything"),
+        pytest.param(liking(5, "region", app="db"), [], SKIPPED, id="there is no such pod"),
+        pytest.param(liking(5, "rack", app="db"), [DB_ON_N1], SKIPPED, id="no node has the key"),
+        pytest.param(liking(5, "region", app="db"), [DB_ON_N1], scored(100, 100, 0), id="the region is liked"),
+        pytest.param(liking(5, "host", app="db"), [DB_ON_N1], scored(100, 0, 0), id="the host is liked"),
         pytest.param(
-            WEB.preferred_pod_affinity(5, "rack", app="db"), [DB.node("n1")], SKIPPED, id="no node has the key"
-        ),
-        pytest.param(
-            WEB.preferred_pod_affinity(5, "region", app="db"),
-            [DB.node("n1")],
-            {"n1": 100, "n2": 100, "n3": 0},
-            id="the region is liked",
-        ),
-        pytest.param(
-            WEB.preferred_pod_affinity(5, "host", app="db"),
-            [DB.node("n1")],
-            {"n1": 100, "n2": 0, "n3": 0},
-            id="the host is liked",
-        ),
-        pytest.param(
-            WEB.preferred_pod_affinity(5, "region", app="db"),
-            [DB.node("n1"), DB.node("n2"), DB.node("n3")],
-            {"n1": 100, "n2": 100, "n3": 0},
+            liking(5, "region", app="db"),
+            [DB_ON_N1, DB.node("n2"), DB.node("n3")],
+            scored(100, 100, 0),
             id="more of them are better: 10/10/5",
         ),
         pytest.param(
-            WEB.preferred_pod_affinity(8, "region", app="db").preferred_pod_affinity(2, "host", app="cache"),
-            [DB.node("n1"), make_pod().label(app="cache").node("n1"), make_pod().label(app="cache").node("n3")],
-            {"n1": 100, "n2": 75, "n3": 0},
+            liking(8, "region", app="db").preferred_pod_affinity(2, "host", app="cache"),
+            [DB_ON_N1, make_pod().label(app="cache").node("n1"), make_pod().label(app="cache").node("n3")],
+            scored(100, 75, 0),
             id="two terms: 10/8/2",
         ),
+        pytest.param(disliking(5, "region", app="db"), [DB_ON_N1], scored(0, 0, 100), id="it is disliked"),
         pytest.param(
-            WEB.preferred_pod_anti_affinity(5, "region", app="db"),
-            [DB.node("n1")],
-            {"n1": 0, "n2": 0, "n3": 100},
-            id="it is disliked",
-        ),
-        pytest.param(
-            WEB.preferred_pod_affinity(8, "region", app="db").preferred_pod_anti_affinity(5, "host", app="db"),
-            [DB.node("n1")],
-            {"n1": 37, "n2": 100, "n3": 0},
+            liking(8, "region", app="db").preferred_pod_anti_affinity(5, "host", app="db"),
+            [DB_ON_N1],
+            scored(37, 100, 0),
             id="near, but not too near: 3/8/0",
         ),
         pytest.param(
-            WEB.preferred_pod_anti_affinity(7, "host", app="db"),
-            [DB.node("n1"), DB.node("n1"), DB.node("n1"), DB.node("n2")],
-            {"n1": 0, "n2": 66, "n3": 100},
+            disliking(7, "host", app="db"),
+            [DB_ON_N1, DB_ON_N1, DB_ON_N1, DB.node("n2")],
+            scored(0, 66, 100),
             id="-21/-7/0",
         ),
         pytest.param(
-            WEB.preferred_pod_affinity(5, "host", app="db").preferred_pod_anti_affinity(5, "host", app="db"),
-            [DB.node("n1")],
-            {"n1": 0, "n2": 0, "n3": 0},
+            liking(5, "host", app="db").preferred_pod_anti_affinity(5, "host", app="db"),
+            [DB_ON_N1],
+            scored(0, 0, 0),
             id="wishes that cancel out are wishes still",
         ),
         pytest.param(
-            WEB.preferred_pod_affinity(5, "host", app="db"),
-            [DB.node("n1"), DB.node("n2"), DB.node("n3")],
-            {"n1": 0, "n2": 0, "n3": 0},
+            liking(5, "host", app="db"),
+            [DB_ON_N1, DB.node("n2"), DB.node("n3")],
+            scored(0, 0, 0),
             id="all are equally good",
         ),
         pytest.param(
-            WEB.namespace("other").preferred_pod_affinity(5, "host", app="db"), [DB.node("n1")], SKIPPED, id="strangers"
+            WEB.namespace("other").preferred_pod_affinity(5, "host", app="db"), [DB_ON_N1], SKIPPED, id="strangers"
         ),
         pytest.param(
-            WEB.preferred_pod_affinity(5, "host", app="db"),
-            [DB.node("n1").terminating()],
-            {"n1": 100, "n2": 0, "n3": 0},
+            liking(5, "host", app="db"),
+            [DB_ON_N1.terminating()],
+            scored(100, 0, 0),
             id="a terminating pod is there still",
         ),
     ],
@@ -113,37 +102,27 @@ def test_preferred_terms_of_the_pod(pod: PodBuilder, running: list[PodBuilder], 
 @pytest.mark.parametrize(
     ("running", "expected"),
     [
+        pytest.param([DB_ON_N1.preferred_pod_affinity(5, "region", app="web")], scored(100, 100, 0), id="liked"),
+        pytest.param([DB_ON_N1.preferred_pod_anti_affinity(5, "host", app="web")], scored(0, 100, 100), id="disliked"),
+        pytest.param([DB_ON_N1.preferred_pod_affinity(5, "region", app="cache")], SKIPPED, id="another one is liked"),
+        pytest.param([DB_ON_N1.preferred_pod_affinity(5, "rack", app="web")], SKIPPED, id="on a node without the key"),
         pytest.param(
-            [DB.node("n1").preferred_pod_affinity(5, "region", app="web")], {"n1": 100, "n2": 100, "n3": 0}, id="liked"
-        ),
-        pytest.param(
-            [DB.node("n1").preferred_pod_anti_affinity(5, "host", app="web")],
-            {"n1": 0, "n2": 100, "n3": 100},
-            id="disliked",
-        ),
-        pytest.param(
-            [DB.node("n1").preferred_pod_affinity(5, "region", app="cache")], SKIPPED, id="another one is liked"
-        ),
-        pytest.param(
-            [DB.node("n1").preferred_pod_affinity(5, "rack", app="web")], SKIPPED, id="on a node without the key"
-        ),
-        pytest.param(
-            [DB.node("n1").pod_anti_affinity("host", app="web")],
+            [DB_ON_N1.pod_anti_affinity("host", app="web")],
             SKIPPED,
             id="required anti-affinity is not a matter of scores",
         ),
-        pytest.param([DB.node("n1").pod_affinity("host", app="web")], {"n1": 100, "n2": 0, "n3": 0}, id="it is needed"),
+        pytest.param([DB_ON_N1.pod_affinity("host", app="web")], scored(100, 0, 0), id="it is needed"),
         pytest.param(
-            [DB.node("n1").pod_affinity("host", app="web"), DB.node("n3").preferred_pod_affinity(4, "host", app="web")],
-            {"n1": 25, "n2": 0, "n3": 100},
+            [DB_ON_N1.pod_affinity("host", app="web"), DB.node("n3").preferred_pod_affinity(4, "host", app="web")],
+            scored(25, 0, 100),
             id="needed 1, liked 4",
         ),
         pytest.param(
             [
-                DB.node("n1").preferred_pod_affinity(5, "host", app="web"),
-                DB.node("n1").preferred_pod_anti_affinity(5, "host", app="web"),
+                DB_ON_N1.preferred_pod_affinity(5, "host", app="web"),
+                DB_ON_N1.preferred_pod_anti_affinity(5, "host", app="web"),
             ],
-            {"n1": 0, "n2": 0, "n3": 0},
+            scored(0, 0, 0),
             id="wishes that cancel out are wishes still",
         ),
         pytest.param(
@@ -162,27 +141,27 @@ def test_preferred_terms_of_existing_pods(running: list[PodBuilder], expected: d
 
 def test_preferred_terms_of_both_sides_add_up() -> None:
     """n1: 5 of the pod's and 3 of the other's; n3: 4 of another one's. 8/0/4."""
-    pod = WEB.preferred_pod_affinity(5, "host", app="db")
+    pod = liking(5, "host", app="db")
     running = [
-        DB.node("n1").preferred_pod_affinity(3, "host", app="web"),
+        DB_ON_N1.preferred_pod_affinity(3, "host", app="web"),
         make_pod().node("n3").preferred_pod_affinity(4, "host", app="web"),
     ]
 
-    assert scores(pod, running) == {"n1": 100, "n2": 0, "n3": 50}
+    assert scores(pod, running) == scored(100, 0, 50)
 
 
 @pytest.mark.parametrize(
     ("weight", "expected"),
     [
-        pytest.param(0, {"n1": 0, "n2": 0, "n3": 100}, id="weighs nothing"),
-        pytest.param(1, {"n1": 25, "n2": 0, "n3": 100}, id="1/0/4"),
-        pytest.param(16, {"n1": 100, "n2": 0, "n3": 25}, id="16/0/4"),
+        pytest.param(0, scored(0, 0, 100), id="weighs nothing"),
+        pytest.param(1, scored(25, 0, 100), id="1/0/4"),
+        pytest.param(16, scored(100, 0, 25), id="16/0/4"),
     ],
 )
 def test_hard_pod_affinity_weight(weight: int, expected: dict[str, int]) -> None:
     """What the required affinity of a pod that runs is worth."""
     running = [
-        DB.node("n1").pod_affinity("host", app="web"),
+        DB_ON_N1.pod_affinity("host", app="web"),
         DB.node("n3").preferred_pod_affinity(4, "host", app="web"),
     ]
 
@@ -190,21 +169,16 @@ def test_hard_pod_affinity_weight(weight: int, expected: dict[str, int]) -> None
 
 
 def test_required_affinity_of_weight_zero_does_not_count() -> None:
-    assert (
-        scores(WEB, [DB.node("n1").pod_affinity("host", app="web")], InterPodAffinityArgs(hard_pod_affinity_weight=0))
-        == SKIPPED
-    )
+    weightless = InterPodAffinityArgs(hard_pod_affinity_weight=0)
+
+    assert scores(WEB, [DB_ON_N1.pod_affinity("host", app="web")], weightless) == SKIPPED
 
 
 @pytest.mark.parametrize(
     ("pod", "expected"),
     [
         pytest.param(WEB, SKIPPED, id="a pod without wishes"),
-        pytest.param(
-            WEB.preferred_pod_affinity(5, "host", app="db"),
-            {"n1": 0, "n2": 100, "n3": 37},
-            id="a pod with wishes: -3/5/0",
-        ),
+        pytest.param(liking(5, "host", app="db"), scored(0, 100, 37), id="a pod with wishes: -3/5/0"),
         pytest.param(WEB.pod_affinity("host", app="db"), SKIPPED, id="demands are no wishes"),
     ],
 )
@@ -217,7 +191,7 @@ def test_ignore_preferred_terms_of_existing_pods(pod: PodBuilder, expected: dict
 
 def test_only_feasible_nodes_set_the_scale() -> None:
     """Pods on other nodes count, but what those nodes would score does not. 10/10/5, n2 and n3 being candidates."""
-    pod = WEB.preferred_pod_affinity(5, "region", app="db").obj()
+    pod = liking(5, "region", app="db").obj()
     snapshot = make_snapshot(*NODES, pods=[DB.name(f"db-{node}").node(node) for node in ("n1", "n2", "n3")])
     rows, state, plugin = Rows.of(snapshot, np.array([1, 2])), CycleState(), InterPodAffinity()
     plugin.pre_score(state, pod, rows)
@@ -238,7 +212,7 @@ def requiring(key: str, operator: str, *values: str) -> LabelSelector:
     return LabelSelector(match_expressions=[LabelSelectorRequirement(key, operator, [*values])])
 
 
-ON_N1, NOWHERE = {"n1": 100, "n2": 0, "n3": 0}, SKIPPED
+ON_N1, NOWHERE = scored(100, 0, 0), SKIPPED
 
 
 @pytest.mark.parametrize(
@@ -293,18 +267,14 @@ def test_labels_of_the_namespace_of_the_pod(labels: dict[str, str], expected: di
 def test_a_node_without_the_label_is_in_no_domain(node: NodeBuilder, is_a_place: bool) -> None:
     snapshot = make_snapshot(node, pods=[DB.node("n")])
 
-    status = InterPodAffinity().pre_score(
-        CycleState(), WEB.preferred_pod_affinity(1, "host", app="db").obj(), Rows.of(snapshot)
-    )
+    status = InterPodAffinity().pre_score(CycleState(), liking(1, "host", app="db").obj(), Rows.of(snapshot))
 
     assert status == (SUCCESS if is_a_place else SKIP)
 
 
 def test_invalid_terms() -> None:
     """PreFilter would have said so before."""
-    near = PodAffinityTerm(
-        LabelSelector(match_expressions=[LabelSelectorRequirement("app", "Near")]), topology_key="host"
-    )
+    near = PodAffinityTerm(requiring("app", "Near"), topology_key="host")
     pod = replaced(WEB.obj(), spec=replaced(WEB.obj().spec, affinity=Affinity(pod_affinity=PodAffinity([near]))))
 
     status = InterPodAffinity().pre_score(CycleState(), pod, Rows.of(make_snapshot(*NODES)))

@@ -20,6 +20,7 @@ from extender.values.objects.pod import Affinity, NodeAffinity as Stanza, Prefer
 
 MISMATCH = unresolvable("node(s) didn't match Pod's node affinity/selector")
 ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
+requiring, preferring = make_pod().node_affinity, make_pod().preferred_node_affinity
 
 
 def both(*terms: NodeSelectorTerm) -> NodeSelectorTerm:
@@ -37,54 +38,38 @@ def both(*terms: NodeSelectorTerm) -> NodeSelectorTerm:
         pytest.param(make_pod().node_selector(), SUCCESS, id="an empty selector is fulfilled"),
         pytest.param(make_pod().node_selector(disk="ssd"), SUCCESS, id="the label is there"),
         pytest.param(make_pod().node_selector(disk="ssd", gpu="yes"), MISMATCH, id="one of two labels is not"),
-        pytest.param(make_pod().node_affinity(label_term("disk", "In", "hdd", "ssd")), SUCCESS, id="In"),
-        pytest.param(make_pod().node_affinity(label_term("disk", "In", "hdd")), MISMATCH, id="not In"),
-        pytest.param(make_pod().node_affinity(label_term("disk", "NotIn", "hdd")), SUCCESS, id="NotIn"),
+        pytest.param(requiring(label_term("disk", "In", "hdd", "ssd")), SUCCESS, id="In"),
+        pytest.param(requiring(label_term("disk", "In", "hdd")), MISMATCH, id="not In"),
+        pytest.param(requiring(label_term("disk", "NotIn", "hdd")), SUCCESS, id="NotIn"),
+        pytest.param(requiring(label_term("gpu", "NotIn", "yes")), SUCCESS, id="NotIn holds without the label"),
+        pytest.param(requiring(label_term("disk", "NotIn", "ssd")), MISMATCH, id="NotIn is broken"),
+        pytest.param(requiring(label_term("disk", "Exists")), SUCCESS, id="Exists"),
+        pytest.param(requiring(label_term("gpu", "Exists")), MISMATCH, id="Exists not"),
+        pytest.param(requiring(label_term("gpu", "DoesNotExist")), SUCCESS, id="DoesNotExist"),
+        pytest.param(requiring(label_term("disk", "DoesNotExist")), MISMATCH, id="but it does"),
+        pytest.param(requiring(label_term("cores", "Gt", "15")), SUCCESS, id="Gt compares numbers"),
+        pytest.param(requiring(label_term("cores", "Lt", "16")), MISMATCH, id="Lt is strict"),
+        pytest.param(requiring(label_term("disk", "Gt", "0")), MISMATCH, id="Gt on something that is no number"),
+        pytest.param(requiring(label_term("gpu", "Lt", "9")), MISMATCH, id="Lt without the label"),
+        pytest.param(requiring(name_term("In", "n")), SUCCESS, id="by name"),
+        pytest.param(requiring(name_term("NotIn", "n")), MISMATCH, id="not this one"),
+        pytest.param(requiring(), MISMATCH, id="no terms match nothing"),
+        pytest.param(requiring(NodeSelectorTerm()), MISMATCH, id="an empty term matches nothing"),
         pytest.param(
-            make_pod().node_affinity(label_term("gpu", "NotIn", "yes")), SUCCESS, id="NotIn holds without the label"
-        ),
-        pytest.param(make_pod().node_affinity(label_term("disk", "NotIn", "ssd")), MISMATCH, id="NotIn is broken"),
-        pytest.param(make_pod().node_affinity(label_term("disk", "Exists")), SUCCESS, id="Exists"),
-        pytest.param(make_pod().node_affinity(label_term("gpu", "Exists")), MISMATCH, id="Exists not"),
-        pytest.param(make_pod().node_affinity(label_term("gpu", "DoesNotExist")), SUCCESS, id="DoesNotExist"),
-        pytest.param(make_pod().node_affinity(label_term("disk", "DoesNotExist")), MISMATCH, id="but it does"),
-        pytest.param(make_pod().node_affinity(label_term("cores", "Gt", "15")), SUCCESS, id="Gt compares numbers"),
-        pytest.param(make_pod().node_affinity(label_term("cores", "Lt", "16")), MISMATCH, id="Lt is strict"),
-        pytest.param(
-            make_pod().node_affinity(label_term("disk", "Gt", "0")), MISMATCH, id="Gt on something that is no number"
-        ),
-        pytest.param(make_pod().node_affinity(label_term("gpu", "Lt", "9")), MISMATCH, id="Lt without the label"),
-        pytest.param(make_pod().node_affinity(name_term("In", "n")), SUCCESS, id="by name"),
-        pytest.param(make_pod().node_affinity(name_term("NotIn", "n")), MISMATCH, id="not this one"),
-        pytest.param(make_pod().node_affinity(), MISMATCH, id="no terms match nothing"),
-        pytest.param(make_pod().node_affinity(NodeSelectorTerm()), MISMATCH, id="an empty term matches nothing"),
-        pytest.param(
-            make_pod().node_affinity(label_term("gpu", "Exists"), label_term("disk", "Exists")),
-            SUCCESS,
-            id="any term will do",
+            requiring(label_term("gpu", "Exists"), label_term("disk", "Exists")), SUCCESS, id="any term will do"
         ),
         pytest.param(
-            make_pod().node_affinity(both(label_term("disk", "Exists"), label_term("gpu", "Exists"))),
-            MISMATCH,
-            id="but all of it",
+            requiring(both(label_term("disk", "Exists"), label_term("gpu", "Exists"))), MISMATCH, id="but all of it"
         ),
-        pytest.param(
-            make_pod().node_affinity(both(label_term("disk", "Exists"), name_term("In", "m"))),
-            MISMATCH,
-            id="fields, too",
-        ),
+        pytest.param(requiring(both(label_term("disk", "Exists"), name_term("In", "m"))), MISMATCH, id="fields, too"),
         pytest.param(
             make_pod().node_selector(disk="hdd").node_affinity(label_term("disk", "Exists")),
             MISMATCH,
             id="and the selector",
         ),
+        pytest.param(requiring(label_term("disk", "Near", "ssd")), MISMATCH, id="a faulty term matches nothing"),
         pytest.param(
-            make_pod().node_affinity(label_term("disk", "Near", "ssd")), MISMATCH, id="a faulty term matches nothing"
-        ),
-        pytest.param(
-            make_pod().node_affinity(label_term("disk", "In"), label_term("disk", "Exists")),
-            SUCCESS,
-            id="and spoils no other one",
+            requiring(label_term("disk", "In"), label_term("disk", "Exists")), SUCCESS, id="and spoils no other one"
         ),
     ],
 )
@@ -114,16 +99,14 @@ def test_filter(pod: PodBuilder, answer: Status) -> None:
 )
 def test_pre_filter_narrows_to_the_named_nodes(terms: list[NodeSelectorTerm], names: set[str] | None) -> None:
     """When every term names nodes, no other node needs to be looked at."""
-    result = NodeAffinity().pre_filter(
-        CycleState(), make_pod().node_affinity(*terms).obj(), make_snapshot(make_node("n1"))
-    )
+    result = NodeAffinity().pre_filter(CycleState(), requiring(*terms).obj(), make_snapshot(make_node("n1")))
 
     assert result.status.is_success
     assert result.node_names == names
 
 
 def test_terms_that_contradict_themselves_leave_no_node() -> None:
-    pod = make_pod().node_affinity(both(name_term("In", "n1"), name_term("In", "n2"))).obj()
+    pod = requiring(both(name_term("In", "n1"), name_term("In", "n2"))).obj()
 
     result = NodeAffinity().pre_filter(CycleState(), pod, make_snapshot(make_node("n1")))
 
@@ -155,52 +138,31 @@ def test_the_profile_adds_required_terms() -> None:
 @pytest.mark.parametrize(
     ("pod", "scores"),
     [
-        pytest.param(make_pod(), {}, id="prefers nothing"),
+        pytest.param(make_pod(), [], id="prefers nothing"),
+        pytest.param(preferring(8, label_term("disk", "In", "ssd")), [100, 100, 0], id="one wish"),
         pytest.param(
-            make_pod().preferred_node_affinity(8, label_term("disk", "In", "ssd")),
-            {"ssd-a": 100, "ssd-b": 100, "none": 0},
-            id="one wish",
-        ),
-        pytest.param(
-            make_pod()
-            .preferred_node_affinity(8, label_term("disk", "Exists"))
-            .preferred_node_affinity(4, label_term("zone", "In", "a")),
-            {"ssd-a": 100, "ssd-b": 66, "none": 0},
+            preferring(8, label_term("disk", "Exists")).preferred_node_affinity(4, label_term("zone", "In", "a")),
+            [100, 66, 0],
             id="weights add up, shares are cut off",
         ),
-        pytest.param(
-            make_pod().preferred_node_affinity(0, label_term("disk", "In")),
-            {"ssd-a": 0, "ssd-b": 0, "none": 0},
-            id="weight 0",
-        ),
-        pytest.param(
-            make_pod().preferred_node_affinity(9, NodeSelectorTerm()),
-            {"ssd-a": 0, "ssd-b": 0, "none": 0},
-            id="an empty term",
-        ),
-        pytest.param(
-            make_pod().preferred_node_affinity(1, name_term("In", "none")),
-            {"ssd-a": 0, "ssd-b": 0, "none": 100},
-            id="a name",
-        ),
+        pytest.param(preferring(0, label_term("disk", "In")), [0, 0, 0], id="weight 0"),
+        pytest.param(preferring(9, NodeSelectorTerm()), [0, 0, 0], id="an empty term"),
+        pytest.param(preferring(1, name_term("In", "none")), [0, 0, 100], id="a name"),
     ],
 )
-def test_score(pod: PodBuilder, scores: dict[str, int]) -> None:
-    """The weights of the preferred terms that match, as a share of the best node's."""
-    snapshot = make_snapshot(
-        make_node("ssd-a").label(disk="ssd", zone="a"),
-        make_node("ssd-b").label(disk="ssd", zone="b"),
-        make_node("none"),
-    )
+def test_score(pod: PodBuilder, scores: list[int]) -> None:
+    """The weights of the preferred terms that match, as a share of the best node's: ssd-a, ssd-b and none."""
+    with_ssd = (make_node(f"ssd-{zone}").label(disk="ssd", zone=zone) for zone in "ab")
+    snapshot = make_snapshot(*with_ssd, make_node("none"))
 
-    assert score_nodes(NodeAffinity(), snapshot, pod.obj()) == scores
+    assert [*score_nodes(NodeAffinity(), snapshot, pod.obj()).values()] == scores
 
 
 def test_the_profile_adds_preferred_terms() -> None:
     added = Stanza(preferred=[PreferredSchedulingTerm(weight=1, preference=label_term("team", "In", "a"))])
     plugin = NodeAffinity(NodeAffinityArgs(added_affinity=added))
     snapshot = make_snapshot(make_node("ours").label(team="a"), make_node("fast").label(disk="ssd"))
-    pod = make_pod().preferred_node_affinity(3, label_term("disk", "In", "ssd")).obj()
+    pod = preferring(3, label_term("disk", "In", "ssd")).obj()
 
     assert score_nodes(plugin, snapshot, pod) == {"ours": 33, "fast": 100}
 
@@ -215,7 +177,7 @@ def test_an_empty_list_of_preferred_terms_is_not_none() -> None:
 
 
 def test_an_invalid_preferred_term_fails_the_cycle() -> None:
-    pod = make_pod().preferred_node_affinity(1, label_term("disk", "Near", "ssd")).obj()
+    pod = preferring(1, label_term("disk", "Near", "ssd")).obj()
 
     status = NodeAffinity().pre_score(CycleState(), pod, Rows.of(make_snapshot(make_node("n"))))
 

@@ -64,8 +64,9 @@ GPU, NIC, INIT = "example.com/gpu", "example.com/nic", "example.com/init"
 CLASSES = {GPU: "gpu", NIC: "nic", INIT: "init"}
 
 
-def backing(resource: str, name: str = "gpu") -> DeviceClass:
-    made = make_device_class(name)
+def backing(resource: str, *expressions: str) -> DeviceClass:
+    """The class `gpu` of devices that back the resource."""
+    made = make_device_class("gpu", *expressions)
     return replaced(made, spec=replaced(made.spec, extended_resource_name=resource))
 
 
@@ -182,6 +183,8 @@ def evaluated(
 
 WANTING = make_pod("p").uid("p").req({GPU: 1}).obj()
 OFFERING = make_node("n").capacity({GPU: 4})
+GPU_AND_NIC = make_pod("p").req({GPU: 1, NIC: 1}).obj()
+NO_DEVICE = unresolvable("cannot allocate all claims")
 
 
 @pytest.mark.parametrize(
@@ -201,18 +204,24 @@ def test_a_pod_without_resources_that_a_class_backs_is_skipped(pod: Pod, objects
     ("pod", "objects", "node", "status"),
     [
         pytest.param(WANTING, [make_slice("gpu-1")], make_node("n"), SUCCESS, id="a device"),
-        pytest.param(WANTING, [], make_node("n"), unresolvable("cannot allocate all claims"), id="no device"),
+        pytest.param(WANTING, [], make_node("n"), NO_DEVICE, id="no device"),
         pytest.param(WANTING, [], OFFERING, SUCCESS, id="a device plugin"),
         pytest.param(
-            make_pod("p").req({GPU: 1, NIC: 1}).obj(), [make_slice("gpu-1")], make_node("n"), unresolvable("cannot fit resource"),
+            GPU_AND_NIC,
+            [make_slice("gpu-1")],
+            make_node("n"),
+            unresolvable("cannot fit resource"),
             id="another resource, that the node does not know",
         ),
         pytest.param(
-            make_pod("p").req({GPU: 1, NIC: 1}).obj(), [make_slice("gpu-1")], make_node("n").capacity({NIC: 0}), SUCCESS,
+            GPU_AND_NIC,
+            [make_slice("gpu-1")],
+            make_node("n").capacity({NIC: 0}),
+            SUCCESS,
             id="another resource, of which NodeResourcesFit sees that there is none",
         ),
     ],
-)  # fmt: skip
+)
 def test_filter(pod: Pod, objects: list[HasMetadata], node: NodeBuilder, status: Status) -> None:
     assert evaluated(pod, backing(GPU), *objects, nodes=(node,)) == (SUCCESS, {"n": status})
 
@@ -223,7 +232,7 @@ def test_each_node_provides_what_it_lacks() -> None:
 
     _, statuses = evaluated(WANTING, backing(GPU), make_slice("gpu-1", nodeName="devices"), nodes=nodes)
 
-    assert statuses == {"plugin": SUCCESS, "devices": SUCCESS, "neither": unresolvable("cannot allocate all claims")}
+    assert statuses == {"plugin": SUCCESS, "devices": SUCCESS, "neither": NO_DEVICE}
 
 
 def test_claims_of_the_pod_and_extended_resources_do_not_share_a_device() -> None:
@@ -236,7 +245,7 @@ def test_claims_of_the_pod_and_extended_resources_do_not_share_a_device() -> Non
     })  # fmt: skip
     there = backing(GPU), make_claim("c", exactly(1, device_class="gpu"))
 
-    assert evaluated(pod, *there, make_slice("gpu-1"))[1] == {"n": unresolvable("cannot allocate all claims")}
+    assert evaluated(pod, *there, make_slice("gpu-1"))[1] == {"n": NO_DEVICE}
     assert evaluated(pod, *there, make_slice("gpu-1", "gpu-2"))[1] == {"n": SUCCESS}
     assert evaluated(pod, *there, make_slice("gpu-1"), nodes=(OFFERING,))[1] == {"n": SUCCESS}
 
@@ -251,11 +260,9 @@ def left_over(pod: Pod, **metadata: Any) -> ResourceClaim:
 
 def test_a_special_claim_of_an_earlier_attempt_keeps_the_pod_off_all_nodes() -> None:
     refused = unresolvable("cannot schedule extended resource claim")
+    found = evaluated(WANTING, backing(GPU), make_slice("gpu-1", "gpu-2"), left_over(WANTING))
 
-    assert evaluated(WANTING, backing(GPU), make_slice("gpu-1", "gpu-2"), left_over(WANTING)) == (
-        SUCCESS,
-        {"n": refused},
-    )
+    assert found == (SUCCESS, {"n": refused})
 
 
 @pytest.mark.parametrize(
@@ -276,9 +283,8 @@ class Scheduler(Reservations):
     """One profile with DynamicResources, and one node `n` with one device."""
 
     def __init__(self, *objects: HasMetadata, node: NodeBuilder | None = None, late: bool = False) -> None:
-        super().__init__(
-            DynamicResources, node or make_node("n"), backing(GPU), make_slice("gpu-1"), *objects, late=late
-        )
+        there = backing(GPU), make_slice("gpu-1"), *objects
+        super().__init__(DynamicResources, node or make_node("n"), *there, late=late)
 
     def bind(self, pod: Pod, cycle: Cycle | None = None) -> Status:
         """What PreBind says; what was reserved is withdrawn if it fails."""
@@ -308,7 +314,12 @@ class Scheduler(Reservations):
 
 
 OTHER = make_pod("other").uid("other").req({GPU: 1}).obj()
-LACKING = unresolvable("cannot allocate all claims").by("DynamicResources")
+LACKING = NO_DEVICE.by("DynamicResources")
+WORDS_OF: Mapping[type[Any], str] = {
+    CreateResourceClaim: "create claim for extended resources default/",
+    ReserveResourceClaim: "add allocation and reservation to claim default/p-extended-resources-1",
+    PatchPodStatus: "update pod default/p ExtendedResourceClaimStatus",
+}
 
 
 def test_a_claim_is_created_protected_allocated_and_named_in_the_pod() -> None:
@@ -318,14 +329,9 @@ def test_a_claim_is_created_protected_allocated_and_named_in_the_pod() -> None:
 
     (claim,) = scheduler.claims.values()
     patch = scheduler.writes.calls[-1]
-    assert scheduler.kinds_written() == [
-        CreateResourceClaim,
-        ProtectResourceClaim,
-        ReserveResourceClaim,
-        PatchPodStatus,
-    ]
-    assert isinstance(patch, PatchPodStatus)
-    assert patch.extended_resource_claim is not None
+    written = [CreateResourceClaim, ProtectResourceClaim, ReserveResourceClaim, PatchPodStatus]
+    assert scheduler.kinds_written() == written
+    assert isinstance(patch, PatchPodStatus) and patch.extended_resource_claim is not None
     assert patch.extended_resource_claim.resource_claim_name == claim.name
     assert claim.status.allocation is not None
     assert [consumer.uid for consumer in claim.status.reserved_for] == ["p"]
@@ -386,47 +392,21 @@ async def test_a_claim_holds_nothing_once_it_was_shown_and_deleted_with_no_attem
 
 
 @pytest.mark.parametrize(
-    ("kind", "failure", "words"),
+    ("kind", "failure"),
     [
-        pytest.param(
-            CreateResourceClaim, CallError("no"), "create claim for extended resources default/: no", id="create"
-        ),
-        pytest.param(
-            CreateResourceClaim,
-            CallConflict("no"),
-            "create claim for extended resources default/: no",
-            id="create, conflict",
-        ),
-        pytest.param(
-            ReserveResourceClaim,
-            CallError("no"),
-            "add allocation and reservation to claim default/p-extended-resources-1: no",
-            id="reserve",
-        ),
-        pytest.param(
-            ReserveResourceClaim,
-            CallUnknown("no"),
-            "add allocation and reservation to claim default/p-extended-resources-1: no",
-            id="reserve, outcome unknown",
-        ),
-        pytest.param(
-            PatchPodStatus,
-            CallError("no"),
-            "update pod default/p ExtendedResourceClaimStatus: no",
-            id="name it in the pod",
-        ),
-        pytest.param(
-            PatchPodStatus, CallConflict("no"), "update pod default/p ExtendedResourceClaimStatus: no", id="another pod"
-        ),
+        pytest.param(CreateResourceClaim, CallError("no"), id="create"),
+        pytest.param(CreateResourceClaim, CallConflict("no"), id="create, conflict"),
+        pytest.param(ReserveResourceClaim, CallError("no"), id="reserve"),
+        pytest.param(ReserveResourceClaim, CallUnknown("no"), id="reserve, outcome unknown"),
+        pytest.param(PatchPodStatus, CallError("no"), id="name it in the pod"),
+        pytest.param(PatchPodStatus, CallConflict("no"), id="another pod"),
     ],
 )
-def test_a_write_that_fails_leaves_neither_claim_nor_reservation(
-    kind: type[Any], failure: CallError, words: str
-) -> None:
+def test_a_write_that_fails_leaves_neither_claim_nor_reservation(kind: type[Any], failure: CallError) -> None:
     scheduler = Scheduler()
     scheduler.writes.fail(kind, failure)
 
-    assert scheduler.bind(WANTING) == error(words)
+    assert scheduler.bind(WANTING) == error(f"{WORDS_OF[kind]}: no")
 
     assert not scheduler.claims
     assert scheduler.filtered(OTHER)[1] == SUCCESS
@@ -527,14 +507,12 @@ def test_while_the_feature_is_off_the_resource_is_counted_as_any_other() -> None
     framework = make_framework(NodeResourcesFit, DynamicResources, features={"DRAExtendedResource": False})
     cycle = Cycle(framework, cache.update_snapshot(), WANTING)
     cycle.run_pre_filter_plugins()
+    status = cycle.run_filter_plugins(Rows.of(cycle.snapshot)).status_of(0)
+    listens_to = {each.event.resource for each in NodeResourcesFit(None, framework).events_to_register()}
 
     assert cycle.skip_filter_plugins == {"DynamicResources"}
-    assert cycle.run_filter_plugins(Rows.of(cycle.snapshot)).status_of(0) == unresolvable(f"Insufficient {GPU}").by(
-        "NodeResourcesFit"
-    )
-    assert EventResource.DEVICE_CLASS not in {
-        each.event.resource for each in NodeResourcesFit(None, framework).events_to_register()
-    }
+    assert status == unresolvable(f"Insufficient {GPU}").by("NodeResourcesFit")
+    assert EventResource.DEVICE_CLASS not in listens_to
 
 
 # Scores.
@@ -596,11 +574,9 @@ def test_devices_count_in_the_balance_of_resources() -> None:
 
 def test_only_devices_of_the_class_count() -> None:
     """A node without any of them scores nothing for the resource."""
-    selecting = make_device_class("gpu", 'device.attributes["gpu.example.com"].model == "a"')
-    fast = replaced(selecting, spec=replaced(selecting.spec, extended_resource_name=GPU))
-    some = make_slice(
-        *(make_device(f"{model}-{n}", {"model": model}) for model in "ab" for n in range(2)), nodeName="n"
-    )
+    fast = backing(GPU, 'device.attributes["gpu.example.com"].model == "a"')
+    devices = [make_device(f"{model}-{n}", {"model": model}) for model in "ab" for n in range(2)]
+    some = make_slice(*devices, nodeName="n")
     args = NodeResourcesFitArgs(scoring_strategy=ScoringStrategy("MostAllocated", (ResourceSpec(GPU, 1),)))
 
     assert totals(NodeResourcesFit, args, fast, some, nodes=[make_node("n").capacity(pods=10)]) == {"n": 50}
@@ -609,16 +585,11 @@ def test_only_devices_of_the_class_count() -> None:
 def test_many_devices_are_counted_in_a_thread() -> None:
     """Which devices match is kept, so that each cycle comes further."""
     expression = " || ".join(f'device.attributes["gpu.example.com"].model == "{number}"' for number in range(5))
-    device_class = make_device_class("gpu", expression)
+    hundred = [make_device(f"gpu-{n}", {"model": "4"}) for n in range(100)]
     there = (
-        replaced(device_class, spec=replaced(device_class.spec, extended_resource_name=GPU)),
-        make_slice(*(make_device(f"gpu-{n}", {"model": "4"}) for n in range(100)), allNodes=True),
-        *(
-            make_slice(
-                *(make_device(f"gpu-{m}", {"model": "4"}) for m in range(100)), name=f"s{n}", pool=f"p{n}", nodeName="n"
-            )
-            for n in range(9)
-        ),
+        backing(GPU, expression),
+        make_slice(*hundred, allNodes=True),
+        *(make_slice(*hundred, name=f"s{n}", pool=f"p{n}", nodeName="n") for n in range(9)),
     )
     cache = make_cache(make_node("n").capacity(pods=10), objects=there)
     framework = make_framework(DynamicResources, shared={MAY_DEFER: True})

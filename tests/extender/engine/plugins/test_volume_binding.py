@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import msgspec
@@ -26,6 +27,7 @@ from extender.values.objects.claims import NO_PROVISIONER, STORAGE_CLASS_ANNOTAT
 from extender.values.objects.meta import HasMetadata, LabelSelector, LabelSelectorRequirement, NodeSelectorTerm
 from extender.values.objects.node import HOSTNAME_LABEL, ZONE_LABEL
 from extender.values.objects.quantity import QuantityError
+from extender.values.objects.storage import PersistentVolume, PersistentVolumeClaim
 from tests.kit.storage import (
     AT_ONCE,
     ephemeral,
@@ -43,6 +45,18 @@ NO_ROOM = "node(s) did not have enough free storage"
 NO_VOLUME = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 
 LOCAL = make_class("local", provisioner=NO_PROVISIONER)
+
+
+def local_claim(name: str = "c", **options: Any) -> PersistentVolumeClaim:
+    return make_claim(name, storage_class="local", **options)
+
+
+def local_volume(name: str = "v", **options: Any) -> PersistentVolume:
+    return make_volume(name, storage_class="local", **options)
+
+
+def claiming(*claims: str) -> PodBuilder:
+    return reduce(PodBuilder.claim, claims, make_pod())
 
 
 def zoned(name: str, zone: str) -> NodeBuilder:
@@ -72,9 +86,7 @@ def refusals(pod: PodBuilder, *objects: HasMetadata) -> dict[str, list[str]]:
     ("pod", "objects", "answer"),
     [
         pytest.param(make_pod(), [], SKIP, id="no claims"),
-        pytest.param(
-            make_pod().claim("c"), [], unresolvable('persistentvolumeclaim "c" not found'), id="no such claim"
-        ),
+        pytest.param(claiming("c"), [], unresolvable('persistentvolumeclaim "c" not found'), id="no such claim"),
         pytest.param(
             make_pod().volume(ephemeral()),
             [],
@@ -88,37 +100,37 @@ def refusals(pod: PodBuilder, *objects: HasMetadata) -> dict[str, list[str]]:
             id="or belongs to another owner",
         ),
         pytest.param(
-            make_pod().claim("c"),
+            claiming("c"),
             [make_claim("c", volume="pv", phase="Lost")],
             unresolvable('persistentvolumeclaim "c" bound to non-existent persistentvolume "pv"'),
             id="a claim that lost its volume",
         ),
         pytest.param(
-            make_pod().claim("c"),
+            claiming("c"),
             [make_claim("c", deleted=True)],
             unresolvable('persistentvolumeclaim "c" is being deleted'),
             id="a claim that is going away",
         ),
         pytest.param(
-            make_pod().claim("c"),
+            claiming("c"),
             [make_claim("c"), make_class(binding=AT_ONCE)],
             unresolvable("pod has unbound immediate PersistentVolumeClaims"),
             id="a claim that should be bound by now",
         ),
         pytest.param(
-            make_pod().claim("c"),
+            claiming("c"),
             [make_claim("c", storage_class=None)],
             unresolvable("pod has unbound immediate PersistentVolumeClaims"),
             id="as should one without a class",
         ),
         pytest.param(
-            make_pod().claim("c"),
+            claiming("c"),
             [make_claim("c"), make_class(binding=None)],
             error('VolumeBindingMode not set for StorageClass "std"'),
             id="a class that does not say when",
         ),
         pytest.param(
-            make_pod().claim("ok").claim("c").claim("d"),
+            claiming("ok", "c", "d"),
             [make_claim("ok", volume="pv"), make_claim("d", deleted=True)],
             unresolvable('persistentvolumeclaim "c" not found'),
             id="the first trouble is told",
@@ -134,7 +146,7 @@ def test_a_claim_bound_by_hand_waits_for_the_volume_controller() -> None:
     claim = make_claim("c", volume="pv")
     by_hand = msgspec.structs.replace(claim, metadata=msgspec.structs.replace(claim.metadata, annotations={}))
 
-    found = answers(make_pod().claim("c"), by_hand, make_volume("pv"), make_class())
+    found = answers(claiming("c"), by_hand, make_volume("pv"), make_class())
 
     assert found["a"] == unresolvable("pod has unbound immediate PersistentVolumeClaims")
 
@@ -159,7 +171,7 @@ def test_a_claim_bound_by_hand_waits_for_the_volume_controller() -> None:
 )
 def test_bound_claims(volumes: list[HasMetadata], refused: dict[str, list[str]]) -> None:
     """A bound volume must be reached from the node."""
-    assert refusals(make_pod().claim("c"), make_claim("c", volume="pv"), *volumes) == refused
+    assert refusals(claiming("c"), make_claim("c", volume="pv"), *volumes) == refused
 
 
 @pytest.mark.parametrize(
@@ -179,11 +191,8 @@ def test_first_refusal_of_several_bound_claims_is_reported(order: list[str], ref
         make_claim("lost", volume="gone"),
         make_volume("pv", claim="zonal", affinity=in_zone("z1")),
     ]
-    pod = make_pod()
-    for name in order:
-        pod = pod.claim(name)
 
-    assert refusals(pod, *objects) == refused
+    assert refusals(claiming(*order), *objects) == refused
 
 
 @pytest.mark.parametrize(
@@ -198,7 +207,7 @@ def test_in_tree_volumes_on_migrated_nodes(migrated: list[str], refused: dict[st
     volume = make_volume("pv", claim="c", ebs="vol-1", affinity=in_zone("z1"))
 
     found = answers(
-        make_pod().claim("c"),
+        claiming("c"),
         make_claim("c", volume="pv"),
         volume,
         make_csi_node("a", migrated=migrated),
@@ -213,7 +222,7 @@ def test_an_in_tree_volume_that_cannot_be_translated_is_an_error() -> None:
     volume = make_volume("pv", claim="c", ebs="aws://z1/no-volume")
     nodes = make_csi_node("a", migrated=["kubernetes.io/aws-ebs"])
 
-    found = answers(make_pod().claim("c"), make_claim("c", volume="pv"), volume, nodes)
+    found = answers(claiming("c"), make_claim("c", volume="pv"), volume, nodes)
 
     why = "could not translate pv: failed to translate Kubernetes ID to EBS Volume ID Invalid format for AWS volume (aws://z1/no-volume)"
     assert found == {"a": error(why), "b": SUCCESS}
@@ -222,85 +231,29 @@ def test_an_in_tree_volume_that_cannot_be_translated_is_an_error() -> None:
 @pytest.mark.parametrize(
     ("claim", "volumes", "refused"),
     [
-        pytest.param(make_claim("c", storage_class="local"), [], ["a", "b"], id="nothing there"),
+        pytest.param(local_claim(), [], ["a", "b"], id="nothing there"),
+        pytest.param(local_claim(), [local_volume()], [], id="one for all"),
+        pytest.param(local_claim(), [local_volume(affinity=in_zone("z1"))], ["b"], id="one here"),
         pytest.param(
-            make_claim("c", storage_class="local"), [make_volume("v", storage_class="local")], [], id="one for all"
+            local_claim(), [local_volume(affinity=[label_term(ZONE_LABEL, "NotIn", "z1")])], ["a"], id="one not here"
         ),
+        pytest.param(local_claim(), [make_volume("v", storage_class="std")], ["a", "b"], id="another class"),
+        pytest.param(local_claim(size="2Gi"), [local_volume()], ["a", "b"], id="too small"),
+        pytest.param(local_claim(), [local_volume(size="1024Mi")], [], id="just large enough"),
+        pytest.param(local_claim(size=""), [local_volume()], [], id="any size will do"),
+        pytest.param(local_claim(access="ReadWriteMany"), [local_volume()], ["a", "b"], id="another access mode"),
+        pytest.param(local_claim(), [local_volume(phase="Released")], ["a", "b"], id="not available"),
+        pytest.param(local_claim(), [local_volume(claim="other")], ["a", "b"], id="another's"),
+        pytest.param(local_claim(), [local_volume(claim="c"), local_volume("w")], [], id="one that is meant for it"),
         pytest.param(
-            make_claim("c", storage_class="local"),
-            [make_volume("v", storage_class="local", affinity=in_zone("z1"))],
-            ["b"],
-            id="one here",
-        ),
-        pytest.param(
-            make_claim("c", storage_class="local"),
-            [make_volume("v", storage_class="local", affinity=[label_term(ZONE_LABEL, "NotIn", "z1")])],
-            ["a"],
-            id="one not here",
-        ),
-        pytest.param(
-            make_claim("c", storage_class="local"),
-            [make_volume("v", storage_class="std")],
-            ["a", "b"],
-            id="another class",
-        ),
-        pytest.param(
-            make_claim("c", storage_class="local", size="2Gi"),
-            [make_volume("v", storage_class="local")],
-            ["a", "b"],
-            id="too small",
-        ),
-        pytest.param(
-            make_claim("c", storage_class="local"),
-            [make_volume("v", storage_class="local", size="1024Mi")],
-            [],
-            id="just large enough",
-        ),
-        pytest.param(
-            make_claim("c", storage_class="local", size=""),
-            [make_volume("v", storage_class="local")],
-            [],
-            id="any size will do",
-        ),
-        pytest.param(
-            make_claim("c", storage_class="local", access="ReadWriteMany"),
-            [make_volume("v", storage_class="local")],
-            ["a", "b"],
-            id="another access mode",
-        ),
-        pytest.param(
-            make_claim("c", storage_class="local"),
-            [make_volume("v", storage_class="local", phase="Released")],
-            ["a", "b"],
-            id="not available",
-        ),
-        pytest.param(
-            make_claim("c", storage_class="local"),
-            [make_volume("v", storage_class="local", claim="other")],
-            ["a", "b"],
-            id="another's",
-        ),
-        pytest.param(
-            make_claim("c", storage_class="local"),
-            [make_volume("v", storage_class="local", claim="c"), make_volume("w", storage_class="local")],
-            [],
-            id="one that is meant for it",
-        ),
-        pytest.param(
-            make_claim("c", storage_class="local"),
-            [
-                make_volume("v", storage_class="local", claim="c", affinity=in_zone("z1")),
-                make_volume("w", storage_class="local"),
-            ],
+            local_claim(),
+            [local_volume(claim="c", affinity=in_zone("z1")), local_volume("w")],
             ["b"],
             id="which excludes all others, even where it is out of reach",
         ),
         pytest.param(
-            make_claim("c", storage_class="local", selector=LabelSelector(match_labels={"disk": "ssd"})),
-            [
-                make_volume("v", storage_class="local", affinity=in_zone("z1"), labels={"disk": "ssd"}),
-                make_volume("w", storage_class="local"),
-            ],
+            local_claim(selector=LabelSelector(match_labels={"disk": "ssd"})),
+            [local_volume(affinity=in_zone("z1"), labels={"disk": "ssd"}), local_volume("w")],
             ["b"],
             id="the claim selects by labels",
         ),
@@ -310,7 +263,7 @@ def test_delayed_claims_get_existing_volumes(
     claim: HasMetadata, volumes: list[HasMetadata], refused: list[str]
 ) -> None:
     """Of a class without a provisioner."""
-    assert refusals(make_pod().claim("c"), claim, LOCAL, *volumes) == {node: [NOTHING_TO_BIND] for node in refused}
+    assert refusals(claiming("c"), claim, LOCAL, *volumes) == {node: [NOTHING_TO_BIND] for node in refused}
 
 
 def changed(volume: Any, **spec: object) -> Any:
@@ -328,11 +281,11 @@ def changed(volume: Any, **spec: object) -> Any:
 )
 def test_volumes_of_another_kind_do_not_match(claim: dict[str, str], volume: dict[str, str]) -> None:
     objects: list[HasMetadata] = [
-        changed(make_claim("c", storage_class="local"), **claim),
-        changed(make_volume("v", storage_class="local"), **volume),
+        changed(local_claim(), **claim),
+        changed(local_volume(), **volume),
     ]
 
-    assert refusals(make_pod().claim("c"), LOCAL, *objects) == {"a": [NOTHING_TO_BIND], "b": [NOTHING_TO_BIND]}
+    assert refusals(claiming("c"), LOCAL, *objects) == {"a": [NOTHING_TO_BIND], "b": [NOTHING_TO_BIND]}
 
 
 def test_the_old_class_annotation_goes_before_the_field() -> None:
@@ -341,7 +294,7 @@ def test_the_old_class_annotation_goes_before_the_field() -> None:
         volume, metadata=msgspec.structs.replace(volume.metadata, annotations={STORAGE_CLASS_ANNOTATION: "local"})
     )
 
-    assert refusals(make_pod().claim("c"), LOCAL, make_claim("c", storage_class="local"), annotated) == {}
+    assert refusals(claiming("c"), LOCAL, local_claim(), annotated) == {}
 
 
 @pytest.mark.parametrize(
@@ -356,12 +309,10 @@ def test_the_old_class_annotation_goes_before_the_field() -> None:
 )
 def test_no_volume_is_bound_twice(volumes: list[str], refused: list[str]) -> None:
     """Two claims of a pod, one of 1Gi and one of 2Gi."""
-    objects: list[HasMetadata] = [
-        make_volume(f"v{number}", storage_class="local", size=size) for number, size in enumerate(volumes)
-    ]
-    claims = [make_claim("large", storage_class="local", size="2Gi"), make_claim("small", storage_class="local")]
+    objects: list[HasMetadata] = [local_volume(f"v{number}", size=size) for number, size in enumerate(volumes)]
+    claims = [local_claim("large", size="2Gi"), local_claim("small")]
 
-    found = refusals(make_pod().claim("large").claim("small"), LOCAL, *claims, *objects)
+    found = refusals(claiming("large", "small"), LOCAL, *claims, *objects)
 
     assert found == {node: [NOTHING_TO_BIND] for node in refused}
 
@@ -382,12 +333,11 @@ def test_no_volume_is_bound_twice(volumes: list[str], refused: list[str]) -> Non
 def test_three_claims_of_one_class(volumes: list[tuple[str, str, str]], left: list[str]) -> None:
     """Each takes the smallest that the others left."""
     objects: list[HasMetadata] = [
-        make_volume(name, storage_class="local", size=size, affinity=in_zone(zone) if zone else None)
-        for name, zone, size in volumes
+        local_volume(name, size=size, affinity=in_zone(zone) if zone else None) for name, zone, size in volumes
     ]
-    claims = [make_claim(name, storage_class="local") for name in ("c", "d", "e")]
+    claims = [local_claim(name) for name in ("c", "d", "e")]
 
-    found = refusals(make_pod().claim("c").claim("d").claim("e"), LOCAL, *claims, *objects)
+    found = refusals(claiming("c", "d", "e"), LOCAL, *claims, *objects)
 
     assert [node for node in ("a", "b") if node not in found] == left
 
@@ -395,16 +345,8 @@ def test_three_claims_of_one_class(volumes: list[tuple[str, str, str]], left: li
 @pytest.mark.parametrize(
     ("objects", "why"),
     [
-        pytest.param(
-            [make_claim("c", storage_class="local", size="much"), LOCAL],
-            'persistentvolumeclaim "c": ',
-            id="of the claim",
-        ),
-        pytest.param(
-            [make_claim("c", storage_class="local"), LOCAL, make_volume("v", storage_class="local", size="much")],
-            'persistentvolume "v": ',
-            id="of a volume",
-        ),
+        pytest.param([local_claim(size="much"), LOCAL], 'persistentvolumeclaim "c": ', id="of the claim"),
+        pytest.param([local_claim(), LOCAL, local_volume(size="much")], 'persistentvolume "v": ', id="of a volume"),
         pytest.param(
             [make_claim("c"), make_class(), make_csi_driver(), make_capacity("x", "much", LabelSelector())],
             'csistoragecapacity "x": ',
@@ -415,13 +357,13 @@ def test_three_claims_of_one_class(volumes: list[tuple[str, str, str]], left: li
 def test_sizes_that_cannot_be_read(objects: list[HasMetadata], why: str) -> None:
     """The message names the object."""
     with pytest.raises(QuantityError, match=f"^{why}.*quantities must match"):
-        answers(make_pod().claim("c"), *objects)
+        answers(claiming("c"), *objects)
 
 
 def test_a_selector_that_cannot_be_used_is_an_error() -> None:
     selector = LabelSelector(match_expressions=[LabelSelectorRequirement(key="disk", operator="Like", values=["s"])])
 
-    found = answers(make_pod().claim("c"), LOCAL, make_claim("c", storage_class="local", selector=selector))
+    found = answers(claiming("c"), LOCAL, local_claim(selector=selector))
 
     why = 'error creating internal label selector for claim: default/c: "Like" is not a valid label selector operator'
     assert found == {"a": error(why), "b": error(why)}
@@ -430,24 +372,19 @@ def test_a_selector_that_cannot_be_used_is_an_error() -> None:
 @pytest.mark.parametrize(
     ("storage_class", "refused"),
     [
-        pytest.param(make_class(), {}, id="anywhere"),
-        pytest.param(make_class(topology={ZONE_LABEL: ["z1", "z3"]}), {"b": [NOTHING_TO_BIND]}, id="in its zones"),
-        pytest.param(
-            make_class(topology={ZONE_LABEL: ["z2"], "rack": ["r"]}),
-            {"a": [NOTHING_TO_BIND], "b": [NOTHING_TO_BIND]},
-            id="all labels",
-        ),
-        pytest.param(
-            make_class(topology={}), {"a": [NOTHING_TO_BIND], "b": [NOTHING_TO_BIND]}, id="a term that says nothing"
-        ),
-        pytest.param(
-            make_class(provisioner=""), {"a": [NOTHING_TO_BIND], "b": [NOTHING_TO_BIND]}, id="without a provisioner"
-        ),
+        pytest.param(make_class(), [], id="anywhere"),
+        pytest.param(make_class(topology={ZONE_LABEL: ["z1", "z3"]}), ["b"], id="in its zones"),
+        pytest.param(make_class(topology={ZONE_LABEL: ["z2"], "rack": ["r"]}), ["a", "b"], id="all labels"),
+        pytest.param(make_class(topology={}), ["a", "b"], id="a term that says nothing"),
+        pytest.param(make_class(provisioner=""), ["a", "b"], id="without a provisioner"),
     ],
 )
-def test_delayed_claims_get_volumes_provisioned(storage_class: HasMetadata, refused: dict[str, list[str]]) -> None:
-    """Where the class allows it."""
-    assert refusals(make_pod().claim("c"), make_claim("c"), storage_class) == refused
+def test_delayed_claims_get_volumes_provisioned_where_the_class_allows_it(
+    storage_class: HasMetadata, refused: list[str]
+) -> None:
+    found = refusals(claiming("c"), make_claim("c"), storage_class)
+
+    assert found == {node: [NOTHING_TO_BIND] for node in refused}
 
 
 def host(*names: str) -> LabelSelector:
@@ -486,7 +423,7 @@ def host(*names: str) -> LabelSelector:
 )
 def test_storage_capacity(capacities: list[HasMetadata], refused: list[str]) -> None:
     """A driver that publishes how much room it has must have enough."""
-    found = refusals(make_pod().claim("c"), make_claim("c"), make_class(), make_csi_driver(), *capacities)
+    found = refusals(claiming("c"), make_claim("c"), make_class(), make_csi_driver(), *capacities)
 
     assert found == {node: [NO_ROOM] for node in refused}
 
@@ -502,21 +439,18 @@ def test_storage_capacity(capacities: list[HasMetadata], refused: list[str]) -> 
 def test_storage_capacity_is_ignored_when_not_published_or_not_requested(
     claim: HasMetadata, driver: HasMetadata
 ) -> None:
-    assert refusals(make_pod().claim("c"), claim, make_class(), driver) == {}
+    assert refusals(claiming("c"), claim, make_class(), driver) == {}
 
 
 @pytest.mark.parametrize(
     ("selected", "refused"),
-    [
-        pytest.param("a", {"b": [NOTHING_TO_BIND]}, id="here"),
-        pytest.param("x", {"a": [NOTHING_TO_BIND], "b": [NOTHING_TO_BIND]}, id="gone"),
-    ],
+    [pytest.param("a", ["b"], id="here"), pytest.param("x", ["a", "b"], id="gone")],
 )
-def test_a_volume_being_provisioned_restricts_the_pod_to_its_node(selected: str, refused: dict[str, list[str]]) -> None:
+def test_a_volume_being_provisioned_restricts_the_pod_to_its_node(selected: str, refused: list[str]) -> None:
     """It is not matched with volumes that exist any more."""
     objects: list[HasMetadata] = [make_claim("c", selected_node=selected), make_class(), make_volume("v")]
 
-    assert refusals(make_pod().claim("c"), *objects) == refused
+    assert refusals(claiming("c"), *objects) == {node: [NOTHING_TO_BIND] for node in refused}
 
 
 def test_all_reasons_of_a_node_are_reported() -> None:
@@ -524,10 +458,10 @@ def test_all_reasons_of_a_node_are_reported() -> None:
     objects: list[HasMetadata] = [
         make_claim("bound", volume="pv"),
         make_volume("pv", claim="bound", affinity=in_zone("z2")),
-        make_claim("waits", storage_class="local"),
+        local_claim("waits"),
     ]
 
-    found = refusals(make_pod().claim("bound").claim("waits"), LOCAL, *objects)
+    found = refusals(claiming("bound", "waits"), LOCAL, *objects)
 
     assert found == {"a": [NOT_REACHED, NOTHING_TO_BIND], "b": [NOTHING_TO_BIND]}
 
@@ -542,12 +476,13 @@ def test_volumes_are_not_scored() -> None:
 
 SCORING = {"StorageCapacityScoring": True}
 FULLEST_FIRST = VolumeBindingArgs(shape=(UtilizationShapePoint(0, 0), UtilizationShapePoint(100, 10)))
-LOCAL_VOLUMES = [
+LOCAL_CLAIM = [
     LOCAL,
-    make_volume("two", storage_class="local", size="2Gi", affinity=in_zone("z1")),
-    make_volume("four", storage_class="local", size="4Gi", affinity=in_zone("z2")),
+    local_claim(),
+    local_volume("two", size="2Gi", affinity=in_zone("z1")),
+    local_volume("four", size="4Gi", affinity=in_zone("z2")),
 ]
-LOCAL_CLAIM = [*LOCAL_VOLUMES, make_claim("c", storage_class="local")]
+UNPUBLISHED = [make_claim("c"), make_class(), make_csi_driver(publishes_capacity=False)]
 PROVISIONED = [make_claim("c"), make_class(), make_csi_driver()]
 CAPACITIES = [make_capacity("x", "2Gi", host("a")), make_capacity("y", "10Gi", host("b"))]
 OTHER_CLASS = [make_class("other", provisioner=NO_PROVISIONER), make_volume("all", storage_class="other", size="1Gi")]
@@ -576,13 +511,7 @@ OTHER_CLASS = [make_class("other", provisioner=NO_PROVISIONER), make_volume("all
         ),
         pytest.param(
             ["c", "d"],
-            [
-                *LOCAL_CLAIM,
-                make_claim("d"),
-                make_class(),
-                make_csi_driver(),
-                make_capacity("x", "9Gi", LabelSelector()),
-            ],
+            [*LOCAL_CLAIM, make_claim("d"), *PROVISIONED[1:], make_capacity("x", "9Gi", LabelSelector())],
             None,
             [50, 75],
             id="beside volumes that exist, new ones do not count",
@@ -594,23 +523,14 @@ OTHER_CLASS = [make_class("other", provisioner=NO_PROVISIONER), make_volume("all
             [25, 38],
             id="classes are averaged, and rounded",
         ),
-        pytest.param(
-            ["c"],
-            [make_claim("c"), make_class(), make_csi_driver(publishes_capacity=False)],
-            None,
-            [0, 0],
-            id="nothing is published",
-        ),
+        pytest.param(["c"], UNPUBLISHED, None, [0, 0], id="nothing is published"),
     ],
 )
 def test_nodes_are_scored_by_their_storage_while_the_gate_is_on(
     claims: list[str], objects: list[HasMetadata], args: VolumeBindingArgs | None, expected: list[int]
 ) -> None:
     """TestVolumeBinding, with StorageCapacityScoring: by default the more storage is left, the better."""
-    builder = make_pod()
-    for name in claims:
-        builder = builder.claim(name)
-    pod, rows = builder.obj(), Rows.of(make_snapshot(zoned("a", "z1"), zoned("b", "z2"), objects=objects))
+    pod, rows = claiming(*claims).obj(), Rows.of(make_snapshot(zoned("a", "z1"), zoned("b", "z2"), objects=objects))
     [plugin] = make_framework(lambda _, handle: VolumeBinding(args, handle), features=SCORING).plugins.pre_filter
     assert isinstance(plugin, VolumeBinding)
     state = CycleState()
@@ -625,9 +545,8 @@ def test_nodes_are_scored_by_their_storage_while_the_gate_is_on(
 def test_a_shape_is_valid_only_while_storage_is_scored() -> None:
     """ValidateVolumeBindingArgs: a shape is checked like any other."""
     assert validate_args("", FULLEST_FIRST, FeatureGates.of(SCORING)) == []
-    [unsorted] = validate_args(
-        "", VolumeBindingArgs(shape=FULLEST_FIRST.shape[::-1] if FULLEST_FIRST.shape else ()), FeatureGates.of(SCORING)
-    )
+    descending = VolumeBindingArgs(shape=(UtilizationShapePoint(100, 10), UtilizationShapePoint(0, 0)))
+    [unsorted] = validate_args("", descending, FeatureGates.of(SCORING))
     assert "values must be sorted in increasing order" in str(unsorted)
     [unexpected] = validate_args("", FULLEST_FIRST)
     assert "turn on the feature gate StorageCapacityScoring" in str(unexpected)

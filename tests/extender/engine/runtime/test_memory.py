@@ -1,7 +1,7 @@
 """What is remembered from pod to pod is exact: it is what asking everybody about every node gives."""
 
 import random
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from typing import Final, final
 
 import numpy as np
@@ -28,15 +28,17 @@ from extender.values.objects.devices import DeviceClass
 from extender.values.objects.grouping import Namespace, Service
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
-from extender.values.objects.storage import PersistentVolume, PersistentVolumeClaim
 from tests.kit.examples import examples
-
-DEFAULT = Configuration()
+from tests.kit.storage import make_claim, make_volume
 
 
 def default_framework() -> Framework:
-    (framework,) = Registry(IN_TREE, ()).make_frameworks(DEFAULT, random.Random(0)).values()
+    (framework,) = Registry(IN_TREE, ()).make_frameworks(Configuration(), random.Random(0)).values()
     return framework
+
+
+def service(selector: Mapping[str, str]) -> Service:
+    return convert(Service, {"metadata": {"name": "s"}, "spec": {"selector": selector}})
 
 
 # Any sequence of pods and changes.
@@ -71,9 +73,8 @@ class World:
         self.count += 1
         kind = self.chance.choice(self.kinds)
         meta = replaced(kind.metadata, name=f"p{self.count}", uid=str(self.count))
-        return replaced(
-            kind, metadata=meta, spec=replaced(kind.spec, priority=self.chance.choice((None, 1)), node_name="")
-        )
+        spec = replaced(kind.spec, priority=self.chance.choice((None, 1)), node_name="")
+        return replaced(kind, metadata=meta, spec=spec)
 
     def change(self) -> None:
         often = (self.pod_comes, self.pod_goes, self.node_changes)
@@ -110,9 +111,7 @@ class World:
         kind = self.chance.choice(self.kinds)
         services = self.cache.objects.services
         if services.pop((kind.namespace, "s"), None) is None:
-            services[kind.namespace, "s"] = convert(
-                Service, {"metadata": {"name": "s"}, "spec": {"selector": kind.labels}}
-            )
+            services[kind.namespace, "s"] = service(kind.labels)
 
     def namespace_changes(self) -> None:
         kind = self.chance.choice(self.kinds)
@@ -133,12 +132,7 @@ def test_remembering_changes_no_answer(chance: random.Random) -> None:
     """Pods of a few kinds are asked about while pods come and go and nodes change. A framework that remembers says the
     same of each as one that does not: which nodes are feasible, and how good each is, or why none is.
     """
-    world, remembering, plain, algorithm = (
-        World(chance),
-        default_framework(),
-        default_framework(),
-        SchedulingAlgorithm(),
-    )
+    world, remembering, plain = World(chance), default_framework(), default_framework()
     for _ in range(chance.randrange(1, 16)):
         for _ in range(chance.choice((0, 1, 1, 2))):
             world.change()
@@ -164,7 +158,7 @@ def test_remembering_changes_no_answer(chance: random.Random) -> None:
         assert rows.names == feasible.names
         if not len(rows):
             with pytest.raises(FitError) as refused:
-                algorithm.schedule_pod(Cycle(remembering, snapshot, pod, nominations))
+                SchedulingAlgorithm().schedule_pod(Cycle(remembering, snapshot, pod, nominations))
             why = diagnosis_of(state, find(state))
             assert refused.value.diagnosis.statuses.explicit == why.statuses.explicit
             assert refused.value.diagnosis.unschedulable_plugins == why.unschedulable_plugins
@@ -180,12 +174,10 @@ def test_remembering_changes_no_answer(chance: random.Random) -> None:
             few = np.array(chance.sample(range(len(rows)), min(3, len(rows))), np.intp)
             parts = remembered.scores_at(rows, few)
             assert parts.total.tolist() == totals[few].tolist()
-            assert {name: per_row.tolist() for name, per_row in parts.raw.items()} == {
-                name: per_row[few].tolist() for name, per_row in scores.raw.items()
-            }
-            assert {name: per_row.tolist() for name, per_row in parts.weighted.items()} == {
-                name: per_row[few].tolist() for name, per_row in scores.weighted.items()
-            }
+            for part, whole in ((parts.raw, scores.raw), (parts.weighted, scores.weighted)):
+                assert {name: per_row.tolist() for name, per_row in part.items()} == {
+                    name: per_row[few].tolist() for name, per_row in whole.items()
+                }
 
 
 # What is not asked again.
@@ -354,12 +346,8 @@ def test_skipped_filter_is_not_remembered_for_the_next_pod() -> None:
 
     framework, cache = make_framework(Sometimes, Counts()), three_nodes()
 
-    assert [len(cycle(framework, cache, make_pod(name).obj())[0]) for name in ("p", "lucky", "q", "lucky")] == [
-        0,
-        3,
-        0,
-        3,
-    ]
+    feasible = [cycle(framework, cache, make_pod(name).obj())[0] for name in ("p", "lucky", "q", "lucky")]
+    assert [len(names) for names in feasible] == [0, 3, 0, 3]
 
 
 def test_no_more_than_so_many_kinds_are_remembered() -> None:
@@ -559,10 +547,7 @@ def test_a_sampled_cycle_asks_every_plugin_so_that_each_has_its_time() -> None:
     for number in range(2):
         pod = make_pod("p").uid(str(number)).obj()
         state = Cycle(
-            framework,
-            cache.update_snapshot(),
-            pod,
-            observe=lambda _, plugin, point, status: observed.append((plugin, status)),
+            framework, cache.update_snapshot(), pod, observe=lambda *seen: observed.append((seen[1], seen[3]))
         )
         state.pod_signature = signature_of(pod)
         state.run_pre_filter_plugins()
@@ -571,9 +556,7 @@ def test_a_sampled_cycle_asks_every_plugin_so_that_each_has_its_time() -> None:
 
 @final
 class KeepsTheNamespace(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin):
-    """Lets a pod pass only where the state holds what PreFilter and PreScore wrote, and counts how often it was
-    asked.
-    """
+    """Lets a pod pass only where the state holds what PreFilter and PreScore wrote; counts how often it was asked."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -624,17 +607,10 @@ def test_a_plugin_after_one_that_refuses_a_pod_has_no_state_even_if_it_succeeds_
 def test_a_pod_has_default_spread_constraints_as_soon_as_a_service_selects_it() -> None:
     """Which of them a pod has does not follow from the pod alone, so that PodTopologySpread is asked about each pod."""
     framework, cache = default_framework(), three_nodes()
-    assert (
-        "PodTopologySpread"
-        in signed_cycle(framework, cache, make_pod("p").uid("1").label(app="a").obj())[0].skip_score_plugins
-    )
-    cache.objects.services["default", "s"] = convert(
-        Service, {"metadata": {"name": "s"}, "spec": {"selector": {"app": "a"}}}
-    )
-    assert (
-        "PodTopologySpread"
-        not in signed_cycle(framework, cache, make_pod("q").uid("2").label(app="a").obj())[0].skip_score_plugins
-    )
+    pod = make_pod("p").label(app="a")
+    assert "PodTopologySpread" in signed_cycle(framework, cache, pod.uid("1").obj())[0].skip_score_plugins
+    cache.objects.services["default", "s"] = service({"app": "a"})
+    assert "PodTopologySpread" not in signed_cycle(framework, cache, pod.uid("2").obj())[0].skip_score_plugins
 
 
 def test_a_pod_needs_devices_as_soon_as_a_device_class_backs_its_extended_resource() -> None:
@@ -650,15 +626,9 @@ def test_a_pod_needs_devices_as_soon_as_a_device_class_backs_its_extended_resour
 
 def test_a_pod_is_asked_about_as_soon_as_its_volume_has_a_zone() -> None:
     framework, cache = default_framework(), three_nodes()
-    volume = {"metadata": {"name": "v"}, "spec": {"claimRef": {"namespace": "default", "name": "c"}}}
-    cache.objects.pvs["v"] = convert(PersistentVolume, volume)
-    claim = {
-        "metadata": {"name": "c", "annotations": {"pv.kubernetes.io/bind-completed": "yes"}},
-        "spec": {"volumeName": "v"},
-    }
-    cache.objects.pvcs["default", "c"] = convert(PersistentVolumeClaim, claim)
+    cache.objects.pvs["v"] = make_volume("v", claim="c")
+    cache.objects.pvcs["default", "c"] = make_claim("c", volume="v")
     pod = make_pod("p").claim("c")
     assert "VolumeZone" in signed_cycle(framework, cache, pod.uid("1").obj())[0].skip_filter_plugins
-    volume["metadata"] = {"name": "v", "labels": {"topology.kubernetes.io/zone": "z"}}
-    cache.objects.pvs["v"] = convert(PersistentVolume, volume)
+    cache.objects.pvs["v"] = make_volume("v", claim="c", labels={"topology.kubernetes.io/zone": "z"})
     assert "VolumeZone" not in signed_cycle(framework, cache, pod.uid("2").obj())[0].skip_filter_plugins
