@@ -7,7 +7,6 @@ import pytest
 from extender.assembly.debugger import CacheDebugger
 from extender.cluster.api_resources import PODS
 from extender.engine.cache.cluster import Cluster
-from extender.testing import virtual_time
 from extender.testing.builders import make_node, make_pod
 from tests.kit.cluster import a_followed_cluster
 from tests.kit.objects import node, pod, priority_class
@@ -19,22 +18,15 @@ def lines_after(text: str, begin: str) -> list[str]:
     return [line.removeprefix("\t") for line in dump.splitlines() if line.startswith("\t")]
 
 
-def test_nodes_and_pods_are_written_down(caplog: pytest.LogCaptureFixture) -> None:
+async def test_nodes_and_pods_are_written_down(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "extender")
 
-    async def tell() -> None:
-        async with a_followed_cluster(node("a")) as (cluster, found):
-            for created in (pod("web"), pod("big", "7"), pod("gated", schedulingGates=[{"name": "wait"}])):
-                cluster.create(PODS, "default", created)
-            await asyncio.sleep(5)
-            uids.update(
-                {name: cluster.get(PODS, "default", name)["metadata"]["uid"] for name in ("web", "big", "gated")}
-            )
-
-            found.debug()
-
-    uids: dict[str, str] = {}
-    virtual_time.run(tell())
+    async with a_followed_cluster(node("a")) as (cluster, found):
+        for created in (pod("web"), pod("big", "7"), pod("gated", schedulingGates=[{"name": "wait"}])):
+            cluster.create(PODS, "default", created)
+        await asyncio.sleep(5)
+        uids = {name: cluster.get(PODS, "default", name)["metadata"]["uid"] for name in ("web", "big", "gated")}
+        found.debug()
 
     assert lines_after(caplog.text, "cached NodeInfo") == [
         "Node name: a",

@@ -61,30 +61,26 @@ def test_cluster_saved_at_the_end_is_restored_with_its_uids(tmp_path: Path) -> N
     assert (again["spec"]["nodeName"], again["status"]["phase"]) == ("a", "Running")
 
 
-def test_temporary_file_of_a_killed_process_is_removed(tmp_path: Path) -> None:
+async def test_temporary_file_of_a_killed_process_is_removed(tmp_path: Path) -> None:
     leftover, other = tmp_path / ".state.json.4711.tmp", tmp_path / ".other.json.4711.tmp"
     for each in (leftover, other):
         each.write_text("half a sta")
 
-    async def tell() -> None:
-        async with own_cluster(save_to=tmp_path / "state.json"):
-            pass
-
-    asyncio.run(tell())
+    async with own_cluster(save_to=tmp_path / "state.json"):
+        pass
 
     assert (leftover.exists(), other.exists()) == (False, True)
 
 
-def test_change_is_saved_within_a_minute(tmp_path: Path) -> None:
+async def test_change_is_saved_within_a_minute(tmp_path: Path) -> None:
     path = tmp_path / "cluster.json"
 
-    async def tell() -> list[Object]:
-        async with own_cluster(save_to=path) as own:
-            own.api.registry.create(NODES, "", NODE)
-            await asyncio.sleep(61)
-            return load_state(path)
+    async with own_cluster(save_to=path) as own:
+        own.api.registry.create(NODES, "", NODE)
+        await asyncio.sleep(61)
+        found = load_state(path)
 
-    assert names(virtual_time.run(tell()), "Node") == ["a"]
+    assert names(found, "Node") == ["a"]
 
 
 async def test_write_is_answered_when_it_is_in_the_file_where_each_change_is_saved(tmp_path: Path) -> None:
@@ -106,30 +102,28 @@ async def test_write_is_answered_when_it_is_in_the_file_where_each_change_is_sav
         assert len(names(load_state(path), "Node")) == 19
 
 
-def test_a_disk_that_refuses_does_not_end_the_cluster(tmp_path: Path) -> None:
+async def test_a_disk_that_refuses_does_not_end_the_cluster(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     path = folder / "cluster.json"
 
-    async def tell() -> list[Object]:
-        async with own_cluster(save_to=path) as own:
-            own.api.registry.create(NODES, "", NODE)
-            await asyncio.sleep(61)
-            assert not path.exists()
-            folder.mkdir()
-            await asyncio.sleep(61)
-            return load_state(path)
+    async with own_cluster(save_to=path) as own:
+        own.api.registry.create(NODES, "", NODE)
+        await asyncio.sleep(61)
+        assert not path.exists()
+        folder.mkdir()
+        await asyncio.sleep(61)
+        found = load_state(path)
 
-    assert names(virtual_time.run(tell()), "Node") == ["a"]
+    assert names(found, "Node") == ["a"]
 
 
-def test_without_a_kubelet_a_bound_pod_does_not_run() -> None:
-    async def tell() -> Object:
-        async with own_cluster([NODE], kubelet=False) as own:
-            own.api.registry.create(PODS, "default", POD)
-            await asyncio.sleep(5)
-            return own.api.registry.get(PODS, "default", "web")
+async def test_without_a_kubelet_a_bound_pod_does_not_run() -> None:
+    async with own_cluster([NODE], kubelet=False) as own:
+        own.api.registry.create(PODS, "default", POD)
+        await asyncio.sleep(5)
+        found = own.api.registry.get(PODS, "default", "web")
 
-    assert virtual_time.run(tell())["status"]["phase"] == "Pending"
+    assert found["status"]["phase"] == "Pending"
 
 
 def test_a_cluster_that_is_started_again_does_not_repeat_versions() -> None:

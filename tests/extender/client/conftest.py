@@ -1,18 +1,15 @@
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.extender.client.sockets import LOOPS, loop_kind
+from tests.extender.client.sockets import STAGES, Stage
 from tests.kit.certificates import Authority, CertificateFiles, can_make_certificates
 
 
-@pytest.fixture(params=LOOPS)
-def each_loop(request: pytest.FixtureRequest) -> Iterator[None]:
+@pytest.fixture(params=STAGES)
+def stage(request: pytest.FixtureRequest) -> Stage:
     """Tests on real sockets run on asyncio's own loop and on the one that the service uses: their transports differ."""
-    before = loop_kind.set(request.param)
-    yield
-    loop_kind.reset(before)
+    return STAGES[request.param]
 
 
 @pytest.fixture(scope="session")

@@ -4,28 +4,19 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, final
 
 import uvloop
+
+from extender.client.client import Client
+from extender.values.targets.target import Target
 
 T = TypeVar("T")
 
 LIST = b'{"kind":"PodList","apiVersion":"v1","items":[]}'
 
 Reply = Callable[["Asked"], Awaitable[bool]]
-
-
-def run(main: Coroutine[Any, Any, T]) -> T:
-    """On a loop with real time. Whatever hangs fails."""
-
-    async def bounded() -> T:
-        async with asyncio.timeout(90):
-            return await main
-
-    with asyncio.Runner(loop_factory=LOOPS[loop_kind.get()]) as runner:
-        return runner.run(bounded())
 
 
 def pass_time(seconds: float) -> None:
@@ -49,10 +40,23 @@ class _UvLoop(uvloop.Loop):
         return super().time() + self.ahead
 
 
-LOOPS: dict[str, type[_Loop | _UvLoop]] = {"asyncio": _Loop, "uvloop": _UvLoop}
+@final
+@dataclass
+class Stage:
+    """Tests run on a loop with real time. Whatever hangs fails."""
 
-loop_kind: ContextVar[str] = ContextVar("loop_kind", default="asyncio")
-"""Which of the loops `run` takes; see the fixture `each_loop`."""
+    loop: type[_Loop | _UvLoop]
+
+    def run(self, test: Coroutine[Any, Any, T]) -> T:
+        async def bounded() -> T:
+            async with asyncio.timeout(90):
+                return await test
+
+        with asyncio.Runner(loop_factory=self.loop) as runner:
+            return runner.run(bounded())
+
+
+STAGES = {"asyncio": Stage(_Loop), "uvloop": Stage(_UvLoop)}
 
 
 @final
@@ -143,3 +147,16 @@ async def _read(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> A
 
 async def ok(asked: Asked) -> bool:
     return await asked.answer()
+
+
+@asynccontextmanager
+async def asking(
+    reply: Reply, secured: ssl.SSLContext | None = None, **target: Any
+) -> AsyncIterator[tuple[Client, Server]]:
+    """A client, and the server that it asks. `target` is what the client knows of the server besides its address."""
+    async with serve(reply, secured) as server:
+        client = Client(Target(server.secure_url if secured else server.url, **target))
+        try:
+            yield client, server
+        finally:
+            await client.aclose()

@@ -8,55 +8,33 @@ import json
 import logging
 import random
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
 
 import httpx
 import pytest
 
 from extender.client import errors
 from extender.client.client import MERGE_PATCH, Client, RateLimit
-from extender.testing import virtual_time
 from extender.values.targets.target import Credentials, Identity, Target, token
 from tests.extender.client.scripted import OK, Scripted, answer, html, never, refusal
 
-T = TypeVar("T")
 PODS = "/api/v1/pods"
 BINDING = "/api/v1/namespaces/default/pods/web/binding"
 
 
-def with_client(
-    server: Scripted,
-    act: Callable[[Client], Awaitable[T]],
-    *,
-    credentials: Credentials | None = None,
-    rate_limit: RateLimit | None = None,
-) -> T:
-    async def run() -> T:
-        target = Target("https://k8s.example:6443", credentials=credentials or token("canary"))
-        client = Client(target, transport=server, rng=random.Random(1), rate_limit=rate_limit)
-        try:
-            return await act(client)
-        finally:
-            await client.aclose()
-
-    return virtual_time.run(run())
-
-
-def failure_of(server: Scripted, act: Callable[[Client], Awaitable[object]], **more: object) -> errors.ApiError:
-    with pytest.raises(errors.ApiError) as caught:
-        with_client(server, act, **more)  # type: ignore[arg-type]
-    return caught.value
+def client_of(
+    server: Scripted, *, credentials: Credentials | None = None, rate_limit: RateLimit | None = None
+) -> Client:
+    target = Target("https://k8s.example:6443", credentials=credentials or token("canary"))
+    return Client(target, transport=server, rng=random.Random(1), rate_limit=rate_limit)
 
 
 # What is sent
 
 
-def test_get_accepts_compressed_json_and_sends_credentials_and_user_agent():
+async def test_get_accepts_compressed_json_and_sends_credentials_and_user_agent():
     server = Scripted()
 
-    body = with_client(
-        server, lambda client: client.get(PODS, params={"limit": "500", "fieldSelector": "spec.nodeName!=,a=b"})
-    )
+    body = await client_of(server).get(PODS, params={"limit": "500", "fieldSelector": "spec.nodeName!=,a=b"})
 
     asked = server.asked[0]
     assert json.loads(body) == OK
@@ -114,12 +92,12 @@ def test_get_accepts_compressed_json_and_sends_credentials_and_user_agent():
         ),
     ],
 )
-def test_writes_carry_what_is_written(
+async def test_writes_carry_what_is_written(
     act: Callable[[Client], Awaitable[bytes]], method: str, body: object, content_type: str
 ):
     server = Scripted(answer(201))
 
-    with_client(server, act)
+    await act(client_of(server))
 
     asked = server.asked[0]
     assert (asked.method, asked.headers["content-type"], asked.headers["accept-encoding"]) == (
@@ -138,15 +116,14 @@ async def test_the_server_may_have_a_path_of_its_own():
     assert str(server.asked[0].url) == "https://rancher.example/k8s/clusters/c-1/api/v1/pods"
 
 
-def test_closing_the_client_closes_its_transport_and_nothing_goes_out_any_more():
+async def test_closing_the_client_closes_its_transport_and_nothing_goes_out_any_more():
     server = Scripted()
 
-    async def close_and_ask(client: Client) -> None:
-        await client.aclose()
-        with pytest.raises(RuntimeError, match="closed"):
-            await client.get(PODS)
+    client = client_of(server)
 
-    with_client(server, close_and_ask)
+    await client.aclose()
+    with pytest.raises(RuntimeError, match="closed"):
+        await client.get(PODS)
 
     assert server.closed
     assert not server.asked
@@ -173,30 +150,38 @@ def test_closing_the_client_closes_its_transport_and_nothing_goes_out_any_more()
         pytest.param(answer(302, b"", location="https://login.example"), id="a redirection"),
     ],
 )
-def test_answer_that_is_not_from_kubernetes_is_refused(given: httpx.Response):
+async def test_answer_that_is_not_from_kubernetes_is_refused(given: httpx.Response):
     server = Scripted(given)
 
-    error = failure_of(server, lambda client: client.get(PODS))
+    with pytest.raises(errors.NotKubernetes):
+        await client_of(server).get(PODS)
 
-    assert isinstance(error, errors.NotKubernetes)
     assert len(server.asked) == 1
 
 
-def test_a_gzip_bomb_is_given_up_at_the_cap():
-    async def bomb(_: httpx.Request) -> httpx.Response:
-        async def body():
-            packed = gzip.compress(b" " * 10_000_000)
-            for start in range(0, len(packed), 1000):
-                yield packed[start : start + 1000]
+def encoded(encoding: str, *pieces: bytes) -> Callable[[httpx.Request], Awaitable[httpx.Response]]:
+    """Bytes that are said to be encoded so, as they come on a wire."""
 
+    async def body():
+        for piece in pieces:
+            yield piece
+
+    async def begin(_: httpx.Request) -> httpx.Response:
         return httpx.Response(
-            200, headers={"content-type": "application/json", "content-encoding": "gzip"}, content=body()
+            200, headers={"content-type": "application/json", "content-encoding": encoding}, content=body()
         )
 
-    error = failure_of(Scripted(bomb), lambda client: client.request("GET", PODS, max_bytes=1_000_000))
+    return begin
 
-    assert isinstance(error, errors.NotKubernetes)
-    assert "1000000" in error.message
+
+async def test_a_gzip_bomb_is_given_up_at_the_cap():
+    packed = gzip.compress(b" " * 10_000_000)
+    pieces = (packed[start : start + 1000] for start in range(0, len(packed), 1000))
+
+    with pytest.raises(errors.NotKubernetes) as caught:
+        await client_of(Scripted(encoded("gzip", *pieces))).request("GET", PODS, max_bytes=1_000_000)
+
+    assert "1000000" in caught.value.message
 
 
 @pytest.mark.parametrize(
@@ -207,80 +192,63 @@ def test_a_gzip_bomb_is_given_up_at_the_cap():
         pytest.param("br", b"\x0b\x02\x80{}\x03", id="an encoding that was not accepted"),
     ],
 )
-def test_answer_that_cannot_be_decompressed_is_refused(encoding: str, bytes_sent: bytes):
-    async def broken(_: httpx.Request) -> httpx.Response:
-        async def body():
-            yield bytes_sent
+async def test_answer_that_cannot_be_decompressed_is_refused(encoding: str, bytes_sent: bytes):
+    with pytest.raises(errors.NotKubernetes) as caught:
+        await client_of(Scripted(encoded(encoding, bytes_sent))).get(PODS)
 
-        return httpx.Response(
-            200, headers={"content-type": "application/json", "content-encoding": encoding}, content=body()
-        )
-
-    error = failure_of(Scripted(broken), lambda client: client.get(PODS))
-
-    assert isinstance(error, errors.NotKubernetes)
-    assert "cannot be decompressed" in error.message
+    assert "cannot be decompressed" in caught.value.message
 
 
-def test_a_compressed_list_is_read():
-    async def compressed(_: httpx.Request) -> httpx.Response:
-        async def body():
-            yield gzip.compress(json.dumps(OK).encode())
+async def test_a_compressed_list_is_read():
+    server = Scripted(encoded("gzip", gzip.compress(json.dumps(OK).encode())))
 
-        return httpx.Response(
-            200, headers={"content-type": "application/json", "content-encoding": "gzip"}, content=body()
-        )
-
-    assert json.loads(with_client(Scripted(compressed), lambda client: client.get(PODS))) == OK
+    assert json.loads(await client_of(server).get(PODS)) == OK
 
 
-def test_accepted_write_succeeds_whatever_its_body_says():
-    assert (
-        with_client(Scripted(answer(201, b'{"kind":"Sta')), lambda client: client.create(BINDING, {}))
-        == b'{"kind":"Sta'
-    )
+async def test_accepted_write_succeeds_whatever_its_body_says():
+    assert await client_of(Scripted(answer(201, b'{"kind":"Sta'))).create(BINDING, {}) == b'{"kind":"Sta'
 
 
-def test_a_login_page_is_no_success_for_a_write_either():
-    error = failure_of(Scripted(html()), lambda client: client.create(BINDING, {}))
+async def test_a_login_page_is_no_success_for_a_write_either():
+    with pytest.raises(errors.NotKubernetes) as caught:
+        await client_of(Scripted(html())).create(BINDING, {})
 
-    assert isinstance(error, errors.NotKubernetes)
-    assert error.may_have_happened
+    assert caught.value.may_have_happened
 
 
-def test_text_is_an_answer_when_it_was_accepted():
+async def test_text_is_an_answer_when_it_was_accepted():
     server = Scripted(httpx.Response(200, headers={"content-type": "text/plain"}, content=b"ok"))
 
-    assert with_client(server, lambda client: client.request("GET", "/readyz", accept="text/plain")) == b"ok"
+    assert await client_of(server).request("GET", "/readyz", accept="text/plain") == b"ok"
 
 
 # What is tried again
 
 
-def test_too_many_requests_wait_as_long_as_asked_and_a_little_longer():
+async def test_too_many_requests_wait_as_long_as_asked_and_a_little_longer():
     server = Scripted(refusal(429, "TooManyRequests", retry_after="7"), answer(201))
 
-    with_client(server, lambda client: client.create(BINDING, {}, timeout=5))
+    await client_of(server).create(BINDING, {}, timeout=5)
 
     assert 7 <= server.times[1] <= 7 * 1.2
 
 
-def test_an_overloaded_server_that_says_when_is_asked_again_then_even_for_a_write():
+async def test_an_overloaded_server_that_says_when_is_asked_again_then_even_for_a_write():
     server = Scripted(refusal(503, "ServiceUnavailable", retry_after="1"), answer(201))
 
-    with_client(server, lambda client: client.create(BINDING, {}))
+    await client_of(server).create(BINDING, {})
 
     assert len(server.asked) == 2
     assert server.times[1] >= 1
 
 
-def test_busy_server_is_asked_eleven_times_at_most():
+async def test_busy_server_is_asked_eleven_times_at_most():
     server = Scripted(refusal(429, "TooManyRequests", retry_after="1"))
 
-    error = failure_of(server, lambda client: client.get(PODS))
+    with pytest.raises(errors.TooManyRequests) as caught:
+        await client_of(server).get(PODS)
 
-    assert isinstance(error, errors.TooManyRequests)
-    assert error.retry_after == 1
+    assert caught.value.retry_after == 1
     assert len(server.asked) == 11
 
 
@@ -299,17 +267,18 @@ def test_busy_server_is_asked_eleven_times_at_most():
     ],
 )
 @pytest.mark.parametrize("act", [lambda client: client.get(PODS), lambda client: client.create(BINDING, {})])
-def test_other_failures_are_not_tried_again(
+async def test_other_failures_are_not_tried_again(
     given: httpx.Response | Exception, act: Callable[[Client], Awaitable[bytes]]
 ):
     server = Scripted(given)
 
-    failure_of(server, act)
+    with pytest.raises(errors.ApiError):
+        await act(client_of(server))
 
     assert len(server.asked) == 1
 
 
-def test_a_resource_version_ahead_of_the_server_is_for_the_caller_to_handle():
+async def test_a_resource_version_ahead_of_the_server_is_for_the_caller_to_handle():
     body = {
         "kind": "Status",
         "reason": "Timeout",
@@ -321,44 +290,42 @@ def test_a_resource_version_ahead_of_the_server_is_for_the_caller_to_handle():
     }
     server = Scripted(answer(504, body, retry_after="1"))
 
-    error = failure_of(server, lambda client: client.get(PODS))
+    with pytest.raises(errors.TooLargeResourceVersion):
+        await client_of(server).get(PODS)
 
-    assert isinstance(error, errors.TooLargeResourceVersion)
     assert len(server.asked) == 1
 
 
-def test_a_get_that_was_cut_is_asked_again_after_a_second():
+async def test_a_get_that_was_cut_is_asked_again_after_a_second():
     server = Scripted(httpx.ReadError("reset"), httpx.RemoteProtocolError("cut"), answer())
 
-    with_client(server, lambda client: client.get(PODS))
+    await client_of(server).get(PODS)
 
     assert server.times[1] >= 1
     assert len(server.asked) == 3
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
-def test_a_write_that_was_cut_is_never_repeated(method: str):
+async def test_a_write_that_was_cut_is_never_repeated(method: str):
     server = Scripted(httpx.ReadError("reset"))
 
-    error = failure_of(server, lambda client: client.request(method, BINDING, body={}))
+    with pytest.raises(errors.NoAnswer) as caught:
+        await client_of(server).request(method, BINDING, body={})
 
-    assert isinstance(error, errors.NoAnswer)
-    assert (error.timed_out, error.may_have_happened) == (False, True)
+    assert (caught.value.timed_out, caught.value.may_have_happened) == (False, True)
     assert len(server.asked) == 1
 
 
 @pytest.mark.parametrize(("method", "seconds"), [("GET", 60.0), ("POST", 5.0)])
-def test_a_black_hole_is_left_after_the_time_that_the_caller_gave(method: str, seconds: float):
-    async def ask(client: Client) -> float:
-        with pytest.raises(errors.NoAnswer) as caught:
-            await client.request(method, PODS, timeout=seconds)
-        assert caught.value.timed_out
-        return asyncio.get_running_loop().time()
+async def test_a_black_hole_is_left_after_the_time_that_the_caller_gave(method: str, seconds: float):
+    with pytest.raises(errors.NoAnswer) as caught:
+        await client_of(Scripted(never)).request(method, PODS, timeout=seconds)
 
-    assert with_client(Scripted(never), ask) == seconds
+    assert caught.value.timed_out
+    assert asyncio.get_running_loop().time() == seconds
 
 
-def test_a_body_that_drips_for_ever_is_left_too():
+async def test_a_body_that_drips_for_ever_is_left_too():
     async def drip(_: httpx.Request) -> httpx.Response:
         async def body():
             while True:
@@ -367,12 +334,10 @@ def test_a_body_that_drips_for_ever_is_left_too():
 
         return httpx.Response(200, headers={"content-type": "application/json"}, content=body())
 
-    async def ask(client: Client) -> float:
-        with pytest.raises(errors.NoAnswer):
-            await client.get(PODS, timeout=60)
-        return asyncio.get_running_loop().time()
+    with pytest.raises(errors.NoAnswer):
+        await client_of(Scripted(drip)).get(PODS, timeout=60)
 
-    assert with_client(Scripted(drip), ask) == 60
+    assert asyncio.get_running_loop().time() == 60
 
 
 @pytest.mark.parametrize(
@@ -388,8 +353,11 @@ def test_a_body_that_drips_for_ever_is_left_too():
         (OSError("out of descriptors"), errors.NoAnswer),
     ],
 )
-def test_errors_distinguish_whether_anything_was_sent(raised: Exception, kind: type[errors.ApiError]):
-    assert type(failure_of(Scripted(raised), lambda client: client.create(BINDING, {}))) is kind
+async def test_errors_distinguish_whether_anything_was_sent(raised: Exception, kind: type[errors.ApiError]):
+    with pytest.raises(errors.ApiError) as caught:
+        await client_of(Scripted(raised)).create(BINDING, {})
+
+    assert type(caught.value) is kind
 
 
 # Credentials
@@ -411,67 +379,64 @@ class Renewed(Credentials):
             self.current = Identity(f"Bearer {self.number}")
 
 
-def test_a_refused_token_is_read_again_once_even_for_a_write():
+async def test_a_refused_token_is_read_again_once_even_for_a_write():
     server = Scripted(refusal(401, "Unauthorized"), answer(201))
 
-    with_client(server, lambda client: client.create(BINDING, {}), credentials=Renewed())
+    await client_of(server, credentials=Renewed()).create(BINDING, {})
 
     assert [asked.headers["authorization"] for asked in server.asked] == ["Bearer 0", "Bearer 1"]
 
 
-def test_second_401_after_renewed_credentials_is_final():
+async def test_second_401_after_renewed_credentials_is_final():
     server = Scripted(refusal(401, "Unauthorized", "Unauthorized"))
 
-    error = failure_of(server, lambda client: client.get(PODS), credentials=Renewed())
+    with pytest.raises(errors.Unauthorized):
+        await client_of(server, credentials=Renewed()).get(PODS)
 
-    assert isinstance(error, errors.Unauthorized)
     assert len(server.asked) == 2
 
 
-def test_simultaneous_401s_renew_credentials_once():
+async def test_simultaneous_401s_renew_credentials_once():
     async def refuse_the_first(request: httpx.Request) -> httpx.Response:
         await asyncio.sleep(1)
         return answer() if request.headers["authorization"] == "Bearer 1" else refusal(401, "Unauthorized")
 
-    async def all_at_once(client: Client) -> None:
-        await asyncio.gather(*(client.get(PODS) for _ in range(20)))
-
     credentials = Renewed()
-    with_client(Scripted(refuse_the_first), all_at_once, credentials=credentials)
+    client = client_of(Scripted(refuse_the_first), credentials=credentials)
+
+    await asyncio.gather(*(client.get(PODS) for _ in range(20)))
 
     assert credentials.number == 1
 
 
-def test_secrets_are_not_shown(caplog: pytest.LogCaptureFixture):
+async def test_secrets_are_not_shown(caplog: pytest.LogCaptureFixture):
     caplog.set_level(logging.DEBUG)
     target = Target("https://k8s.example", credentials=token("canary"), proxy="http://me:canary@proxy.example")
-    errors_seen = [
-        failure_of(Scripted(given), lambda client: client.create(BINDING, {"data": "canary"}))
-        for given in (
-            refusal(401, "Unauthorized"),
-            httpx.ConnectError("refused"),
-            httpx.ReadError("reset"),
-            html(),
-            answer(500, b"{"),
-        )
-    ]
-
-    texts = [repr(target), caplog.text]
-    for error in errors_seen:
+    texts = [repr(target)]
+    for given in (
+        refusal(401, "Unauthorized"),
+        httpx.ConnectError("refused"),
+        httpx.ReadError("reset"),
+        html(),
+        answer(500, b"{"),
+    ):
+        with pytest.raises(errors.ApiError) as caught:
+            await client_of(Scripted(given)).create(BINDING, {"data": "canary"})
+        error = caught.value
         texts += [str(error), repr(error), repr(error.__cause__), repr(error.__context__)]
+
+    texts.append(caplog.text)
     assert not [text for text in texts if "canary" in text]
 
 
 # How fast
 
 
-def test_requests_keep_to_the_rate_and_so_do_their_repetitions():
+async def test_requests_keep_to_the_rate_and_so_do_their_repetitions():
     server = Scripted(refusal(429, "TooManyRequests", retry_after="1"), answer())
 
-    async def ask(client: Client) -> None:
-        for _ in range(3):
-            await client.get(PODS)
-
-    with_client(server, ask, rate_limit=RateLimit(qps=0.1, burst=1))
+    client = client_of(server, rate_limit=RateLimit(qps=0.1, burst=1))
+    for _ in range(3):
+        await client.get(PODS)
 
     assert server.times == pytest.approx([0, 10, 20, 30], abs=1.5)

@@ -2,8 +2,9 @@
 
 import asyncio
 import json
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,6 +13,14 @@ import pytest
 from extender.client.credentials.exec_plugin import ExecPlugin, ExecPluginConfig
 from extender.values.targets.target import CredentialsError, Identity
 from extender.values.targets.tls import KeyPair
+
+
+@pytest.fixture(autouse=True)
+def stage() -> Iterator[asyncio.Runner]:
+    """Processes need real time."""
+    with asyncio.Runner() as runner:
+        yield runner
+
 
 V1 = "client.authentication.k8s.io/v1"
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -65,40 +74,35 @@ def test_its_certificate_is_shown(plugin: Callable[..., ExecPlugin]):
     assert said == Identity(None, KeyPair(b"CERT", b"KEY"))
 
 
-def test_plugin_runs_again_only_after_its_credentials_expire(plugin: Callable[..., ExecPlugin]):
+async def test_plugin_runs_again_only_after_its_credentials_expire(plugin: Callable[..., ExecPlugin]):
     clock = [NOON]
     made = plugin(says(token="RUN", expirationTimestamp="2026-11-20T13:00:00Z"), now=lambda: clock[0])
+    said = []
+    for minutes in (0, 59, 61):
+        clock[0] = NOON + timedelta(minutes=minutes)
+        said.append(await made.identity(0))
 
-    async def ask() -> list[str | None]:
-        said = []
-        for minutes in (0, 59, 61):
-            clock[0] = NOON + timedelta(minutes=minutes)
-            said.append((await made.identity(0)).authorization)
-        return said
-
-    assert asyncio.run(ask()) == ["Bearer 0", "Bearer 0", "Bearer 1"]
+    assert [each.authorization for each in said] == ["Bearer 0", "Bearer 0", "Bearer 1"]
 
 
-def test_plugin_runs_once_for_all_waiting_requests(plugin: Callable[..., ExecPlugin]):
+async def test_plugin_runs_once_for_all_waiting_requests(plugin: Callable[..., ExecPlugin]):
     made = plugin(says(token="RUN"))
 
-    async def ask() -> set[str | None]:
-        return {said.authorization for said in await asyncio.gather(*(made.identity(0) for _ in range(10)))}
+    said = await asyncio.gather(*(made.identity(0) for _ in range(10)))
 
-    assert asyncio.run(ask()) == {"Bearer 0"}
+    assert {each.authorization for each in said} == {"Bearer 0"}
 
 
-def test_plugin_runs_again_once_for_all_refused_requests(plugin: Callable[..., ExecPlugin]):
+async def test_plugin_runs_again_once_for_all_refused_requests(plugin: Callable[..., ExecPlugin]):
     made = plugin(says(token="RUN"))
 
-    async def refuse() -> list[str | None]:
-        first = await made.identity(0)
-        made.invalidate(first)
-        second = await made.identity(0)
-        made.invalidate(first)
-        return [first.authorization, second.authorization, (await made.identity(0)).authorization]
+    first = await made.identity(0)
+    made.invalidate(first)
+    second = await made.identity(0)
+    made.invalidate(first)
+    third = await made.identity(0)
 
-    assert asyncio.run(refuse()) == ["Bearer 0", "Bearer 1", "Bearer 1"]
+    assert [each.authorization for each in (first, second, third)] == ["Bearer 0", "Bearer 1", "Bearer 1"]
 
 
 @pytest.mark.parametrize(
@@ -140,23 +144,21 @@ def test_a_program_that_is_not_there_tells_how_to_get_it():
         identity(ExecPlugin(ExecPluginConfig(V1, "no-such-plugin-here", install_hint="brew install it")))
 
 
-def test_plugin_is_killed_when_its_request_is_cancelled(tmp_path: Path):
-    async def give_up() -> int:
-        script = (
-            f"import os, time; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); print(flush=True); "
-            "time.sleep(60)"
-        )
-        made = ExecPlugin(ExecPluginConfig(V1, sys.executable, args=("-c", script)))
-        asking = asyncio.create_task(made.identity(0))
-        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():  # noqa: ASYNC110 - another process writes it
-            await asyncio.sleep(0.01)
-        asking.cancel()
-        await asyncio.gather(asking, return_exceptions=True)
-        return int((tmp_path / "pid").read_text())
+async def test_plugin_is_killed_when_its_request_is_cancelled(tmp_path: Path):
+    script = (
+        f"import os, time; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); print(flush=True); "
+        "time.sleep(60)"
+    )
+    made = ExecPlugin(ExecPluginConfig(V1, sys.executable, args=("-c", script)))
+    asking = asyncio.create_task(made.identity(0))
+    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():  # noqa: ASYNC110 - another process writes it
+        await asyncio.sleep(0.01)
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+    pid = int((tmp_path / "pid").read_text())
 
-    pid = asyncio.run(give_up())
-
-    assert not Path(f"/proc/{pid}").exists()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
 
 
 def test_secrets_are_not_shown(plugin: Callable[..., ExecPlugin]):

@@ -4,7 +4,8 @@ import asyncio
 import gzip
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -14,9 +15,9 @@ from extender.client import errors
 from extender.client.client import Client
 from extender.client.paths import path
 from extender.values.targets.target import Target
-from tests.extender.client.sockets import LIST, Asked, Reply, ok, run, serve
+from tests.extender.client.sockets import LIST, Asked, Reply, Server, asking, ok, serve
 
-pytestmark = pytest.mark.usefixtures("each_loop")
+pytestmark = pytest.mark.usefixtures("stage")
 
 PODS = "/api/v1/pods"
 BINDING = "/api/v1/namespaces/default/pods/web/binding"
@@ -53,121 +54,88 @@ async def say_nothing(asked: Asked) -> bool:
     return False
 
 
-def failure_of(reply: Reply, *, timeout: float = 10.0) -> errors.ApiError:
-    """What a write fails with that the server was asked for once."""
-    error, asked = asked_in_time(reply, timeout)
-    assert asked == 1
-    return error
+async def asked_in_time(reply: Reply, seconds: float = 10) -> tuple[errors.ApiError, Server]:
+    """What a write fails with, and the server: not asked at all where the machine was too busy to connect in time."""
+    async with asking(reply) as (client, server):
+        with pytest.raises(errors.ApiError) as caught:
+            await client.create(BINDING, {"kind": "Binding"}, timeout=seconds)
+    return caught.value, server
 
 
-def asked_in_time(reply: Reply, timeout: float) -> tuple[errors.ApiError, int]:
-    """What a write fails with, and how often the server was asked: not at all where the machine was too busy to connect
-    in time.
-    """
-
-    async def create() -> tuple[errors.ApiError, int]:
-        async with serve(reply) as server:
-            client = Client(Target(server.url))
-            try:
-                with pytest.raises(errors.ApiError) as caught:
-                    await client.create(BINDING, {"kind": "Binding"}, timeout=timeout)
-            finally:
-                await client.aclose()
-        return caught.value, len(server.asked)
-
-    return run(create())
-
-
-def test_refused_connection_is_unreachable():
-    async def create() -> errors.ApiError:
-        with socket.socket() as taken:
-            taken.bind(("127.0.0.1", 0))
-            client = Client(Target(f"http://127.0.0.1:{taken.getsockname()[1]}"))
-            with pytest.raises(errors.ApiError) as caught:
-                await client.create(BINDING, {})
-            await client.aclose()
-            return caught.value
-
-    assert isinstance(run(create()), errors.Unreachable)
+async def test_refused_connection_is_unreachable():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        client = Client(Target(f"http://127.0.0.1:{taken.getsockname()[1]}"))
+        with pytest.raises(errors.Unreachable):
+            await client.create(BINDING, {})
+        await client.aclose()
 
 
 @pytest.mark.parametrize(
     "reply", [close, close_in_the_head, close_in_the_body, close_in_a_chunk, speak_another_protocol]
 )
-def test_a_write_without_a_whole_answer_may_have_happened(reply: Reply):
-    error = failure_of(reply)
+async def test_a_write_without_a_whole_answer_may_have_happened(reply: Reply):
+    error, server = await asked_in_time(reply)
 
+    assert len(server.asked) == 1
     assert isinstance(error, errors.NoAnswer)
     assert not error.timed_out
 
 
-def test_write_that_times_out_may_have_happened():
-    tried = (asked_in_time(say_nothing, timeout) for timeout in (0.1, 1, 10))
-    error = next(error for error, asked in tried if asked)
+async def test_write_that_times_out_may_have_happened():
+    for seconds in (0.1, 1, 10):
+        error, server = await asked_in_time(say_nothing, seconds)
+        if server.asked:
+            break
 
     assert isinstance(error, errors.NoAnswer)
     assert error.timed_out
 
 
-def test_tls_handshake_that_times_out_is_unreachable():
-    async def create() -> None:
-        async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            try:
-                await reader.read()
-            finally:
-                writer.transport.abort()
+async def test_tls_handshake_that_times_out_is_unreachable():
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await reader.read()
+        finally:
+            writer.transport.abort()
 
-        async with await asyncio.start_server(accept, "127.0.0.1", 0) as silent:
-            client = Client(Target(f"https://127.0.0.1:{silent.sockets[0].getsockname()[1]}"))
-            with pytest.raises(errors.Unreachable):
-                await client.create(BINDING, {}, timeout=0.4)
-            await client.aclose()
-
-    run(create())
+    async with await asyncio.start_server(accept, "127.0.0.1", 0) as silent:
+        client = Client(Target(f"https://127.0.0.1:{silent.sockets[0].getsockname()[1]}"))
+        with pytest.raises(errors.Unreachable):
+            await client.create(BINDING, {}, timeout=0.4)
+        await client.aclose()
 
 
-def test_names_and_selectors_arrive_as_they_were_meant():
+async def test_names_and_selectors_arrive_as_they_were_meant():
     selector = "a+b in (c, d&e=f), g!=h/%25;ü"
 
-    async def ask() -> tuple[str, dict[str, list[str]]]:
-        async with serve(ok) as server:
-            client = Client(Target(server.url))
-            await client.get(
-                path("", "v1", "pods", namespace="default", name="system:a b?#"), params={"labelSelector": selector}
-            )
-            await client.aclose()
-            url = urlsplit(server.asked[0].line.split(" ")[1])
-            return unquote(url.path), parse_qs(url.query)
+    async with asking(ok) as (client, server):
+        await client.get(
+            path("", "v1", "pods", namespace="default", name="system:a b?#"), params={"labelSelector": selector}
+        )
 
-    assert run(ask()) == ("/api/v1/namespaces/default/pods/system:a b?#", {"labelSelector": [selector]})
+    url = urlsplit(server.asked[0].line.split(" ")[1])
+    assert unquote(url.path) == "/api/v1/namespaces/default/pods/system:a b?#"
+    assert parse_qs(url.query) == {"labelSelector": [selector]}
 
 
-def test_a_connection_is_used_again():
-    async def ask() -> int:
-        async with serve(ok) as server:
-            client = Client(Target(server.url))
-            for _ in range(5):
-                await client.get(PODS)
-            await client.aclose()
-            return server.connections
+async def test_a_connection_is_used_again():
+    async with asking(ok) as (client, server):
+        for _ in range(5):
+            await client.get(PODS)
 
-    assert run(ask()) == 1
+    assert server.connections == 1
 
 
-def test_a_compressed_answer_is_read():
+async def test_a_compressed_answer_is_read():
     async def reply(asked: Asked) -> bool:
         assert b"accept-encoding: gzip" in asked.head.lower()
         return await asked.answer("200 OK", gzip.compress(LIST), "Content-Encoding: gzip")
 
-    async def ask() -> bytes:
-        async with serve(reply) as server:
-            client = Client(Target(server.url))
-            try:
-                return await client.get(PODS)
-            finally:
-                await client.aclose()
+    async with asking(reply) as (client, _):
+        answer = await client.get(PODS)
 
-    assert run(ask()) == LIST
+    assert answer == LIST
 
 
 def chunk(data: bytes) -> bytes:
@@ -177,91 +145,71 @@ def chunk(data: bytes) -> bytes:
 WATCH_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
-def watched(reply: Reply, silence: float = 10.0) -> tuple[list[bytes], errors.ApiError | None]:
-    async def watch() -> tuple[list[bytes], errors.ApiError | None]:
-        lines = []
-        async with serve(reply) as server:
-            client = Client(Target(server.url))
-            try:
-                async with client.watch(PODS, params={"watch": "1"}, silence=silence) as events:
-                    async for line in events:
-                        lines.append(line)  # noqa: PERF401 - those before an error count
-            except errors.ApiError as error:
-                return lines, error
-            finally:
-                await client.aclose()
-        return lines, None
-
-    return run(watch())
+async def a_line_and_silence(asked: Asked) -> bool:
+    await asked.send(WATCH_HEAD + chunk(b'{"a":1}\n'))
+    return await say_nothing(asked)
 
 
-def test_a_watch_that_the_server_ends_is_at_its_end():
+async def watched(reply: Reply, silence: float = 10.0) -> tuple[list[bytes], errors.ApiError | None]:
+    lines = []
+    async with asking(reply) as (client, _):
+        try:
+            async with client.watch(PODS, params={"watch": "1"}, silence=silence) as events:
+                async for line in events:
+                    lines.append(line)  # noqa: PERF401 - those before an error count
+        except errors.ApiError as error:
+            return lines, error
+    return lines, None
+
+
+async def test_a_watch_that_the_server_ends_is_at_its_end():
     async def reply(asked: Asked) -> bool:
         await asked.send(WATCH_HEAD + chunk(b'{"a":1}\n{"b"') + chunk(b":2}\n") + b"0\r\n\r\n")
         return True
 
-    assert watched(reply) == ([b'{"a":1}', b'{"b":2}'], None)
+    assert await watched(reply) == ([b'{"a":1}', b'{"b":2}'], None)
 
 
-def test_cut_watch_delivers_its_whole_lines_and_then_fails():
+async def test_cut_watch_delivers_its_whole_lines_and_then_fails():
     async def reply(asked: Asked) -> bool:
         await asked.send(WATCH_HEAD + chunk(b'{"a":1}\n{"b"'))
         return False
 
-    lines, error = watched(reply)
+    lines, error = await watched(reply)
 
     assert lines == [b'{"a":1}']
     assert isinstance(error, errors.NoAnswer)
 
 
-def test_a_watch_whose_peer_has_vanished_ends_by_its_silence():
-    async def reply(asked: Asked) -> bool:
-        await asked.send(WATCH_HEAD + chunk(b'{"a":1}\n'))
-        return await say_nothing(asked)
-
-    # Where the machine is busy, the first line may come after a short silence.
-    tried = (watched(reply, silence) for silence in (0.1, 1, 10))
-    lines, error = next(found for found in tried if found[0])
+async def test_a_watch_whose_peer_has_vanished_ends_by_its_silence():
+    for silence in (0.1, 1, 10):
+        lines, error = await watched(a_line_and_silence, silence)
+        if lines:  # where the machine is busy, the first one may come after a short silence
+            break
 
     assert lines == [b'{"a":1}']
     assert isinstance(error, errors.NoAnswer)
     assert error.timed_out
 
 
-def test_closing_the_client_ends_its_watches():
+async def test_closing_the_client_ends_its_watches():
+    async with asking(a_line_and_silence) as (client, _):
+        with pytest.raises(errors.NoAnswer):
+            async with client.watch(PODS, params={}, silence=60) as events:
+                async for _ in events:
+                    await client.aclose()
+
+
+async def test_a_watch_does_not_stand_in_the_way_of_requests():
     async def reply(asked: Asked) -> bool:
-        await asked.send(WATCH_HEAD + chunk(b'{"a":1}\n'))
-        return await say_nothing(asked)
+        return await a_line_and_silence(asked) if "watch" in asked.line else await asked.answer()
 
-    async def watch() -> None:
-        async with serve(reply) as server:
-            client = Client(Target(server.url))
-            with pytest.raises(errors.NoAnswer):
-                async with client.watch(PODS, params={}, silence=60) as events:
-                    async for _ in events:
-                        await client.aclose()
+    async with asking(reply) as (client, server), client.watch(PODS, params={"watch": "1"}, silence=60) as events:
+        await anext(events)
+        await client.get(PODS)
+        await client.get(PODS)
 
-    run(watch())
-
-
-def test_a_watch_does_not_stand_in_the_way_of_requests():
-    async def reply(asked: Asked) -> bool:
-        if "watch" not in asked.line:
-            return await asked.answer()
-        await asked.send(WATCH_HEAD + chunk(b'{"a":1}\n'))
-        return await say_nothing(asked)
-
-    async def watch_and_ask() -> int:
-        async with serve(reply) as server:
-            client = Client(Target(server.url))
-            async with client.watch(PODS, params={"watch": "1"}, silence=60) as events:
-                await anext(events)
-                await client.get(PODS)
-                await client.get(PODS)
-            await client.aclose()
-            return server.connections
-
-    assert run(watch_and_ask()) == 2
+    assert server.connections == 2
 
 
 def kernel_timers(peer: str) -> dict[str, tuple[str, int]]:
@@ -277,23 +225,11 @@ def kernel_timers(peer: str) -> dict[str, tuple[str, int]]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/net/tcp")
-def test_an_idle_watch_is_probed_by_the_kernel():
+async def test_an_idle_watch_is_probed_by_the_kernel():
     """A peer that vanished without a word is found out even where nobody reads."""
-
-    async def reply(asked: Asked) -> bool:
-        await asked.send(WATCH_HEAD + chunk(b'{"a":1}\n'))
-        return await say_nothing(asked)
-
-    async def timers() -> dict[str, tuple[str, int]]:
-        async with serve(reply) as server:
-            client = Client(Target(server.url))
-            async with client.watch(PODS, params={}, silence=60) as events:
-                await anext(events)
-                found = kernel_timers(f"0100007F:{server.port:04X}")
-            await client.aclose()
-            return found
-
-    ((timer, ticks),) = run(timers()).values()
+    async with asking(a_line_and_silence) as (client, server), client.watch(PODS, params={}, silence=60) as events:
+        await anext(events)
+        ((timer, ticks),) = kernel_timers(f"0100007F:{server.port:04X}").values()
 
     assert timer == "02"  # a keepalive probe is due
     assert ticks <= 30 * 100
@@ -302,52 +238,38 @@ def test_an_idle_watch_is_probed_by_the_kernel():
 # Proxies
 
 
-def through_proxy(reply: Callable[[Asked], object], user: str = "") -> tuple[errors.ApiError | None, str, bytes]:
-    async def get() -> tuple[errors.ApiError | None, str, bytes]:
-        async with serve(reply) as proxy:  # type: ignore[arg-type]
-            client = Client(Target("http://k8s.example:8080", proxy=f"http://{user}127.0.0.1:{proxy.port}"))
-            error = None
-            try:
-                await client.create(BINDING, {})
-            except errors.ApiError as caught:
-                error = caught
-            finally:
-                await client.aclose()
-            return error, proxy.asked[0].line, proxy.asked[0].head
-
-    return run(get())
+@asynccontextmanager
+async def through_proxy(reply: Reply, server: str, user: str = "") -> AsyncIterator[tuple[Client, Server]]:
+    async with serve(reply) as proxy:
+        client = Client(Target(server, proxy=f"http://{user}127.0.0.1:{proxy.port}"))
+        yield client, proxy
+        await client.aclose()
 
 
-def test_a_proxy_is_asked_for_the_whole_url():
-    error, line, head = through_proxy(ok, user="me:canary@")
+async def test_a_proxy_is_asked_for_the_whole_url():
+    async with through_proxy(ok, "http://k8s.example:8080", user="me:canary@") as (client, proxy):
+        await client.create(BINDING, {})
 
-    assert error is None
-    assert line == f"POST http://k8s.example:8080{BINDING} HTTP/1.1"
-    assert b"proxy-authorization: basic bwu6y2fuyxj5" in head.lower()
+    assert proxy.asked[0].line == f"POST http://k8s.example:8080{BINDING} HTTP/1.1"
+    assert b"proxy-authorization: basic bwu6y2fuyxj5" in proxy.asked[0].head.lower()
 
 
-def test_a_proxy_that_can_not_reach_the_server_is_an_error_of_the_server():
+async def test_a_proxy_that_can_not_reach_the_server_is_an_error_of_the_server():
     async def reply(asked: Asked) -> bool:
         return await asked.answer("502 Bad Gateway", b"no route")
 
-    error, _, _ = through_proxy(reply)
+    async with through_proxy(reply, "http://k8s.example:8080") as (client, _):
+        with pytest.raises(errors.ServerError):
+            await client.create(BINDING, {})
 
-    assert isinstance(error, errors.ServerError)
 
-
-def test_refusing_proxy_is_unreachable():
+async def test_refusing_proxy_is_unreachable():
     async def reply(asked: Asked) -> bool:
         return await asked.answer("403 Forbidden", b"")
 
-    async def get() -> None:
-        async with serve(reply) as proxy:
-            client = Client(Target("https://k8s.example", proxy=f"http://me:canary@127.0.0.1:{proxy.port}"))
-            try:
-                with pytest.raises(errors.Unreachable) as caught:
-                    await client.create(BINDING, {})
-            finally:
-                await client.aclose()
-            assert proxy.asked[0].line == "CONNECT k8s.example:443 HTTP/1.1"
-            assert "canary" not in str(caught.value)
+    async with through_proxy(reply, "https://k8s.example", user="me:canary@") as (client, proxy):
+        with pytest.raises(errors.Unreachable) as caught:
+            await client.create(BINDING, {})
 
-    run(get())
+    assert proxy.asked[0].line == "CONNECT k8s.example:443 HTTP/1.1"
+    assert "canary" not in str(caught.value)

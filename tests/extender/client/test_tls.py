@@ -6,6 +6,7 @@ import shutil
 import ssl
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,10 +14,10 @@ from extender.client import errors
 from extender.client.client import Client
 from extender.values.targets.target import Credentials, Identity, Target
 from extender.values.targets.tls import KeyPair, Pem, Tls
-from tests.extender.client.sockets import Asked, Server, ok, pass_time, run, serve
+from tests.extender.client.sockets import Asked, Server, asking, ok, pass_time, serve
 from tests.kit.certificates import Authority, CertificateFiles, encrypted
 
-pytestmark = pytest.mark.usefixtures("each_loop")
+pytestmark = pytest.mark.usefixtures("stage")
 
 PODS = "/api/v1/pods"
 
@@ -30,73 +31,58 @@ def server_side(files: CertificateFiles, *, clients: Authority | None = None) ->
     return context
 
 
-def ask(
-    files: CertificateFiles, tls: Tls, *, clients: Authority | None = None, credentials: Credentials | None = None
-) -> Server:
+async def ask(files: CertificateFiles, clients: Authority | None = None, **target: Any) -> Server:
     """What a server saw of one request."""
-
-    async def get() -> Server:
-        async with serve(ok, server_side(files, clients=clients)) as server:
-            target = (
-                Target(server.secure_url, tls=tls, credentials=credentials)
-                if credentials
-                else Target(server.secure_url, tls=tls)
-            )
-            client = Client(target)
-            try:
-                await client.get(PODS)
-            finally:
-                await client.aclose()
-            return server
-
-    return run(get())
+    async with asking(ok, server_side(files, clients=clients), **target) as (client, server):
+        await client.get(PODS)
+    return server
 
 
-def test_a_server_of_the_authority_is_believed(authority: Authority, server_files: CertificateFiles):
-    assert len(ask(server_files, Tls(ca=Pem(file=authority.certificate))).asked) == 1
-    assert len(ask(server_files, Tls(ca=Pem(text=authority.certificate.read_bytes()))).asked) == 1
+async def test_a_server_of_the_authority_is_believed(authority: Authority, server_files: CertificateFiles):
+    assert len((await ask(server_files, tls=Tls(ca=Pem(file=authority.certificate)))).asked) == 1
+    assert len((await ask(server_files, tls=Tls(ca=Pem(text=authority.certificate.read_bytes())))).asked) == 1
 
 
-def test_any_certificate_of_the_bundle_is_trusted_as_an_anchor(server_files: CertificateFiles):
+async def test_any_certificate_of_the_bundle_is_trusted_as_an_anchor(server_files: CertificateFiles):
     """As Go does it: an intermediate authority, or a server's own certificate, is enough."""
-    assert len(ask(server_files, Tls(ca=Pem(file=server_files.certificate))).asked) == 1
+    assert len((await ask(server_files, tls=Tls(ca=Pem(file=server_files.certificate)))).asked) == 1
 
 
 @pytest.mark.parametrize("trusted", ["stranger", "system"])
-def test_a_server_of_another_authority_is_not(trusted: str, stranger: Authority, server_files: CertificateFiles):
+async def test_a_server_of_another_authority_is_not(trusted: str, stranger: Authority, server_files: CertificateFiles):
     tls = Tls(ca=Pem(file=stranger.certificate)) if trusted == "stranger" else Tls()
 
     with pytest.raises(errors.Unreachable, match="check certificate-authority and tls-server-name"):
-        ask(server_files, tls)
+        await ask(server_files, tls=tls)
 
 
-def test_a_server_must_bear_its_name(authority: Authority):
+async def test_a_server_must_bear_its_name(authority: Authority):
     elsewhere = authority.sign("elsewhere", "DNS:kubernetes.default")
 
     with pytest.raises(errors.Unreachable, match="check certificate-authority and tls-server-name"):
-        ask(elsewhere, Tls(ca=Pem(file=authority.certificate)))
+        await ask(elsewhere, tls=Tls(ca=Pem(file=authority.certificate)))
 
 
-def test_a_server_may_bear_the_name_that_the_kubeconfig_gives(authority: Authority):
+async def test_a_server_may_bear_the_name_that_the_kubeconfig_gives(authority: Authority):
     elsewhere = authority.sign("elsewhere", "DNS:kubernetes.default")
 
-    server = ask(elsewhere, Tls(ca=Pem(file=authority.certificate), server_name="kubernetes.default"))
+    server = await ask(elsewhere, tls=Tls(ca=Pem(file=authority.certificate), server_name="kubernetes.default"))
 
     assert len(server.asked) == 1
 
 
-def test_insecure_target_accepts_any_certificate(stranger: Authority):
-    assert len(ask(stranger.sign("x", "DNS:x"), Tls(insecure=True)).asked) == 1
+async def test_insecure_target_accepts_any_certificate(stranger: Authority):
+    assert len((await ask(stranger.sign("x", "DNS:x"), tls=Tls(insecure=True))).asked) == 1
 
 
-def test_a_client_certificate_is_shown(authority: Authority, server_files: CertificateFiles):
+async def test_a_client_certificate_is_shown(authority: Authority, server_files: CertificateFiles):
     certificate, key = authority.sign("scheduler")
 
     for tls in (
         Tls(Pem(file=authority.certificate), Pem(file=certificate), Pem(file=key)),
         Tls(Pem(file=authority.certificate), Pem(text=certificate.read_bytes()), Pem(text=key.read_bytes())),
     ):
-        assert ask(server_files, tls, clients=authority).asked[0].peer == "scheduler"
+        assert (await ask(server_files, authority, tls=tls)).asked[0].peer == "scheduler"
 
 
 class FromPlugin(Credentials):
@@ -114,34 +100,36 @@ class FromPlugin(Credentials):
         pass
 
 
-def test_a_certificate_from_a_plugin_goes_before_that_of_the_kubeconfig(
+async def test_a_certificate_from_a_plugin_goes_before_that_of_the_kubeconfig(
     authority: Authority, server_files: CertificateFiles
 ):
     certificate, key = authority.sign("scheduler")
     tls = Tls(Pem(file=authority.certificate), Pem(file=certificate), Pem(file=key))
 
-    server = ask(server_files, tls, clients=authority, credentials=FromPlugin(authority.sign("plugin")))
+    server = await ask(server_files, authority, tls=tls, credentials=FromPlugin(authority.sign("plugin")))
 
     assert server.asked[0].peer == "plugin"
 
 
-def test_a_new_certificate_from_a_plugin_is_used_at_once(authority: Authority, server_files: CertificateFiles):
+async def test_a_new_certificate_from_a_plugin_is_used_at_once(authority: Authority, server_files: CertificateFiles):
     async def get_twice(client: Client) -> None:
         await client.get(PODS)
         await client.get(PODS)
 
     tls = Tls(ca=Pem(file=authority.certificate))
-    seen = peers(server_files, authority, tls, get_twice, FromPlugin(authority.sign("first"), authority.sign("second")))
+    seen = await peers(
+        server_files,
+        authority,
+        get_twice,
+        tls=tls,
+        credentials=FromPlugin(authority.sign("first"), authority.sign("second")),
+    )
 
     assert seen == ["first", "second"]
 
 
-def peers(
-    files: CertificateFiles,
-    clients: Authority,
-    tls: Tls,
-    act: Callable[[Client], Awaitable[None]],
-    credentials: Credentials | None = None,
+async def peers(
+    files: CertificateFiles, clients: Authority, act: Callable[[Client], Awaitable[None]], **target: Any
 ) -> list[str]:
     """Who asked, by common name. `old` is refused; a watch gets its second event when somebody else has asked."""
     renewed = asyncio.Event()
@@ -161,20 +149,9 @@ def peers(
         renewed.set()
         return await asked.answer()
 
-    async def converse() -> list[str]:
-        async with serve(refuse_the_old, server_side(files, clients=clients)) as server:
-            client = Client(
-                Target(server.secure_url, tls=tls, credentials=credentials)
-                if credentials
-                else Target(server.secure_url, tls=tls)
-            )
-            try:
-                await act(client)
-            finally:
-                await client.aclose()
-            return [asked.peer for asked in server.asked]
-
-    return run(converse())
+    async with asking(refuse_the_old, server_side(files, clients=clients), **target) as (client, server):
+        await act(client)
+    return [asked.peer for asked in server.asked]
 
 
 @pytest.fixture
@@ -190,7 +167,7 @@ def rotating(authority: Authority, tmp_path: Path) -> tuple[Tls, Callable[[str],
     return Tls(Pem(file=authority.certificate), Pem(file=certificate), Pem(file=key)), put
 
 
-def test_after_a_401_a_rotated_certificate_is_read_again(
+async def test_after_a_401_a_rotated_certificate_is_read_again(
     authority: Authority, server_files: CertificateFiles, rotating: tuple[Tls, Callable[[str], None]]
 ):
     tls, put = rotating
@@ -201,10 +178,10 @@ def test_after_a_401_a_rotated_certificate_is_read_again(
         put("new")
         await client.get(PODS)
 
-    assert peers(server_files, authority, tls, rotate) == ["old", "old", "new"]
+    assert await peers(server_files, authority, rotate, tls=tls) == ["old", "old", "new"]
 
 
-def test_within_a_minute_a_rotated_certificate_is_used_without_being_refused_first(
+async def test_within_a_minute_a_rotated_certificate_is_used_without_being_refused_first(
     authority: Authority, server_files: CertificateFiles, rotating: tuple[Tls, Callable[[str], None]]
 ):
     tls, put = rotating
@@ -217,46 +194,38 @@ def test_within_a_minute_a_rotated_certificate_is_used_without_being_refused_fir
         pass_time(45)
         await client.get(PODS)
 
-    assert peers(server_files, authority, tls, rotate) == ["first", "first", "second"]
+    assert await peers(server_files, authority, rotate, tls=tls) == ["first", "first", "second"]
 
 
-def test_certificates_that_stay_the_same_cost_no_connections(
+async def test_certificates_that_stay_the_same_cost_no_connections(
     authority: Authority, server_files: CertificateFiles, rotating: tuple[Tls, Callable[[str], None]]
 ):
-    async def wait() -> int:
-        async with serve(ok, server_side(server_files, clients=authority)) as server:
-            client = Client(Target(server.secure_url, tls=rotating[0]))
-            await client.get(PODS)
-            pass_time(45)
-            await client.get(PODS)
-            await client.aclose()
-            return server.connections
+    async with asking(ok, server_side(server_files, clients=authority), tls=rotating[0]) as (client, server):
+        await client.get(PODS)
+        pass_time(45)
+        await client.get(PODS)
 
-    assert run(wait()) == 1
+    assert server.connections == 1
 
 
-def test_idle_connections_with_the_old_certificate_are_closed(
+async def test_idle_connections_with_the_old_certificate_are_closed(
     authority: Authority, server_files: CertificateFiles, rotating: tuple[Tls, Callable[[str], None]]
 ):
     tls, put = rotating
 
-    async def rotate() -> tuple[int, int]:
-        async with serve(ok, server_side(server_files, clients=authority)) as server:
-            client = Client(Target(server.secure_url, tls=tls))
-            await asyncio.gather(*(client.get(PODS) for _ in range(3)))
-            put("new")
-            pass_time(45)
-            await client.get(PODS)
-            while server.still_open > 1:  # noqa: ASYNC110 - the end of a connection takes its way
-                await asyncio.sleep(0.01)
-            await client.get(PODS)
-            await client.aclose()
-            return server.connections, len(server.asked)
+    async with asking(ok, server_side(server_files, clients=authority), tls=tls) as (client, server):
+        await asyncio.gather(*(client.get(PODS) for _ in range(3)))
+        put("new")
+        pass_time(45)
+        await client.get(PODS)
+        while server.still_open > 1:  # noqa: ASYNC110 - the end of a connection takes its way
+            await asyncio.sleep(0.01)
+        await client.get(PODS)
 
-    assert run(rotate()) == (4, 5)
+    assert (server.connections, len(server.asked)) == (4, 5)
 
 
-def test_a_watch_goes_on_when_certificates_rotate(
+async def test_a_watch_goes_on_when_certificates_rotate(
     authority: Authority, server_files: CertificateFiles, rotating: tuple[Tls, Callable[[str], None]]
 ):
     tls, put = rotating
@@ -271,13 +240,13 @@ def test_a_watch_goes_on_when_certificates_rotate(
             await client.get(PODS)
             lines.append(await anext(events))
 
-    seen = peers(server_files, authority, tls, rotate_while_watching)
+    seen = await peers(server_files, authority, rotate_while_watching, tls=tls)
 
     assert lines == [b"1", b"2"]
     assert seen[-1] == "new"
 
 
-def test_a_certificate_that_does_not_belong_to_its_key_is_left_alone(
+async def test_a_certificate_that_does_not_belong_to_its_key_is_left_alone(
     authority: Authority,
     server_files: CertificateFiles,
     rotating: tuple[Tls, Callable[[str], None]],
@@ -297,7 +266,7 @@ def test_a_certificate_that_does_not_belong_to_its_key_is_left_alone(
             await client.get(PODS)
 
     caplog.set_level(logging.WARNING)
-    seen = peers(server_files, authority, tls, rotate_half)
+    seen = await peers(server_files, authority, rotate_half, tls=tls)
 
     assert set(seen) == {"old"}
     assert "the old ones stay" in caplog.text
@@ -331,7 +300,7 @@ def test_a_certificate_that_does_not_belong_to_its_key_is_left_alone(
         ),
     ],
 )
-def test_unusable_certificates_are_reported_in_one_line(
+async def test_unusable_certificates_are_reported_in_one_line(
     ruin: Callable[[Tls, Path, CertificateFiles], Tls],
     words: str,
     authority: Authority,
@@ -342,7 +311,7 @@ def test_unusable_certificates_are_reported_in_one_line(
     tls = ruin(rotating[0], tmp_path, authority.sign("another"))
 
     with pytest.raises(errors.Unreachable, match=words) as caught:
-        ask(server_files, tls)
+        await ask(server_files, tls=tls)
 
     assert "\n" not in str(caught.value)
 
@@ -363,7 +332,7 @@ def test_private_key_is_not_shown(authority: Authority):
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_a_server_is_reached_through_a_proxy(scheme: str, authority: Authority, server_files: CertificateFiles):
+async def test_a_server_is_reached_through_a_proxy(scheme: str, authority: Authority, server_files: CertificateFiles):
     """The proxy sees where to, and not what."""
     proxy_tls = server_side(server_files) if scheme == "https" else None
     connects: list[str] = []
@@ -384,19 +353,15 @@ def test_a_server_is_reached_through_a_proxy(scheme: str, authority: Authority, 
         finally:
             goal.close()
 
-    async def get() -> tuple[int, int]:
-        async with (
-            serve(ok, server_side(server_files)) as server,
-            await asyncio.start_server(tunnel, "127.0.0.1", 0, ssl=proxy_tls) as proxy,
-        ):
-            url = f"{scheme}://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
-            client = Client(Target(server.secure_url, tls=Tls(ca=Pem(file=authority.certificate)), proxy=url))
-            await client.get(PODS)
-            await client.get(PODS)
-            await client.aclose()
-            return server.port, len(server.asked)
+    async with (
+        serve(ok, server_side(server_files)) as server,
+        await asyncio.start_server(tunnel, "127.0.0.1", 0, ssl=proxy_tls) as proxy,
+    ):
+        url = f"{scheme}://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+        client = Client(Target(server.secure_url, tls=Tls(ca=Pem(file=authority.certificate)), proxy=url))
+        await client.get(PODS)
+        await client.get(PODS)
+        await client.aclose()
 
-    port, asked = run(get())
-
-    assert connects == [f"CONNECT 127.0.0.1:{port} HTTP/1.1"]
-    assert asked == 2
+    assert connects == [f"CONNECT 127.0.0.1:{server.port} HTTP/1.1"]
+    assert len(server.asked) == 2

@@ -74,6 +74,11 @@ def ask(api: KubeApi, method: str, url: str, body: Any = None, **how: str) -> tu
     return answer.status, orjson.loads(answer.body)
 
 
+def merge(api: KubeApi, url: str, patch: Any) -> tuple[int, Any]:
+    """The same for a merge patch."""
+    return ask(api, "PATCH", url, patch, content_type="application/merge-patch+json")
+
+
 def names(listed: Any) -> list[str]:
     return [item["metadata"]["name"] for item in listed["items"]]
 

@@ -12,7 +12,7 @@ import yaml
 from extender.cluster.api_resources import DAEMON_SETS, PODS
 from extender.cluster.kube_api import KubeApi
 from extender.values.config.feature_gates import FeatureGates
-from tests.extender.cluster.api_calls import ask, make_api
+from tests.extender.cluster.api_calls import ask, make_api, merge
 from tests.extender.cluster.controllers.running_cluster import add_node, running_controllers, settle
 
 CHARTS = sorted((Path(__file__).parent / "charts").glob("*.yaml"))
@@ -53,7 +53,7 @@ def applied(api: KubeApi, obj: Any) -> tuple[int, Any]:
     how = "fieldManager=kubectl-client-side-apply&fieldValidation=Strict"
     if ask(api, "GET", f"{place}/{name}")[0] == 404:
         return ask(api, "POST", f"{place}?{how}", written)
-    return ask(api, "PATCH", f"{place}/{name}?{how}", written, content_type="application/merge-patch+json")
+    return merge(api, f"{place}/{name}?{how}", written)
 
 
 def applied_by_the_server(api: KubeApi, obj: Any) -> tuple[int, Any]:

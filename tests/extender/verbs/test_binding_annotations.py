@@ -82,14 +82,10 @@ def test_a_binding_carries_what_plugins_reserved() -> None:
     assert SAID == ["reserve asked", "pre_bind asked"]
 
 
-def test_what_was_reserved_counts_for_the_next_pod() -> None:
+async def test_what_was_reserved_counts_for_the_next_pod() -> None:
     verbs, _, _ = verbs_for(ASKED, SECOND)
-
-    async def both() -> list[BaseException | None]:
-        asked = (verbs.bind(each.name, "default", each.uid, "a") for each in (ASKED, SECOND))
-        return await asyncio.gather(*asked, return_exceptions=True)
-
-    first, second = asyncio.run(both())
+    asked = (verbs.bind(each.name, "default", each.uid, "a") for each in (ASKED, SECOND))
+    first, second = await asyncio.gather(*asked, return_exceptions=True)
 
     assert first is None
     assert "Seats refused it: no seat" in str(second)

@@ -255,14 +255,10 @@ def test_last_room_goes_to_the_first_of_two_pods() -> None:
     assert writes.calls == [BindPod("default", "asked", "default/asked", "a")] * 2
 
 
-def test_second_pod_is_refused_while_the_last_room_is_being_bound() -> None:
+async def test_second_pod_is_refused_while_the_last_room_is_being_bound() -> None:
     ready, _ = live_verbs(ASKED, make_pod("second").req(cpu=1))
-
-    async def both() -> list[BaseException | None]:
-        asked = (ready.bind(name, "default", f"default/{name}", "a") for name in ("asked", "second"))
-        return await asyncio.gather(*asked, return_exceptions=True)
-
-    first, second = asyncio.run(both())
+    asked = (ready.bind(name, "default", f"default/{name}", "a") for name in ("asked", "second"))
+    first, second = await asyncio.gather(*asked, return_exceptions=True)
 
     assert first is None
     assert "Insufficient cpu" in str(second)

@@ -36,6 +36,14 @@ from tests.extender.client.http_extender.serving import (
 )
 from tests.kit.certificates import Authority, can_make_certificates
 
+
+@pytest.fixture(autouse=True)
+def stage() -> Iterator[asyncio.Runner]:
+    """Sockets need real time."""
+    with asyncio.Runner() as runner:
+        yield runner
+
+
 POD, NODES = make_pod("p").obj(), [make_node("a").obj(), make_node("b").obj()]
 
 AWAITING_HEADERS = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
@@ -66,17 +74,13 @@ async def filtered(address: str, **options: Any) -> list[str]:
         await extender.aclose()
 
 
-def asked(write: Writes, **options: Any) -> tuple[list[str] | str, Served]:
+async def asked(write: Writes, **options: Any) -> tuple[list[str] | str, Served]:
     """The nodes that pass, or the error without the address; and what the server saw."""
-
-    async def ask() -> tuple[list[str] | str, Served]:
-        async with serving(write) as served:
-            try:
-                return await filtered(served.address, **options), served
-            except ExtenderError as exc:
-                return str(exc).replace(served.address, "URL"), served
-
-    return asyncio.run(ask())
+    async with serving(write) as served:
+        try:
+            return await filtered(served.address, **options), served
+        except ExtenderError as exc:
+            return str(exc).replace(served.address, "URL"), served
 
 
 async def drips(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -125,11 +129,11 @@ SHORT, LONGER, LONG = ({"http_timeout": Duration.parse(time)} for time in ("200m
         pytest.param(says_json({"NodeNames": ["b", "x"]}), {}, 'extender "URL" claims a filtered node "x" which is not found in the input node list', id="unknown node"),
     ],
 )  # fmt: skip
-def test_misbehaving_server_gives_one_error_in_upstreams_words_without_a_second_request(
+async def test_misbehaving_server_gives_one_error_in_upstreams_words_without_a_second_request(
     write: Writes, options: dict[str, Any], error: str
 ) -> None:
     for each in (SHORT, LONGER, LONG) if options is SHORT else (options,):
-        said, served = asked(write, **each)
+        said, served = await asked(write, **each)
         if str(said).startswith(error):
             break
 
@@ -147,10 +151,10 @@ def nobody_listens() -> Iterator[int]:
         yield bound.getsockname()[1]
 
 
-def failure(address: str, **options: Any) -> str:
+async def failure(address: str, **options: Any) -> str:
     """What the scheduler is told, without the address."""
     with pytest.raises(ExtenderError) as caught:
-        asyncio.run(filtered(address, **options))
+        await filtered(address, **options)
     return str(caught.value).replace(address, "URL")
 
 
@@ -158,7 +162,7 @@ def failure(address: str, **options: Any) -> str:
     ("host", "dialled"), [("127.0.0.1", "127.0.0.1"), ("localhost", "127.0.0.1"), ("[::1]", "[::1]")]
 )
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_refused_connection_names_the_address_that_was_dialled(
+async def test_refused_connection_names_the_address_that_was_dialled(
     monkeypatch: pytest.MonkeyPatch, scheme: str, host: str, dialled: str
 ) -> None:
     if host == "localhost":
@@ -166,7 +170,7 @@ def test_refused_connection_names_the_address_that_was_dialled(
             (socket.AF_INET, socket.SOCK_STREAM, 6, "", (dialled, port))
         ])  # fmt: skip
     with nobody_listens() as port:
-        said = failure(f"{scheme}://{host}:{port}")
+        said = await failure(f"{scheme}://{host}:{port}")
 
     refused = f"dial tcp {dialled}:{port}: connect: connection refused"
     assert said in (
@@ -183,60 +187,54 @@ def test_refused_connection_names_the_address_that_was_dialled(
         (socket.EAI_AGAIN, "Temporary failure in name resolution"),
     ],
 )
-def test_host_that_nobody_knows_is_named(monkeypatch: pytest.MonkeyPatch, number: int, words: str) -> None:
+async def test_host_that_nobody_knows_is_named(monkeypatch: pytest.MonkeyPatch, number: int, words: str) -> None:
     def fails(*args: object, **options: object) -> None:
         raise socket.gaierror(number, "Temporary failure in name resolution")
 
     monkeypatch.setattr(socket, "getaddrinfo", fails)
 
-    assert failure("http://gpu.example") == f'Post "URL/filter": dial tcp: lookup gpu.example: {words}'
+    assert await failure("http://gpu.example") == f'Post "URL/filter": dial tcp: lookup gpu.example: {words}'
 
 
-def test_name_that_no_host_can_have_is_no_such_host() -> None:
-    assert failure("http://gpu..example") == 'Post "URL/filter": dial tcp: lookup gpu..example: no such host'
+async def test_name_that_no_host_can_have_is_no_such_host() -> None:
+    assert await failure("http://gpu..example") == 'Post "URL/filter": dial tcp: lookup gpu..example: no such host'
 
 
 @pytest.mark.parametrize("status", [302, 307])
-def test_redirect_to_a_dead_place_names_that_place(status: int) -> None:
-    """
-    With the method of the first call, as Go's client has it.
-    """
+async def test_redirect_to_a_dead_place_names_that_place(status: int) -> None:
+    """With the method of the first call, as Go's client has it."""
     with nobody_listens() as port:
-        said, _ = asked(says("", status, Location=f"http://127.0.0.1:{port}/moved"))
+        said, _ = await asked(says("", status, Location=f"http://127.0.0.1:{port}/moved"))
 
     assert said == f'Post "http://127.0.0.1:{port}/moved": dial tcp 127.0.0.1:{port}: connect: connection refused'
 
 
-def test_redirect_to_a_silent_place_names_that_place() -> None:
-    async def ask() -> tuple[str, str]:
-        async with serving(hangs()) as there, serving(says("", 307, Location=there.address)) as here:
-            with pytest.raises(ExtenderError) as caught:
-                await filtered(here.address, **LONGER)
-            return there.address, str(caught.value)
+async def test_redirect_to_a_silent_place_names_that_place() -> None:
+    async with serving(hangs()) as there, serving(says("", 307, Location=there.address)) as here:
+        with pytest.raises(ExtenderError) as caught:
+            await filtered(here.address, **LONGER)
 
-    there, said = asyncio.run(ask())
-
-    assert said == f'Post "{there}": {AWAITING_HEADERS}'
+    assert str(caught.value) == f'Post "{there.address}": {AWAITING_HEADERS}'
 
 
 @pytest.mark.parametrize("address", ["http://extender.example", "https://extender.example"])
-def test_proxy_that_refuses_is_named(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+async def test_proxy_that_refuses_is_named(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     with nobody_listens() as port:
         for name in ("HTTP_PROXY", "HTTPS_PROXY"):
             monkeypatch.setenv(name, f"http://127.0.0.1:{port}")
-        said = failure(address)
+        said = await failure(address)
 
     assert said == f'Post "URL/filter": proxyconnect tcp: dial tcp 127.0.0.1:{port}: connect: connection refused'
 
 
-def test_answer_that_is_no_http_is_called_so() -> None:
-    said, _ = asked(raw(b"SMTP ready\r\n\r\n", then_close=True))
+async def test_answer_that_is_no_http_is_called_so() -> None:
+    said, _ = await asked(raw(b"SMTP ready\r\n\r\n", then_close=True))
 
     assert said == 'Post "URL/filter": net/http: HTTP/1.x transport connection broken: malformed HTTP response'
 
 
-def test_a_call_is_a_post_of_json_that_wants_no_compression() -> None:
-    names, served = asked(says_json({"NodeNames": ["b"]}))
+async def test_a_call_is_a_post_of_json_that_wants_no_compression() -> None:
+    names, served = await asked(says_json({"NodeNames": ["b"]}))
 
     assert names == ["b"]
     (request,) = served.requests
@@ -248,126 +246,104 @@ def test_a_call_is_a_post_of_json_that_wants_no_compression() -> None:
     }
 
 
-def test_trailing_slashes_of_the_prefix_are_removed_and_the_verb_is_unchanged() -> None:
-    async def ask() -> list[str]:
-        async with serving(says_json({"NodeNames": []})) as served:
-            await filtered(served.address + "/base//", filter_verb="v1/filter")
-            await filtered(served.address, filter_verb="/filter")
-            return [request.path for request in served.requests]
+async def test_trailing_slashes_of_the_prefix_are_removed_and_the_verb_is_unchanged() -> None:
+    async with serving(says_json({"NodeNames": []})) as served:
+        await filtered(served.address + "/base//", filter_verb="v1/filter")
+        await filtered(served.address, filter_verb="/filter")
 
-    assert asyncio.run(ask()) == ["/base/v1/filter", "//filter"]
+    assert [request.path for request in served.requests] == ["/base/v1/filter", "//filter"]
 
 
-def test_connections_are_kept_alive_between_calls() -> None:
-    async def ask() -> Served:
-        async with serving(says_json({"NodeNames": ["a"]})) as served:
-            extender = HTTPExtender(config(served.address))
-            for _ in range(5):
-                await extender.filter(POD, NODES)
-            await extender.aclose()
-            return served
-
-    served = asyncio.run(ask())
+async def test_connections_are_kept_alive_between_calls() -> None:
+    async with serving(says_json({"NodeNames": ["a"]})) as served:
+        extender = HTTPExtender(config(served.address))
+        for _ in range(5):
+            await extender.filter(POD, NODES)
+        await extender.aclose()
 
     assert (len(served.requests), served.connections) == (5, 1)
 
 
-def test_an_extender_recovers_with_its_server() -> None:
+async def test_an_extender_recovers_with_its_server() -> None:
     answers: list[Writes] = [resets, hangs(), says("", 500), says_json({"NodeNames": ["a"]})]
 
     async def in_turn(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await answers.pop(0)(reader, writer)
 
-    async def ask() -> list[str]:
-        async with serving(in_turn) as served:
-            extender = HTTPExtender(config(served.address, **LONGER))
-            for _ in range(3):
-                with pytest.raises(ExtenderError):
-                    await extender.filter(POD, NODES)
-            result = await extender.filter(POD, NODES)
-            await extender.aclose()
-            return [node.name for node in result.nodes]
+    async with serving(in_turn) as served:
+        extender = HTTPExtender(config(served.address, **LONGER))
+        for _ in range(3):
+            with pytest.raises(ExtenderError):
+                await extender.filter(POD, NODES)
+        result = await extender.filter(POD, NODES)
+        await extender.aclose()
 
-    assert asyncio.run(ask()) == ["a"]
+    assert [node.name for node in result.nodes] == ["a"]
 
 
-def test_an_answer_that_comes_compressed_is_unpacked() -> None:
+async def test_an_answer_that_comes_compressed_is_unpacked() -> None:
     body = gzip.compress(json.dumps({"NodeNames": ["a"]}).encode())
 
-    assert asked(says(body, Content_Encoding="gzip"))[0] == ["a"]
+    assert (await asked(says(body, Content_Encoding="gzip")))[0] == ["a"]
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_redirects_are_followed_as_go_follows_them_and_warned_of_once(
+async def test_redirects_are_followed_as_go_follows_them_and_warned_of_once(
     status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     """307 and 308 are sent once more with their body, the others are fetched."""
-
-    async def ask() -> Served:
-        async with serving(says_json({"NodeNames": ["a"]})) as there:
-            async with serving(says("", status, Location=f"{there.address}/moved")) as here:
-                extender = HTTPExtender(config(here.address))
-                for _ in range(2):
-                    assert [node.name for node in (await extender.filter(POD, NODES)).nodes] == ["a"]
-                await extender.aclose()
-            return there
-
-    served = asyncio.run(ask())
+    async with (
+        serving(says_json({"NodeNames": ["a"]})) as there,
+        serving(says("", status, Location=f"{there.address}/moved")) as here,
+    ):
+        extender = HTTPExtender(config(here.address))
+        for _ in range(2):
+            assert [node.name for node in (await extender.filter(POD, NODES)).nodes] == ["a"]
+        await extender.aclose()
 
     is_sent_again = status in (307, 308)
-    assert [(request.method, request.path) for request in served.requests] == [
+    assert [(request.method, request.path) for request in there.requests] == [
         ("POST" if is_sent_again else "GET", "/moved")
     ] * 2
-    assert all((request.body is not None) == is_sent_again for request in served.requests)
+    assert all((request.body is not None) == is_sent_again for request in there.requests)
     assert [record.levelname for record in caplog.records if "redirects calls" in record.getMessage()] == ["WARNING"]
 
 
-def test_redirects_in_a_circle_end() -> None:
-    said, served = asked(says("", 307, Location="/filter"))
+async def test_redirects_in_a_circle_end() -> None:
+    said, served = await asked(says("", 307, Location="/filter"))
 
     assert said == 'Post "URL/filter": stopped after 10 redirects'
     assert len(served.requests) == 10
 
 
-def test_password_in_the_address_is_sent_to_the_extender_and_masked_elsewhere() -> None:
-    async def ask() -> tuple[list[str], str, Served]:
-        async with serving(says_json({"NodeNames": ["a"]})) as served:
-            address = served.address.replace("//", "//me:secret@")
-            names = await filtered(address)
-            with pytest.raises(ExtenderError) as caught:
-                await filtered(
-                    address, filter_verb="filter", node_cache_capable=True, http_timeout=Duration.parse("1ns")
-                )
-            return names, str(caught.value), served
-
-    names, error, served = asyncio.run(ask())
+async def test_password_in_the_address_is_sent_to_the_extender_and_masked_elsewhere() -> None:
+    async with serving(says_json({"NodeNames": ["a"]})) as served:
+        address = served.address.replace("//", "//me:secret@")
+        names = await filtered(address)
+        with pytest.raises(ExtenderError) as caught:
+            await filtered(address, http_timeout=Duration.parse("1ns"))
 
     assert names == ["a"]
     assert served.requests[0].headers["authorization"] == "Basic bWU6c2VjcmV0"
-    assert "//me:***@" in error
+    assert "//me:***@" in str(caught.value)
     assert HTTPExtender(config("http://me:secret@e")).name == "http://me:***@e"
 
 
-def test_proxies_of_the_environment_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_proxies_of_the_environment_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """But not for this machine, as in Go."""
+    async with serving(says_json({"NodeNames": ["a"]})) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.address)
+        assert await filtered("http://extender.example/base") == ["a"]
 
-    async def ask() -> Served:
-        async with serving(says_json({"NodeNames": ["a"]})) as proxy:
-            monkeypatch.setenv("HTTP_PROXY", proxy.address)
-            assert await filtered("http://extender.example/base") == ["a"]
-            return proxy
-
-    served = asyncio.run(ask())
-
-    assert [request.path for request in served.requests] == ["http://extender.example/base/filter"]
+    assert [request.path for request in proxy.requests] == ["http://extender.example/base/filter"]
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
-    assert asked(says_json({"NodeNames": ["a"]}))[0] == ["a"]
+    assert (await asked(says_json({"NodeNames": ["a"]})))[0] == ["a"]
 
 
-def test_a_large_answer_is_read_all_the_same() -> None:
+async def test_a_large_answer_is_read_all_the_same() -> None:
     failed = {f"n{number}": "x" * 500 for number in range(5000)}
 
-    assert asked(says_json({"NodeNames": ["a"], "FailedNodes": failed}))[0] == ["a"]
+    assert (await asked(says_json({"NodeNames": ["a"], "FailedNodes": failed})))[0] == ["a"]
 
 
 # TLS.
@@ -388,24 +364,16 @@ def server_side(authority: Authority, *names: str, client_ca: Path | None = None
     return made
 
 
-def asked_over_tls(
+async def asked_over_tls(
     server: ssl.SSLContext, tls: ExtenderTLSConfig | None, *, enable_https: bool = True
 ) -> list[str] | str:
-    async def ask() -> list[str] | str:
-        with quiet_about_refused_handshakes():
-            async with serving(says_json({"NodeNames": ["a"]}), server) as served:
-                try:
-                    return await filtered(served.address, enable_https=enable_https, tls_config=tls)
-                except ExtenderError as exc:
-                    return str(exc).replace(served.address, "URL")
-
-    return asyncio.run(ask())
-
-
-@contextmanager
-def quiet_about_refused_handshakes() -> Iterator[None]:
+    # Handshakes that are refused are not worth a line of the log.
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
-    yield
+    async with serving(says_json({"NodeNames": ["a"]}), server) as served:
+        try:
+            return await filtered(served.address, enable_https=enable_https, tls_config=tls)
+        except ExtenderError as exc:
+            return str(exc).replace(served.address, "URL")
 
 
 Trusting = Callable[[Authority], ExtenderTLSConfig | None]
@@ -432,8 +400,8 @@ Trusting = Callable[[Authority], ExtenderTLSConfig | None]
         pytest.param(["DNS:other"], lambda ca: None, id="anybody, because nothing is said about TLS"),
     ],
 )
-def test_servers_that_are_trusted(authority: Authority, names: list[str], trusting: Trusting) -> None:
-    assert asked_over_tls(server_side(authority, *names), trusting(authority)) == ["a"]
+async def test_servers_that_are_trusted(authority: Authority, names: list[str], trusting: Trusting) -> None:
+    assert await asked_over_tls(server_side(authority, *names), trusting(authority)) == ["a"]
 
 
 NOT_TRUSTED = 'Post "URL/filter": tls: failed to verify certificate: x509: '
@@ -441,12 +409,14 @@ STRANGER = NOT_TRUSTED + "certificate signed by unknown authority"
 
 
 @needs_openssl
-def test_without_enable_https_an_https_address_is_verified(authority: Authority) -> None:
+async def test_without_enable_https_an_https_address_is_verified(authority: Authority) -> None:
     """Against the authority that is named, or else those of the system."""
     server = server_side(authority, "IP:127.0.0.1")
 
-    assert asked_over_tls(server, ExtenderTLSConfig(ca_file=str(authority.certificate)), enable_https=False) == ["a"]
-    assert asked_over_tls(server, None, enable_https=False) == STRANGER
+    assert await asked_over_tls(server, ExtenderTLSConfig(ca_file=str(authority.certificate)), enable_https=False) == [
+        "a"
+    ]
+    assert await asked_over_tls(server, None, enable_https=False) == STRANGER
 
 
 @needs_openssl
@@ -459,41 +429,37 @@ def test_without_enable_https_an_https_address_is_verified(authority: Authority)
         (["IP:127.0.0.1"], "c", "certificate is not valid for any names, but wanted to match c"),
     ],
 )
-def test_a_server_with_another_name_is_not_trusted(
+async def test_a_server_with_another_name_is_not_trusted(
     authority: Authority, names: list[str], server_name: str, words: str
 ) -> None:
     trusting = ExtenderTLSConfig(ca_file=str(authority.certificate), server_name=server_name)
 
-    assert asked_over_tls(server_side(authority, *names), trusting) == NOT_TRUSTED + words
+    assert await asked_over_tls(server_side(authority, *names), trusting) == NOT_TRUSTED + words
 
 
 @needs_openssl
-def test_a_server_of_another_authority_is_not_trusted(authority: Authority, tmp_path: Path) -> None:
+async def test_a_server_of_another_authority_is_not_trusted(authority: Authority, tmp_path: Path) -> None:
     trusting = ExtenderTLSConfig(ca_file=str(authority.certificate))
     stranger = Authority(tmp_path, "stranger")
 
-    assert asked_over_tls(server_side(stranger, "IP:127.0.0.1"), trusting) == STRANGER
+    assert await asked_over_tls(server_side(stranger, "IP:127.0.0.1"), trusting) == STRANGER
 
 
 @pytest.mark.parametrize("write", [says("{}"), raw(b"SSH-2.0-x\r\n", then_close=True)], ids=["HTTP", "SSH"])
-def test_a_port_without_tls_is_called_so(write: Writes) -> None:
-    """
-    OpenSSL cannot tell whether what it got is HTTP, as on a port for extenders it is.
-    """
+async def test_a_port_without_tls_is_called_so(write: Writes) -> None:
+    """OpenSSL cannot tell whether what it got is HTTP, as on a port for extenders it is."""
 
     async def at_once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await write(reader, writer)
         writer.close()
 
-    async def ask() -> str:
-        server = await asyncio.start_server(at_once, "127.0.0.1", 0)
-        async with server:
-            address = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-            with pytest.raises(ExtenderError) as caught:
-                await filtered(address, tls_config=ExtenderTLSConfig(insecure=True))
-            return str(caught.value).replace(address, "URL")
+    server = await asyncio.start_server(at_once, "127.0.0.1", 0)
+    async with server:
+        address = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        with pytest.raises(ExtenderError) as caught:
+            await filtered(address, tls_config=ExtenderTLSConfig(insecure=True))
 
-    assert asyncio.run(ask()) == 'Post "URL/filter": http: server gave HTTP response to HTTPS client'
+    assert str(caught.value) == f'Post "{address}/filter": http: server gave HTTP response to HTTPS client'
 
 
 @needs_openssl
@@ -505,7 +471,7 @@ def test_a_port_without_tls_is_called_so(write: Writes) -> None:
         pytest.param(ssl.TLSVersion.TLSv1_3, "stranger", "unknown certificate authority", id="of a stranger"),
     ],
 )
-def test_server_that_wants_another_client_certificate_is_quoted(
+async def test_server_that_wants_another_client_certificate_is_quoted(
     authority: Authority, tmp_path: Path, newest: ssl.TLSVersion, shown_by: str | None, alert: str
 ) -> None:
     server = server_side(authority, "IP:127.0.0.1", client_ca=authority.certificate)
@@ -529,7 +495,7 @@ def test_server_that_wants_another_client_certificate_is_quoted(
 
         refusing = Thread(target=refuses, daemon=True)
         refusing.start()
-        said = failure(f"https://127.0.0.1:{listening.getsockname()[1]}", tls_config=trusting)
+        said = await failure(f"https://127.0.0.1:{listening.getsockname()[1]}", tls_config=trusting)
         refusing.join()
 
     assert said == f'Post "URL/filter": remote error: tls: {alert}'
@@ -558,7 +524,7 @@ def test_other_failures_have_gos_words_too(failure: Exception, said: str) -> Non
 
 @needs_openssl
 @pytest.mark.parametrize("inline", [True, False], ids=["data", "files"])
-def test_client_certificate_is_presented(authority: Authority, inline: bool) -> None:
+async def test_client_certificate_is_presented(authority: Authority, inline: bool) -> None:
     files, server = authority.sign("client"), server_side(authority, "IP:127.0.0.1", client_ca=authority.certificate)
     shown = (
         ExtenderTLSConfig(
@@ -572,5 +538,5 @@ def test_client_certificate_is_presented(authority: Authority, inline: bool) -> 
         )
     )
 
-    assert asked_over_tls(server, shown) == ["a"]
-    assert isinstance(asked_over_tls(server, ExtenderTLSConfig(ca_file=str(authority.certificate))), str)
+    assert await asked_over_tls(server, shown) == ["a"]
+    assert isinstance(await asked_over_tls(server, ExtenderTLSConfig(ca_file=str(authority.certificate))), str)

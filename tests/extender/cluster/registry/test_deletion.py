@@ -8,9 +8,8 @@ import pytest
 from extender.cluster.api_resources import PODS
 from extender.cluster.kube_api import KubeApi
 from extender.cluster.registry.deletion import delete
-from tests.extender.cluster.api_calls import NOW, PODS_PATH, add_node, add_pod, ask, make_api, names, pod
+from tests.extender.cluster.api_calls import NOW, PODS_PATH, add_node, add_pod, ask, make_api, merge, names, pod
 
-MERGE = "application/merge-patch+json"
 CONTROLLERS = "/api/v1/namespaces/default/replicationcontrollers"
 REPLICA_SETS = "/apis/apps/v1/namespaces/default/replicasets"
 
@@ -71,7 +70,7 @@ def test_a_pod_on_a_node_gets_its_grace(query: str, grace: int, stays: bool) -> 
 def test_a_pod_that_has_ended_goes_at_once() -> None:
     api = make_api()
     add_pod(api, "a", nodeName="n")
-    ask(api, "PATCH", f"{PODS_PATH}/a/status", {"status": {"phase": "Succeeded"}}, content_type=MERGE)
+    merge(api, f"{PODS_PATH}/a/status", {"status": {"phase": "Succeeded"}})
 
     ask(api, "DELETE", f"{PODS_PATH}/a")
 
@@ -115,9 +114,9 @@ def test_finalizers_keep_an_object_until_the_last_is_gone() -> None:
 
     ask(api, "DELETE", f"{PODS_PATH}/a")
     after_delete = exists(api, "a")
-    ask(api, "PATCH", f"{PODS_PATH}/a", {"metadata": {"finalizers": ["example.com/b"]}}, content_type=MERGE)
+    merge(api, f"{PODS_PATH}/a", {"metadata": {"finalizers": ["example.com/b"]}})
     after_first = exists(api, "a")
-    code, _ = ask(api, "PATCH", f"{PODS_PATH}/a", {"metadata": {"finalizers": None}}, content_type=MERGE)
+    code, _ = merge(api, f"{PODS_PATH}/a", {"metadata": {"finalizers": None}})
 
     assert (after_delete, after_first, code, exists(api, "a")) == (True, True, 200, False)
 

@@ -7,9 +7,8 @@ import pytest
 
 from extender.cluster.api_resources import POD_DISRUPTION_BUDGETS
 from extender.cluster.kube_api import KubeApi
-from tests.extender.cluster.api_calls import PODS_PATH, add_pod, ask, make_api, send
+from tests.extender.cluster.api_calls import PODS_PATH, add_pod, ask, make_api, merge, send
 
-MERGE = "application/merge-patch+json"
 EVICTION = f"{PODS_PATH}/a/eviction"
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 
@@ -21,13 +20,7 @@ def evict(api: KubeApi, **options: Any) -> tuple[int, Any]:
 def running(api: KubeApi, *, ready: bool = True, labels: Sequence[str] = ("app",)) -> None:
     add_pod(api, "a", nodeName="n", labels=dict.fromkeys(labels, "x"))
     conditions = [{"type": "Ready", "status": "True" if ready else "False"}]
-    ask(
-        api,
-        "PATCH",
-        f"{PODS_PATH}/a/status",
-        {"status": {"phase": "Running", "conditions": conditions}},
-        content_type=MERGE,
-    )
+    merge(api, f"{PODS_PATH}/a/status", {"status": {"phase": "Running", "conditions": conditions}})
 
 
 def budget(api: KubeApi, name: str = "b", selector: Any = None, policy: str | None = None, **status: Any) -> None:
@@ -46,7 +39,7 @@ def budget(api: KubeApi, name: str = "b", selector: Any = None, policy: str | No
         "expectedPods": 1,
         **status,
     }
-    code, _ = ask(api, "PATCH", f"{BUDGETS}/{name}/status", {"status": whole}, content_type=MERGE)
+    code, _ = merge(api, f"{BUDGETS}/{name}/status", {"status": whole})
     assert code == 200
 
 

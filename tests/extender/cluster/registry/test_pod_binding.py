@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from extender.cluster.kube_api import KubeApi
-from tests.extender.cluster.api_calls import PODS_PATH, add_node, add_pod, ask, make_api
+from tests.extender.cluster.api_calls import PODS_PATH, add_node, add_pod, ask, make_api, merge
 
 BINDING = f"{PODS_PATH}/a/binding"
 
@@ -40,13 +40,7 @@ def test_bound_pod_has_its_node_and_the_condition_pod_scheduled(path: str) -> No
 def test_the_nomination_is_forgotten() -> None:
     api = make_api()
     add_pod(api, "a")
-    ask(
-        api,
-        "PATCH",
-        f"{PODS_PATH}/a/status",
-        {"status": {"nominatedNodeName": "m"}},
-        content_type="application/merge-patch+json",
-    )
+    merge(api, f"{PODS_PATH}/a/status", {"status": {"nominatedNodeName": "m"}})
 
     ask(api, "POST", BINDING, binding())
 

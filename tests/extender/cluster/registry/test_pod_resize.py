@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.extender.cluster.api_calls import PODS_PATH, ask, make_api
+from tests.extender.cluster.api_calls import PODS_PATH, ask, make_api, merge
 
 BURSTABLE: Any = {"requests": {"cpu": "1"}}
 
@@ -53,13 +53,7 @@ def test_a_bound_pod_is_not_nominated() -> None:
     spec = {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]}
     ask(api, "POST", PODS_PATH, {"metadata": {"name": "p"}, "spec": spec})
 
-    code, refusal = ask(
-        api,
-        "PATCH",
-        f"{PODS_PATH}/p/status",
-        {"status": {"nominatedNodeName": "m"}},
-        content_type="application/merge-patch+json",
-    )
+    code, refusal = merge(api, f"{PODS_PATH}/p/status", {"status": {"nominatedNodeName": "m"}})
 
     assert code == 422
     assert refusal["message"].endswith(

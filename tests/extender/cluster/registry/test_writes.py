@@ -8,7 +8,7 @@ from extender.cluster.api_resources import NAMESPACES, PRIORITY_CLASSES, STORAGE
 from extender.cluster.kube_api import KubeApi
 from extender.cluster.responses.response import Response
 from extender.values.config.feature_gates import FeatureGates
-from tests.extender.cluster.api_calls import NOW, PODS_PATH, add_pod, ask, make_api, pod, send
+from tests.extender.cluster.api_calls import NOW, PODS_PATH, add_pod, ask, make_api, merge, pod, send
 from tests.kit.cluster import make_registry
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
@@ -124,13 +124,7 @@ def test_a_dry_run_answers_as_if_and_writes_nothing() -> None:
     version = api.registry.store.resource_version
 
     created, _ = ask(api, "POST", f"{PODS_PATH}?dryRun=All", pod("a"))
-    _, patched = ask(
-        api,
-        "PATCH",
-        f"{PODS_PATH}/b?dryRun=All",
-        {"metadata": {"labels": {"x": "y"}}},
-        content_type="application/merge-patch+json",
-    )
+    _, patched = merge(api, f"{PODS_PATH}/b?dryRun=All", {"metadata": {"labels": {"x": "y"}}})
     deleted, _ = ask(api, "DELETE", f"{PODS_PATH}/b?dryRun=All&gracePeriodSeconds=0")
     bound, _ = ask(api, "POST", f"{PODS_PATH}/b/eviction?dryRun=All", {"metadata": {"name": "b"}})
     wrong, status = ask(api, "POST", f"{PODS_PATH}?dryRun=Some", pod("a"))
@@ -171,13 +165,7 @@ def test_members_named_twice_are_warned_of() -> None:
 def test_an_update_from_an_old_version_is_a_conflict_and_one_from_none_is_not() -> None:
     api = make_api()
     old = add_pod(api, "a")
-    ask(
-        api,
-        "PATCH",
-        f"{PODS_PATH}/a",
-        {"metadata": {"labels": {"x": "y"}}},
-        content_type="application/merge-patch+json",
-    )
+    merge(api, f"{PODS_PATH}/a", {"metadata": {"labels": {"x": "y"}}})
 
     code, status = ask(api, "PUT", f"{PODS_PATH}/a", old)
     del old["metadata"]["resourceVersion"]
@@ -403,15 +391,11 @@ def test_replicas_are_read_and_set_by_scale() -> None:
     ask(api, "POST", path, deployment)
 
     _, scale = ask(api, "GET", f"{path}/d/scale")
-    code, patched = ask(
-        api, "PATCH", f"{path}/d/scale", {"spec": {"replicas": 5}}, content_type="application/merge-patch+json"
-    )
+    code, patched = merge(api, f"{path}/d/scale", {"spec": {"replicas": 5}})
     _, put = ask(api, "PUT", f"{path}/d/scale", scale | {"spec": {"replicas": 7}})
     fresh = scale | {"metadata": patched["metadata"], "spec": {"replicas": 0}}
     _, zero = ask(api, "PUT", f"{path}/d/scale", fresh)
-    wrong, status = ask(
-        api, "PATCH", f"{path}/d/scale", {"spec": {"replicas": -1}}, content_type="application/merge-patch+json"
-    )
+    wrong, status = merge(api, f"{path}/d/scale", {"spec": {"replicas": -1}})
     _, read = ask(api, "GET", f"{path}/d")
 
     assert (scale["kind"], scale["apiVersion"], scale["spec"], scale["status"]) == (

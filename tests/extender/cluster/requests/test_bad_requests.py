@@ -22,34 +22,34 @@ UNRECOGNIZED = (
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "code", "message"),
+    ("method", "path", "code"),
     [
-        ("GET", "/", 404, "the server could not find the requested resource"),
-        ("GET", "/apis/nobody.example/v1/things", 404, "the server could not find the requested resource"),
-        ("GET", "/api/v1/things", 404, "the server could not find the requested resource"),
-        ("GET", f"{PODS_PATH}/a/log", 404, "the server could not find the requested resource"),
-        ("GET", "/api/v1/namespaces/default/nodes", 404, "the server could not find the requested resource"),
-        ("GET", "/api/v1/pods/a", 404, "the server could not find the requested resource"),
-        ("GET", f"{PODS_PATH}/a/status/more", 404, "the server could not find the requested resource"),
-        ("POST", f"{PODS_PATH}/a", 405, "the server does not allow this method on the requested resource"),
-        ("PUT", PODS_PATH, 405, "the server does not allow this method on the requested resource"),
-        ("DELETE", "/api/v1/namespaces", 405, "the server does not allow this method on the requested resource"),
-        ("BREW", PODS_PATH, 405, "the server does not allow this method on the requested resource"),
-        ("GET", f"{PODS_PATH}/a/binding", 405, "the server does not allow this method on the requested resource"),
-        ("POST", "/api/v1/pods", 405, "the server does not allow this method on the requested resource"),
-        (
-            "GET",
-            "/apis/authentication.k8s.io/v1/tokenreviews",
-            405,
-            "the server does not allow this method on the requested resource",
-        ),
-        ("POST", "/version", 405, "the server does not allow this method on the requested resource"),
+        ("GET", "/", 404),
+        ("GET", "/apis/nobody.example/v1/things", 404),
+        ("GET", "/api/v1/things", 404),
+        ("GET", f"{PODS_PATH}/a/log", 404),
+        ("GET", "/api/v1/namespaces/default/nodes", 404),
+        ("GET", "/api/v1/pods/a", 404),
+        ("GET", f"{PODS_PATH}/a/status/more", 404),
+        ("POST", f"{PODS_PATH}/a", 405),
+        ("PUT", PODS_PATH, 405),
+        ("DELETE", "/api/v1/namespaces", 405),
+        ("BREW", PODS_PATH, 405),
+        ("GET", f"{PODS_PATH}/a/binding", 405),
+        ("POST", "/api/v1/pods", 405),
+        ("GET", "/apis/authentication.k8s.io/v1/tokenreviews", 405),
+        ("POST", "/version", 405),
     ],
 )
-def test_unknown_path_is_answered_with_a_not_found_status(method: str, path: str, code: int, message: str) -> None:
+def test_unknown_path_or_method_is_answered_with_a_status(method: str, path: str, code: int) -> None:
     refused, status = ask(make_api(), method, path)
 
-    assert (refused, status["kind"], status["code"], status["message"]) == (code, "Status", code, message)
+    assert (refused, status["kind"], status["code"]) == (code, "Status", code)
+    assert status["message"] == (
+        "the server could not find the requested resource"
+        if code == 404
+        else "the server does not allow this method on the requested resource"
+    )
 
 
 @pytest.mark.parametrize(
@@ -105,12 +105,7 @@ def test_numbers_beyond_their_type_are_refused(number: str) -> None:
 
 
 def test_bytes_that_are_no_text_are_replaced() -> None:
-    body = (
-        json.dumps(pod("a"))
-        .replace('"name": "a"', '"name": "a", "annotations": {"x": "?"}')
-        .encode()
-        .replace(b"?", b"\xff")
-    )
+    body = orjson.dumps(pod("a")).replace(b'"name":"a"', b'"name":"a","annotations":{"x":"\xff"}')
 
     code, created = ask(make_api(), "POST", PODS_PATH, body)
 

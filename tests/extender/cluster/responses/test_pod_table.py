@@ -12,9 +12,8 @@ NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
 
 def pod(*, metadata=None, spec=None, **status):
-    named = {"name": "p", "creationTimestamp": "2026-11-20T11:58:30Z", **(metadata or {})}
     return {
-        "metadata": named,
+        "metadata": {"name": "p", "creationTimestamp": "2026-11-20T11:58:30Z", **(metadata or {})},
         "spec": {"containers": [{"name": "c"}], **(spec or {})},
         "status": {"phase": "Pending", **status},
     }
@@ -30,6 +29,9 @@ def row(obj):
     return only
 
 
+INIT = {"initContainers": [{"name": "i"}, {"name": "j"}]}
+SIDECAR = {"initContainers": [{"name": "i", "restartPolicy": "Always"}]}
+GOING = {"deletionTimestamp": "2026-11-20T12:00:00Z"}
 RUNNING: dict[str, Any] = {"running": {}}
 
 
@@ -103,38 +105,28 @@ RUNNING: dict[str, Any] = {"running": {}}
             id="one is through, one runs, and the pod is not ready",
         ),
         pytest.param(
-            pod(metadata={"deletionTimestamp": "2026-11-20T12:00:00Z"}, phase="Running"),
+            pod(metadata=GOING, phase="Running"),
             "0/1",
             "Terminating",
             id="going",
         ),
         pytest.param(
-            pod(metadata={"deletionTimestamp": "2026-11-20T12:00:00Z"}, phase="Running", reason="NodeLost"),
+            pod(metadata=GOING, phase="Running", reason="NodeLost"),
             "0/1",
             "Unknown",
             id="going from a lost node",
         ),
         pytest.param(
-            pod(metadata={"deletionTimestamp": "2026-11-20T12:00:00Z"}, phase="Succeeded"),
+            pod(metadata=GOING, phase="Succeeded"),
             "0/1",
             "Succeeded",
             id="over before it goes",
         ),
-    ],
-)
-def test_status(obj, ready, status):
-    assert row(obj)["cells"][1:3] == [ready, status]
-
-
-INIT = {"initContainers": [{"name": "i"}, {"name": "j"}]}
-SIDECAR = {"initContainers": [{"name": "i", "restartPolicy": "Always"}]}
-
-
-@pytest.mark.parametrize(
-    ("obj", "ready", "status"),
-    [
         pytest.param(
-            pod(spec=INIT, initContainerStatuses=[container("i", **RUNNING)]), "0/1", "Init:0/2", id="the first"
+            pod(spec=INIT, initContainerStatuses=[container("i", **RUNNING)]),
+            "0/1",
+            "Init:0/2",
+            id="the first init container",
         ),
         pytest.param(
             pod(
@@ -142,37 +134,37 @@ SIDECAR = {"initContainers": [{"name": "i", "restartPolicy": "Always"}]}
             ),
             "0/1",
             "Init:1/2",
-            id="the second",
+            id="the second init container",
         ),
         pytest.param(
             pod(spec=INIT, initContainerStatuses=[container("i", waiting={"reason": "PodInitializing"})]),
             "0/1",
             "Init:0/2",
-            id="waiting for its turn",
+            id="an init container waits for its turn",
         ),
         pytest.param(
             pod(spec=INIT, initContainerStatuses=[container("i", waiting={"reason": "ImagePullBackOff"})]),
             "0/1",
             "Init:ImagePullBackOff",
-            id="waiting for something",
+            id="an init container waits for something",
         ),
         pytest.param(
             pod(spec=INIT, initContainerStatuses=[container("i", terminated={"exitCode": 1, "reason": "Error"})]),
             "0/1",
             "Init:Error",
-            id="failed",
+            id="an init container failed",
         ),
         pytest.param(
             pod(spec=INIT, initContainerStatuses=[container("i", terminated={"exitCode": 1})]),
             "0/1",
             "Init:ExitCode:1",
-            id="exit code",
+            id="exit code of an init container",
         ),
         pytest.param(
             pod(spec=INIT, initContainerStatuses=[container("i", terminated={"exitCode": 137, "signal": 9})]),
             "0/1",
             "Init:Signal:9",
-            id="signal",
+            id="signal of an init container",
         ),
         pytest.param(
             pod(
@@ -205,7 +197,7 @@ SIDECAR = {"initContainers": [{"name": "i", "restartPolicy": "Always"}]}
         ),
     ],
 )
-def test_status_while_initializing(obj, ready, status):
+def test_ready_containers_and_status_of_a_pod_are_those_of_kubectl(obj, ready, status):
     assert row(obj)["cells"][1:3] == [ready, status]
 
 
@@ -244,7 +236,7 @@ def test_status_while_initializing(obj, ready, status):
         ),
     ],
 )
-def test_restarts(obj, restarts):
+def test_restarts_are_summed_with_the_time_of_the_last_one(obj, restarts):
     assert row(obj)["cells"][3] == restarts
 
 

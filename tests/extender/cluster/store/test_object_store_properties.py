@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from extender.cluster.api_resources import PODS
 from extender.cluster.responses.response import StreamResponse
-from tests.extender.cluster.api_calls import ask, make_api, pod, send
+from tests.extender.cluster.api_calls import ask, make_api, merge, pod, send
 from tests.kit.examples import examples
 
 HISTORY = 30
@@ -126,7 +126,7 @@ class ManyCallers(RuleBasedStateMachine):
         old = self.truth.get((namespace, name))
         patch = {"metadata": {"labels": {"color": color or None}}}
         path = f"/api/v1/namespaces/{namespace}/pods/{name}"
-        code, _ = ask(self.api, "PATCH", path, patch, content_type="application/merge-patch+json")
+        code, _ = merge(self.api, path, patch)
         assert code == (404 if old is None else 200)
         is_same = old is None or old["metadata"].get("labels", {}).get("color", "") == color
         assert (self.api.registry.store.resource_version == before) == is_same, (

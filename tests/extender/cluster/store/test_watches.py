@@ -10,7 +10,7 @@ import pytest
 from extender.cluster.kube_api import MIN_WATCH_SECONDS, KubeApi
 from extender.cluster.responses.response import StreamResponse
 from extender.testing import virtual_time
-from tests.extender.cluster.api_calls import PODS_PATH, add_node, add_pod, ask, events, make_api, send, told
+from tests.extender.cluster.api_calls import PODS_PATH, add_node, add_pod, ask, events, make_api, merge, send, told
 
 ENDS_SOON = "timeoutSeconds=5"
 
@@ -48,13 +48,7 @@ def test_a_watch_from_a_version_tells_every_change_after_it() -> None:
     api = make_api()
     version = add_pod(api, "a")["metadata"]["resourceVersion"]
     add_pod(api, "b")
-    ask(
-        api,
-        "PATCH",
-        f"{PODS_PATH}/a",
-        {"metadata": {"labels": {"x": "y"}}},
-        content_type="application/merge-patch+json",
-    )
+    merge(api, f"{PODS_PATH}/a", {"metadata": {"labels": {"x": "y"}}})
 
     found = watched(api, f"resourceVersion={version}&{ENDS_SOON}", lambda: ask(api, "DELETE", f"{PODS_PATH}/b"))
 
@@ -72,7 +66,7 @@ def test_object_that_enters_or_leaves_the_selection_is_added_or_deleted() -> Non
             patch = {
                 "metadata": {"labels": {"color": label}, "annotations": {"n": str(api.registry.store.resource_version)}}
             }
-            ask(api, "PATCH", f"{PODS_PATH}/a", patch, content_type="application/merge-patch+json")
+            merge(api, f"{PODS_PATH}/a", patch)
 
     found = watched(api, f"resourceVersion=0&labelSelector=color%3Dred&{ENDS_SOON}", meanwhile)
 

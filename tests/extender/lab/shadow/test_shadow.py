@@ -98,6 +98,11 @@ def tainted(name: str) -> Object:
     return made
 
 
+def pods(*names: str, **spec: Any) -> Tell:
+    """Of one shape, one after the other."""
+    return lambda cluster: one_after_the_other(cluster, *names, **spec)
+
+
 async def one_after_the_other(cluster: ObjectRegistry, *names: str, cpu: str = "1", **spec: Any) -> None:
     for name in names:
         create(cluster, name, cpu, **spec)
@@ -107,6 +112,9 @@ async def one_after_the_other(cluster: ObjectRegistry, *names: str, cpu: str = "
 PACKING = profile(
     "{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, "
     "weight: 1}]}}}]}"
+)
+PROTECTING = profile(
+    "{pluginConfig: [{name: DefaultPreemption, args: {protect: {selector: {matchLabels: {app: keep}}}}}]}"
 )
 ZONES = {"topologyKey": "topology.kubernetes.io/zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
 APART = {
@@ -119,10 +127,7 @@ APART = {
 
 
 def test_a_taint_that_the_scheduler_does_not_look_at() -> None:
-    async def tell(cluster: ObjectRegistry) -> None:
-        await one_after_the_other(cluster, "a")
-
-    found = shadowed(tell, tainted("red"), zoned("free", "a", "4"), theirs=without("TaintToleration"))
+    found = shadowed(pods("a"), tainted("red"), zoned("free", "a", "4"), theirs=without("TaintToleration"))
 
     assert sees(found) == {("a", "elsewhere", "TaintToleration")}
     (difference,) = found.differences
@@ -133,21 +138,14 @@ def test_a_taint_that_the_scheduler_does_not_look_at() -> None:
 
 
 def test_a_pod_that_the_scheduler_places_and_the_shadow_could_not() -> None:
-    async def tell(cluster: ObjectRegistry) -> None:
-        await one_after_the_other(cluster, "a")
-
-    found = shadowed(tell, tainted("red"), theirs=without("TaintToleration"))
+    found = shadowed(pods("a"), tainted("red"), theirs=without("TaintToleration"))
 
     assert sees(found) == {("a", "kept-waiting", "TaintToleration")}
 
 
 def test_a_room_that_the_scheduler_does_not_use() -> None:
     """The reason is the scheduler's, since only its own plugin knows it."""
-
-    async def tell(cluster: ObjectRegistry) -> None:
-        await one_after_the_other(cluster, "a")
-
-    found = shadowed(tell, tainted("red"), ours=without("TaintToleration"))
+    found = shadowed(pods("a"), tainted("red"), ours=without("TaintToleration"))
 
     assert sees(found) == {("a", "room", "")}
     (difference,) = found.differences
@@ -156,10 +154,7 @@ def test_a_room_that_the_scheduler_does_not_use() -> None:
 
 
 def test_different_scores_are_named_as_the_difference() -> None:
-    async def tell(cluster: ObjectRegistry) -> None:
-        await one_after_the_other(cluster, "a", "b", "c")
-
-    found = shadowed(tell, zoned("n1", "a"), zoned("n2", "a"), theirs=PACKING)
+    found = shadowed(pods("a", "b", "c"), zoned("n1", "a"), zoned("n2", "a"), theirs=PACKING)
 
     assert sees(found) == {("b", "elsewhere", "NodeResourcesFit"), ("c", "elsewhere", "NodeResourcesFit")}
     assert found.total.different == 2 and found.total.same + found.total.ties == 1
@@ -169,9 +164,8 @@ def test_different_scores_are_named_as_the_difference() -> None:
 
 
 def test_spread_that_the_scheduler_does_not_keep() -> None:
-    async def tell(cluster: ObjectRegistry) -> None:
-        spread = {**ZONES, "labelSelector": {"matchLabels": {"app": "web"}}}
-        await one_after_the_other(cluster, "a", "b", topologySpreadConstraints=[spread])
+    spread = {**ZONES, "labelSelector": {"matchLabels": {"app": "web"}}}
+    tell = pods("a", "b", topologySpreadConstraints=[spread])
 
     found = shadowed(tell, zoned("n1", "a", "16"), zoned("n2", "b", "2"), theirs=without("PodTopologySpread"))
 
@@ -180,10 +174,12 @@ def test_spread_that_the_scheduler_does_not_keep() -> None:
 
 
 def test_affinity_that_the_scheduler_does_not_keep() -> None:
-    async def tell(cluster: ObjectRegistry) -> None:
-        await one_after_the_other(cluster, "a", "b", affinity=APART)
-
-    found = shadowed(tell, zoned("n1", "a", "16"), zoned("n2", "b", "2"), theirs=without("InterPodAffinity"))
+    found = shadowed(
+        pods("a", "b", affinity=APART),
+        zoned("n1", "a", "16"),
+        zoned("n2", "b", "2"),
+        theirs=without("InterPodAffinity"),
+    )
 
     assert sees(found) == {("b", "elsewhere", "InterPodAffinity")}
 
@@ -220,9 +216,6 @@ def test_a_preemption_that_the_shadow_would_not_make_spares_its_victims() -> Non
 
 def test_different_victims_on_the_same_node_are_reported() -> None:
     """The scheduler protects a pod, and takes the other one."""
-    protecting = profile(
-        "{pluginConfig: [{name: DefaultPreemption, args: {protect: {selector: {matchLabels: {app: keep}}}}}]}"
-    )
 
     async def tell(cluster: ObjectRegistry) -> None:
         await one_after_the_other(cluster, "small", cpu="1")
@@ -230,17 +223,13 @@ def test_different_victims_on_the_same_node_are_reported() -> None:
         await one_after_the_other(cluster, "urgent", cpu="1", priorityClassName="urgent")
         await asyncio.sleep(120)
 
-    found = shadowed(tell, zoned("n1", "a"), URGENT, theirs=protecting)
+    found = shadowed(tell, zoned("n1", "a"), URGENT, theirs=PROTECTING)
 
     assert ("small", "spared", "") in sees(found)
     assert (found.evicted, found.spared) == (1, 1)
 
 
 def test_preemption_on_another_node() -> None:
-    protecting = profile(
-        "{pluginConfig: [{name: DefaultPreemption, args: {protect: {selector: {matchLabels: {app: keep}}}}}]}"
-    )
-
     async def tell(cluster: ObjectRegistry) -> None:
         await one_after_the_other(
             cluster, "one", cpu="4", labels={"app": "keep"}, nodeSelector={"kubernetes.io/hostname": "n1"}
@@ -249,7 +238,7 @@ def test_preemption_on_another_node() -> None:
         await one_after_the_other(cluster, "urgent", cpu="4", priorityClassName="urgent")
         await asyncio.sleep(120)
 
-    found = shadowed(tell, zoned("n1", "a"), zoned("n2", "a"), URGENT, theirs=protecting)
+    found = shadowed(tell, zoned("n1", "a"), zoned("n2", "a"), URGENT, theirs=PROTECTING)
 
     assert {("urgent", "freed-elsewhere", "DefaultPreemption"), ("two", "spared", ""), ("three", "spared", "")} <= sees(
         found
@@ -257,10 +246,7 @@ def test_preemption_on_another_node() -> None:
 
 
 def test_pods_of_other_schedulers_are_left_alone_and_counted() -> None:
-    async def tell(cluster: ObjectRegistry) -> None:
-        await one_after_the_other(cluster, "a", schedulerName="theirs")
-
-    found = shadowed(tell, zoned("n1", "a"), theirs=profile("{schedulerName: theirs}"))
+    found = shadowed(pods("a", schedulerName="theirs"), zoned("n1", "a"), theirs=profile("{schedulerName: theirs}"))
 
     assert (found.total.decisions, found.not_decided) == (0, 1)
     assert found.total.agreement is None

@@ -10,34 +10,27 @@ import pytest
 from extender.values.concurrency import virtual_time
 
 
-def test_an_hour_passes_at_once():
-    async def an_hour() -> float:
-        await asyncio.sleep(3600)
-        return asyncio.get_running_loop().time()
+async def test_an_hour_passes_at_once():
+    await asyncio.sleep(3600)
 
-    elapsed = virtual_time.run(an_hour())  # nobody waits for it
-
-    assert elapsed == pytest.approx(3600)
+    assert asyncio.get_running_loop().time() == pytest.approx(3600)
 
 
-def test_sleepers_wake_in_the_order_of_their_alarms():
+async def test_sleepers_wake_in_the_order_of_their_alarms():
     woken: list[tuple[str, float]] = []
 
     async def sleeper(name: str, seconds: float) -> None:
         await asyncio.sleep(seconds)
         woken.append((name, asyncio.get_running_loop().time()))
 
-    async def all_of_them() -> None:
-        async with asyncio.TaskGroup() as tasks:
-            for name, seconds in (("late", 60.0), ("early", 0.1), ("between", 30.0)):
-                tasks.create_task(sleeper(name, seconds))
-
-    virtual_time.run(all_of_them())
+    async with asyncio.TaskGroup() as tasks:
+        for name, seconds in (("late", 60.0), ("early", 0.1), ("between", 30.0)):
+            tasks.create_task(sleeper(name, seconds))
 
     assert woken == [("early", 0.1), ("between", 30.0), ("late", 60.0)]
 
 
-def test_timers_a_hair_apart_run_one_after_the_other():
+async def test_timers_a_hair_apart_run_one_after_the_other():
     early, late = 60.0, math.nextafter(60.0, 61.0)
     seen: list[float] = []
 
@@ -49,22 +42,17 @@ def test_timers_a_hair_apart_run_one_after_the_other():
                     await loop.create_future()
         seen.append(loop.time())
 
-    async def both() -> None:
-        await asyncio.gather(wait_until(early), *(wait_until(late) for _ in range(2)))
-
-    virtual_time.run(both())
+    await asyncio.gather(wait_until(early), *(wait_until(late) for _ in range(2)))
 
     assert seen == [early, late, late]
 
 
-def test_a_timeout_ends_what_takes_longer():
-    async def impatient() -> float:
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(5):
-                await asyncio.sleep(600)
-        return asyncio.get_running_loop().time()
+async def test_a_timeout_ends_what_takes_longer():
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(5):
+            await asyncio.sleep(600)
 
-    assert virtual_time.run(impatient()) == 5
+    assert asyncio.get_running_loop().time() == 5
 
 
 def test_deadlock_error_names_the_task_that_waits_for_ever():
@@ -88,17 +76,15 @@ def test_deadlock_error_at_the_horizon_names_the_task_that_waits_beside_an_endle
         virtual_time.run(wait_beside_it(), horizon=100)
 
 
-def test_work_in_a_thread_takes_no_time():
+async def test_work_in_a_thread_takes_no_time():
     def decoded() -> str:
         time.sleep(0.01)
         return "done"
 
-    async def decode_elsewhere() -> tuple[str, float]:
-        async with asyncio.timeout(0.001):
-            result = await asyncio.to_thread(decoded)
-        return result, asyncio.get_running_loop().time()
+    async with asyncio.timeout(0.001):
+        result = await asyncio.to_thread(decoded)
 
-    assert virtual_time.run(decode_elsewhere()) == ("done", 0)
+    assert (result, asyncio.get_running_loop().time()) == ("done", 0)
 
 
 def test_sockets_are_refused():
