@@ -45,6 +45,13 @@ def told(*arguments: str, text: str | None = None) -> str:
     return result.stdout
 
 
+def given(folder: Path, **objects: object) -> list[str]:
+    """The options that name files with the objects."""
+    for name, obj in objects.items():
+        (folder / f"{name}.json").write_text(json.dumps(obj))
+    return [word for name in objects for word in ("-f", str(folder / f"{name}.json"))]
+
+
 def refused(*arguments: str, text: str | None = None) -> str:
     """Why it ends without an answer, in one line."""
     result = CliRunner().invoke(app, arguments, input=text)
@@ -129,43 +136,28 @@ def test_objects_that_name_no_namespace_are_created_in_the_one_that_is_named(dum
 
 
 def test_fits_counts_pods_of_a_template_with_the_priority_of_the_class_beside_it(dump: Path, tmp_path: Path) -> None:
-    template = {
-        "metadata": {"labels": {"app": "w"}},
-        "spec": pod("any", "500m")["spec"] | {"priorityClassName": "late"},
-    }
-    files = [tmp_path / "workload.json", tmp_path / "class.json"]
+    of_pods = pod("any", "500m", priorityClassName="late")["spec"]
+    template = {"metadata": {"labels": {"app": "w"}}, "spec": of_pods}
     spec = {"replicas": 1, "selector": {"matchLabels": {"app": "w"}}, "template": template}
-    files[0].write_text(
-        json.dumps({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec})
-    )
-    files[1].write_text(json.dumps(priority_class("late", 7)))
+    web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
+    files = given(tmp_path, workload=web, late=priority_class("late", 7))
 
-    words = told(
-        "fits", "-n", "shop", *(word for file in files for word in ("-f", str(file))), "--dump", str(dump)
-    ).splitlines()
+    words = told("fits", "-n", "shop", *files, "--dump", str(dump)).splitlines()
 
     assert words[0] == "6 pods fit on 3 nodes"
     assert "note: pods of the template of Deployment web are counted; its number of replicas does not matter" in words
 
 
 def test_fits_drops_no_file(dump: Path, tmp_path: Path) -> None:
-    files = [tmp_path / f"{name}.yaml" for name in ("one", "two")]
-    for file in files:
-        file.write_text(yaml.safe_dump(pod(file.stem, "500m")))
+    said = refused("fits", *given(tmp_path, one=pod("one", "500m"), two=pod("two", "500m")), "--dump", str(dump))
 
-    said = refused("fits", *(word for file in files for word in ("-f", str(file))), "--dump", str(dump))
-
-    assert said.endswith(f"one.yaml, {files[1]}: 2 pods or workloads in it; give one")
+    assert said.endswith(f"one.json, {tmp_path / 'two.json'}: 2 pods or workloads in it; give one")
 
 
 def test_victims_reads_every_file(dump: Path, tmp_path: Path) -> None:
-    files = [tmp_path / f"{name}.yaml" for name in ("one", "two")]
-    for file in files:
-        file.write_text(yaml.safe_dump(pod(file.stem, "500m")))
+    files = given(tmp_path, one=pod("one", "500m"), two=pod("two", "500m"))
 
-    answer = json.loads(
-        told("victims", *(word for file in files for word in ("-f", str(file))), "--dump", str(dump), "-o", "json")
-    )
+    answer = json.loads(told("victims", *files, "--dump", str(dump), "-o", "json"))
 
     assert [placement["pod"]["name"] for placement in answer["placements"]] == ["one", "two"]
 
@@ -195,8 +187,7 @@ def test_full_disk_is_reported_in_one_line(dump: Path, form: str) -> None:
 
 @pytest.mark.parametrize("command", [("whatif", "-f", "-"), ("victims", "-f", "-"), ("fits", "-f", "-")])
 def test_note_names_the_scheduler_that_decides_about_a_foreign_pod(dump: Path, command: tuple[str, ...]) -> None:
-    theirs = pod("theirs", "500m")
-    theirs["spec"]["schedulerName"] = "volcano"
+    theirs = pod("theirs", "500m", schedulerName="volcano")
 
     words = told(*command, "--dump", str(dump), text=yaml.safe_dump(theirs))
 
@@ -207,8 +198,7 @@ def test_note_names_the_scheduler_that_decides_about_a_foreign_pod(dump: Path, c
 
 
 def test_why_says_that_another_scheduler_decides(tmp_path: Path) -> None:
-    theirs = pod("theirs", "500m")
-    theirs["spec"]["schedulerName"] = "volcano"
+    theirs = pod("theirs", "500m", schedulerName="volcano")
     file = tmp_path / "dump.json"
     file.write_text(json.dumps({**cluster(), "items": [*cluster()["items"], theirs]}))
 

@@ -10,22 +10,25 @@ import yaml
 from typer.testing import CliRunner
 
 from api.cli import app
-from tests.kit.objects import GROUP_GATES, pod_group, priority_class
+from tests.kit.objects import GROUP_GATES, node, pod, pod_group, priority_class
 from tests.kit.service import Service, serving
 from tests.kit.waiting import until
 
 GATES = ",".join(f"{name}=true" for name in GROUP_GATES)
+WAITS = "PodGroup default/train would wait: 4 of 5 pods fit (the gang needs 5)"
 
 
 def member(number: int, **spec: Any) -> dict[str, Any]:
-    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "2"}}}
-    spec = {"containers": [container], "schedulingGroup": {"podGroupName": "train"}, **spec}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": f"train-{number}", "namespace": "default"},
-        "spec": spec,
-    }
+    made = pod(f"train-{number}", "2", **{"schedulingGroup": {"podGroupName": "train"}, **spec})
+    made["metadata"]["namespace"] = "default"
+    return made
+
+
+def running(number: int, on: str, priority: int, cpu: str = "2") -> dict[str, Any]:
+    made = pod(f"low-{number}", cpu, nodeName=on)
+    made["metadata"]["namespace"] = "default"
+    made["spec"]["priority"] = priority
+    return made
 
 
 def gang(size: int) -> list[dict[str, Any]]:
@@ -41,17 +44,11 @@ def nodes(tmp_path: Path) -> Path:
 
 
 def dump(folder: Path, *further: dict[str, Any]) -> Path:
-    made = [
-        {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": name},
-            "status": {"allocatable": {"cpu": "4", "pods": "9"}},
-        }
-        for name in "ab"
-    ]
-    file = folder / "cluster.json"
-    file.write_text(json.dumps({"kind": "List", "items": [*made, *further]}))
+    return written(folder / "cluster.json", node("a", "4"), node("b", "4"), *further)
+
+
+def written(file: Path, *objects: dict[str, Any]) -> Path:
+    file.write_text(json.dumps({"kind": "List", "items": objects}))
     return file
 
 
@@ -67,27 +64,26 @@ def waiting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 def reprieve(*arguments: str, text: str | None = None) -> str:
-    return (
-        CliRunner(env={"REPRIEVE_FEATURE_GATES": GATES})
-        .invoke(app, [*arguments], input=text, catch_exceptions=False)
-        .stdout
-    )
+    runner = CliRunner(env={"REPRIEVE_FEATURE_GATES": GATES})
+    return runner.invoke(app, [*arguments], input=text, catch_exceptions=False).stdout
+
+
+def asked(command: str, dump: Path, *objects: dict[str, Any], more: tuple[str, ...] = ()) -> str:
+    """What the command prints about these objects, in one line."""
+    text = yaml.safe_dump_all(objects)
+    return " ".join(reprieve(command, "-f", "-", "--dump", str(dump), *more, text=text).split())
 
 
 @pytest.mark.parametrize("command", ["victims", "whatif"])
 def test_before_a_gang_is_created_one_learns_how_many_of_it_fit(nodes: Path, command: str) -> None:
-    told = reprieve(command, "-f", "-", "--dump", str(nodes), text=yaml.safe_dump_all(gang(5)))
-    assert "PodGroup default/train would wait: 4 of 5 pods fit (the gang needs 5)" in " ".join(told.split())
-
-    told = reprieve(command, "-f", "-", "--dump", str(nodes), text=yaml.safe_dump_all(gang(4)))
-    assert "PodGroup default/train would be scheduled as a whole" in told
+    assert WAITS in asked(command, nodes, *gang(5))
+    assert "PodGroup default/train would be scheduled as a whole" in asked(command, nodes, *gang(4))
 
 
 def test_victims_names_those_of_the_whole_gang(tmp_path: Path) -> None:
-    low = [member(number, nodeName=name, priority=-1, schedulingGroup=None) for number, name in enumerate("aabb")]
-    for pod in low:
-        pod["metadata"]["name"] = pod["metadata"]["name"].replace("train", "low")
-    told = reprieve("victims", "-f", "-", "--dump", str(dump(tmp_path, *low)), text=yaml.safe_dump_all(gang(3)))
+    low = [running(number, name, -1) for number, name in enumerate("aabb")]
+
+    told = asked("victims", dump(tmp_path, *low), *gang(3))
 
     assert "It would evict 3 pods:" in told
     assert sum(f"default/low-{number} " in told for number in range(4)) == 3
@@ -104,55 +100,27 @@ def test_a_job_set_and_a_list_of_jobs_are_groups_as_well(nodes: Path) -> None:
         {"name": name, "replicas": number, "template": {"spec": each["spec"]}}
         for name, number, each in (("leader", 1, jobs[0]), ("worker", 2, jobs[1]))
     ]
-    job_set = {
-        "apiVersion": "jobset.x-k8s.io/v1alpha2",
-        "kind": "JobSet",
-        "metadata": {"name": "train"},
-        "spec": {"replicatedJobs": replicated},
-    }
+    job_set = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {"name": "train"}}
+    job_set["spec"] = {"replicatedJobs": replicated}
     listed = {
         "apiVersion": "v1",
         "kind": "List",
         "items": [group, *({"apiVersion": "batch/v1", **each} for each in jobs)],
     }
 
-    said = []
     for command in ("victims", "whatif"):
-        for objects in ([listed], [group, job_set]):
-            told = reprieve(command, "-f", "-", "--dump", str(nodes), text=yaml.safe_dump_all(objects))
-            said += [
-                line
-                for line in " ".join(told.split()).split(". ")
-                if "PodGroup default/train would wait: 4 of 5 pods fit (the gang needs 5)" in line
-            ]
-    assert len(said) == 4
-    priority = priority_class("high", 7)
-    told = reprieve(
-        "whatif",
-        "-f",
-        "-",
-        "--dump",
-        str(nodes),
-        "--priority-class",
-        "high",
-        "-o",
-        "json",
-        text=yaml.safe_dump_all([priority, group, job_set]),
-    )
-    assert {each["pod"]["priority"] for each in json.loads(told)["placements"]} == {7}
+        assert asked(command, nodes, listed).count(WAITS) == 1
+        assert asked(command, nodes, group, job_set).count(WAITS) == 1
+    more = ("--priority-class", "high", "-o", "json")
+    told = json.loads(asked("whatif", nodes, priority_class("high", 7), group, job_set, more=more))
+    assert {each["pod"]["priority"] for each in told["placements"]} == {7}
 
 
 def room_by_one_victim_or_two() -> tuple[list[dict[str, Any]], dict[str, Any], list[dict[str, Any]]]:
     """Running pods, two small ones of the lowest priority on one node and a large one on the other; a group that asks
     for the fewest victims, and its pods.
     """
-    low = [
-        member(number, nodeName="b" if number == 2 else "a", priority=number - 3, schedulingGroup=None)
-        for number in range(3)
-    ]
-    low[2]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "4"
-    for pod in low:
-        pod["metadata"]["name"] = pod["metadata"]["name"].replace("train", "low")
+    low = [running(0, "a", -3), running(1, "a", -2), running(2, "b", -1, cpu="4")]
     group, *pods = gang(2)
     group["metadata"]["annotations"] = {"reprieve.dev/minimal-victims": "true"}
     return low, group, pods
@@ -161,14 +129,11 @@ def room_by_one_victim_or_two() -> tuple[list[dict[str, Any]], dict[str, Any], l
 def test_victims_says_what_asking_for_the_fewest_saves(tmp_path: Path) -> None:
     low, group, pods = room_by_one_victim_or_two()
     file = dump(tmp_path, *low)
-    told = reprieve("victims", "-f", "-", "--dump", str(file), text=yaml.safe_dump_all([group, *pods]))
-    answer = json.loads(
-        reprieve("whatif", "-f", "-", "--dump", str(file), "-o", "json", text=yaml.safe_dump_all([group, *pods]))
-    )
 
-    assert "would be scheduled as a whole; it evicts 1 pod, where kube-scheduler alone would evict 2" in " ".join(
-        told.split()
-    )
+    told = asked("victims", file, group, *pods)
+    answer = json.loads(asked("whatif", file, group, *pods, more=("-o", "json")))
+
+    assert "would be scheduled as a whole; it evicts 1 pod, where kube-scheduler alone would evict 2" in told
     assert "default/low-2 " in told
     assert [victim["pod"]["name"] for victim in answer["groups"][0]["evicts"]] == ["low-2"]
     assert {victim["pod"]["name"] for victim in answer["groups"][0]["withoutPolicies"]} == {"low-0", "low-1"}
@@ -178,15 +143,13 @@ def test_victims_says_what_asking_for_the_fewest_saves(tmp_path: Path) -> None:
 def test_malformed_annotation_for_minimal_victims_is_reported_as_ignored(tmp_path: Path, command: str) -> None:
     low, group, pods = room_by_one_victim_or_two()
     group["metadata"]["annotations"] = {"reprieve.dev/minimal-victims": "soon"}
-    told = reprieve(command, "-f", "-", "--dump", str(dump(tmp_path, *low)), text=yaml.safe_dump_all([group, *pods]))
 
-    assert 'the annotation reprieve.dev/minimal-victims is ignored: "soon" is neither true nor false' in " ".join(
-        told.split()
-    )
+    told = asked(command, dump(tmp_path, *low), group, *pods)
+
+    assert 'the annotation reprieve.dev/minimal-victims is ignored: "soon" is neither true nor false' in told
 
 
 def test_victims_of_a_group_are_recorded_once_under_its_first_member(tmp_path: Path) -> None:
-    """Under its first member, with whom kube-scheduler would have evicted."""
     low, group, pods = room_by_one_victim_or_two()
     with serving(state=dump(tmp_path, *low, group, *pods), feature_gates=GATES) as service:
         until(
@@ -208,28 +171,11 @@ def test_victims_of_a_group_are_recorded_once_under_its_first_member(tmp_path: P
 
 @pytest.mark.parametrize(("topology_key", "fit"), [("", 2), ("example.com/rack", 1)])
 def test_fits_counts_gangs(tmp_path: Path, topology_key: str, fit: int) -> None:
-    nodes = [
-        {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": name, "labels": {"example.com/rack": name[0]}},
-            "status": status,
-        }
-        for name, status in (
-            ("a1", {"allocatable": {"cpu": "8", "pods": "9"}}),
-            ("b1", {"allocatable": {"cpu": "4", "pods": "9"}}),
-        )
-    ]
-    file = tmp_path / "racks.json"
-    file.write_text(json.dumps({"kind": "List", "items": nodes}))
-    told = reprieve(
-        "fits",
-        "-f",
-        "-",
-        "--dump",
-        str(file),
-        text=yaml.safe_dump_all([pod_group("train", 3, topology_key=topology_key), member(0)]),
-    )
+    nodes = [node(name, cpu, labels={"example.com/rack": name[0]}) for name, cpu in (("a1", "8"), ("b1", "4"))]
+    group = pod_group("train", 3, topology_key=topology_key)
+    file = written(tmp_path / "racks.json", *nodes)
+
+    told = reprieve("fits", "-f", "-", "--dump", str(file), text=yaml.safe_dump_all([group, member(0)]))
 
     assert told.splitlines()[:2] == ["6 pods fit on 2 nodes", f"{fit} gang{'' if fit == 1 else 's'} of 3 fit"]
 

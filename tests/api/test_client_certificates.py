@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -54,17 +55,18 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
     return Files(authority.certificate, server, authority.sign(SCHEDULER), authority.sign("other"))
 
 
+def guarded(files: Files, trusted: Path) -> AbstractContextManager[Service]:
+    certificate, key = files.server
+    return serving(
+        schedule=False, access="reviewed", tls_cert_file=certificate, tls_private_key_file=key, client_ca_file=trusted,
+        client_allowed_names=SCHEDULER,
+    )  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def service(files: Files) -> Iterator[Service]:
     """The embedded cluster, for the scheduler's certificate only."""
-    with serving(
-        schedule=False,
-        access="reviewed",
-        tls_cert_file=files.server.certificate,
-        tls_private_key_file=files.server.key,
-        client_ca_file=files.authority,
-        client_allowed_names=SCHEDULER,
-    ) as service:
+    with guarded(files, files.authority) as service:
         yield service
 
 
@@ -173,13 +175,17 @@ def test_uvicorn_alone_passes_certificates_on(files: Files) -> None:
 
 def status(port: int, files: Files, certificate: CertificateFiles | None, path: str) -> int:
     """0 if nobody is there."""
+    try:
+        return asked(port, files, certificate, path)
+    except httpx.ConnectError:
+        return 0
+
+
+def asked(port: int, files: Files, certificate: CertificateFiles | None, path: str) -> int:
     context = ssl.create_default_context(cafile=str(files.authority))
     if certificate is not None:
         context.load_cert_chain(*certificate)
-    try:
-        return httpx.get(f"https://127.0.0.1:{port}{path}", verify=context, trust_env=False, timeout=10).status_code
-    except httpx.ConnectError:
-        return 0
+    return httpx.get(f"https://127.0.0.1:{port}{path}", verify=context, trust_env=False, timeout=10).status_code
 
 
 # Files and flags.
@@ -190,28 +196,15 @@ def test_another_authority_counts_once_its_certificate_is_in_the_file(files: Fil
     caller = second.sign(SCHEDULER)
     trusted = tmp_path / "trusted.crt"
     trusted.write_bytes(files.authority.read_bytes())
-    with serving(
-        schedule=False,
-        access="reviewed",
-        tls_cert_file=files.server.certificate,
-        tls_private_key_file=files.server.key,
-        client_ca_file=trusted,
-        client_allowed_names=SCHEDULER,
-    ) as service:
+    with guarded(files, trusted) as service:
         with pytest.raises(httpx.TransportError):
-            status_or_error(service.port, files, caller)
+            asked(service.port, files, caller, "/metrics")
         time.sleep(0.01)
         trusted.write_bytes(files.authority.read_bytes() + second.certificate.read_bytes())
         assert isinstance(service.server, Server) and service.server.certificate is not None
         service.server.certificate.renew()
 
-        assert status_or_error(service.port, files, caller) == 200
-
-
-def status_or_error(port: int, files: Files, certificate: CertificateFiles) -> int:
-    context = ssl.create_default_context(cafile=str(files.authority))
-    context.load_cert_chain(*certificate)
-    return httpx.get(f"https://127.0.0.1:{port}/metrics", verify=context, trust_env=False, timeout=10).status_code
+        assert asked(service.port, files, caller, "/metrics") == 200
 
 
 @pytest.mark.parametrize(

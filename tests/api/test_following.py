@@ -2,6 +2,7 @@
 cannot vouch for.
 """
 
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,10 +10,10 @@ from typing import Any
 
 import httpx
 import pytest
-import yaml
 
 from tests.api.test_recorded_calls import answer_to, name_of, recorded_calls
 from tests.each_case import each_case
+from tests.kit.objects import node, pod
 from tests.kit.ports import free_port
 from tests.kit.service import TWELVE_NODES, Service, items_of, kubeconfig_for, serving
 from tests.kit.waiting import until
@@ -48,13 +49,7 @@ def test_news_of_the_cluster_count(follower: Service, twelve_nodes: Service) -> 
     }
     assert follower.call("filter", asked).json()["FailedNodes"] == {"fresh": "node not known to the extender yet"}
 
-    node = {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": "fresh"},
-        "status": {"allocatable": {"pods": "10"}},
-    }
-    twelve_nodes.post("/api/v1/nodes", node).raise_for_status()
+    twelve_nodes.post("/api/v1/nodes", node("fresh")).raise_for_status()
 
     try:
         until(lambda: follower.call("filter", asked).json()["NodeNames"] == ["fresh"])
@@ -63,15 +58,9 @@ def test_news_of_the_cluster_count(follower: Service, twelve_nodes: Service) -> 
 
 
 def test_pods_are_bound_through_the_api_server(follower: Service, twelve_nodes: Service) -> None:
-    node = items_of(TWELVE_NODES)[0]["metadata"]["name"]
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "to-bind"},
-        "spec": {"containers": [{"name": "c", "image": "i"}]},
-    }
-    created = twelve_nodes.post("/api/v1/namespaces/default/pods", pod).json()
-    binding = {"PodName": "to-bind", "PodNamespace": "default", "PodUID": created["metadata"]["uid"], "Node": node}
+    where = items_of(TWELVE_NODES)[0]["metadata"]["name"]
+    created = twelve_nodes.post("/api/v1/namespaces/default/pods", pod("to-bind")).json()
+    binding = {"PodName": "to-bind", "PodNamespace": "default", "PodUID": created["metadata"]["uid"], "Node": where}
 
     # The follower hears of the pod a moment later; before that it binds nothing.
     until(lambda: follower.call("bind", binding).json()["Error"] == "")
@@ -81,9 +70,9 @@ def test_pods_are_bound_through_the_api_server(follower: Service, twelve_nodes: 
     bound = twelve_nodes.client.get("/api/v1/namespaces/default/pods/to-bind").json()
     twelve_nodes.client.delete("/api/v1/namespaces/default/pods/to-bind?gracePeriodSeconds=0")
 
-    assert bound["spec"]["nodeName"] == node
+    assert bound["spec"]["nodeName"] == where
     assert again.json()["Error"] == ""
-    assert f'already assigned to node "{node}"' in elsewhere.json()["Error"]
+    assert f'already assigned to node "{where}"' in elsewhere.json()["Error"]
     assert other.json()["Error"]
 
 
@@ -112,11 +101,7 @@ def test_a_cluster_that_goes_away_and_comes_back_is_never_answered_for_wrongly(t
             assert readiness(follower) == 200
 
 
-def state_with(node: str, folder: Path) -> Path:
-    path = folder / f"{node}.yaml"
-    path.write_text(
-        yaml.safe_dump(
-            {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}, "status": {"allocatable": {"pods": "9"}}}
-        )
-    )
+def state_with(name: str, folder: Path) -> Path:
+    path = folder / f"{name}.yaml"
+    path.write_text(json.dumps(node(name)))
     return path

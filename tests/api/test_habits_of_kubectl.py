@@ -12,18 +12,12 @@ import yaml
 
 from api.cli import GROUPS, SUBCOMMANDS
 from tests.api.in_process import reprieve
-from tests.api.test_commands_about_many_pods import node
+from tests.api.test_commands_about_many_pods import node, told
 from tests.api.test_questions import get, pod
 from tests.kit.service import serving
 from tests.kit.waiting import until
 
 CLUSTER = ("--dump", "api/examples/cluster.yaml")
-
-
-def told(*arguments: str, code: int = 0) -> str:
-    done = reprieve(*arguments)
-    assert done.returncode == code, done.stderr.decode()
-    return done.stdout.decode()
 
 
 def test_help_lists_every_command_in_one_of_five_groups() -> None:
@@ -69,9 +63,8 @@ def test_times_are_ages_and_the_wide_form_has_the_moments() -> None:
 
 
 def test_events_that_wake_a_pod_are_in_the_wide_form_only(tmp_path: Path) -> None:
-    (tmp_path / "cluster.yaml").write_text(
-        yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [node("n1", "4"), pod("big", "9")]})
-    )
+    items = [node("n1", "4"), pod("big", "9")]
+    (tmp_path / "cluster.yaml").write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": items}))
     with serving(state=tmp_path / "cluster.yaml") as service:
         until(lambda: get(service, "/v1/explain/shop/big").get("attempts"))
         here = ("shop/big", "--server", f"127.0.0.1:{service.port}")

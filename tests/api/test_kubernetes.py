@@ -2,8 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,15 +25,13 @@ PODS = "/api/v1/namespaces/default/pods"
 POD = {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 
 
+def an_app() -> KubernetesApp:
+    return KubernetesApp(KubeApi(make_registry("default", "kube-system")))
+
+
 @contextmanager
 def serving() -> Iterator[httpx.Client]:
-    config = uvicorn.Config(
-        KubernetesApp(KubeApi(make_registry("default", "kube-system"))),
-        port=0,
-        log_config=None,
-        timeout_graceful_shutdown=1,
-        lifespan="on",
-    )
+    config = uvicorn.Config(an_app(), port=0, log_config=None, timeout_graceful_shutdown=1, lifespan="on")
     with (
         in_a_thread(uvicorn.Server(config)) as port,
         httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=DEADLINE, trust_env=False) as client,
@@ -52,14 +50,8 @@ def test_objects_are_created_read_listed_bound_and_deleted_over_a_socket() -> No
         gone = client.request("DELETE", f"{PODS}/web", json={"gracePeriodSeconds": 0})
         missing = client.get(f"{PODS}/web")
 
-    assert [answer.status_code for answer in (created, listed, bound, read, gone, missing)] == [
-        201,
-        200,
-        201,
-        200,
-        200,
-        404,
-    ]
+    statuses = [answer.status_code for answer in (created, listed, bound, read, gone, missing)]
+    assert statuses == [201, 200, 201, 200, 200, 404]
     assert [item["metadata"]["name"] for item in listed.json()["items"]] == ["web"]
     assert read.json()["spec"]["nodeName"] == "n"
     assert missing.json()["reason"] == "NotFound"
@@ -155,91 +147,55 @@ def _scope(path: str, query: bytes = b"") -> dict[str, Any]:
     return {"type": "http", "method": "GET", "path": path, "query_string": query, "headers": []}
 
 
-@asynccontextmanager
-async def _calling(app: KubernetesApp, caller: _Caller, scope: dict[str, Any]) -> AsyncIterator[None]:
-    async with asyncio.TaskGroup() as group:
-        group.create_task(app(scope, caller.receive, caller.send))
-        yield
-
-
-def test_a_watch_is_over_when_its_caller_hangs_up() -> None:
-    async def story() -> _Caller:
-        caller = _Caller()
-        async with (
-            asyncio.timeout(10),
-            _calling(
-                KubernetesApp(KubeApi(make_registry("default", "kube-system"))),
-                caller,
-                _scope("/api/v1/pods", b"watch=1"),
-            ),
-        ):
-            await caller.is_answered.wait()
-            caller.hangs_up.set()
-        return caller
-
-    caller = asyncio.run(story())
+async def test_a_watch_is_over_when_its_caller_hangs_up() -> None:
+    caller = _Caller()
+    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        group.create_task(an_app()(_scope("/api/v1/pods", b"watch=1"), caller.receive, caller.send))
+        await caller.is_answered.wait()
+        caller.hangs_up.set()
 
     assert [message["type"] for message in caller.sent] == ["http.response.start"]
 
 
 @pytest.mark.parametrize("scope", [_scope("/api/v1/pods"), _scope("/nowhere")], ids=["served", "not served"])
-def test_a_caller_that_hangs_up_before_its_body_has_come_is_not_answered(scope: dict[str, Any]) -> None:
+async def test_a_caller_that_hangs_up_before_its_body_has_come_is_not_answered(scope: dict[str, Any]) -> None:
     caller = _Caller()
     caller._asked = True
     caller.hangs_up.set()
 
-    asyncio.run(KubernetesApp(KubeApi(make_registry("default", "kube-system")))(scope, caller.receive, caller.send))
+    await an_app()(scope, caller.receive, caller.send)
 
     assert caller.sent == []
 
 
-def test_answers_that_are_not_read_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_answers_that_are_not_read_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("extender.values.limits.API_REQUESTS", 1)
+    app, may_go_on, codes = an_app(), asyncio.Event(), list[int]()
 
-    async def story() -> list[int]:
-        app, may_go_on, codes = (
-            KubernetesApp(KubeApi(make_registry("default", "kube-system"))),
-            asyncio.Event(),
-            list[int](),
-        )
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            codes.append(message["status"])
+        else:
+            await may_go_on.wait()
 
-        async def send(message: Any) -> None:
-            if message["type"] == "http.response.start":
-                codes.append(message["status"])
-            else:
-                await may_go_on.wait()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(app(_scope(PODS), _Caller().receive, send))
+        await asyncio.sleep(0)
+        with pytest.raises(Refusal) as refused:
+            await app(_scope(PODS), _Caller().receive, send)
+        may_go_on.set()
+    await app(_scope(PODS), _Caller().receive, send)
 
-        async with asyncio.TaskGroup() as group:
-            group.create_task(app(_scope(PODS), _Caller().receive, send))
-            await asyncio.sleep(0)
-            with pytest.raises(Refusal) as refused:
-                await app(_scope(PODS), _Caller().receive, send)
-            may_go_on.set()
-        await app(_scope(PODS), _Caller().receive, send)
-        return [*codes, refused.value.code]
-
-    assert asyncio.run(story()) == [200, 200, 429]
+    assert [*codes, refused.value.code] == [200, 200, 429]
 
 
-def test_watches_end_when_the_server_is_about_to_stop() -> None:
+async def test_watches_end_when_the_server_is_about_to_stop() -> None:
     """Otherwise it would wait for them, and they never end."""
+    app, caller = an_app(), _Caller()
+    watching = asyncio.ensure_future(app(_scope("/api/v1/pods", b"watch=1"), caller.receive, caller.send))
+    await caller.is_answered.wait()
 
-    async def tell() -> list[str]:
-        app = KubernetesApp(KubeApi(make_registry("default", "kube-system")))
-        sent: list[Any] = []
-        requests = asyncio.Queue[Any]()
-        requests.put_nowait({"type": "http.request", "body": b""})
-        has_begun = asyncio.Event()
+    app.close()
+    await asyncio.wait_for(watching, 10)
 
-        async def send(message: Any) -> None:
-            sent.append(message)
-            has_begun.set()
-
-        scope = {"type": "http", "method": "GET", "path": "/api/v1/pods", "query_string": b"watch=1", "headers": []}
-        watching = asyncio.ensure_future(app(scope, requests.get, send))
-        await has_begun.wait()
-        app.close()
-        await asyncio.wait_for(watching, 10)
-        return [message["type"] for message in sent]
-
-    assert asyncio.run(tell()) == ["http.response.start", "http.response.body"]
+    assert [message["type"] for message in caller.sent] == ["http.response.start", "http.response.body"]

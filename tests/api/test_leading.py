@@ -15,6 +15,7 @@ import pytest
 
 from tests.api.in_process import reprieve
 from tests.api.test_following import state_with
+from tests.kit.objects import pod
 from tests.kit.ports import free_port
 from tests.kit.service import Service, kubeconfig_for, process, serving
 from tests.kit.waiting import DEADLINE, until
@@ -66,13 +67,7 @@ def node_of(cluster: Service, name: str) -> str:
 
 
 def create(cluster: Service, name: str) -> None:
-    body = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name},
-        "spec": {"containers": [{"name": "c", "image": "i"}]},
-    }
-    cluster.post("/api/v1/namespaces/default/pods", body).raise_for_status()
+    cluster.post("/api/v1/namespaces/default/pods", pod(name, "10m")).raise_for_status()
 
 
 @pytest.fixture(scope="module")

@@ -1,40 +1,26 @@
 """The page as a browser is sent it: its policy, its refusals, its files, and what is hidden from whom."""
 
 import re
-from collections.abc import AsyncIterator, Collection, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack
 
 import httpx
 import pytest
 from starlette.requests import HTTPConnection
 
-from api import starting
-from api.app import create_app
 from api.callers.access import TOKEN_COOKIE
 from api.callers.http_refusals import Refusal
 from api.documents.documentation import BY_NAME
-from api.service_state import ServiceState
-from api.settings.settings import Settings
 from api.ui.frame import assets
 from extender.answers.redaction import Visibility
 from extender.values import limits
 from tests.api.fake_engines import FailingEngine
-from tests.kit.service import LetsIn, Service, assert_is_refusal, serving, serving_app
+from tests.api.test_questions import Sees, guarded_by
+from tests.kit.service import LetsIn, Service, assert_is_refusal, serving
 from tests.kit.waiting import DEADLINE
 
 VIEWS = ("/", "/ui/nodes", "/ui/nodes/node-a1", "/ui/pods/shop/web-6", "/ui/history", "/ui/what-if")
 SOMEBODY = "another namespace&#39;s pod"
-
-
-class SeesShop:
-    """May list the pods of shop."""
-
-    async def namespaces(self, among: Collection[str]) -> frozenset[str]:
-        return frozenset(among) & {"shop"}
-
-    async def events(self, namespace: str) -> bool:
-        return False
 
 
 class OneToken(LetsIn):
@@ -43,21 +29,12 @@ class OneToken(LetsIn):
     async def of(self, caller: HTTPConnection) -> Visibility:
         if caller.cookies.get(TOKEN_COOKIE) != "right":
             raise Refusal(401, "who asks?")
-        return SeesShop()
+        return Sees("shop")
 
 
-@contextmanager
-def guarded_service() -> Iterator[Service]:
+def guarded_service() -> AbstractContextManager[Service]:
     """The example cluster, for those who say who they are."""
-    settings = Settings(port=0, schedule=False)
-
-    @asynccontextmanager
-    async def opened() -> AsyncIterator[ServiceState]:
-        async with starting.opens(settings)() as state:
-            yield replace(state, access=OneToken())
-
-    with serving_app(create_app(settings, lambda _: opened), settings) as service:
-        yield service
+    return guarded_by(OneToken(), schedule=False)
 
 
 @pytest.fixture(scope="module")
@@ -66,8 +43,9 @@ def guarded() -> Iterator[Service]:
         yield service
 
 
-def signed_in(service: Service, path: str) -> httpx.Response:
-    return httpx.get(f"http://127.0.0.1:{service.port}{path}", cookies={TOKEN_COOKIE: "right"}, trust_env=False)
+def signed_in(service: Service, path: str, **headers: str) -> httpx.Response:
+    url = f"http://127.0.0.1:{service.port}{path}"
+    return httpx.get(url, headers=headers, cookies={TOKEN_COOKIE: "right"}, trust_env=False)
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -125,11 +103,13 @@ def test_names_are_found_on_the_server_too(example: Service) -> None:
     assert re.findall(r'class="row" href="([^"]+)"', text.partition("<main")[2]) == ["/ui/pods/shop/web-6"]
 
 
+def rows(page: str) -> list[str]:
+    return re.findall(r'<th scope="row"><a href="/ui/nodes/([^"]+)"', page)
+
+
 def test_the_nodes_table_finds_names_and_zones(example: Service) -> None:
     def found(part: str) -> list[str]:
-        return re.findall(
-            r'<th scope="row"><a href="/ui/nodes/([^"]+)"', example.client.get("/ui/nodes", params={"node": part}).text
-        )
+        return rows(example.client.get("/ui/nodes", params={"node": part}).text)
 
     assert found("node-b3") == ["node-b3"]
     assert found("ZONE-A") == ["node-a1", "node-a2", "node-a3", "node-a4"]
@@ -138,12 +118,7 @@ def test_the_nodes_table_finds_names_and_zones(example: Service) -> None:
 def test_the_nodes_table_is_sorted_on_the_server_and_keeps_what_is_looked_for(example: Service) -> None:
     page = example.client.get("/ui/nodes", params={"node": "zone-a", "sort": "-cpu"}).text
 
-    assert re.findall(r'<th scope="row"><a href="/ui/nodes/([^"]+)"', page) == [
-        "node-a2",
-        "node-a3",
-        "node-a4",
-        "node-a1",
-    ]
+    assert rows(page) == ["node-a2", "node-a3", "node-a4", "node-a1"]
     assert re.findall(r'aria-sort="(\w+)"><a href="([^"]+)"', page) == [
         ("descending", "/ui/nodes?node=zone-a&amp;sort=cpu")
     ]
@@ -261,12 +236,7 @@ def test_every_page_offers_signing_out_to_a_caller_known_by_cookie(guarded: Serv
 
 def test_no_page_offers_signing_out_to_a_caller_without_the_cookie(guarded: Service, example: Service) -> None:
     """Neither a stranger, nor who sends the token himself, nor anybody where no token is asked for."""
-    by_header = httpx.get(
-        f"http://127.0.0.1:{guarded.port}/",
-        headers={"Authorization": "Bearer x"},
-        cookies={TOKEN_COOKIE: "right"},
-        trust_env=False,
-    )
+    by_header = signed_in(guarded, "/", Authorization="Bearer x")
 
     assert by_header.status_code == 200
     for page in (guarded.client.get("/").text, by_header.text, signed_in(example, "/").text):

@@ -1,8 +1,8 @@
 """What people ask under /v1, over a socket, of a service that decides for a small cluster of its own."""
 
 import json
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Collection, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -268,6 +268,19 @@ def test_a_what_if_that_makes_no_sense_is_refused_in_words(
 # Whose names are shown.
 
 
+class Sees:
+    """May list the pods of these namespaces."""
+
+    def __init__(self, *names: str) -> None:
+        self._names = frozenset(names)
+
+    async def namespaces(self, among: Collection[str]) -> frozenset[str]:
+        return self._names & frozenset(among)
+
+    async def events(self, namespace: str) -> bool:
+        return False
+
+
 class _OnlyOwnNamespace(LetsIn):
     """Callers say their namespace as their token."""
 
@@ -275,36 +288,26 @@ class _OnlyOwnNamespace(LetsIn):
         token = caller.headers.get("authorization", "").removeprefix("Bearer ")
         if not token:
             raise Refusal(401, "who asks?", {"WWW-Authenticate": "Bearer"})
-        return _Sees(token)
+        return Sees(token)
 
 
-class _Sees:
-    def __init__(self, namespace: str) -> None:
-        self._namespace = namespace
+@contextmanager
+def guarded_by(access: Access, **settings: Any) -> Iterator[Service]:
+    """A service that asks who its callers are."""
+    chosen = Settings.model_validate({"port": 0, **settings})
 
-    async def namespaces(self, among: Any) -> frozenset[str]:
-        return frozenset({self._namespace} & {*among})
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[ServiceState]:
+        async with starting.opens(chosen)() as opened_state:
+            yield replace(opened_state, access=access)
 
-    async def events(self, namespace: str) -> bool:
-        return False
+    with serving_app(create_app(chosen, lambda _: opened), chosen) as service:
+        yield service
 
 
 @pytest.fixture(scope="module")
 def guarded(state: Path) -> Iterator[Service]:
-    """A service that asks who its callers are."""
-    settings = Settings.model_validate({"port": 0, "state": state})
-
-    def guarding(settings: Settings) -> starting.Opens:
-        access: Access = _OnlyOwnNamespace()
-
-        @asynccontextmanager
-        async def opened() -> AsyncIterator[ServiceState]:
-            async with starting.opens(settings)() as opened_state:
-                yield replace(opened_state, access=access)
-
-        return opened
-
-    with serving_app(create_app(settings, guarding), settings) as service:
+    with guarded_by(_OnlyOwnNamespace(), state=state) as service:
         until(lambda: as_(service, "shop", "/v1/preemptions").json().get("items"))
         yield service
 
@@ -349,22 +352,8 @@ def test_preemptor_is_hidden_from_callers_who_see_only_the_victim(guarded: Servi
 
 
 def test_victim_is_hidden_from_callers_who_see_only_the_preemptor(guarded: Service) -> None:
-    for path in (
-        "/v1/explain/shop/urgent",
-        *(
-            "/v1/" + each
-            for each in (
-                "preemptions",
-                "decisions",
-                "queue",
-                "pending",
-                "cluster",
-                "cluster/node-1",
-                "find?q=batch",
-                "pods",
-            )
-        ),
-    ):
+    of_others = ("preemptions", "decisions", "queue", "pending", "cluster", "cluster/node-1", "find?q=batch", "pods")
+    for path in ("/v1/explain/shop/urgent", *(f"/v1/{each}" for each in of_others)):
         answer = as_(guarded, "shop", path)
 
         assert answer.status_code == 200

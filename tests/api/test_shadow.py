@@ -15,6 +15,7 @@ from tests.api.in_process import reprieve
 from tests.api.test_following import readiness
 from tests.api.test_questions import get
 from tests.api.test_recorded_service import PACKING
+from tests.kit.objects import pod
 from tests.kit.service import Service, kubeconfig_for, serving
 from tests.kit.waiting import until, until_at_rest
 
@@ -26,9 +27,7 @@ extenders: [{urlPrefix: "http://127.0.0.1:1/", filterVerb: filter}]
 
 
 def create(service: Service, name: str, cpu: str = "100m") -> None:
-    container = {"name": "main", "image": "web:1", "resources": {"requests": {"cpu": cpu, "memory": "16Mi"}}}
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [container]}}
-    answer = service.post("/api/v1/namespaces/default/pods", pod)
+    answer = service.post("/api/v1/namespaces/default/pods", pod(name, cpu))
     assert answer.status_code == 201, answer.text
 
 

@@ -87,6 +87,14 @@ def running(
         yield RunningPod(started, port, objects, folders)
 
 
+def is_ready(port: int, process: "subprocess.Popen[bytes]") -> bool:
+    assert process.poll() is None
+    try:
+        return httpx.get(f"http://127.0.0.1:{port}/readyz", trust_env=False).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
 def client(
     pod: RunningPod, authority: Authority | None = None, certificate: tuple[str | Path, str | Path] | None = None
 ) -> httpx.Client:

@@ -29,7 +29,7 @@ from tests.deploy.manifests import (
 from tests.kit.rbac import Rbac
 from tests.kit.service import Service, serving
 from tools.generate_roles import BY_GATE, ROLES
-from tools.kubernetes_programs import NoProgramError, program
+from tools.kubernetes_programs import program
 from tools.render_manifests import CHART, K3S, VARIANTS, kustomization, manifest, rendered
 
 MODES: Final = ("sidecar", "service", "second-scheduler", "scheduler")
@@ -59,14 +59,7 @@ CASES: Final = {
 CUSTOM: Final = ("cert-manager.io/v1", "monitoring.coreos.com/v1")
 
 each_case: Final = pytest.mark.parametrize("case", CASES)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _helm() -> None:
-    try:
-        program("helm")
-    except NoProgramError as exc:
-        pytest.skip(str(exc))
+pytestmark = pytest.mark.usefixtures("helm")
 
 
 @cache
@@ -102,28 +95,19 @@ def test_one_file_is_all_that_k3s_needs() -> None:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_the_kustomizations_build_with_an_image_of_ones_own(variant: str, tmp_path: Path) -> None:
-    overlay = {
-        "apiVersion": "kustomize.config.k8s.io/v1beta1",
-        "kind": "Kustomization",
-        "resources": [variant],
-        "images": [
-            {
-                "name": "ghcr.io/reprieve/reprieve",
-                "newName": "registry.example/my-policy",
-                "digest": "sha256:" + "0" * 64,
-            }
-        ],
-    }
+    digest = "sha256:" + "0" * 64
+    image = {"name": "ghcr.io/reprieve/reprieve", "newName": "registry.example/my-policy", "digest": digest}
+    overlay = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
     (tmp_path / variant).mkdir()
     for name in ("reprieve.yaml", "kustomization.yaml"):
         (tmp_path / variant / name).write_bytes((FOLDER / variant / name).read_bytes())
-    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(overlay))
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump({**overlay, "resources": [variant], "images": [image]}))
 
     built = subprocess.run(
         [program("kubectl"), "kustomize", tmp_path], capture_output=True, text=True, check=True
     ).stdout
 
-    assert container(objects_of(built))["image"] == f"registry.example/my-policy@{overlay['images'][0]['digest']}"  # type: ignore[index]
+    assert container(objects_of(built))["image"] == f"registry.example/my-policy@{digest}"
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -165,18 +149,10 @@ def api() -> Iterator[Service]:
 def test_the_api_server_accepts_what_is_rendered(case: str, api: Service) -> None:
     """With field validation, of the kinds that the embedded cluster serves; the pod of the Deployment is tried, too."""
     template = one("Deployment", objects(case))["spec"]["template"]
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "reprieve", **template["metadata"]},
-        "spec": template["spec"],
-    }
-    served = {
-        "Deployment": "apis/apps/v1",
-        "PodDisruptionBudget": "apis/policy/v1",
-        "Pod": "api/v1",
-        "Service": "api/v1",
-    }
+    metadata = {"name": "reprieve", **template["metadata"]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+    served = dict.fromkeys(("Pod", "Service"), "api/v1") | {"Deployment": "apis/apps/v1"}
+    served["PodDisruptionBudget"] = "apis/policy/v1"
     accepted = []
     for obj in [*objects(case), pod]:
         if obj["kind"] in served:

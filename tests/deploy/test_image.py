@@ -22,6 +22,7 @@ import pytest
 
 from extender import __version__
 from tests.api.in_process import ROOT
+from tests.deploy.pods import is_ready
 from tests.kit.ports import free_port
 from tests.kit.waiting import DEADLINE, until
 
@@ -101,13 +102,9 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Stage:
             case "RUN":
                 placed = rest.replace("/opt/", f"{stage.root}/opt/")
                 done = subprocess.run(
-                    ["bash", "-ec", placed],
-                    cwd=stage.at("."),
-                    env=stage.environment,
-                    capture_output=True,
-                    text=True,
-                    check=False,
-                )
+                    ["bash", "-ec", placed], cwd=stage.at("."), env=stage.environment,
+                    capture_output=True, text=True, check=False,
+                )  # fmt: skip
                 if "(from versions: none)" in done.stderr:
                     pytest.skip("the registry of Python packages cannot be reached")
                 assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
@@ -177,20 +174,12 @@ def test_image_serves_from_a_read_only_file_system(image: Stage, tmp_path: Path)
     port, program = free_port(), shutil.which("reprieve", path=image.environment["PATH"])
     assert program is not None
     command = ["unshare", "-m", "bash", "-c", READ_ONLY, str(tmp_path)]
-    service = [
-        "setpriv",
-        "--bounding-set=-all",
-        "--inh-caps=-all",
-        "--no-new-privs",
-        program,
-        *image.command,
-        f"--port={port}",
-        "--kubernetes-port=0",
-    ]
+    unprivileged = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs"]
+    service = [*unprivileged, program, *image.command, f"--port={port}", "--kubernetes-port=0"]
     with (tmp_path.parent / "read-only.log").open("wb") as log:
         process = subprocess.Popen([*command, *service], env=image.environment, cwd="/", stderr=log)
     try:
-        until(lambda: _is_ready(port, process))
+        until(lambda: is_ready(port, process))
         answer = httpx.post(
             f"http://127.0.0.1:{port}/extender/filter", json={"Pod": POD, "NodeNames": ["node-a1"]}, trust_env=False
         )
@@ -198,11 +187,3 @@ def test_image_serves_from_a_read_only_file_system(image: Stage, tmp_path: Path)
         process.terminate()
         process.wait(DEADLINE)
     assert answer.json()["NodeNames"] is not None
-
-
-def _is_ready(port: int, process: "subprocess.Popen[bytes]") -> bool:
-    assert process.poll() is None
-    try:
-        return httpx.get(f"http://127.0.0.1:{port}/readyz", trust_env=False).status_code == 200
-    except httpx.TransportError:
-        return False

@@ -29,6 +29,7 @@ from api.starting import opens
 from tests.api.in_process import ROOT
 from tests.deploy import failing_plugin
 from tests.deploy.prometheus import Prometheus, program, scraping
+from tests.kit import objects
 from tests.kit.objects import priority_class
 from tests.kit.ports import free_port
 from tests.kit.service import JSON, Service, kubeconfig_for, process, serving, serving_app
@@ -64,30 +65,14 @@ def service(folder: Path, cluster: int, *flags: str, lease: str = "reprieve", lo
     config.write_text(failing_plugin.CONFIGURATION.replace("LEASE", lease))
     failing_plugin.install(folder)
     port = free_port()
-    command: list[str | Path] = [
-        "serve",
-        f"--port={port}",
-        f"--config={config}",
-        *flags,
-        "--kubeconfig",
-        kubeconfig_for(cluster, folder),
-    ]
-    path = os.pathsep.join([str(folder), str(ROOT)])
-    with process(*command, log=folder / log, environment={"PYTHONPATH": path}):
+    where = ("--kubeconfig", kubeconfig_for(cluster, folder))
+    path = {"PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)])}
+    with process("serve", f"--port={port}", f"--config={config}", *flags, *where, log=folder / log, environment=path):
         yield f"127.0.0.1:{port}"
 
 
 def pod(name: str, cpu: str = "10m", behaviour: str = "", priority_class: str = "") -> dict[str, Any]:
-    resources = {"requests": {"cpu": cpu}}
-    spec: dict[str, Any] = {"containers": [{"name": "c", "image": "i", "resources": resources}]}
-    if priority_class:
-        spec["priorityClassName"] = priority_class
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "labels": {"behaviour": behaviour} if behaviour else {}},
-        "spec": spec,
-    }
+    return objects.pod(name, cpu, priority_class, labels={"behaviour": behaviour} if behaviour else {})
 
 
 class FailingServer:
@@ -128,13 +113,8 @@ class Traffic:
         node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "strange", "labels": FailingServer.LABELS}}
         cluster.post("/api/v1/nodes", node).raise_for_status()
         self._create(pod("stuck"))
-        labels = {"kubernetes.io/hostname": "contested"}
-        contested = {
-            "metadata": {"name": "contested", "labels": labels},
-            "spec": {"taints": [{"key": "contested", "effect": "NoSchedule"}]},
-        }
-        room = {"status": {"allocatable": {"cpu": "4", "pods": "9"}}}
-        cluster.post("/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", **contested, **room}).raise_for_status()
+        contested = objects.node("contested", "4", taints=[{"key": "contested", "effect": "NoSchedule"}])
+        cluster.post("/api/v1/nodes", contested).raise_for_status()
         self._put_back(0)
         robbed = pod("robbed", cpu="4", priority_class="urgent")
         robbed["spec"] |= {
@@ -209,16 +189,8 @@ def prometheus_with_everything(tmp_path_factory: pytest.TempPathFactory) -> Iter
     with ExitStack() as stack:
         settings = Settings.model_validate({"port": 0, "schedule": False})
         cluster = stack.enter_context(serving_app(FailingServer(create_app(settings, opens)), settings))
-        lease = {
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": {"name": "held"},
-            "spec": {
-                "holderIdentity": "somebody",
-                "leaseDurationSeconds": 3600,
-                "renewTime": "2099-01-01T00:00:00.000000Z",
-            },
-        }
+        held = {"holderIdentity": "somebody", "leaseDurationSeconds": 3600, "renewTime": "2099-01-01T00:00:00.000000Z"}
+        lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "held"}, "spec": held}
         cluster.post("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases", lease).raise_for_status()
         deciding = stack.enter_context(service(folder / "deciding", cluster.port, "--schedule", "--serve-bind"))
         waiting = stack.enter_context(service(folder / "waiting", cluster.port, "--schedule", lease="held"))

@@ -1,11 +1,9 @@
 """Each recipe's files are accepted by what reads them, agree with each other, and static pods start."""
 
 import re
-import subprocess
 from pathlib import Path
 from typing import Any, Final
 
-import httpx
 import kubernetes_validate
 import pytest
 import yaml
@@ -13,12 +11,13 @@ import yaml
 from extender.values.config import load
 from tests.api.in_process import ROOT
 from tests.deploy.manifests import Object, container, objects_of, one, pod_spec
+from tests.deploy.pods import is_ready
+from tests.kit.objects import pod
 from tests.kit.ports import free_port
 from tests.kit.rbac import Rbac
 from tests.kit.service import Service, kubeconfig_for, process, serving
 from tests.kit.waiting import until
 from tools.generate_roles import ROLES
-from tools.kubernetes_programs import NoProgramError
 from tools.render_manifests import rendered
 from tools.render_static_pods import FOLDER, PLACE, PODS, USER, files
 
@@ -34,30 +33,24 @@ def pod_of(name: str) -> Object:
     return dict(read(FOLDER / name / "reprieve.yaml"))
 
 
+@pytest.mark.usefixtures("helm")
 @pytest.mark.parametrize("path", VALUES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_the_values_render(path: Path) -> None:
-    try:
-        objects = objects_of(rendered("-f", str(path)))
-    except NoProgramError as exc:
-        pytest.skip(str(exc))
+    objects = objects_of(rendered("-f", str(path)))
 
     for obj in objects:
         kubernetes_validate.validate(obj, "1.36", strict=True)
     assert load(one("ConfigMap", objects)["data"]["config.yaml"])
 
 
+@pytest.mark.usefixtures("helm")
 def test_the_values_of_a_new_plugin_render() -> None:
-    """
-    Those that `reprieve init` writes, in the mode that schedules and beside a kube-scheduler as their comment says.
-    """
+    """Those that `reprieve init` writes, in the mode that schedules and beside a kube-scheduler."""
     values = ROOT / "api" / "examples" / "plugin" / "values.yaml"
     options = re.findall(r"--set \S+", values.read_text())
     words = [word for option in options for word in option.split()]
-    try:
-        alone = objects_of(rendered("-f", str(values)))
-        called = objects_of(rendered("-f", str(values), *words))
-    except NoProgramError as exc:
-        pytest.skip(str(exc))
+    alone = objects_of(rendered("-f", str(values)))
+    called = objects_of(rendered("-f", str(values), *words))
 
     for objects in (alone, called):
         (profile,) = load(one("ConfigMap", objects)["data"]["config.yaml"]).profiles
@@ -66,13 +59,11 @@ def test_the_values_of_a_new_plugin_render() -> None:
     assert one("Service", called)["spec"]["clusterIP"] == "10.96.0.42"
 
 
+@pytest.mark.usefixtures("helm")
 @pytest.mark.parametrize("name", PODS)
 def test_the_static_pods_are_what_the_chart_renders(name: str) -> None:
     """`make manifests` writes them."""
-    try:
-        expected = files(name)
-    except NoProgramError as exc:
-        pytest.skip(str(exc))
+    expected = files(name)
 
     assert {path.name: path.read_text() for path in (FOLDER / name).iterdir()} == expected
 
@@ -80,12 +71,12 @@ def test_the_static_pods_are_what_the_chart_renders(name: str) -> None:
 @pytest.mark.parametrize("name", PODS)
 def test_a_static_pod_needs_nothing_of_the_api(name: str) -> None:
     """A kubelet refuses static pods that refer to other objects."""
-    pod = pod_of(name)
+    static = pod_of(name)
 
-    kubernetes_validate.validate(pod, "1.36", strict=True)
-    assert "serviceAccountName" not in pod["spec"]
-    assert [volume.keys() - {"name"} for volume in pod["spec"]["volumes"]] == [{"hostPath"}]
-    assert pod["spec"]["hostNetwork"]
+    kubernetes_validate.validate(static, "1.36", strict=True)
+    assert "serviceAccountName" not in static["spec"]
+    assert [volume.keys() - {"name"} for volume in static["spec"]["volumes"]] == [{"hostPath"}]
+    assert static["spec"]["hostNetwork"]
 
 
 @pytest.mark.parametrize("name", PODS)
@@ -112,21 +103,16 @@ def test_a_static_pod_starts_from_the_folder_of_its_machine(name: str, tmp_path:
             part.replace("/etc/reprieve/config", str(tmp_path)).replace("8888", str(port)) for part in spec["args"]
         ]
         with process(*arguments, log=tmp_path / "log") as started:
-            until(lambda: _is_ready(port, started))
+            until(lambda: is_ready(port, started))
             if name == "scheduler":
-                cluster.post("/api/v1/namespaces/default/pods", _small_pod()).raise_for_status()
+                cluster.post("/api/v1/namespaces/default/pods", pod("web", "10m")).raise_for_status()
                 until(lambda: _node(cluster) != "")
 
 
 def test_configuration_of_kube_scheduler_names_the_extender_of_the_recipes() -> None:
     told = load((RECIPES / "kubeadm" / "kube-scheduler-config.yaml").read_text())
     (extender,) = told.extenders
-    (port,) = {
-        port
-        for name in PODS
-        for each in pod_of(name)["spec"]["containers"]
-        for port in [each["ports"][0]["containerPort"]]
-    }
+    (port,) = {each["ports"][0]["containerPort"] for name in PODS for each in pod_of(name)["spec"]["containers"]}
     patch = read(RECIPES / "kind" / "kind.yaml")["nodes"][0]
     ours = read(RECIPES / "kubeadm" / "kubeadm-config.yaml")["scheduler"]
 
@@ -138,11 +124,9 @@ def test_configuration_of_kube_scheduler_names_the_extender_of_the_recipes() -> 
     assert ours["extraVolumes"][0]["hostPath"].startswith(PLACE)
 
 
+@pytest.mark.usefixtures("helm")
 def test_on_kind_kube_scheduler_and_reprieve_meet_on_loopback() -> None:
-    try:
-        objects = objects_of(rendered("-f", str(RECIPES / "kind" / "values.yaml")))
-    except NoProgramError as exc:
-        pytest.skip(str(exc))
+    objects = objects_of(rendered("-f", str(RECIPES / "kind" / "values.yaml")))
 
     assert pod_spec(objects)["hostNetwork"]
     assert {"--host=127.0.0.1", "--port=8888"} <= set(container(objects)["args"])
@@ -154,19 +138,6 @@ def test_the_page_names_files_that_are_there() -> None:
 
     assert len(named) > 8
     assert [name for name in named if not (ROOT / name).exists()] == []
-
-
-def _is_ready(port: int, process: "subprocess.Popen[bytes]") -> bool:
-    assert process.poll() is None
-    try:
-        return httpx.get(f"http://127.0.0.1:{port}/readyz", trust_env=False).status_code == 200
-    except httpx.TransportError:
-        return False
-
-
-def _small_pod() -> Object:
-    spec = {"containers": [{"name": "c", "image": "example", "resources": {"requests": {"cpu": "10m"}}}]}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": spec}
 
 
 def _node(cluster: Service) -> str:

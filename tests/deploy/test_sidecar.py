@@ -15,10 +15,10 @@ from extender.values.config import Extender, load
 from tests.api.test_recorded_calls import as_go_writes, recorded_calls
 from tests.deploy.manifests import Object, container, objects_of, one, shipped
 from tests.deploy.pods import RunningPod, client, running
+from tests.kit import objects
 from tests.kit.certificates import Authority, can_make_certificates
 from tests.kit.service import JSON, TWELVE_NODES, Service, kubeconfig_for, process, serving
 from tests.kit.waiting import until
-from tools.kubernetes_programs import NoProgramError
 from tools.render_manifests import rendered
 
 pytestmark = pytest.mark.slow
@@ -28,14 +28,8 @@ SECURED: Final = "tls.secretName=reprieve-tls"
 
 def manifest(*values: str) -> tuple[Object, ...]:
     """The chart with these values, for pods of the stock scheduler's name, as in the recorded calls."""
-    try:
-        return objects_of(
-            rendered(
-                "--set=mode=sidecar", "--set=schedulerName=default-scheduler", *(f"--set={value}" for value in values)
-            )
-        )
-    except NoProgramError as exc:
-        pytest.skip(str(exc))
+    common = ("--set=mode=sidecar", "--set=schedulerName=default-scheduler")
+    return objects_of(rendered(*common, *(f"--set={value}" for value in values)))
 
 
 def extender_of(pod: RunningPod) -> Extender:
@@ -60,6 +54,7 @@ def over_http(pod: RunningPod, authority: Authority | None) -> Iterator[httpx.Cl
         yield secured
 
 
+@pytest.mark.usefixtures("helm")
 @pytest.mark.parametrize(
     "values",
     [
@@ -72,20 +67,16 @@ def over_http(pod: RunningPod, authority: Authority | None) -> Iterator[httpx.Cl
     ],
 )
 def test_every_recorded_call_of_a_kube_scheduler_is_answered(values: tuple[str, ...], tmp_path: Path) -> None:
-    objects, answered = manifest(*values), Counter[str]()
+    answered = Counter[str]()
     authority = Authority(tmp_path, "cluster") if values else None
     with (
         serving(state=TWELVE_NODES, schedule=False) as cluster,
-        running(objects, cluster.port, tmp_path, authority) as pod,
+        running(manifest(*values), cluster.port, tmp_path, authority) as pod,
     ):
         until(lambda: pod.passes("startup"))
         until(lambda: pod.passes("readiness"))
         extender = extender_of(pod)
-        paths = {
-            "filter": extender.filter_verb,
-            "prioritize": extender.prioritize_verb,
-            "preempt": extender.preempt_verb,
-        }
+        paths = {verb: getattr(extender, f"{verb}_verb") for verb in ("filter", "prioritize", "preempt")}
         with over_http(pod, authority) as scheduler:
             for call in recorded_calls():
                 if call["verb"] not in paths or call["nodeCacheCapable"] != extender.node_cache_capable:
@@ -110,11 +101,11 @@ def test_a_scheduler_with_the_configuration_of_the_pods_kube_scheduler_binds_pod
     """Our own scheduler stands in for the container of kube-scheduler: it reads the same file, and asks the extender in
     it.
     """
-    objects = shipped("sidecar")
-    with serving(schedule=False) as cluster, running(objects, cluster.port, tmp_path) as pod:
+    with serving(schedule=False) as cluster, running(shipped("sidecar"), cluster.port, tmp_path) as pod:
         until(lambda: pod.passes("readiness"))
         with _kube_scheduler(pod, cluster.port, tmp_path), client(pod) as ours:
-            cluster.post("/api/v1/namespaces/default/pods", _pod("web"))
+            web = objects.pod("web", "10m", schedulerName="reprieve")
+            cluster.post("/api/v1/namespaces/default/pods", web)
             until(lambda: _node_of(cluster, "web") != "")
 
             asked = ours.get("/metrics").text
@@ -137,14 +128,6 @@ def _kube_scheduler(pod: RunningPod, cluster: int, folder: Path) -> Iterator[Non
 
 def _uids(victims: dict[str, Any]) -> set[str]:
     return {pod["UID"] for pod in victims["Pods"]}
-
-
-def _pod(name: str) -> Object:
-    spec = {
-        "schedulerName": "reprieve",
-        "containers": [{"name": "c", "image": "example", "resources": {"requests": {"cpu": "10m"}}}],
-    }
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
 
 
 def _node_of(cluster: Service, name: str) -> str:

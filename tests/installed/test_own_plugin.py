@@ -15,24 +15,21 @@ from typing import Any
 
 import kubernetes_validate
 import pytest
-import yaml
 
 from extender.values.config import load
 from tests.deploy.manifests import container, objects_of
 from tests.deploy.pods import running
-from tests.installed.environment import ROOT, Environment, installed_into, link_distribution
+from tests.installed.environment import Environment, installed_into, link_distribution
 from tests.installed.journey import Journey, Running
 from tests.kit.certificates import Authority, can_make_certificates
 from tests.kit.ports import free_port
-from tests.kit.service import serving
+from tests.kit.service import TWELVE_NODES, kubeconfig_for, serving
 from tests.kit.waiting import DEADLINE, until
 from tools.kubernetes_programs import NoProgramError, program
 from tools.render_manifests import CHART
 
 pytestmark = pytest.mark.slow
 
-DATA = ROOT / "tests" / "api" / "data"
-TWELVE_NODES = DATA / "cluster-twelve-nodes.json.gz"
 REASON = "licence server down in zone zone-b"
 
 PLUGIN = '''
@@ -81,7 +78,7 @@ def test_web_is_refused_where_licences_are_down():
 
 def recorded(verb: str, tier: str, *, by_name: bool) -> dict[str, Any]:
     """The first request that a real kube-scheduler sent about a pod of the tier and more than six nodes."""
-    for line in gzip.decompress((DATA / "kube-scheduler-1.36.jsonl.gz").read_bytes()).splitlines():
+    for line in gzip.decompress((TWELVE_NODES.parent / "kube-scheduler-1.36.jsonl.gz").read_bytes()).splitlines():
         call = json.loads(line)
         body: dict[str, Any] = call["body"]
         if call["run"] == "twelve-nodes" and call["verb"] == verb and call["nodeCacheCapable"] == by_name:
@@ -136,7 +133,7 @@ def test_the_journey(journey: Journey, record_property: Any, tmp_path: Path) -> 
         f"reprieve serve --no-schedule --no-kubelet --state {TWELVE_NODES} --port {web} --kubernetes-port {kube}"
     ) as service:
         service.until_ready(f"http://127.0.0.1:{web}/readyz")
-        kubeconfig = write_kubeconfig(journey.folder / "kubeconfig", kube)
+        kubeconfig = kubeconfig_for(kube, journey.folder)
         version = resource_versions(kube)
         with journey.beside(f"reprieve dev --kubeconfig {kubeconfig} --reload") as dev:
             _edits(journey, dev)
@@ -145,14 +142,9 @@ def test_the_journey(journey: Journey, record_property: Any, tmp_path: Path) -> 
     # 4 beside kube-scheduler, which asks about its pods
     journey.type("pip install --no-build-isolation --no-deps --no-index .", says="pip install .")
     listed = journey.type("reprieve plugins --config extender-config.yaml")
-    assert listed.splitlines()[1].split() == [
-        "LicenceAware",
-        "licence-aware",
-        "0.1.0",
-        "filter,",
-        "score",
-        "default-scheduler",
-    ]
+    assert " ".join(listed.splitlines()[1].split()) == (
+        "LicenceAware licence-aware 0.1.0 filter, score default-scheduler"
+    )
     port, kube = free_port(), free_port()
     serve = (
         f"reprieve serve --config extender-config.yaml --no-schedule --state {TWELVE_NODES} --port {port} "
@@ -241,17 +233,6 @@ def _answers_recorded_requests(port: int) -> None:
     }
     assert {*scores.values()} <= {0, 10}
     assert scores.get("worker-01", 10) == 10
-
-
-def write_kubeconfig(path: Path, port: int) -> Path:
-    cluster = {"clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{port}"}}]}
-    contexts = {
-        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-        "users": [{"name": "u"}],
-        "current-context": "c",
-    }
-    path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", **cluster, **contexts}))
-    return path
 
 
 def resource_versions(port: int) -> dict[str, str]:

@@ -14,8 +14,9 @@ import pytest
 
 from tests.installed.environment import Environment
 from tests.installed.journey import DEADLINE, Journey
-from tests.installed.test_own_plugin import write_kubeconfig
+from tests.kit.objects import node, pod
 from tests.kit.ports import free_port
+from tests.kit.service import kubeconfig_for
 from tests.kit.waiting import until
 
 pytestmark = pytest.mark.slow
@@ -26,30 +27,13 @@ NODES, RUNNING, PENDING = 50, 480, 20
 def cluster() -> dict[str, Any]:
     """Fifty nodes, nearly five hundred pods on them, and twenty that nobody has scheduled."""
 
-    def pod(number: int, node: str | None) -> dict[str, Any]:
-        spec = {
-            "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}}]
-        }
-        on_node = {"nodeName": node} if node else {}
-        return {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": f"p-{number}", "namespace": "default"},
-            "spec": {**spec, **on_node},
-        }
-
-    allocatable = {"cpu": "4", "memory": "8Gi", "pods": "110"}
     names = [f"edge-{number}" for number in range(NODES)]
-    nodes = [
-        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": {"allocatable": allocatable}}
-        for name in names
-    ]
-    pods = [pod(number, names[number % NODES]) for number in range(RUNNING)]
-    return {
-        "apiVersion": "v1",
-        "kind": "List",
-        "items": [*nodes, *pods, *(pod(RUNNING + number, None) for number in range(PENDING))],
-    }
+    running = [pod(f"p-{number}", "100m", nodeName=names[number % NODES]) for number in range(RUNNING)]
+    waiting = [pod(f"p-{number}", "100m") for number in range(RUNNING, RUNNING + PENDING)]
+    items = [*(node(name, "4") for name in names), *running, *waiting]
+    for each in items[NODES:]:
+        each["metadata"]["namespace"] = "default"
+    return {"apiVersion": "v1", "kind": "List", "items": items}
 
 
 def read(url: str) -> str:
@@ -68,7 +52,7 @@ def test_the_journey(environment: Environment, tmp_path: Path) -> None:
     kube, port, other = free_port(), free_port(), free_port()
     state, saved = tmp_path / "k3s.json", tmp_path / "saved.yaml"
     state.write_text(json.dumps(cluster()))
-    kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", kube)
+    kubeconfig = kubeconfig_for(kube, tmp_path)
     api = f"reprieve serve --no-schedule --port 0 --kubernetes-port {kube} --save {saved}"
     scheduler = f"reprieve serve --kubeconfig {kubeconfig} --schedule"
 
@@ -123,8 +107,8 @@ def is_ready(port: int) -> bool:
 
 def create(kube: int, name: str) -> None:
     """A pod that nobody has scheduled."""
-    pod = {**cluster()["items"][-1], "metadata": {"name": name}}
     url = f"http://127.0.0.1:{kube}/api/v1/namespaces/default/pods"
     urllib.request.urlopen(
-        urllib.request.Request(url, json.dumps(pod).encode(), {"Content-Type": "application/json"}), timeout=30
+        urllib.request.Request(url, json.dumps(pod(name, "100m")).encode(), {"Content-Type": "application/json"}),
+        timeout=30,
     ).close()

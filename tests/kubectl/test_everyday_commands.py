@@ -8,6 +8,7 @@ import re
 
 import pytest
 
+from tests.kit.objects import node
 from tests.kubectl.conftest import Kubectl
 
 WEB = """
@@ -44,20 +45,19 @@ spec: {minAvailable: 1, selector: {matchLabels: {app: shop}}}
 
 
 def columns(table: str) -> list[list[str]]:
-    """The cells of a printed table."""
     return [re.split(r"\s{2,}", line.strip()) for line in table.splitlines()]
 
 
 def node_of(kubectl: Kubectl, pod: str) -> str:
-    """Where the pod runs."""
     return kubectl("get", "pod", pod, "-o", "jsonpath={.spec.nodeName}")
 
 
-def bind(kubectl: Kubectl, pod: str, node: str) -> None:
+def bind(kubectl: Kubectl, pod: str, to: str, *, fails: bool = False) -> str:
     """What a scheduler does; ours leaves the pods of others alone."""
-    target = {"apiVersion": "v1", "kind": "Node", "name": node}
+    target = {"apiVersion": "v1", "kind": "Node", "name": to}
     binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": target}
-    kubectl("create", "--raw", f"/api/v1/namespaces/default/pods/{pod}/binding", "-f", "-", stdin=json.dumps(binding))
+    path = f"/api/v1/namespaces/default/pods/{pod}/binding"
+    return kubectl("create", "--raw", path, "-f", "-", stdin=json.dumps(binding), fails=fails)
 
 
 # Looking around.
@@ -70,26 +70,18 @@ def test_version(kubectl: Kubectl) -> None:
 def test_the_server_says_what_it_has(kubectl: Kubectl) -> None:
     kinds = kubectl("api-resources", "--no-headers")
 
-    for kind in (
-        "Pod",
-        "Node",
-        "PodDisruptionBudget",
-        "PriorityClass",
-        "Deployment",
-        "StorageClass",
-        "Lease",
-        "ResourceClaim",
-    ):
-        assert re.search(rf"\b{kind}$", kinds, re.MULTILINE), kind
+    shown = {line.split()[-1] for line in kinds.splitlines()}
+    assert {"Pod", "Node", "PodDisruptionBudget", "PriorityClass", "Deployment", "StorageClass", "Lease"} <= shown
+    assert "ResourceClaim" in shown
     assert "policy/v1" in kubectl("api-versions").splitlines()
 
 
 def test_nodes(kubectl: Kubectl) -> None:
-    header, *nodes = columns(kubectl("get", "nodes"))
+    header, *rows = columns(kubectl("get", "nodes"))
 
     assert header == ["NAME", "STATUS", "ROLES", "AGE", "VERSION"]
-    assert len(nodes) == 12
-    assert {node[1] for node in nodes} <= {"Ready", "Ready,SchedulingDisabled"}
+    assert len(rows) == 12
+    assert {row[1] for row in rows} <= {"Ready", "Ready,SchedulingDisabled"}
 
 
 def test_nodes_with_more_columns(kubectl: Kubectl) -> None:
@@ -150,12 +142,8 @@ def test_a_pod_is_scheduled_and_runs(kubectl: Kubectl) -> None:
 
 
 def test_a_pod_of_another_scheduler_waits_until_it_is_bound(kubectl: Kubectl) -> None:
-    kubectl(
-        "apply",
-        "-f",
-        "-",
-        stdin=WEB.replace("name: web", "name: bound").replace("spec:", "spec:\n  schedulerName: kubectl"),
-    )
+    bound = WEB.replace("name: web", "name: bound").replace("spec:", "spec:\n  schedulerName: kubectl")
+    kubectl("apply", "-f", "-", stdin=bound)
     assert columns(kubectl("get", "pod", "bound"))[1][:3] == ["bound", "0/1", "Pending"]
 
     bind(kubectl, "bound", "node-a1")
@@ -165,50 +153,30 @@ def test_a_pod_of_another_scheduler_waits_until_it_is_bound(kubectl: Kubectl) ->
 
 
 def test_a_bound_pod_stays_where_it_is(kubectl: Kubectl) -> None:
-    binding = {
-        "apiVersion": "v1",
-        "kind": "Binding",
-        "metadata": {"name": "bound"},
-        "target": {"kind": "Node", "name": "node-b1"},
-    }
-
-    said = kubectl(
-        "create",
-        "--raw",
-        "/api/v1/namespaces/default/pods/bound/binding",
-        "-f",
-        "-",
-        stdin=json.dumps(binding),
-        fails=True,
-    )
+    said = bind(kubectl, "bound", "node-b1", fails=True)
 
     assert 'is already assigned to node "node-a1"' in said
 
 
 def test_output_as_one_likes_it(kubectl: Kubectl) -> None:
-    node = node_of(kubectl, "web")
+    where = node_of(kubectl, "web")
 
-    assert json.loads(kubectl("get", "pod", "web", "-o", "json"))["spec"]["nodeName"] == node
-    assert f"nodeName: {node}" in kubectl("get", "pod", "web", "-o", "yaml")
+    assert json.loads(kubectl("get", "pod", "web", "-o", "json"))["spec"]["nodeName"] == where
+    assert f"nodeName: {where}" in kubectl("get", "pod", "web", "-o", "yaml")
     assert kubectl("get", "pods", "-l", "app=web", "-o", "name").splitlines() == ["pod/bound", "pod/web"]
-    assert columns(kubectl("get", "pod", "web", "-o", "custom-columns=NAME:.metadata.name,NODE:.spec.nodeName"))[1] == [
-        "web",
-        node,
-    ]
+    own_columns = "custom-columns=NAME:.metadata.name,NODE:.spec.nodeName"
+    assert columns(kubectl("get", "pod", "web", "-o", own_columns))[1] == ["web", where]
 
 
 def test_selectors(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", stdin=WEB.replace("web", "other").replace("spec:", "spec:\n  schedulerName: nobody"))
 
-    assert kubectl("get", "pods", "-l", "app in (web, nothing),app notin (x)", "-o", "name").splitlines() == [
-        "pod/bound",
-        "pod/web",
-    ]
-    assert kubectl("get", "pods", "-l", "app!=web", "--field-selector", "spec.nodeName=", "-o", "name") == "pod/other"
-    assert (
-        kubectl("get", "pods", "--field-selector", "spec.nodeName=node-a1,metadata.name=bound", "-o", "name")
-        == "pod/bound"
-    )
+    def names(*selectors: str) -> list[str]:
+        return kubectl("get", "pods", *selectors, "-o", "name").splitlines()
+
+    assert names("-l", "app in (web, nothing),app notin (x)") == ["pod/bound", "pod/web"]
+    assert names("-l", "app!=web", "--field-selector", "spec.nodeName=") == ["pod/other"]
+    assert names("--field-selector", "spec.nodeName=node-a1,metadata.name=bound") == ["pod/bound"]
     assert "field label not supported" in kubectl("get", "pods", "--field-selector", "spec.nothing=x", fails=True)
 
 
@@ -235,12 +203,14 @@ def test_edit_by_patch(kubectl: Kubectl) -> None:
 
 
 def test_describe(kubectl: Kubectl) -> None:
-    pod, node = kubectl("describe", "pod", "web"), kubectl("describe", "node", node_of(kubectl, "web"))
+    where = node_of(kubectl, "web")
 
-    assert re.search(r"Node:\s+" + node_of(kubectl, "web"), pod)
-    assert re.search(r"QoS Class:\s+Burstable", pod)
-    assert "Allocated resources" in node
-    assert re.search(r"default\s+web\s+100m", node)
+    of_pod, of_node = kubectl("describe", "pod", "web"), kubectl("describe", "node", where)
+
+    assert re.search(rf"Node:\s+{where}", of_pod)
+    assert re.search(r"QoS Class:\s+Burstable", of_pod)
+    assert "Allocated resources" in of_node
+    assert re.search(r"default\s+web\s+100m", of_node)
 
 
 def test_events(kubectl: Kubectl) -> None:
@@ -274,22 +244,15 @@ def test_cordon_and_uncordon(kubectl: Kubectl) -> None:
 
 
 def test_taint(kubectl: Kubectl) -> None:
+    effect = "jsonpath={.spec.taints[?(@.key=='dedicated')].effect}"
+
     assert kubectl("taint", "node", "node-c2", "dedicated=db:NoSchedule") == "node/node-c2 tainted"
-    assert (
-        kubectl("get", "node", "node-c2", "-o", "jsonpath={.spec.taints[?(@.key=='dedicated')].effect}") == "NoSchedule"
-    )
+    assert kubectl("get", "node", "node-c2", "-o", effect) == "NoSchedule"
     assert kubectl("taint", "node", "node-c2", "dedicated-") == "node/node-c2 untainted"
 
 
 def test_a_node_comes_and_goes(kubectl: Kubectl) -> None:
-    node = {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": "extra"},
-        "status": {"allocatable": {"cpu": "4", "pods": "10"}},
-    }
-
-    assert kubectl("create", "-f", "-", stdin=json.dumps(node)) == "node/extra created"
+    assert kubectl("create", "-f", "-", stdin=json.dumps(node("extra"))) == "node/extra created"
     assert kubectl("delete", "node", "extra") == 'node "extra" deleted'
 
 

@@ -24,7 +24,7 @@ from reprieve import Cluster, Placement, ReprieveError, Trial
 from tests.extender.answers.test_trial import NO_SHRINKING, Decisions, objects_of
 from tests.extender.lab.recordings.recorded_cluster import create, record, zoned
 from tests.kit.examples import examples
-from tests.kit.objects import priority_class
+from tests.kit.objects import pod_group, priority_class
 from tests.kit.random_storage import random_cluster_with_volumes
 from tests.kit.service import kubeconfig_for, serving
 from tests.kit.told_scheduler import ToldScheduler
@@ -283,10 +283,8 @@ def test_preemption_names_victims_and_evicts_nobody() -> None:
 
         found = trial.preempt(pod("urgent", priority=9, priorityClassName="high"))
 
-        assert (found.node, [victim.pod.key for victim in found.victims]) in (
-            ("a", ["default/one"]),
-            ("b", ["default/two"]),
-        )
+        victims = [victim.pod.key for victim in found.victims]
+        assert (found.node, victims) in (("a", ["default/one"]), ("b", ["default/two"]))
         assert [bool(each.why_not) for each in found.candidates] == [False, True]
         assert state_of(trial) == before
 
@@ -309,13 +307,9 @@ def test_pod_that_fits_needs_no_victims() -> None:
 
 
 def test_drained_node_takes_no_pods_and_budgets_are_counted_down() -> None:
-    budget = {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": "web", "namespace": "default"},
-        "spec": {"selector": {"matchLabels": {"app": "web"}}},
-        "status": {"disruptionsAllowed": 1},
-    }
+    metadata = {"name": "web", "namespace": "default"}
+    budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata}
+    budget |= {"spec": {"selector": {"matchLabels": {"app": "web"}}}, "status": {"disruptionsAllowed": 1}}
     objects = [node("a"), node("b"), pod("one", on="a"), pod("two", on="a"), budget]
     with Cluster.load(objects).trial() as trial:
         left = trial.drain("a")
@@ -349,12 +343,8 @@ def test_arrays_are_in_the_units_that_they_say() -> None:
 
 def test_pod_group_is_placed_as_a_whole_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REPRIEVE_FEATURE_GATES", "GenericWorkload=true,GangScheduling=true")
-    group = {
-        "apiVersion": "scheduling.k8s.io/v1alpha2",
-        "kind": "PodGroup",
-        "metadata": {"name": "gang", "namespace": "default"},
-        "spec": {"schedulingPolicy": {"gang": {"minCount": 3}}},
-    }
+    group = pod_group("gang", 3)
+    group["metadata"]["namespace"] = "default"
     members = [pod(f"m{number}", schedulingGroup={"podGroupName": "gang"}) for number in range(3)]
     with Cluster.load([node("a", "2")]).trial() as trial:
         none = trial.schedule([group, *members])
