@@ -39,16 +39,6 @@ async def test_a_plugin_that_goes_wrong_costs_its_pod_a_pause_and_others_nothing
         assert ("odd" in UNRESERVED) == (point in AFTER_RESERVE)
 
 
-async def test_failing_post_bind_does_not_undo_the_binding() -> None:
-    """PostBind is told; it is not asked."""
-    async with a_world(**with_odd_plugin()) as world:
-        world.node("n")
-        world.pod("odd", labels={"odd": "postBind"})
-        await settles(world, but_first=5)
-
-        assert world.node_of("odd") == "n"
-
-
 async def test_unprintable_answer_of_a_plugin_delays_its_own_pod_only() -> None:
     """What is to be done about the failure goes wrong itself."""
     async with a_world(**with_odd_plugin()) as world:

@@ -1,7 +1,8 @@
 """Whom an event of nodes and pods calls, plugin by plugin.
 
 Upstream: test/integration/scheduler/queueing/queue.go, CoreResourceEnqueueTestCases (v1.36.2). Each case is one of
-upstream's, in its order; those about selected namespaces and about more than one term are ours.
+upstream's, in its order; those about selected namespaces, about more than one term and about what changes without
+helping anybody are ours.
 
 Not told: those of GangScheduling, which is behind a gate that is off; those of extended resources that device classes
 back (a known difference); and the pod that an update frees from a feature, for no feature that there is can be taken
@@ -128,6 +129,15 @@ CASES = {
         [FIT, AFFINITY], [node("n", "4"), node("m", labels={"group": "b"})], [pod("p", "4", **in_group("b"))],
         changed_node("n", allocatable(cpu="5"), subresource="status"), {"p"},
     ),
+    "a larger node helps nobody who minds its labels": Case(
+        [AFFINITY], [node("n")], [pod("p", **in_group("b"))], changed_node("n", allocatable(cpu="4"), subresource="status"),
+    ),
+    "a label of a node helps nobody for whom it is too small": Case(
+        [FIT], [node("n")], [pod("p", "3")], changed_node("n", labels(zone="b")),
+    ),
+    "a label of a pod does not help it where there is no room": Case(
+        [FIT], [node("n")], [pod("p", "3")], changed_pod("p", labels(app="x")),
+    ),
     "room for more pods may help, whatever else is minded": Case(
         [FIT, AFFINITY], [node("n", pods="2"), node("m", pods="1", labels={"group": "b"}), pod("there", "100m", **ON_M)],
         [pod("p", "100m", **in_group("b"))], changed_node("n", allocatable(pods="3"), subresource="status"), {"p"},
@@ -189,6 +199,7 @@ CASES = {
     "a new node helps those whose port is taken": Case(
         [PORTS], [node("n"), pod("there", container=port(8080), **ON_N)], [pod("p", container=port(8080))], new_node("m"), {"p"},
     ),
+    "a label of a closed node helps nobody": Case([CORDON], [CLOSED], [pod("p")], changed_node("n", labels(zone="a"))),
     "a node that is opened helps": Case([CORDON], [CLOSED], [pod("p")], changed_node("n", spec(unschedulable=False)), {"p"}),
     "a new node helps where all are closed": Case([CORDON], [CLOSED], [pod("p")], new_node("m"), {"p"}),
     "a new node that is closed helps nobody": Case([CORDON], [CLOSED], [pod("p")], new_node("m", unschedulable=True)),

@@ -3,49 +3,14 @@
 Upstream: test/integration/scheduler/nominated_node_name, eventhandler (v1.36.2).
 """
 
-import asyncio
 from typing import Any
 
 import pytest
 
-from extender.cluster.api_resources import NODES, PODS, Object
-from extender.engine import framework as fwk
-from extender.values.objects.pod import Pod
+from extender.cluster.api_resources import PODS
 from tests.kit.objects import node, pod
-from tests.stories.plugins import holding, permitting, pre_binding
 from tests.stories.remote import change
 from tests.stories.scene import Scene, a_scene
-
-
-async def _takes_a_while(_: Pod) -> fwk.Status:
-    await asyncio.sleep(2)
-    return fwk.SUCCESS
-
-
-async def _is_done(_: Pod) -> fwk.Status:
-    return fwk.SUCCESS
-
-
-@pytest.mark.parametrize(
-    ("plugins", "is_written"),
-    [
-        pytest.param([pre_binding(_takes_a_while)], True, id="PreBind has something to do"),
-        pytest.param([pre_binding(_takes_a_while, concerns=lambda pod: False)], False, id="PreBind has nothing to do"),
-        pytest.param([holding("p", 5.0)], True, id="the pod waits for leave"),
-        pytest.param([permitting(lambda pod, _: (fwk.SUCCESS, 0))], False, id="leave is given at once"),
-    ],
-)
-@pytest.mark.anywhere
-async def test_the_node_is_written_down_before_the_pod_waits_for_anything(
-    plugins: list[type[fwk.Plugin]], is_written: bool
-) -> None:
-    """TestNominatedNodeNameIsSetBeforePreBindAndWaitOnPermit, four cases."""
-    async with a_scene(node("n"), plugins=plugins) as scene:
-        since = scene.now
-        await scene.has(pod("p"), within=10)
-
-        nominated = [each["status"].get("nominatedNodeName") for each in scene.history(since)]
-        assert ("n" in nominated) is is_written
 
 
 def _nominate(scene: Scene, name: str, where: str) -> None:
@@ -111,18 +76,6 @@ async def test_nomination_of_a_lower_priority_pod_does_not_block_a_higher_one() 
         assert scene.node_of("low") == ""
 
 
-@pytest.mark.anywhere
-async def test_nomination_of_a_higher_priority_pod_blocks_a_lower_one() -> None:
-    """TestPreemptionAndNominatedNodeNameScenarios, a nominated pod keeps its room from pods of lower priority."""
-    async with a_scene(node("n")) as scene:
-        await scene.has(pod("high", "1500m", "high", nodeSelector={"never": "there"}))
-        _nominate(scene, "high", "n")
-        await scene.has(pod("low", "1500m", "low"))
-
-        assert scene.node_of("low") == ""
-        assert scene.waits_in("low") == "unschedulable"
-
-
 @pytest.mark.over_a_socket
 async def test_nomination_is_overwritten_by_that_of_a_better_node() -> None:
     """TestPreemptionAndNominatedNodeNameScenarios, overwrite NominatedNodeName with preemption: on the other node,
@@ -177,19 +130,6 @@ async def test_nomination_is_cleared_when_its_room_was_taken() -> None:
         assert (scene.nominated_node_of("low"), scene.node_of("low")) == ("", "")
 
 
-@pytest.mark.anywhere
-async def test_nomination_is_cleared_by_the_binding() -> None:
-    """TestPreemptionAndNominatedNodeNameScenarios, cleared after binding."""
-    async with a_scene(node("n"), plugins=[pre_binding(_takes_a_while)]) as scene:
-        await scene.has(pod("p"), within=1)
-        assert scene.nominated_node_of("p") == "n"
-
-        await scene.passes(5)
-
-        assert scene.node_of("p") == "n"
-        assert scene.nominated_node_of("p") == ""
-
-
 def _is_deleted(scene: Scene) -> None:
     scene.api.delete(PODS, "default", "promised")
 
@@ -206,7 +146,7 @@ async def test_pods_kept_out_by_a_nomination_are_retried_when_it_ends(happens: A
         await scene.has(pod("promised", "1500m", "high", nodeSelector={"never": "there"}))
         _nominate(scene, "promised", "n")
         await scene.has(pod("low", "1500m", "low"), pod("too-big", "3", "higher"))
-        assert scene.node_of("low") == ""
+        assert (scene.node_of("low"), scene.waits_in("low")) == ("", "unschedulable")
         assert (scene.waits_in("too-big"), scene.attempts("too-big")) == ("unschedulable", 1)
 
         happens(scene)
@@ -236,29 +176,3 @@ async def test_pods_of_other_schedulers_reserve_no_room() -> None:
         await scene.has(pod("ours", "1500m", "low"))
 
         assert scene.node_of("ours") == "n"
-
-
-def _with(**spec: Any) -> Any:
-    return lambda found: found["spec"].update(spec)
-
-
-def _labelled(found: Object) -> None:
-    found["metadata"]["labels"]["zone"] = "a"
-
-
-@pytest.mark.anywhere
-async def test_change_of_a_node_requeues_only_pods_that_it_may_help() -> None:
-    """TestUpdateNodeEvent: a label wakes who asked for it, lifting a cordon wakes who minded that, and nobody else is
-    tried.
-    """
-    async with a_scene(node("n", unschedulable=True)) as scene:
-        await scene.has(pod("minds", "100m"), pod("too-big", "3"))
-        assert (scene.refused_by("minds"), scene.waits_in("minds")) == ({"NodeUnschedulable"}, "unschedulable")
-
-        await scene.changes("n", _labelled, resource=NODES)
-        assert scene.attempts("minds") == 1
-
-        await scene.changes("n", _with(unschedulable=False), resource=NODES)
-
-        assert scene.node_of("minds") == "n"
-        assert scene.waits_in("too-big") != ""

@@ -10,6 +10,7 @@ from extender.cluster.api_resources import NODES, Object
 from extender.engine import framework as fwk
 from extender.values.objects.pod import Pod
 from tests.kit.objects import node, pod
+from tests.stories.cluster_changes import Happens, changed_node, goes, spec
 from tests.stories.plugins import pre_binding
 from tests.stories.pod_specs import taint
 from tests.stories.scene import a_scene
@@ -98,28 +99,24 @@ async def test_nomination_is_cleared_for_a_pod_of_higher_priority() -> None:
         assert scene.node_of("middle") == ""
 
 
+@pytest.mark.parametrize(
+    "happens",
+    [
+        pytest.param(goes(NODES, "n"), id="is deleted"),
+        pytest.param(changed_node("n", spec(taints=[taint("broken")])), id="is tainted"),
+    ],
+)
 @pytest.mark.anywhere
-async def test_pod_nominated_to_a_deleted_node_runs_elsewhere() -> None:
-    """TestNominatedNode, when the node is deleted: the pod runs elsewhere."""
+async def test_pod_runs_elsewhere_when_its_nominated_node(happens: Happens) -> None:
+    """TestNominatedNode, when the node is deleted, and when it gets a taint."""
     async with a_scene(node("n")) as scene:
         await _promised(scene)
-        await scene.loses("n", resource=NODES)
+        happens(scene)
+        await scene.passes(5)
         await scene.has(node("other"), within=15)
 
         assert scene.node_of("middle") == "other"
         assert scene.nominated_node_of("middle") == ""
-
-
-@pytest.mark.anywhere
-async def test_pod_nominated_to_a_tainted_node_runs_elsewhere() -> None:
-    """TestNominatedNode, when the node gets a taint: the pod runs elsewhere."""
-    async with a_scene(node("n")) as scene:
-        await _promised(scene)
-        taint = {"key": "broken", "effect": "NoSchedule"}
-        await scene.changes("n", lambda found: found["spec"].update(taints=[taint]), resource=NODES)
-        await scene.has(node("other"), within=15)
-
-        assert scene.node_of("middle") == "other"
 
 
 @pytest.mark.anywhere

@@ -69,6 +69,7 @@ CASES = {
     "Permit fails": (permitting(lambda *_: (fwk.error("broken"), 0)), failed('running Permit plugin "Permitting": '
                                                                              'broken')),
     "Permit refuses": (permitting(lambda *_: (fwk.unschedulable("not now"), 0)), failed(ON_ONE, REFUSED)),
+    "Permit does not answer": (permitting(lambda *_: (fwk.SKIP, 0)), failed('running Permit plugin "Permitting": ')),
     "Permit never says yes": (
         permitting(lambda *_: (WAIT, 0.1)),
         failed(
@@ -110,6 +111,7 @@ async def test_an_attempt_ends_well_or_leaves_nothing_behind(plugin: type[fwk.Pl
 
         assert scene.events("p") == [ends.told]
         assert scene.waits_in("p") == ends.queue
+        assert scene.refused_by("p") == ({plugin.name} if plugin is not None and ends.queue == REFUSED else set())
         assert scene.node_of("p") == ("" if ends.queue else "n")
         assert not scene.is_assumed("p")
         assert given_back == (["p"] if ends.queue and ends.was_kept else [])

@@ -7,7 +7,6 @@ test_preemption.py.
 
 import asyncio
 import re
-from typing import Any
 
 import httpx
 import pytest
@@ -18,6 +17,7 @@ from extender.values.objects.pod import Pod
 from tests.kit.objects import is_binding, node, pod, priority_class, refusal
 from tests.stories.plugins import WAIT, filtering, holding, permitting, pre_binding
 from tests.stories.scene import a_scene
+from tests.stories.stages import Interfere
 
 NO_ROOM = (
     "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: 0/1 nodes are available: "
@@ -68,17 +68,6 @@ async def test_missing_claim_is_the_message_of_the_condition_in_upstreams_words(
             '0/1 nodes are available: persistentvolumeclaim "data" not found. not found',
         )
         assert scene.waits_in("p") == "unschedulable"
-
-
-@pytest.mark.anywhere
-async def test_the_message_about_a_hundred_nodes_stays_short() -> None:
-    """TestSchedulerFailedSchedulingReasons."""
-    async with a_scene(*(node(f"n{number}", "100m") for number in range(100))) as scene:
-        await scene.has(pod("p"))
-
-        condition = scene.condition("p")
-        assert condition is not None
-        assert condition[2].startswith("0/100 nodes are available: 100 Insufficient cpu.")
 
 
 @pytest.mark.anywhere
@@ -144,6 +133,15 @@ async def _takes_long(_: Pod) -> fwk.Status:
     return fwk.error("too late")
 
 
+def _slow_bindings(seconds: float, of: str = "") -> Interfere:
+    """Those of one pod, or of all."""
+
+    async def later() -> None:
+        await asyncio.sleep(seconds)
+
+    return lambda request: later() if request.url.path.endswith(f"{of}/binding") else None
+
+
 @pytest.mark.anywhere
 async def test_a_pod_that_came_again_under_its_name_is_not_blamed() -> None:
     """TestHandleSchedulingFailureSkipsRecreatedPod: neither requeued nor written about; the new one has an entry of its
@@ -168,11 +166,7 @@ async def test_a_binding_is_for_one_pod_and_not_for_the_next_of_its_name() -> No
     """TestDefaultBinder: a binding that arrives after the pod was deleted and made again is refused by the UID in
     it.
     """
-
-    async def slow(request: httpx.Request) -> None:
-        await asyncio.sleep(3)
-
-    async with a_scene(node("n"), interfere=lambda request: slow(request) if is_binding(request) else None) as scene:
+    async with a_scene(node("n"), interfere=_slow_bindings(3)) as scene:
         await scene.has(pod("p"), within=1)
         await scene.loses("p", at_once=True, within=0)
         await scene.has(pod("p", nodeSelector={"zone": "a"}), within=10)
@@ -185,19 +179,12 @@ async def test_a_binding_is_for_one_pod_and_not_for_the_next_of_its_name() -> No
 @pytest.mark.anywhere
 async def test_a_pod_that_is_deleted_on_its_way_leaves_nothing_on_the_node(when: str) -> None:
     """TestSchedulerNoPhantomPodAfterDelete, TestSchedulerForgetAssumedPodAfterDelete."""
-
-    async def slow(request: httpx.Request) -> None:
-        await asyncio.sleep(3)
-
     plugins: dict[str, list[type[fwk.Plugin]]] = {
         "waiting for leave": [holding("p")],
         "being prepared": [pre_binding(_takes_long, concerns=lambda pod: pod.name == "p")],
         "being bound": [],
     }
-
-    def interfere(request: httpx.Request) -> Any:
-        return slow(request) if when == "being bound" and is_binding(request) and "/p/" in request.url.path else None
-
+    interfere = _slow_bindings(3, of="pods/p") if when == "being bound" else None
     async with a_scene(node("n"), plugins=plugins[when], interfere=interfere) as scene:
         await scene.has(pod("p", "1500m"), within=1)
         assert scene.is_assumed("p")
@@ -264,13 +251,7 @@ async def test_a_pod_that_changed_while_it_was_tried_is_tried_as_it_is_now() -> 
 @pytest.mark.anywhere
 async def test_pod_bound_by_another_scheduler_is_not_tried_again() -> None:
     """TestDefaultBinder: the API server refuses a pod of the same name and another UID, or one that has a node."""
-
-    async def slow(request: httpx.Request) -> None:
-        await asyncio.sleep(2)
-
-    async with a_scene(
-        node("a"), node("b"), interfere=lambda request: slow(request) if is_binding(request) else None
-    ) as scene:
+    async with a_scene(node("a"), node("b"), interfere=_slow_bindings(2)) as scene:
         await scene.has(pod("p"), within=1)
         uid = scene.pod("p")["metadata"]["uid"]
         assumed = scene.alone.world.cluster.cache.pod(uid)

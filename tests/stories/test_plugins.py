@@ -151,63 +151,7 @@ async def test_the_first_binder_that_does_not_skip_a_pod_has_bound_it_or_failed(
             assert scene.condition("p") is None
 
 
-@pytest.mark.anywhere
-async def test_post_bind_runs_after_successful_bindings_only() -> None:
-    """TestPostBindPlugin."""
-    after: list[str] = []
-
-    async def prepares(each: Pod) -> fwk.Status:
-        return fwk.error("broken") if each.name == "fails" else fwk.SUCCESS
-
-    async with a_scene(
-        node("n"), plugins=[pre_binding(prepares), post_binding(lambda each, _: after.append(each.name))]
-    ) as scene:
-        await scene.has(pod("fails", "100m"), pod("works", "100m"))
-
-        assert after == ["works"]
-
-
-# TestPermitPlugin, six cases; TestMultiplePermitPlugins; TestPermitPluginsCancelled.
-
-
-@pytest.mark.parametrize(
-    ("says", "told", "queue"),
-    [
-        pytest.param((fwk.SUCCESS, 0), BOUND, "", id="leave"),
-        pytest.param((fwk.unschedulable("not now"), 0), ("FailedScheduling", REFUSED), "unschedulable", id="refused"),
-        pytest.param(
-            (fwk.error("broken"), 0),
-            ("FailedScheduling", 'running Permit plugin "Permitting": broken'),
-            "error backoff",
-            id="error",
-        ),
-        pytest.param(
-            (fwk.SKIP, 0),
-            ("FailedScheduling", 'running Permit plugin "Permitting": '),
-            "error backoff",
-            id="no answer at all",
-        ),
-        pytest.param(
-            (WAIT, 2),
-            (
-                "FailedScheduling",
-                "0/1 nodes are available: 1 rejected due to timeout after waiting 2s at plugin Permitting.",
-            ),
-            "unschedulable",
-            id="time is up",
-        ),
-    ],
-)
-@pytest.mark.anywhere
-async def test_leave_is_given_or_refused(says: tuple[fwk.Status, float], told: tuple[str, str], queue: str) -> None:
-    """TestPermitPlugin."""
-    async with a_scene(node("n"), plugins=[permitting(lambda *_: says)]) as scene:
-        await scene.has(pod("p"), within=2.9)
-
-        assert scene.events("p")[0] == told
-        assert scene.waits_in("p") == queue
-        if queue == "unschedulable":
-            assert scene.refused_by("p") == {"Permitting"}
+# TestPermitPlugin (its refusals: test_one_attempt.py); TestMultiplePermitPlugins; TestPermitPluginsCancelled.
 
 
 @pytest.mark.anywhere

@@ -2,226 +2,20 @@
 (v1.36.2).
 
 Not told: TestCoreResourceEnqueueWithoutQueueingHints (hints cannot be turned off), the cases of GangScheduling and pod
-groups (behind gates that are off), TestCustomResourceEnqueue (plugins register for the kinds of `EventResource`). Every
-hint, event by event: tests/extender/engine/plugins/test_hints.py and test_storage_hints.py.
+groups (behind gates that are off), TestCustomResourceEnqueue (plugins register for the kinds of `EventResource`).
+TestCoreResourceEnqueue is told in test_enqueueing.py and test_enqueueing_of_volumes.py. Every hint, event by event:
+tests/extender/engine/plugins/test_hints.py and test_storage_hints.py.
 """
 
 import httpx
 import pytest
 
-from extender.cluster.api_resources import NODES, PERSISTENT_VOLUME_CLAIMS, Object
+from extender.cluster.api_resources import NODES
 from extender.engine import framework as fwk
 from tests.kit.objects import is_binding, node, pod, priority_class, refusal
-from tests.stories.cluster_changes import (
-    Happens,
-    allocatable,
-    changed_node,
-    changed_pod,
-    gone,
-    labels,
-    new_node,
-    new_pod,
-    spec,
-    tolerates,
-)
+from tests.stories.cluster_changes import allocatable, labels, spec
 from tests.stories.plugins import WAIT, filtering, gating, permitting, reserving
 from tests.stories.scene import a_scene
-
-LARGER = changed_node("n", allocatable(cpu="4"), subresource="status")
-TAINT = {"key": "broken", "effect": "NoSchedule"}
-
-
-def port(number: int) -> Object:
-    return {"ports": [{"containerPort": 80, "hostPort": number}]}
-
-
-def near(**wanted: str) -> Object:
-    term = {"labelSelector": {"matchLabels": wanted}, "topologyKey": "kubernetes.io/hostname"}
-    return {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-
-
-def away_from(**minded: str) -> Object:
-    term = {"labelSelector": {"matchLabels": minded}, "topologyKey": "kubernetes.io/hostname"}
-    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-
-
-def spread(key: str) -> list[Object]:
-    selector = {"matchLabels": {"app": "spread"}}
-    return [{"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector}]
-
-
-def claim(name: str) -> Object:
-    resources = {"requests": {"storage": "1Gi"}}
-    return {
-        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name},
-        "spec": {"accessModes": ["ReadWriteOnce"], "resources": resources, "storageClassName": "", "volumeName": "pv"},
-    }  # fmt: skip
-
-
-def volume(claim: str) -> list[Object]:
-    return [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]
-
-
-FULL = [pod("full", "2")]
-ON_N = {"nodeName": "n"}
-
-
-@pytest.mark.parametrize(
-    ("there", "waits", "by", "happens", "is_tried"),
-    [
-        # NodeAffinity
-        pytest.param(
-            [node("n")], pod("p", nodeSelector={"zone": "b"}), "NodeAffinity", changed_node("n", labels(zone="b")), True,
-            id="NodeAffinity: the label comes",
-        ),
-        pytest.param(
-            [node("n")], pod("p", nodeSelector={"zone": "b"}), "NodeAffinity", changed_node("n", labels(zone="c")), False,
-            id="NodeAffinity: another label comes",
-        ),
-        pytest.param(
-            [node("n")], pod("p", nodeSelector={"zone": "b"}), "NodeAffinity", new_node("m", labels={"zone": "b"}), True,
-            id="NodeAffinity: a node with the label comes",
-        ),
-        pytest.param(
-            [node("n")], pod("p", nodeSelector={"zone": "b"}), "NodeAffinity", new_node("m"), False,
-            id="NodeAffinity: a node without the label comes",
-        ),
-        pytest.param(
-            [node("n")], pod("p", nodeSelector={"zone": "b"}), "NodeAffinity", LARGER, False,
-            id="NodeAffinity: the node gets larger",
-        ),
-        # TaintToleration
-        pytest.param(
-            [node("n", taints=[TAINT])], pod("p"), "TaintToleration", changed_node("n", spec(taints=[])), True,
-            id="TaintToleration: the taint goes",
-        ),
-        pytest.param(
-            [node("n", taints=[TAINT])], pod("p"), "TaintToleration", changed_node("n", spec(taints=[{**TAINT, "key": "other"}])), False,
-            id="TaintToleration: another taint comes instead",
-        ),
-        pytest.param(
-            [node("n", taints=[TAINT])], pod("p"), "TaintToleration",
-            changed_pod("p", tolerates("broken")), True,
-            id="TaintToleration: the pod tolerates it",
-        ),
-        pytest.param(
-            [node("n", taints=[TAINT])], pod("p"), "TaintToleration", changed_pod("p", labels(app="x")), False,
-            id="TaintToleration: the pod gets a label",
-        ),
-        # NodeUnschedulable
-        pytest.param(
-            [node("n", unschedulable=True)], pod("p"), "NodeUnschedulable", changed_node("n", spec(unschedulable=False)), True,
-            id="NodeUnschedulable: the cordon is lifted",
-        ),
-        pytest.param(
-            [node("n", unschedulable=True)], pod("p"), "NodeUnschedulable", new_node("m", unschedulable=True), False,
-            id="NodeUnschedulable: another cordoned node comes",
-        ),
-        # NodeResourcesFit
-        pytest.param([node("n"), *FULL], pod("p"), "NodeResourcesFit", gone("full"), True, id="NodeResourcesFit: room is made"),
-        pytest.param([node("n")], pod("p", "3"), "NodeResourcesFit", new_node("m", "4"), True, id="NodeResourcesFit: a large node comes"),
-        pytest.param([node("n")], pod("p", "3"), "NodeResourcesFit", new_node("m", "2"), False, id="NodeResourcesFit: a small node comes"),
-        pytest.param(
-            [node("n")], pod("p", "3"), "NodeResourcesFit", LARGER, True,
-            id="NodeResourcesFit: the node gets large enough",
-        ),
-        pytest.param(
-            [node("n")], pod("p", "3"), "NodeResourcesFit", changed_node("n", allocatable(cpu="2500m"), subresource="status"), False,
-            id="NodeResourcesFit: the node gets larger, but not enough",
-        ),
-        pytest.param(
-            [node("n")], pod("p", "3"), "NodeResourcesFit", changed_node("n", labels(zone="b")), False,
-            id="NodeResourcesFit: the node gets a label",
-        ),
-        pytest.param(
-            [node("n")], pod("p", "3"), "NodeResourcesFit", changed_pod("p", labels(app="x")), False,
-            id="NodeResourcesFit: the pod gets a label",
-        ),
-        # NodePorts
-        pytest.param(
-            [node("n"), pod("q", container=port(80))], pod("p", container=port(80)), "NodePorts", gone("q"), True,
-            id="NodePorts: the port is free",
-        ),
-        pytest.param(
-            [node("n"), pod("q", "100m", container=port(80)), pod("r", "100m", container=port(81))],
-            pod("p", "100m", container=port(80)), "NodePorts", gone("r"), False,
-            id="NodePorts: another port is free",
-        ),
-        # InterPodAffinity
-        pytest.param(
-            [node("n")], pod("p", affinity=near(app="db")), "InterPodAffinity", new_pod("db", "100m", labels={"app": "db"}), True,
-            id="InterPodAffinity: the pod that it wants comes",
-        ),
-        pytest.param(
-            [node("n")], pod("p", affinity=near(app="db")), "InterPodAffinity", new_pod("web", "100m", labels={"app": "web"}), False,
-            id="InterPodAffinity: another pod comes",
-        ),
-        pytest.param(
-            [node("n"), pod("db", "100m", labels={"app": "web"})], pod("p", affinity=near(app="db")), "InterPodAffinity",
-            changed_pod("db", labels(app="db")), True,
-            id="InterPodAffinity: a pod becomes the one that it wants",
-        ),
-        pytest.param(
-            [node("n"), pod("db", "100m", labels={"app": "db"})], pod("p", affinity=away_from(app="db")), "InterPodAffinity",
-            gone("db"), True,
-            id="InterPodAffinity: the pod that it refuses goes",
-        ),
-        pytest.param(
-            [node("n"), pod("db", "100m", labels={"app": "db"}), pod("web", "100m")],
-            pod("p", affinity=away_from(app="db")), "InterPodAffinity", gone("web"), False,
-            id="InterPodAffinity: another pod goes",
-        ),
-        pytest.param(
-            [node("n"), pod("db", "100m", labels={"app": "db"}, affinity=away_from(app="p"))],
-            pod("p", labels={"app": "p"}), "InterPodAffinity", gone("db"), True,
-            id="InterPodAffinity: the pod that refuses it goes",
-        ),
-        # PodTopologySpread
-        pytest.param(
-            [node("n", labels={"zone": "a"}), pod("q", "100m", labels={"app": "spread"}), node("m", "100m", labels={"zone": "b"})],
-            pod("p", "200m", labels={"app": "spread"}, topologySpreadConstraints=spread("zone")), "PodTopologySpread", gone("q"), True,
-            id="PodTopologySpread: a pod of the crowded zone goes",
-        ),
-        pytest.param(
-            [node("n")], pod("p", labels={"app": "spread"}, topologySpreadConstraints=spread("zone")), "PodTopologySpread",
-            changed_node("n", labels(zone="a")), True,
-            id="PodTopologySpread: the node gets a zone",
-        ),
-        pytest.param(
-            [node("n")], pod("p", labels={"app": "spread"}, topologySpreadConstraints=spread("zone")), "PodTopologySpread",
-            changed_node("n", labels(rack="a")), False,
-            id="PodTopologySpread: the node gets another label",
-        ),
-        # VolumeRestrictions, the first that looks at claims
-        pytest.param(
-            [node("n")], pod("p", volumes=volume("data")), "VolumeRestrictions",
-            lambda scene: scene.api.create(PERSISTENT_VOLUME_CLAIMS, "default", claim("data")), True,
-            id="VolumeRestrictions: the claim comes",
-        ),
-        pytest.param(
-            [node("n")], pod("p", volumes=volume("data")), "VolumeRestrictions",
-            lambda scene: scene.api.create(PERSISTENT_VOLUME_CLAIMS, "default", claim("other")), False,
-            id="VolumeRestrictions: another claim comes",
-        ),
-    ],
-)  # fmt: skip
-@pytest.mark.anywhere
-async def test_a_refused_pod_is_tried_again_when_that_may_help_and_only_then(
-    there: list[Object], waits: Object, by: str, happens: Happens, is_tried: bool
-) -> None:
-    """TestCoreResourceEnqueue: the half in which nothing happens is what catches hot loops."""
-    async with a_scene(*(each for each in there if each["kind"] == "Node")) as scene:
-        await scene.has(*(each for each in there if each["kind"] == "Pod"))
-        await scene.has(waits)
-        assert scene.waits_in("p") == "unschedulable"
-        assert by in scene.refused_by("p")
-        before = scene.attempts("p")
-
-        happens(scene)
-        await scene.passes(15)
-
-        assert (scene.node_of("p") != "" or scene.attempts("p") > before) is is_tried
-
 
 # TestSchedulingGates, four cases.
 
@@ -321,18 +115,6 @@ async def test_a_pod_whose_binding_fails_is_bound_by_another_attempt() -> None:
         assert scene.condition("p") == ("False", "SchedulerError", 'running Bind plugin "DefaultBinder": not now')
 
         await scene.passes(5)
-
-        assert scene.node_of("p") == "n"
-
-
-@pytest.mark.anywhere
-async def test_pods_that_pause_need_not_wait_when_there_is_nothing_else_to_do() -> None:
-    """TestPopFromBackoffQWhenActiveQEmpty."""
-    async with a_scene(node("n"), plugins=[]) as scene:
-        await scene.has(pod("p", nodeSelector={"zone": "a"}), within=0.1)
-        assert scene.waits_in("p") == "unschedulable"
-
-        await scene.changes("n", labels(zone="a"), resource=NODES, within=0.1)
 
         assert scene.node_of("p") == "n"
 

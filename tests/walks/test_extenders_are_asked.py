@@ -51,19 +51,16 @@ def condition_of(cluster: ObjectRegistry, name: str) -> dict[str, Any]:
     return dict(condition)
 
 
-async def test_each_extender_filters_what_the_former_left() -> None:
-    memory = InMemory(one_filter=keeping("a", "b"), two_filter=keeping("b", "c"))
-    configuration = extenders(an_extender("one", filter_verb="filter"), an_extender("two", filter_verb="filter"))
+def binding_in(cluster: ObjectRegistry) -> Says:
+    def bind(arguments: Any) -> Any:
+        target = {"apiVersion": "v1", "kind": "Node", "name": arguments["Node"]}
+        meta = {"name": arguments["PodName"], "uid": arguments["PodUID"]}
+        subresources.bind(
+            cluster, arguments["PodNamespace"], arguments["PodName"], {"metadata": meta, "target": target}
+        )
+        return {"Error": ""}
 
-    async with asking(configuration, memory, [node("a"), node("b"), node("c")]) as cluster:
-        cluster.create(PODS, "default", pod("p"))
-        await asyncio.sleep(5)
-
-        assert node_of(cluster, "p") == "b"
-        assert [(host, sorted(arguments["NodeNames"])) for host, _, arguments in memory.asked] == [
-            ("one", ["a", "b", "c"]),
-            ("two", ["a", "b"]),
-        ]
+    return bind
 
 
 async def test_refusal_by_an_extender_is_in_the_condition_and_any_event_requeues_the_pod() -> None:
@@ -137,31 +134,6 @@ async def test_an_ignorable_extender_may_fail_and_is_asked_last() -> None:
         assert memory.verbs_for("p") == [("firm", "filter"), ("frail", "filter")]
 
 
-async def test_scores_of_extenders_are_weighed_against_those_of_plugins() -> None:
-    """A weight of 5 makes 10 points 500: more than an empty node is worth. One that fails adds nothing. Scores above 10
-    count as they are.
-    """
-    memory = InMemory(one_prioritize=scoring(full=10), down_prioritize=lambda _: 500, loud_prioritize=scoring(full=20))
-    configuration = extenders(
-        an_extender("one", prioritize_verb="prioritize", weight=5),
-        an_extender("down", prioritize_verb="prioritize", weight=100),
-        an_extender("loud", prioritize_verb="prioritize"),
-    )
-
-    small = node("full")
-    small["metadata"]["labels"] = {"size": "small"}
-    async with asking(configuration, memory, [small, node("empty")]) as cluster:
-        cluster.create(PODS, "default", pod("first", cpu="1", nodeSelector={"size": "small"}))
-        await asyncio.sleep(5)
-        assert node_of(cluster, "first") == "full"
-        cluster.create(PODS, "default", pod("p", cpu="100m"))
-        await asyncio.sleep(5)
-
-        assert node_of(cluster, "p") == "full"
-        assert sorted(memory.verbs_for("p")) == [("down", "prioritize"), ("loud", "prioritize"), ("one", "prioritize")]
-        assert memory.verbs_for("first") == []  # with one node left there is nothing to choose
-
-
 async def test_an_extender_binds_the_pods_it_is_interested_in() -> None:
     """Its failure is the binding's: the pod is tried again. Others are bound as ever."""
     gpu = {"containers": [{"name": "main", "image": "web:1", "resources": {"limits": {"example.com/gpu": "1"}}}]}
@@ -171,15 +143,6 @@ async def test_an_extender_binds_the_pods_it_is_interested_in() -> None:
     async with asking(
         extenders(an_extender("binder", bind_verb="bind", managed_resources=managed)), memory, [node("a")]
     ) as cluster:
-
-        def bind(arguments: Any) -> Any:
-            target = {"apiVersion": "v1", "kind": "Node", "name": arguments["Node"]}
-            meta = {"name": arguments["PodName"], "uid": arguments["PodUID"]}
-            subresources.bind(
-                cluster, arguments["PodNamespace"], arguments["PodName"], {"metadata": meta, "target": target}
-            )
-            return {"Error": ""}
-
         cluster.create(PODS, "default", pod("gpu") | {"spec": gpu})
         cluster.create(PODS, "default", pod("plain"))
         await asyncio.sleep(1)
@@ -187,7 +150,7 @@ async def test_an_extender_binds_the_pods_it_is_interested_in() -> None:
         assert (node_of(cluster, "gpu"), node_of(cluster, "plain")) == ("", "a")
         assert condition_of(cluster, "gpu")["message"] == "no driver"
 
-        memory.says["binder_bind"] = bind
+        memory.says["binder_bind"] = binding_in(cluster)
         await asyncio.sleep(15)
 
         assert node_of(cluster, "gpu") == "a"  # though the node offers none of what the scheduler is told to ignore
@@ -307,20 +270,11 @@ async def test_pods_are_scheduled_once_faulty_extenders_recover(seed: int) -> No
     async with asking(
         extenders(an_extender("one", weight=1, **options)), memory, [node("a"), node("b"), HIGH, low]
     ) as cluster:
-
-        def bind(arguments: Any) -> Any:
-            target = {"apiVersion": "v1", "kind": "Node", "name": arguments["Node"]}
-            meta = {"name": arguments["PodName"], "uid": arguments["PodUID"]}
-            subresources.bind(
-                cluster, arguments["PodNamespace"], arguments["PodName"], {"metadata": meta, "target": target}
-            )
-            return {}
-
         right: dict[str, Says] = {
             "one_filter": keeping("a", "b"),
             "one_prioritize": scoring(a=1, b=2),
             "one_preempt": lambda arguments: {"NodeNameToMetaVictims": arguments["NodeNameToMetaVictims"]},
-            "one_bind": bind,
+            "one_bind": binding_in(cluster),
         }
 
         async def wrongly(arguments: Any) -> Any:

@@ -40,32 +40,6 @@ async def test_pod_that_fits_nowhere_has_condition_and_event_and_waits_for_a_nod
         assert cluster.get(PODS, "default", "web")["spec"]["nodeName"] == "big"
 
 
-async def test_a_gated_pod_is_not_tried_before_its_gates_are_gone() -> None:
-    async with a_cluster(node("big")) as cluster:
-        cluster.create(PODS, "default", pod("web", schedulingGates=[{"name": "wait"}]))
-        await asyncio.sleep(5)
-        web = cluster.get(PODS, "default", "web")
-        assert "nodeName" not in web["spec"]
-        assert events_of(cluster, "web") == []
-
-        web["spec"]["schedulingGates"] = []
-        cluster.update(PODS, "default", "web", web)
-        await asyncio.sleep(5)
-
-        assert cluster.get(PODS, "default", "web")["spec"]["nodeName"] == "big"
-
-
-async def test_pods_of_other_schedulers_are_left_alone_and_take_their_room() -> None:
-    async with a_cluster(node("big")) as cluster:
-        cluster.create(PODS, "default", pod("theirs", schedulerName="other", nodeName="big"))
-        cluster.create(PODS, "default", pod("waits", schedulerName="other"))
-        cluster.create(PODS, "default", pod("ours", cpu="1500m"))
-        await asyncio.sleep(5)
-
-        assert "nodeName" not in cluster.get(PODS, "default", "waits")["spec"]
-        assert "nodeName" not in cluster.get(PODS, "default", "ours")["spec"]
-
-
 async def test_every_pod_of_a_crowd_is_bound_once_and_no_node_gets_too_many() -> None:
     async with a_cluster(*(node(f"n{number}") for number in range(10))) as cluster:
         for number in range(30):

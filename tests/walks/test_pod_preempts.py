@@ -2,12 +2,11 @@
 
 import asyncio
 
-from extender.cluster.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS
+from extender.cluster.api_resources import NODES, PODS
 from tests.kit.cluster import a_cluster, events_of
 from tests.kit.objects import node, pod, priority_class
 
 HIGH = priority_class("high", 1000)
-PATIENT = {**HIGH, "metadata": {"name": "patient"}, "preemptionPolicy": "Never"}
 
 
 async def test_the_victim_leaves_and_the_pod_takes_its_place() -> None:
@@ -44,37 +43,6 @@ async def test_nomination_is_written_before_the_victim_is_evicted() -> None:
         assert promised < told
         conditions = {each["type"]: each for each in seen[told]["status"]["conditions"]}
         assert conditions["DisruptionTarget"]["reason"] == "PreemptionByScheduler"
-
-
-async def test_pod_with_policy_never_evicts_no_pod() -> None:
-    async with a_cluster(node("n"), PATIENT) as cluster:
-        cluster.create(PODS, "default", pod("low", cpu="1500m"))
-        await asyncio.sleep(5)
-        cluster.create(PODS, "default", pod("patient", cpu="1500m", priorityClassName="patient"))
-        await asyncio.sleep(10)
-
-        assert cluster.get(PODS, "default", "low")["spec"]["nodeName"] == "n"
-        (condition,) = cluster.get(PODS, "default", "patient")["status"]["conditions"]
-        assert condition["message"].endswith("preemption: not eligible due to preemptionPolicy=Never.")
-
-
-async def test_budgets_decide_where_pods_have_to_go() -> None:
-    budget = {
-        "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "kept"},
-        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "kept"}}},
-    }  # fmt: skip
-
-    async with a_cluster(node("a"), node("b"), HIGH) as cluster:
-        cluster.create(POD_DISRUPTION_BUDGETS, "default", budget)
-        kept = pod("kept", cpu="1500m")
-        kept["metadata"]["labels"] = {"app": "kept"}
-        cluster.create(PODS, "default", kept)
-        cluster.create(PODS, "default", pod("loose", cpu="1500m"))
-        await asyncio.sleep(10)
-        cluster.create(PODS, "default", pod("high", cpu="1500m", priorityClassName="high"))
-        await asyncio.sleep(10)
-
-        assert sorted(each["metadata"]["name"] for each in cluster.list(PODS, "default")) == ["high", "kept"]
 
 
 async def test_nomination_ends_when_the_pod_finds_room_elsewhere() -> None:
