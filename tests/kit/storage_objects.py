@@ -52,12 +52,13 @@ def storage_class(
     mode: str = "WaitForFirstConsumer",
     zones: tuple[str, ...] = (),
     provisioner: str = "example.com/disks",
+    annotations: Object | None = None,
     **labels: str,
 ) -> Object:
     made: Object = {"provisioner": provisioner, "volumeBindingMode": mode}
     if zones:
         made["allowedTopologies"] = topologies(*zones)
-    return _of_storage("StorageClass", name, labels=labels) | made
+    return _of_storage("StorageClass", name, labels=labels, annotations=annotations or {}) | made
 
 
 def topologies(*zones: str) -> list[Object]:

@@ -8,7 +8,17 @@ import httpx
 import pytest
 
 from extender.cluster.api_resources import DEVICE_CLASSES, NODES, RESOURCE_CLAIMS, Object
-from tests.kit.device_objects import BY_CLASS, GPU, container, device_class, devices, plugged, wanting, with_containers
+from tests.kit.device_objects import (
+    BY_CLASS,
+    GPU,
+    container,
+    device_claim,
+    device_class,
+    devices,
+    plugged,
+    wanting,
+    with_containers,
+)
 from tests.kit.objects import node, pod, refusal
 from tests.stories.devices import claims, held, leftover
 from tests.stories.scene import Scene, a_scene
@@ -128,14 +138,7 @@ async def test_a_claim_requests_only_what_the_node_lacks() -> None:
 
 async def test_claims_of_the_pod_are_allocated_beside_what_a_device_plugin_offers() -> None:
     """No claim is made for the device plugin's resource."""
-    exactly = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}
-    own = {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceClaim",
-        "metadata": {"name": "own"},
-        "spec": {"devices": {"requests": [{"name": "r", "exactly": exactly}]}},
-    }
-    async with a_scene(plugged("n", 1), device_class(), devices("n", "gpu-1"), own) as scene:
+    async with a_scene(plugged("n", 1), device_class(), devices("n", "gpu-1"), device_claim("own")) as scene:
         await scene.has(wanting("p", resourceClaims=[{"name": "own", "resourceClaimName": "own"}]))
 
         assert scene.node_of("p") == "n"

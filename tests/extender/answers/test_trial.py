@@ -24,11 +24,11 @@ from extender.testing import (
 from extender.values.config import Configuration
 from extender.values.objects.cluster import ClusterObjects
 from extender.values.objects.decoding import replaced
-from extender.values.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
-from extender.values.objects.meta import HasMetadata, LabelSelector, ObjectMeta, OwnerReference
+from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
 from tests.extender.engine.cache.snapshot_contents import seen
 from tests.kit.examples import examples
+from tests.kit.owners import make_budget, owned_by
 from tests.kit.random_storage import random_cluster_with_volumes
 from tests.kit.told_scheduler import ToldScheduler
 
@@ -36,31 +36,17 @@ ZONE = "topology.kubernetes.io/zone"
 NO_SHRINKING = [phase for phase in Phase if phase is not Phase.shrink]
 
 
-def budget(name: str, allowed: int, **labels: str) -> PodDisruptionBudget:
-    return PodDisruptionBudget(
-        metadata=ObjectMeta(name=name, namespace="default"),
-        spec=PodDisruptionBudgetSpec(selector=LabelSelector(match_labels=labels)),
-        status=PodDisruptionBudgetStatus(disruptions_allowed=allowed),
-    )
-
-
 def objects_of(drawn: RandomCluster, chance: random.Random) -> list[HasMetadata]:
-    """
-    Everything in the cluster, with budgets, owners of most pods, and nominations of some.
-    """
-    budgets = [budget(app, chance.randint(0, 2), app=app) for app in ("web", "db") if chance.random() < 0.7]
+    """Everything in the cluster, with budgets, owners of most pods, and nominations of some."""
+    budgets = [make_budget(app, chance.randint(0, 2), app=app) for app in ("web", "db") if chance.random() < 0.7]
     pods = [with_owner(pod, chance) for pod in (*drawn.pods, drawn.pod, *drawn.arrivals)]
     return [*drawn.nodes, *drawn.objects, *budgets, *pods]
 
 
 def with_owner(pod: Pod, chance: random.Random) -> Pod:
-    owners = [OwnerReference(kind="ReplicaSet", name="rs", uid="rs", controller=True)] if chance.random() < 0.8 else []
+    owned = owned_by(pod, "ReplicaSet", "rs") if chance.random() < 0.8 else pod
     nominated = "n0" if not pod.spec.node_name and chance.random() < 0.2 else ""
-    return replaced(
-        pod,
-        metadata=replaced(pod.metadata, owner_references=owners),
-        status=replaced(pod.status, nominated_node_name=nominated),
-    )
+    return replaced(owned, status=replaced(pod.status, nominated_node_name=nominated))
 
 
 def trial_of(objects: Sequence[HasMetadata]) -> Trial:
@@ -122,7 +108,7 @@ def changes_nodes(trial: Trial, chance: random.Random) -> None:
 def changes_others(trial: Trial, chance: random.Random) -> None:
     trial.changed(None, make_pod("another").req(cpu="500m").label(app="web").obj())
     trial.changed(None, make_pod("pinned").req(cpu="500m").node("n0").obj())
-    trial.changed(None, budget("web", 1, app="web"))
+    trial.changed(None, make_budget("web", 1, app="web"))
 
 
 STEPS: tuple[Callable[[Trial, random.Random], None], ...] = (
@@ -136,9 +122,7 @@ STEPS: tuple[Callable[[Trial, random.Random], None], ...] = (
 
 
 def goes_on(trial: Trial, chance: random.Random) -> list[Any]:
-    """
-    What is decided from here on.
-    """
+    """What is decided from here on."""
     said: list[Any] = []
     for pod in waiting(trial):
         attempt = trial.schedule(pod)
@@ -171,9 +155,7 @@ def everything(trial: Trial) -> dict[str, Any]:
 @settings(deadline=None, max_examples=examples(150), phases=NO_SHRINKING)
 @given(st.integers(0, 2**32))
 def test_what_is_taken_back_leaves_no_trace(seed: int) -> None:
-    """
-    Whatever is done in a transaction, in one within it, and after that: the cluster is the same, and what is decided from then on is what would have been decided anyway.
-    """
+    """Whatever is done in a transaction, in one within it, and after that: the cluster is the same, and what is decided from then on is what would have been decided anyway."""
     chance = random.Random(seed)
     objects = objects_of(chance.choice((random_cluster, random_cluster_with_volumes))(chance), chance)
     tried, untouched = trial_of(objects), trial_of(objects)
@@ -212,9 +194,7 @@ def test_chance_begins_again_where_it_was() -> None:
 
 
 def test_pod_is_put_back_though_its_node_would_not_take_it_now() -> None:
-    """
-    One that came after it has made its zone the fuller one.
-    """
+    """One that came after it has made its zone the fuller one."""
     nodes = [make_node(name).capacity(cpu=8, pods=10).label({ZONE: name}).obj() for name in "ab"]
     spread, later = (
         make_pod("spread").label(app="web").spread(1, ZONE, app="web").obj(),
@@ -237,9 +217,7 @@ def test_pod_is_put_back_though_its_node_would_not_take_it_now() -> None:
 
 @final
 class Decisions(Reporter):
-    """
-    State: what became of each pod that was tried, in order.
-    """
+    """State: what became of each pod that was tried, in order."""
 
     def __init__(self) -> None:
         self.made: list[tuple[str, str, str, list[str]]] = []
@@ -314,9 +292,7 @@ async def refused(trial: Trial, scheduling: ToldScheduler, pod: Pod) -> tuple[st
 @settings(deadline=None, max_examples=examples(150), phases=NO_SHRINKING)
 @given(st.integers(0, 2**32))
 def test_trial_says_what_the_scheduler_does(seed: int) -> None:
-    """
-    To the node, the message and the victims.
-    """
+    """To the node, the message and the victims."""
     chance = random.Random(seed)
 
     does, says = virtual_time.run(both(objects_of(random_cluster(chance), chance)))

@@ -19,9 +19,10 @@ from extender.engine.snapshot import Snapshot
 from extender.testing import NodeBuilder, PodBuilder, make_framework, make_node, make_pod, make_snapshot
 from extender.values.config.plugin_args import DefaultPreemptionArgs
 from extender.values.objects.decoding import replaced
-from extender.values.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
-from extender.values.objects.meta import Condition, LabelSelector, LabelSelectorRequirement, ObjectMeta, OwnerReference
+from extender.values.objects.grouping import PodDisruptionBudgetSpec
+from extender.values.objects.meta import Condition, LabelSelector, LabelSelectorRequirement, OwnerReference
 from extender.values.objects.pod import Pod
+from tests.kit.owners import make_budget
 
 PENDING = make_pod("urgent").req(cpu="4").priority(1000)
 
@@ -32,14 +33,6 @@ def node(name: str) -> NodeBuilder:
 
 def running(name: str, on: str, priority: int = 0, cpu: str = "4") -> PodBuilder:
     return make_pod(name).req(cpu=cpu).node(on).priority(priority).start_time("2026-01-01T09:00:00Z")
-
-
-def budget(name: str, allowed: int, **labels: str) -> PodDisruptionBudget:
-    return PodDisruptionBudget(
-        metadata=ObjectMeta(name=name, namespace="default"),
-        spec=PodDisruptionBudgetSpec(selector=LabelSelector(match_labels=labels)),
-        status=PodDisruptionBudgetStatus(disruptions_allowed=allowed),
-    )
 
 
 def outcome_of(snapshot: Snapshot, pod: Pod) -> PreemptionOutcome:
@@ -84,7 +77,7 @@ def test_the_chosen_node_comes_first_then_the_others_each_with_why_it_lost() -> 
             running("c1", "c", priority=10),
             running("d1", "d", priority=5).label(app="db"),
         ],
-        objects=[budget("db", 0, app="db")],
+        objects=[make_budget("db", 0, app="db")],
     )
 
     answer = answered(snapshot, PENDING.obj())
@@ -111,7 +104,11 @@ def test_budgets_are_named_for_the_victims_that_break_them() -> None:
             running("old", "a", priority=2, cpu="2").label(app="web", tier="front"),
             running("new", "a", cpu="2").label(app="web"),
         ],
-        objects=[budget("web", 1, app="web"), budget("front", 0, tier="front"), budget("back", 0, tier="back")],
+        objects=[
+            make_budget("web", 1, app="web"),
+            make_budget("front", 0, tier="front"),
+            make_budget("back", 0, tier="back"),
+        ],
     )
 
     answer = answered(snapshot, PENDING.obj())
@@ -122,9 +119,9 @@ def test_budgets_are_named_for_the_victims_that_break_them() -> None:
 
 def test_budgets_that_ask_for_no_label_are_named_for_pods_without_labels() -> None:
     no_app = LabelSelector(match_expressions=[LabelSelectorRequirement("app", "DoesNotExist", [])])
-    bare = replaced(budget("bare", 0), spec=PodDisruptionBudgetSpec(selector=no_app))
+    bare = replaced(make_budget("bare", 0), spec=PodDisruptionBudgetSpec(selector=no_app))
     pods = [running("web", "a", priority=2, cpu="2").label(app="web"), running("unlabelled", "a", cpu="2")]
-    snapshot = make_snapshot(node("a"), pods=pods, objects=[budget("all", 1), bare])
+    snapshot = make_snapshot(node("a"), pods=pods, objects=[make_budget("all", 1), bare])
 
     answer = answered(snapshot, PENDING.obj())
 
@@ -136,7 +133,7 @@ def test_budgets_that_ask_for_no_label_are_named_for_pods_without_labels() -> No
 def test_a_pod_that_stays_takes_from_the_allowance_all_the_same() -> None:
     """The more important one is reprieved, and yet the one disruption that is allowed was counted for it."""
     pods = [running("old", "a", priority=2, cpu="1").label(app="web"), running("new", "a", cpu="3").label(app="web")]
-    snapshot = make_snapshot(node("a"), pods=pods, objects=[budget("web", 1, app="web")])
+    snapshot = make_snapshot(node("a"), pods=pods, objects=[make_budget("web", 1, app="web")])
 
     answer = answered(snapshot, make_pod("urgent").req(cpu="3").priority(1000).obj())
 

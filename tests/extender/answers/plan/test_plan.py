@@ -16,12 +16,12 @@ from extender.engine.cache.cluster import Cluster
 from extender.testing import make_pod
 from extender.values.config import Configuration, FeatureGates
 from extender.values.config.loading import load
-from extender.values.objects.decoding import replaced
-from extender.values.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
-from extender.values.objects.meta import LabelSelector, ObjectMeta
+from extender.values.objects.grouping import PodDisruptionBudget
 from extender.values.objects.pod import Pod
 from tests.extender.answers.what_if.test_what_if import cluster, node, owned, running, written
 from tests.kit.objects import GROUP_GATES, members, pod_group, priority_class
+from tests.kit.owners import make_budget
+from tests.stories.pod_specs import away_from
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 PROTECTING = """
@@ -60,14 +60,6 @@ def staying(answer: PlanAnswer) -> dict[str, int]:
     return {each.reason: each.pods for each in answer.staying}
 
 
-def budget(name: str, allows: int, **labels: str) -> PodDisruptionBudget:
-    return PodDisruptionBudget(
-        metadata=ObjectMeta(name=name, namespace="default"),
-        spec=PodDisruptionBudgetSpec(selector=LabelSelector(match_labels=labels)),
-        status=PodDisruptionBudgetStatus(disruptions_allowed=allows),
-    )
-
-
 def labelled(name: str, on: str, cpu: int, **labels: str) -> Pod:
     return owned(make_pod(name).req(cpu=cpu).node(on).label(labels))
 
@@ -95,14 +87,14 @@ def test_a_pod_moves_to_where_there_is_room() -> None:
     assert answer.moves[0].requests == {"cpu": "1"}
 
 
+def chained() -> Cluster:
+    """No pod fits on the node of another until a third one has left."""
+    pods = (running("three", "a", 3), running("one", "b", 1), running("two", "c", 1))
+    return cluster(node("a", 4), node("b", 3), node("c", 2), pods=pods)
+
+
 def test_room_is_made_first_for_a_pod_that_finds_none() -> None:
-    about = cluster(
-        node("a", 4),
-        node("b", 3),
-        node("c", 2),
-        pods=(running("three", "a", 3), running("one", "b", 1), running("two", "c", 1)),
-    )
-    answer = ask(about, written("new", 4))
+    answer = ask(chained(), written("new", 4))
 
     assert moves(answer) == [("one", "b", "c"), ("three", "a", "b")]
     assert (nodes(answer), answer.is_complete) == ({"new": "a"}, True)
@@ -136,15 +128,8 @@ def test_pods_that_mind_each_other_are_kept_apart() -> None:
 def test_the_pod_that_stands_in_the_way_elsewhere_in_the_zone_moves() -> None:
     """The wanted pod minds another one in its zone, on a node that it does not get."""
     zoned = [node(name, 4).label({"zone": zone}) for name, zone in (("a1", "a"), ("a2", "a"), ("b1", "b"))]
-    mine = {
-        "podAntiAffinity": {
-            "requiredDuringSchedulingIgnoredDuringExecution": [
-                {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
-            ]
-        }
-    }
     about = cluster(*zoned, pods=(labelled("web", "a2", 1, app="web"), running("full", "b1", 2, kind="DaemonSet")))
-    answer = ask(about, written("new", 4, affinity=mine))
+    answer = ask(about, written("new", 4, affinity=away_from("zone", app="web")))
 
     assert moves(answer) == [("web", "a2", "b1")]
     assert nodes(answer)["new"] in ("a1", "a2")
@@ -205,9 +190,9 @@ def test_plan_moves_no_protected_unowned_daemon_or_terminating_pod() -> None:
 @pytest.mark.parametrize(
     ("budgets", "why"),
     [
-        ([budget("web", 0, app="web")], "have a PodDisruptionBudget that allows no eviction now"),
+        ([make_budget("web", 0, app="web")], "have a PodDisruptionBudget that allows no eviction now"),
         (
-            [budget("web", 1, app="web"), budget("all", 1)],
+            [make_budget("web", 1, app="web"), make_budget("all", 1)],
             "have more than one PodDisruptionBudget, so that no eviction request is granted",
         ),
     ],
@@ -223,13 +208,13 @@ def test_plan_makes_no_move_that_the_eviction_api_would_refuse(budgets: list[Pod
 def test_a_move_waits_for_the_budget_that_an_earlier_one_has_used_up() -> None:
     pods = (labelled("web-1", "a", 1, app="web"), labelled("web-2", "a", 1, app="web"))
     answer = ask(
-        cluster(node("a", 2), node("b", 1), node("c", 1), pods=pods, pdbs=[budget("web", 1, app="web")]),
+        cluster(node("a", 2), node("b", 1), node("c", 1), pods=pods, pdbs=[make_budget("web", 1, app="web")]),
         written("new", 2),
     )
 
     assert [move.waits_for for move in answer.moves] == [(), ("web",)]
 
-    other = cluster(node("a", 2), node("b", 1), node("c", 1), pods=pods, pdbs=[budget("web", 2, app="web")])
+    other = cluster(node("a", 2), node("b", 1), node("c", 1), pods=pods, pdbs=[make_budget("web", 2, app="web")])
     assert [move.waits_for for move in ask(other, written("new", 2)).moves] == [(), ()]
 
 
@@ -240,7 +225,7 @@ def test_a_pod_whose_budget_need_not_recover_is_preferred() -> None:
         running("free", "a", 1, priority=5),
     )
     answer = ask(
-        cluster(node("a", 3), node("b", 1), node("c", 1), pods=pods, pdbs=[budget("web", 1, app="web")]),
+        cluster(node("a", 3), node("b", 1), node("c", 1), pods=pods, pdbs=[make_budget("web", 1, app="web")]),
         written("new", 2),
     )
 
@@ -252,13 +237,7 @@ def test_a_pod_whose_budget_need_not_recover_is_preferred() -> None:
 
 
 def test_a_plan_has_no_more_moves_than_are_allowed() -> None:
-    about = cluster(
-        node("a", 4),
-        node("b", 3),
-        node("c", 2),
-        pods=(running("three", "a", 3), running("one", "b", 1), running("two", "c", 1)),
-    )
-    answer = ask(about, written("new", 4), max_moves=1)
+    answer = ask(chained(), written("new", 4), max_moves=1)
 
     assert (answer.fits, answer.is_complete, answer.looked_through) == (False, True, 1)
     assert answer.summary == "No plan of at most 1 move makes room for default/new."
@@ -293,14 +272,8 @@ def test_equal_questions_have_equal_answers() -> None:
 
 def test_answer_names_the_gpu_hours_that_moves_lose_and_the_victims_of_preemption_instead() -> None:
     def of_gpus(name: str, on: str, **more: str) -> Pod:
-        made = owned(
-            make_pod(name)
-            .req({"nvidia.com/gpu": 2}, cpu=1)
-            .node(on)
-            .start_time("2026-11-23T02:00:00Z")
-            .annotation(more)
-        )
-        return replaced(made, spec=replaced(made.spec, priority=0))
+        made = make_pod(name).req({"nvidia.com/gpu": 2}, cpu=1).node(on).start_time("2026-11-23T02:00:00Z")
+        return owned(made.annotation(more).priority(0))
 
     gpus = [node(name).capacity({"nvidia.com/gpu": 4}, cpu=4, memory="8Gi", pods=110) for name in "ab"]
     about = cluster(
@@ -329,20 +302,13 @@ def test_a_move_to_where_the_scheduler_would_not_put_the_pod_needs_steering() ->
     about = cluster(node("a", 4), node("b", 4), node("c", 4), pods=tuple(spread))
     assert [move.needs_steering for move in ask(about, written("new", 4)).moves] == [False]
 
-    away = {
-        "requiredDuringSchedulingIgnoredDuringExecution": {
-            "nodeSelectorTerms": [
-                {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["b"]}]}
-            ]
-        }
-    }
     two = cluster(
         node("a", 4),
         node("b", 4),
         node("c", 2),
         pods=(running("b1", "b", 1), running("b2", "b", 1), running("a1", "a", 2)),
     )
-    answer = ask(two, written("new", 4, affinity={"nodeAffinity": away}))
+    answer = ask(two, written("new", 4, nodeSelector={"kubernetes.io/hostname": "b"}))
     assert answer.fits
     assert len(answer.moves) == 2
 
@@ -369,10 +335,8 @@ def test_a_question_that_makes_no_sense_is_refused(create: list[Mapping[str, Any
 
 
 def test_names_of_other_namespaces_are_hidden() -> None:
-    other = [
-        replaced(each, metadata=replaced(each.metadata, namespace="other")) for each in (running("secret", "a", 1),)
-    ]
-    answer = redacted(ask(cluster(node("a"), node("b", 1), pods=tuple(other)), written("new", 4)), {"default"})
+    secret = owned(make_pod("secret").namespace("other").req(cpu=1).node("a"))
+    answer = redacted(ask(cluster(node("a"), node("b", 1), pods=(secret,)), written("new", 4)), {"default"})
 
     assert answer.moves[0].pod.hidden
     assert answer.moves[0].owner == ""

@@ -14,9 +14,7 @@ from extender.engine import framework as fwk
 from extender.engine.queue import QueuedPodInfo
 from extender.engine.reporter import NO_REPORTER, Reporter
 from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod
-from extender.values.objects.decoding import convert, replaced
-from extender.values.objects.grouping import PodDisruptionBudget
-from extender.values.objects.pod import Pod
+from tests.kit.owners import make_budget, owned_by
 from tests.kit.told_scheduler import NOON, ToldScheduler
 
 
@@ -30,6 +28,14 @@ def a_pod(name: str, cpu: str = "1500m", priority: int = 0) -> PodBuilder:
 
 def last(records: Records) -> KeptAttempt:
     return next(records.attempts())
+
+
+async def after_deciding_about(*objects: PodBuilder | NodeBuilder) -> Records:
+    records = Records()
+    scheduling = ToldScheduler(records)
+    scheduling.comes(*objects)
+    await scheduling.decides()
+    return records
 
 
 # Attempts.
@@ -55,10 +61,7 @@ async def test_an_attempt_that_found_a_node() -> None:
 
 
 async def test_scores_are_kept_only_where_there_was_a_choice() -> None:
-    records = Records()
-    scheduling = ToldScheduler(records)
-    scheduling.comes(a_node("only"), a_pod("p"))
-    await scheduling.decides()
+    records = await after_deciding_about(a_node("only"), a_pod("p"))
 
     assert last(records).details is None
 
@@ -126,10 +129,7 @@ async def test_an_attempt_in_which_something_went_wrong() -> None:
 
 
 async def test_without_nodes_the_pod_is_unschedulable() -> None:
-    records = Records()
-    scheduling = ToldScheduler(records)
-    scheduling.comes(a_pod("p"))
-    await scheduling.decides()
+    records = await after_deciding_about(a_pod("p"))
 
     made = last(records).record
     assert (made.outcome, made.message) == ("Unschedulable", "no nodes available to schedule pods")
@@ -150,10 +150,7 @@ async def test_attempt_records_the_event_that_woke_the_pod() -> None:
 
 
 async def test_attempts_are_found_by_pod_and_page_by_page() -> None:
-    records = Records()
-    scheduling = ToldScheduler(records)
-    scheduling.comes(a_node("a"), *(a_pod(f"p{number}", "1m") for number in range(4)))
-    await scheduling.decides()
+    records = await after_deciding_about(a_node("a"), *(a_pod(f"p{number}", "1m") for number in range(4)))
 
     newest, second, third, oldest = records.attempts()
     assert newest.record.id > second.record.id > third.record.id > oldest.record.id == records.oldest
@@ -181,21 +178,12 @@ def test_a_flood_stays_within_the_limits() -> None:
 
 
 async def test_a_preemption_is_kept_with_its_victims_and_the_nodes_that_lost() -> None:
-    budget = convert(
-        PodDisruptionBudget,
-        {
-            "metadata": {"name": "kept", "namespace": "default"},
-            "spec": {"selector": {"matchLabels": {"app": "kept"}}},
-            "status": {"disruptionsAllowed": 0},
-        },
-    )
-
     records = Records(now=NOON.timestamp)
     scheduling = ToldScheduler(records)
-    cheap = _owned(a_pod("cheap", priority=5).node("a").start_time("2026-01-01T08:00:00Z").obj())
+    cheap = owned_by(a_pod("cheap", priority=5).node("a").start_time("2026-01-01T08:00:00Z").obj(), "Job", "work")
     scheduling.comes(
-        *map(a_node, "abc"), budget, cheap, a_pod("dear", priority=9).node("b"), a_pod("kept").label(app="kept").node("c"),
-        a_pod("high", priority=100),
+        *map(a_node, "abc"), make_budget("kept", 0, app="kept"), cheap, a_pod("dear", priority=9).node("b"),
+        a_pod("kept").label(app="kept").node("c"), a_pod("high", priority=100),
     )  # fmt: skip
     await scheduling.decides()
 
@@ -216,7 +204,10 @@ async def test_losing_nodes_are_kept_of_a_limited_number_of_preemptions_a_second
     """The chosen node is kept of all, with its victims and what they held."""
     records = Records(Limits(details_a_second=1), now=NOON.timestamp)
     scheduling = ToldScheduler(records)
-    running = [_owned(a_pod(f"low-{node}").node(node).start_time("2026-01-01T08:00:00Z").obj()) for node in "abc"]
+    running = [
+        owned_by(a_pod(f"low-{node}").node(node).start_time("2026-01-01T08:00:00Z").obj(), "Job", "work")
+        for node in "abc"
+    ]
     scheduling.comes(*map(a_node, "abc"), *running, a_pod("first", priority=9), a_pod("second", priority=9))
     await scheduling.decides()
 
@@ -231,10 +222,7 @@ async def test_losing_nodes_are_kept_of_a_limited_number_of_preemptions_a_second
 
 
 async def test_preemption_is_found_by_its_victim() -> None:
-    records = Records()
-    scheduling = ToldScheduler(records)
-    scheduling.comes(a_node("a"), a_pod("low").node("a"), a_pod("high", priority=100))
-    await scheduling.decides()
+    records = await after_deciding_about(a_node("a"), a_pod("low").node("a"), a_pod("high", priority=100))
 
     (made,) = records.preemptions()
     assert records.who_preempted("default/low") == made
@@ -274,23 +262,11 @@ async def test_failed_preemption_has_no_victims() -> None:
     ],
 )
 async def test_reason_why_no_pod_was_preempted_is_kept(pod: PodBuilder, may_preempt: bool, why: str) -> None:
-    records = Records()
-    scheduling = ToldScheduler(records)
-    scheduling.comes(a_node("a"), a_pod("low").node("a"), pod)
-    await scheduling.decides()
+    records = await after_deciding_about(a_node("a"), a_pod("low").node("a"), pod)
 
     made = last(records).record
     assert (made.may_preempt, made.no_preemption) == (may_preempt, why)
     assert list(records.preemptions()) == []
-
-
-def _owned(pod: Pod) -> Pod:
-    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "work", "uid": "uid-work", "controller": True}
-    meta = replaced(
-        pod.metadata,
-        owner_references=convert(Pod, {"metadata": {"ownerReferences": [owner]}}).metadata.owner_references,
-    )
-    return replaced(pod, metadata=meta)
 
 
 # News.

@@ -9,15 +9,12 @@ from extender.engine.cache.cluster import Cluster
 from extender.testing import PodBuilder, make_node, make_pod
 from extender.values.config import Configuration
 from extender.values.objects.cluster import ClusterState
-from extender.values.objects.decoding import replaced
-from extender.values.objects.meta import OwnerReference
 from extender.values.objects.pod import Pod
+from tests.kit.owners import owned_by
 
 
-def of_daemon_set(pod: PodBuilder, name: str = "agent") -> Pod:
-    made = pod.obj()
-    owner = OwnerReference(api_version="apps/v1", kind="DaemonSet", name=name, uid=name, controller=True)
-    return replaced(made, metadata=replaced(made.metadata, owner_references=[owner]))
+def of_daemon_set(pod: PodBuilder) -> Pod:
+    return owned_by(pod.obj(), "DaemonSet", "agent")
 
 
 def cluster(*pods: Pod) -> Cluster:

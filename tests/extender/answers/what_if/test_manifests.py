@@ -2,6 +2,7 @@
 they make.
 """
 
+from copy import deepcopy
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,7 @@ from extender.answers.trial import Trial
 from extender.answers.what_if.manifests import ManifestError, apply_manifests
 from extender.cluster.trial_registry import TrialRegistry, templates_among
 from extender.engine.cache.cluster import Cluster
-from extender.testing import PodBuilder, make_node, make_pod
+from extender.testing import make_node, make_pod
 from extender.values.objects.claims import is_fully_bound
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.decoding import convert, replaced
@@ -19,9 +20,19 @@ from extender.values.objects.grouping import SYSTEM_CLASSES, Namespace, Priority
 from extender.values.objects.meta import ObjectMeta, OwnerReference
 from extender.values.objects.pod import Pod
 from tests.kit.objects import priority_class
+from tests.kit.owners import owned_by
+from tests.kit.storage_objects import storage_class
 
 CONTAINER = {"name": "c", "image": "registry.example/app:1"}
 POD_SPEC = {"containers": [CONTAINER]}
+STORAGE = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+ONE_GPU = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "ResourceClaimTemplate",
+    "metadata": {"name": "one-gpu"},
+    "spec": {"spec": {"devices": {"requests": [{"exactly": {"deviceClassName": "gpu"}, "name": "r"}]}}},
+}
+WANTS_ONE_GPU: dict[str, Any] = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]}
 
 
 def cluster(*nodes: str, pods: tuple[Pod, ...] = (), **others: Any) -> Cluster:
@@ -31,6 +42,10 @@ def cluster(*nodes: str, pods: tuple[Pod, ...] = (), **others: Any) -> Cluster:
 
 def pod(name: str = "web", **spec: Any) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {**POD_SPEC, **spec}}
+
+
+def volume_claim(name: str = "data", **spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": STORAGE | spec}
 
 
 def workload(
@@ -44,13 +59,6 @@ def workload(
         "metadata": {"name": name},
         "spec": {**selector, "template": template, **spec},
     }
-
-
-def owned(made: PodBuilder, kind: str, name: str) -> Pod:
-    obj = made.obj()
-    return replaced(
-        obj, metadata=replaced(obj.metadata, owner_references=[OwnerReference(kind=kind, name=name, controller=True)])
-    )
 
 
 def made_of_template(name: str, label: str, kind: str, owner: str) -> Pod:
@@ -92,24 +100,6 @@ def test_a_pod_is_in_the_default_namespace_and_for_the_default_scheduler() -> No
     assert made.uid
 
 
-@pytest.mark.parametrize("name", ["bring-your-own", "in-use", "system-node-critical"])
-def test_the_priority_is_that_of_the_class(name: str) -> None:
-    """A class is written with the pod, known from pods of the cluster, or one that every cluster has."""
-    priorities = {"bring-your-own": 7, "in-use": 500, "system-node-critical": 2_000_001_000}
-    like = make_pod("other").priority(500).node("n").obj()
-    other = replaced(like, spec=replaced(like.spec, priority_class_name="in-use"))
-    own = {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": "bring-your-own"},
-        "value": 7,
-    }
-
-    (made,) = taken(cluster("n", pods=(other,)), [pod(priorityClassName=name), own])
-
-    assert made.priority == priorities[name]
-
-
 def test_a_node_can_give_what_it_has() -> None:
     about = cluster()
     taken(
@@ -120,17 +110,10 @@ def test_a_node_can_give_what_it_has() -> None:
 
 
 def test_a_claim_gets_the_default_class_of_the_cluster() -> None:
-    marked = {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}, "name": "fast"}
-    fast = {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "StorageClass",
-        "metadata": marked,
-        "provisioner": "example.com/disks",
-    }
+    marked = {"storageclass.kubernetes.io/is-default-class": "true"}
     about = cluster()
-    taken(about, [fast])
-    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-    taken(about, [{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": spec}])
+    taken(about, [storage_class("fast", annotations=marked)])
+    taken(about, [volume_claim()])
 
     assert about.cache.objects.pvcs["default", "data"].spec.storage_class_name == "fast"
 
@@ -144,20 +127,8 @@ def test_a_claim_gets_the_default_class_of_the_cluster() -> None:
     ],
 )
 def test_a_claim_has_its_volume_where_that_is_made_at_once(mode: str, provisioner: str, volume: bool) -> None:
-    disks = {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "StorageClass",
-        "metadata": {"name": "disks"},
-        "provisioner": provisioner,
-    }
-    spec = {
-        "accessModes": ["ReadWriteOnce"],
-        "resources": {"requests": {"storage": "1Gi"}},
-        "storageClassName": "disks",
-    }
-    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": spec}
     about = cluster()
-    taken(about, [{**disks, "volumeBindingMode": mode}, claim])
+    taken(about, [storage_class("disks", mode, provisioner=provisioner), volume_claim(storageClassName="disks")])
 
     made = about.cache.objects.pvcs["default", "data"]
     assert is_fully_bound(made) is volume
@@ -213,6 +184,20 @@ def with_classes(*classes: dict[str, Any], pods: tuple[Pod, ...] = ()) -> Cluste
             {"priorityClassName": "polite"},
             (5000, "polite", "Never"),
             id="a class that no pod has",
+        ),
+        pytest.param(
+            [],
+            [priority_class("own", 7)],
+            {"priorityClassName": "own"},
+            (7, "own", "PreemptLowerPriority"),
+            id="a class that comes with the pod where none is known",
+        ),
+        pytest.param(
+            [],
+            [],
+            {"priorityClassName": "system-node-critical"},
+            (2_000_001_000, "system-node-critical", "PreemptLowerPriority"),
+            id="a class of every cluster where none is known",
         ),
         pytest.param(
             [*SYSTEM],
@@ -455,14 +440,13 @@ def test_a_deployment_keeps_the_pods_that_it_has() -> None:
 
 
 def test_a_stateful_set_makes_the_ordinals_that_are_missing_and_their_claims() -> None:
-    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     about = cluster("n", pods=(made_of_template("db-0", "db", "StatefulSet", "db"),))
 
     made = taken(
         about,
         [
             workload(
-                "StatefulSet", "db", replicas=3, volumeClaimTemplates=[{"metadata": {"name": "data"}, "spec": spec}]
+                "StatefulSet", "db", replicas=3, volumeClaimTemplates=[{"metadata": {"name": "data"}, "spec": STORAGE}]
             )
         ],
     )
@@ -484,7 +468,7 @@ def test_a_daemon_set_makes_a_pod_for_each_node_that_lets_it() -> None:
     about.changed(None, tainted)
     about.changed(None, make_node("cordoned").label({"kubernetes.io/hostname": "cordoned"}).unschedulable().obj())
     about.changed(None, make_node("other").label({"kubernetes.io/hostname": "other"}).obj())
-    about.changed(None, owned(make_pod("agent-has").node("has"), "DaemonSet", "agent"))
+    about.changed(None, owned_by(make_pod("agent-has").node("has").obj(), "DaemonSet", "agent"))
     values = ["a", "b", "has", "tainted", "cordoned"]
     term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": values}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
@@ -550,8 +534,7 @@ def test_a_cron_job_runs_once() -> None:
 
 
 def test_an_ephemeral_volume_gets_its_claim() -> None:
-    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-    scratch = {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": spec}}}
+    scratch = {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": STORAGE}}}
     about = cluster()
 
     (made,) = taken(about, [pod(volumes=[scratch])])
@@ -563,17 +546,9 @@ def test_an_ephemeral_volume_gets_its_claim() -> None:
 
 
 def test_a_resource_claim_is_made_of_its_template() -> None:
-    exactly = {"exactly": {"deviceClassName": "gpu"}, "name": "r"}
-    spec = {"spec": {"devices": {"requests": [exactly]}}}
-    template = {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceClaimTemplate",
-        "metadata": {"name": "one-gpu"},
-        "spec": spec,
-    }
     about = cluster()
 
-    (made,) = taken(about, [template, pod(resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}])])
+    (made,) = taken(about, [ONE_GPU, pod(**WANTS_ONE_GPU)])
 
     assert [each.resource_claim_name for each in made.status.resource_claim_statuses] == ["web-gpu-1"]
     claim = about.cache.objects.resource_claims["default", "web-gpu-1"]
@@ -582,42 +557,26 @@ def test_a_resource_claim_is_made_of_its_template() -> None:
 
 
 def test_a_template_of_the_cluster_will_do_and_one_that_is_not_known_is_named() -> None:
-    spec = {"spec": {"devices": {"requests": [{"exactly": {"deviceClassName": "gpu"}, "name": "r"}]}}}
-    template = {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceClaimTemplate",
-        "metadata": {"name": "one-gpu"},
-        "spec": spec,
-    }
-    wants = pod(resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}])
+    before, wants = deepcopy(ONE_GPU), pod(**WANTS_ONE_GPU)
     about = cluster()
 
-    made = apply_manifests(Trial(about, {}), [wants], partial(TrialRegistry, templates_among([template])))
+    made = apply_manifests(Trial(about, {}), [wants], partial(TrialRegistry, templates_among([ONE_GPU])))
 
     assert [each.resource_claim_name for each in made.pods[0].status.resource_claim_statuses] == ["web-gpu-1"]
     assert ("default", "web-gpu-1") in about.cache.objects.resource_claims
     assert made.missing_templates == ()
     assert apply_manifests(Trial(cluster(), {}), [wants], TrialRegistry).missing_templates == ("default/one-gpu",)
-    assert template["spec"] == {
-        "spec": {"devices": {"requests": [{"exactly": {"deviceClassName": "gpu"}, "name": "r"}]}}
-    }
+    assert before == ONE_GPU
 
 
 def test_a_claim_that_is_there_is_used_as_it_is() -> None:
-    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-    claim = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": "data-db-0"},
-        "spec": {**spec, "volumeName": "disk"},
-    }
     about = cluster()
-    taken(about, [claim])
+    taken(about, [volume_claim("data-db-0", volumeName="disk")])
     taken(
         about,
         [
             workload(
-                "StatefulSet", "db", replicas=1, volumeClaimTemplates=[{"metadata": {"name": "data"}, "spec": spec}]
+                "StatefulSet", "db", replicas=1, volumeClaimTemplates=[{"metadata": {"name": "data"}, "spec": STORAGE}]
             )
         ],
     )

@@ -17,18 +17,15 @@ from extender.testing import random_cluster
 from extender.values.config import Configuration
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.decoding import replaced
-from extender.values.objects.meta import OwnerReference
 from extender.values.objects.pod import Pod
 from tests.kit.examples import examples
+from tests.kit.owners import owned_by
 
 
 def with_owner(pod: Pod, chance: random.Random) -> Pod:
     """Most pods are a controller's, and priorities differ."""
-    owners = [OwnerReference(kind="ReplicaSet", name="rs", uid="rs", controller=True)] if chance.random() < 0.8 else []
-    priority = chance.choice((0, 0, 10, 20))
-    return replaced(
-        pod, metadata=replaced(pod.metadata, owner_references=owners), spec=replaced(pod.spec, priority=priority)
-    )
+    owned = owned_by(pod, "ReplicaSet", "rs") if chance.random() < 0.8 else pod
+    return replaced(owned, spec=replaced(pod.spec, priority=chance.choice((0, 0, 10, 20))))
 
 
 @settings(deadline=None, max_examples=examples(40), phases=[phase for phase in Phase if phase is not Phase.shrink])

@@ -10,31 +10,16 @@ from extender.answers.types import WhatIf, WhatIfRequest
 from extender.cluster.trial_registry import TrialRegistry
 from extender.testing import make_node, make_pod, virtual_time
 from extender.values.config import Configuration
-from extender.values.objects.decoding import replaced
-from extender.values.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
-from extender.values.objects.meta import LabelSelector, ObjectMeta, OwnerReference
 from extender.values.objects.pod import Pod
 from tests.extender.engine.cache.snapshot_contents import seen
-from tests.kit.objects import priority_class
+from tests.kit.objects import pod, priority_class
+from tests.kit.owners import make_budget, owned_by
 from tests.kit.told_scheduler import ToldScheduler
 
 NUM_NODES = 4
 ROUNDS = 12
 HIGH = priority_class("high", 1000)
-URGENT = {
-    "apiVersion": "v1",
-    "kind": "Pod",
-    "metadata": {"name": "urgent"},
-    "spec": {
-        "priorityClassName": "high",
-        "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "4"}}}],
-    },
-}
-KEEP = PodDisruptionBudget(
-    metadata=ObjectMeta(name="keep", namespace="default"),
-    spec=PodDisruptionBudgetSpec(selector=LabelSelector(match_labels={"app": "db"})),
-    status=PodDisruptionBudgetStatus(disruptions_allowed=1),
-)
+URGENT = pod("urgent", "4", "high")
 
 
 def test_what_ifs_do_not_change_the_decisions_made_beside_them() -> None:
@@ -54,7 +39,10 @@ async def life(*, asking: bool) -> tuple[dict[str, Any], list[WhatIf]]:
         WhatIfRequest(create=[HIGH, URGENT], include_pending=True),
         WhatIfRequest(drain_nodes=["n0"], remove_nodes=["n1"]),
     ]
-    scheduling.comes(KEEP, *(make_node(f"n{number}").capacity(cpu=4, pods=10) for number in range(NUM_NODES)))
+    scheduling.comes(
+        make_budget("keep", 1, app="db"),
+        *(make_node(f"n{number}").capacity(cpu=4, pods=10) for number in range(NUM_NODES)),
+    )
     answers = []
     for number in range(ROUNDS):
         scheduling.comes(arriving(number))
@@ -68,21 +56,13 @@ async def life(*, asking: bool) -> tuple[dict[str, Any], list[WhatIf]]:
 
 
 def arriving(number: int) -> Pod:
-    pod = (
-        make_pod(f"p{number}")
-        .req(cpu=2 + number % 2)
-        .priority(10 * (number % 4))
-        .label(app="db" if number % 2 else "web")
-        .obj()
-    )
-    owner = OwnerReference(kind="ReplicaSet", name="rs", uid="rs", controller=True)
-    return replaced(pod, metadata=replaced(pod.metadata, owner_references=[owner]))
+    made = make_pod(f"p{number}").req(cpu=2 + number % 2).priority(10 * (number % 4))
+    return owned_by(made.label(app="db" if number % 2 else "web").obj(), "ReplicaSet", "rs")
 
 
 def leaves(scheduling: ToldScheduler, number: int) -> None:
     """The pod goes, wherever it is."""
-    key = f"default/p{number}"
-    known = scheduling.cluster.find(key)
+    known = scheduling.cluster.find(f"default/p{number}")
     if known is not None:
         scheduling.goes(known)
 
@@ -105,6 +85,6 @@ def state(scheduling: ToldScheduler) -> dict[str, Any]:
             name: [(each.key, each.attempts, each.unschedulable_plugins) for each in infos]
             for name, infos in waiting.items()
         },
-        "promised": {node: [pod.key for pod in pods] for node, pods in queue.nominated_pods().items()},
+        "promised": {node: [each.key for each in pods] for node, pods in queue.nominated_pods().items()},
         "written": [repr(call) for call in scheduling.writes.calls],
     }
