@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from extender.values.config import Configuration, FeatureGates
+from extender.values.config import FeatureGates
 from extender.values.config.loading import load
 from tests.invariants.socket_server import SECONDS, Hold, SocketServer, a_socket_server
 from tests.invariants.worlds import World, a_world
@@ -52,15 +52,32 @@ def said(point: str, pod: str) -> Moment:
 class Stage:
     """A cluster, its API server, and schedulers that come and go."""
 
-    def __init__(self, world: World, server: SocketServer, fork_server: ForkServer, folder: Path, gates: str) -> None:
-        self.world = world
-        self.server = server
-        self.metrics = ""
-        """The metrics of the scheduler that was started last."""
+    world: World
+    server: SocketServer
+    metrics = ""
+    """The metrics of the scheduler that was started last."""
+
+    def __init__(self, fork_server: ForkServer, folder: Path, gates: Mapping[str, bool]) -> None:
+        """Arguments:
+        gates: feature gates of the API server and of the schedulers.
+        """
         self._fork_server = fork_server
         self._folder = folder
         self._gates = gates
         self._started = 0
+
+    def run(self, tale: Coroutine[Any, Any, None]) -> None:
+        """Tells it where time is real."""
+        configuration = load(CONFIGURATION.partition("leaderElection")[0], FeatureGates.of(self._gates))
+
+        async def told() -> None:
+            async with (
+                a_world(configuration=configuration) as self.world,
+                a_socket_server(self.world) as self.server,
+            ):
+                await tale
+
+        asyncio.run(told())
 
     @asynccontextmanager
     async def a_scheduler(self, *, elects: bool = False) -> AsyncIterator[Scheduler]:
@@ -81,7 +98,7 @@ class Stage:
             "--config",
             str(config),
         ]
-        arguments += [f"--feature-gates={self._gates}"] if self._gates else []
+        arguments += [f"--feature-gates={name}={str(on).lower()}" for name, on in self._gates.items()]
         log = self._folder / f"{self._started}.log"
         async with a_scheduler(self._fork_server, arguments, {"PROGRESS_SERVER": self.server.url}, log) as scheduler:
             yield scheduler
@@ -100,25 +117,3 @@ async def eventually(holds: Callable[[], Coroutine[Any, Any, bool]]) -> None:
     while not await holds():
         assert asyncio.get_running_loop().time() < deadline
         await asyncio.sleep(0.02)
-
-
-def on_a_stage(
-    fork_server: ForkServer,
-    folder: Path,
-    tell: Callable[[Stage], Coroutine[Any, Any, None]],
-    gates: Mapping[str, bool] | None = None,
-) -> None:
-    """
-    Arguments:
-        gates: feature gates of the API server and of the schedulers.
-    """
-    configuration = (
-        load(CONFIGURATION.partition("leaderElection")[0], FeatureGates.of(gates)) if gates else Configuration()
-    )
-    written = ",".join(f"{name}={str(on).lower()}" for name, on in (gates or {}).items())
-
-    async def run() -> None:
-        async with a_world(configuration=configuration) as world, a_socket_server(world) as server:
-            await tell(Stage(world, server, fork_server, folder, written))
-
-    asyncio.run(run())

@@ -6,10 +6,10 @@ from typing import Any
 import httpx
 import pytest
 
-from extender.cluster.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS
+from extender.cluster.api_resources import NODES, POD_DISRUPTION_BUDGETS
 from tests.invariants.oracle import settles
 from tests.invariants.planted_bugs import slow_to_kill
-from tests.invariants.worlds import SIZE, Bugs, World, a_world, clock, story
+from tests.invariants.worlds import SIZE, Bugs, World, a_world, clock
 from tests.kit.faults import Action, Call, Fault, answers
 from tests.kit.faults.script import Forward
 
@@ -131,9 +131,7 @@ async def test_room_that_is_freed_for_a_pod_that_has_gone_is_for_others() -> Non
         await asyncio.sleep(5)
         world.delete("high")
         await asyncio.sleep(5)
-        pod = world.get("a")
-        pod["metadata"]["finalizers"] = []
-        world.registry.update(PODS, "default", "a", pod)
+        world.lets_go("a")
         await settles(world, but_first=15)
 
         assert (world.node_of("next"), told_to_go(world)) == ("n", ["a"])
@@ -163,9 +161,7 @@ async def test_a_pod_waits_for_a_victim_that_takes_its_time() -> None:
         assert len(told_to_go(world)) == 1
         assert world.get("high")["status"]["nominatedNodeName"] == "n"
         (victim,) = told_to_go(world)
-        pod = world.get(victim)
-        pod["metadata"]["finalizers"] = []
-        world.registry.update(PODS, "default", victim, pod)
+        world.lets_go(victim)
         await settles(world, but_first=15)
 
         assert (world.node_of("high"), world.node_of("eager")) == ("n", "")
@@ -237,7 +233,7 @@ async def test_attempts_are_bounded_while_nodes_flap() -> None:
         assert attempts <= 20 * 4 * 30
 
 
-def test_no_pod_is_lost_while_all_nodes_flap() -> None:
+async def test_no_pod_is_lost_while_all_nodes_flap() -> None:
     """Each second each of ten nodes goes, is cordoned, is tainted, or is as it was."""
     pods, seconds, taint = 20, 12, {"key": "flaps", "effect": "NoSchedule"}
 
@@ -251,27 +247,24 @@ def test_no_pod_is_lost_while_all_nodes_flap() -> None:
             node["spec"] |= {"unschedulable": turn == 1, "taints": [taint] if turn == 2 else []}
             world.registry.update(NODES, "", name, node)
 
-    async def tell() -> None:
-        async with a_world() as world:
-            nodes = [f"n{number}" for number in range(10 * SIZE)]
-            for name in nodes:
-                world.node(name, "500m")
-            for number in range(pods):
-                world.pod(f"p{number}", "1")
+    async with a_world() as world:
+        nodes = [f"n{number}" for number in range(10 * SIZE)]
+        for name in nodes:
+            world.node(name, "500m")
+        for number in range(pods):
+            world.pod(f"p{number}", "1")
+        await asyncio.sleep(1)
+        for second in range(seconds):
+            there = set(world.names(NODES))
+            for number, name in enumerate(nodes):
+                flap(world, name, (number + second) % 4, name in there)
             await asyncio.sleep(1)
-            for second in range(seconds):
-                there = set(world.names(NODES))
-                for number, name in enumerate(nodes):
-                    flap(world, name, (number + second) % 4, name in there)
-                await asyncio.sleep(1)
-            attempts = world.life.alone.world.queue.scheduling_cycle
-            assert sum(world.life.alone.world.queue.pending_counts().values()) == pods
-            world.node("big", "16")
-            await settles(world)
+        attempts = world.life.alone.world.queue.scheduling_cycle
+        assert sum(world.life.alone.world.queue.pending_counts().values()) == pods
+        world.node("big", "16")
+        await settles(world)
 
-            # Nobody else waits, so that pauses are cut short; but not each change of each node is a reason of its own
-            # for each pod.
-            assert attempts <= seconds * (2 * pods + len(nodes))
-            assert sum(bool(world.node_of(f"p{number}")) for number in range(pods)) == 16
-
-    story(tell)
+        # Nobody else waits, so that pauses are cut short; but not each change of each node is a reason of its own
+        # for each pod.
+        assert attempts <= seconds * (2 * pods + len(nodes))
+        assert sum(bool(world.node_of(f"p{number}")) for number in range(pods)) == 16

@@ -70,9 +70,7 @@ async def test_a_pod_that_goes_while_it_is_bound_leaves_nothing_behind(how: str)
         world.pod("next", "1500m")
         await asyncio.sleep(20)
         if how == "is going":
-            pod = world.get("web")
-            pod["metadata"]["finalizers"] = []
-            world.registry.update(PODS, "default", "web", pod)
+            world.lets_go("web")
         await settles(world, but_first=5)
 
         assert bound(world) == ["next"]

@@ -8,20 +8,19 @@ is real, and decides nothing.
 
 import asyncio
 import signal
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from extender.cluster.api_resources import POD_GROUPS, Object
 from tests.invariants.socket_server import SECONDS
-from tests.invariants.stage import BINDING, VICTIM, Moment, Stage, eventually, on_a_stage, said
+from tests.invariants.stage import BINDING, VICTIM, Moment, Stage, eventually, said
 from tests.invariants.worlds import World
 from tests.kit.faults import Action, Call, Fault, answers
-from tests.kit.forked import ForkServer
 from tests.kit.objects import GROUP_GATES, pod_group
 
 pytestmark = pytest.mark.slow
+GATES = GROUP_GATES
 
 FITS, TOO_LARGE = ("g0", "g1", "g2"), ("h0", "h1", "h2", "h3", "h4")
 LOW = ("a", "b", "c")
@@ -114,63 +113,48 @@ async def converges(stage: Stage, *, makes_room: bool, says_so: bool = True) -> 
 
 
 @each_moment
-def test_the_next_process_carries_on_where_one_was_killed(
-    moment: Moment, fork_server: ForkServer, tmp_path: Path
-) -> None:
+async def test_the_next_process_carries_on_where_one_was_killed(stage: Stage, moment: Moment) -> None:
     """kill -9 between any two steps of a gang."""
-
-    async def tell(stage: Stage) -> None:
-        hold = stage.hold(moment)
-        fill(stage.world, makes_room=moment.makes_room)
-        async with stage.a_scheduler() as first:
-            async with asyncio.timeout(SECONDS):
-                await hold.reached.wait()
-            first.told(signal.SIGKILL)
-            assert await first.ends() == -signal.SIGKILL
-        stage.server.faults.faults.clear()
-        hold.drop()
-        async with stage.a_scheduler():
-            await converges(stage, makes_room=moment.makes_room, says_so=moment.where != CONDITION)
-
-    on_a_stage(fork_server, tmp_path, tell, GROUP_GATES)
+    hold = stage.hold(moment)
+    fill(stage.world, makes_room=moment.makes_room)
+    async with stage.a_scheduler() as first:
+        async with asyncio.timeout(SECONDS):
+            await hold.reached.wait()
+        first.told(signal.SIGKILL)
+        assert await first.ends() == -signal.SIGKILL
+    stage.server.faults.faults.clear()
+    hold.drop()
+    async with stage.a_scheduler():
+        await converges(stage, makes_room=moment.makes_room, says_so=moment.where != CONDITION)
 
 
 @pytest.mark.parametrize("makes_room", [False, True])
-def test_each_process_is_killed_at_its_next_write(makes_room: bool, fork_server: ForkServer, tmp_path: Path) -> None:
+async def test_each_process_is_killed_at_its_next_write(stage: Stage, makes_room: bool) -> None:
     """The first at its first write, the second at its second, and so on, before or after the server has
     done it.
     """
-
-    async def tell(stage: Stage) -> None:
-        fill(stage.world, makes_room=makes_room)
-        for number in range(5):
-            hold = stage.hold(Moment({}, is_write, skip=number, is_done=number % 2 == 1, holds_all=True))
-            async with stage.a_scheduler() as doomed:
-                async with asyncio.timeout(SECONDS):
-                    await hold.reached.wait()
-                doomed.told(signal.SIGKILL)
-                await doomed.ends()
-            stage.server.faults.faults.clear()
-            hold.drop()
-        async with stage.a_scheduler():
-            await converges(stage, makes_room=makes_room)
-
-    on_a_stage(fork_server, tmp_path, tell, GROUP_GATES)
+    fill(stage.world, makes_room=makes_room)
+    for number in range(5):
+        hold = stage.hold(Moment({}, is_write, skip=number, is_done=number % 2 == 1, holds_all=True))
+        async with stage.a_scheduler() as doomed:
+            async with asyncio.timeout(SECONDS):
+                await hold.reached.wait()
+            doomed.told(signal.SIGKILL)
+            await doomed.ends()
+        stage.server.faults.faults.clear()
+        hold.drop()
+    async with stage.a_scheduler():
+        await converges(stage, makes_room=makes_room)
 
 
+@pytest.mark.parametrize("write", KINDS.values(), ids=KINDS.keys())
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
-def test_one_write_of_each_kind_fails(fault: Action, fork_server: ForkServer, tmp_path: Path) -> None:
+async def test_one_write_fails(stage: Stage, fault: Action, write: Moment) -> None:
     """The process goes on, and the gang that fits runs whole."""
+    trouble = Fault(fault, **write.where, where=write.which, skip=write.skip)
+    stage.server.faults.add(trouble)
+    fill(stage.world, makes_room=write.makes_room)
+    async with stage.a_scheduler():
+        await converges(stage, makes_room=write.makes_room, says_so=write.where != CONDITION)
 
-    async def tell(stage: Stage, write: Moment) -> None:
-        trouble = Fault(fault, **write.where, where=write.which, skip=write.skip)
-        stage.server.faults.add(trouble)
-        fill(stage.world, makes_room=write.makes_room)
-        async with stage.a_scheduler():
-            await converges(stage, makes_room=write.makes_room, says_so=write.where != CONDITION)
-        assert trouble.struck
-
-    for name, write in KINDS.items():
-        folder = tmp_path / name.replace(" ", "-")
-        folder.mkdir()
-        on_a_stage(fork_server, folder, lambda stage, write=write: tell(stage, write), GROUP_GATES)  # type: ignore[misc]
+    assert trouble.struck

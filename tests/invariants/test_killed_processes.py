@@ -7,7 +7,6 @@ decides nothing.
 
 import asyncio
 import signal
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -15,10 +14,9 @@ import pytest
 
 from extender.cluster.api_resources import LEASES, PODS
 from tests.invariants.socket_server import SECONDS, Hold
-from tests.invariants.stage import BINDING, VICTIM, Moment, Stage, eventually, on_a_stage, said
+from tests.invariants.stage import BINDING, VICTIM, Moment, Stage, eventually, said
 from tests.invariants.worlds import World
 from tests.kit.faults import Call, Fault, answers
-from tests.kit.forked import ForkServer
 
 POD = "web"
 LOW = ("a", "b", "c")
@@ -108,97 +106,75 @@ async def is_idle(stage: Stage, client: httpx.AsyncClient) -> bool:
 
 
 @each_moment
-def test_the_next_process_carries_on_where_one_was_killed(
-    moment: Moment, fork_server: ForkServer, tmp_path: Path
-) -> None:
+async def test_the_next_process_carries_on_where_one_was_killed(stage: Stage, moment: Moment) -> None:
     """Kill -9. Nobody is bound twice, no more victims go than had to, and everybody runs in the end."""
+    hold = hold_at(stage, moment)
+    fill(stage.world, moment)
+    async with stage.a_scheduler() as first:
+        async with asyncio.timeout(SECONDS):
+            await hold.reached.wait()
+        first.told(signal.SIGKILL)
+        assert await first.ends() == -signal.SIGKILL
+    hold.drop()
+    async with stage.a_scheduler():
+        await converges(stage)
 
-    async def tell(stage: Stage) -> None:
-        hold = hold_at(stage, moment)
-        fill(stage.world, moment)
-        async with stage.a_scheduler() as first:
-            async with asyncio.timeout(SECONDS):
-                await hold.reached.wait()
-            first.told(signal.SIGKILL)
-            assert await first.ends() == -signal.SIGKILL
-        hold.drop()
-        async with stage.a_scheduler():
-            await converges(stage)
-
-        gone = {"a", "b", "c", "x", "y", "z"} - set(stage.world.names())
-        assert gone == (set(LOW) if moment.makes_room else set())
-
-    on_a_stage(fork_server, tmp_path, tell)
+    gone = {"a", "b", "c", "x", "y", "z"} - set(stage.world.names())
+    assert gone == (set(LOW) if moment.makes_room else set())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in MOMENTS if name not in MORE_OF_THE_SAME])
-def test_terminated_scheduler_finishes_what_it_decided_and_ends_in_order(
-    name: str, fork_server: ForkServer, tmp_path: Path
-) -> None:
+async def test_terminated_scheduler_finishes_what_it_decided_and_ends_in_order(stage: Stage, name: str) -> None:
     """SIGTERM. It ends by itself and in order: nothing that it could still do is left when the lease is given back."""
     moment, elects = MOMENTS[name], name in ("its binding was sent", "its second victim is told")
+    hold = hold_at(stage, moment)
+    fill(stage.world, moment)
+    async with stage.a_scheduler(elects=elects) as first:
+        async with asyncio.timeout(SECONDS):
+            await hold.reached.wait()
+        first.told(signal.SIGTERM)
+        await asyncio.sleep(0.1)
+        hold.go()
+        assert await first.ends() == 0
+        assert "Traceback" not in first.said()
+        assert not elects or holder(stage) == ""
+        if not (moment.waits or moment.makes_room):
+            assert stage.world.node_of(POD)  # decided is decided
+    async with stage.a_scheduler():
+        await converges(stage)
 
-    async def tell(stage: Stage) -> None:
-        hold = hold_at(stage, moment)
-        fill(stage.world, moment)
-        async with stage.a_scheduler(elects=elects) as first:
-            async with asyncio.timeout(SECONDS):
-                await hold.reached.wait()
-            first.told(signal.SIGTERM)
-            await asyncio.sleep(0.1)
-            hold.go()
-            assert await first.ends() == 0
-            assert "Traceback" not in first.said()
-            assert not elects or holder(stage) == ""
-            if not (moment.waits or moment.makes_room):
-                assert stage.world.node_of(POD)  # decided is decided
-        async with stage.a_scheduler():
-            await converges(stage)
-
-        gone = {"a", "b", "c", "x", "y", "z"} - set(stage.world.names())
-        assert gone == (set(LOW) if moment.makes_room else set())
-
-    on_a_stage(fork_server, tmp_path, tell)
+    gone = {"a", "b", "c", "x", "y", "z"} - set(stage.world.names())
+    assert gone == (set(LOW) if moment.makes_room else set())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["it is prepared", "its binding was sent", "its binding is done", "its second victim is told"]
 )
-def test_second_sigterm_ends_the_process_at_once(name: str, fork_server: ForkServer, tmp_path: Path) -> None:
+async def test_second_sigterm_ends_the_process_at_once(stage: Stage, name: str) -> None:
     """What is under way is left to the next one, as if it had been killed; the exit code and the last line say so."""
-
-    async def tell(stage: Stage) -> None:
-        hold = hold_at(stage, MOMENTS[name])
-        fill(stage.world, MOMENTS[name])
-        async with stage.a_scheduler() as first:
-            async with asyncio.timeout(SECONDS):
-                await hold.reached.wait()
-            first.told(signal.SIGTERM)
-            await eventually(first.says("Shutting down"))
-            first.told(signal.SIGTERM)
-            assert await first.ends() == 4
-            assert first.said().splitlines()[-1].startswith("reprieve: told to end a second time")
-        hold.drop()
-        async with stage.a_scheduler():
-            await converges(stage)
-
-    on_a_stage(fork_server, tmp_path, tell)
+    hold = hold_at(stage, MOMENTS[name])
+    fill(stage.world, MOMENTS[name])
+    async with stage.a_scheduler() as first:
+        async with asyncio.timeout(SECONDS):
+            await hold.reached.wait()
+        first.told(signal.SIGTERM)
+        await eventually(first.says("Shutting down"))
+        first.told(signal.SIGTERM)
+        assert await first.ends() == 4
+        assert first.said().splitlines()[-1].startswith("reprieve: told to end a second time")
+    hold.drop()
+    async with stage.a_scheduler():
+        await converges(stage)
 
 
-def test_second_sigterm_after_the_server_has_ended_does_not_kill_the_process(
-    fork_server: ForkServer, tmp_path: Path
-) -> None:
+async def test_second_sigterm_after_the_server_has_ended_does_not_kill_the_process(stage: Stage) -> None:
     """Or says that it was told a second time; but the signal does not kill it."""
-
-    async def tell(stage: Stage) -> None:
-        async with stage.a_scheduler() as first:
-            await eventually(first.says("Application startup complete"))
-            first.told(signal.SIGTERM)
-            while "Finished server process" not in first.said():  # noqa: ASYNC110 - another process writes it
-                await asyncio.sleep(0)
-            first.told(signal.SIGTERM)
-            assert await first.ends() in (0, 4)
-
-    on_a_stage(fork_server, tmp_path, tell)
+    async with stage.a_scheduler() as first:
+        await eventually(first.says("Application startup complete"))
+        first.told(signal.SIGTERM)
+        while "Finished server process" not in first.said():  # noqa: ASYNC110 - another process writes it
+            await asyncio.sleep(0)
+        first.told(signal.SIGTERM)
+        assert await first.ends() in (0, 4)

@@ -5,7 +5,7 @@ and the network.
 import asyncio
 import os
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -24,12 +24,12 @@ from extender.cluster.api_resources import EVENTS, NAMESPACES, NODES, PODS, PRIO
 from extender.cluster.controllers.garbage_collector import SYSTEM_NAMESPACES
 from extender.cluster.in_memory import EmbeddedTransport
 from extender.cluster.kube_api import KubeApi
+from extender.cluster.registry import subresources
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.store.object_store import ObjectStore
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
 from extender.engine.runtime.registry import Registry as Plugins
-from extender.testing import virtual_time
 from extender.values.config import Configuration
 from extender.values.objects.kinds import KINDS
 from extender.values.objects.meta import HasMetadata
@@ -222,11 +222,17 @@ class World:
         options: Object = {"gracePeriodSeconds": 0} if at_once else {}
         self.registry.delete(resource, "default" if resource.namespaced else "", name, options)
 
+    def lets_go(self, name: str) -> None:
+        """Nothing keeps the pod from going any more."""
+        pod = self.get(name)
+        pod["metadata"]["finalizers"] = []
+        self.registry.update(PODS, "default", name, pod)
+
     def bind(self, name: str, node: str) -> None:
         """Somebody else binds a pod."""
-        from extender.cluster.registry.subresources import bind
-
-        bind(self.registry, "default", name, {"metadata": {"name": name}, "target": {"kind": "Node", "name": node}})
+        subresources.bind(
+            self.registry, "default", name, {"metadata": {"name": name}, "target": {"kind": "Node", "name": node}}
+        )
 
     # What there is to see.
 
@@ -266,8 +272,3 @@ async def a_world(
         moving.cancel()
         with suppress(asyncio.CancelledError):
             await moving
-
-
-def story(tell: Callable[[], Awaitable[None]]) -> None:
-    """Run it under virtual time."""
-    virtual_time.run(tell())  # type: ignore[arg-type]
