@@ -12,6 +12,7 @@ from tests.invariants.planted_bugs import slow_to_kill
 from tests.invariants.worlds import SIZE, Bugs, World, a_world, clock
 from tests.kit.faults import Action, Call, Fault, answers
 from tests.kit.faults.script import Forward
+from tests.kit.objects import budget
 
 VICTIM_GOES: dict[str, Any] = {"verb": "delete", "resource": "pods"}
 
@@ -175,8 +176,7 @@ async def test_pod_that_its_budget_protects_is_not_chosen_as_victim() -> None:
         world.node("n")
         for name, node in (("a", "m"), ("b", "n")):
             world.pod(name, "1500m", priority="low", labels={"app": name}, nodeSelector={"name": node})
-        spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}}
-        world.create(POD_DISRUPTION_BUDGETS, {"metadata": {"name": "kept"}, "spec": spec})
+        world.create(POD_DISRUPTION_BUDGETS, budget("kept", {"matchLabels": {"app": "a"}}, minAvailable=1))
         await asyncio.sleep(10)
         world.pod("high", "1500m", priority="high")
         await settles(world, but_first=15)
@@ -193,15 +193,14 @@ async def test_recently_evicted_pod_is_not_counted_twice_against_its_budget(evic
         for node, name in (("m", "a"), ("n", "b")):
             world.node(node)
             world.pod(name, "1500m", priority="low", labels={"app": "a"}, nodeSelector={"name": node})
-        spec = {"minAvailable": 2, "selector": {"matchLabels": {"app": "a"}}}
-        budget = world.create(POD_DISRUPTION_BUDGETS, {"metadata": {"name": "kept"}, "spec": spec})
+        world.create(POD_DISRUPTION_BUDGETS, budget("kept", {"matchLabels": {"app": "a"}}, minAvailable=2))
         await asyncio.sleep(5)
-        budget = world.get("kept", POD_DISRUPTION_BUDGETS)
-        budget["status"] |= {
+        kept = world.get("kept", POD_DISRUPTION_BUDGETS)
+        kept["status"] |= {
             "disruptionsAllowed": 0,
             "disruptedPods": {evicted: clock().strftime("%Y-%m-%dT%H:%M:%SZ")},
         }
-        world.registry.update(POD_DISRUPTION_BUDGETS, "default", "kept", budget, subresource="status")
+        world.registry.update(POD_DISRUPTION_BUDGETS, "default", "kept", kept, subresource="status")
         await asyncio.sleep(1)
         world.pod("high", "1500m", priority="high")
         await asyncio.sleep(10)

@@ -95,6 +95,15 @@ def pod_group(
     return {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "metadata": {"name": name}, "spec": spec}
 
 
+def budget(name: str, selector: Object, **spec: Any) -> Object:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name},
+        "spec": {"selector": selector, **spec},
+    }
+
+
 def members(
     number: int, of: str = "g", cpu: str = "1", priority: str = "", first: int = 0, **spec: Any
 ) -> list[Object]:

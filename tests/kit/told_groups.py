@@ -15,15 +15,10 @@ from extender.values.config.loading import load
 from extender.values.objects.grouping import PodGroup
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
+from tests.kit.objects import GROUP_GATES
 from tests.kit.told_scheduler import ToldScheduler
 
 NO_PROFILES: Final = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
-GATES: Final = {
-    "GenericWorkload": True,
-    "GangScheduling": True,
-    "TopologyAwareWorkloadScheduling": True,
-    "WorkloadAwarePreemption": True,
-}
 
 
 @final
@@ -31,7 +26,7 @@ class ToldGroups(ToldScheduler):
     """Call it where a loop runs."""
 
     def __init__(self, *objects: HasMetadata, cluster: Cluster | None = None, seed: int = 0) -> None:
-        configuration = load(NO_PROFILES, FeatureGates.of(GATES))
+        configuration = load(NO_PROFILES, FeatureGates.of(GROUP_GATES))
         super().__init__(configuration=configuration, cluster=cluster, seed=seed, plugins=Registry(IN_TREE, ()))
         self.comes(*objects)
 

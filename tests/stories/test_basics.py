@@ -6,11 +6,8 @@ import pytest
 
 from extender.cluster.api_resources import NODES, Object
 from tests.kit.objects import node, pod
+from tests.stories.pod_specs import port
 from tests.stories.scene import a_scene
-
-
-def port(number: int, protocol: str = "TCP", ip: str = "") -> Object:
-    return {"ports": [{"containerPort": 80, "hostPort": number, "protocol": protocol, "hostIP": ip}]}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from extender.engine.cache.cluster import Cluster
 from extender.values.config.configuration import Configuration
 from extender.values.config.loading import load
 from extender.values.objects.cluster import ClusterState
-from tests.kit.objects import PRIORITIES, node, pod
+from tests.kit.objects import PRIORITIES, budget, node, pod
 from tests.stories.scene import Scene, a_scene
 
 NAMES = tuple(each["metadata"]["name"] for each in PRIORITIES[:2])
@@ -31,14 +31,7 @@ def a_full_cluster(chance: random.Random) -> list[Object]:
             for place in range(2)
         ]
     for app in "ab"[: chance.randrange(3)]:
-        objects.append(
-            {
-                "apiVersion": "policy/v1",
-                "kind": "PodDisruptionBudget",
-                "metadata": {"name": app},
-                "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": app}}},
-            }
-        )
+        objects.append(budget(app, {"matchLabels": {"app": app}}, minAvailable=1))
     return objects
 
 

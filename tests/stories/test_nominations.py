@@ -7,21 +7,23 @@ from typing import Any
 
 import pytest
 
-from extender.cluster.api_resources import PODS
+from extender.cluster.api_resources import PODS, Object
 from tests.kit.objects import node, pod
-from tests.stories.remote import change
+from tests.stories.cluster_changes import changed
 from tests.stories.scene import Scene, a_scene
 
 
 def _nominate(scene: Scene, name: str, where: str) -> None:
-    change(
-        scene.api,
-        PODS,
-        "default",
-        name,
-        lambda found: found["status"].update(nominatedNodeName=where),
-        subresource="status",
-    )
+    nominated = changed(PODS, name, lambda found: found["status"].update(nominatedNodeName=where), subresource="status")
+    nominated(scene)
+
+
+async def _comes_nominated(scene: Scene, obj: Object, where: str) -> None:
+    """Its gate is opened once somebody has nominated it."""
+    name = obj["metadata"]["name"]
+    await scene.has({**obj, "spec": {**obj["spec"], "schedulingGates": [{"name": "wait"}]}})
+    _nominate(scene, name, where)
+    await scene.changes(name, lambda found: found["spec"].pop("schedulingGates"), within=10)
 
 
 @pytest.mark.over_a_socket
@@ -30,9 +32,7 @@ async def test_nomination_by_another_component_is_used_though_another_node_is_be
     were better.
     """
     async with a_scene(node("better", "8"), node("n", "2")) as scene:
-        await scene.has(pod("p", "500m", schedulingGates=[{"name": "wait"}]))
-        _nominate(scene, "p", "n")
-        await scene.changes("p", lambda found: found["spec"].pop("schedulingGates"))
+        await _comes_nominated(scene, pod("p", "500m"), "n")
 
         assert scene.node_of("p") == "n"
         assert scene.nominated_node_of("p") == ""
@@ -44,9 +44,7 @@ async def test_nomination_that_does_not_fit_is_overwritten_by_the_chosen_node() 
     is bound.
     """
     async with a_scene(node("n", "200m"), node("other")) as scene:
-        await scene.has(pod("p", schedulingGates=[{"name": "wait"}]))
-        _nominate(scene, "p", "n")
-        await scene.changes("p", lambda found: found["spec"].pop("schedulingGates"))
+        await _comes_nominated(scene, pod("p"), "n")
 
         assert scene.node_of("p") == "other"
         assert scene.nominated_node_of("p") == ""
@@ -57,9 +55,7 @@ async def test_nomination_is_overwritten_by_that_of_a_preemption() -> None:
     """TestPreemptionAndNominatedNodeNameScenarios, set by others, overwritten by preemption."""
     async with a_scene(node("n"), node("small", "100m")) as scene:
         await scene.has(pod("low", "1500m", "low", stays=True))
-        await scene.has(pod("high", "1500m", "high", schedulingGates=[{"name": "wait"}]))
-        _nominate(scene, "high", "small")
-        await scene.changes("high", lambda found: found["spec"].pop("schedulingGates"))
+        await _comes_nominated(scene, pod("high", "1500m", "high"), "small")
 
         assert scene.nominated_node_of("high") == "n"
 
@@ -86,10 +82,8 @@ async def test_nomination_is_overwritten_by_that_of_a_better_node() -> None:
         await scene.has(
             *(pod(f"low-{number}", "2", "low", **on[0]) for number in range(2)), pod("other", "3", "low", **on[1])
         )
-        await scene.has(pod("high", "4", "high", schedulingGates=[{"name": "wait"}]))
-        _nominate(scene, "high", "n")
         since = scene.now
-        await scene.changes("high", lambda found: found["spec"].pop("schedulingGates"), within=10)
+        await _comes_nominated(scene, pod("high", "4", "high"), "n")
 
         promised = [
             each["status"].get("nominatedNodeName")
@@ -105,9 +99,7 @@ async def test_nomination_is_overwritten_by_that_of_a_better_node() -> None:
 async def test_nomination_that_cannot_fit_is_cleared_and_blocks_no_pod() -> None:
     """TestPreemptionAndNominatedNodeNameScenarios, NNN is ignored on pod that cannot fit on the node."""
     async with a_scene(node("n", "4")) as scene:
-        await scene.has(pod("too-big", "5", schedulingGates=[{"name": "wait"}]))
-        _nominate(scene, "too-big", "n")
-        await scene.changes("too-big", lambda found: found["spec"].pop("schedulingGates"))
+        await _comes_nominated(scene, pod("too-big", "5"), "n")
         await scene.has(pod("fits", "3"))
 
         assert (scene.nominated_node_of("too-big"), scene.node_of("too-big")) == ("", "")

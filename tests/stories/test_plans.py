@@ -17,7 +17,8 @@ from extender.answers.plan.plan import plan
 from extender.cluster.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS, Object
 from extender.cluster.trial_registry import TrialRegistry
 from extender.values.config import Configuration
-from tests.kit.objects import node, pod, resource_of
+from tests.kit.objects import budget, node, pod, resource_of
+from tests.stories.pod_specs import away_from
 from tests.stories.scene import Scene, a_scene
 
 CLUSTERS: Final = 200
@@ -53,8 +54,7 @@ class App:
     def spec(self) -> Object:
         spec: Object = {}
         if self.keeps_apart:
-            term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": self.name}}}
-            spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+            spec["affinity"] = away_from(app=self.name)
         if self.zone:
             spec["nodeSelector"] = {"zone": self.zone}
         return spec
@@ -168,20 +168,9 @@ async def filled(scene: Scene, sizes: Sizes) -> None:
         owner: list[Object] = []
         if not app.stays:
             spec = {"replicas": 0, "selector": {"matchLabels": {"app": app.name}}, "template": template}
-            made = scene.api.create(
-                REPLICA_SETS,
-                "default",
-                {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": app.name}, "spec": spec},
-            )
-            owner = [
-                {
-                    "apiVersion": "apps/v1",
-                    "kind": "ReplicaSet",
-                    "name": app.name,
-                    "uid": made["metadata"]["uid"],
-                    "controller": True,
-                }
-            ]
+            of_kind = {"apiVersion": "apps/v1", "kind": "ReplicaSet"}
+            made = scene.api.create(REPLICA_SETS, "default", {**of_kind, "metadata": {"name": app.name}, "spec": spec})
+            owner = [{**of_kind, "name": app.name, "uid": made["metadata"]["uid"], "controller": True}]
         for number, name in enumerate(app.nodes):
             obj = app.pod(f"{app.name}-{number}", name)
             obj["metadata"]["ownerReferences"] = owner
@@ -191,14 +180,8 @@ async def filled(scene: Scene, sizes: Sizes) -> None:
             made["spec"]["replicas"] = len(app.nodes)
             scene.api.update(REPLICA_SETS, "default", app.name, made)
         if app.min_available is not None:
-            spec = {"minAvailable": app.min_available, "selector": {"matchLabels": {"app": app.name}}}
-            budget = {
-                "apiVersion": "policy/v1",
-                "kind": "PodDisruptionBudget",
-                "metadata": {"name": app.name},
-                "spec": spec,
-            }
-            scene.api.create(POD_DISRUPTION_BUDGETS, "default", budget)
+            kept = budget(app.name, {"matchLabels": {"app": app.name}}, minAvailable=app.min_available)
+            scene.api.create(POD_DISRUPTION_BUDGETS, "default", kept)
     await scene.passes(30)
 
 

@@ -16,7 +16,7 @@ from extender.cluster.api_resources import POD_GROUPS, Object
 from extender.cluster.in_memory import EmbeddedTransport
 from extender.cluster.kube_api import KubeApi
 from extender.engine.preemption.minimal_victims import ANNOTATION as MINIMAL_VICTIMS
-from tests.kit.objects import GROUP_GATES, ONLY_GANGS, members, node, pod, pod_group, priority_class
+from tests.kit.objects import GROUP_GATES, ONLY_GANGS, budget, members, node, pod, pod_group, priority_class
 from tests.stories import stages
 from tests.stories.scene import a_scene
 from tests.stories.test_pod_groups import nodes_of, said_of
@@ -55,15 +55,8 @@ def on_n(*priorities: str, cpu: str = "1") -> dict[str, tuple[str, str, str]]:
 ALL_OF_THEM = {"r0", "r1", "r2"}
 LOWS, HIGHS = on_n("low", "low", "low"), on_n("high", "high", "high")
 TWO_NODES = {"n": "2", "m": "2"}
-KEEP_TWO: Object = {
-    "apiVersion": "policy/v1",
-    "kind": "PodDisruptionBudget",
-    "metadata": {"name": "keep"},
-    "spec": {
-        "minAvailable": 2,
-        "selector": {"matchExpressions": [{"key": "name", "operator": "In", "values": ["r0", "r1"]}]},
-    },
-}
+TWO_OF_THEM = {"matchExpressions": [{"key": "name", "operator": "In", "values": ["r0", "r1"]}]}
+KEEP_TWO = budget("keep", TWO_OF_THEM, minAvailable=2)
 GANG, BASIC, ONE = (
     pod_group(min_count=3, priority="high"),
     pod_group(priority="high"),

@@ -8,7 +8,7 @@ import pytest
 
 from extender.cluster.api_resources import NAMESPACES, POD_DISRUPTION_BUDGETS, PODS, Object
 from extender.engine import framework as fwk
-from tests.kit.objects import node, pod, priority_class
+from tests.kit.objects import budget, node, pod, priority_class
 from tests.stories.plugins import filtering
 from tests.stories.pod_specs import away_from
 from tests.stories.scene import a_scene
@@ -162,20 +162,15 @@ async def test_room_that_was_made_is_not_taken_by_later_pods() -> None:
             await scene.passes(5)
 
 
-def budget(name: str, minimum: int, **labels: str) -> Object:
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": name},
-        "spec": {"minAvailable": minimum, "selector": {"matchLabels": labels}},
-    }
+def keeping(name: str, minimum: int, **labels: str) -> Object:
+    return budget(name, {"matchLabels": labels}, minAvailable=minimum)
 
 
 @pytest.mark.over_a_socket
 async def test_victims_without_a_budget_are_evicted_first() -> None:
     """TestPDBInPreemption, a non-PDB violating pod is preempted despite its higher priority."""
     async with a_scene(node("n")) as scene:
-        scene.api.create(POD_DISRUPTION_BUDGETS, "default", budget("kept", 2, app="kept"))
+        scene.api.create(POD_DISRUPTION_BUDGETS, "default", keeping("kept", 2, app="kept"))
         await scene.has(
             pod("kept-1", "500m", "low", labels={"app": "kept"}), pod("kept-2", "500m", "low", labels={"app": "kept"})
         )
@@ -189,7 +184,7 @@ async def test_victims_without_a_budget_are_evicted_first() -> None:
 async def test_the_node_is_preferred_where_no_budget_is_violated() -> None:
     """TestPDBInPreemption, a node without any PDB violating pods is preferred for preemption."""
     async with a_scene(node("kept"), node("loose")) as scene:
-        scene.api.create(POD_DISRUPTION_BUDGETS, "default", budget("kept", 1, app="kept"))
+        scene.api.create(POD_DISRUPTION_BUDGETS, "default", keeping("kept", 1, app="kept"))
         await scene.has(
             pod("protected", "1500m", "low", labels={"app": "kept"}, nodeSelector={"kubernetes.io/hostname": "kept"}),
             pod("free", "1500m", "middle", nodeSelector={"kubernetes.io/hostname": "loose"}),
@@ -209,8 +204,7 @@ async def test_the_node_is_preferred_that_a_budget_without_labels_does_not_cover
     """The free pod is of another namespace, and has the higher priority."""
     async with a_scene(node("kept"), node("loose")) as scene:
         scene.api.create(NAMESPACES, "", {"metadata": {"name": "other"}})
-        kept = budget("kept", 1)
-        scene.api.create(POD_DISRUPTION_BUDGETS, "default", kept | {"spec": {"minAvailable": 1, "selector": selector}})
+        scene.api.create(POD_DISRUPTION_BUDGETS, "default", budget("kept", selector, minAvailable=1))
         free = pod("free", "1500m", "middle", nodeSelector={"kubernetes.io/hostname": "loose"})
         scene.api.create(PODS, "other", free)
         await scene.has(pod("bare", "1500m", "low", nodeSelector={"kubernetes.io/hostname": "kept"}))
@@ -241,8 +235,8 @@ async def test_only_pods_of_selected_namespaces_are_evicted_for_anti_affinity(
 async def test_budgets_are_violated_when_there_is_no_other_way_and_then_as_little_as_possible() -> None:
     """TestPDBInPreemption, a node with fewer PDB violating pods is preferred for preemption."""
     async with a_scene(node("one"), node("two"), node("three")) as scene:
-        scene.api.create(POD_DISRUPTION_BUDGETS, "default", budget("first", 2, app="first"))
-        scene.api.create(POD_DISRUPTION_BUDGETS, "default", budget("second", 2, app="second"))
+        scene.api.create(POD_DISRUPTION_BUDGETS, "default", keeping("first", 2, app="first"))
+        scene.api.create(POD_DISRUPTION_BUDGETS, "default", keeping("second", 2, app="second"))
         await scene.has(
             pod("first-1", "2", "low", labels={"app": "first"}, nodeSelector={"kubernetes.io/hostname": "one"}),
             pod("first-2", "1", "low", labels={"app": "first"}, nodeSelector={"kubernetes.io/hostname": "two"}),

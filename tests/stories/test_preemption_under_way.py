@@ -17,6 +17,14 @@ from tests.stories.plugins import binding_when, holding, lending_one, pre_bindin
 from tests.stories.pod_specs import away_from
 from tests.stories.scene import a_scene
 
+
+async def _takes_long(_: Pod) -> fwk.Status:
+    await asyncio.sleep(600)
+    return fwk.SUCCESS
+
+
+PREPARED_LONG = pre_binding(_takes_long, concerns=lambda pod: pod.name == "prepared")
+
 # Pods that are decided about and not bound yet are victims, too.
 
 
@@ -44,14 +52,7 @@ async def test_a_victim_that_waits_for_leave_is_sent_back_and_not_deleted() -> N
 @pytest.mark.anywhere
 async def test_a_victim_whose_node_is_being_prepared_is_sent_back_and_not_deleted() -> None:
     """TestPreemptionRespectsBindingPod."""
-
-    async def takes_long(pod: Pod) -> fwk.Status:
-        await asyncio.sleep(600)
-        return fwk.SUCCESS
-
-    async with a_scene(
-        node("n"), plugins=[pre_binding(takes_long, concerns=lambda pod: pod.name == "prepared")]
-    ) as scene:
+    async with a_scene(node("n"), plugins=[PREPARED_LONG]) as scene:
         await scene.has(pod("prepared", "1500m", "low"))
         assert scene.nominated_node_of("prepared") == "n"
         await scene.has(pod("high", "1500m", "high"), within=3)
@@ -252,14 +253,7 @@ async def test_room_of_a_deleted_victim_is_free_while_its_binding_does_not_end_b
 @pytest.mark.anywhere
 async def test_a_pod_that_is_deleted_while_it_is_prepared_takes_no_room_any_more(stays: bool) -> None:
     """It is forgotten, and nobody has to go for the room it took."""
-
-    async def takes_long(pod: Pod) -> fwk.Status:
-        await asyncio.sleep(600)
-        return fwk.SUCCESS
-
-    async with a_scene(
-        node("n"), plugins=[pre_binding(takes_long, concerns=lambda pod: pod.name == "prepared")]
-    ) as scene:
+    async with a_scene(node("n"), plugins=[PREPARED_LONG]) as scene:
         await scene.has(pod("prepared", "1500m", "low", stays=stays), within=1)
         assert scene.is_assumed("prepared")
         await scene.loses("prepared", within=1)

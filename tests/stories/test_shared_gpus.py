@@ -19,17 +19,12 @@ from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
 from extender.values.protocol.wire_types import MetaVictims
 from extender.verbs.verbs import Verbs
-from tests.kit.objects import node, pod
+from tests.kit.objects import budget, node, pod
 from tests.kit.shared_gpu import ARGUMENTS, EXAMPLE, cards_of, limits, shared_gpu, with_cards
 from tests.stories.scene import Scene, a_scene
 
 NODES = [with_cards(node(f"n{number}", "16"), 4) for number in range(4)]
-KEPT = {
-    "apiVersion": "policy/v1",
-    "kind": "PodDisruptionBudget",
-    "metadata": {"name": "kept"},
-    "spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"kept": "yes"}}},
-}
+KEPT = budget("kept", {"matchLabels": {"kept": "yes"}}, maxUnavailable=0)
 
 
 def gpu_pod(name: str, priority: str = "", *, scheduler: str = "default-scheduler", **asked: int) -> Object:

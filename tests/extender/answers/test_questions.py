@@ -12,7 +12,7 @@ import pytest
 
 from extender.answers.questions import Questions
 from extender.answers.records.records import Records
-from extender.answers.types import Explanation, QuestionError, WhatIfRequest
+from extender.answers.types import Capacity, Explanation, QuestionError, WhatIfRequest
 from extender.cluster.trial_registry import TrialRegistry
 from extender.engine.cache.cluster import Cluster
 from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod
@@ -49,10 +49,30 @@ def about(*nodes: NodeBuilder, pods: Sequence[PodBuilder] = (), profiles: str = 
     )
 
 
-def explained(questions: Questions, name: str) -> Explanation:
-    found = asyncio.run(questions.explain("default", name))
+async def explained_by(questions: Questions, name: str) -> Explanation:
+    found = await questions.explain("default", name)
     assert found is not None
     return found
+
+
+def explained(questions: Questions, name: str) -> Explanation:
+    return asyncio.run(explained_by(questions, name))
+
+
+def fitting(questions: Questions, name: str, limit: int = 10) -> Capacity:
+    fits = questions.capacity(f"default/{name}", limit)
+    assert fits is not None
+    return fits
+
+
+def deciding() -> tuple[ToldScheduler, Questions]:
+    """A scheduler that decides, and what people ask about its cluster."""
+    kept = Records(now=NOON.timestamp)
+    scheduling = ToldScheduler(kept)
+    queue = scheduling.alone.world.queue
+    return scheduling, Questions(
+        Configuration(), scheduling.cluster, TrialRegistry, queue=queue, records=kept, now=lambda: NOON
+    )
 
 
 # Why a pod is where it is.
@@ -127,18 +147,13 @@ def test_the_picture_comes_when_it_is_asked_for() -> None:
 
 
 async def test_choice_of_a_node_is_explained_from_the_recorded_decision() -> None:
-    records = Records(now=NOON.timestamp)
-    scheduling = ToldScheduler(records)
+    scheduling, questions = deciding()
     scheduling.comes(A, B, a_pod("taken", 2).node("a"), a_pod("p"))
     await scheduling.decides()
-    questions = Questions(
-        Configuration(), scheduling.cluster, TrialRegistry, queue=scheduling.alone.world.queue, records=records
-    )
     scheduling.cluster.changed(None, a_pod("later", 3).node("b").obj())
 
-    found = await questions.explain("default", "p")
+    found = await explained_by(questions, "p")
 
-    assert found is not None
     assert (found.node, found.scores_of, [score.node for score in found.scores]) == ("b", "decision", ["b", "a"])
     assert found.choice.startswith(f"b had the highest score of 2 nodes, {found.scores[0].total}; a came next with")
     fit = found.scores[0].plugins["NodeResourcesFit"]
@@ -169,8 +184,7 @@ def test_the_only_profile_answers_for_pods_of_any_scheduler() -> None:
     questions = about(A, B, pods=[a_pod("q", 2).node("a"), other])
 
     assert explained(questions, "p").scores[0].node == "b"
-    fits = questions.capacity("default/p", 10)
-    assert fits is not None
+    fits = fitting(questions, "p")
     assert [(room.node, room.pods) for room in fits.by_node] == [("b", 1)]
     assert questions.capacity_of(written(cpu="3", schedulerName="theirs"), 10).fits == 1
     asked = WhatIfRequest(create=[written(schedulerName="theirs", cpu="2")], include_pending=True)
@@ -204,51 +218,33 @@ def test_among_several_profiles_none_is_meant() -> None:
 
     assert explained(questions, "p").state == "NotOurs"
     assert explained(questions, "q").state == "Pending"
-    fits = questions.capacity("default/p", 10)
-    assert fits is not None
+    fits = fitting(questions, "p")
     assert (fits.fits, fits.stopped_by) == (0, 'no profile here for schedulerName "theirs"')
     (placed,) = questions.what_if(WhatIfRequest(create=[written(schedulerName="theirs")])).placements
     assert (placed.node, placed.message) == ("", 'no profile here for schedulerName "theirs"')
 
 
 async def test_pods_of_other_schedulers_are_left_alone_by_a_deciding_scheduler() -> None:
-    scheduling = ToldScheduler()
+    scheduling, questions = deciding()
     scheduling.comes(A, a_pod("p").scheduler_name("theirs"))
-    questions = Questions(Configuration(), scheduling.cluster, TrialRegistry, queue=scheduling.alone.world.queue)
 
-    found = await questions.explain("default", "p")
-    fits = await asyncio.to_thread(questions.capacity, "default/p", 10)
+    found = await explained_by(questions, "p")
+    fits = await asyncio.to_thread(fitting, questions, "p")
 
-    assert found is not None
     assert (found.state, found.queue) == ("NotOurs", None)
-    assert fits is not None
     assert fits.stopped_by == 'no profile here for schedulerName "theirs"'
 
 
 # What was decided.
 
 
-def deciding(records: Records) -> tuple[ToldScheduler, Questions]:
-    scheduling = ToldScheduler(records)
-    questions = Questions(
-        Configuration(),
-        scheduling.cluster,
-        TrialRegistry,
-        queue=scheduling.alone.world.queue,
-        records=records,
-        now=lambda: NOON,
-    )
-    return scheduling, questions
-
-
 async def test_explanation_includes_queue_place_and_attempts() -> None:
-    scheduling, questions = deciding(Records(now=NOON.timestamp))
+    scheduling, questions = deciding()
     scheduling.comes(A, a_pod("big", 9))
     await scheduling.decides()
 
-    found = await questions.explain("default", "big")
+    found = await explained_by(questions, "big")
 
-    assert found is not None
     assert found.queue is not None
     assert (found.queue.queue, found.queue.refused_by) == ("unschedulable", ("NodeResourcesFit",))
     assert found.queue.since == "2026-01-01T12:00:00Z"
@@ -277,14 +273,13 @@ async def test_pod_waits_since_the_same_second_whenever_it_is_asked() -> None:
 
 
 async def test_a_pod_that_is_gone_is_remembered_by_what_was_decided() -> None:
-    scheduling, questions = deciding(Records(now=NOON.timestamp))
+    scheduling, questions = deciding()
     scheduling.comes(A, victim := a_pod("victim", 3).node("a").priority(4), a_pod("urgent", 3).priority(9))
     await scheduling.decides()
     scheduling.goes(victim)
 
-    found = await questions.explain("default", "victim")
+    found = await explained_by(questions, "victim")
 
-    assert found is not None
     assert (found.state, found.attempts) == ("Finished", ())
     assert (found.pod.uid, found.pod.priority) == (victim.obj().uid, 4)
     assert found.preempted_by is not None
@@ -294,7 +289,7 @@ async def test_a_pod_that_is_gone_is_remembered_by_what_was_decided() -> None:
 
 
 async def test_decisions_are_listed_page_by_page() -> None:
-    scheduling, questions = deciding(Records(now=NOON.timestamp))
+    scheduling, questions = deciding()
     scheduling.comes(A, *(a_pod(f"p{number}", 9) for number in range(5)))
     await scheduling.decides()
 
@@ -312,8 +307,7 @@ async def test_decisions_are_listed_page_by_page() -> None:
 
 
 async def test_another_version_says_that_something_may_be_otherwise() -> None:
-    records = Records(now=NOON.timestamp)
-    scheduling, questions = deciding(records)
+    scheduling, questions = deciding()
     versions = [questions.version()]
 
     def changed() -> bool:
@@ -385,11 +379,10 @@ def test_a_what_if_that_cannot_be_is_an_error(asked: dict[str, Any], error: type
 def test_capacity_counts_further_copies_of_a_pod() -> None:
     questions = about(A, B, pods=[a_pod("web", 2).node("a")])
 
-    fits = questions.capacity("default/web", 10)
+    fits = fitting(questions, "web")
 
-    assert fits is not None
     assert ({room.node: room.pods for room in fits.by_node}, fits.is_limit) == ({"a": 1, "b": 2}, False)
-    assert questions.capacity("default/web", 2).is_limit  # type: ignore[union-attr]
+    assert fitting(questions, "web", 2).is_limit
 
 
 @pytest.mark.parametrize(
@@ -520,7 +513,7 @@ def test_a_profile_that_stands_in_for_other_schedulers_is_named() -> None:
     assert questions.what_if(WhatIfRequest(create=[written(schedulerName="theirs")])).notes == (words,)
     assert questions.what_if(WhatIfRequest(create=[written()])).notes == ()
     assert questions.capacity_of(written(schedulerName="theirs"), 10).notes == (words,)
-    assert questions.capacity("default/ours", 10).notes == ()  # type: ignore[union-attr]
+    assert fitting(questions, "ours").notes == ()
 
 
 # Pod groups.

@@ -116,13 +116,6 @@ def test_unreadable_pod_is_explained_by_the_plugin_error() -> None:
     assert (found.waterfall, found.nearest, found.fixes, found.preemption) == ((), (), (), None)
 
 
-def test_the_picture_is_drawn_on_demand() -> None:
-    found = explained(make_snapshot(node("a")), make_pod().req(cpu=9).obj(), picture=True)
-
-    assert found.picture is not None
-    assert found.picture.nodes == ("a",)
-
-
 def test_explaining_changes_nothing() -> None:
     cache = make_cache(node("a"), pods=[make_pod("p").req(cpu=3).node("a")])
     snapshot = cache.update_snapshot()

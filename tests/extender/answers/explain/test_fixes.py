@@ -37,10 +37,11 @@ from extender.values.config.plugin_args import PodTopologySpreadArgs
 from extender.values.objects.decoding import replaced
 from extender.values.objects.devices import DeviceClass
 from extender.values.objects.grouping import MapSelectorSpec, Service
-from extender.values.objects.meta import ObjectMeta, OwnerReference
+from extender.values.objects.meta import ObjectMeta
 from extender.values.objects.pod import Pod, PodResourceClaim, TopologySpreadConstraint
 from extender.values.objects.storage import PersistentVolumeClaim, PersistentVolumeClaimStatus
 from tests.kit.devices import make_device_class, make_slice
+from tests.kit.owners import owned_by
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 PROFILE = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(0))["default-scheduler"]
@@ -74,16 +75,7 @@ def on(name: str, place: str) -> PodBuilder:
 
 
 CRITICAL = 2_000_000_000
-DAEMON = PodBuilder(
-    replaced(
-        on("daemon", "a").req(cpu=1).obj(),
-        metadata=ObjectMeta(
-            name="daemon",
-            namespace="default",
-            owner_references=[OwnerReference(kind="DaemonSet", name="d", controller=True)],
-        ),
-    )
-)
+DAEMON = PodBuilder(owned_by(on("daemon", "a").req(cpu=1).obj(), "DaemonSet", "d"))
 WEB = make_pod("web-9").label(app="web")
 
 
@@ -545,17 +537,6 @@ def test_some_of_the_nodes_are_named() -> None:
     (fix,) = found(make_snapshot(*nodes(*names)), WEB.node_selector(disk="ssd").obj())
 
     assert (fix.opens, fix.nodes) == (9, ("n0", "n1", "n2", "n3", "n4"))
-
-
-def test_asking_changes_nothing() -> None:
-    cache = make_cache(*nodes("a", "b"), pods=[on("1", "a").req(cpu=3)])
-    pod = WEB.req(cpu=4).node_selector(disk="ssd").obj()
-    snapshot = cache.update_snapshot()
-
-    first = found(snapshot, pod)
-
-    assert cache.update_snapshot() is snapshot
-    assert found(snapshot, pod) == first
 
 
 @pytest.mark.parametrize("seed", range(60))

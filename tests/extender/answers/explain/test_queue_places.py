@@ -43,10 +43,10 @@ def view(clocked: ClockedQueue, registered: Mapping[str, waiting.Registered] = R
     return waiting.queue_view(clocked.queue, registered, at_noon(clocked))
 
 
-def place(
-    clocked: ClockedQueue, name: str, registered: Mapping[str, waiting.Registered] = REGISTERED
-) -> QueuePlace | None:
-    return waiting.queue_place(clocked.queue, f"default/{name}", registered, at_noon(clocked))
+def place(clocked: ClockedQueue, name: str, registered: Mapping[str, waiting.Registered] = REGISTERED) -> QueuePlace:
+    found = waiting.queue_place(clocked.queue, f"default/{name}", registered, at_noon(clocked))
+    assert found is not None
+    return found
 
 
 def a_pod(name: str) -> PodBuilder:
@@ -96,7 +96,9 @@ def test_place_of_one_pod_equals_its_place_in_the_list(name: str) -> None:
 
 
 def test_a_pod_that_does_not_wait_has_no_place() -> None:
-    assert place(everywhere(), "nobody") is None
+    clocked = everywhere()
+
+    assert waiting.queue_place(clocked.queue, "default/nobody", REGISTERED, at_noon(clocked)) is None
 
 
 def test_only_the_pods_that_are_tried_next_are_in_an_order() -> None:
@@ -111,7 +113,6 @@ def test_a_pause_has_an_end() -> None:
 
     told = place(clocked, "pausing")
 
-    assert told is not None
     assert (told.attempts, told.since, told.backoff_ends) == (1, AT_FIRST, "2026-01-01T11:00:01Z")
 
 
@@ -127,7 +128,6 @@ def test_the_time_for_which_a_pod_waits_goes_on_over_its_attempts() -> None:
 
     told = place(clocked, "refused")
 
-    assert told is not None
     assert (told.attempts, told.since) == (4, AT_FIRST)
 
 
@@ -137,7 +137,6 @@ def test_place_of_a_refused_pod_names_refusing_plugins_and_waking_events() -> No
 
     told = place(clocked, "refused")
 
-    assert told is not None
     assert told.refused_by == ("Fit", "Taints")
     assert told.wakes_on == (
         WakesOn(event="Node/Add", plugins=("Fit", "Taints")),
@@ -153,7 +152,6 @@ def test_place_of_a_pending_pod_includes_events_of_the_pending_plugin() -> None:
 
     told = place(clocked, "refused")
 
-    assert told is not None
     assert told.refused_by == ("Fit", "Gate")
     assert "UnschedulablePod/UpdatePodLabel" in {each.event for each in told.wakes_on}
 
@@ -164,7 +162,6 @@ def test_place_of_a_gated_pod_names_the_gating_plugin() -> None:
 
     told = place(clocked, "gated")
 
-    assert told is not None
     assert (told.queue, told.gated_by, told.attempts) == ("gated", "Gate", 0)
     assert told.wakes_on == (WakesOn(event="UnschedulablePod/UpdatePodLabel", plugins=("Gate",)),)
 
@@ -176,7 +173,6 @@ def test_activated_pod_waits_for_no_event() -> None:
 
     told = place(clocked, "again")
 
-    assert told is not None
     assert (told.queue, told.refused_by, told.wakes_on) == ("active", ("Fit",), ())
 
 
@@ -208,7 +204,6 @@ def test_events_have_upstreams_names(resource: EventResource, action: ActionType
 
     told = place(clocked, "refused", registered)
 
-    assert told is not None
     assert [each.event for each in told.wakes_on] == labels
 
 
@@ -219,7 +214,6 @@ def test_plugins_and_profiles_that_registered_nothing_are_no_mistake() -> None:
     for registered in (REGISTERED, {}):
         told = place(clocked, "refused", registered)
 
-        assert told is not None
         assert (told.refused_by, told.wakes_on) == (("Unheard",), ())
 
 

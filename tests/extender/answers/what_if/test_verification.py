@@ -9,9 +9,7 @@ from extender.answers.what_if.verification import RuleError, verify
 from extender.cluster.trial_registry import TrialRegistry
 from extender.values.config import Configuration
 from extender.values.objects.decoding import DecodeError
-from tests.kit.objects import priority_class
-
-SHOP = {"app": "shop"}
+from tests.kit.objects import budget, node, pod, priority_class
 
 
 def workload(name: str = "shop", replicas: int = 3, cpu: str = "1", **spec: Any) -> dict[str, Any]:
@@ -44,14 +42,9 @@ def failures(
 
 def test_pods_that_exist_count_beside_those_that_are_created() -> None:
     """One of each, as the second object of its list: an API server that begins anew must not give both the same UID."""
-    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "3"}}}
-    there, created = (
-        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [container], **spec}}
-        for name, spec in (("there", {"nodeName": "node"}), ("created", {}))
-    )
-    given = {"nodes": {"count": 1, "cpu": 4}, "objects": [there]}
+    given = {"nodes": {"count": 1, "cpu": 4}, "objects": [pod("there", "3", nodeName="node")]}
 
-    assert failures({"placed": 0}, given=given, when={"create": [priority_class("any", 1), created]}) == []
+    assert failures({"placed": 0}, given=given, when={"create": [priority_class("any", 1), pod("created", "3")]}) == []
 
 
 NO_ROOM = (
@@ -149,15 +142,9 @@ def test_evictions_and_preemptions_are_checked_against_the_rule(
 
 
 def test_budgets_are_reckoned_when_their_pods_run() -> None:
-    budget = {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": "shop"},
-        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": SHOP}},
-    }
     given = {
         "nodes": [{"name": "full", "cpu": 2}, {"name": "free", "cpu": 2}],
-        "objects": [workload(replicas=2), budget],
+        "objects": [workload(replicas=2), budget("shop", {"matchLabels": {"app": "shop"}}, maxUnavailable=1)],
     }
     rule = read_rule({"given": given, "when": {"drain": "full"}, "then": [{"pods": "app=shop", "placed": 2}]})
 
@@ -181,14 +168,8 @@ def test_without_a_when_it_is_about_the_cluster_as_it_is() -> None:
 
 def test_pending_pod_gets_the_room_of_a_new_node() -> None:
     given = {"nodes": {"cpu": 2}, "objects": [workload(replicas=3)]}
-    node = {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": "new"},
-        "status": {"capacity": {"cpu": "2", "pods": "10"}},
-    }
 
-    assert failures({"pods": "app=shop", "placed": 3}, given=given, when={"create": [node]}) == []
+    assert failures({"pods": "app=shop", "placed": 3}, given=given, when={"create": [node("new")]}) == []
 
 
 @pytest.mark.parametrize(

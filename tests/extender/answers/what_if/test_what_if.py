@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from extender.answers.profiles import simulated_frameworks
 from extender.answers.trial import Trial
 from extender.answers.types import NodesLike, QuestionError, WhatIf, WhatIfRequest
 from extender.answers.what_if.simulation import Simulation
@@ -637,12 +636,6 @@ def everything(about: Cluster) -> dict[str, Any]:
         "unreadable": dict(about.unreadable),
         **tables,
     }
-
-
-def test_frameworks_of_a_question_are_its_own() -> None:
-    about = cluster(node("n"))
-
-    assert simulated_frameworks(Configuration(), about).keys() == {"default-scheduler"}
 
 
 def test_a_configuration_of_many_profiles_is_refused() -> None:
