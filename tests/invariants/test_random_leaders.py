@@ -16,7 +16,6 @@ import pytest
 
 from extender.cluster.api_resources import LEASES
 from extender.cluster.statuses import ApiStatus
-from extender.testing import virtual_time
 from extender.values.config import Configuration
 from tests.invariants.oracle import neglected_pods
 from tests.invariants.worlds import World, a_world, now
@@ -26,6 +25,9 @@ from tests.kit.replicas import Replica
 SEEDS: Final = range(int(os.environ.get("INVARIANT_SEEDS", "3")))
 STEPS: Final = 50
 ELECTION: Final = Configuration().leader_election
+HAPPENINGS: Final = (
+    "pod", "pod", "pod", "end", "lease", "lease", "other", "cut off", "asleep", "killed", "told to end", "lost",
+)  # fmt: skip
 LEASE_FAULTS: Final[tuple[Action, ...]] = (
     answers.status(500),
     answers.status(409),
@@ -104,22 +106,7 @@ class Company:
     async def something_happens(self) -> None:
         rng, replica = self._rng, self._rng.choice(self.replicas)
         with suppress(ApiStatus):
-            match rng.choice(
-                (
-                    "pod",
-                    "pod",
-                    "pod",
-                    "end",
-                    "lease",
-                    "lease",
-                    "other",
-                    "cut off",
-                    "asleep",
-                    "killed",
-                    "told to end",
-                    "lost",
-                )
-            ):
+            match rng.choice(HAPPENINGS):
                 case "pod":
                     self._world.pod(f"p{rng.randrange(30)}", rng.choice(("500m", "1")), terminationGracePeriodSeconds=0)
                 case "end":
@@ -177,30 +164,27 @@ async def a_run(seed: int) -> Company:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_only_the_leader_writes(seed: int) -> None:
+async def test_only_the_leader_writes(seed: int) -> None:
     """And the monitor has nothing to say, whoever has decided."""
-    company = virtual_time.run(a_run(seed))
+    company = await a_run(seed)
 
     assert company.complaints() == []
     assert sum(monitor.num_writes > 0 for monitor in company.monitors) >= 2
 
 
-def test_write_after_the_lease_was_taken_is_reported() -> None:
+async def test_write_after_the_lease_was_taken_is_reported() -> None:
     """Somebody takes the lease away, which its holder can only learn when it renews it."""
+    async with a_world() as world:
+        await world.life.kill()
+        world.node("n")
+        monitor = LeaderMonitor("first", world)
+        replica = await Replica("first", monitor).start()
+        await asyncio.sleep(9)
+        lease = world.registry.get(LEASES, "kube-system", "kube-scheduler")
+        lease["spec"]["holderIdentity"] = "thief"
+        world.registry.update(LEASES, "kube-system", "kube-scheduler", lease)
+        world.pod("web")
+        await asyncio.sleep(1)
+        await replica.kill()
 
-    async def tell() -> list[str]:
-        async with a_world() as world:
-            await world.life.kill()
-            world.node("n")
-            monitor = LeaderMonitor("first", world)
-            replica = await Replica("first", monitor).start()
-            await asyncio.sleep(9)
-            lease = world.registry.get(LEASES, "kube-system", "kube-scheduler")
-            lease["spec"]["holderIdentity"] = "thief"
-            world.registry.update(LEASES, "kube-system", "kube-scheduler", lease)
-            world.pod("web")
-            await asyncio.sleep(1)
-            await replica.kill()
-            return monitor.complaints
-
-    assert "leader only: first has written to pods, and 'thief' leads" in virtual_time.run(tell())
+    assert "leader only: first has written to pods, and 'thief' leads" in monitor.complaints

@@ -8,7 +8,6 @@ import pytest
 
 from extender.client.client import Client
 from extender.client.errors import ApiError, NoAnswer, NotKubernetes, Unreachable
-from extender.testing import virtual_time
 from extender.values.targets.target import Target
 from tests.extender.client.scripted import Scripted, answer, stream
 from tests.kit.faults import Action, Fault, FaultyTransport, answers, watches
@@ -62,27 +61,20 @@ async def test_faults_know_requests_as_rbac_does() -> None:
     ]
 
 
-def watched(action: Action, *chunks: bytes) -> list[str]:
+async def watched(action: Action, *chunks: bytes) -> list[str]:
     """Types and names of the events of a watch to which something happens; then the error that ended it."""
-
-    async def story() -> list[str]:
-        client = Client(SERVER, transport=FaultyTransport(Scripted(stream(*chunks)), Fault(action, verb="watch")))
-        found: list[str] = []
-        try:
-            async with client.watch("/api/v1/pods", params={"watch": "1"}, silence=5) as lines:
-                async for said in lines:
-                    spoken: dict[str, Any] = json.loads(said)
-                    found.append(
-                        spoken["type"]
-                        + " "
-                        + str(spoken["object"].get("metadata", {}).get("name", spoken["object"].get("code")))
-                    )
-        except ApiError as exc:
-            found.append(type(exc).__name__)
-        await client.aclose()
-        return found
-
-    return virtual_time.run(story())
+    client = Client(SERVER, transport=FaultyTransport(Scripted(stream(*chunks)), Fault(action, verb="watch")))
+    found: list[str] = []
+    try:
+        async with client.watch("/api/v1/pods", params={"watch": "1"}, silence=5) as lines:
+            async for said in lines:
+                spoken: dict[str, Any] = json.loads(said)
+                about = spoken["object"]
+                found.append(f"{spoken['type']} {about.get('metadata', {}).get('name', about.get('code'))}")
+    except ApiError as exc:
+        found.append(type(exc).__name__)
+    await client.aclose()
+    return found
 
 
 @pytest.mark.parametrize(
@@ -110,8 +102,8 @@ def watched(action: Action, *chunks: bytes) -> list[str]:
         pytest.param(watches.held(3), ["ADDED a", "ADDED b", "DELETED c"], id="held"),
     ],
 )
-def test_a_watch_goes_wrong(action: Action, seen: list[str]) -> None:
-    assert watched(action, event("a") + event("b"), event("c", "DELETED")) == seen
+async def test_a_watch_goes_wrong(action: Action, seen: list[str]) -> None:
+    assert await watched(action, event("a") + event("b"), event("c", "DELETED")) == seen
 
 
 @pytest.mark.parametrize(
@@ -127,16 +119,12 @@ def test_a_watch_goes_wrong(action: Action, seen: list[str]) -> None:
         pytest.param(answers.login_page(), NotKubernetes, id="a login page"),
     ],
 )
-def test_a_request_goes_wrong(action: Action, error: type[ApiError]) -> None:
-    async def story() -> None:
-        client = Client(SERVER, transport=FaultyTransport(Scripted(), Fault(action, times=None)))
-        try:
-            await client.request("POST", "/api/v1/namespaces/default/pods", body={}, timeout=5)
-        finally:
-            await client.aclose()
+async def test_a_request_goes_wrong(action: Action, error: type[ApiError]) -> None:
+    client = Client(SERVER, transport=FaultyTransport(Scripted(), Fault(action, times=None)))
 
     with pytest.raises(error):
-        virtual_time.run(story())
+        await client.request("POST", "/api/v1/namespaces/default/pods", body={}, timeout=5)
+    await client.aclose()
 
 
 @pytest.mark.parametrize(

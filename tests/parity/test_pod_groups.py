@@ -10,13 +10,12 @@ import pytest
 
 from extender.cluster.api_resources import EVENTS, POD_DISRUPTION_BUDGETS, POD_GROUPS, PODS, PRIORITY_CLASSES, Object
 from tests.each_case import each_case
-from tests.kit.objects import members, node, pod, pod_group, resource_of
+from tests.kit.objects import GROUP_GATES, members, node, pod, pod_group, resource_of
 from tests.parity.cases import component_cases
 from tests.stories import remote
 from tests.stories.scene import Scene, a_scene
 from tests.stories.stages import InMemory
 
-GATES = ("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling", "WorkloadAwarePreemption")
 SETTLING = 60.0
 """Seconds of virtual time after each step. A group that is tried in vain is tried again within ten."""
 SEEDS = 24
@@ -93,7 +92,7 @@ def _played(steps: Iterable[list[Object]], seed: int, *, one_by_one: bool = Fals
 async def _play(
     steps: Iterable[list[Object]], seed: int, seen: list[Object], moments: random.Random | None = None
 ) -> None:
-    async with a_scene(controllers=False, features=dict.fromkeys(GATES, True), seed=seed) as scene:
+    async with a_scene(controllers=False, features=GROUP_GATES, seed=seed) as scene:
         for value in (5, 10, 50, 100, 500):
             scene.api.create(PRIORITY_CLASSES, "", {"metadata": {"name": f"p{value}"}, "value": value})
         for step in steps:

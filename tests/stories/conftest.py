@@ -12,6 +12,7 @@ import pytest
 
 from extender.values.targets.target import Target
 from tests.kit.control_plane import ControlPlane
+from tests.kit.objects import GROUP_GATES
 from tests.kit.service import running
 from tests.stories.stages import STAGE, InMemory, OverSockets, Stage
 
@@ -22,10 +23,7 @@ ALL: Final = "STORIES_OVER_SOCKETS"
 
 IN_MEMORY, OURS, THEIRS = "in memory", "over a socket", "kube-apiserver"
 
-GATES: Final = ",".join(
-    f"{gate}=true"
-    for gate in ("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling", "WorkloadAwarePreemption")
-)
+GATES: Final = ",".join(f"{gate}=true" for gate in GROUP_GATES)
 """The gates of servers, so that stories about what is behind them can be told there."""
 
 

@@ -2,11 +2,9 @@
 
 import pytest
 
-from extender.cluster.api_resources import PODS
 from tests.kit.objects import node, pod, priority_class
 from tests.kit.storage_objects import claim, volume
 from tests.stories.pod_specs import claims
-from tests.stories.remote import change
 from tests.stories.scene import a_scene
 
 ONCE = "ReadWriteOncePod"
@@ -45,28 +43,6 @@ async def test_a_claim_that_only_one_pod_may_use_is_for_the_most_important(
 
         assert scene.pods() == ({"wants"} if goes else {"user", "wants"})
         assert scene.node_of("wants") == ("n" if goes else "")
-
-
-@pytest.mark.parametrize(
-    ("free", "goes_to"),
-    [pytest.param("2", "n", id="it fits there"), pytest.param("100m", "other", id="it does not fit there any more")],
-)
-@pytest.mark.anywhere
-async def test_nominated_node_is_tried_first(free: str, goes_to: str) -> None:
-    """TestPreferNominatedNode (2)."""
-    async with a_scene(node("n", free), node("other", "8")) as scene:
-        await scene.has(pod("p", "500m", "high", schedulingGates=[{"name": "wait"}]))
-        change(
-            scene.api,
-            PODS,
-            "default",
-            "p",
-            lambda found: found["status"].update(nominatedNodeName="n"),
-            subresource="status",
-        )
-        await scene.changes("p", lambda found: found["spec"].pop("schedulingGates"))
-
-        assert scene.node_of("p") == goes_to
 
 
 @pytest.mark.anywhere

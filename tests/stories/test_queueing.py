@@ -209,17 +209,6 @@ async def test_room_of_a_pod_rejected_at_permit_is_free_for_others() -> None:
         assert ("FailedScheduling", "0/1 nodes are available: 1 not now.") in scene.events("held")
 
 
-async def test_a_pod_that_waits_too_long_is_tried_without_any_event() -> None:
-    """TestHighPriorityFlushUnschedulablePodsLeftover, whole: five minutes."""
-    async with a_scene(node("n")) as scene:
-        await scene.has(pod("p", "3"), within=280)
-        assert scene.attempts("p") == 1
-
-        await scene.passes(60)
-
-        assert scene.attempts("p") == 2
-
-
 async def test_a_pod_that_cannot_be_scheduled_is_written_about_once() -> None:
     """TestUpdatePodStatus: the same refusal again changes nothing on the API server."""
     async with a_scene(node("n")) as scene:

@@ -13,7 +13,7 @@ from extender.answers.records.record_store import AttemptRecord, CandidateRecord
 from extender.answers.records.records import Records
 from extender.engine.queue import QueuedPodInfo
 from extender.engine.reporter import VerbCall
-from extender.testing import make_node, make_pod, virtual_time
+from extender.testing import make_node, make_pod
 from tests.extender.answers.records.test_record_store import attempt, preemption
 from tests.kit.told_scheduler import NOON, ToldScheduler
 
@@ -62,47 +62,40 @@ async def test_records_are_written_while_the_service_runs(tmp_path: Path) -> Non
         assert made == next(records.attempts()).record
 
 
-def test_lines_that_are_not_whole_are_skipped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_lines_that_are_not_whole_are_skipped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A crash tore the last one; what comes next begins a line of its own."""
     path = tmp_path / "records"
-
-    async def tell() -> None:
-        async with kept_in(path) as records:
-            decided(records, "first")
-            decided(records, "torn")
-        path.write_bytes(b"nonsense\n[1]\n\n" + path.read_bytes()[:-20])
-        async with kept_in(path) as records:
-            assert [each.record.pod.name for each in records.attempts()] == ["first"]
-            decided(records, "next")
-        async with kept_in(path) as records:
-            assert [each.record.pod.name for each in records.attempts()] == ["next", "first"]
-
-    with caplog.at_level(logging.INFO, "extender.answers.records.file"):
-        virtual_time.run(tell())
+    caplog.set_level(logging.INFO, "extender.answers.records.file")
+    async with kept_in(path) as records:
+        decided(records, "first")
+        decided(records, "torn")
+    path.write_bytes(b"nonsense\n[1]\n\n" + path.read_bytes()[:-20])
+    async with kept_in(path) as records:
+        assert [each.record.pod.name for each in records.attempts()] == ["first"]
+        decided(records, "next")
+    async with kept_in(path) as records:
+        assert [each.record.pod.name for each in records.attempts()] == ["next", "first"]
 
     assert "Incomplete lines of the records file were skipped" in caplog.text
 
 
-def test_a_file_that_is_too_long_is_written_anew(tmp_path: Path) -> None:
+async def test_a_file_that_is_too_long_is_written_anew(tmp_path: Path) -> None:
     """From what is still kept; preemptions are kept longer than attempts."""
     path = tmp_path / "records"
 
-    async def tell() -> None:
-        async with kept_in(path, max_file=20_000) as records:
-            await a_preemption(records)
-            for second in range(20):
-                for number in range(20):
-                    decided(records, f"pod-{second}-{number}")
-                await asyncio.sleep(1)
-                assert path.stat().st_size <= 25_000
-        async with kept_in(path) as records:
-            assert records.who_preempted("default/low") is not None
-            newest = [each.record.pod.name for each in records.attempts()][:3]
-            assert newest == ["pod-19-19", "pod-19-18", "pod-19-17"]
+    async with kept_in(path, max_file=20_000) as records:
+        await a_preemption(records)
+        for second in range(20):
+            for number in range(20):
+                decided(records, f"pod-{second}-{number}")
+            await asyncio.sleep(1)
+            assert path.stat().st_size <= 25_000
+    async with kept_in(path) as records:
+        assert records.who_preempted("default/low") is not None
+        newest = [each.record.pod.name for each in records.attempts()][:3]
+        assert newest == ["pod-19-19", "pod-19-18", "pod-19-17"]
 
-    virtual_time.run(tell())
-
-    assert [each.name for each in tmp_path.iterdir()] == ["records"]
+    assert os.listdir(tmp_path) == ["records"]
 
 
 async def test_calls_are_dropped_first_when_the_file_is_rewritten(tmp_path: Path) -> None:
@@ -135,24 +128,20 @@ async def test_temporary_file_of_a_killed_process_is_removed(tmp_path: Path) -> 
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a disk that is always full is a device of Linux")
-def test_a_disk_that_is_full_does_not_end_the_service(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_disk_that_is_full_does_not_end_the_service(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """What it refused is written once there is room; the refusal is said once."""
     path = tmp_path / "records"
-
-    async def tell() -> None:
-        async with kept_in(path) as records:
-            path.unlink()
-            path.symlink_to("/dev/full")
-            for number in range(3):
-                decided(records, f"p{number}")
-                await asyncio.sleep(2)
-            path.unlink()
+    caplog.set_level(logging.ERROR, "extender.answers.records.file")
+    async with kept_in(path) as records:
+        path.unlink()
+        path.symlink_to("/dev/full")
+        for number in range(3):
+            decided(records, f"p{number}")
             await asyncio.sleep(2)
+        path.unlink()
+        await asyncio.sleep(2)
 
-            assert [made.pod.name for made in read(path)] == ["p0", "p1", "p2"]  # type: ignore[attr-defined]
-
-    with caplog.at_level(logging.ERROR, "extender.answers.records.file"):
-        virtual_time.run(tell())
+        assert [made.pod.name for made in read(path)] == ["p0", "p1", "p2"]  # type: ignore[attr-defined]
 
     assert caplog.text.count("Records cannot be written") == 1
 
