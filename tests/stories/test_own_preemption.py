@@ -5,32 +5,43 @@ Upstream: defaultpreemption, default_preemption.go, IsEligiblePod; preemption, p
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from extender.engine import framework as fwk
+from extender.engine.framework.preemption import PreemptionRules
+from extender.engine.plugins.default_preemption import DefaultPreemption
 from extender.engine.preemption import V1_17, V1_36, Evaluator
+from extender.values.config import DefaultPreemptionArgs, Duration, EvictionCost, PreemptionDelay, Protection
+from extender.values.objects.meta import LabelSelector
 from extender.values.objects.pod import Pod
 from tests.kit.extenders import InMemory, an_extender
 from tests.kit.objects import node, pod
 from tests.stories.scene import a_scene
 
 
-class KeepsCaches(fwk.PostFilterPlugin):
-    """Pods labelled `keep` are never victims, and of the nodes the one with the most victims wins."""
+class OwnRules(fwk.PostFilterPlugin):
+    """Preempts by the rules of a subclass."""
 
     chooses_candidates = True
-    preemption_rules = replace(
-        V1_36,
-        may_go=lambda victim: "keep" not in victim.labels,
-        criteria=[lambda candidates: np.diff(candidates.first).astype(np.int64)],
-    )
+    preemption_rules: PreemptionRules
 
     async def post_filter(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
         evaluator = Evaluator(self.handle, lambda num_nodes: (0, num_nodes), self.preemption_rules)
         outcome = await evaluator.preempt(state, pod, statuses)
         return fwk.PostFilterResult(outcome.status, outcome.nominated_node, outcome.chosen, outcome)
+
+
+class KeepsCaches(OwnRules):
+    """Pods labelled `keep` are never victims, and of the nodes the one with the most victims wins."""
+
+    preemption_rules = replace(
+        V1_36,
+        may_go=lambda victim: "keep" not in victim.labels,
+        criteria=[lambda candidates: np.diff(candidates.first).astype(np.int64)],
+    )
 
 
 @pytest.mark.parametrize(
@@ -53,9 +64,29 @@ async def test_a_plugin_replaces_the_criteria(
         assert scene.nominated_node_of("high") == node_of_victims
 
 
-async def test_a_plugin_protects_pods() -> None:
-    async with a_scene(node("one"), plugins=[KeepsCaches], without=("DefaultPreemption",)) as scene:
-        await scene.has(pod("kept", "1", "low", labels={"keep": ""}, stays=True))
+class Policed(fwk.PostFilterPlugin):
+    """DefaultPreemption with the arguments of a subclass."""
+
+    chooses_candidates = True
+    args: DefaultPreemptionArgs
+
+    def __init__(self, arguments: Any = None, handle: fwk.Handle | None = None) -> None:
+        super().__init__(arguments, handle)
+        self._preempts = DefaultPreemption(self.args, handle)
+        self.preemption_rules = self._preempts.preemption_rules
+
+    async def post_filter(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
+        return await self._preempts.post_filter(state, pod, statuses)
+
+
+class KeepsLabelled(Policed):
+    args = DefaultPreemptionArgs(protect=Protection(selector=LabelSelector(match_labels={"keep": "yes"})))
+
+
+@pytest.mark.parametrize("plugin", [KeepsCaches, KeepsLabelled], ids=["a plugin of one's own", "a policy"])
+async def test_protected_pods_are_not_evicted_even_if_a_pod_stays_pending(plugin: type[fwk.Plugin]) -> None:
+    async with a_scene(node("one"), plugins=[plugin], without=("DefaultPreemption",)) as scene:
+        await scene.has(pod("kept", "1", "low", labels={"keep": "yes"}, stays=True))
         await scene.has(pod("other", "1", "low", stays=True))
         await scene.has(pod("large", "2", "high"), within=0.5)
         assert scene.leaving() == set()
@@ -65,17 +96,8 @@ async def test_a_plugin_protects_pods() -> None:
         assert scene.leaving() == {"other"}
 
 
-class PreemptsAsOf117(fwk.PostFilterPlugin):
-    """Follows the rules of kube-scheduler 1.17."""
-
-    chooses_candidates = True
+class PreemptsAsOf117(OwnRules):
     preemption_rules = V1_17
-
-    async def post_filter(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
-        outcome = await Evaluator(self.handle, lambda num_nodes: (0, num_nodes), self.preemption_rules).preempt(
-            state, pod, statuses
-        )
-        return fwk.PostFilterResult(outcome.status, outcome.nominated_node, outcome.chosen, outcome)
 
 
 async def test_by_old_rules_a_pod_waits_for_a_node_that_only_an_extender_refuses() -> None:
@@ -101,3 +123,32 @@ async def test_by_old_rules_a_pod_waits_for_a_node_that_only_an_extender_refuses
 
         assert scene.node_of("high") != ""
         assert scene.leaving() == set()
+
+
+# Victim policies, of which upstream has none.
+
+
+class SparesLosses(Policed):
+    args = DefaultPreemptionArgs(cost=EvictionCost(per_hour="0.0", fixed='double(labels[?"price"].orValue("0"))'))
+
+
+class Waits(Policed):
+    args = DefaultPreemptionArgs(
+        delay=PreemptionDelay(default=Duration.of(3600), by_priority_class={"system-node-critical": Duration()})
+    )
+
+
+async def test_the_pod_that_loses_least_is_evicted() -> None:
+    async with a_scene(node("one"), plugins=[SparesLosses], without=("DefaultPreemption",)) as scene:
+        await scene.has(pod("cheap", "1", "low", labels={"price": "1"}, stays=True))
+        await scene.has(pod("dear", "1", "low", labels={"price": "9"}, stays=True))
+        await scene.has(pod("high", "1", "high"))
+        assert scene.leaving() == {"cheap"}
+
+
+async def test_preemptor_waits_for_its_delay_and_its_condition_says_how_long() -> None:
+    async with a_scene(node("one"), plugins=[Waits], without=("DefaultPreemption",)) as scene:
+        await scene.has(pod("low", "2", "low", stays=True))
+        await scene.has(pod("patient", "2", "high"), within=0.5)
+        assert scene.leaving() == set()
+        assert "not eligible for another 3600s, by the delay of preemption" in str(scene.condition("patient"))

@@ -1,7 +1,7 @@
 """Where pods wait, in the words of people."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
@@ -11,6 +11,7 @@ from extender.answers.parts import PodName
 from extender.answers.types import Queue, QueuePlace, WakesOn
 from extender.engine.framework import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from extender.testing import PodBuilder, make_pod
+from extender.values.golang.times import rfc3339
 from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import Condition
 from extender.values.objects.pod import Pod
@@ -274,3 +275,26 @@ def test_a_pod_has_its_names_and_its_priority() -> None:
 
     assert PodName.of(pod) == PodName(namespace="shop", name="web", uid="uid-web", priority=7)
     assert PodName.of(replaced(pod, metadata=replaced(pod.metadata, namespace=""))).namespace == "default"
+
+
+# Times of the event loop are told as times of the clock on the wall.
+
+
+@pytest.mark.parametrize(
+    ("loop_time", "text"),
+    [
+        pytest.param(1000.0, "2026-01-01T12:00:00Z", id="now"),
+        pytest.param(910.0, "2026-01-01T11:58:30Z", id="before"),
+        pytest.param(1000.0 + 43_200, "2026-01-02T00:00:00Z", id="to come"),
+        pytest.param(1000.9, "2026-01-01T12:00:00Z", id="whole seconds only"),
+    ],
+)
+def test_both_clocks_go_at_one_pace(loop_time: float, text: str) -> None:
+    assert WallClock(NOON, 1000.0).text(loop_time) == text
+
+
+def test_other_time_zones_are_converted_to_utc() -> None:
+    in_delhi = datetime(2026, 1, 1, 17, 30, tzinfo=timezone(timedelta(hours=5, minutes=30)))
+
+    assert rfc3339(in_delhi) == "2026-01-01T12:00:00Z"
+    assert WallClock(in_delhi, 0.0).text(60.0) == "2026-01-01T12:01:00Z"

@@ -1,17 +1,26 @@
 """Details that are kept say what the arrays said."""
 
+import asyncio
+
 import numpy as np
+import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
 from extender.answers.explain.verdict_tables import OTHER_REASONS
 from extender.answers.records.details import BEST_NODES, best_scores, picture_of, verdict_details
+from extender.answers.types import ReasonCount
 from extender.engine import framework as fwk
+from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.findings import Findings
 from extender.engine.runtime.scoring import Choice, Ranking, Scores
+from extender.engine.scheduler.extenders import schedule_pod_with_extenders
+from extender.engine.scheduler.schedule_pod import FitError, SchedulingAlgorithm
 from extender.engine.snapshot import Rows, Snapshot
-from extender.testing import make_node, make_snapshot
+from extender.testing import make_framework, make_node, make_snapshot
 from extender.values import limits
+from tests.extender.engine.scheduler.test_extenders import POD, an_extender, says, three_nodes
+from tests.extender.plugins_by_table import Refuses
 
 
 def a_snapshot(num_nodes: int) -> Snapshot:
@@ -109,3 +118,24 @@ def test_best_of_many_nodes_are_kept(total: list[int]) -> None:
     assert [each.total for each in kept] == sorted(total, reverse=True)[:BEST_NODES]
     assert len({each.node for each in kept}) == len(kept)
     assert [total[int(each.node[1:])] for each in kept] == [each.total for each in kept]
+
+
+def test_the_filters_come_first_and_the_extenders_last() -> None:
+    framework, snapshot = make_framework(Refuses("Filter", {"a": fwk.unschedulable("no")})), three_nodes()
+    extender = an_extender(
+        says({"NodeNames": [], "FailedNodes": {"b": "licence"}, "FailedAndUnresolvableNodes": {"c": "licence"}})
+    )
+    cycle = Cycle(framework, snapshot, POD.obj())
+
+    with pytest.raises(FitError) as caught:
+        asyncio.run(schedule_pod_with_extenders(SchedulingAlgorithm(), (extender,), cycle, 0))
+
+    by_filter, by_extenders = verdict_details(caught.value.findings, refuses_all=True).waterfall
+    assert (by_filter.plugin, by_filter.refused, by_filter.left) == ("Filter", 1, 2)
+    assert (by_extenders.plugin, by_extenders.refused, by_extenders.unresolvable, by_extenders.left) == (
+        "extenders",
+        2,
+        1,
+        0,
+    )
+    assert by_extenders.reasons == (ReasonCount(reason="licence", nodes=2),)
