@@ -68,7 +68,8 @@ class Replica:
     async def _run(self) -> None:
         await self.elector.acquire()
         self.began_to_lead = now()
-        self.ended = now_and(await self.elector.keep())
+        why = await self.elector.keep()
+        self.ended = now(), why
 
 
 class Server:
@@ -92,10 +93,6 @@ class Server:
 
 def now() -> float:
     return asyncio.get_running_loop().time()
-
-
-def now_and(why: str) -> tuple[float, str]:
-    return now(), why
 
 
 async def never_two(*replicas: Replica, seconds: float) -> None:

@@ -208,6 +208,14 @@ async def a_world(
     assert [reflector.counters.on_changes_failed for reflector in world.informers.reflectors] == [0] * len(WATCHED)
 
 
+@asynccontextmanager
+async def begun(*faults: Fault, **how: Any) -> AsyncIterator[World]:
+    """A world, as `a_world` makes it, in which there is something and all of it is known."""
+    async with a_world(*faults, **how) as world:
+        await begin(world)
+        yield world
+
+
 def tell(story: Story, *faults: Fault, **how: Any) -> World:
     """Runs a story against a world in virtual time; arguments as `a_world`."""
 

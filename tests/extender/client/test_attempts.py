@@ -35,6 +35,16 @@ from tests.kit.faults.answers import (
 )
 
 
+@pytest.fixture
+def server() -> Server:
+    return Server()
+
+
+@pytest.fixture
+def pod(server: Server) -> Pod:
+    return pod_on(server)
+
+
 def bind(server: Server, pod: Pod, node: str = "n1") -> tuple[str, float]:
     """How the binding ended, and after how many seconds."""
 
@@ -48,9 +58,7 @@ def bind(server: Server, pod: Pod, node: str = "n1") -> tuple[str, float]:
     return server.run(story)
 
 
-def test_a_pod_is_bound() -> None:
-    server = Server()
-
+def test_a_pod_is_bound(server: Server) -> None:
     assert bind(server, pod_on(server)) == ("bound", 0)
     assert server.node_of() == "n1"
     assert server.count("create", "pods", "binding") == 1
@@ -120,9 +128,7 @@ def test_write_that_was_certainly_not_sent_fails_at_once() -> None:
     assert seconds == 0
 
 
-def test_a_pod_that_another_scheduler_bound_is_left_there() -> None:
-    server = Server()
-    pod = pod_on(server)
+def test_a_pod_that_another_scheduler_bound_is_left_there(server: Server, pod: Pod) -> None:
     bind(server, pod, "n2")
 
     ending, _ = bind(server, pod, "n1")
@@ -133,9 +139,7 @@ def test_a_pod_that_another_scheduler_bound_is_left_there() -> None:
     assert server.node_of() == "n2"
 
 
-def test_a_pod_that_is_on_that_node_already_is_bound() -> None:
-    server = Server()
-    pod = pod_on(server)
+def test_a_pod_that_is_on_that_node_already_is_bound(server: Server, pod: Pod) -> None:
     bind(server, pod)
 
     assert bind(server, pod)[0] == "bound"
@@ -155,8 +159,7 @@ async def test_a_pod_that_was_bound_elsewhere_while_the_answer_was_lost_is_no_su
             await binding
 
 
-def test_a_pod_of_that_name_that_is_another_one_is_not_bound() -> None:
-    server = Server()
+def test_a_pod_of_that_name_that_is_another_one_is_not_bound(server: Server) -> None:
     old = pod_on(server)
     server.delete_pod()
     pod_on(server)
@@ -167,16 +170,14 @@ def test_a_pod_of_that_name_that_is_another_one_is_not_bound() -> None:
     assert server.node_of() == ""
 
 
-def test_a_pod_that_is_gone_is_not_found() -> None:
-    server = Server()
+def test_a_pod_that_is_gone_is_not_found(server: Server) -> None:
     old = pod_on(server)
     server.delete_pod()
 
     assert bind(server, old)[0] == 'CallNotFound: pods "p" not found'
 
 
-def test_a_gated_pod_is_refused() -> None:
-    server = Server()
+def test_a_gated_pod_is_refused(server: Server) -> None:
     pod = pod_on(server, schedulingGates=[{"name": "wait"}])
 
     ending, _ = bind(server, pod)
@@ -184,10 +185,8 @@ def test_a_gated_pod_is_refused() -> None:
     assert ending.startswith("CallConflict: ")
 
 
-def test_fenced_dispatcher_sends_no_write() -> None:
+def test_fenced_dispatcher_sends_no_write(server: Server, pod: Pod) -> None:
     """Who is no longer the leader must not write."""
-    server = Server()
-    pod = pod_on(server)
     server.fenced = "this is not the leader"
 
     assert bind(server, pod)[0] == "CallError: this is not the leader"
@@ -248,10 +247,7 @@ async def test_each_pod_is_bound_once_over_faulty_connections_and_only_the_winne
 UNSCHEDULABLE = PodCondition("PodScheduled", "False", "Unschedulable", "0/1 nodes are available", 1)
 
 
-def test_a_status_patch_writes_conditions_and_the_nomination() -> None:
-    server = Server()
-    pod = pod_on(server)
-
+def test_a_status_patch_writes_conditions_and_the_nomination(server: Server, pod: Pod) -> None:
     server.run(lambda dispatcher: dispatcher.perform(PatchPodStatus.of(pod, UNSCHEDULABLE, nominated_node_name="n1")))
 
     written = server.get("pods", "p")["status"]
@@ -269,9 +265,7 @@ def test_a_status_patch_writes_conditions_and_the_nomination() -> None:
     ]
 
 
-def test_a_nomination_is_cleared() -> None:
-    server = Server()
-    pod = pod_on(server)
+def test_a_nomination_is_cleared(server: Server, pod: Pod) -> None:
     server.run(lambda dispatcher: dispatcher.perform(PatchPodStatus.of(pod, nominated_node_name="n1")))
     nominated = convert(Pod, server.get("pods", "p"))
 
@@ -280,9 +274,7 @@ def test_a_nomination_is_cleared() -> None:
     assert "nominatedNodeName" not in server.get("pods", "p")["status"]
 
 
-def test_a_status_that_is_so_already_is_not_written() -> None:
-    server = Server()
-    pod = pod_on(server)
+def test_a_status_that_is_so_already_is_not_written(server: Server, pod: Pod) -> None:
     server.run(lambda dispatcher: dispatcher.perform(PatchPodStatus.of(pod, UNSCHEDULABLE)))
     seen = convert(Pod, server.get("pods", "p"))
 
@@ -312,8 +304,7 @@ async def test_a_status_patch_that_always_fails_is_given_up_soon() -> None:
     assert server.count("patch", "pods", "status") == 4
 
 
-async def test_a_status_patch_does_not_hit_a_pod_that_took_over_the_name() -> None:
-    server = Server()
+async def test_a_status_patch_does_not_hit_a_pod_that_took_over_the_name(server: Server) -> None:
     old = pod_on(server)
     server.delete_pod()
     pod_on(server)
@@ -324,8 +315,7 @@ async def test_a_status_patch_does_not_hit_a_pod_that_took_over_the_name() -> No
     assert "nominatedNodeName" not in server.get("pods", "p")["status"]
 
 
-def test_a_status_patch_of_a_pod_that_has_changed_is_worked_out_anew() -> None:
-    server = Server()
+def test_a_status_patch_of_a_pod_that_has_changed_is_worked_out_anew(server: Server) -> None:
     old = pod_on(server)
     server.run(lambda dispatcher: dispatcher.perform(PatchPodStatus.of(old, nominated_node_name="n1")))
 
@@ -352,9 +342,7 @@ def test_a_status_patch_that_has_nothing_left_to_say_is_not_sent_again() -> None
     assert server.count("get", "pods") == 1
 
 
-async def test_pending_status_is_not_written_to_a_pod_that_has_a_node() -> None:
-    server = Server()
-    pod = pod_on(server)
+async def test_pending_status_is_not_written_to_a_pod_that_has_a_node(server: Server, pod: Pod) -> None:
     disrupted = PodCondition("DisruptionTarget", "True", "PreemptionByScheduler", "why")
     async with server.dispatching() as dispatcher:
         await dispatcher.perform(BindPod.of(pod, "n1"))
@@ -382,16 +370,12 @@ def delete(server: Server, pod: Pod) -> str:
     return server.run(story)
 
 
-def test_a_pod_is_deleted() -> None:
-    server = Server()
-    pod = pod_on(server)
-
+def test_a_pod_is_deleted(server: Server, pod: Pod) -> None:
     assert delete(server, pod) == "deleted"
     assert delete(server, pod) == "CallNotFound"
 
 
-def test_a_pod_that_took_over_the_name_is_spared() -> None:
-    server = Server()
+def test_a_pod_that_took_over_the_name_is_spared(server: Server) -> None:
     old = pod_on(server)
     delete(server, old)
     pod_on(server)
@@ -437,10 +421,8 @@ def test_a_binding_that_cannot_be_valid_ends() -> None:
     assert bind(server, pod_on(server))[0] == "CallError: injected"
 
 
-async def test_missing_pod_is_distinguished_from_other_refusals() -> None:
+async def test_missing_pod_is_distinguished_from_other_refusals(server: Server, pod: Pod) -> None:
     """Who preempts a pod that is gone already has nothing to do."""
-    server = Server()
-    pod = pod_on(server)
     server.delete_pod()
     async with server.dispatching() as dispatcher:
         with pytest.raises(CallNotFound):

@@ -55,14 +55,18 @@ class Queue:
         return popped
 
 
+@pytest.fixture
+def queue() -> Queue:
+    return Queue()
+
+
 def skipped(outcome: "asyncio.Future[Any]") -> str:
     failure = outcome.exception()
     assert isinstance(failure, CallSkipped)
     return str(failure)
 
 
-async def test_a_binding_displaces_a_status_patch() -> None:
-    queue = Queue()
+async def test_a_binding_displaces_a_status_patch(queue: Queue) -> None:
     patching = queue.add(patch("no room"))
     queue.add(BINDING)
 
@@ -70,8 +74,7 @@ async def test_a_binding_displaces_a_status_patch() -> None:
     assert skipped(patching) == "a more relevant call was enqueued for this object"
 
 
-async def test_a_status_patch_is_skipped_while_a_binding_waits_or_is_performed() -> None:
-    queue = Queue()
+async def test_a_status_patch_is_skipped_while_a_binding_waits_or_is_performed(queue: Queue) -> None:
     queue.add(BINDING)
     first = queue.add(patch("no room"))
     popped = queue.pop_all()
@@ -81,8 +84,7 @@ async def test_a_status_patch_is_skipped_while_a_binding_waits_or_is_performed()
     assert skipped(first) == skipped(second) == "a more relevant call is already enqueued for this object"
 
 
-async def test_a_newer_patch_takes_over_what_the_older_one_had_to_say() -> None:
-    queue = Queue()
+async def test_a_newer_patch_takes_over_what_the_older_one_had_to_say(queue: Queue) -> None:
     older = queue.add(patch("victim", "DisruptionTarget", nominate="n1"))
     queue.add(patch("no room"))
 
@@ -93,8 +95,7 @@ async def test_a_newer_patch_takes_over_what_the_older_one_had_to_say() -> None:
     assert skipped(older) == "a call of the same type was enqueued for this object"
 
 
-async def test_newest_of_several_nominations_is_written() -> None:
-    queue = Queue()
+async def test_newest_of_several_nominations_is_written(queue: Queue) -> None:
     queue.add(patch("old", nominate="n1"))
     queue.add(patch("new", nominate=""))
     queue.add(patch("newest", nominate="n2"))
@@ -102,24 +103,21 @@ async def test_newest_of_several_nominations_is_written() -> None:
     assert queue.pop_all() == [patch("newest", nominate="n2")]
 
 
-async def test_calls_that_change_nothing_are_done_at_once() -> None:
-    queue = Queue()
+async def test_calls_that_change_nothing_are_done_at_once(queue: Queue) -> None:
     done = queue.add(PatchPodStatus.of(POD, nominated_node_name=""))
 
     assert (done.result(), queue.pop_all()) == (None, [])
 
 
-async def test_a_change_that_is_taken_back_need_not_be_written() -> None:
+async def test_a_change_that_is_taken_back_need_not_be_written(queue: Queue) -> None:
     """The nomination is cleared before it was written."""
-    queue = Queue()
     queue.add(PatchPodStatus.of(POD, nominated_node_name="n1"))
     done = queue.add(PatchPodStatus.of(POD, nominated_node_name=""))
 
     assert (done.result(), queue.pop_all(), queue.queue.is_empty) == (None, [], True)
 
 
-async def test_calls_about_a_pod_wait_for_the_one_under_way() -> None:
-    queue = Queue()
+async def test_calls_about_a_pod_wait_for_the_one_under_way(queue: Queue) -> None:
     queue.add(patch("no room"))
     first = queue.queue.pop(Lane.ORDINARY)
     assert first is not None
@@ -131,9 +129,8 @@ async def test_calls_about_a_pod_wait_for_the_one_under_way() -> None:
 
 
 @pytest.mark.parametrize(("succeeded", "writes"), [(True, True), (False, False)], ids=["written", "refused"])
-async def test_finished_call_counts_only_when_it_succeeded(succeeded: bool, writes: bool) -> None:
+async def test_finished_call_counts_only_when_it_succeeded(queue: Queue, succeeded: bool, writes: bool) -> None:
     """A nomination is written; clearing it is a change then, though the pod as it was last seen has none."""
-    queue = Queue()
     queue.add(PatchPodStatus.of(POD, nominated_node_name="n1"))
     first = queue.queue.pop(Lane.ORDINARY)
     assert first is not None
@@ -145,8 +142,7 @@ async def test_finished_call_counts_only_when_it_succeeded(succeeded: bool, writ
     )
 
 
-async def test_calls_that_follow_are_merged_among_themselves() -> None:
-    queue = Queue()
+async def test_calls_that_follow_are_merged_among_themselves(queue: Queue) -> None:
     queue.add(patch("first"))
     first = queue.queue.pop(Lane.ORDINARY)
     assert first is not None
@@ -158,9 +154,8 @@ async def test_calls_that_follow_are_merged_among_themselves() -> None:
     assert skipped(second) == "a call of the same type was enqueued for this object"
 
 
-async def test_calls_about_others_are_not_touched() -> None:
+async def test_calls_about_others_are_not_touched(queue: Queue) -> None:
     """Nor are calls without a relevance, even about the same object: each is performed."""
-    queue = Queue()
     unreserve = UnreserveResourceClaim("default", "c", "c", "1")
     calls: list[ApiCall[Any]] = [
         patch("no room"),
@@ -175,8 +170,7 @@ async def test_calls_about_others_are_not_touched() -> None:
     assert queue.pop_all() == calls
 
 
-async def test_bindings_wait_in_a_lane_of_their_own() -> None:
-    queue = Queue()
+async def test_bindings_wait_in_a_lane_of_their_own(queue: Queue) -> None:
     event = RecordEvent(reference_to(POD), "Normal", "Scheduled", "Binding", "well", "default-scheduler")
     queue.add(event)
     queue.add(patch("no room"))
@@ -185,8 +179,7 @@ async def test_bindings_wait_in_a_lane_of_their_own() -> None:
     assert queue.pop_all() == [BindPod.of(OTHER, "n"), patch("no room"), event]
 
 
-async def test_number_of_queued_events_is_limited() -> None:
-    queue = Queue()
+async def test_number_of_queued_events_is_limited(queue: Queue) -> None:
     event = RecordEvent(reference_to(POD), "Normal", "Scheduled", "Binding", "well", "default-scheduler")
     outcomes = [queue.add(event) for _ in range(limits.EVENTS_QUEUED + 1)]
 
@@ -194,8 +187,7 @@ async def test_number_of_queued_events_is_limited() -> None:
     assert skipped(outcomes[-1]) == "too many events wait to be recorded"
 
 
-async def test_withdrawn_call_is_not_started() -> None:
-    queue = Queue()
+async def test_withdrawn_call_is_not_started(queue: Queue) -> None:
     queue.queue.withdraw(queue.add(BINDING))
     after = queue.add(patch("no room"))
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tests.extender.client.reflector_world import World, a_world, begin, both_ways, now
+from tests.extender.client.reflector_world import World, begun, both_ways, now
 from tests.kit.faults import Fault, answers, watches
 
 
@@ -14,8 +14,7 @@ def behind(world: World) -> bool:
 async def test_catching_up_lists_what_a_lagging_watch_has_not_delivered(streams: bool) -> None:
     """The watch says nothing of it, nor that it has not. The list that is asked for does."""
     unsaid = Fault(watches.skipping(watches.event_of("late", "ADDED")), verb="watch", resource="pods")
-    async with a_world(unsaid, streams_lists=streams) as world:
-        await begin(world)
+    async with begun(unsaid, streams_lists=streams) as world:
         world.server.pod("late", node="n0")
         await asyncio.sleep(10)
         assert behind(world)
@@ -29,8 +28,7 @@ async def test_catching_up_lists_what_a_lagging_watch_has_not_delivered(streams:
 
 @both_ways
 async def test_catching_up_waits_for_the_newest_changes(streams: bool) -> None:
-    async with a_world(streams_lists=streams) as world:
-        await begin(world)
+    async with begun(streams_lists=streams) as world:
         for table, name in (("nodes", "n2"), ("pods", "late"), ("pvcs", "c1")):
             world.server.create(table, name)
         await world.informers.catch_up()
@@ -40,8 +38,7 @@ async def test_catching_up_waits_for_the_newest_changes(streams: bool) -> None:
 
 
 async def test_news_that_come_by_themselves_need_no_list() -> None:
-    async with a_world() as world:
-        await begin(world)
+    async with begun() as world:
         for table in ("nodes", "pods", "pvcs"):
             world.server.create(table, "x")
         catching_up = asyncio.ensure_future(world.informers.catch_up())
@@ -53,8 +50,7 @@ async def test_news_that_come_by_themselves_need_no_list() -> None:
 
 
 async def test_catching_up_waits_while_the_server_is_away() -> None:
-    async with a_world() as world:
-        await begin(world)
+    async with begun() as world:
         world.faults.go_down()
         catching_up = asyncio.ensure_future(world.informers.catch_up())
         await asyncio.sleep(60)
@@ -67,8 +63,7 @@ async def test_catching_up_waits_while_the_server_is_away() -> None:
 
 
 async def test_a_question_that_fails_is_asked_again() -> None:
-    async with a_world() as world:
-        await begin(world)
+    async with begun() as world:
         world.faults.add(Fault(answers.status(500), verb="list", resource="pods"))
         world.faults.add(Fault(answers.login_page(), verb="list", resource="nodes"))
         await world.informers.catch_up()

@@ -17,6 +17,11 @@ from tests.kit.faults.answers import commit_then_drop, refused, status
 POD = make_pod("p").uid("1").obj()
 
 
+@pytest.fixture
+def server() -> Server:
+    return Server()
+
+
 def event(note: str = "0/1 nodes are available", reason: str = "FailedScheduling") -> RecordEvent:
     return RecordEvent(reference_to(POD), "Warning", reason, "Scheduling", note, "default-scheduler")
 
@@ -34,9 +39,7 @@ def recorded(server: Server) -> list[dict[str, Any]]:
     return [stored for stored in server.all("events") if stored["reason"] in ("FailedScheduling", "Scheduled")]
 
 
-def test_event_names_reporter_action_reason_and_object() -> None:
-    server = Server()
-
+def test_event_names_reporter_action_reason_and_object(server: Server) -> None:
     record(server, event())
 
     (shown,) = recorded(server)
@@ -54,10 +57,8 @@ def test_event_names_reporter_action_reason_and_object() -> None:
     assert shown["metadata"]["name"] == f"p.{1767225600 * 10**9:x}"
 
 
-def test_repeated_event_becomes_a_series() -> None:
+def test_repeated_event_becomes_a_series(server: Server) -> None:
     """The second is written at once, further ones are counted; the note stays that of the first."""
-    server = Server()
-
     record(server, event("first"), event("second"), event("third"))
 
     (shown,) = recorded(server)
@@ -65,10 +66,11 @@ def test_repeated_event_becomes_a_series() -> None:
     assert (server.count("create", "events"), server.count("patch", "events")) == (1, 1)
 
 
-def test_of_too_many_events_the_one_without_another_for_longest_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_too_many_events_the_one_without_another_for_longest_is_forgotten(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A scheduler that binds hundreds of pods a second would keep an event of each of them for minutes."""
     monkeypatch.setattr(limits, "EVENTS_KNOWN", 2)
-    server = Server()
 
     reasons = ("Scheduled", "FailedScheduling", "Scheduled", "Other", "Scheduled", "FailedScheduling")
     record(server, *(event(reason=reason) for reason in reasons))
@@ -77,17 +79,14 @@ def test_of_too_many_events_the_one_without_another_for_longest_is_forgotten(mon
     assert sorted(counts) == [("FailedScheduling", 1), ("FailedScheduling", 1), ("Scheduled", 2)]
 
 
-def test_events_of_different_reasons_are_separate() -> None:
-    server = Server()
-
+def test_events_of_different_reasons_are_separate(server: Server) -> None:
     record(server, event(), event(reason="Scheduled"))
 
     assert len(recorded(server)) == 2
 
 
-async def test_a_series_that_has_ended_is_written_and_forgotten() -> None:
+async def test_a_series_that_has_ended_is_written_and_forgotten(server: Server) -> None:
     """The next event of the kind begins a new one."""
-    server = Server()
     async with server.dispatching() as dispatcher:
         for _ in range(3):
             await dispatcher.perform(event())
@@ -98,9 +97,7 @@ async def test_a_series_that_has_ended_is_written_and_forgotten() -> None:
     assert server.count("create", "events") == 2
 
 
-async def test_a_series_whose_event_has_expired_goes_on_in_a_new_one() -> None:
-    server = Server()
-
+async def test_a_series_whose_event_has_expired_goes_on_in_a_new_one(server: Server) -> None:
     async with server.dispatching() as dispatcher:
         await dispatcher.perform(event())
         for shown in recorded(server):
@@ -146,9 +143,7 @@ async def test_refused_event_is_not_tried_again() -> None:
     assert server.count("create", "events") == 1
 
 
-def test_a_long_note_is_cut() -> None:
-    server = Server()
-
+def test_a_long_note_is_cut(server: Server) -> None:
     record(server, event("x" * 1025))
 
     (shown,) = recorded(server)

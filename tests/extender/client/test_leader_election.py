@@ -12,8 +12,12 @@ from tests.kit.faults import Fault
 from tests.kit.faults.answers import answer, black_hole, commit_then, commit_then_drop, edited_json, status
 
 
-async def test_the_first_one_writes_down_that_it_leads() -> None:
-    server = Server()
+@pytest.fixture
+def server() -> Server:
+    return Server()
+
+
+async def test_the_first_one_writes_down_that_it_leads(server: Server) -> None:
     first = Replica("first_1", server).start()
     await asyncio.sleep(5)
 
@@ -24,8 +28,7 @@ async def test_the_first_one_writes_down_that_it_leads() -> None:
     assert (spec["acquireTime"], spec["renewTime"]) == ("2026-01-01T00:00:00.000000Z", "2026-01-01T00:00:04.000000Z")
 
 
-async def test_the_second_one_waits_for_as_long_as_the_first_renews() -> None:
-    server = Server()
+async def test_the_second_one_waits_for_as_long_as_the_first_renews(server: Server) -> None:
     first, second = Replica("first", server).start(), Replica("second", server).start()
     await never_two(first, second, seconds=300)
 
@@ -34,8 +37,7 @@ async def test_the_second_one_waits_for_as_long_as_the_first_renews() -> None:
     assert second.writes() == 0
 
 
-async def test_killed_leader_is_replaced_after_lease_duration_and_retry_period() -> None:
-    server = Server()
+async def test_killed_leader_is_replaced_after_lease_duration_and_retry_period(server: Server) -> None:
     first, second = Replica("first", server).start(), Replica("second", server).start()
     await asyncio.sleep(60.5)
     await first.kill()
@@ -48,8 +50,7 @@ async def test_killed_leader_is_replaced_after_lease_duration_and_retry_period()
     assert (server.spec()["holderIdentity"], server.spec()["leaseTransitions"]) == ("second", 1)
 
 
-async def test_leader_that_releases_the_lease_is_replaced_at_once() -> None:
-    server = Server()
+async def test_leader_that_releases_the_lease_is_replaced_at_once(server: Server) -> None:
     first, second = Replica("first", server).start(), Replica("second", server).start()
     await asyncio.sleep(60.5)
     await first.stop()
@@ -60,8 +61,7 @@ async def test_leader_that_releases_the_lease_is_replaced_at_once() -> None:
     assert second.leads
 
 
-async def test_lease_with_an_unanswered_renewal_is_released() -> None:
-    server = Server()
+async def test_lease_with_an_unanswered_renewal_is_released(server: Server) -> None:
     first = Replica("first", server, Fault(commit_then(black_hole()), verb="update", skip=3)).start()
     await asyncio.sleep(9)
     await first.stop()
@@ -69,8 +69,7 @@ async def test_lease_with_an_unanswered_renewal_is_released() -> None:
     assert server.spec()["holderIdentity"] == ""
 
 
-async def test_follower_has_no_lease_to_release() -> None:
-    server = Server()
+async def test_follower_has_no_lease_to_release(server: Server) -> None:
     Replica("first", server).start()
     second = Replica("second", server).start()
     await asyncio.sleep(5)
@@ -79,9 +78,8 @@ async def test_follower_has_no_lease_to_release() -> None:
     assert second.writes() == 0
 
 
-async def test_leader_without_an_api_server_gives_up_before_another_leads() -> None:
+async def test_leader_without_an_api_server_gives_up_before_another_leads(server: Server) -> None:
     """It has written nothing after the renew deadline, and says why it ends."""
-    server = Server()
     first, second = Replica("first", server).start(), Replica("second", server).start()
     await asyncio.sleep(60.5)
     first.transport.go_down()
@@ -96,8 +94,7 @@ async def test_leader_without_an_api_server_gives_up_before_another_leads() -> N
     assert second.leads
 
 
-async def test_one_whose_requests_are_swallowed_gives_up_in_time_too() -> None:
-    server = Server()
+async def test_one_whose_requests_are_swallowed_gives_up_in_time_too(server: Server) -> None:
     first = Replica("first", server, Fault(black_hole(), skip=5, times=None)).start()
     await asyncio.sleep(60)
 
@@ -108,9 +105,8 @@ async def test_one_whose_requests_are_swallowed_gives_up_in_time_too() -> None:
 
 
 @pytest.mark.parametrize("seconds", [10.5, 30, 86400])
-async def test_suspended_leader_writes_nothing_when_it_wakes(seconds: float) -> None:
+async def test_suspended_leader_writes_nothing_when_it_wakes(server: Server, seconds: float) -> None:
     """The event loop has not seen the time pass: no timer of its own is late."""
-    server = Server()
     first = Replica("first", server).start()
     await asyncio.sleep(60.5)
     first.slept = seconds
@@ -124,8 +120,7 @@ async def test_suspended_leader_writes_nothing_when_it_wakes(seconds: float) -> 
     assert not await first.elector.release()
 
 
-async def test_briefly_suspended_leader_goes_on() -> None:
-    server = Server()
+async def test_briefly_suspended_leader_goes_on(server: Server) -> None:
     first = Replica("first", server).start()
     await asyncio.sleep(60.5)
     first.slept = RENEW - 3
@@ -134,9 +129,8 @@ async def test_briefly_suspended_leader_goes_on() -> None:
     assert first.leads
 
 
-async def test_an_answer_that_comes_late_does_not_prolong_the_lease() -> None:
+async def test_an_answer_that_comes_late_does_not_prolong_the_lease(server: Server) -> None:
     """Others count from when the renewal was written, and so does the leader: from when it was sent."""
-    server = Server()
 
     async def slow(call: Any, forward: Any) -> Any:
         response = await forward()
@@ -152,8 +146,7 @@ async def test_an_answer_that_comes_late_does_not_prolong_the_lease() -> None:
     assert first.ended[0] == pytest.approx(2 + RENEW, abs=0.01)
 
 
-async def test_leader_that_finds_another_holder_stops_at_once_and_leaves_the_lease() -> None:
-    server = Server()
+async def test_leader_that_finds_another_holder_stops_at_once_and_leaves_the_lease(server: Server) -> None:
     first = Replica("first", server).start()
     await asyncio.sleep(60.5)
     server.write(holderIdentity="forged")
@@ -176,8 +169,7 @@ async def test_leader_that_finds_another_holder_stops_at_once_and_leaves_the_lea
         pytest.param(Fault(status(429, retry_after=2), verb="update", skip=3), id="too many requests"),
     ],
 )
-async def test_a_renewal_that_fails_is_tried_again(fault: Fault) -> None:
-    server = Server()
+async def test_a_renewal_that_fails_is_tried_again(server: Server, fault: Fault) -> None:
     first, second = Replica("first", server, fault).start(), Replica("second", server).start()
     await never_two(first, second, seconds=60)
 
@@ -186,8 +178,7 @@ async def test_a_renewal_that_fails_is_tried_again(fault: Fault) -> None:
     assert first.ended is None
 
 
-async def test_a_lease_that_was_deleted_is_written_again() -> None:
-    server = Server()
+async def test_a_lease_that_was_deleted_is_written_again(server: Server) -> None:
     first, second = Replica("first", server).start(), Replica("second", server).start()
     await asyncio.sleep(60.1)
     server.delete()
@@ -198,11 +189,12 @@ async def test_a_lease_that_was_deleted_is_written_again() -> None:
 
 
 @pytest.mark.parametrize("seconds", [0, -1, 10**9, 2**31 - 1, None])
-async def test_lease_with_an_invalid_duration_is_waited_for_as_long_as_an_own_one(seconds: int | None) -> None:
+async def test_lease_with_an_invalid_duration_is_waited_for_as_long_as_an_own_one(
+    server: Server, seconds: int | None
+) -> None:
     def says(lease: dict[str, Any]) -> None:
         lease["spec"]["leaseDurationSeconds"] = seconds
 
-    server = Server()
     first = Replica("first", server).start()
     await asyncio.sleep(1)
     await first.kill()
@@ -212,9 +204,8 @@ async def test_lease_with_an_invalid_duration_is_waited_for_as_long_as_an_own_on
     assert second.began_to_lead == 1 + LEASE
 
 
-async def test_a_lease_that_lasts_longer_than_ours_is_respected() -> None:
+async def test_a_lease_that_lasts_longer_than_ours_is_respected(server: Server) -> None:
     """While replicas are being given another configuration, both hold."""
-    server = Server()
     long = LeaderElection(lease_duration=Duration.of(60), renew_deadline=Duration.of(40), retry_period=Duration.of(2))
     first = Replica("first", server, election=long).start()
     await asyncio.sleep(1)
@@ -235,8 +226,7 @@ async def test_a_lease_that_lasts_longer_than_ours_is_respected() -> None:
         "\xff",
     ],
 )
-async def test_unreadable_lease_is_not_acquired(body: str) -> None:
-    server = Server()
+async def test_unreadable_lease_is_not_acquired(server: Server, body: str) -> None:
     fault = Fault(answer(body.encode("latin-1")), verb="get", times=5)
     first = Replica("first", server, fault).start()
     await asyncio.sleep(1)
@@ -275,11 +265,10 @@ def test_the_clock_on_the_wall_decides_nothing(off: timedelta) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-async def test_never_do_two_lead_whatever_fails(seed: int) -> None:
+async def test_never_do_two_lead_whatever_fails(server: Server, seed: int) -> None:
     """
     Three replicas, each with a network that swallows, refuses, loses answers; now and then the one that leads sleeps.
     """
-    server = Server()
 
     def faults() -> list[Fault]:
         return [
@@ -301,8 +290,7 @@ async def test_never_do_two_lead_whatever_fails(seed: int) -> None:
     assert led > 10
 
 
-async def test_a_leader_that_goes_on_long_after_its_lease_is_reported_ill() -> None:
-    server = Server()
+async def test_a_leader_that_goes_on_long_after_its_lease_is_reported_ill(server: Server) -> None:
     first, second = Replica("first", server).start(), Replica("second", server).start()
     await asyncio.sleep(10)
     first.slept = second.slept = LEASE + 19

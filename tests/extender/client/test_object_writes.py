@@ -175,6 +175,11 @@ class Devices(Server):
         return perform(self, ReserveResourceClaim(*self.known, POD, **more))
 
 
+@pytest.fixture
+def devices() -> Devices:
+    return Devices()
+
+
 def allocation() -> AllocationResult:
     """One device, with what its driver is told."""
     configuration = {
@@ -188,13 +193,11 @@ def allocation() -> AllocationResult:
     return convert(AllocationResult, plain)
 
 
-def test_a_claim_is_protected_allocated_and_reserved() -> None:
-    server = Devices()
+def test_a_claim_is_protected_allocated_and_reserved(devices: Devices) -> None:
+    perform(devices, ProtectResourceClaim(*devices.known))
+    written = devices.reserve(allocation=allocation())
 
-    perform(server, ProtectResourceClaim(*server.known))
-    written = server.reserve(allocation=allocation())
-
-    shown = server.get("resourceclaims", "c")
+    shown = devices.get("resourceclaims", "c")
     assert shown["metadata"]["finalizers"] == ["resource.kubernetes.io/delete-protection"]
     assert shown["status"]["reservedFor"] == [{"resource": "pods", "name": "p", "uid": "pod-uid"}]
     assert shown["status"]["allocation"]["allocationTimestamp"] == "2026-01-01T00:00:00Z"
@@ -206,43 +209,39 @@ def test_a_claim_is_protected_allocated_and_reserved() -> None:
     assert written.status.allocation == allocation()
 
 
-def test_a_second_pod_shares_the_claim() -> None:
-    server = Devices()
-    server.reserve(allocation=allocation())
+def test_a_second_pod_shares_the_claim(devices: Devices) -> None:
+    devices.reserve(allocation=allocation())
     other = ResourceClaimConsumerReference(resource="pods", name="q", uid="other-uid")
 
-    written = perform(server, ReserveResourceClaim(*server.known, other))
+    written = perform(devices, ReserveResourceClaim(*devices.known, other))
 
     assert {consumer.uid for consumer in written.status.reserved_for} == {"pod-uid", "other-uid"}
     assert written.status.allocation == allocation()
 
 
-def test_a_pod_lets_go_of_a_claim_that_has_changed_meanwhile() -> None:
-    server = Devices()
-    server.reserve(allocation=allocation())
+def test_a_pod_lets_go_of_a_claim_that_has_changed_meanwhile(devices: Devices) -> None:
+    devices.reserve(allocation=allocation())
 
-    written = perform(server, UnreserveResourceClaim(*server.named, "pod-uid"))
+    written = perform(devices, UnreserveResourceClaim(*devices.named, "pod-uid"))
 
     assert written.status.reserved_for == []
     assert written.status.allocation is not None
 
 
-def test_a_claim_is_deallocated() -> None:
-    server = Devices()
-    server.reserve(allocation=allocation())
+def test_a_claim_is_deallocated(devices: Devices) -> None:
+    devices.reserve(allocation=allocation())
 
-    perform(server, DeallocateResourceClaim(*server.known))
+    perform(devices, DeallocateResourceClaim(*devices.known))
 
-    assert not {"allocation", "reservedFor", "devices"} & server.get("resourceclaims", "c").get("status", {}).keys()
+    assert not {"allocation", "reservedFor", "devices"} & devices.get("resourceclaims", "c").get("status", {}).keys()
 
 
-def test_a_deallocation_without_a_version_concerns_whatever_is_there() -> None:
-    server = Devices()
-    server.reserve(allocation=allocation())
+def test_a_deallocation_without_a_version_concerns_whatever_is_there(devices: Devices) -> None:
+    devices.reserve(allocation=allocation())
 
-    perform(server, DeallocateResourceClaim(*server.named, ""))
+    perform(devices, DeallocateResourceClaim(*devices.named, ""))
 
-    assert server.claim.status.allocation is None
+    assert devices.claim.status.allocation is None
 
 
 def special_claim() -> CreateResourceClaim:
@@ -260,12 +259,10 @@ def special_claim() -> CreateResourceClaim:
     )
 
 
-def test_a_claim_is_created_under_a_name_that_the_server_makes() -> None:
-    server = Devices()
+def test_a_claim_is_created_under_a_name_that_the_server_makes(devices: Devices) -> None:
+    made = perform(devices, special_claim())
 
-    made = perform(server, special_claim())
-
-    shown = server.get("resourceclaims", made.name)
+    shown = devices.get("resourceclaims", made.name)
     assert made.name.startswith("p-extended-resources-")
     assert made.metadata.uid != "made up"
     assert shown["metadata"]["annotations"] == {"example.com/a": "b"}
@@ -282,23 +279,20 @@ def test_a_claim_whose_creation_may_have_happened_is_not_created_again() -> None
     assert isinstance(perform(server, special_claim()), CallUnknown)
 
 
-def test_a_protected_claim_is_unprotected_and_deleted() -> None:
-    server = Devices()
-    perform(server, ProtectResourceClaim(*server.known))
-    named = server.named
+def test_a_protected_claim_is_unprotected_and_deleted(devices: Devices) -> None:
+    perform(devices, ProtectResourceClaim(*devices.known))
+    named = devices.named
 
-    unprotected = perform(server, UnprotectResourceClaim(*named))
-    perform(server, DeleteResourceClaim(*named))
+    unprotected = perform(devices, UnprotectResourceClaim(*named))
+    perform(devices, DeleteResourceClaim(*named))
 
     assert unprotected.metadata.finalizers == ()
-    assert isinstance(perform(server, ReadResourceClaim(*named)), CallNotFound)
+    assert isinstance(perform(devices, ReadResourceClaim(*named)), CallNotFound)
 
 
-def test_another_claim_of_the_name_is_not_deleted() -> None:
-    server = Devices()
-
-    assert isinstance(perform(server, DeleteResourceClaim("default", "c", "former")), CallConflict)
-    assert isinstance(perform(server, UnprotectResourceClaim("default", "c", "former")), CallError)
+def test_another_claim_of_the_name_is_not_deleted(devices: Devices) -> None:
+    assert isinstance(perform(devices, DeleteResourceClaim("default", "c", "former")), CallConflict)
+    assert isinstance(perform(devices, UnprotectResourceClaim("default", "c", "former")), CallError)
 
 
 @pytest.mark.parametrize("call", [UnprotectResourceClaim, DeleteResourceClaim])
@@ -316,17 +310,18 @@ STALE_CALLS: dict[str, Callable[[Devices, str], ApiCall[Any]]] = {
 
 
 @pytest.mark.parametrize("call", STALE_CALLS.values(), ids=STALE_CALLS)
-def test_a_claim_that_has_changed_is_not_written(call: Callable[[Devices, str], ApiCall[Any]]) -> None:
-    server = Devices()
-    stale = server.claim.metadata.resource_version
+def test_a_claim_that_has_changed_is_not_written(
+    devices: Devices, call: Callable[[Devices, str], ApiCall[Any]]
+) -> None:
+    stale = devices.claim.metadata.resource_version
     perform(
-        server,
+        devices,
         ReserveResourceClaim(
-            *server.known, ResourceClaimConsumerReference(resource="pods", name="q", uid="q"), allocation()
+            *devices.known, ResourceClaimConsumerReference(resource="pods", name="q", uid="q"), allocation()
         ),
     )
 
-    assert isinstance(perform(server, call(server, stale)), CallConflict)
+    assert isinstance(perform(devices, call(devices, stale)), CallConflict)
 
 
 CALLS: dict[str, Callable[[Devices], ApiCall[Any]]] = {
@@ -343,8 +338,6 @@ def test_a_lost_answer_about_a_claim_is_asked_for_again(fault: Any, call: Callab
     assert isinstance(perform(server, call(server)), ResourceClaim)
 
 
-def test_a_claim_is_read() -> None:
-    server = Devices()
-
-    assert perform(server, ReadResourceClaim(*server.named)) == server.claim
-    assert isinstance(perform(server, ReadResourceClaim("default", "nope", "")), CallNotFound)
+def test_a_claim_is_read(devices: Devices) -> None:
+    assert perform(devices, ReadResourceClaim(*devices.named)) == devices.claim
+    assert isinstance(perform(devices, ReadResourceClaim("default", "nope", "")), CallNotFound)

@@ -22,7 +22,7 @@ from extender.values.objects.cluster import ClusterObjects, ClusterState
 from extender.values.objects.kinds import KINDS, WatchedKind
 from extender.values.objects.pod import Pod
 from extender.values.targets.target import Target
-from tests.extender.client.reflector_world import World, a_world, begin, both_ways, lists_of_pods, now, tell
+from tests.extender.client.reflector_world import World, a_world, begin, begun, both_ways, lists_of_pods, now, tell
 from tests.extender.client.scripted import Scripted, answer, never, stream
 from tests.kit.faults import Fault, answers
 
@@ -135,8 +135,7 @@ async def test_changes_before_a_malformed_line_are_delivered() -> None:
 
 
 async def test_pods_that_are_finished_are_not_asked_for() -> None:
-    async with a_world() as world:
-        await begin(world)
+    async with begun() as world:
         world.server.finish("p0")
         await asyncio.sleep(1)
     selectors = {call.params["fieldSelector"] for call in world.faults.calls if call.resource == "pods"}
@@ -146,8 +145,7 @@ async def test_pods_that_are_finished_are_not_asked_for() -> None:
 
 
 async def test_a_first_list_is_of_what_is_at_hand_and_a_later_one_not_older_than_what_is_known() -> None:
-    async with a_world(streams_lists=False, relist_period=100) as world:
-        await begin(world)
+    async with begun(streams_lists=False, relist_period=100) as world:
         world.server.pod("x")
         await asyncio.sleep(150)
     first, second = lists_of_pods(world)

@@ -16,6 +16,7 @@ from tests.extender.client.reflector_world import (
     World,
     a_world,
     begin,
+    begun,
     both_ways,
     is_plain,
     lists_of_pods,
@@ -32,8 +33,7 @@ from tests.kit.faults import Action, Call, Fault, answers, watches
 async def test_one_resource_that_is_forbidden_is_named_and_the_others_go_on(streams: bool) -> None:
     """RBAC is taken away while we run, and given back."""
     errors: dict[str, str] = {}
-    async with a_world(streams_lists=streams) as world:
-        await begin(world)
+    async with begun(streams_lists=streams) as world:
         world.faults.add(Fault(answers.status(403, "pods is forbidden"), resource="pods", times=None))
         world.faults.cut()
         await asyncio.sleep(300)
@@ -61,8 +61,7 @@ async def test_a_token_that_was_replaced_on_disk_is_read_again(tmp_path: Path) -
         times=None,
         where=lambda call: call.request.headers["Authorization"] != f"Bearer {valid[0]}",
     )
-    async with a_world(refused, target=Target("http://server", credentials=TokenFile(file))) as world:
-        await begin(world)
+    async with begun(refused, target=Target("http://server", credentials=TokenFile(file))) as world:
         file.write_text("second")
         valid[0] = "second"
         world.faults.cut()
@@ -89,8 +88,7 @@ async def test_a_token_that_was_replaced_on_disk_is_read_again(tmp_path: Path) -
 async def test_a_server_that_does_not_stream_lists_is_asked_once(refusal: Action) -> None:
     """From then on lists are ordinary ones."""
     refuses = Fault(refusal, verb="watch", times=None, where=lambda call: not is_plain(call))
-    async with a_world(refuses, relist_period=100) as world:
-        await begin(world)
+    async with begun(refuses, relist_period=100) as world:
         await asyncio.sleep(500)
 
     assert refuses.struck == 3
@@ -100,10 +98,9 @@ async def test_a_server_that_does_not_stream_lists_is_asked_once(refusal: Action
 async def test_a_streamed_list_without_an_end_is_given_up_and_never_seen() -> None:
     """The server does not know the bookmark that ends it."""
     endless = watches.skipping(lambda event: event["type"] == "BOOKMARK")
-    async with a_world(
+    async with begun(
         Fault(endless, verb="watch", resource="pods", times=None, where=lambda call: not is_plain(call))
     ) as world:
-        await begin(world)
         await asyncio.sleep(60)
 
     assert [size for table, size in world.sizes if table == "pods"] == [3]
@@ -152,17 +149,12 @@ NO_LISTS = [
 @pytest.mark.parametrize("nothing", NO_LISTS)
 async def test_answer_that_is_no_list_does_not_empty_the_cluster(nothing: Action, streams: bool) -> None:
     """A proxy answers for the server, with status 200 and nonsense."""
-    async with a_world(streams_lists=streams, relist_period=20) as world:
-        await begin(world)
+    async with begun(streams_lists=streams, relist_period=20) as world:
         world.faults.add(Fault(nothing, resource="pods", times=6))
         world.faults.cut()
         await asyncio.sleep(150)
 
     assert world.changes("pods") == ["+p0", "+p1", "+p2"]
-
-
-def _emptied(body: dict[str, Any]) -> None:
-    body["items"] = []
 
 
 def _crowd(world: World) -> None:
@@ -175,7 +167,7 @@ async def test_that_all_nodes_are_gone_at_once_is_asked_twice(which: list[int]) 
     """Lists are empty, by a fault of a proxy."""
     lists = count()
     empty = Fault(
-        answers.edited_json(_emptied),
+        answers.edited_json(lambda body: body.update(items=[])),
         verb="list",
         resource="nodes",
         times=len(which),

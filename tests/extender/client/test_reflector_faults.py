@@ -15,6 +15,7 @@ from tests.extender.client.reflector_world import (
     World,
     a_world,
     begin,
+    begun,
     both_ways,
     is_plain,
     lists_of_pods,
@@ -30,8 +31,7 @@ from tests.kit.faults import Action, Fault, answers, watches
 @both_ways
 async def test_a_watch_that_is_closed_goes_on_where_it_was(streams: bool) -> None:
     """The server closes the watch while objects change. No list; every change is told once."""
-    async with a_world(streams_lists=streams) as world:
-        await begin(world)
+    async with begun(streams_lists=streams) as world:
         world.server.pod("x")
         await asyncio.sleep(1)
         world.faults.cut(cleanly=True)
@@ -49,8 +49,7 @@ async def test_a_watch_that_is_closed_goes_on_where_it_was(streams: bool) -> Non
 async def test_half_a_line_is_dropped_and_read_again_after_reconnecting() -> None:
     """The connection is reset in the middle of an event."""
     cut = Fault(watches.reset_after(1, partial=300), verb="watch", resource="pods")
-    async with a_world(cut, streams_lists=False) as world:
-        await begin(world)
+    async with begun(cut, streams_lists=False) as world:
         world.server.pod("x")
         world.server.pod("y")
         await asyncio.sleep(1.7)
@@ -72,8 +71,7 @@ async def test_half_a_line_is_dropped_and_read_again_after_reconnecting() -> Non
     ],
 )
 async def test_when_history_is_gone_there_is_one_list_of_the_newest_state(too_old: Action, streams: bool) -> None:
-    async with a_world(streams_lists=streams) as world:
-        await begin(world)
+    async with begun(streams_lists=streams) as world:
         world.faults.go_down()
         world.server.delete("pods", "p0")
         world.server.pod("x")
@@ -90,8 +88,7 @@ async def test_when_history_is_gone_there_is_one_list_of_the_newest_state(too_ol
 @both_ways
 async def test_a_server_that_has_compacted_its_history_is_listed_again(streams: bool) -> None:
     """With the server's own 410: the watch was away while everything was forgotten."""
-    async with a_world(streams_lists=streams) as world:
-        await begin(world)
+    async with begun(streams_lists=streams) as world:
         world.faults.go_down()
         for name in PODS:
             world.server.delete("pods", name)
@@ -127,8 +124,7 @@ async def test_a_server_that_has_not_seen_what_we_have_is_asked_for_the_newest(s
             call.params.get("resourceVersion", "0") != "0" and (call.verb == "list" or not is_plain(call))
         ),
     )
-    async with a_world(behind, streams_lists=streams, relist_period=100) as world:
-        await begin(world)
+    async with begun(behind, streams_lists=streams, relist_period=100) as world:
         world.server.pod("x")
         await asyncio.sleep(200)
     lists = lists_of_pods(world)
@@ -140,8 +136,7 @@ async def test_a_server_that_has_not_seen_what_we_have_is_asked_for_the_newest(s
 @both_ways
 async def test_a_history_of_one_second_is_enough_to_make_progress(streams: bool) -> None:
     """The server forgets its history every second, and every connection is cut."""
-    async with a_world(streams_lists=streams, within=130) as world:
-        await begin(world)
+    async with begun(streams_lists=streams, within=130) as world:
         for second in range(120):
             world.server.pod(f"x{second}")
             if second:
@@ -161,8 +156,7 @@ async def test_a_history_of_one_second_is_enough_to_make_progress(streams: bool)
 async def test_a_busy_server_is_given_the_time_it_asks_for_and_no_list_to_make() -> None:
     """429 with Retry-After 7 on the watch."""
     busy = Fault(answers.status(429, retry_after=7), verb="watch", resource="pods")
-    async with a_world(busy, streams_lists=False) as world:
-        await begin(world)
+    async with begun(busy, streams_lists=False) as world:
         await asyncio.sleep(10)
     first, second = times(world, "watch")[:2]
 
@@ -183,8 +177,7 @@ def test_a_list_that_is_refused_for_now_comes_when_the_server_has_time() -> None
 async def test_a_server_that_fails_three_times_in_ten_is_followed_all_the_same(seed: int, streams: bool) -> None:
     """500, 503 and 504 on everything; all is well within a minute after it ends."""
     flaky = [Fault(answers.status(code), probability=0.1, times=None) for code in (500, 503, 504)]
-    async with a_world(*flaky, streams_lists=streams, seed=seed, within=60) as world:
-        await begin(world)
+    async with begun(*flaky, streams_lists=streams, seed=seed, within=60) as world:
         for number in range(60):
             world.server.pod(f"x{number}")
             if number % 3 == 0:
@@ -198,8 +191,7 @@ async def test_a_server_that_fails_three_times_in_ten_is_followed_all_the_same(s
 @both_ways
 async def test_a_server_that_is_away_in_the_middle_of_a_burst_is_caught_up_with(streams: bool) -> None:
     """Down for ten seconds while pods come by the hundred. Nobody lists while nobody listens."""
-    async with a_world(streams_lists=streams, within=60) as world:
-        await begin(world)
+    async with begun(streams_lists=streams, within=60) as world:
         for number in range(300):
             world.server.pod(f"x{number}", node="n0" if number % 2 else "")
             if number == 100:
@@ -262,8 +254,7 @@ def test_all_resources_are_known_again_within_seconds_of_the_servers_return(
 
 
 async def test_pauses_grow_to_some_seconds_while_connections_are_refused_and_not_beyond() -> None:
-    async with a_world() as world:
-        await begin(world)
+    async with begun() as world:
         world.faults.go_down()
         await asyncio.sleep(600)
         world.faults.come_up()
@@ -298,8 +289,7 @@ async def test_a_peer_that_has_vanished_is_noticed_within_ninety_seconds() -> No
     server is the same.
     """
     silences: list[float] = []
-    async with a_world(Fault(watches.silent_after(0), verb="watch", resource="pods"), streams_lists=False) as world:
-        await begin(world)
+    async with begun(Fault(watches.silent_after(0), verb="watch", resource="pods"), streams_lists=False) as world:
         world.server.pod("x")
         await asyncio.sleep(60)
         health = world.reflector("pods").health(now())
@@ -317,8 +307,7 @@ async def test_a_peer_that_has_vanished_is_noticed_within_ninety_seconds() -> No
 @both_ways
 async def test_a_watch_with_nothing_but_bookmarks_is_alive(streams: bool) -> None:
     """Nothing happens for an hour. The watch is renewed when its time is over, and not before."""
-    async with a_world(streams_lists=streams) as world:
-        await begin(world)
+    async with begun(streams_lists=streams) as world:
         await asyncio.sleep(3600)
     watched = times(world, "watch")
 

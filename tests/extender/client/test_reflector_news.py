@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.extender.client.reflector_world import PODS, Server, a_world, begin, both_ways, lists_of_pods, now
+from tests.extender.client.reflector_world import PODS, Server, a_world, begin, begun, both_ways, lists_of_pods, now
 from tests.kit.faults import Fault, answers, watches
 
 # Events that are missing, come again, or come in another order.
@@ -34,10 +34,9 @@ async def test_an_event_that_was_missed_is_made_up_for_by_the_next_list(table: s
     """The server never said it."""
     unsaid = watches.skipping(watches.event_of("x" if what == "ADDED" else KNOWN[table], what))
     resource = "persistentvolumeclaims" if table == "pvcs" else table
-    async with a_world(
+    async with begun(
         Fault(unsaid, verb="watch", resource=resource), streams_lists=streams, relist_period=600, within=600
     ) as world:
-        await begin(world)
         _happen(world.server, table, what)
         await asyncio.sleep(100)
         assert world.wrong() != []
@@ -47,10 +46,9 @@ async def test_an_event_that_was_missed_is_made_up_for_by_the_next_list(table: s
 
 @both_ways
 async def test_event_that_is_sent_three_times_is_delivered_once(streams: bool) -> None:
-    async with a_world(
+    async with begun(
         Fault(watches.repeating(3), verb="watch", resource="pods", times=None), streams_lists=streams
     ) as world:
-        await begin(world)
         world.server.pod("x")
         world.server.label("pods", "x", "1")
         world.server.delete("pods", "p0")
@@ -72,10 +70,9 @@ async def test_events_out_of_order_lead_to_the_right_end_and_revive_no_deleted_o
     late: watches.Which, distance: int, told: list[str]
 ) -> None:
     """Reordered events of one kind."""
-    async with a_world(
+    async with begun(
         Fault(watches.reordered(distance, late), verb="watch", resource="pods"), streams_lists=False
     ) as world:
-        await begin(world)
         world.server.pod("x")
         world.server.label("pods", "x", "1")
         world.server.delete("pods", "x")
@@ -88,8 +85,7 @@ async def test_events_out_of_order_lead_to_the_right_end_and_revive_no_deleted_o
 @pytest.mark.parametrize("late", ["nodes", "pods"])
 async def test_kinds_need_not_be_in_step(late: str) -> None:
     """A pod is seen before its node, a node goes before its pods."""
-    async with a_world(Fault(watches.held(7), verb="watch", resource=late, times=None), streams_lists=False) as world:
-        await begin(world)
+    async with begun(Fault(watches.held(7), verb="watch", resource=late, times=None), streams_lists=False) as world:
         world.server.node("n2")
         world.server.pod("x", node="n2")
         await asyncio.sleep(30)
@@ -103,8 +99,7 @@ async def test_kinds_need_not_be_in_step(late: str) -> None:
 async def test_a_list_older_than_asked_for_is_not_taken() -> None:
     """A server that lags behind answers with what was some time ago."""
     lagging = Fault(answers.first_time_again(), verb="list", resource="pods", times=2)
-    async with a_world(lagging, streams_lists=False, relist_period=100) as world:
-        await begin(world)
+    async with begun(lagging, streams_lists=False, relist_period=100) as world:
         world.server.label("pods", "p0", "new")
         world.server.delete("pods", "p1")
         await asyncio.sleep(150)
@@ -120,8 +115,7 @@ async def test_a_watch_that_tells_of_the_past_changes_nothing() -> None:
     said: list[bytes] = []
     first = Fault(watches.recorded(said), verb="watch", resource="pods")
     second = Fault(watches.rewound(said), verb="watch", resource="pods")
-    async with a_world(first, second, streams_lists=False) as world:
-        await begin(world)
+    async with begun(first, second, streams_lists=False) as world:
         world.server.label("pods", "p0", "new")
         world.server.delete("pods", "p1")
         world.server.pod("x")
@@ -139,8 +133,7 @@ async def test_a_watch_that_tells_of_the_past_changes_nothing() -> None:
 @both_ways
 async def test_recreated_object_of_the_same_name_is_another_object(streams: bool) -> None:
     """Deleted and created again while nobody watched."""
-    async with a_world(streams_lists=streams) as world:
-        await begin(world)
+    async with begun(streams_lists=streams) as world:
         world.faults.go_down()
         world.server.delete("pods", "p0")
         world.server.pod("p0")
@@ -192,8 +185,7 @@ async def test_one_object_that_can_not_be_read_is_set_aside(streams: bool) -> No
 async def test_an_object_that_can_not_be_read_any_more_is_known_as_it_was(streams: bool) -> None:
     """A pod that holds room on a node does not let go of it because its latest state cannot be read."""
     during: list[Any] = []
-    async with a_world(streams_lists=streams) as world:
-        await begin(world)
+    async with begun(streams_lists=streams) as world:
         world.server.pod("poison", node="n0")
         await asyncio.sleep(1)
         world.faults.add(Fault(watches.changed(_poison), verb="watch", resource="pods", times=None))
@@ -232,8 +224,7 @@ async def test_an_object_that_can_not_be_read_any_more_is_known_as_it_was(stream
 async def test_a_line_that_makes_no_sense_ends_the_watch_and_nothing_is_lost(line: bytes) -> None:
     """Nobody knows what was to be said, so it must be said again."""
     garbage = Fault(watches.line_after(0, line), verb="watch", resource="pods")
-    async with a_world(garbage, streams_lists=False) as world:
-        await begin(world)
+    async with begun(garbage, streams_lists=False) as world:
         world.server.pod("x")
         await asyncio.sleep(3)
 
@@ -245,8 +236,7 @@ async def test_a_line_that_makes_no_sense_ends_the_watch_and_nothing_is_lost(lin
 
 async def test_a_line_that_makes_no_sense_again_and_again_is_got_past_by_a_list() -> None:
     garbage = Fault(watches.line_after(0, b"{]\n"), verb="watch", resource="pods", times=3)
-    async with a_world(garbage, streams_lists=False) as world:
-        await begin(world)
+    async with begun(garbage, streams_lists=False) as world:
         await asyncio.sleep(10)
 
     assert len(lists_of_pods(world)) == 2

@@ -26,8 +26,7 @@ async def test_requests_and_answers_are_carried_as_they_are() -> None:
     assert [item["metadata"]["name"] for item in listed.json()["items"]] == ["a"]
 
 
-async def test_a_watch_is_under_way_when_its_response_is_there() -> None:
-    api = make_api()
+async def test_a_watch_is_under_way_when_its_response_is_there(api: KubeApi) -> None:
     async with (
         client(api) as http,
         http.stream("GET", "/api/v1/pods", params={"watch": "1", "timeoutSeconds": "9"}) as watch,
@@ -38,8 +37,7 @@ async def test_a_watch_is_under_way_when_its_response_is_there() -> None:
     assert [event["type"] for event in found] == ["ADDED"]
 
 
-async def test_a_watch_ends_when_its_response_is_closed() -> None:
-    api = make_api()
+async def test_a_watch_ends_when_its_response_is_closed(api: KubeApi) -> None:
     async with client(api) as http, http.stream("GET", "/api/v1/pods", params={"watch": "1"}) as watch:
         lines = watch.aiter_lines()
         asyncio.get_running_loop().call_later(3, add_pod, api, "a")

@@ -122,6 +122,11 @@ def change(
     return registry.update(resource, namespace if resource.namespaced else "", name, obj, subresource=subresource)
 
 
+def say_ready(registry: ObjectRegistry, resource: Resource, name: str, status: str) -> None:
+    """The kubelet of a node or pod says whether it is ready."""
+    change(registry, resource, name, lambda obj: condition_of(obj, "Ready").update(status=status), subresource="status")
+
+
 def with_image(image: str) -> Callable[[Object], None]:
     """Gives the template of a workload another image, for `change`."""
 

@@ -21,6 +21,7 @@ from tests.extender.cluster.controllers.running_cluster import (
     change,
     condition_of,
     running_controllers,
+    say_ready,
     scale,
     scheduled,
     settle,
@@ -107,13 +108,7 @@ def disturb(registry: ObjectRegistry, rng: Random) -> None:
             registry.delete(PODS, "default", rng.choice(pods), {"gracePeriodSeconds": rng.choice([0, 30])})
         case 2 if pods:
             ready = rng.choice(["True", "False"])
-            change(
-                registry,
-                PODS,
-                rng.choice(pods),
-                lambda pod: condition_of(pod, "Ready").update(status=ready),
-                subresource="status",
-            )
+            say_ready(registry, PODS, rng.choice(pods), ready)
         case 3:
             change(registry, NODES, node, lambda obj: obj["spec"].update(unschedulable=rng.random() < 0.5))
         case 4 if pods:

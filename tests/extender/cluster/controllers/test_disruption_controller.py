@@ -17,6 +17,7 @@ from tests.extender.cluster.controllers.running_cluster import (
     condition_of,
     deployed,
     running_controllers,
+    say_ready,
     scale,
     scheduled,
     settle,
@@ -100,7 +101,7 @@ async def test_pods_without_a_controller_count_only_against_a_number() -> None:
 async def test_a_pod_that_is_deleted_or_not_ready_is_not_healthy() -> None:
     async with guarded("x", "y", "z", stay=True, minAvailable=1) as registry:
         registry.delete(PODS, "default", "x", {})
-        change(registry, PODS, "y", lambda pod: condition_of(pod, "Ready").update(status="False"), subresource="status")
+        say_ready(registry, PODS, "y", "False")
         await settle()
 
         assert numbers(registry) == (3, 1, 1, 0)

@@ -13,6 +13,7 @@ from tests.extender.cluster.controllers.running_cluster import (
     names,
     phases,
     running_controllers,
+    say_ready,
     settle,
 )
 
@@ -127,15 +128,11 @@ async def test_a_new_node_becomes_ready() -> None:
 async def test_node_that_was_marked_not_ready_stays_so_and_starts_no_pod() -> None:
     async with running_controllers(node="a") as registry:
         await settle()
-        change(
-            registry, NODES, "a", lambda node: condition_of(node, "Ready").update(status="False"), subresource="status"
-        )
+        say_ready(registry, NODES, "a", "False")
         add_pod(registry, "web", node="a")
         await settle(30)
         meanwhile = condition_of(registry.get(NODES, "", "a"), "Ready")["status"], phases(registry)
-        change(
-            registry, NODES, "a", lambda node: condition_of(node, "Ready").update(status="True"), subresource="status"
-        )
+        say_ready(registry, NODES, "a", "True")
         await settle()
 
         assert meanwhile == ("False", ["Pending"])
@@ -146,13 +143,7 @@ async def test_on_a_node_that_does_not_answer_nothing_ends() -> None:
     async with running_controllers(node="a") as registry:
         add_pod(registry, "web", node="a")
         await settle()
-        change(
-            registry,
-            NODES,
-            "a",
-            lambda node: condition_of(node, "Ready").update(status="Unknown"),
-            subresource="status",
-        )
+        say_ready(registry, NODES, "a", "Unknown")
         registry.delete(PODS, "default", "web", {})
         await settle(10)
         stuck = names(registry, PODS)

@@ -13,6 +13,7 @@ from tests.extender.cluster.controllers.running_cluster import (
     condition_of,
     names,
     running_controllers,
+    say_ready,
     settle,
 )
 
@@ -86,13 +87,7 @@ async def test_pods_stay_five_minutes_on_a_node_that_does_not_answer() -> None:
     async with running_controllers(node="a") as registry:
         add_pod(registry, "x", node="a")
         await settle()
-        change(
-            registry,
-            NODES,
-            "a",
-            lambda node: condition_of(node, "Ready").update(status="Unknown"),
-            subresource="status",
-        )
+        say_ready(registry, NODES, "a", "Unknown")
         await settle(295)
         before = "deletionTimestamp" in registry.get(PODS, "default", "x")["metadata"]
         await settle(10)

@@ -60,6 +60,11 @@ def labelled(obj, **labels):
     return {**obj, "metadata": {**obj["metadata"], "labels": labels}}
 
 
+@pytest.fixture
+def live():
+    return write(None, pod())
+
+
 def test_creator_of_a_pod_owns_its_labels_and_spec_and_not_its_status():
     created = write(None, pod())
 
@@ -171,8 +176,7 @@ def test_a_status_patch_has_an_entry_of_its_own():
     }
 
 
-def test_an_owner_of_nothing_is_forgotten():
-    live = write(None, pod())
+def test_an_owner_of_nothing_is_forgotten(live):
     nominated = write(live, pod(nominatedNodeName="n"), subresource="status")
 
     cleared = write(nominated, pod(), subresource="status")
@@ -192,15 +196,11 @@ def test_changed_field_belongs_to_the_manager_that_changed_it():
     assert (mine["time"], theirs["time"]) == ("2026-11-20T12:00:00Z", "2026-11-20T12:01:00Z")
 
 
-def test_a_write_that_changes_nothing_keeps_the_time():
-    live = write(None, pod())
-
+def test_a_write_that_changes_nothing_keeps_the_time(live):
     assert entries_of(write(live, live, now=NOON + timedelta(hours=1))) == entries_of(live)
 
 
-def test_status_in_a_write_to_the_object_itself_changes_no_owner():
-    live = write(None, pod())
-
+def test_status_in_a_write_to_the_object_itself_changes_no_owner(live):
     assert entries_of(write(live, {**live, "status": {"phase": "Failed"}}, manager="other")) == entries_of(live)
 
 
@@ -228,8 +228,7 @@ def test_callers_may_edit_the_record():
     assert entries_of(written) == edited
 
 
-def test_a_malformed_record_counts_for_nothing():
-    live = write(None, pod())
+def test_a_malformed_record_counts_for_nothing(live):
     malformed = [{**entries_of(live)[0], "operation": "Guess"}]
 
     written = write(live, {**live, "metadata": {**live["metadata"], "managedFields": malformed}})

@@ -17,8 +17,7 @@ def patch(api: KubeApi, kind: str, body: Any, path: str = f"{PODS_PATH}/a", quer
     return ask(api, "PATCH", f"{path}{query}", body, content_type=kind)
 
 
-def test_the_operations_of_a_json_patch_are_done_in_order() -> None:
-    api = make_api()
+def test_the_operations_of_a_json_patch_are_done_in_order(api: KubeApi) -> None:
     add_pod(api, "a", labels={"x": "1"})
 
     code, patched = patch(
@@ -72,8 +71,7 @@ def test_the_operations_of_a_json_patch_are_done_in_order() -> None:
         ),
     ],
 )
-def test_a_json_patch_that_cannot_be_done_is_refused(body: Any, code: int, message: str) -> None:
-    api = make_api()
+def test_a_json_patch_that_cannot_be_done_is_refused(api: KubeApi, body: Any, code: int, message: str) -> None:
     add_pod(api, "a")
 
     refused, status = patch(api, patch_types.JSON, body)
@@ -81,8 +79,7 @@ def test_a_json_patch_that_cannot_be_done_is_refused(body: Any, code: int, messa
     assert (refused, status["message"]) == (code, message)
 
 
-def test_copies_of_copies_do_not_fill_the_memory() -> None:
-    api = make_api()
+def test_copies_of_copies_do_not_fill_the_memory(api: KubeApi) -> None:
     add_pod(api, "a")
     body = [{"op": "add", "path": "/metadata/annotations", "value": {"x": "y" * 1000}}]
     body += [
@@ -95,8 +92,7 @@ def test_copies_of_copies_do_not_fill_the_memory() -> None:
     assert code == 422
 
 
-def test_a_merge_patch_replaces_lists_and_takes_away_what_is_null() -> None:
-    api = make_api()
+def test_a_merge_patch_replaces_lists_and_takes_away_what_is_null(api: KubeApi) -> None:
     body = pod("a")
     body["metadata"] |= {"labels": {"x": "1", "y": "2"}, "finalizers": ["example.com/a"]}
     ask(api, "POST", PODS_PATH, body)
@@ -112,8 +108,7 @@ def test_a_merge_patch_replaces_lists_and_takes_away_what_is_null() -> None:
     )
 
 
-def test_a_strategic_patch_merges_lists_by_their_keys() -> None:
-    api = make_api()
+def test_a_strategic_patch_merges_lists_by_their_keys(api: KubeApi) -> None:
     add_pod(api, "a")
     both = {"containers": [{"name": "c", "image": "j"}]}
 
@@ -180,8 +175,7 @@ def test_strategic_patches_that_make_no_sense(
     assert conditions(*patches, order=order) == (500, message)
 
 
-def test_maps_can_be_replaced_or_emptied_and_keys_retained() -> None:
-    api = make_api()
+def test_maps_can_be_replaced_or_emptied_and_keys_retained(api: KubeApi) -> None:
     add_pod(api, "a", labels={"x": "1", "y": "2"})
 
     _, replaced = patch(api, patch_types.STRATEGIC, {"metadata": {"labels": {"$patch": "replace", "z": "3"}}})
@@ -194,8 +188,7 @@ def test_maps_can_be_replaced_or_emptied_and_keys_retained() -> None:
     assert (code, status["message"]) == (400, "invalid patch format of retainKeys")
 
 
-def test_primitives_are_merged_and_taken_out_of_lists() -> None:
-    api = make_api()
+def test_primitives_are_merged_and_taken_out_of_lists(api: KubeApi) -> None:
     body = pod("a")
     body["metadata"]["finalizers"] = ["example.com/a", "example.com/b"]
     ask(api, "POST", PODS_PATH, body)
@@ -209,8 +202,7 @@ def test_primitives_are_merged_and_taken_out_of_lists() -> None:
     assert sorted(removed["metadata"]["finalizers"]) == ["example.com/a", "example.com/c"]
 
 
-def test_server_side_apply_creates_and_owns() -> None:
-    api = make_api()
+def test_server_side_apply_creates_and_owns(api: KubeApi) -> None:
     body = (
         b"apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  labels: {x: one}\nspec:\n  containers: [{name: c, image: "
         b"i}]\n"
@@ -227,8 +219,7 @@ def test_server_side_apply_creates_and_owns() -> None:
     assert taken["metadata"]["labels"] == {"x": "two"}
 
 
-def test_apply_needs_a_manager_and_others_no_force() -> None:
-    api = make_api()
+def test_apply_needs_a_manager_and_others_no_force(api: KubeApi) -> None:
     add_pod(api, "a")
 
     unmanaged, first = patch(api, patch_types.APPLY, b"{}")
@@ -256,8 +247,7 @@ def test_first_error_of_a_doubly_invalid_apply_is_reported() -> None:
     )
 
 
-def test_a_patch_may_insist_on_a_version() -> None:
-    api = make_api()
+def test_a_patch_may_insist_on_a_version(api: KubeApi) -> None:
     version = add_pod(api, "a")["metadata"]["resourceVersion"]
 
     wrong, _ = patch(api, patch_types.MERGE, {"metadata": {"resourceVersion": "1", "labels": {"x": "y"}}})
@@ -266,8 +256,7 @@ def test_a_patch_may_insist_on_a_version() -> None:
     assert (wrong, right) == (409, 200)
 
 
-def test_a_patch_may_not_rename() -> None:
-    api = make_api()
+def test_a_patch_may_not_rename(api: KubeApi) -> None:
     add_pod(api, "a")
 
     code, status = patch(api, patch_types.MERGE, {"metadata": {"name": "b"}})
@@ -275,8 +264,7 @@ def test_a_patch_may_not_rename() -> None:
     assert (code, status["message"]) == (400, "the name of the object (b) does not match the name on the URL (a)")
 
 
-def test_a_patch_that_leaves_the_schema_is_refused() -> None:
-    api = make_api()
+def test_a_patch_that_leaves_the_schema_is_refused(api: KubeApi) -> None:
     add_pod(api, "a")
 
     wrong, status = patch(api, patch_types.MERGE, {"spec": {"priority": "high"}})
@@ -334,8 +322,7 @@ def test_a_patch_leaves_the_original_as_it_was(kind: str, body: Any) -> None:
     assert patched["status"] == before["status"]
 
 
-def test_a_patch_of_the_status_keeps_the_fields_of_a_pod_in_order() -> None:
-    api = make_api()
+def test_a_patch_of_the_status_keeps_the_fields_of_a_pod_in_order(api: KubeApi) -> None:
     stored = add_pod(api, "a", labels={"x": "1"})
 
     condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
@@ -347,8 +334,7 @@ def test_a_patch_of_the_status_keeps_the_fields_of_a_pod_in_order() -> None:
     assert patched["status"]["conditions"][0]["reason"] == "Unschedulable"
 
 
-def test_patched_spec_is_decoded_and_unknown_fields_are_dropped() -> None:
-    api = make_api()
+def test_patched_spec_is_decoded_and_unknown_fields_are_dropped(api: KubeApi) -> None:
     add_pod(api, "a")
 
     body = {"spec": {"tolerations": [{"key": "k", "operator": "Exists", "unknown": 1}]}}

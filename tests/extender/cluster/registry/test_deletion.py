@@ -26,8 +26,7 @@ def replica_set(name: str) -> dict[str, Any]:
     }
 
 
-def test_a_pod_without_a_node_goes_at_once() -> None:
-    api = make_api()
+def test_a_pod_without_a_node_goes_at_once(api: KubeApi) -> None:
     add_pod(api, "a")
 
     code, last = ask(api, "DELETE", f"{PODS_PATH}/a")
@@ -36,8 +35,7 @@ def test_a_pod_without_a_node_goes_at_once() -> None:
     assert not exists(api, "a")
 
 
-def test_a_deleted_object_is_shown_as_a_table_like_any_other() -> None:
-    api = make_api()
+def test_a_deleted_object_is_shown_as_a_table_like_any_other(api: KubeApi) -> None:
     add_pod(api, "web", nodeName="n1")
     table = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
@@ -56,8 +54,7 @@ def test_a_deleted_object_is_shown_as_a_table_like_any_other() -> None:
         ("?gracePeriodSeconds=0", 0, False),
     ],
 )
-def test_a_pod_on_a_node_gets_its_grace(query: str, grace: int, stays: bool) -> None:
-    api = make_api()
+def test_a_pod_on_a_node_gets_its_grace(api: KubeApi, query: str, grace: int, stays: bool) -> None:
     add_pod(api, "a", nodeName="n")
 
     code, shown = ask(api, "DELETE", f"{PODS_PATH}/a{query}")
@@ -67,8 +64,7 @@ def test_a_pod_on_a_node_gets_its_grace(query: str, grace: int, stays: bool) -> 
     assert shown["metadata"]["generation"] == 2
 
 
-def test_a_pod_that_has_ended_goes_at_once() -> None:
-    api = make_api()
+def test_a_pod_that_has_ended_goes_at_once(api: KubeApi) -> None:
     add_pod(api, "a", nodeName="n")
     merge(api, f"{PODS_PATH}/a/status", {"status": {"phase": "Succeeded"}})
 
@@ -77,8 +73,7 @@ def test_a_pod_that_has_ended_goes_at_once() -> None:
     assert not exists(api, "a")
 
 
-def test_grace_can_be_shortened_but_not_prolonged() -> None:
-    api = make_api()
+def test_grace_can_be_shortened_but_not_prolonged(api: KubeApi) -> None:
     add_pod(api, "a", nodeName="n")
     ask(api, "DELETE", f"{PODS_PATH}/a?gracePeriodSeconds=20")
     version = api.registry.store.resource_version
@@ -93,8 +88,7 @@ def test_grace_can_be_shortened_but_not_prolonged() -> None:
     assert shorter["metadata"]["deletionTimestamp"] == "2026-01-01T12:00:10Z"
 
 
-def test_a_shorter_grace_that_is_over_already_ends_now() -> None:
-    api = make_api()
+def test_a_shorter_grace_that_is_over_already_ends_now(api: KubeApi) -> None:
     add_pod(api, "a", nodeName="n")
     ask(api, "DELETE", f"{PODS_PATH}/a?gracePeriodSeconds=30")
     stored = api.registry.store.get(PODS, "default", "a")
@@ -106,8 +100,7 @@ def test_a_shorter_grace_that_is_over_already_ends_now() -> None:
     assert (metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"]) == ("2026-01-01T12:00:20Z", 1)
 
 
-def test_finalizers_keep_an_object_until_the_last_is_gone() -> None:
-    api = make_api()
+def test_finalizers_keep_an_object_until_the_last_is_gone(api: KubeApi) -> None:
     body = pod("a")
     body["metadata"]["finalizers"] = ["example.com/a", "example.com/b"]
     ask(api, "POST", PODS_PATH, body)
@@ -121,8 +114,7 @@ def test_finalizers_keep_an_object_until_the_last_is_gone() -> None:
     assert (after_delete, after_first, code, exists(api, "a")) == (True, True, 200, False)
 
 
-def test_finalizers_of_other_kinds_mark_the_object_too() -> None:
-    api = make_api()
+def test_finalizers_of_other_kinds_mark_the_object_too(api: KubeApi) -> None:
     ask(api, "POST", "/api/v1/nodes", {"metadata": {"name": "n", "finalizers": ["example.com/a"]}})
 
     code, shown = ask(api, "DELETE", "/api/v1/nodes/n")
@@ -132,8 +124,7 @@ def test_finalizers_of_other_kinds_mark_the_object_too() -> None:
     assert shown["metadata"]["deletionGracePeriodSeconds"] == 0
 
 
-def test_kinds_that_keep_no_copy_answer_with_a_status() -> None:
-    api = make_api()
+def test_kinds_that_keep_no_copy_answer_with_a_status(api: KubeApi) -> None:
     add_node(api, "n")
     uid = ask(api, "GET", "/api/v1/nodes/n")[1]["metadata"]["uid"]
 
@@ -152,8 +143,7 @@ def test_kinds_that_keep_no_copy_answer_with_a_status() -> None:
 
 
 @pytest.mark.parametrize("place", ["body", "grace"])
-def test_preconditions_name_the_very_object(place: str) -> None:
-    api = make_api()
+def test_preconditions_name_the_very_object(api: KubeApi, place: str) -> None:
     made = add_pod(api, "a", nodeName="n" if place == "grace" else "")
     uid, version = made["metadata"]["uid"], made["metadata"]["resourceVersion"]
 
@@ -172,8 +162,9 @@ def test_preconditions_name_the_very_object(place: str) -> None:
 @pytest.mark.parametrize(
     ("policy", "finalizers"), [("Foreground", ["foregroundDeletion"]), ("Orphan", ["orphan"]), ("Background", None)]
 )
-def test_dependents_are_left_to_the_garbage_collector_by_finalizer(policy: str, finalizers: list[str] | None) -> None:
-    api = make_api()
+def test_dependents_are_left_to_the_garbage_collector_by_finalizer(
+    api: KubeApi, policy: str, finalizers: list[str] | None
+) -> None:
     ask(api, "POST", REPLICA_SETS, replica_set("r"))
 
     ask(api, "DELETE", f"{REPLICA_SETS}/r", {"propagationPolicy": policy})
@@ -183,8 +174,7 @@ def test_dependents_are_left_to_the_garbage_collector_by_finalizer(policy: str, 
     assert left["metadata"].get("finalizers") == finalizers
 
 
-def test_replication_controllers_orphan_by_default() -> None:
-    api = make_api()
+def test_replication_controllers_orphan_by_default(api: KubeApi) -> None:
     body = replica_set("r")
     body["spec"]["selector"] = {"app": "x"}
     ask(api, "POST", CONTROLLERS, body)
@@ -209,8 +199,7 @@ def test_replication_controllers_orphan_by_default() -> None:
         ),
     ],
 )
-def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> None:
-    api = make_api()
+def test_wrong_options_are_refused(api: KubeApi, options: dict[str, Any], message: str) -> None:
     add_pod(api, "a")
 
     code, status = ask(api, "DELETE", f"{PODS_PATH}/a", options)
@@ -219,8 +208,7 @@ def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> Non
     assert exists(api, "a")
 
 
-def test_a_collection_is_deleted_as_it_is_selected() -> None:
-    api = make_api()
+def test_a_collection_is_deleted_as_it_is_selected(api: KubeApi) -> None:
     for name, label in (("a", "x"), ("b", "y"), ("c", "x")):
         add_pod(api, name, labels={"app": label})
 

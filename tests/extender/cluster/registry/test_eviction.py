@@ -43,8 +43,7 @@ def budget(api: KubeApi, name: str = "b", selector: Any = None, policy: str | No
     assert code == 200
 
 
-def test_without_a_budget_the_pod_is_deleted_gracefully_and_told_why() -> None:
-    api = make_api()
+def test_without_a_budget_the_pod_is_deleted_gracefully_and_told_why(api: KubeApi) -> None:
     running(api)
 
     code, status = evict(api)
@@ -62,8 +61,7 @@ def test_without_a_budget_the_pod_is_deleted_gracefully_and_told_why() -> None:
     }
 
 
-def test_a_budget_that_is_spent_refuses() -> None:
-    api = make_api()
+def test_a_budget_that_is_spent_refuses(api: KubeApi) -> None:
     running(api)
     budget(api)
 
@@ -84,8 +82,7 @@ def test_a_budget_that_is_spent_refuses() -> None:
     }
 
 
-def test_each_eviction_takes_one_disruption_from_the_budget() -> None:
-    api = make_api()
+def test_each_eviction_takes_one_disruption_from_the_budget(api: KubeApi) -> None:
     running(api)
     budget(api, disruptionsAllowed=1, currentHealthy=2)
 
@@ -100,8 +97,7 @@ def test_each_eviction_takes_one_disruption_from_the_budget() -> None:
     ]
 
 
-def test_a_budget_that_its_controller_has_not_seen_asks_for_patience() -> None:
-    api = make_api()
+def test_a_budget_that_its_controller_has_not_seen_asks_for_patience(api: KubeApi) -> None:
     running(api)
     budget(api, observedGeneration=0, disruptionsAllowed=5)
 
@@ -111,8 +107,7 @@ def test_a_budget_that_its_controller_has_not_seen_asks_for_patience() -> None:
     assert b"The disruption budget b is still being processed by the server." in getattr(answer, "body", b"")
 
 
-def test_two_budgets_are_more_than_evictions_can_account_for() -> None:
-    api = make_api()
+def test_two_budgets_are_more_than_evictions_can_account_for(api: KubeApi) -> None:
     running(api)
     budget(api, disruptionsAllowed=1)
     budget(api, "c", disruptionsAllowed=1)
@@ -130,9 +125,8 @@ def test_two_budgets_are_more_than_evictions_can_account_for() -> None:
     [(None, 1, 201), (None, 0, 429), ("AlwaysAllow", 0, 201), ("IfHealthyBudget", 0, 429)],
 )
 def test_a_pod_that_is_not_ready_needs_no_budget_if_enough_others_are(
-    policy: str | None, healthy: int, code: int
+    api: KubeApi, policy: str | None, healthy: int, code: int
 ) -> None:
-    api = make_api()
     running(api, ready=False)
     budget(api, policy=policy, currentHealthy=healthy)
 
@@ -142,8 +136,7 @@ def test_a_pod_that_is_not_ready_needs_no_budget_if_enough_others_are(
 @pytest.mark.parametrize(
     "selector", [{"matchLabels": {"app": "y"}}, {"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}]
 )
-def test_budgets_of_others_do_not_count(selector: dict[str, Any]) -> None:
-    api = make_api()
+def test_budgets_of_others_do_not_count(api: KubeApi, selector: dict[str, Any]) -> None:
     running(api)
     budget(api, selector=selector)
 
@@ -155,17 +148,15 @@ def test_budgets_of_others_do_not_count(selector: dict[str, Any]) -> None:
     "selector", [{}, {"matchLabels": {}}, {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["y"]}]}]
 )
 def test_budget_that_asks_for_no_label_counts_for_pods_with_and_without_labels(
-    selector: dict[str, Any], labels: list[str]
+    api: KubeApi, selector: dict[str, Any], labels: list[str]
 ) -> None:
-    api = make_api()
     running(api, labels=labels)
     budget(api, selector=selector)
 
     assert evict(api)[0] == 429
 
 
-def test_evicting_a_pending_pod_needs_no_budget() -> None:
-    api = make_api()
+def test_evicting_a_pending_pod_needs_no_budget(api: KubeApi) -> None:
     add_pod(api, "a", labels={"app": "x"})
     budget(api)
 
@@ -174,8 +165,7 @@ def test_evicting_a_pending_pod_needs_no_budget() -> None:
     assert (code, ask(api, "GET", f"{PODS_PATH}/a")[0]) == (201, 404)
 
 
-def test_a_dry_run_spends_nothing() -> None:
-    api = make_api()
+def test_a_dry_run_spends_nothing(api: KubeApi) -> None:
     running(api)
     budget(api, disruptionsAllowed=1)
     version = api.registry.store.resource_version
@@ -185,8 +175,7 @@ def test_a_dry_run_spends_nothing() -> None:
     assert (code, api.registry.store.resource_version) == (201, version)
 
 
-def test_preconditions_are_kept() -> None:
-    api = make_api()
+def test_preconditions_are_kept(api: KubeApi) -> None:
     running(api)
 
     code, status = evict(api, preconditions={"uid": "another"})

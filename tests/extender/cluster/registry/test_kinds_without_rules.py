@@ -59,8 +59,7 @@ def test_fields_of_kinds_without_a_type_are_kept():
 @pytest.mark.parametrize(
     "content_type", ["application/merge-patch+json", "application/strategic-merge-patch+json", APPLY]
 )
-def test_kinds_without_a_type_are_patched(content_type):
-    api = make_api()
+def test_kinds_without_a_type_are_patched(api, content_type):
     ask(api, "POST", WEBHOOKS, {"metadata": {"name": "w"}, "webhooks": [{"name": "a"}]})
     named = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration"}
     patch = {**named, "metadata": {"name": "w"}, "webhooks": [{"name": "b"}]}

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from extender.cluster.kube_api import KubeApi
-from tests.extender.cluster.api_calls import PODS_PATH, add_node, add_pod, ask, make_api, merge
+from tests.extender.cluster.api_calls import PODS_PATH, add_node, add_pod, ask, merge
 
 BINDING = f"{PODS_PATH}/a/binding"
 
@@ -19,8 +19,7 @@ def read(api: KubeApi) -> Any:
 
 
 @pytest.mark.parametrize("path", [BINDING, "/api/v1/namespaces/default/bindings"])
-def test_bound_pod_has_its_node_and_the_condition_pod_scheduled(path: str) -> None:
-    api = make_api()
+def test_bound_pod_has_its_node_and_the_condition_pod_scheduled(api: KubeApi, path: str) -> None:
     add_pod(api, "a")
 
     code, status = ask(api, "POST", path, binding(annotations={"x": "y"}))
@@ -37,8 +36,7 @@ def test_bound_pod_has_its_node_and_the_condition_pod_scheduled(path: str) -> No
     ]
 
 
-def test_the_nomination_is_forgotten() -> None:
-    api = make_api()
+def test_the_nomination_is_forgotten(api: KubeApi) -> None:
     add_pod(api, "a")
     merge(api, f"{PODS_PATH}/a/status", {"status": {"nominatedNodeName": "m"}})
 
@@ -47,8 +45,7 @@ def test_the_nomination_is_forgotten() -> None:
     assert "nominatedNodeName" not in read(api)["status"]
 
 
-def test_a_pod_gets_the_topology_of_its_node_unless_it_has_its_own() -> None:
-    api = make_api()
+def test_a_pod_gets_the_topology_of_its_node_unless_it_has_its_own(api: KubeApi) -> None:
     add_node(api, "n", topology__x="1", **{"topology.kubernetes.io__zone": "z", "topology.kubernetes.io__region": "r"})
     add_pod(api, "a", labels={"topology.kubernetes.io/zone": "mine"})
 
@@ -64,8 +61,7 @@ def conflict(why: str) -> str:
     return f'Operation cannot be fulfilled on pods/binding "a": {why}'
 
 
-def test_a_bound_pod_stays_where_it_is() -> None:
-    api = make_api()
+def test_a_bound_pod_stays_where_it_is(api: KubeApi) -> None:
     add_pod(api, "a", nodeName="m")
     version = api.registry.store.resource_version
 
@@ -76,8 +72,7 @@ def test_a_bound_pod_stays_where_it_is() -> None:
     assert api.registry.store.resource_version == version
 
 
-def test_a_pod_that_is_being_deleted_is_not_bound() -> None:
-    api = make_api()
+def test_a_pod_that_is_being_deleted_is_not_bound(api: KubeApi) -> None:
     body = {
         "metadata": {"name": "a", "finalizers": ["example.com/a"]},
         "spec": {"containers": [{"name": "c", "image": "i"}]},
@@ -90,8 +85,7 @@ def test_a_pod_that_is_being_deleted_is_not_bound() -> None:
     assert (code, status["message"]) == (409, conflict("pod a is being deleted, cannot be assigned to a host"))
 
 
-def test_a_gated_pod_is_not_bound() -> None:
-    api = make_api()
+def test_a_gated_pod_is_not_bound(api: KubeApi) -> None:
     add_pod(api, "a", schedulingGates=[{"name": "g"}])
 
     code, status = ask(api, "POST", BINDING, binding())
@@ -99,8 +93,7 @@ def test_a_gated_pod_is_not_bound() -> None:
     assert (code, status["message"]) == (409, conflict("pod a has non-empty .spec.schedulingGates"))
 
 
-def test_another_pod_of_the_name_is_not_bound() -> None:
-    api = make_api()
+def test_another_pod_of_the_name_is_not_bound(api: KubeApi) -> None:
     uid = add_pod(api, "a")["metadata"]["uid"]
 
     code, status = ask(api, "POST", BINDING, binding(uid="another"))
@@ -134,8 +127,7 @@ def test_another_pod_of_the_name_is_not_bound() -> None:
         ),
     ],
 )
-def test_invalid_binding_is_refused(body: dict[str, Any], code: int, message: str) -> None:
-    api = make_api()
+def test_invalid_binding_is_refused(api: KubeApi, body: dict[str, Any], code: int, message: str) -> None:
     add_pod(api, "a")
 
     refused, status = ask(api, "POST", BINDING, body)
@@ -144,8 +136,7 @@ def test_invalid_binding_is_refused(body: dict[str, Any], code: int, message: st
     assert "nodeName" not in read(api)["spec"]
 
 
-def test_dry_run_binds_no_pod() -> None:
-    api = make_api()
+def test_dry_run_binds_no_pod(api: KubeApi) -> None:
     add_pod(api, "a")
 
     code, _ = ask(api, "POST", f"{BINDING}?dryRun=All", binding())

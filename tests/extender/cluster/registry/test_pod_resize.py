@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from extender.cluster.kube_api import KubeApi
 from tests.extender.cluster.api_calls import PODS_PATH, ask, make_api, merge
 
 BURSTABLE: Any = {"requests": {"cpu": "1"}}
@@ -48,8 +49,7 @@ def test_only_cpu_and_memory_change() -> None:
     assert "only cpu and memory resources are mutable" in refusal["message"]
 
 
-def test_a_bound_pod_is_not_nominated() -> None:
-    api = make_api()
+def test_a_bound_pod_is_not_nominated(api: KubeApi) -> None:
     spec = {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]}
     ask(api, "POST", PODS_PATH, {"metadata": {"name": "p"}, "spec": spec})
 

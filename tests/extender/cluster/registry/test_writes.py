@@ -14,9 +14,7 @@ from tests.kit.cluster import make_registry
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 
 
-def test_a_created_object_is_answered_as_it_is_stored() -> None:
-    api = make_api()
-
+def test_a_created_object_is_answered_as_it_is_stored(api: KubeApi) -> None:
     code, created = ask(api, "POST", PODS_PATH, pod("a"), agent="kubectl/v1.36.2 (linux/amd64)")
     _, read = ask(api, "GET", f"{PODS_PATH}/a")
 
@@ -25,8 +23,7 @@ def test_a_created_object_is_answered_as_it_is_stored() -> None:
     assert created["metadata"]["managedFields"][0]["manager"] == "kubectl"
 
 
-def test_server_owned_fields_of_a_created_object_are_replaced() -> None:
-    api = make_api()
+def test_server_owned_fields_of_a_created_object_are_replaced(api: KubeApi) -> None:
     body = pod("a")
     body["metadata"] |= {
         "uid": "mine",
@@ -44,8 +41,7 @@ def test_server_owned_fields_of_a_created_object_are_replaced() -> None:
     assert (created["metadata"]["generation"], created["status"]["phase"]) == (1, "Pending")
 
 
-def test_names_are_generated_without_clashing() -> None:
-    api = make_api()
+def test_names_are_generated_without_clashing(api: KubeApi) -> None:
     body = pod("x")
     body["metadata"] = {"generateName": "web-" + "x" * 80}
 
@@ -118,8 +114,7 @@ def test_a_namespace_must_be_there_and_stay() -> None:
     assert namespace["status"]["phase"] == "Terminating"
 
 
-def test_a_dry_run_answers_as_if_and_writes_nothing() -> None:
-    api = make_api()
+def test_a_dry_run_answers_as_if_and_writes_nothing(api: KubeApi) -> None:
     add_pod(api, "b", nodeName="n")
     version = api.registry.store.resource_version
 
@@ -162,8 +157,7 @@ def test_members_named_twice_are_warned_of() -> None:
     assert answer.headers["Warning"] == '299 - "duplicate field \\"metadata.name\\""'
 
 
-def test_an_update_from_an_old_version_is_a_conflict_and_one_from_none_is_not() -> None:
-    api = make_api()
+def test_an_update_from_an_old_version_is_a_conflict_and_one_from_none_is_not(api: KubeApi) -> None:
     old = add_pod(api, "a")
     merge(api, f"{PODS_PATH}/a", {"metadata": {"labels": {"x": "y"}}})
 
@@ -180,8 +174,7 @@ def test_an_update_from_an_old_version_is_a_conflict_and_one_from_none_is_not() 
     assert "labels" not in updated["metadata"]
 
 
-def test_some_kinds_are_not_updated_blindly() -> None:
-    api = make_api()
+def test_some_kinds_are_not_updated_blindly(api: KubeApi) -> None:
     ask(api, "POST", LEASES, {"metadata": {"name": "l"}})
 
     code, status = ask(api, "PUT", f"{LEASES}/l", {"metadata": {"name": "l"}, "spec": {"holderIdentity": "me"}})
@@ -193,9 +186,7 @@ def test_some_kinds_are_not_updated_blindly() -> None:
     )
 
 
-def test_a_put_creates_where_the_kind_allows_it() -> None:
-    api = make_api()
-
+def test_a_put_creates_where_the_kind_allows_it(api: KubeApi) -> None:
     lease, _ = ask(api, "PUT", f"{LEASES}/l", {"metadata": {"name": "l"}, "spec": {"holderIdentity": "me"}})
     missing, status = ask(api, "PUT", f"{PODS_PATH}/a", pod("a"))
 
@@ -210,8 +201,7 @@ def test_a_put_creates_where_the_kind_allows_it() -> None:
         ({}, 400, "the name of the object (a based on URL) was undeterminable: name must be provided"),
     ],
 )
-def test_an_update_names_its_object(metadata: dict[str, Any], code: int, message: str) -> None:
-    api = make_api()
+def test_an_update_names_its_object(api: KubeApi, metadata: dict[str, Any], code: int, message: str) -> None:
     add_pod(api, "a")
 
     refused, status = ask(api, "PUT", f"{PODS_PATH}/a", pod("a") | {"metadata": metadata})
@@ -219,8 +209,7 @@ def test_an_update_names_its_object(metadata: dict[str, Any], code: int, message
     assert (refused, status["message"]) == (code, message)
 
 
-def test_an_update_of_a_namesake_is_a_conflict() -> None:
-    api = make_api()
+def test_an_update_of_a_namesake_is_a_conflict(api: KubeApi) -> None:
     uid = add_pod(api, "a")["metadata"]["uid"]
 
     code, status = ask(api, "PUT", f"{PODS_PATH}/a", pod("a") | {"metadata": {"name": "a", "uid": "another"}})
@@ -234,8 +223,7 @@ def test_an_update_of_a_namesake_is_a_conflict() -> None:
     )
 
 
-def test_immutable_fields_stay() -> None:
-    api = make_api()
+def test_immutable_fields_stay(api: KubeApi) -> None:
     old = add_pod(api, "a")
     old["spec"]["schedulerName"] = "another"
 
@@ -247,8 +235,7 @@ def test_immutable_fields_stay() -> None:
     )
 
 
-def test_managed_fields_that_are_none_are_not_believed() -> None:
-    api = make_api()
+def test_managed_fields_that_are_none_are_not_believed(api: KubeApi) -> None:
     old = add_pod(api, "a", labels={"x": "y"})
     odd = {
         "manager": "m",
@@ -264,8 +251,7 @@ def test_managed_fields_that_are_none_are_not_believed() -> None:
     assert (code, updated["metadata"]["managedFields"]) == (200, old["metadata"]["managedFields"])
 
 
-def test_an_update_that_changes_nothing_writes_nothing() -> None:
-    api = make_api()
+def test_an_update_that_changes_nothing_writes_nothing(api: KubeApi) -> None:
     old = add_pod(api, "a")
 
     code, same = ask(api, "PUT", f"{PODS_PATH}/a", old)
@@ -273,8 +259,7 @@ def test_an_update_that_changes_nothing_writes_nothing() -> None:
     assert (code, same) == (200, old)
 
 
-def test_status_is_written_through_its_own_door_only() -> None:
-    api = make_api()
+def test_status_is_written_through_its_own_door_only(api: KubeApi) -> None:
     old = add_pod(api, "a")
     both = old | {"metadata": old["metadata"] | {"labels": {"x": "y"}}, "status": {"phase": "Running"}}
 
@@ -299,8 +284,7 @@ def test_owners_named_twice_are_named_once() -> None:
     assert ".metadata.ownerReferences contains duplicate entries" in answer.headers["Warning"]
 
 
-def test_the_priority_of_a_pod_comes_from_its_class() -> None:
-    api = make_api()
+def test_the_priority_of_a_pod_comes_from_its_class(api: KubeApi) -> None:
     for name, value, is_default in (("low", 5, True), ("high", 90, False)):
         api.registry.create(
             PRIORITY_CLASSES, "", {"metadata": {"name": name}, "value": value, "globalDefault": is_default}
@@ -330,8 +314,7 @@ def test_the_priority_of_a_pod_comes_from_its_class() -> None:
     )
 
 
-def test_claims_get_the_default_storage_class() -> None:
-    api = make_api()
+def test_claims_get_the_default_storage_class(api: KubeApi) -> None:
     for name, mark in (("slow", "false"), ("fast", "true")):
         metadata = {"name": name, "annotations": {"storageclass.kubernetes.io/is-default-class": mark}}
         api.registry.create(STORAGE_CLASSES, "", {"metadata": metadata, "provisioner": "p"})
@@ -347,9 +330,7 @@ def test_claims_get_the_default_storage_class() -> None:
     assert none["spec"]["storageClassName"] == ""
 
 
-def test_reviews_are_answered_and_forgotten() -> None:
-    api = make_api()
-
+def test_reviews_are_answered_and_forgotten(api: KubeApi) -> None:
     access, allowed = ask(
         api,
         "POST",
@@ -363,8 +344,7 @@ def test_reviews_are_answered_and_forgotten() -> None:
     assert known["kind"] == "TokenReview"
 
 
-def test_the_two_faces_of_events_show_the_same_objects() -> None:
-    api = make_api()
+def test_the_two_faces_of_events_show_the_same_objects(api: KubeApi) -> None:
     core = {
         "metadata": {"name": "e"},
         "involvedObject": {"kind": "Pod", "namespace": "default", "name": "a"},
@@ -380,8 +360,7 @@ def test_the_two_faces_of_events_show_the_same_objects() -> None:
     assert [item["note"] for item in listed["items"]] == ["m"]
 
 
-def test_replicas_are_read_and_set_by_scale() -> None:
-    api = make_api()
+def test_replicas_are_read_and_set_by_scale(api: KubeApi) -> None:
     template = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     deployment = {
         "metadata": {"name": "d"},
@@ -411,9 +390,7 @@ def test_replicas_are_read_and_set_by_scale() -> None:
     assert (read["spec"]["replicas"], read["metadata"]["generation"]) == (0, 3)
 
 
-def test_a_namespace_gets_the_finalizer_that_keeps_it_until_it_is_empty() -> None:
-    api = make_api()
-
+def test_a_namespace_gets_the_finalizer_that_keeps_it_until_it_is_empty(api: KubeApi) -> None:
     namespace = api.registry.create(NAMESPACES, "", {"metadata": {"name": "n"}})
 
     assert namespace["spec"] == {"finalizers": ["kubernetes"]}

@@ -85,9 +85,8 @@ def test_deeply_nested_json_is_refused() -> None:
 
 
 @pytest.mark.parametrize("escape", ["\\ud800", "\\udc00x", "\\ud800\\ud800"])
-def test_half_characters_are_replaced(escape: str) -> None:
+def test_half_characters_are_replaced(api: KubeApi, escape: str) -> None:
     body = json.dumps(pod("a")).replace('"name": "a"', f'"name": "a", "annotations": {{"x": "{escape}"}}')
-    api = make_api()
 
     code, created = ask(api, "POST", PODS_PATH, body.encode())
 
@@ -309,9 +308,7 @@ def test_any_path_and_query_get_a_clear_answer(path: str, query: dict[str, str])
         assert is_clear(answer) or answer.headers["Content-Type"] != "application/json"
 
 
-def test_every_kind_that_is_served_can_be_listed_and_watched() -> None:
-    api = make_api()
-
+def test_every_kind_that_is_served_can_be_listed_and_watched(api: KubeApi) -> None:
     for resource in served(DEFAULT_FEATURES):
         if resource.is_stored:
             root = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
@@ -320,9 +317,8 @@ def test_every_kind_that_is_served_can_be_listed_and_watched() -> None:
             assert send(api, "GET", f"{root}/{resource.plural}?watch=1").status == 200
 
 
-def test_an_object_that_is_too_large_for_the_store_is_refused_and_nothing_has_changed() -> None:
+def test_an_object_that_is_too_large_for_the_store_is_refused_and_nothing_has_changed(api: KubeApi) -> None:
     """It fits into a request, and a patch may make it larger still."""
-    api = make_api()
     before = api.registry.store.resource_version
     large = pod("large") | {"status": {"message": "x"}}
     large["spec"]["containers"][0]["command"] = ["x" * 2**20, "x" * 2**19]

@@ -3,6 +3,7 @@
 import pytest
 
 from extender.cluster.api_resources import PODS
+from extender.cluster.kube_api import KubeApi
 from tests.extender.cluster.api_calls import PODS_PATH, add_node, add_pod, ask, make_api, names, send
 
 
@@ -18,8 +19,7 @@ def test_a_list_is_in_the_order_of_namespaces_and_names() -> None:
     assert names(in_default) == ["a", "b"]
 
 
-def test_items_of_a_list_do_not_repeat_their_kind() -> None:
-    api = make_api()
+def test_items_of_a_list_do_not_repeat_their_kind(api: KubeApi) -> None:
     add_pod(api, "a")
 
     _, listed = ask(api, "GET", "/api/v1/pods")
@@ -28,8 +28,7 @@ def test_items_of_a_list_do_not_repeat_their_kind() -> None:
     assert "kind" not in listed["items"][0]
 
 
-def test_pages_say_how_much_is_to_come_and_where_to_go_on() -> None:
-    api = make_api()
+def test_pages_say_how_much_is_to_come_and_where_to_go_on(api: KubeApi) -> None:
     for name in "abcde":
         add_pod(api, name)
 
@@ -42,8 +41,7 @@ def test_pages_say_how_much_is_to_come_and_where_to_go_on() -> None:
     assert "continue" not in third["metadata"]
 
 
-def test_a_list_of_as_many_objects_as_the_limit_is_one_page() -> None:
-    api = make_api()
+def test_a_list_of_as_many_objects_as_the_limit_is_one_page(api: KubeApi) -> None:
     for name in "ab":
         add_pod(api, name)
 
@@ -53,8 +51,7 @@ def test_a_list_of_as_many_objects_as_the_limit_is_one_page() -> None:
     assert not listed["metadata"].keys() & {"continue", "remainingItemCount"}
 
 
-def test_later_pages_show_the_moment_of_the_first() -> None:
-    api = make_api()
+def test_later_pages_show_the_moment_of_the_first(api: KubeApi) -> None:
     for name in "acd":
         add_pod(api, name)
     _, first = ask(api, "GET", f"{PODS_PATH}?limit=1")
@@ -69,8 +66,7 @@ def test_later_pages_show_the_moment_of_the_first() -> None:
     assert second["metadata"]["remainingItemCount"] == 1
 
 
-def test_a_page_of_a_forgotten_moment_is_expired_but_says_how_to_go_on() -> None:
-    api = make_api()
+def test_a_page_of_a_forgotten_moment_is_expired_but_says_how_to_go_on(api: KubeApi) -> None:
     for name in "abc":
         add_pod(api, name)
     _, first = ask(api, "GET", f"{PODS_PATH}?limit=1")
@@ -88,8 +84,7 @@ def test_a_page_of_a_forgotten_moment_is_expired_but_says_how_to_go_on() -> None
     assert names(rest) == ["b", "c", "d"]
 
 
-def test_any_age_is_answered_whole_whatever_the_limit() -> None:
-    api = make_api()
+def test_any_age_is_answered_whole_whatever_the_limit(api: KubeApi) -> None:
     for name in "abc":
         add_pod(api, name)
 
@@ -98,8 +93,7 @@ def test_any_age_is_answered_whole_whatever_the_limit() -> None:
     assert names(listed) == ["a", "b", "c"]
 
 
-def test_the_greatest_limit_is_no_limit() -> None:
-    api = make_api()
+def test_the_greatest_limit_is_no_limit(api: KubeApi) -> None:
     add_pod(api, "a")
 
     code, listed = ask(api, "GET", f"{PODS_PATH}?limit={2**63 - 1}")
@@ -107,8 +101,7 @@ def test_the_greatest_limit_is_no_limit() -> None:
     assert (code, names(listed)) == (200, ["a"])
 
 
-def test_an_exact_version_is_answered_as_it_was() -> None:
-    api = make_api()
+def test_an_exact_version_is_answered_as_it_was(api: KubeApi) -> None:
     first = add_pod(api, "a")["metadata"]["resourceVersion"]
     add_pod(api, "b")
 
@@ -120,8 +113,7 @@ def test_an_exact_version_is_answered_as_it_was() -> None:
     assert [names(each) for each in (exact, newer, legacy, page)] == [["a"], ["a", "b"], ["a", "b"], ["a"]]
 
 
-def test_an_exact_version_that_is_forgotten_is_expired() -> None:
-    api = make_api()
+def test_an_exact_version_that_is_forgotten_is_expired(api: KubeApi) -> None:
     first = add_pod(api, "a")["metadata"]["resourceVersion"]
     add_pod(api, "b")
     api.registry.store.compact(api.registry.store.resource_version)
@@ -132,8 +124,7 @@ def test_an_exact_version_that_is_forgotten_is_expired() -> None:
 
 
 @pytest.mark.parametrize("path", ["/api/v1/pods", "/api/v1/nodes/n"])
-def test_a_version_to_come_is_too_large(path: str) -> None:
-    api = make_api()
+def test_a_version_to_come_is_too_large(api: KubeApi, path: str) -> None:
     add_node(api, "n")
     now = api.registry.store.resource_version
 
@@ -230,8 +221,7 @@ def test_kinds_without_fields_of_their_own_are_selected_by_name_and_namespace() 
         ("labelSelector=app%20in%20(x,y)&fieldSelector=spec.nodeName%3Dm", []),
     ],
 )
-def test_selectors(selector: str, found: list[str]) -> None:
-    api = make_api()
+def test_selectors(api: KubeApi, selector: str, found: list[str]) -> None:
     add_pod(api, "free")
     add_pod(api, "bound", nodeName="n", labels={"app": "x"})
 
@@ -241,8 +231,7 @@ def test_selectors(selector: str, found: list[str]) -> None:
     assert names(everywhere) == names(there) == found
 
 
-def test_tables_and_bare_metadata_are_lists_too() -> None:
-    api = make_api()
+def test_tables_and_bare_metadata_are_lists_too(api: KubeApi) -> None:
     add_pod(api, "a")
     suffix = "v=v1;g=meta.k8s.io"
 
@@ -258,8 +247,7 @@ def test_tables_and_bare_metadata_are_lists_too() -> None:
     assert (one["kind"], one["metadata"]["name"]) == ("PartialObjectMetadata", "a")
 
 
-def test_the_bytes_of_a_list_are_those_that_are_stored() -> None:
-    api = make_api()
+def test_the_bytes_of_a_list_are_those_that_are_stored(api: KubeApi) -> None:
     add_pod(api, "a")
     stored = api.registry.store.get(PODS, "default", "a")
     assert stored is not None

@@ -18,6 +18,11 @@ def fill(store: ObjectStore, count: int) -> None:
         store.put(NODES, "", f"n{number:03}", node(f"n{number:03}"))
 
 
+@pytest.fixture
+def store() -> ObjectStore:
+    return ObjectStore()
+
+
 def test_every_write_increments_the_resource_version() -> None:
     store = ObjectStore(resource_version=7)
 
@@ -34,8 +39,7 @@ def test_every_write_increments_the_resource_version() -> None:
     assert last.decoded()["metadata"] == {"name": "n", "resourceVersion": "10"}
 
 
-def test_the_last_state_of_an_object_is_as_it_was_but_for_its_version() -> None:
-    store = ObjectStore()
+def test_the_last_state_of_an_object_is_as_it_was_but_for_its_version(store: ObjectStore) -> None:
     confusing = {
         "resourceVersion": "2",
         "labels": {"resourceVersion": "2"},
@@ -57,9 +61,7 @@ def test_objects_are_kept_without_their_kind_and_in_no_more_bytes_than_they_need
     assert stored.body.__sizeof__() < len(stored.body) + 64
 
 
-def test_events_of_both_groups_are_one_kind() -> None:
-    store = ObjectStore()
-
+def test_events_of_both_groups_are_one_kind(store: ObjectStore) -> None:
     store.put(EVENTS, "default", "e", {"metadata": {"name": "e"}})
 
     assert store.get(NEW_EVENTS, "default", "e") is not None
@@ -102,8 +104,7 @@ def test_the_history_of_large_objects_is_bounded_by_their_bytes(monkeypatch: pyt
         store.follow([NODES], newest - 15)
 
 
-def test_a_cursor_over_several_kinds_is_in_order() -> None:
-    store = ObjectStore()
+def test_a_cursor_over_several_kinds_is_in_order(store: ObjectStore) -> None:
     cursor = store.follow([NODES, PODS], store.resource_version)
     store.put(PODS, "default", "p", {"metadata": {"name": "p"}})
     store.put(NODES, "", "n", node("n"))
@@ -113,8 +114,7 @@ def test_a_cursor_over_several_kinds_is_in_order() -> None:
     assert cursor.take() == []
 
 
-async def test_a_cursor_wakes_with_the_first_change_and_not_before() -> None:
-    store = ObjectStore()
+async def test_a_cursor_wakes_with_the_first_change_and_not_before(store: ObjectStore) -> None:
     cursor = store.follow([NODES], store.resource_version)
     loop = asyncio.get_running_loop()
     loop.call_later(1, lambda: store.put(PODS, "default", "p", {"metadata": {"name": "p"}}))
@@ -133,8 +133,7 @@ def test_overtaken_cursor_raises_compacted_error() -> None:
         cursor.take()
 
 
-def test_earlier_version_can_be_read() -> None:
-    store = ObjectStore()
+def test_earlier_version_can_be_read(store: ObjectStore) -> None:
     fill(store, 3)
     then = store.resource_version
     store.remove(NODES, "", "n001")

@@ -34,8 +34,7 @@ def watched(
 
 
 @pytest.mark.parametrize("version", ["", "0"])
-def test_watch_without_a_version_begins_with_the_existing_objects(version: str) -> None:
-    api = make_api()
+def test_watch_without_a_version_begins_with_the_existing_objects(api: KubeApi, version: str) -> None:
     add_pod(api, "b")
     add_pod(api, "a")
 
@@ -44,8 +43,7 @@ def test_watch_without_a_version_begins_with_the_existing_objects(version: str) 
     assert [told(event) for event in found] == [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")]
 
 
-def test_a_watch_from_a_version_tells_every_change_after_it() -> None:
-    api = make_api()
+def test_a_watch_from_a_version_tells_every_change_after_it(api: KubeApi) -> None:
     version = add_pod(api, "a")["metadata"]["resourceVersion"]
     add_pod(api, "b")
     merge(api, f"{PODS_PATH}/a", {"metadata": {"labels": {"x": "y"}}})
@@ -57,8 +55,7 @@ def test_a_watch_from_a_version_tells_every_change_after_it() -> None:
     assert versions == sorted(set(versions))
 
 
-def test_object_that_enters_or_leaves_the_selection_is_added_or_deleted() -> None:
-    api = make_api()
+def test_object_that_enters_or_leaves_the_selection_is_added_or_deleted(api: KubeApi) -> None:
     add_pod(api, "a")
 
     def meanwhile() -> None:
@@ -76,8 +73,7 @@ def test_object_that_enters_or_leaves_the_selection_is_added_or_deleted() -> Non
     assert last["resourceVersion"] == str(api.registry.store.resource_version), "under the version of the change"
 
 
-def test_binding_deletes_a_pod_from_a_watch_of_unbound_pods() -> None:
-    api = make_api()
+def test_binding_deletes_a_pod_from_a_watch_of_unbound_pods(api: KubeApi) -> None:
     add_pod(api, "a")
     body = {"metadata": {"name": "a"}, "target": {"name": "n"}}
 
@@ -102,8 +98,7 @@ def test_a_watch_sees_its_namespace_only() -> None:
     assert [told(event) for event in found] == [("ADDED", "b")]
 
 
-def test_one_object_can_be_watched_by_name() -> None:
-    api = make_api()
+def test_one_object_can_be_watched_by_name(api: KubeApi) -> None:
     add_node(api, "n")
     add_node(api, "m")
 
@@ -113,8 +108,7 @@ def test_one_object_can_be_watched_by_name() -> None:
 
 
 @pytest.mark.parametrize(("path", "found"), [("/api/v1/watch/nodes", ["m", "n"]), ("/api/v1/watch/nodes/n", ["n"])])
-def test_the_old_paths_of_watches_are_served(path: str, found: list[str]) -> None:
-    api = make_api()
+def test_the_old_paths_of_watches_are_served(api: KubeApi, path: str, found: list[str]) -> None:
     add_node(api, "n")
     add_node(api, "m")
 
@@ -123,9 +117,7 @@ def test_the_old_paths_of_watches_are_served(path: str, found: list[str]) -> Non
     assert [told(event) for event in answer] == [("ADDED", name) for name in found]
 
 
-async def test_bookmarks_come_each_minute_and_before_the_end() -> None:
-    api = make_api()
-
+async def test_bookmarks_come_each_minute_and_before_the_end(api: KubeApi) -> None:
     version = api.registry.store.resource_version
     add_node(api, "n")
     clock = asyncio.get_running_loop().time
@@ -151,8 +143,7 @@ def test_without_being_asked_for_there_are_no_bookmarks() -> None:
 
 
 @pytest.mark.parametrize("version", ["", "0", "1"])
-def test_initial_events_end_with_an_annotated_bookmark(version: str) -> None:
-    api = make_api()
+def test_initial_events_end_with_an_annotated_bookmark(api: KubeApi, version: str) -> None:
     add_pod(api, "a")
     now = str(api.registry.store.resource_version)
     query = f"sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion={version}&timeoutSeconds=2"
@@ -166,8 +157,7 @@ def test_initial_events_end_with_an_annotated_bookmark(version: str) -> None:
     }
 
 
-def test_initial_events_can_be_declined() -> None:
-    api = make_api()
+def test_initial_events_can_be_declined(api: KubeApi) -> None:
     add_pod(api, "a")
 
     found = watched(
@@ -179,8 +169,7 @@ def test_initial_events_can_be_declined() -> None:
     assert [told(event) for event in found] == [("ADDED", "b")]
 
 
-def test_forgotten_version_is_an_error_event_in_the_stream() -> None:
-    api = make_api()
+def test_forgotten_version_is_an_error_event_in_the_stream(api: KubeApi) -> None:
     add_pod(api, "a")
     now = api.registry.store.resource_version
     api.registry.store.compact(now)
@@ -203,8 +192,7 @@ def test_initial_events_as_of_a_version_to_come_are_refused_in_the_stream() -> N
     assert found[0]["object"]["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
 
 
-def test_a_watch_from_a_version_to_come_waits_for_what_is_newer() -> None:
-    api = make_api()
+def test_a_watch_from_a_version_to_come_waits_for_what_is_newer(api: KubeApi) -> None:
     ahead = api.registry.store.resource_version + 1
 
     def meanwhile() -> None:
@@ -233,8 +221,7 @@ async def test_watcher_that_reads_too_slowly_is_cut_off() -> None:
     assert found == []
 
 
-def test_tables_are_watched_with_their_columns_told_once() -> None:
-    api = make_api()
+def test_tables_are_watched_with_their_columns_told_once(api: KubeApi) -> None:
     add_pod(api, "a")
     add_pod(api, "b")
 
@@ -251,8 +238,7 @@ def test_tables_are_watched_with_their_columns_told_once() -> None:
     assert [table["columnDefinitions"] for table in tables[1:]] == [None, None]
 
 
-def test_events_are_watched_in_the_words_of_either_api() -> None:
-    api = make_api()
+def test_events_are_watched_in_the_words_of_either_api(api: KubeApi) -> None:
     event = {
         "metadata": {"name": "e"},
         "eventTime": "2026-01-01T00:00:00.000000Z",

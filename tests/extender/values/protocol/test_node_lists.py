@@ -15,8 +15,12 @@ def body(name: str, version: int = 0) -> Raw:
     return Raw(f'{{"metadata":{{"name":"{name}","resourceVersion":"{version}"}}}}'.encode())
 
 
-def test_unchanged_bytes_are_the_same_node() -> None:
-    known = DecodedNodes()
+@pytest.fixture
+def known() -> DecodedNodes:
+    return DecodedNodes()
+
+
+def test_unchanged_bytes_are_the_same_node(known: DecodedNodes) -> None:
     first = known.of([body("a"), body("b")]).nodes
 
     again = known.of([body("b"), body("a")]).nodes
@@ -25,8 +29,7 @@ def test_unchanged_bytes_are_the_same_node() -> None:
     assert again[1] is first[0]
 
 
-def test_changed_bytes_are_another_node_and_only_that_one() -> None:
-    known = DecodedNodes()
+def test_changed_bytes_are_another_node_and_only_that_one(known: DecodedNodes) -> None:
     first = known.of([body("a"), body("b")]).nodes
 
     again = known.of([body("a", 1), body("b")]).nodes
@@ -46,8 +49,7 @@ def test_changed_bytes_are_another_node_and_only_that_one() -> None:
         pytest.param(b'{"metadata":{"name":"a"},"spec":{"taints":null},"status":{"images":null}}', id="nulls"),
     ],
 )
-def test_however_it_is_written_it_is_recognised(text: bytes) -> None:
-    known = DecodedNodes()
+def test_however_it_is_written_it_is_recognised(known: DecodedNodes, text: bytes) -> None:
     (first,) = known.of([Raw(text)]).nodes
 
     (again,) = known.of([Raw(text)]).nodes
@@ -56,8 +58,7 @@ def test_however_it_is_written_it_is_recognised(text: bytes) -> None:
     assert again is first
 
 
-def test_a_node_is_what_its_last_name_says() -> None:
-    known = DecodedNodes()
+def test_a_node_is_what_its_last_name_says(known: DecodedNodes) -> None:
     known.of([body("b")])
 
     (node,) = known.of([Raw(b'{"metadata":{"name":"b"},"metadata":{"name":"a"}}')]).nodes
@@ -94,8 +95,7 @@ def test_a_changed_node_replaces_the_old_one() -> None:
     assert len(known) == 2
 
 
-def test_the_bytes_of_the_call_are_not_kept() -> None:
-    known = DecodedNodes()
+def test_the_bytes_of_the_call_are_not_kept(known: DecodedNodes) -> None:
     text = bytearray(b'{"metadata":{"name":"a"}}')
     (first,) = known.of([Raw(text)]).nodes
     text[:] = b" " * len(text)
