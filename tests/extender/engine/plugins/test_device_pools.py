@@ -16,26 +16,8 @@ from tests.kit.devices import Manifest, everything, exactly, label_selector, mak
         pytest.param({"nodeName": "n"}, True, id="for this node"),
         pytest.param({"nodeName": "m"}, False, id="for another node"),
         pytest.param({"allNodes": True}, True, id="for all nodes"),
-        pytest.param(
-            {
-                "nodeSelector": {
-                    "nodeSelectorTerms": [
-                        {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a", "b"]}]}
-                    ]
-                }
-            },
-            True,
-            id="for nodes like this",
-        ),
-        pytest.param(
-            {
-                "nodeSelector": {
-                    "nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["b"]}]}]
-                }
-            },
-            False,
-            id="for other nodes",
-        ),
+        pytest.param({"nodeSelector": label_selector("zone", "a", "b")}, True, id="for nodes like this"),
+        pytest.param({"nodeSelector": label_selector("zone", "b")}, False, id="for other nodes"),
         pytest.param({"sharedCounters": []}, False, id="for no one"),
     ],
 )
@@ -98,27 +80,20 @@ def test_a_pool_with_two_devices_of_one_name_is_invalid() -> None:
         allocated(make_claim("c", exactly(2)), slices=[invalid, valid])
 
 
+IN_A, ON_N = label_selector("zone", "a"), "metadata.name In [n]"
+
+
 @pytest.mark.parametrize(
     ("slices", "selector"),
     [
-        pytest.param([make_slice("a")], "metadata.name In [n]", id="a device of the node"),
+        pytest.param([make_slice("a")], ON_N, id="a device of the node"),
         pytest.param([make_slice("a", allNodes=True)], "", id="a device for all nodes"),
-        pytest.param(
-            [make_slice("a", nodeSelector=label_selector("zone", "a"))], "zone In [a]", id="a device for some nodes"
-        ),
-        pytest.param(
-            [make_slice(make_device("a", bindsToNode=True), allNodes=True)],
-            "metadata.name In [n]",
-            id="bound once it is used",
-        ),
-        pytest.param(
-            [make_slice(make_device("a", nodeName="n"), perDeviceNodeSelection=True)],
-            "metadata.name In [n]",
-            id="by device",
-        ),
+        pytest.param([make_slice("a", nodeSelector=IN_A)], "zone In [a]", id="a device for some nodes"),
+        pytest.param([make_slice(make_device("a", bindsToNode=True), allNodes=True)], ON_N, id="bound once it is used"),
+        pytest.param([make_slice(make_device("a", nodeName="n"), perDeviceNodeSelection=True)], ON_N, id="by device"),
         pytest.param(
             [
-                make_slice("a", nodeSelector=label_selector("zone", "a")),
+                make_slice("a", nodeSelector=IN_A),
                 make_slice("b", pool="q", nodeSelector=label_selector("zone", "a", "b")),
                 make_slice("c", pool="r", nodeSelector=label_selector("zone", "b", "a")),
             ],
@@ -149,8 +124,7 @@ def test_pools_are_kept_while_slices_stay() -> None:
 
 def test_pools_are_those_of_the_node_as_it_is() -> None:
     """A node that changes sees what its new labels select, as do others of its name."""
-    in_a = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}]}
-    known = Slices([make_slice("s", nodeSelector=in_a)])
+    known = Slices([make_slice("s", nodeSelector=label_selector("zone", "a"))])
     elsewhere = replaced(NODE, metadata=replaced(NODE.metadata, labels={"zone": "b"}))
 
     assert [len(known.pools_for(node)) for node in (NODE, elsewhere, NODE, elsewhere)] == [1, 0, 1, 0]

@@ -37,10 +37,9 @@ def taint(effect: str) -> Manifest:
 )
 def test_tainted_devices(effect: str, tolerations: list[Manifest], is_allocated: bool) -> None:
     wanted = make_claim("c", exactly(1, tolerations=tolerations))
+    found = allocated(wanted, slices=[make_slice(make_device("a", taints=[taint(effect)]))])
 
-    assert (
-        allocated(wanted, slices=[make_slice(make_device("a", taints=[taint(effect)]))]) is not None
-    ) == is_allocated
+    assert (found is not None) == is_allocated
 
 
 def counters(**amounts: str | int) -> Manifest:
@@ -134,11 +133,9 @@ def test_slices_that_select_nodes_for_each_device_count_only_while_the_gate_is_o
 def test_devices_that_take_time_count_only_while_their_gate_is_on(is_on: bool, devices: list[list[str]]) -> None:
     """DRADeviceBindingConditions."""
     slices = [make_slice(make_device("slow", bindingConditions=["ready"]), "quick")]
+    features = DeviceFeatures(binding_conditions=is_on)
 
-    assert (
-        allocated(make_claim("c", exactly(1)), slices=slices, features=DeviceFeatures(binding_conditions=is_on))
-        == devices
-    )
+    assert allocated(make_claim("c", exactly(1)), slices=slices, features=features) == devices
 
 
 def shared_device(name: str = "nic", **policy: Any) -> Manifest:
@@ -148,6 +145,14 @@ def shared_device(name: str = "nic", **policy: Any) -> Manifest:
 
 def bandwidth(amount: str, name: str = "r") -> Manifest:
     return exactly(1, name, capacity={"requests": {"bandwidth": amount}})
+
+
+def bandwidths(*what: Any, **options: Any) -> list[Any] | None:
+    """What the claim gets of each device, if it gets them."""
+    allocations = allocator(*what, **options).allocate(NODE, Allowance()).of_claims
+    if allocations is None:
+        return None
+    return [result.consumed_capacity["bandwidth"] for result in allocations[0].devices.results]
 
 
 def using(amount: str) -> ResourceClaim:
@@ -170,15 +175,9 @@ def using(amount: str) -> ResourceClaim:
 )
 def test_shared_devices(held: list[ResourceClaim], requests: list[Manifest], consumed: list[int] | None) -> None:
     """A device that allows it is shared until its capacity is used up."""
-    allocations = (
-        allocator([make_claim("c", *requests)], [make_slice(shared_device())], held)
-        .allocate(NODE, Allowance())
-        .of_claims
-    )
+    found = bandwidths([make_claim("c", *requests)], [make_slice(shared_device())], held)
 
-    results = None if allocations is None else allocations[0].devices.results
-    found = None if results is None else [int(result.consumed_capacity["bandwidth"]) // 10**9 for result in results]
-    assert found == consumed
+    assert found == (None if consumed is None else [str(giga * 10**9) for giga in consumed])
 
 
 @pytest.mark.parametrize(
@@ -202,14 +201,9 @@ def test_shared_devices(held: list[ResourceClaim], requests: list[Manifest], con
 def test_amounts_of_capacity(policy: Manifest, asked: str | None, consumed: str | None) -> None:
     """A device may give its capacity in certain amounts only; requests are rounded up to them."""
     wanted = exactly(1) if asked is None else bandwidth(asked)
-    allocations = (
-        allocator([make_claim("c", wanted)], [make_slice(shared_device(**policy))])
-        .allocate(NODE, Allowance())
-        .of_claims
-    )
+    found = bandwidths([make_claim("c", wanted)], [make_slice(shared_device(**policy))])
 
-    results = None if allocations is None else allocations[0].devices.results
-    assert (None if results is None else results[0].consumed_capacity["bandwidth"]) == consumed
+    assert found == (None if consumed is None else [consumed])
 
 
 @pytest.mark.parametrize(
@@ -230,15 +224,9 @@ def test_ranges_with_fractions_count_in_thousandths_while_their_gate_is_on(
     told = []
     for is_on in (False, True):
         claims, slices = [make_claim("c", bandwidth(asked))], [make_slice(shared_device(validRange=policy))]
-        allocations = (
-            allocator(claims, slices, features=DeviceFeatures(fractional_ranges=is_on))
-            .allocate(NODE, Allowance())
-            .of_claims
-        )
-        assert allocations is not None
-        told.append(allocations[0].devices.results[0].consumed_capacity["bandwidth"])
+        told.append(bandwidths(claims, slices, features=DeviceFeatures(fractional_ranges=is_on)))
 
-    assert told == [in_wholes, in_fractions]
+    assert told == [[in_wholes], [in_fractions]]
 
 
 def test_requests_for_a_minimum_capacity() -> None:
@@ -246,9 +234,7 @@ def test_requests_for_a_minimum_capacity() -> None:
     some = [
         make_device(name, capacity={"memory": {"value": size}}) for name, size in (("small", "10Gi"), ("large", "80Gi"))
     ]
-    wanted = exactly(1, capacity={"requests": {"memory": "40Gi"}})
+    minimum = {"requests": {"memory": "40Gi"}}
 
-    assert allocated(make_claim("c", wanted), slices=[make_slice(*some)]) == [["r=large"]]
-    assert allocated(
-        make_claim("c", everything(capacity={"requests": {"memory": "40Gi"}})), slices=[make_slice(*some)]
-    ) == [["r=large"]]
+    for wanted in (exactly(1, capacity=minimum), everything(capacity=minimum)):
+        assert allocated(make_claim("c", wanted), slices=[make_slice(*some)]) == [["r=large"]]

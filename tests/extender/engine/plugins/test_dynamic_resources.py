@@ -82,6 +82,9 @@ BROKEN = make_device_class("broken", "1")
 TWO_AND_ONE = (ANY, BROKEN, gpus("n1", "g0", "g1"), gpus("n2", "g0"))
 
 
+TOO_FEW, NOT_HERE = "cannot allocate all claims", "resourceclaim not available on the node"
+
+
 def cluster(*objects: HasMetadata) -> Snapshot:
     return make_snapshot(*NODES, objects=objects)
 
@@ -95,6 +98,8 @@ def pre_filter(pod: Pod, *objects: HasMetadata) -> Status:
     return DynamicResources().pre_filter(CycleState(), pod, cluster(*objects)).status
 
 
+FAULTY_TERM = {"matchFields": [{"key": "metadata.name", "operator": "Is"}]}
+BARE, NOT_FOUND = make_pod("p").obj(), unresolvable('could not find ResourceClaim "default/c"')
 OWNED = {"ownerReferences": [{"kind": "Pod", "name": "p", "uid": "pod", "controller": True}]}
 
 
@@ -104,12 +109,9 @@ OWNED = {"ownerReferences": [{"kind": "Pod", "name": "p", "uid": "pod", "control
         pytest.param(pod_with(), [], SKIP, id="no claims"),
         pytest.param(pod_with(t=None), [], SKIP, id="a template for which no claim was needed"),
         pytest.param(pod_with("c"), [claim("c")], SUCCESS, id="the claim is there"),
-        pytest.param(pod_with("c"), [], unresolvable('could not find ResourceClaim "default/c"'), id="it is not"),
+        pytest.param(pod_with("c"), [], NOT_FOUND, id="it is not"),
         pytest.param(
-            pod_with("c"),
-            [claim("c", metadata={"namespace": "other"})],
-            unresolvable('could not find ResourceClaim "default/c"'),
-            id="in another namespace",
+            pod_with("c"), [claim("c", metadata={"namespace": "other"})], NOT_FOUND, id="in another namespace"
         ),
         pytest.param(
             pod_with("c"),
@@ -125,16 +127,13 @@ OWNED = {"ownerReferences": [{"kind": "Pod", "name": "p", "uid": "pod", "control
             id="of that name, but not generated for this pod",
         ),
         pytest.param(
-            replaced(pod_with(t="x"), status=make_pod("p").obj().status),
+            replaced(pod_with(t="x"), status=BARE.status),
             [],
             unresolvable('pod "default/p": ResourceClaim not created yet'),
             id="not generated yet",
         ),
         pytest.param(
-            replaced(
-                make_pod("p").obj(),
-                spec=replaced(make_pod("p").obj().spec, resource_claims=[PodResourceClaim(name="x")]),
-            ),
+            replaced(BARE, spec=replaced(BARE.spec, resource_claims=[PodResourceClaim(name="x")])),
             [],
             unresolvable('pod "default/p", spec.resourceClaim "x": none of the supported fields are set'),
             id="neither claim nor template",
@@ -178,14 +177,7 @@ def test_claims_of_the_pod(pod: Pod, claims: list[ResourceClaim], answer: Status
             id="it is allocated already",
         ),
         pytest.param(
-            claim(
-                "c",
-                allocation={
-                    "nodeSelector": {
-                        "nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "Is"}]}]
-                    }
-                },
-            ),
+            claim("c", allocation={"nodeSelector": {"nodeSelectorTerms": [FAULTY_TERM]}}),
             error(
                 'nodeSelectorTerms[0].matchFields[0].operator: Unsupported value: "Is": supported values: "In", "NotIn"'
             ),
@@ -202,40 +194,28 @@ def test_requests_of_claims(wanted: ResourceClaim, answer: Status) -> None:
     ("claims", "reasons"),
     [
         pytest.param([claim("c", exactly(1))], {}, id="there are enough devices"),
-        pytest.param([claim("c", exactly(2))], {"n2": "cannot allocate all claims"}, id="only on one node"),
+        pytest.param([claim("c", exactly(2))], {"n2": TOO_FEW}, id="only on one node"),
+        pytest.param([claim("c", exactly(3))], dict.fromkeys(("n1", "n2"), TOO_FEW), id="on none"),
+        pytest.param([claim("c"), claim("d")], {"n2": TOO_FEW}, id="for two claims together"),
         pytest.param(
-            [claim("c", exactly(3))],
-            {"n1": "cannot allocate all claims", "n2": "cannot allocate all claims"},
-            id="on none",
-        ),
-        pytest.param([claim("c"), claim("d")], {"n2": "cannot allocate all claims"}, id="for two claims together"),
-        pytest.param(
-            [claim("c"), claim("e", allocation=allocation("g0", "g1"))],
-            {"n1": "cannot allocate all claims"},
-            id="others have taken some",
+            [claim("c"), claim("e", allocation=allocation("g0", "g1"))], {"n1": TOO_FEW}, id="others have taken some"
         ),
         pytest.param([claim("c", allocation=allocation("g0"))], {}, id="allocated for any node"),
-        pytest.param(
-            [claim("c", allocation=allocation("g0", zone="a"))],
-            {"n2": "resourceclaim not available on the node"},
-            id="allocated elsewhere",
-        ),
+        pytest.param([claim("c", allocation=allocation("g0", zone="a"))], {"n2": NOT_HERE}, id="allocated elsewhere"),
         pytest.param(
             [claim("c", allocation=allocation("g0", zone="b")), claim("d", exactly(2))],
-            {"n1": "cannot allocate all claims", "n2": "cannot allocate all claims"},
+            dict.fromkeys(("n1", "n2"), TOO_FEW),
             id="what cannot be allocated is told before what is elsewhere",
         ),
         pytest.param(
             [claim("c", allocation=allocation("g9", zone="b")), claim("d", exactly(1))],
-            {"n1": "resourceclaim not available on the node"},
+            {"n1": NOT_HERE},
             id="one claim is elsewhere, the other could be here",
         ),
     ],
 )
 def test_filter(claims: list[ResourceClaim], reasons: dict[str, str]) -> None:
-    """
-    A node must reach the devices of allocated claims, and have devices for the others. Removing pods helps neither.
-    """
+    """A node must reach the devices of allocated claims, and have devices for others. Removing pods helps neither."""
     snapshot = cluster(*TWO_AND_ONE, *claims)
     pod = pod_with(*(one.metadata.name for one in claims if one.metadata.name in "cd"))
 
@@ -272,10 +252,8 @@ def test_devices_that_take_time(since: str | None, devices: list[Manifest], is_a
     slow = {**allocation("g0", **SLOW), "allocationTimestamp": since}
     snapshot = cluster(*TWO_AND_ONE, claim("c", allocation=slow, devices=devices))
 
-    reason = "resourceclaim not available on the node"
-    assert refusals(DynamicResources(), snapshot, pod_with("c")) == (
-        {} if is_available else {"n1": reason, "n2": reason}
-    )
+    found = refusals(DynamicResources(), snapshot, pod_with("c"))
+    assert found == ({} if is_available else {"n1": NOT_HERE, "n2": NOT_HERE})
 
 
 @pytest.mark.parametrize(
@@ -312,13 +290,8 @@ def test_looking_for_devices_may_take_too_long() -> None:
 def test_looking_for_devices_may_take_any_time_while_the_gate_of_the_timeout_is_off() -> None:
     """DRASchedulerFilterTimeout=false."""
     snapshot = cluster(*TWO_AND_ONE, claim("c"))
-    framework = make_framework(
-        lambda _, handle: DynamicResources(None, handle), features={"DRASchedulerFilterTimeout": False}
-    )
-    [(_, plugin)] = framework.plugins.filter
-    assert isinstance(plugin, DynamicResources)
 
-    assert refusals(plugin, snapshot, pod_with("c")) == {}
+    assert refusals(plugin_with({"DRASchedulerFilterTimeout": False}), snapshot, pod_with("c")) == {}
 
 
 @pytest.mark.parametrize(("is_on", "refused"), [(True, ["n1", "n2"]), (False, ["n2"])])
@@ -334,13 +307,10 @@ def test_a_list_of_alternatives_is_refused_while_its_gate_is_off() -> None:
     """DRAPrioritizedList."""
     wanted = claim("c", {"name": "r", "firstAvailable": [{"name": "x", "deviceClassName": "gpu"}]})
 
-    [answer] = set(
-        filter_nodes(plugin_with({"DRAPrioritizedList": False}), cluster(*TWO_AND_ONE, wanted), pod_with("c")).values()
-    )
+    found = filter_nodes(plugin_with({"DRAPrioritizedList": False}), cluster(*TWO_AND_ONE, wanted), pod_with("c"))
 
-    assert answer == unresolvable(
-        "resource claim default/c, request r: has subrequests, but the DRAPrioritizedList feature is disabled"
-    )
+    why = "resource claim default/c, request r: has subrequests, but the DRAPrioritizedList feature is disabled"
+    assert found == dict.fromkeys(("n1", "n2"), unresolvable(why))
 
 
 @pytest.mark.parametrize("gate", ["DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"])
@@ -389,44 +359,38 @@ def post_filter(pod: Pod, *objects: HasMetadata, gates: FeatureGates | None = No
     return asyncio.run(plugin.post_filter(state, pod, NodeStatuses(statuses)))
 
 
-ELSEWHERE = allocation("g0", zone="nowhere")
+def elsewhere(**more: Any) -> ResourceClaim:
+    return claim("c", allocation=allocation("g0", zone="nowhere"), **more)
+
+
+NO_CLAIMS, IN_VAIN = "no new claims to deallocate", "still not schedulable"
+DONE = "deallocation of ResourceClaim completed"
 
 
 @pytest.mark.parametrize(
     ("pod", "claims", "message"),
     [
-        pytest.param(pod_with(), [], "no new claims to deallocate", id="no claims"),
-        pytest.param(pod_with("c"), [], "no new claims to deallocate", id="the claims are not there"),
-        pytest.param(pod_with("c"), [claim("c", exactly(9))], "still not schedulable", id="not enough devices"),
+        pytest.param(pod_with(), [], NO_CLAIMS, id="no claims"),
+        pytest.param(pod_with("c"), [], NO_CLAIMS, id="the claims are not there"),
+        pytest.param(pod_with("c"), [claim("c", exactly(9))], IN_VAIN, id="not enough devices"),
+        pytest.param(pod_with("c"), [elsewhere()], DONE, id="allocated for other nodes"),
         pytest.param(
             pod_with("c"),
-            [claim("c", allocation=ELSEWHERE)],
-            "deallocation of ResourceClaim completed",
-            id="allocated for other nodes",
-        ),
-        pytest.param(
-            pod_with("c"),
-            [claim("c", allocation=ELSEWHERE, reservedFor=[{"resource": "pods", "name": "p", "uid": "pod"}])],
-            "deallocation of ResourceClaim completed",
+            [elsewhere(reservedFor=[{"resource": "pods", "name": "p", "uid": "pod"}])],
+            DONE,
             id="for this pod",
         ),
         pytest.param(
             pod_with("c"),
-            [claim("c", allocation=ELSEWHERE, reservedFor=[{"resource": "pods", "name": "q", "uid": "other"}])],
-            "still not schedulable",
+            [elsewhere(reservedFor=[{"resource": "pods", "name": "q", "uid": "other"}])],
+            IN_VAIN,
             id="someone else is using it",
         ),
         pytest.param(
-            pod_with("c"),
-            [claim("c", allocation=ELSEWHERE, reservedFor=[{"uid": "pod"}, {"uid": "other"}])],
-            "still not schedulable",
-            id="someone else, too",
+            pod_with("c"), [elsewhere(reservedFor=[{"uid": "pod"}, {"uid": "other"}])], IN_VAIN, id="someone else, too"
         ),
         pytest.param(
-            pod_with("c", "d"),
-            [claim("c", allocation=ELSEWHERE), claim("d", exactly(9))],
-            "still not schedulable",
-            id="it was not what kept the pod away",
+            pod_with("c", "d"), [elsewhere(), claim("d", exactly(9))], IN_VAIN, id="it was not what kept the pod away"
         ),
     ],
 )
@@ -439,29 +403,26 @@ def test_post_filter(pod: Pod, claims: list[ResourceClaim], message: str) -> Non
 
 @pytest.mark.parametrize(
     ("version", "no_claims", "in_vain"),
-    [("1.33", "no new claims to deallocate", "still not schedulable"), ("1.37", "", "")],
+    [("1.33", NO_CLAIMS, IN_VAIN), ("1.37", "", "")],
 )
 def test_post_filter_that_does_nothing_has_words_up_to_1_36(version: str, no_claims: str, in_vain: str) -> None:
     gates = FeatureGates.of({}, version)
-    elsewhere = claim("c", allocation=ELSEWHERE)
 
     assert post_filter(pod_with(), gates=gates).status.message == no_claims
     assert post_filter(pod_with("c"), *TWO_AND_ONE, claim("c", exactly(9)), gates=gates).status.message == in_vain
-    assert post_filter(pod_with("c"), *TWO_AND_ONE, elsewhere, gates=gates).status.message == (
-        "deallocation of ResourceClaim completed"
-    )
+    assert post_filter(pod_with("c"), *TWO_AND_ONE, elsewhere(), gates=gates).status.message == DONE
 
 
 def test_post_filter_considers_only_its_own_refusals() -> None:
     """A claim that is elsewhere is not given up for nodes that another plugin refused."""
-    snapshot, pod = cluster(*TWO_AND_ONE, claim("c", allocation=ELSEWHERE)), pod_with("c")
+    snapshot, pod = cluster(*TWO_AND_ONE, elsewhere()), pod_with("c")
     plugin, state = plugin_for(snapshot), Cycle(make_framework(), snapshot, pod)
     plugin.pre_filter(state, pod, snapshot)
     tainted = dict.fromkeys(("n1", "n2"), unresolvable("node(s) had untolerated taint(s)").by("TaintToleration"))
 
     result = asyncio.run(plugin.post_filter(state, pod, NodeStatuses(tainted)))
 
-    assert result.status.message == "still not schedulable"
+    assert result.status.message == IN_VAIN
 
 
 def test_post_filter_without_pre_filter() -> None:
@@ -508,17 +469,23 @@ def test_score_without_anything_before() -> None:
     assert score_nodes(DynamicResources(), cluster(), pod_with()) == {"n1": 0, "n2": 0}
 
 
+def filtered(snapshot: Snapshot, pod: Pod) -> tuple[DynamicResources, CycleState]:
+    """The plugin once PreFilter and Filter have looked at the pod, and what they keep of it."""
+    plugin, state = plugin_for(snapshot), CycleState()
+    plugin.pre_filter(state, pod, snapshot)
+    plugin.filter(state, pod, Rows.of(snapshot))
+    return plugin, state
+
+
 def test_reserved_devices_are_taken() -> None:
     """What a pod on its way to a node has got, no other pod gets, until it is given back; and its claims are not
     allocated twice.
     """
     snapshot = cluster(*TWO_AND_ONE, claim("c", exactly(2)), claim("d", exactly(1)))
-    plugin, state = plugin_for(snapshot), CycleState()
-    plugin.pre_filter(state, pod_with("c"), snapshot)
-    plugin.filter(state, pod_with("c"), Rows.of(snapshot))
+    plugin, state = filtered(snapshot, pod_with("c"))
 
     assert plugin.reserve(state, pod_with("c"), "n1") == SUCCESS
-    assert refusals(plugin, snapshot, pod_with("d")) == {"n1": "cannot allocate all claims"}
+    assert refusals(plugin, snapshot, pod_with("d")) == {"n1": TOO_FEW}
     in_process = unresolvable("resource claim default/c is in the process of being allocated")
     assert plugin.pre_filter(CycleState(), pod_with("c"), snapshot).status == in_process
 
@@ -527,13 +494,9 @@ def test_reserved_devices_are_taken() -> None:
 
 
 def test_reserving_where_nothing_was_found() -> None:
-    """
-    Only a node that the Filter has passed can be reserved; and pods without unallocated claims need no reservation.
-    """
+    """Only a node that the Filter has passed can be reserved; pods without unallocated claims need no reservation."""
     snapshot = cluster(*TWO_AND_ONE, claim("c", exactly(2)), claim("e", allocation=allocation("g9")))
-    plugin, state = plugin_for(snapshot), CycleState()
-    plugin.pre_filter(state, pod_with("c"), snapshot)
-    plugin.filter(state, pod_with("c"), Rows.of(snapshot))
+    plugin, state = filtered(snapshot, pod_with("c"))
 
     assert plugin.reserve(state, pod_with("c"), "n2") == error("claim allocation not found for node")
     plugin.pre_filter(state, pod_with("e"), snapshot)
@@ -543,16 +506,11 @@ def test_reserving_where_nothing_was_found() -> None:
 
 def test_shares_of_a_device_have_names() -> None:
     """Two pods can share a device that allows it, as far as its capacity goes."""
-    nic = make_slice(
-        make_device("nic", capacity={"bandwidth": {"value": "10G"}}, allowMultipleAllocations=True),
-        pool="n1",
-        allNodes=True,
-    )
+    shared = make_device("nic", capacity={"bandwidth": {"value": "10G"}}, allowMultipleAllocations=True)
+    nic = make_slice(shared, pool="n1", allNodes=True)
     asked = exactly(1, capacity={"requests": {"bandwidth": "6G"}})
     snapshot = cluster(ANY, nic, claim("c", asked), claim("d", asked))
-    plugin, state = plugin_for(snapshot), CycleState()
-    plugin.pre_filter(state, pod_with("c"), snapshot)
-    plugin.filter(state, pod_with("c"), Rows.of(snapshot))
+    plugin, state = filtered(snapshot, pod_with("c"))
 
     plugin.reserve(state, pod_with("c"), "n1")
 

@@ -31,11 +31,11 @@ SMALL = make_node().capacity(cpu="1", memory="8Gi")
 CORDON = "node.kubernetes.io/unschedulable"
 SPREAD = make_pod("p").label(app="web").spread(1, "zone", app="web")
 WEB, DB = make_pod("other").label(app="web").node("n"), make_pod("other").label(app="db").node("n")
-NEAR_WEB, AWAY_FROM_WEB = (
-    make_pod("p").pod_affinity("zone", app="web"),
-    make_pod("p").pod_anti_affinity("zone", app="web"),
-)
+NEAR_WEB, AWAY_FROM_WEB = POD.pod_affinity("zone", app="web"), POD.pod_anti_affinity("zone", app="web")
 ZONE_A, ZONE_B, NO_ZONE = make_node().label(zone="a"), make_node().label(zone="b"), make_node()
+TAINTED, MILDLY_TAINTED = make_node().taint("t"), make_node().taint("t", effect="PreferNoSchedule")
+ONE_CPU, TWO_CPUS, PORT_80 = POD.req(cpu="1"), POD.req(cpu="2"), POD.host_port(80)
+WANTS_GPU, WANTS_ZONE_A = POD.req({"example.com/gpu": 1}), POD.node_selector(zone="a")
 
 
 @pytest.mark.parametrize(
@@ -45,29 +45,15 @@ ZONE_A, ZONE_B, NO_ZONE = make_node().label(zone="a"), make_node().label(zone="b
         pytest.param(NodePorts, POD, NO_ZONE, True, id="NodePorts: any node"),
         pytest.param(NodeUnschedulable, POD, NO_ZONE, True, id="NodeUnschedulable: an open node"),
         pytest.param(NodeUnschedulable, POD, NO_ZONE.unschedulable(), False, id="NodeUnschedulable: a cordoned node"),
-        pytest.param(
-            TaintToleration,
-            POD,
-            NO_ZONE.taint("t", effect="PreferNoSchedule"),
-            True,
-            id="TaintToleration: nothing forbids it",
-        ),
-        pytest.param(TaintToleration, POD, NO_ZONE.taint("t"), False, id="TaintToleration: a taint"),
-        pytest.param(
-            TaintToleration, POD.toleration("t"), NO_ZONE.taint("t"), True, id="TaintToleration: a tolerated taint"
-        ),
-        pytest.param(NodeAffinity, POD.node_selector(zone="a"), ZONE_A, True, id="NodeAffinity: the right label"),
-        pytest.param(NodeAffinity, POD.node_selector(zone="a"), ZONE_B, False, id="NodeAffinity: another label"),
-        pytest.param(NodeResourcesFit, POD.req(cpu="2"), BIG, True, id="Fit: big enough"),
-        pytest.param(NodeResourcesFit, POD.req(cpu="2"), SMALL, False, id="Fit: too small"),
-        pytest.param(NodeResourcesFit, POD.req({"example.com/gpu": 1}), BIG, False, id="Fit: lacks the resource"),
-        pytest.param(
-            NodeResourcesFit,
-            POD.req({"example.com/gpu": 1}),
-            BIG.capacity({"example.com/gpu": 1}),
-            True,
-            id="Fit: has it",
-        ),
+        pytest.param(TaintToleration, POD, MILDLY_TAINTED, True, id="TaintToleration: nothing forbids it"),
+        pytest.param(TaintToleration, POD, TAINTED, False, id="TaintToleration: a taint"),
+        pytest.param(TaintToleration, POD.toleration("t"), TAINTED, True, id="TaintToleration: a tolerated taint"),
+        pytest.param(NodeAffinity, WANTS_ZONE_A, ZONE_A, True, id="NodeAffinity: the right label"),
+        pytest.param(NodeAffinity, WANTS_ZONE_A, ZONE_B, False, id="NodeAffinity: another label"),
+        pytest.param(NodeResourcesFit, TWO_CPUS, BIG, True, id="Fit: big enough"),
+        pytest.param(NodeResourcesFit, TWO_CPUS, SMALL, False, id="Fit: too small"),
+        pytest.param(NodeResourcesFit, WANTS_GPU, BIG, False, id="Fit: lacks the resource"),
+        pytest.param(NodeResourcesFit, WANTS_GPU, BIG.capacity({"example.com/gpu": 1}), True, id="Fit: has it"),
         pytest.param(NodeResourcesFit, POD, BIG.capacity(pods=0), False, id="Fit: takes no pods"),
         pytest.param(PodTopologySpread, SPREAD, ZONE_A, True, id="Spread: a node in a zone"),
         pytest.param(PodTopologySpread, SPREAD, NO_ZONE, False, id="Spread: a node in none"),
@@ -89,18 +75,9 @@ def test_a_node_comes(plugin: type[Plugin], pod: PodBuilder, node: NodeBuilder, 
         pytest.param(
             NodeUnschedulable, POD, NO_ZONE.unschedulable(), NO_ZONE, True, id="NodeUnschedulable: a cordon is lifted"
         ),
-        pytest.param(
-            NodeUnschedulable, POD, NO_ZONE, NO_ZONE.taint("t"), False, id="NodeUnschedulable: it was open before"
-        ),
-        pytest.param(TaintToleration, POD, NO_ZONE.taint("t"), NO_ZONE, True, id="TaintToleration: the taint is gone"),
-        pytest.param(
-            TaintToleration,
-            POD,
-            NO_ZONE,
-            NO_ZONE.taint("t", effect="PreferNoSchedule"),
-            False,
-            id="TaintToleration: as before",
-        ),
+        pytest.param(NodeUnschedulable, POD, NO_ZONE, TAINTED, False, id="NodeUnschedulable: it was open before"),
+        pytest.param(TaintToleration, POD, TAINTED, NO_ZONE, True, id="TaintToleration: the taint is gone"),
+        pytest.param(TaintToleration, POD, NO_ZONE, MILDLY_TAINTED, False, id="TaintToleration: as before"),
         pytest.param(
             TaintToleration,
             POD,
@@ -109,30 +86,17 @@ def test_a_node_comes(plugin: type[Plugin], pod: PodBuilder, node: NodeBuilder, 
             False,
             id="TaintToleration: one is left",
         ),
+        pytest.param(NodeAffinity, WANTS_ZONE_A, ZONE_B, ZONE_A, True, id="NodeAffinity: the right label now"),
+        pytest.param(NodeAffinity, WANTS_ZONE_A, ZONE_A, ZONE_A.label(x="y"), False, id="NodeAffinity: it was before"),
+        pytest.param(NodeAffinity, WANTS_ZONE_A, ZONE_A, ZONE_B, False, id="NodeAffinity: no more"),
+        pytest.param(NodeResourcesFit, TWO_CPUS, SMALL, BIG, True, id="Fit: grew"),
+        pytest.param(NodeResourcesFit, TWO_CPUS, BIG.capacity(cpu="9"), BIG, False, id="Fit: shrank, would fit still"),
         pytest.param(
-            NodeAffinity, POD.node_selector(zone="a"), ZONE_B, ZONE_A, True, id="NodeAffinity: the right label now"
-        ),
-        pytest.param(
-            NodeAffinity,
-            POD.node_selector(zone="a"),
-            ZONE_A,
-            ZONE_A.label(x="y"),
-            False,
-            id="NodeAffinity: it was before",
-        ),
-        pytest.param(NodeAffinity, POD.node_selector(zone="a"), ZONE_A, ZONE_B, False, id="NodeAffinity: no more"),
-        pytest.param(NodeResourcesFit, POD.req(cpu="2"), SMALL, BIG, True, id="Fit: grew"),
-        pytest.param(
-            NodeResourcesFit, POD.req(cpu="2"), BIG.capacity(cpu="9"), BIG, False, id="Fit: shrank, would fit still"
-        ),
-        pytest.param(
-            NodeResourcesFit, POD.req(cpu="2"), BIG, BIG.capacity(memory="9Gi"), False, id="Fit: grew by something else"
+            NodeResourcesFit, TWO_CPUS, BIG, BIG.capacity(memory="9Gi"), False, id="Fit: grew by something else"
         ),
         pytest.param(NodeResourcesFit, POD, BIG, BIG.capacity(pods=111), True, id="Fit: takes more pods"),
         pytest.param(NodeResourcesFit, POD, BIG, BIG.capacity(cpu="9"), False, id="Fit: asks for nothing"),
-        pytest.param(
-            NodeResourcesFit, POD.req(cpu="2"), SMALL, SMALL.capacity(cpu="1500m"), False, id="Fit: not enough yet"
-        ),
+        pytest.param(NodeResourcesFit, TWO_CPUS, SMALL, SMALL.capacity(cpu="1500m"), False, id="Fit: not enough yet"),
         pytest.param(PodTopologySpread, SPREAD, ZONE_A, ZONE_B, True, id="Spread: moved to another zone"),
         pytest.param(
             PodTopologySpread,
@@ -146,9 +110,7 @@ def test_a_node_comes(plugin: type[Plugin], pod: PodBuilder, node: NodeBuilder, 
         pytest.param(
             PodTopologySpread, SPREAD, ZONE_A, ZONE_A.taint("t"), True, id="Spread: taints of a node in a zone"
         ),
-        pytest.param(
-            PodTopologySpread, SPREAD, NO_ZONE, NO_ZONE.taint("t"), False, id="Spread: taints of a node in none"
-        ),
+        pytest.param(PodTopologySpread, SPREAD, NO_ZONE, TAINTED, False, id="Spread: taints of a node in none"),
         pytest.param(InterPodAffinity, NEAR_WEB, NO_ZONE, ZONE_A, True, id="Affinity: a place appears"),
         pytest.param(InterPodAffinity, NEAR_WEB, ZONE_A, ZONE_B, True, id="Affinity: another place"),
         pytest.param(InterPodAffinity, NEAR_WEB, ZONE_A, NO_ZONE, False, id="Affinity: a place less"),
@@ -207,12 +169,10 @@ def test_a_pod_comes_to_a_node(plugin: type[Plugin], pod: PodBuilder, came: PodB
         pytest.param(NodeResourcesFit, POD, RUNNING, True, id="Fit: leaves room"),
         pytest.param(NodeResourcesFit, POD, OTHER.nominated_node("n"), True, id="Fit: leaves room that was promised"),
         pytest.param(NodeResourcesFit, POD, OTHER, False, id="Fit: had no room"),
-        pytest.param(NodePorts, POD.host_port(80), RUNNING.host_port(80), True, id="Ports: had the port"),
-        pytest.param(NodePorts, POD.host_port(80), RUNNING.host_port(81), False, id="Ports: had another"),
-        pytest.param(
-            NodePorts, POD.host_port(80), OTHER.host_port(80).nominated_node("n"), True, id="Ports: would have had it"
-        ),
-        pytest.param(NodePorts, POD.host_port(80), OTHER.host_port(80), False, id="Ports: had no node"),
+        pytest.param(NodePorts, PORT_80, RUNNING.host_port(80), True, id="Ports: had the port"),
+        pytest.param(NodePorts, PORT_80, RUNNING.host_port(81), False, id="Ports: had another"),
+        pytest.param(NodePorts, PORT_80, OTHER.host_port(80).nominated_node("n"), True, id="Ports: would have had it"),
+        pytest.param(NodePorts, PORT_80, OTHER.host_port(80), False, id="Ports: had no node"),
         pytest.param(PodTopologySpread, SPREAD, WEB, True, id="Spread: was counted"),
         pytest.param(PodTopologySpread, SPREAD, DB, False, id="Spread: was not counted"),
         pytest.param(InterPodAffinity, AWAY_FROM_WEB, WEB, True, id="Anti-affinity: was in the way"),
@@ -248,27 +208,15 @@ HUNGRY = RUNNING.req(cpu="2", memory="2Gi")
     ("plugin", "pod", "old", "new", "worth_it"),
     [
         pytest.param(
-            NodeResourcesFit,
-            POD.req(cpu="1"),
-            HUNGRY,
-            RUNNING.req(cpu="1", memory="2Gi"),
-            True,
-            id="Fit: leaves what is wanted",
+            NodeResourcesFit, ONE_CPU, HUNGRY, RUNNING.req(cpu="1", memory="2Gi"), True, id="Fit: leaves what is wanted"
         ),
         pytest.param(
-            NodeResourcesFit,
-            POD.req(cpu="1"),
-            HUNGRY,
-            RUNNING.req(cpu="2", memory="1Gi"),
-            False,
-            id="Fit: leaves others",
+            NodeResourcesFit, ONE_CPU, HUNGRY, RUNNING.req(cpu="2", memory="1Gi"), False, id="Fit: leaves others"
         ),
         pytest.param(
             NodeResourcesFit, POD.req(cpu="0"), HUNGRY, RUNNING.req(cpu="1"), False, id="Fit: 0 is not wanted"
         ),
-        pytest.param(
-            NodeResourcesFit, POD.req(cpu="1"), OTHER.req(cpu="2"), OTHER.req(cpu="1"), False, id="Fit: has no node"
-        ),
+        pytest.param(NodeResourcesFit, ONE_CPU, OTHER.req(cpu="2"), OTHER.req(cpu="1"), False, id="Fit: has no node"),
         pytest.param(PodTopologySpread, SPREAD, WEB, DB, True, id="Spread: is counted no more"),
         pytest.param(PodTopologySpread, SPREAD, DB, DB.label(x="y"), False, id="Spread: is not counted, as before"),
         pytest.param(InterPodAffinity, NEAR_WEB, DB, WEB, True, id="Affinity: one to be near to now"),
@@ -304,8 +252,8 @@ def test_another_pod_changes(
         pytest.param(
             NodeUnschedulable, POD, POD.toleration("t"), False, id="NodeUnschedulable: tolerates something else"
         ),
-        pytest.param(NodeResourcesFit, POD.req(cpu="2"), POD.req(cpu="1"), True, id="Fit: asks for less"),
-        pytest.param(NodeResourcesFit, POD.req(cpu="1"), POD.req(cpu="2"), False, id="Fit: asks for more"),
+        pytest.param(NodeResourcesFit, TWO_CPUS, ONE_CPU, True, id="Fit: asks for less"),
+        pytest.param(NodeResourcesFit, ONE_CPU, TWO_CPUS, False, id="Fit: asks for more"),
         pytest.param(PodTopologySpread, SPREAD, SPREAD.label(app="db"), True, id="Spread: no longer counts itself"),
         pytest.param(PodTopologySpread, SPREAD, SPREAD.toleration("t"), False, id="Spread: taints do not matter to it"),
         pytest.param(InterPodAffinity, POD, POD.label(app="web"), True, id="Affinity: whatever its labels are"),
@@ -371,9 +319,8 @@ def test_pods_that_are_nominated_to_a_node_concern_others_as_those_on_a_node_do(
 def test_a_constraint_with_match_label_keys_counts_pods_with_the_same_labels() -> None:
     """Keys that the pod lacks narrow nothing."""
     tiered = SPREAD.spread(1, "host", app="web").obj()
-    with_keys = [
-        replaced(each, match_label_keys=["tier", "unknown"]) for each in tiered.spec.topology_spread_constraints
-    ]
+    given = tiered.spec.topology_spread_constraints
+    with_keys = [replaced(each, match_label_keys=["tier", "unknown"]) for each in given]
     pod = PodBuilder(replaced(tiered, spec=replaced(tiered.spec, topology_spread_constraints=with_keys)))
     others = {tier: OTHER.label(app="web", tier=tier).nominated_node("n") for tier in ("x", "y")}
 
@@ -388,13 +335,10 @@ def test_a_constraint_with_match_label_keys_counts_pods_with_the_same_labels() -
 
 def test_a_node_that_the_profile_excludes_does_not_queue_the_pod() -> None:
     added = NodeAffinityArgs(added_affinity=NodeAffinityStanza(required=NodeSelector([label_term("zone", "In", "b")])))
+    pod, in_a, in_b = POD.node_selector(disk="ssd"), ZONE_A.label(disk="ssd"), ZONE_B.label(disk="ssd")
 
-    assert not is_worth_a_try(
-        NodeAffinity, POD.node_selector(disk="ssd"), NODE_ADD, None, ZONE_A.label(disk="ssd"), args=added
-    )
-    assert is_worth_a_try(
-        NodeAffinity, POD.node_selector(disk="ssd"), NODE_ADD, None, ZONE_B.label(disk="ssd"), args=added
-    )
+    assert not is_worth_a_try(NodeAffinity, pod, NODE_ADD, None, in_a, args=added)
+    assert is_worth_a_try(NodeAffinity, pod, NODE_ADD, None, in_b, args=added)
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import pytest
 
-from extender.engine.framework import SKIP, SUCCESS, CycleState, PodChanges, Rows, Status, unresolvable, unschedulable
+from extender.engine.framework import SKIP, SUCCESS, CycleState, Rows, Status, unresolvable, unschedulable
 from extender.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from extender.testing import PodBuilder, filter_nodes, make_cache, make_node, make_pod, make_snapshot, refusals
 from extender.values.objects.decoding import replaced
 from extender.values.objects.grouping import Namespace
 from extender.values.objects.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
 from extender.values.objects.pod import Affinity, PodAffinity, PodAffinityTerm
+from tests.extender.moves import moves
 
 NODES = [
     make_node("n1").label(region="r1", host="n1"),
@@ -461,10 +461,9 @@ def test_hypotheses(
     arrivals = [(name, cache.nominate(arrival.obj())) for name, arrival in come]
     snapshot = cache.update_snapshot()
     places = snapshot.nodes.index
-    moves = [(places[name], slot, -1) for name in leave for slot in snapshot.pods.on_node[places[name]]]
-    moves += [(places[name], slot, +1) for name, slot in arrivals]
-    changes = np.array(moves, np.int64)
-    rows = Rows.of(snapshot).changed(PodChanges(changes[:, 0], changes[:, 1], changes[:, 2]))
+    left = [(places[name], slot, -1) for name in leave for slot in snapshot.pods.on_node[places[name]]]
+    came = [(places[name], slot, +1) for name, slot in arrivals]
+    rows = Rows.of(snapshot).changed(moves(*left, *came))
     plugin, state = InterPodAffinity(), CycleState()
     plugin.pre_filter(state, pod.obj(), snapshot)
 

@@ -1,52 +1,32 @@
 import random
 
-import numpy as np
 import pytest
 
-from extender.engine.framework import SKIP, SUCCESS, CycleState, PodChanges, Rows, Status, unschedulable
+from extender.engine.framework import SKIP, SUCCESS, CycleState, Rows, Status, unschedulable
 from extender.engine.plugins.node_ports import NodePorts
 from extender.testing import PodBuilder, check_filter, filter_nodes, make_node, make_pod, make_snapshot
+from tests.extender.moves import moves, slot_of
 
 TAKEN = unschedulable("node(s) didn't have free ports for the requested pod ports")
 ANY = "0.0.0.0"
+wanting, other = make_pod().host_port, make_pod("r").host_port
 
 
 @pytest.mark.parametrize(
     ("pod", "running", "answer"),
     [
-        pytest.param(make_pod(), make_pod("r").host_port(80), SKIP, id="wants none"),
-        pytest.param(make_pod().host_port(80), make_pod("r"), SUCCESS, id="all are free"),
-        pytest.param(make_pod().host_port(80), make_pod("r").host_port(81), SUCCESS, id="another port"),
-        pytest.param(make_pod().host_port(80), make_pod("r").host_port(80), TAKEN, id="the same port"),
-        pytest.param(make_pod().host_port(80).host_port(81), make_pod("r").host_port(81), TAKEN, id="one of two"),
-        pytest.param(
-            make_pod().host_port(80, "UDP"), make_pod("r").host_port(80, "TCP"), SUCCESS, id="another protocol"
-        ),
-        pytest.param(make_pod().host_port(80, ""), make_pod("r").host_port(80, "TCP"), TAKEN, id="no protocol is TCP"),
-        pytest.param(
-            make_pod().host_port(80, ip="10.0.0.1"),
-            make_pod("r").host_port(80, ip="10.0.0.2"),
-            SUCCESS,
-            id="another address",
-        ),
-        pytest.param(
-            make_pod().host_port(80, ip="10.0.0.1"),
-            make_pod("r").host_port(80, ip="10.0.0.1"),
-            TAKEN,
-            id="the same address",
-        ),
-        pytest.param(
-            make_pod().host_port(80, ip=ANY),
-            make_pod("r").host_port(80, ip="10.0.0.2"),
-            TAKEN,
-            id="wants every address",
-        ),
-        pytest.param(
-            make_pod().host_port(80, ip="10.0.0.1"), make_pod("r").host_port(80), TAKEN, id="every address is taken"
-        ),
-        pytest.param(
-            make_pod().host_port(80).host_port(80), make_pod("r"), SUCCESS, id="its own ports are not compared"
-        ),
+        pytest.param(make_pod(), other(80), SKIP, id="wants none"),
+        pytest.param(wanting(80), make_pod("r"), SUCCESS, id="all are free"),
+        pytest.param(wanting(80), other(81), SUCCESS, id="another port"),
+        pytest.param(wanting(80), other(80), TAKEN, id="the same port"),
+        pytest.param(wanting(80).host_port(81), other(81), TAKEN, id="one of two"),
+        pytest.param(wanting(80, "UDP"), other(80, "TCP"), SUCCESS, id="another protocol"),
+        pytest.param(wanting(80, ""), other(80, "TCP"), TAKEN, id="no protocol is TCP"),
+        pytest.param(wanting(80, ip="10.0.0.1"), other(80, ip="10.0.0.2"), SUCCESS, id="another address"),
+        pytest.param(wanting(80, ip="10.0.0.1"), other(80, ip="10.0.0.1"), TAKEN, id="the same address"),
+        pytest.param(wanting(80, ip=ANY), other(80, ip="10.0.0.2"), TAKEN, id="wants every address"),
+        pytest.param(wanting(80, ip="10.0.0.1"), other(80), TAKEN, id="every address is taken"),
+        pytest.param(wanting(80).host_port(80), make_pod("r"), SUCCESS, id="its own ports are not compared"),
     ],
 )
 def test_conflicts(pod: PodBuilder, running: PodBuilder, answer: Status) -> None:
@@ -81,7 +61,7 @@ def test_a_pod_that_leaves_frees_its_port(running: list[str]) -> None:
     snapshot = make_snapshot(make_node("n"), pods=[make_pod(name).host_port(80).node("n") for name in running])
     pod, state, plugin = make_pod().host_port(80).obj(), CycleState(), NodePorts()
     plugin.pre_filter(state, pod, snapshot)
-    gone = PodChanges(row=np.array([0]), pod=np.array([snapshot.pods.slots["default/r"]]), sign=np.array([-1]))
+    gone = moves((0, slot_of(snapshot, "r"), -1))
 
     verdicts = plugin.filter(state, pod, Rows.of(snapshot).changed(gone))
 

@@ -1,14 +1,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pytest
 
 from extender.engine.framework import (
     SKIP,
     SUCCESS,
     CycleState,
-    PodChanges,
     Rows,
     Status,
     error,
@@ -19,6 +17,7 @@ from extender.engine.plugins.node_volume_limits.plugin import NodeVolumeLimits
 from extender.testing import PodBuilder, filter_nodes, make_framework, make_node, make_pod, make_snapshot
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import AzureFile, PortworxVolume, Volume
+from tests.extender.moves import moves, slot_of
 from tests.kit.storage import (
     ebs_disk,
     ephemeral,
@@ -41,6 +40,7 @@ NO_EBS_VOLUME = error(
 GONE = unresolvable('looking up PVC default/gone: persistentvolumeclaim "gone" not found')
 NOT_ITS_OWN = error("PVC default/r-scratch was not created for pod default/r (pod is not owner)")
 TOO_MANY = unschedulable("node(s) exceed max volume count")
+claiming, BESIDE = make_pod().claim, make_pod("r")
 MISSING = unschedulable("csi.example.com CSI driver is not installed on the node")
 
 
@@ -65,69 +65,30 @@ def answer_on_n(
     ("pod", "running", "limits", "answer"),
     [
         pytest.param(make_pod(), [], {CSI: 0}, SKIP, id="no volumes"),
-        pytest.param(make_pod().claim("a"), [], {CSI: 1}, SUCCESS, id="the last one"),
-        pytest.param(make_pod().claim("a"), [], {CSI: 0}, TOO_MANY, id="none at all"),
-        pytest.param(make_pod().claim("a"), [], {CSI: None}, SUCCESS, id="no limit"),
-        pytest.param(make_pod().claim("a"), [], {EBS: 0}, SUCCESS, id="a limit for others"),
-        pytest.param(make_pod().claim("a").claim("b"), [], {CSI: 1}, TOO_MANY, id="two of its own"),
-        pytest.param(make_pod().claim("a").claim("a"), [], {CSI: 1}, SUCCESS, id="one, named twice"),
+        pytest.param(claiming("a"), [], {CSI: 1}, SUCCESS, id="the last one"),
+        pytest.param(claiming("a"), [], {CSI: 0}, TOO_MANY, id="none at all"),
+        pytest.param(claiming("a"), [], {CSI: None}, SUCCESS, id="no limit"),
+        pytest.param(claiming("a"), [], {EBS: 0}, SUCCESS, id="a limit for others"),
+        pytest.param(claiming("a").claim("b"), [], {CSI: 1}, TOO_MANY, id="two of its own"),
+        pytest.param(claiming("a").claim("a"), [], {CSI: 1}, SUCCESS, id="one, named twice"),
+        pytest.param(claiming("a"), [BESIDE.claim("b")], {CSI: 1}, TOO_MANY, id="another pod has the last one"),
+        pytest.param(claiming("a"), [BESIDE.claim("a")], {CSI: 1}, SUCCESS, id="the very volume is there"),
         pytest.param(
-            make_pod().claim("a"), [make_pod("r").claim("b")], {CSI: 1}, TOO_MANY, id="another pod has the last one"
+            claiming("a"), [BESIDE.claim("b"), make_pod("q").claim("b")], {CSI: 2}, SUCCESS, id="shared by others"
         ),
-        pytest.param(
-            make_pod().claim("a"), [make_pod("r").claim("a")], {CSI: 1}, SUCCESS, id="the very volume is there"
-        ),
-        pytest.param(
-            make_pod().claim("a"),
-            [make_pod("r").claim("b"), make_pod("q").claim("b")],
-            {CSI: 2},
-            SUCCESS,
-            id="shared by others",
-        ),
-        pytest.param(
-            make_pod().claim("a"), [make_pod("r").claim("e")], {CSI: 1}, SUCCESS, id="others have other drivers"
-        ),
-        pytest.param(
-            make_pod().claim("a").claim("e"),
-            [make_pod("r").claim("e2")],
-            {CSI: 9, EBS: 1},
-            TOO_MANY,
-            id="a limit for each",
-        ),
-        pytest.param(
-            make_pod().claim("a"),
-            [make_pod("r").claim("gone")],
-            {CSI: 1},
-            SUCCESS,
-            id="others' lost claims do not count",
-        ),
-        pytest.param(
-            make_pod().claim("u"),
-            [make_pod("r").claim("a")],
-            {CSI: 1},
-            TOO_MANY,
-            id="a volume that is to be made counts",
-        ),
-        pytest.param(
-            make_pod().claim("u"), [make_pod("r").claim("u")], {CSI: 1}, SUCCESS, id="and is known by its claim"
-        ),
-        pytest.param(
-            make_pod().claim("nobody's"), [], {CSI: 0}, SUCCESS, id="a class that does not exist counts for nothing"
-        ),
-        pytest.param(make_pod().claim("local"), [], {CSI: 0}, SUCCESS, id="a volume of no driver counts for nothing"),
+        pytest.param(claiming("a"), [BESIDE.claim("e")], {CSI: 1}, SUCCESS, id="others have other drivers"),
+        pytest.param(claiming("a").claim("e"), [BESIDE.claim("e2")], {CSI: 9, EBS: 1}, TOO_MANY, id="a limit for each"),
+        pytest.param(claiming("a"), [BESIDE.claim("gone")], {CSI: 1}, SUCCESS, id="others' lost claims do not count"),
+        pytest.param(claiming("u"), [BESIDE.claim("a")], {CSI: 1}, TOO_MANY, id="a volume that is to be made counts"),
+        pytest.param(claiming("u"), [BESIDE.claim("u")], {CSI: 1}, SUCCESS, id="and is known by its claim"),
+        pytest.param(claiming("nobody's"), [], {CSI: 0}, SUCCESS, id="a class that does not exist counts for nothing"),
+        pytest.param(claiming("local"), [], {CSI: 0}, SUCCESS, id="a volume of no driver counts for nothing"),
     ],
 )
 def test_limits(pod: PodBuilder, running: list[PodBuilder], limits: dict[str, int | None], answer: Status) -> None:
     """What is attached, each volume once, and what the pod adds must be no more than the driver can attach."""
-    objects: list[HasMetadata] = [
-        *bound("a"),
-        *bound("b"),
-        *bound("e", EBS),
-        *bound("e2", EBS),
-        *bound("local", ""),
-        make_class("std", provisioner=CSI),
-    ]
-    objects += [make_claim("u"), make_claim("nobody's", storage_class="ghost")]
+    objects = [*bound("a"), *bound("b"), *bound("e", EBS), *bound("e2", EBS), *bound("local", "")]
+    objects += [make_class("std", provisioner=CSI), make_claim("u"), make_claim("nobody's", storage_class="ghost")]
 
     assert answer_on_n(limits, pod, running, *objects) == answer
 
@@ -147,7 +108,7 @@ def test_attachments(attachment: HasMetadata, answer: Status) -> None:
     """A volume is attached before its pod runs, and stays so for a while afterwards."""
     objects: list[HasMetadata] = [*bound("a"), *bound("b"), *bound("r"), attachment]
 
-    assert answer_on_n({CSI: 2}, make_pod().claim("a"), [make_pod("r").claim("r")], *objects) == answer
+    assert answer_on_n({CSI: 2}, claiming("a"), [BESIDE.claim("r")], *objects) == answer
 
 
 @pytest.mark.parametrize(
@@ -171,25 +132,21 @@ def test_disks_in_the_pods_spec(volume: Volume, migrated: list[str], answer: Sta
 def test_without_a_csi_node_nothing_is_counted() -> None:
     snapshot = make_snapshot(make_node("n"), objects=bound("a"))
 
-    assert filter_nodes(NodeVolumeLimits(), snapshot, make_pod().claim("a").obj()) == {"n": SUCCESS}
+    assert filter_nodes(NodeVolumeLimits(), snapshot, claiming("a").obj()) == {"n": SUCCESS}
 
 
 def test_in_tree_volumes_of_claims_count_as_translated() -> None:
-    objects: list[HasMetadata] = [
-        make_claim("a", volume="pv"),
-        make_volume("pv", claim="a", ebs="vol-1"),
-        *bound("b", EBS),
-    ]
+    objects = [make_claim("a", volume="pv"), make_volume("pv", claim="a", ebs="vol-1"), *bound("b", EBS)]
 
-    assert answer_on_n({EBS: 1}, make_pod().claim("a"), [make_pod("r").claim("b")], *objects) == TOO_MANY
-    assert answer_on_n({EBS: 1}, make_pod().claim("a"), [make_pod("r").volume(ebs_disk("vol-1"))], *objects) == SUCCESS
+    assert answer_on_n({EBS: 1}, claiming("a"), [BESIDE.claim("b")], *objects) == TOO_MANY
+    assert answer_on_n({EBS: 1}, claiming("a"), [make_pod("r").volume(ebs_disk("vol-1"))], *objects) == SUCCESS
 
 
 @pytest.mark.parametrize(
     ("pod", "answer"),
     [
-        pytest.param(make_pod().claim("gone"), GONE, id="none"),
-        pytest.param(make_pod().claim(""), error("PersistentVolumeClaim had no name"), id="no name"),
+        pytest.param(claiming("gone"), GONE, id="none"),
+        pytest.param(claiming(""), error("PersistentVolumeClaim had no name"), id="no name"),
         pytest.param(
             make_pod().volume(ephemeral()),
             error("PVC default/p-scratch was not created for pod default/p (pod is not owner)"),
@@ -217,7 +174,7 @@ def test_claims_that_cannot_be_counted(pod: PodBuilder, answer: Status, node: st
 def test_a_running_pod_that_cannot_be_counted(limits: dict[str, int | None], answer: Status) -> None:
     running = make_pod("r").volume(ephemeral())
 
-    assert answer_on_n(limits, make_pod().claim("a"), [running], *bound("a"), make_claim("r-scratch")) == answer
+    assert answer_on_n(limits, claiming("a"), [running], *bound("a"), make_claim("r-scratch")) == answer
 
 
 def test_an_ephemeral_volume_of_its_own_counts() -> None:
@@ -235,17 +192,14 @@ def test_an_ephemeral_volume_of_its_own_counts() -> None:
     ],
 )
 def test_a_shared_volume_leaves_with_its_last_pod(leaving: list[str], ok: bool) -> None:
-    running = [make_pod("r").claim("b").node("n"), make_pod("q").claim("b").node("n")]
-    snapshot = make_snapshot(
-        make_node("n"), pods=running, objects=[*bound("a"), *bound("b"), make_csi_node("n", {CSI: 1})]
-    )
-    pod, state, plugin = make_pod().claim("a").obj(), CycleState(), NodeVolumeLimits()
+    running = [make_pod(name).claim("b").node("n") for name in "rq"]
+    objects = [*bound("a"), *bound("b"), make_csi_node("n", {CSI: 1})]
+    snapshot = make_snapshot(make_node("n"), pods=running, objects=objects)
+    pod, state, plugin = claiming("a").obj(), CycleState(), NodeVolumeLimits()
     plugin.pre_filter(state, pod, snapshot)
-    slots = np.array([snapshot.pods.slots[f"default/{name}"] for name in leaving])
+    gone = moves(*((0, slot_of(snapshot, name), -1) for name in leaving))
 
-    verdicts = plugin.filter(
-        state, pod, Rows.of(snapshot).changed(PodChanges(np.zeros_like(slots), slots, np.full(len(slots), -1)))
-    )
+    verdicts = plugin.filter(state, pod, Rows.of(snapshot).changed(gone))
 
     assert verdicts.ok.tolist() == [ok]
 
@@ -255,7 +209,7 @@ def test_filter_works_without_pre_filter() -> None:
     snapshot = make_snapshot(make_node("n"), objects=[*bound("a"), make_csi_node("n", {CSI: 0})])
     plugin, rows = NodeVolumeLimits(), Rows.of(snapshot)
 
-    assert plugin.filter(CycleState(), make_pod().claim("a").obj(), rows).status_of(0) == TOO_MANY
+    assert plugin.filter(CycleState(), claiming("a").obj(), rows).status_of(0) == TOO_MANY
     assert plugin.filter(CycleState(), make_pod().obj(), rows).all_ok
 
 
@@ -282,5 +236,5 @@ def test_a_driver_may_require_to_be_installed(
     csi_nodes = [make_csi_node("n", drivers)] if drivers else []
     snapshot = make_snapshot(make_node("n"), objects=[*csi_nodes, *objects])
 
-    assert filter_nodes(plugin, snapshot, make_pod().claim("a").obj())["n"] == answer
+    assert filter_nodes(plugin, snapshot, claiming("a").obj())["n"] == answer
     assert filter_nodes(plugin, snapshot, make_pod().obj())["n"] == SKIP

@@ -12,7 +12,6 @@ from extender.engine.framework import (
     SKIP,
     SUCCESS,
     CycleState,
-    PodChanges,
     Rows,
     Snapshot,
     Status,
@@ -38,6 +37,7 @@ from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import LabelSelector, LabelSelectorRequirement
 from extender.values.objects.node import HOSTNAME_LABEL
 from extender.values.objects.pod import TopologySpreadConstraint
+from tests.extender.moves import moves
 
 ZONE, HOST = "zone", HOSTNAME_LABEL
 ANYWAY = "ScheduleAnyway"
@@ -78,9 +78,9 @@ def constrained(pod: PodBuilder, max_skew: int, key: str, when: str = "DoNotSche
     return PodBuilder(replaced(pod.obj(), spec=replaced(spec, topology_spread_constraints=constraints)))
 
 
-def fitting(snapshot: Snapshot, pod: PodBuilder) -> set[str]:
+def fitting(snapshot: Snapshot, pod: PodBuilder, plugin: PodTopologySpread | None = None) -> set[str]:
     """The nodes that pass."""
-    return set(snapshot.nodes.index) - set(refusals(PodTopologySpread(), snapshot, pod.obj()))
+    return set(snapshot.nodes.index) - set(refusals(plugin or PodTopologySpread(), snapshot, pod.obj()))
 
 
 def names(letters: str) -> set[str]:
@@ -232,6 +232,18 @@ def test_node_taints_policy(pod: PodBuilder, fits: str) -> None:
     assert fitting(snapshot, pod) == names(fits)
 
 
+def two_versions() -> Snapshot:
+    """Version 2 has one pod, on node-a; version 1 is spread 1/1/0/3."""
+    old = [pod.label(version="1") for pod in matching("1/1/0/3")]
+    return make_snapshot(*map(node, NODES), pods=[*old, make_pod("new").label(foo="", version="2").node("node-a")])
+
+
+def while_gate_is(gate: str, is_on: bool) -> PodTopologySpread:
+    [plugin] = make_framework(PodTopologySpread, features={gate: is_on}).plugins.pre_filter
+    assert isinstance(plugin, PodTopologySpread)
+    return plugin
+
+
 @pytest.mark.parametrize(
     ("keys", "fits"),
     [
@@ -241,24 +253,16 @@ def test_node_taints_policy(pod: PodBuilder, fits: str) -> None:
     ],
 )
 def test_match_label_keys(keys: list[str], fits: str) -> None:
-    """
-    Pods count that agree with the pod in these labels. Version 2 has one pod, on node-a; version 1 is spread 1/1/0/3.
-    """
-    old = [pod.label(version="1") for pod in matching("1/1/0/3")]
-    snapshot = make_snapshot(*map(node, NODES), pods=[*old, make_pod("new").label(foo="", version="2").node("node-a")])
+    """Pods count that agree with the pod in these labels."""
 
-    assert fitting(snapshot, constrained(FOO.label(version="2"), 1, HOST, match_label_keys=keys)) == names(fits)
+    assert fitting(two_versions(), constrained(FOO.label(version="2"), 1, HOST, match_label_keys=keys)) == names(fits)
 
 
 def test_match_label_keys_do_not_count_while_their_gate_is_off() -> None:
-    old = [pod.label(version="1") for pod in matching("1/1/0/3")]
-    snapshot = make_snapshot(*map(node, NODES), pods=[*old, make_pod("new").label(foo="", version="2").node("node-a")])
-    [off] = make_framework(PodTopologySpread, features={"MatchLabelKeysInPodTopologySpread": False}).plugins.pre_filter
-    assert isinstance(off, PodTopologySpread)
-
+    off = while_gate_is("MatchLabelKeysInPodTopologySpread", False)
     pod = constrained(FOO.label(version="2"), 1, HOST, match_label_keys=["version"])
 
-    assert set(NODES) - set(refusals(off, snapshot, pod.obj())) == names("x")
+    assert fitting(two_versions(), pod, off) == names("x")
 
 
 @pytest.mark.parametrize(("compares", "fits"), [(True, "x"), (False, "bx")])
@@ -268,14 +272,10 @@ def test_a_taint_whose_number_is_tolerated_makes_a_domain_while_comparisons_are_
         *(node(name).taint("sla", "950") if name == "node-x" else node(name) for name in NODES),
         pods=matching("2/1/0/3"),
     )
-    [plugin] = make_framework(
-        PodTopologySpread, features={"TaintTolerationComparisonOperators": compares}
-    ).plugins.pre_filter
-    assert isinstance(plugin, PodTopologySpread)
-
+    plugin = while_gate_is("TaintTolerationComparisonOperators", compares)
     pod = constrained(FOO.toleration("sla", "900", "", "Gt"), 1, HOST, node_taints_policy="Honor")
 
-    assert set(NODES) - set(refusals(plugin, snapshot, pod.obj())) == names(fits)
+    assert fitting(snapshot, pod, plugin) == names(fits)
 
 
 def test_match_label_keys_do_not_turn_no_selector_into_one() -> None:
@@ -339,14 +339,13 @@ def test_hypotheses(pod: PodBuilder, spread: str, leave: dict[str, int], come: d
     arrivals = [(name, cache.nominate(pod)) for name, pod in coming]
     snapshot = cache.update_snapshot()
     places = snapshot.nodes.index
-    moves = [
+    left = [
         (places[name], slot, -1)
         for name, count in leave.items()
         for slot in snapshot.pods.on_node[places[name]][:count]
     ]
-    moves += [(places[name], slot, +1) for name, slot in arrivals]
-    changes = np.array(moves, np.int64).reshape(-1, 3)
-    rows = Rows.of(snapshot).changed(PodChanges(changes[:, 0], changes[:, 1], changes[:, 2]))
+    came = [(places[name], slot, +1) for name, slot in arrivals]
+    rows = Rows.of(snapshot).changed(moves(*left, *came))
     plugin, state = PodTopologySpread(), CycleState()
     plugin.pre_filter(state, pod.obj(), snapshot)
 
@@ -368,7 +367,7 @@ def test_a_terminating_pod_counts_when_it_leaves() -> None:
     plugin.pre_filter(state, pod, snapshot)
 
     before = plugin.filter(state, pod, rows)
-    after = plugin.filter(state, pod, rows.changed(PodChanges(np.array([0]), np.array([slot]), np.array([-1]))))
+    after = plugin.filter(state, pod, rows.changed(moves((0, slot, -1))))
 
     assert (before.all_ok, after.all_ok) == (False, True)
 

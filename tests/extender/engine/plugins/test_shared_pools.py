@@ -24,7 +24,9 @@ from tests.kit.devices import (
     everything,
     exactly,
     first_of,
+    label_selector,
     make_claim,
+    make_device,
     make_device_class,
     make_slice,
 )
@@ -67,16 +69,9 @@ def a_pool(rng: random.Random, name: str) -> list[ResourceSlice]:
     """A pool for all nodes, for those of a zone or for one, whose devices may share counters, or each say which nodes
     they are for.
     """
-    zone = {
-        "nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": [rng.choice("ab")]}]}]
-    }
-    places: list[Manifest] = [
-        {"allNodes": True},
-        {"allNodes": True},
-        {"nodeSelector": zone},
-        {"nodeName": f"n{rng.randrange(4)}"},
-    ]
-    where = rng.choice(places)
+    everywhere: Manifest = {"allNodes": True}
+    in_a_zone, on_one = {"nodeSelector": label_selector("zone", rng.choice("ab"))}, {"nodeName": f"n{rng.randrange(4)}"}
+    where = rng.choice([everywhere, everywhere, in_a_zone, on_one])
     devices = [a_device(rng, f"d{number}") for number in range(rng.randint(1, 4))]
     if rng.random() < 0.4:
         for device in devices:
@@ -115,6 +110,12 @@ def a_claim(rng: random.Random, name: str) -> ResourceClaim:
 Told = list[tuple[tuple[AllocationResult, ...], str, str]]
 
 
+def allocator_of(
+    claim: ResourceClaim, slices: Slices, followed: AllocatedDevices, held: Sequence[ResourceClaim] = ()
+) -> Allocator:
+    return Allocator([claim], CLASSES, slices, followed.held_by(held), Matches())
+
+
 def allocations(
     slices: Slices,
     known: KnownContents,
@@ -124,7 +125,7 @@ def allocations(
     nodes: Sequence[Node] = NODES,
 ) -> Told:
     """What is found on each node."""
-    allocator = Allocator([claim], CLASSES, slices, followed.held_by(held), Matches())
+    allocator = allocator_of(claim, slices, followed, held)
     known_here = known.of(allocator)
     told: list[NodeAllocation] = []
     for node in nodes:
@@ -180,20 +181,19 @@ def held_in(pool: str) -> ResourceClaim:
 def is_known(
     known: KnownContents, slices: Slices, followed: AllocatedDevices, held: Sequence[ResourceClaim], node: Node
 ) -> bool:
-    allocator = Allocator([make_claim("other", exactly())], CLASSES, slices, followed.held_by(held), Matches())
+    allocator = allocator_of(make_claim("other", exactly()), slices, followed, held)
     return known.of(allocator).on(node, slices.pools_for(node)) is not None
 
 
 def test_result_in_pools_for_all_nodes_is_remembered_for_every_node() -> None:
     slices, known, followed = shared_pools(3), KnownContents(), AllocatedDevices()
-    allocator = Allocator([make_claim("c", exactly())], CLASSES, slices, followed.held_by([]), Matches())
+    allocator = allocator_of(make_claim("c", exactly()), slices, followed)
     pools = slices.pools_for(NODES[0])
     known.of(allocator).remember(NODES[0], pools, allocation_on(NODES[0], allocator, Allowance()))
 
     assert all(is_known(known, slices, followed, [], node) for node in NODES)
-    assert all(is_known(known, slices, followed, [held_in("p1")], node) for node in NODES), (
-        "the search ended in the first pool"
-    )
+    # The search ended in the first pool.
+    assert all(is_known(known, slices, followed, [held_in("p1")], node) for node in NODES)
     assert not any(is_known(known, slices, followed, [held_in("p0")], node) for node in NODES)
 
 
@@ -211,7 +211,7 @@ def test_a_device_that_cannot_be_judged_is_an_error_for_the_search_that_comes_to
     """
     The first search has taken that device for another request when it looks for a big one; the second one has not.
     """
-    small, large = ({"name": "d", "attributes": {"size": {"int": size}}} for size in (1, 2))
+    small, large = (make_device("d", {"size": size}) for size in (1, 2))
     devices: dict[str, Manifest | str] = {"p0": small, "p1": "d", "p2": large}
     slices = Slices([make_slice(device, name=pool, pool=pool, allNodes=True) for pool, device in devices.items()])
     known, followed = KnownContents(), AllocatedDevices()
@@ -225,20 +225,15 @@ def test_a_device_that_cannot_be_judged_is_an_error_for_the_search_that_comes_to
 
 def test_a_search_passes_over_pools_that_have_nothing_for_the_request() -> None:
     """The steps of a later search do not grow with the number of such pools."""
-    sizes = [1] * 300 + [2]
-    devices = [{"name": "d", "attributes": {"size": {"int": size}}} for size in sizes]
-    slices = Slices(
-        [
-            make_slice(device, name=f"s{place}", pool=f"p{place:03}", allNodes=True)
-            for place, device in enumerate(devices)
-        ]
-    )
+    devices = [make_device("d", {"size": size}) for size in [1] * 300 + [2]]
+    pools = [
+        make_slice(device, name=f"s{place}", pool=f"p{place:03}", allNodes=True) for place, device in enumerate(devices)
+    ]
+    slices = Slices(pools)
     known, followed = KnownContents(), AllocatedDevices()
 
     def searched(allowance: Allowance) -> NodeAllocation:
-        allocator = Allocator(
-            [make_claim("c", exactly(1, "r", "big"))], CLASSES, slices, followed.held_by([]), Matches()
-        )
+        allocator = allocator_of(make_claim("c", exactly(1, "r", "big")), slices, followed)
         known.of(allocator)
         return allocation_on(NODES[0], allocator, allowance)
 
@@ -253,9 +248,7 @@ def test_devices_of_classes_that_say_the_same_are_found_once() -> None:
     slices, known, followed = shared_pools(1), KnownContents(), AllocatedDevices()
 
     def of(device_class: str) -> bool:
-        allocator = Allocator(
-            [make_claim("c", exactly(1, "r", device_class))], CLASSES, slices, followed.held_by([]), Matches()
-        )
+        allocator = allocator_of(make_claim("c", exactly(1, "r", device_class)), slices, followed)
         pools, known_here = slices.pools_for(NODES[0]), known.of(allocator)
         was_known = known_here.on(NODES[0], pools) is not None
         known_here.remember(NODES[0], pools, allocation_on(NODES[0], allocator, Allowance()))

@@ -37,6 +37,7 @@ from tests.kit.storage import (
 )
 
 POD, RUNNING = make_pod("p"), make_pod("other").node("n")
+CLAIMING, USING_DISK = POD.claim("data"), POD.volume(gce_disk("d"))
 CLAIM, FOREIGN = make_claim("data"), make_claim("elsewhere")
 ANYWHERE = LabelSelector()
 INLINE = POD.volume(Volume(name="csi", csi=CSIVolume(driver="csi.example.com")))
@@ -55,9 +56,9 @@ def updated(resource: EventResource) -> ClusterEvent:
     ("pod", "claim", "who_cares"),
     [
         pytest.param(
-            POD.claim("data"), CLAIM, {VolumeRestrictions, NodeVolumeLimits, VolumeBinding, VolumeZone}, id="the pod's"
+            CLAIMING, CLAIM, {VolumeRestrictions, NodeVolumeLimits, VolumeBinding, VolumeZone}, id="the pod's"
         ),
-        pytest.param(POD.claim("data"), FOREIGN, set(), id="another's"),
+        pytest.param(CLAIMING, FOREIGN, set(), id="another's"),
         pytest.param(POD.namespace("ns2").claim("data"), CLAIM, set(), id="of that name, in another namespace"),
         pytest.param(
             POD.volume(ephemeral("e")),
@@ -78,8 +79,8 @@ def test_a_claim_comes(pod: PodBuilder, claim: HasMetadata, who_cares: set[type[
 def test_a_claim_changes(plugin: type[Plugin]) -> None:
     event = updated(EventResource.PERSISTENT_VOLUME_CLAIM)
 
-    assert is_worth_a_try(plugin, POD.claim("data"), event, CLAIM, make_claim("data", volume="pv"))
-    assert not is_worth_a_try(plugin, POD.claim("data"), event, FOREIGN, make_claim("elsewhere", volume="pv"))
+    assert is_worth_a_try(plugin, CLAIMING, event, CLAIM, make_claim("data", volume="pv"))
+    assert not is_worth_a_try(plugin, CLAIMING, event, FOREIGN, make_claim("elsewhere", volume="pv"))
 
 
 @pytest.mark.parametrize(
@@ -103,9 +104,9 @@ def test_a_claim_changes(plugin: type[Plugin]) -> None:
 def test_a_class_comes_or_changes(
     plugin: type[Plugin], old: HasMetadata | None, new: HasMetadata, worth_it: bool
 ) -> None:
-    event = added(EventResource.STORAGE_CLASS) if old is None else updated(EventResource.STORAGE_CLASS)
+    event = ClusterEvent(EventResource.STORAGE_CLASS, ActionType.ADD if old is None else ActionType.UPDATE)
 
-    assert is_worth_a_try(plugin, POD.claim("data"), event, old, new) is worth_it
+    assert is_worth_a_try(plugin, CLAIMING, event, old, new) is worth_it
 
 
 @pytest.mark.parametrize(
@@ -119,39 +120,31 @@ def test_a_class_comes_or_changes(
     ],
 )
 def test_zones_of_a_volume_change(old: dict[str, str] | None, new: dict[str, str], worth_it: bool) -> None:
-    event = added(EventResource.PERSISTENT_VOLUME) if old is None else updated(EventResource.PERSISTENT_VOLUME)
+    event = ClusterEvent(EventResource.PERSISTENT_VOLUME, ActionType.ADD if old is None else ActionType.UPDATE)
     before = None if old is None else make_volume("pv", labels=old)
 
-    assert is_worth_a_try(VolumeZone, POD.claim("data"), event, before, make_volume("pv", labels=new)) is worth_it
+    assert is_worth_a_try(VolumeZone, CLAIMING, event, before, make_volume("pv", labels=new)) is worth_it
 
 
 @pytest.mark.parametrize("resource", [EventResource.PERSISTENT_VOLUME, EventResource.NODE], ids=str)
 def test_any_volume_and_any_node_may_be_the_one_to_bind(resource: EventResource) -> None:
     new: HasMetadata | NodeBuilder = make_node() if resource is EventResource.NODE else make_volume("pv")
 
-    assert is_worth_a_try(VolumeBinding, POD.claim("data"), added(resource), None, new)
+    assert is_worth_a_try(VolumeBinding, CLAIMING, added(resource), None, new)
+
+
+def limited(volumes: int | None) -> HasMetadata:
+    return make_csi_node("n", {"d": volumes})
 
 
 @pytest.mark.parametrize(
     ("plugin", "old", "new", "worth_it"),
     [
         pytest.param(NodeVolumeLimits, None, make_csi_node("n"), True, id="Limits: a node says something at all"),
-        pytest.param(
-            NodeVolumeLimits, make_csi_node("n", {"d": 1}), make_csi_node("n", {"d": 2}), True, id="Limits: one more"
-        ),
-        pytest.param(
-            NodeVolumeLimits, make_csi_node("n", {"d": 2}), make_csi_node("n", {"d": 1}), False, id="Limits: one less"
-        ),
-        pytest.param(
-            NodeVolumeLimits, make_csi_node("n"), make_csi_node("n", {"d": 1}), True, id="Limits: a driver comes"
-        ),
-        pytest.param(
-            NodeVolumeLimits,
-            make_csi_node("n", {"d": 1}),
-            make_csi_node("n", {"d": None}),
-            False,
-            id="Limits: none is 0 here",
-        ),
+        pytest.param(NodeVolumeLimits, limited(1), limited(2), True, id="Limits: one more"),
+        pytest.param(NodeVolumeLimits, limited(2), limited(1), False, id="Limits: one less"),
+        pytest.param(NodeVolumeLimits, make_csi_node("n"), limited(1), True, id="Limits: a driver comes"),
+        pytest.param(NodeVolumeLimits, limited(1), limited(None), False, id="Limits: none is 0 here"),
         pytest.param(VolumeBinding, None, make_csi_node("n"), True, id="Binding: a node says something at all"),
         pytest.param(
             VolumeBinding,
@@ -160,17 +153,15 @@ def test_any_volume_and_any_node_may_be_the_one_to_bind(resource: EventResource)
             True,
             id="Binding: a plugin is migrated",
         ),
-        pytest.param(
-            VolumeBinding, make_csi_node("n", {"d": 1}), make_csi_node("n", {"d": 2}), False, id="Binding: a limit"
-        ),
+        pytest.param(VolumeBinding, limited(1), limited(2), False, id="Binding: a limit"),
     ],
 )
 def test_csi_node_change_queues_the_pod_when_it_may_lift_a_limit(
     plugin: type[Plugin], old: HasMetadata | None, new: HasMetadata, worth_it: bool
 ) -> None:
-    event = added(EventResource.CSI_NODE) if old is None else updated(EventResource.CSI_NODE)
+    event = ClusterEvent(EventResource.CSI_NODE, ActionType.ADD if old is None else ActionType.UPDATE)
 
-    assert is_worth_a_try(plugin, POD.claim("data"), event, old, new) is worth_it
+    assert is_worth_a_try(plugin, CLAIMING, event, old, new) is worth_it
 
 
 @pytest.mark.parametrize(
@@ -179,7 +170,7 @@ def test_csi_node_change_queues_the_pod_when_it_may_lift_a_limit(
         pytest.param(INLINE, (True, False), True, id="capacity is no longer published"),
         pytest.param(INLINE, (False, True), False, id="it is asked now"),
         pytest.param(INLINE, (True, True), False, id="as before"),
-        pytest.param(POD.claim("data"), (True, False), False, id="the pod has no inline volume of the driver"),
+        pytest.param(CLAIMING, (True, False), False, id="the pod has no inline volume of the driver"),
     ],
 )
 def test_a_driver_changes(pod: PodBuilder, published: tuple[bool, bool], worth_it: bool) -> None:
@@ -200,38 +191,24 @@ def test_a_driver_changes(pod: PodBuilder, published: tuple[bool, bool], worth_i
     ],
 )
 def test_room_changes(old: tuple[str, str | None] | None, new: tuple[str, str | None], worth_it: bool) -> None:
-    before, after = (
-        None if size is None else make_capacity("c", size[0], ANYWHERE, largest=size[1]) for size in (old, new)
-    )
-    event = added(EventResource.CSI_STORAGE_CAPACITY) if old is None else updated(EventResource.CSI_STORAGE_CAPACITY)
+    before, after = (size and make_capacity("c", size[0], ANYWHERE, largest=size[1]) for size in (old, new))
+    event = ClusterEvent(EventResource.CSI_STORAGE_CAPACITY, ActionType.ADD if old is None else ActionType.UPDATE)
 
-    assert is_worth_a_try(VolumeBinding, POD.claim("data"), event, before, after) is worth_it
+    assert is_worth_a_try(VolumeBinding, CLAIMING, event, before, after) is worth_it
 
 
 def test_an_invalid_capacity_is_an_error_of_the_hint() -> None:
     old, new = make_capacity("c", "1Gi", ANYWHERE), make_capacity("c", "?", ANYWHERE)
 
     with pytest.raises(QuantityError):
-        is_worth_a_try(VolumeBinding, POD.claim("data"), updated(EventResource.CSI_STORAGE_CAPACITY), old, new)
+        is_worth_a_try(VolumeBinding, CLAIMING, updated(EventResource.CSI_STORAGE_CAPACITY), old, new)
 
 
 @pytest.mark.parametrize(
     ("plugin", "pod", "gone", "worth_it"),
     [
-        pytest.param(
-            VolumeRestrictions,
-            POD.volume(gce_disk("d")),
-            RUNNING.volume(gce_disk("d")),
-            True,
-            id="Restrictions: the disk",
-        ),
-        pytest.param(
-            VolumeRestrictions,
-            POD.volume(gce_disk("d")),
-            RUNNING.volume(gce_disk("e")),
-            False,
-            id="Restrictions: another",
-        ),
+        pytest.param(VolumeRestrictions, USING_DISK, RUNNING.volume(gce_disk("d")), True, id="Restrictions: the disk"),
+        pytest.param(VolumeRestrictions, USING_DISK, RUNNING.volume(gce_disk("e")), False, id="Restrictions: another"),
         pytest.param(
             VolumeRestrictions,
             POD.volume(gce_disk("d", read_only=True)),
@@ -239,36 +216,20 @@ def test_an_invalid_capacity_is_an_error_of_the_hint() -> None:
             False,
             id="Restrictions: both only read",
         ),
-        pytest.param(VolumeRestrictions, POD.claim("data"), RUNNING.claim("data"), True, id="Restrictions: the claim"),
+        pytest.param(VolumeRestrictions, CLAIMING, RUNNING.claim("data"), True, id="Restrictions: the claim"),
+        pytest.param(VolumeRestrictions, CLAIMING, RUNNING.claim("x"), False, id="Restrictions: another claim"),
         pytest.param(
-            VolumeRestrictions, POD.claim("data"), RUNNING.claim("x"), False, id="Restrictions: another claim"
+            VolumeRestrictions, CLAIMING, RUNNING.namespace("ns2").claim("data"), False, id="Restrictions: elsewhere"
+        ),
+        pytest.param(NodeVolumeLimits, CLAIMING, RUNNING.claim("x"), True, id="Limits: had a claim"),
+        pytest.param(
+            NodeVolumeLimits, CLAIMING, RUNNING.volume(ephemeral("e")), True, id="Limits: had an ephemeral volume"
         ),
         pytest.param(
-            VolumeRestrictions,
-            POD.claim("data"),
-            RUNNING.namespace("ns2").claim("data"),
-            False,
-            id="Restrictions: elsewhere",
+            NodeVolumeLimits, CLAIMING, RUNNING.volume(ebs_disk("vol-1")), True, id="Limits: had a migrated disk"
         ),
-        pytest.param(NodeVolumeLimits, POD.claim("data"), RUNNING.claim("x"), True, id="Limits: had a claim"),
-        pytest.param(
-            NodeVolumeLimits,
-            POD.claim("data"),
-            RUNNING.volume(ephemeral("e")),
-            True,
-            id="Limits: had an ephemeral volume",
-        ),
-        pytest.param(
-            NodeVolumeLimits,
-            POD.claim("data"),
-            RUNNING.volume(ebs_disk("vol-1")),
-            True,
-            id="Limits: had a migrated disk",
-        ),
-        pytest.param(NodeVolumeLimits, POD.claim("data"), RUNNING, False, id="Limits: had no volumes"),
-        pytest.param(
-            NodeVolumeLimits, POD.claim("data"), make_pod("other").claim("x"), False, id="Limits: had no node"
-        ),
+        pytest.param(NodeVolumeLimits, CLAIMING, RUNNING, False, id="Limits: had no volumes"),
+        pytest.param(NodeVolumeLimits, CLAIMING, make_pod("other").claim("x"), False, id="Limits: had no node"),
         pytest.param(
             NodeVolumeLimits,
             POD.claim("x"),
@@ -285,7 +246,7 @@ def test_a_pod_with_volumes_is_gone(plugin: type[Plugin], pod: PodBuilder, gone:
 @pytest.mark.parametrize(
     ("pod", "driver", "worth_it"),
     [
-        pytest.param(POD.claim("data"), "any", True, id="a claim may be of any driver"),
+        pytest.param(CLAIMING, "any", True, id="a claim may be of any driver"),
         pytest.param(POD.volume(ebs_disk("vol-1")), "ebs.csi.aws.com", True, id="a disk of the driver"),
         pytest.param(POD.volume(ebs_disk("vol-1")), "pd.csi.storage.gke.io", False, id="a disk of another driver"),
         pytest.param(POD.volume(ephemeral("e")), "any", False, id="an ephemeral volume is not looked at"),
@@ -313,24 +274,17 @@ def test_a_disk_without_a_csi_form_is_an_error_of_the_hint() -> None:
 
 def using(*claims: PodResourceClaim, generated: dict[str, str] | None = None) -> PodBuilder:
     """A pod that uses the claims; those from templates have got these names."""
-    pod = POD.obj()
-    statuses = [
-        PodResourceClaimStatus(name=name, resource_claim_name=claim) for name, claim in (generated or {}).items()
-    ]
-    return PodBuilder(
-        replaced(
-            pod,
-            spec=replaced(pod.spec, resource_claims=list(claims)),
-            status=replaced(pod.status, resource_claim_statuses=statuses),
-        )
-    )
+    pod, names = POD.obj(), generated or {}
+    statuses = [PodResourceClaimStatus(name=name, resource_claim_name=claim) for name, claim in names.items()]
+    status = replaced(pod.status, resource_claim_statuses=statuses)
+    return PodBuilder(replaced(pod, spec=replaced(pod.spec, resource_claims=list(claims)), status=status))
 
 
-NAMED, FROM_TEMPLATE = (
-    PodResourceClaim(name="a", resource_claim_name="ours"),
-    PodResourceClaim(name="b", resource_claim_template_name="t"),
-)
+NAMED = PodResourceClaim(name="a", resource_claim_name="ours")
+FROM_TEMPLATE = PodResourceClaim(name="b", resource_claim_template_name="t")
 ALLOCATED: dict[str, Any] = {"allocation": allocation_of("dev-1")}
+OURS, THEIRS = make_resource_claim("ours"), make_resource_claim("theirs")
+THEIRS_ALLOCATED = make_resource_claim("theirs", **ALLOCATED)
 GENERATED = make_resource_claim(
     "gen", metadata={"ownerReferences": [{"kind": "Pod", "uid": "default/p", "controller": True}]}
 )
@@ -339,43 +293,25 @@ GENERATED = make_resource_claim(
 @pytest.mark.parametrize(
     ("old", "new", "worth_it"),
     [
-        pytest.param(None, make_resource_claim("ours"), True, id="ours comes"),
-        pytest.param(None, make_resource_claim("theirs"), False, id="another comes"),
-        pytest.param(
-            make_resource_claim("ours"), make_resource_claim("ours", **ALLOCATED), True, id="ours is allocated"
-        ),
-        pytest.param(
-            make_resource_claim("ours"),
-            make_resource_claim("ours", metadata={"labels": {"x": "y"}}),
-            False,
-            id="ours, a label",
-        ),
-        pytest.param(
-            make_resource_claim("theirs"), make_resource_claim("theirs", **ALLOCATED), False, id="another is allocated"
-        ),
-        pytest.param(
-            make_resource_claim("theirs", **ALLOCATED),
-            make_resource_claim("theirs"),
-            True,
-            id="another gives back its devices",
-        ),
+        pytest.param(None, OURS, True, id="ours comes"),
+        pytest.param(None, THEIRS, False, id="another comes"),
+        pytest.param(OURS, make_resource_claim("ours", **ALLOCATED), True, id="ours is allocated"),
+        pytest.param(OURS, make_resource_claim("ours", metadata={"labels": {"x": "y"}}), False, id="ours, a label"),
+        pytest.param(THEIRS, THEIRS_ALLOCATED, False, id="another is allocated"),
+        pytest.param(THEIRS_ALLOCATED, THEIRS, True, id="another gives back its devices"),
     ],
 )
 def test_a_resource_claim_comes_or_changes(old: ResourceClaim | None, new: ResourceClaim, worth_it: bool) -> None:
-    event = added(EventResource.RESOURCE_CLAIM) if old is None else updated(EventResource.RESOURCE_CLAIM)
-    ours = new if new.metadata.name == "ours" else make_resource_claim("ours")
+    event = ClusterEvent(EventResource.RESOURCE_CLAIM, ActionType.ADD if old is None else ActionType.UPDATE)
+    ours = new if new.metadata.name == "ours" else OURS
 
     assert is_worth_a_try(DynamicResources, using(NAMED), event, old, new, objects=[ours, new]) is worth_it
 
 
 def test_while_a_claim_is_missing_no_other_helps() -> None:
-    event, old, new = (
-        updated(EventResource.RESOURCE_CLAIM),
-        make_resource_claim("x", **ALLOCATED),
-        make_resource_claim("x"),
-    )
+    event = updated(EventResource.RESOURCE_CLAIM)
 
-    assert not is_worth_a_try(DynamicResources, using(NAMED), event, old, new, objects=[new])
+    assert not is_worth_a_try(DynamicResources, using(NAMED), event, THEIRS_ALLOCATED, THEIRS, objects=[THEIRS])
 
 
 @pytest.mark.parametrize(
@@ -389,11 +325,9 @@ def test_while_a_claim_is_missing_no_other_helps() -> None:
 )
 def test_a_pod_learns_the_names_of_its_claims(pod: PodBuilder, objects: list[HasMetadata], worth_it: bool) -> None:
     event = ClusterEvent(EventResource.UNSCHEDULABLE_POD, ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM)
+    before = using(FROM_TEMPLATE)
 
-    assert (
-        is_worth_a_try(DynamicResources, using(FROM_TEMPLATE), event, using(FROM_TEMPLATE), pod, objects=objects)
-        is worth_it
-    )
+    assert is_worth_a_try(DynamicResources, before, event, before, pod, objects=objects) is worth_it
 
 
 def serving(name: str | None) -> DeviceClass:
@@ -418,7 +352,7 @@ def serving(name: str | None) -> DeviceClass:
 def test_a_device_class_serves_an_extended_resource(
     asked: str, old: DeviceClass | None, new: DeviceClass, worth_it: bool
 ) -> None:
-    event = added(EventResource.DEVICE_CLASS) if old is None else updated(EventResource.DEVICE_CLASS)
+    event = ClusterEvent(EventResource.DEVICE_CLASS, ActionType.ADD if old is None else ActionType.UPDATE)
 
     assert is_worth_a_try(NodeResourcesFit, POD.req({asked: 1}), event, old, new) is worth_it
 
@@ -428,25 +362,20 @@ def test_a_device_class_serves_an_extended_resource(
     [pytest.param([serving(GPU)], True, id="a class serves it"), pytest.param([serving(None)], False, id="none does")],
 )
 def test_a_node_without_the_resource_may_have_devices(objects: list[HasMetadata], worth_it: bool) -> None:
-    node = make_node().capacity(cpu="1")
+    pod, event, node = POD.req({GPU: 1}), added(EventResource.NODE), make_node().capacity(cpu="1")
 
-    assert (
-        is_worth_a_try(NodeResourcesFit, POD.req({GPU: 1}), added(EventResource.NODE), None, node, objects=objects)
-        is worth_it
-    )
+    assert is_worth_a_try(NodeResourcesFit, pod, event, None, node, objects=objects) is worth_it
 
 
 def test_hints_look_at_the_cluster_as_it_is_known_now() -> None:
     """Pods wait before the first cycle has begun, and between cycles."""
     cache = make_cache()
     plugin = DynamicResources(None, make_framework(live=cache))
-    hint = next(
-        each.hint for each in plugin.events_to_register() if each.event.resource is EventResource.RESOURCE_CLAIM
-    )
+    hints = {each.event.resource: each.hint for each in plugin.events_to_register()}
+    hint = hints[EventResource.RESOURCE_CLAIM]
     assert hint is not None
-    claim = make_resource_claim("ours")
-    assert hint(using(NAMED).obj(), None, claim) is QueueingHint.QUEUE_SKIP
+    assert hint(using(NAMED).obj(), None, OURS) is QueueingHint.QUEUE_SKIP
 
-    cache.objects.changed(None, claim)
+    cache.objects.changed(None, OURS)
 
-    assert hint(using(NAMED).obj(), None, claim) is QueueingHint.QUEUE
+    assert hint(using(NAMED).obj(), None, OURS) is QueueingHint.QUEUE

@@ -1,5 +1,7 @@
 """Reserve assumes the volumes that Filter found; Unreserve drops them."""
 
+from functools import reduce
+
 import pytest
 
 from extender.engine.cache import Cache
@@ -9,7 +11,7 @@ from extender.engine.plugins.volume_binding.pod_claims import FEW, AssumeCache, 
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.framework import Framework
 from extender.engine.snapshot import Rows
-from extender.testing import label_term, make_cache, make_framework, make_node, make_pod
+from extender.testing import PodBuilder, label_term, make_cache, make_framework, make_node, make_pod
 from extender.values.objects.claims import BOUND_BY_CONTROLLER_ANNOTATION, SELECTED_NODE_ANNOTATION
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.node import HOSTNAME_LABEL
@@ -24,9 +26,8 @@ class Scheduler:
     """One profile with VolumeBinding, over a cluster whose objects may change."""
 
     def __init__(self, *objects: HasMetadata) -> None:
-        self.cache: Cache = make_cache(
-            *(make_node(name).label({HOSTNAME_LABEL: name}) for name in ("a", "b")), objects=objects
-        )
+        nodes = (make_node(name).label({HOSTNAME_LABEL: name}) for name in "ab")
+        self.cache: Cache = make_cache(*nodes, objects=objects)
         self.framework: Framework = make_framework(VolumeBinding)
         (self.plugin,) = self.framework.plugins.reserve
 
@@ -45,19 +46,14 @@ class Scheduler:
 
 
 def pod(name: str, *claims: str) -> Pod:
-    builder = make_pod(name)
-    for claim in claims:
-        builder = builder.claim(claim)
-    return builder.obj()
+    return reduce(PodBuilder.claim, claims, make_pod(name)).obj()
 
 
 def with_local_volumes(*nodes: str) -> list[HasMetadata]:
     """Two claims, and a volume on each of these nodes."""
-    volumes = [
-        make_volume(f"v-{node}", storage_class="local", affinity=[label_term(HOSTNAME_LABEL, "In", node)])
-        for node in nodes
-    ]
-    return [LOCAL, make_claim("c", storage_class="local"), make_claim("d", storage_class="local"), *volumes]
+    places = {node: [label_term(HOSTNAME_LABEL, "In", node)] for node in nodes}
+    volumes = [make_volume(f"v-{node}", storage_class="local", affinity=place) for node, place in places.items()]
+    return [LOCAL, *(make_claim(name, storage_class="local") for name in "cd"), *volumes]
 
 
 def test_a_volume_that_was_reserved_is_taken() -> None:
@@ -77,12 +73,9 @@ def test_an_assumed_volume_names_its_claim() -> None:
 
     (volume,) = state.read(ASSUMED).volumes
 
-    assert volume.spec.claim_ref is not None
-    assert (volume.spec.claim_ref.namespace, volume.spec.claim_ref.name, volume.spec.claim_ref.uid) == (
-        "default",
-        "c",
-        "uid-c",
-    )
+    claim = volume.spec.claim_ref
+    assert claim is not None
+    assert (claim.namespace, claim.name, claim.uid) == ("default", "c", "uid-c")
     assert volume.metadata.annotations == {BOUND_BY_CONTROLLER_ANNOTATION: "yes"}
 
 
@@ -136,9 +129,8 @@ def test_pods_without_claims_to_bind(claim: str, objects: list[HasMetadata]) -> 
 
 def test_a_volume_that_changed_meanwhile_cannot_be_reserved() -> None:
     """Then nothing is kept, and the pod is tried again."""
-    scheduler = Scheduler(
-        make_claim("c", storage_class="local", size="1Gi"), make_claim("d", storage_class="local", size="2Gi"), LOCAL
-    )
+    claims = [make_claim(name, storage_class="local", size=size) for name, size in (("c", "1Gi"), ("d", "2Gi"))]
+    scheduler = Scheduler(*claims, LOCAL)
     objects = scheduler.cache.objects
     objects.pvs["small"] = make_volume("small", storage_class="local", version="7")
     objects.pvs["large"] = make_volume("large", storage_class="local", size="2Gi", version="7")

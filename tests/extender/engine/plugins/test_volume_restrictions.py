@@ -1,4 +1,3 @@
-import numpy as np
 import pytest
 
 from extender.engine.framework import (
@@ -6,7 +5,6 @@ from extender.engine.framework import (
     SUCCESS,
     CycleState,
     NotFoundError,
-    PodChanges,
     Rows,
     Snapshot,
     Status,
@@ -16,13 +14,14 @@ from extender.engine.framework import (
 from extender.engine.plugins.volume_restrictions import VolumeRestrictions
 from extender.testing import PodBuilder, filter_nodes, make_node, make_pod, make_snapshot
 from extender.values.objects.pod import Volume
+from tests.extender.moves import moves, slot_of
 from tests.kit.storage import ebs_disk, gce_disk, iscsi_disk, make_claim, rbd_image
 
 NO_DISK = unschedulable("node(s) had no available disk")
 IN_USE = unschedulable(
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
 )
-ONCE = "ReadWriteOncePod"
+CLAIMS = [make_claim("once", access="ReadWriteOncePod"), make_claim("often")]
 
 
 @pytest.mark.parametrize(
@@ -64,11 +63,9 @@ ONCE = "ReadWriteOncePod"
 def test_disks(wanted: Volume, there: Volume, answer: Status) -> None:
     """A node attaches a disk for one pod, unless all only read it."""
     snapshot = make_snapshot(make_node("n"), make_node("empty"), pods=[make_pod("r").volume(there).node("n")])
+    found = filter_nodes(VolumeRestrictions(), snapshot, make_pod().volume(wanted).obj())
 
-    assert filter_nodes(VolumeRestrictions(), snapshot, make_pod().volume(wanted).obj()) == {
-        "n": answer,
-        "empty": SUCCESS,
-    }
+    assert found == {"n": answer, "empty": SUCCESS}
 
 
 @pytest.mark.parametrize(
@@ -96,27 +93,21 @@ def test_disks(wanted: Volume, there: Volume, answer: Status) -> None:
 )
 def test_claims_for_one_pod(pod: PodBuilder, running: PodBuilder, answer: Status) -> None:
     """A ReadWriteOncePod claim in use is out of reach from all nodes."""
-    claims = [make_claim("once", access=ONCE), make_claim("often")]
-    snapshot = make_snapshot(make_node("n"), make_node("other"), pods=[running.node("n")], objects=claims)
+    snapshot = make_snapshot(make_node("n"), make_node("other"), pods=[running.node("n")], objects=CLAIMS)
 
     assert filter_nodes(VolumeRestrictions(), snapshot, pod.obj()) == {"n": answer, "other": answer}
 
 
 def leaving(snapshot: Snapshot, *pods: str) -> Rows:
     """Every node without these pods, each on its own node."""
-    slots = [snapshot.pods.slots[f"default/{pod}"] for pod in pods]
-    changes = PodChanges(
-        np.array([snapshot.pods.node[slot] for slot in slots]), np.array(slots), np.full(len(slots), -1)
-    )
-    return Rows.of(snapshot).changed(changes)
+    slots = [slot_of(snapshot, pod) for pod in pods]
+    return Rows.of(snapshot).changed(moves(*((snapshot.pods.node[slot], slot, -1) for slot in slots)))
 
 
 def test_preempting_the_user_of_the_claim_makes_room_on_its_node() -> None:
     """Preemption looks at one node at a time: only there the claim is free."""
-    claims = [make_claim("once", access=ONCE)]
-    snapshot = make_snapshot(
-        make_node("n"), make_node("other"), pods=[make_pod("r").claim("once").node("n")], objects=claims
-    )
+    running = make_pod("r").claim("once").node("n")
+    snapshot = make_snapshot(make_node("n"), make_node("other"), pods=[running], objects=CLAIMS)
     pod, state, plugin = make_pod().claim("once").obj(), CycleState(), VolumeRestrictions()
     plugin.pre_filter(state, pod, snapshot)
 
@@ -133,9 +124,8 @@ def test_preempting_the_user_of_the_claim_makes_room_on_its_node() -> None:
     ],
 )
 def test_upstream_counts_leaving_claims_by_name_alone(leaver: PodBuilder, ok: bool) -> None:
-    claims = [make_claim("once", access=ONCE), make_claim("often")]
     running = [make_pod("r").claim("once").node("elsewhere"), leaver.node("n")]
-    snapshot = make_snapshot(make_node("n"), make_node("elsewhere"), pods=running, objects=claims)
+    snapshot = make_snapshot(make_node("n"), make_node("elsewhere"), pods=running, objects=CLAIMS)
     pod, state, plugin = make_pod().claim("once").obj(), CycleState(), VolumeRestrictions()
     plugin.pre_filter(state, pod, snapshot)
 
@@ -145,12 +135,11 @@ def test_upstream_counts_leaving_claims_by_name_alone(leaver: PodBuilder, ok: bo
 
 
 def test_a_pod_that_is_nominated_takes_the_claim() -> None:
-    claims = [make_claim("once", access=ONCE)]
     running = [make_pod("r").claim("once").node("n"), make_pod("b").claim("once").node("other")]
-    snapshot = make_snapshot(make_node("n"), make_node("other"), pods=running, objects=claims)
+    snapshot = make_snapshot(make_node("n"), make_node("other"), pods=running, objects=CLAIMS)
     pod, state, plugin = make_pod().claim("once").obj(), CycleState(), VolumeRestrictions()
     plugin.pre_filter(state, pod, snapshot)
-    comes = PodChanges(np.array([0]), np.array([snapshot.pods.slots["default/b"]]), np.array([1]))
+    comes = moves((0, slot_of(snapshot, "b"), +1))
 
     verdicts = plugin.filter(state, pod, leaving(snapshot, "r").changed(comes))
 
@@ -160,11 +149,10 @@ def test_a_pod_that_is_nominated_takes_the_claim() -> None:
 def test_disks_come_first() -> None:
     """A row with both troubles is told of the disk."""
     running = make_pod("r").claim("once").volume(ebs_disk("a")).node("n")
-    snapshot = make_snapshot(make_node("n"), pods=[running], objects=[make_claim("once", access=ONCE)])
+    snapshot = make_snapshot(make_node("n"), pods=[running], objects=CLAIMS)
+    pod = make_pod().claim("once").volume(ebs_disk("a")).obj()
 
-    assert filter_nodes(VolumeRestrictions(), snapshot, make_pod().claim("once").volume(ebs_disk("a")).obj()) == {
-        "n": NO_DISK
-    }
+    assert filter_nodes(VolumeRestrictions(), snapshot, pod) == {"n": NO_DISK}
 
 
 def test_filter_needs_pre_filter() -> None:

@@ -22,7 +22,7 @@ from extender.engine.snapshot import Rows, Snapshot
 from extender.engine.snapshot.axes import Int64s
 from extender.testing import NodeBuilder, PodBuilder, make_cache, make_framework, make_node, make_pod, make_snapshot
 from extender.values.objects.grouping import PodDisruptionBudget
-from extender.values.objects.meta import HasMetadata, LabelSelector, LabelSelectorRequirement
+from extender.values.objects.meta import LabelSelector, LabelSelectorRequirement
 from tests.extender.engine.preemption.test_budgets import budget
 
 PREEMPTOR = make_pod("preemptor").req(cpu=2).priority(10)
@@ -69,6 +69,14 @@ def victims(outcome: PreemptionOutcome) -> dict[str, list[str]]:
     return {one.node: [pod.name for pod in one.victims] for one in outcome.candidates.listed()}
 
 
+def num_violations(outcome: PreemptionOutcome) -> int:
+    assert outcome.chosen is not None
+    return outcome.chosen.num_pdb_violations
+
+
+LOW_AND_HIGH = [pod("low", "n", priority=1), pod("high", "n", priority=5)]
+
+
 # Which victims.
 
 
@@ -83,12 +91,7 @@ def test_room_is_made() -> None:
 @pytest.mark.parametrize(
     ("asks", "pods", "gone"),
     [
-        pytest.param(
-            1,
-            [pod("low", "n", priority=1), pod("high", "n", priority=5)],
-            ["low"],
-            id="the more important one is reprieved",
-        ),
+        pytest.param(1, LOW_AND_HIGH, ["low"], id="the more important one is reprieved"),
         pytest.param(
             1,
             [pod("young", "n").start_time(LATER), pod("old", "n").start_time(EARLIER)],
@@ -107,9 +110,7 @@ def test_room_is_made() -> None:
             ["big"],
             id="a pod that is not in the way is reprieved",
         ),
-        pytest.param(
-            2, [pod("low", "n", priority=1), pod("high", "n", priority=5)], ["high", "low"], id="most important first"
-        ),
+        pytest.param(2, LOW_AND_HIGH, ["high", "low"], id="most important first"),
         pytest.param(
             1,
             [pod("equal", "n", priority=10), pod("low", "n")],
@@ -128,9 +129,6 @@ def test_fewest_and_least_important_pods_are_victims(asks: int, pods: list[PodBu
     outcome = preempt(make_snapshot(node("n"), pods=pods), make_pod("preemptor").req(cpu=asks).priority(10))
 
     assert victims(outcome) == {"n": gone}
-
-
-WEB_BUDGET = {allowed: budget(allowed) for allowed in (0, 1, 2)}
 
 
 HIGH = pod("high", "n", priority=5)
@@ -157,13 +155,12 @@ def test_budgets_are_broken_only_when_there_is_no_other_way(
 ) -> None:
     """Between equals the one that breaks the budget stands first, as in the order in which they were reprieved."""
     outcome = preempt(
-        make_snapshot(node("n"), pods=pods, objects=[WEB_BUDGET[allowed]]),
+        make_snapshot(node("n"), pods=pods, objects=[budget(allowed)]),
         make_pod("preemptor").req(cpu=asks).priority(10),
     )
 
     assert victims(outcome) == {"n": gone}
-    assert outcome.chosen is not None
-    assert outcome.chosen.num_pdb_violations == violations
+    assert num_violations(outcome) == violations
 
 
 def test_a_reprieved_pod_has_used_up_its_budget() -> None:
@@ -175,8 +172,7 @@ def test_a_reprieved_pod_has_used_up_its_budget() -> None:
     outcome = preempt(make_snapshot(node("n"), pods=pods, objects=[budget(1)]))
 
     assert victims(outcome) == {"n": ["second", "third"]}
-    assert outcome.chosen is not None
-    assert outcome.chosen.num_pdb_violations == 1
+    assert num_violations(outcome) == 1
 
 
 def test_nominated_pods_take_room_that_is_made() -> None:
@@ -207,7 +203,6 @@ def test_only_pods_that_the_plugin_allows_become_victims() -> None:
 
 
 def test_only_nodes_that_were_refused_but_not_for_good_are_tried() -> None:
-    tried = ["full", "busy"]
     snapshot = make_snapshot(
         node("full"), node("cordoned").unschedulable(), node("small").capacity(cpu=1), node("busy"),
         pods=[pod(f"on-{name}", name, cpu=2) for name in ("full", "cordoned", "busy")],
@@ -215,8 +210,7 @@ def test_only_nodes_that_were_refused_but_not_for_good_are_tried() -> None:
 
     outcome = preempt(snapshot)
 
-    assert list(outcome.potential_nodes) == tried
-    assert list(victims(outcome)) == tried
+    assert list(outcome.potential_nodes) == list(victims(outcome)) == ["full", "busy"]
 
 
 U, UAU, PENDING = fwk.unschedulable("no"), fwk.unresolvable("never"), fwk.Status(fwk.Code.PENDING, ("later",))
@@ -235,17 +229,15 @@ U, UAU, PENDING = fwk.unschedulable("no"), fwk.unresolvable("never"), fwk.Status
 def test_only_unschedulable_nodes_are_tried_for_preemption(statuses: fwk.NodeStatuses, names: list[str]) -> None:
     snapshot = make_snapshot(*map(make_node, "abc"))
 
-    assert [
-        snapshot.nodes.objects[place].name for place in nodes_where_preemption_might_help(snapshot, statuses, V1_36)
-    ] == names
+    places = nodes_where_preemption_might_help(snapshot, statuses, V1_36)
+
+    assert [snapshot.nodes.objects[place].name for place in places] == names
 
 
 def four_nodes(*with_budget: int) -> Snapshot:
     """n0 to n3, each with one pod to evict; where a number is given, its pod breaks a budget."""
-    pods = [
-        pod(f"p{number}", f"n{number}", cpu=2).label({"app": "web"} if number in with_budget else {})
-        for number in range(4)
-    ]
+    labels = [{"app": "web"} if number in with_budget else {} for number in range(4)]
+    pods = [pod(f"p{number}", f"n{number}", cpu=2).label(of_pod) for number, of_pod in enumerate(labels)]
     return make_snapshot(*(node(f"n{number}") for number in range(4)), pods=pods, objects=[budget(0)])
 
 
@@ -291,11 +283,8 @@ def test_why_preemption_does_not_help() -> None:
 
     outcome = preempt(snapshot, framework=framework)
 
-    message = (
-        "0/4 nodes are available: 1 Insufficient cpu, 1 No preemption victims found for incoming pod, "
-        "2 Preemption is not helpful for scheduling."
-    )
-    assert outcome.status == fwk.unschedulable(message)
+    why = f"1 Insufficient cpu, 1 {NO_VICTIMS}, 2 Preemption is not helpful for scheduling."
+    assert outcome.status == fwk.unschedulable(f"0/4 nodes are available: {why}")
     assert outcome.nominated_node == ""
     assert outcome.statuses is not None
     assert outcome.statuses.explicit == {
@@ -305,7 +294,6 @@ def test_why_preemption_does_not_help() -> None:
 
 
 def test_nomination_is_cleared_when_no_node_is_worth_preempting_on() -> None:
-    """The pod's nomination is cleared, too."""
     outcome = preempt(make_snapshot(node("n").unschedulable()))
 
     assert outcome.status == fwk.unschedulable("0/1 nodes are available: 1 Preemption is not helpful for scheduling.")
@@ -326,9 +314,7 @@ def test_nobody_is_evicted_where_only_an_extender_refused_the_pod() -> None:
     """The Filters are content, and nobody asks for victims."""
     outcome = preempt(make_snapshot(node("n"), pods=[pod("a", "n", cpu=0)]), statuses=REFUSED_BY_EXTENDER)
 
-    assert outcome.status == fwk.unschedulable(
-        "0/1 nodes are available: 1 No preemption victims found for incoming pod."
-    )
+    assert outcome.status == fwk.unschedulable(f"0/1 nodes are available: 1 {NO_VICTIMS}.")
     assert outcome.nominated_node == ""
 
 
@@ -384,6 +370,14 @@ def test_own_criteria_choose_the_node() -> None:
 Answer = Callable[[Sequence[fwk.Candidate]], Iterable[fwk.Candidate]]
 
 
+def passing(candidates: Sequence[fwk.Candidate]) -> Iterable[fwk.Candidate]:
+    return candidates
+
+
+def dropping(candidates: Sequence[fwk.Candidate]) -> Iterable[fwk.Candidate]:
+    return []
+
+
 @final
 class Extender:
     """An extender that wants certain victims, and notes what it was asked."""
@@ -412,7 +406,7 @@ def with_extenders(*extenders: Extender) -> Framework:
 def test_extenders_are_asked_one_after_the_other() -> None:
     """Each sees what those before it left."""
     first = Extender("first", lambda victims: victims[1:])
-    bored = Extender("bored", lambda victims: [], is_interested=False)
+    bored = Extender("bored", dropping, is_interested=False)
     second = Extender("second", lambda victims: victims[:1])
 
     outcome = preempt(four_nodes(), framework=with_extenders(first, bored, second))
@@ -433,9 +427,9 @@ def test_an_extender_may_want_other_victims() -> None:
 
 
 def test_extenders_may_object_to_all() -> None:
-    silent = Extender("silent", lambda victims: victims)
+    silent = Extender("silent", passing)
 
-    outcome = preempt(four_nodes(), framework=with_extenders(Extender("no", lambda victims: []), silent))
+    outcome = preempt(four_nodes(), framework=with_extenders(Extender("no", dropping), silent))
 
     assert outcome.status == fwk.unschedulable("no candidate node for preemption")
     assert outcome.nominated_node is None
@@ -446,14 +440,6 @@ def adding(*names: str) -> Answer:
     """Adds these pods where nobody is to go yet."""
     added = tuple(pod(name, "n", cpu=0).obj() for name in names)
     return lambda candidates: [fwk.Candidate(one.node, one.victims or added, 0) for one in candidates]
-
-
-def passing(candidates: Sequence[fwk.Candidate]) -> Iterable[fwk.Candidate]:
-    return candidates
-
-
-def dropping(candidates: Sequence[fwk.Candidate]) -> Iterable[fwk.Candidate]:
-    return []
 
 
 def preempt_where_filters_are_content(*extenders: Extender) -> fwk.PreemptionOutcome:
@@ -495,9 +481,7 @@ def test_an_extender_that_is_not_interested_is_not_asked_about_a_node_where_filt
     outcome = preempt_where_filters_are_content(bored)
 
     assert bored.asked == []
-    assert outcome.status == fwk.unschedulable(
-        "0/1 nodes are available: 1 No preemption victims found for incoming pod."
-    )
+    assert outcome.status == fwk.unschedulable(f"0/1 nodes are available: 1 {NO_VICTIMS}.")
 
 
 def test_ignorable_extender_that_fails_leaves_a_node_without_victims_to_the_next() -> None:
@@ -560,7 +544,7 @@ def test_an_extender_that_fails_ends_the_search(answer: Answer, error: str) -> N
     ],
 )
 def test_failing_ignorable_extender_does_not_end_the_search(answer: Answer, left: list[str]) -> None:
-    last = Extender("last", lambda victims: victims)
+    last = Extender("last", passing)
 
     outcome = preempt(four_nodes(), framework=with_extenders(Extender("e", answer, is_ignorable=True), last))
 
@@ -578,9 +562,7 @@ def test_a_pod_named_twice_goes_once() -> None:
 
 
 def test_preemption_leaves_the_cache_unchanged() -> None:
-    """The outcome is a value: the cluster is as it was."""
-    objects: list[HasMetadata] = [budget(0)]
-    cache = make_cache(node("n"), pods=[web("a"), web("b")], objects=objects)
+    cache = make_cache(node("n"), pods=[web("a"), web("b")], objects=[budget(0)])
     before = cache.dump()
 
     preempt(cache.update_snapshot())
@@ -593,11 +575,9 @@ def test_preemption_leaves_the_cache_unchanged() -> None:
 
 
 def test_long_selectors_of_budgets_count() -> None:
-    long = LabelSelector(
-        match_expressions=[LabelSelectorRequirement(f"key-{place}", "NotIn", ["x"]) for place in range(2000)]
-    )
+    requirements = [LabelSelectorRequirement(f"key-{place}", "NotIn", ["x"]) for place in range(2000)]
+    long = budget(0, LabelSelector(match_expressions=requirements))
 
-    outcome = preempt(make_snapshot(node("n"), pods=[pod("a", "n").label(app="web")], objects=[budget(0, long)]))
+    outcome = preempt(make_snapshot(node("n"), pods=[web("a")], objects=[long]))
 
-    assert outcome.chosen is not None
-    assert outcome.chosen.num_pdb_violations == 1
+    assert num_violations(outcome) == 1

@@ -22,8 +22,9 @@ from extender.engine.preemption.costs import fewest_pdb_violations, lowest_first
 from extender.engine.preemption.evaluator import Evaluator
 from extender.engine.preemption.victim_policy import Losses, policy_rules
 from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.framework import Framework
 from extender.engine.snapshot import Snapshot
-from extender.testing import NodeBuilder, PodBuilder, make_cache, make_framework, make_node, make_pod, random_cluster
+from extender.testing import NodeBuilder, PodBuilder, make_framework, make_node, make_pod, make_snapshot, random_cluster
 from extender.values.config import (
     ConfigErrors,
     DefaultPreemptionArgs,
@@ -48,6 +49,7 @@ from tests.kit.examples import examples
 T = TypeVar("T")
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
+HARD = Protection(never_violate_budgets=True)
 HOURS_AGO = {hours: (NOW - timedelta(hours=hours)).isoformat().replace("+00:00", "Z") for hours in range(25)}
 
 
@@ -82,18 +84,15 @@ def found(snapshot: Snapshot, preemptor: Pod, rules: fwk.PreemptionRules) -> fwk
     state = a_cycle(snapshot, preemptor)
     fits_somewhere = state.run_pre_filter_plugins().status.is_success
     nodes = np.arange(len(snapshot.nodes)) if fits_somewhere else np.zeros(0, np.intp)
-    return (
-        Evaluator(state.framework, lambda number: (0, number), rules)
-        .find_candidates(state, preemptor, nodes)
-        .candidates
-    )
+    evaluator = Evaluator(state.framework, lambda number: (0, number), rules)
+    return evaluator.find_candidates(state, preemptor, nodes).candidates
 
 
 def victims(
     pods: Sequence[PodBuilder], rules: fwk.PreemptionRules, *, cpu: int = 4, objects: Sequence[HasMetadata] = ()
 ) -> set[str]:
     """The victims on the node n, of a preemptor that needs `cpu` of its four cores; none if it cannot have them."""
-    snapshot = make_cache(node(), pods=[pod.obj() for pod in pods], objects=objects).update_snapshot()
+    snapshot = make_snapshot(node(), pods=pods, objects=objects)
     candidates = found(snapshot, make_pod("preemptor").req(cpu=cpu).priority(100).obj(), rules)
     return {pod.name for candidate in candidates.listed() for pod in candidate.victims}
 
@@ -141,45 +140,37 @@ def test_a_priority_class_may_tolerate_preemption(
     """As scheduler-plugins' PreemptionToleration."""
     metadata = {"name": "tolerant", "annotations": {prefix + name: value for name, value in annotations.items()}}
     tolerant = convert(PriorityClass, {"metadata": metadata, "value": 0})
-    left = victims(
-        [of_class(victim("tolerates", cpu=4), "tolerant")],
-        rules_of(Protection(preemption_toleration=True)),
-        objects=[tolerant],
-    )
-    assert left == (set() if is_protected else {"tolerates"})
+    rules = rules_of(Protection(preemption_toleration=True))
+    gone = victims([of_class(victim("tolerates", cpu=4), "tolerant")], rules, objects=[tolerant])
+    assert gone == (set() if is_protected else {"tolerates"})
 
 
 def test_budget_is_never_violated_when_the_policy_forbids_it() -> None:
     pods = [victim(f"p{number}").label(app="web") for number in range(4)]
     allows_two = budget(2)
-    hard = Protection(never_violate_budgets=True)
     assert len(victims(pods, rules_of(), objects=[allows_two])) == 4
-    assert victims(pods, rules_of(hard), objects=[allows_two]) == set()
-    assert len(victims(pods, rules_of(hard), cpu=2, objects=[allows_two])) == 2
+    assert victims(pods, rules_of(HARD), objects=[allows_two]) == set()
+    assert len(victims(pods, rules_of(HARD), cpu=2, objects=[allows_two])) == 2
 
 
 def test_the_least_important_pods_of_a_budget_may_go() -> None:
     pods = [victim("important", cpu=2, priority=5).label(app="web"), victim("unimportant", cpu=2).label(app="web")]
-    assert victims(pods, rules_of(Protection(never_violate_budgets=True)), cpu=2, objects=[budget(1)]) == {
-        "unimportant"
-    }
+    assert victims(pods, rules_of(HARD), cpu=2, objects=[budget(1)]) == {"unimportant"}
 
 
 def test_pods_that_are_leaving_use_up_a_budget() -> None:
     pods = [victim("leaving").label(app="web").terminating(), victim("p1", cpu=3).label(app="web")]
-    allows_one = budget(1)
-    assert victims(pods, rules_of(Protection(never_violate_budgets=True)), cpu=3, objects=[allows_one]) == set()
+    assert victims(pods, rules_of(HARD), cpu=3, objects=[budget(1)]) == set()
 
 
 def test_victims_that_were_just_chosen_use_up_a_budget() -> None:
     pods = [victim("chosen", cpu=2).label(app="web").uid("chosen"), victim("other", cpu=2).label(app="web")]
-    protect, allows_one = Protection(never_violate_budgets=True), budget(1)
     nobody, chosen = (
-        policy_rules(V1_36, protect, now=lambda: NOW, is_going=partial(tuple[str, ...], uids))
+        policy_rules(V1_36, HARD, now=lambda: NOW, is_going=partial(tuple[str, ...], uids))
         for uids in ((), ("chosen",))
     )
-    assert victims(pods, nobody, cpu=2, objects=[allows_one])
-    assert victims(pods, chosen, cpu=2, objects=[allows_one]) == {"chosen"}
+    assert victims(pods, nobody, cpu=2, objects=[budget(1)])
+    assert victims(pods, chosen, cpu=2, objects=[budget(1)]) == {"chosen"}
 
 
 def test_a_preemption_takes_no_more_pods_than_allowed() -> None:
@@ -197,9 +188,7 @@ def test_a_preemption_loses_no_more_gpu_time_than_allowed() -> None:
 def test_nodes_that_break_one_of_two_limits_are_left_alone() -> None:
     many = [victim(name, cpu=2, on="many") for name in ("a", "b")]
     dear, cheap = victim("dear", cpu=4, gpus=8, hours=3, on="dear"), victim("cheap", cpu=4, on="cheap")
-    snapshot = make_cache(
-        *(node(name) for name in ("many", "dear", "cheap")), pods=[pod.obj() for pod in (*many, dear, cheap)]
-    ).update_snapshot()
+    snapshot = make_snapshot(*map(node, ("many", "dear", "cheap")), pods=[*many, dear, cheap])
     rules = rules_of(Protection(max_victims=1, max_lost_gpu_time=Duration.of(3600)))
 
     candidates = found(snapshot, make_pod("preemptor").req(cpu=4).priority(100).obj(), rules)
@@ -234,11 +223,8 @@ def test_the_cost_is_an_expression_over_the_pod() -> None:
     cost = EvictionCost(
         per_hour="0.0", fixed='labels[?"tier"].orValue("") == "db" ? 10.0 : double(annotations[?"price"].orValue("0"))'
     )
-    database, dear, cheap = (
-        victim("db").label(tier="db"),
-        victim("dear").annotation(price="11"),
-        victim("cheap").annotation(price="2"),
-    )
+    dear, cheap = victim("dear").annotation(price="11"), victim("cheap").annotation(price="2")
+    database = victim("db").label(tier="db")
     assert victims([database, dear, cheap, victim("free")], rules_of(cost=cost), cpu=1) == {"free"}
     assert victims([database, dear, cheap], rules_of(cost=cost), cpu=3) == {"db", "cheap"}
 
@@ -247,7 +233,7 @@ def test_a_pod_whose_cost_cannot_be_computed_loses_its_gpus() -> None:
     """So that its author does not gain by it."""
     cost = EvictionCost(per_hour='double(annotations["price"])')
     losses = Losses(cost, lambda: NOW)
-    snapshot = make_cache(node(), pods=[victim("p", gpus=2, hours=3).annotation(price="much").obj()]).update_snapshot()
+    snapshot = make_snapshot(node(), pods=[victim("p", gpus=2, hours=3).annotation(price="much")])
     assert losses.of(snapshot, np.array([0])).tolist() == [6.0]
 
 
@@ -258,12 +244,10 @@ def answer_to(
     named: Sequence[PodBuilder], rules: fwk.PreemptionRules, others: Sequence[PodBuilder] = (), *, cpu: int = 2
 ) -> set[str]:
     """The victims on the node n that the preempt verb answers to a caller who named some."""
-    snapshot = make_cache(node(), pods=[pod.obj() for pod in (*named, *others)]).update_snapshot()
-    framework = make_framework(
-        with_rules(rules), *(plugin for name, plugin in IN_TREE.items() if name != "DefaultPreemption")
-    )
+    snapshot = make_snapshot(node(), pods=[*named, *others])
     given = {"n": MetaVictims.of(tuple(pod.obj().uid for pod in named), 0)}
-    answer = choose_victims(Cycle(framework, snapshot, make_pod("preemptor").req(cpu=cpu).priority(100).obj()), given)
+    preemptor = make_pod("preemptor").req(cpu=cpu).priority(100).obj()
+    answer = choose_victims(Cycle(framework_with(rules), snapshot, preemptor), given)
     names = {pod.uid: pod.name for pod in snapshot.pods.objects if pod is not None}
     return {names[uid] for victims in answer.values() for uid in victims.uids}
 
@@ -324,12 +308,8 @@ def _asked(case: Case, snapshot: Snapshot, rules: fwk.PreemptionRules) -> dict[s
         )
         for place in case.cluster.nodes
     }
-    framework = make_framework(
-        with_rules(rules), *(plugin for name, plugin in IN_TREE.items() if name != "DefaultPreemption")
-    )
-    answer = choose_victims(
-        Cycle(framework, snapshot, case.pod), {name: MetaVictims.of(uids, 0) for name, uids in named.items()}
-    )
+    given = {name: MetaVictims.of(uids, 0) for name, uids in named.items()}
+    answer = choose_victims(Cycle(framework_with(rules), snapshot, case.pod), given)
     pods = {pod.uid: pod for pod in case.cluster.pods}
     return {name: [pods[uid] for uid in chosen.uids] for name, chosen in answer.items()}
 
@@ -342,15 +322,13 @@ def _check_protection(case: Case, protect: Protection, chosen: Sequence[Pod]) ->
     if protect.never_violate_budgets:
         for each in case.budgets:
             selector = selector_of(each.spec.selector)
-            staying = [
-                pod
-                for pod in chosen
-                if pod.namespace == "default" and selector.matches(pod.labels) and not pod.is_terminating
-            ]
-            assert len(staying) <= each.status.disruptions_allowed
+            charged = [pod for pod in chosen if pod.namespace == "default" and selector.matches(pod.labels)]
+            assert sum(not pod.is_terminating for pod in charged) <= each.status.disruptions_allowed
 
 
-def with_rules(rules: fwk.PreemptionRules) -> type[fwk.PostFilterPlugin]:
+def framework_with(rules: fwk.PreemptionRules) -> Framework:
+    """The in-tree plugins, of which the one that preempts follows these rules."""
+
     @final
     class Preempts(fwk.PostFilterPlugin):
         preemption_rules = rules
@@ -360,16 +338,15 @@ def with_rules(rules: fwk.PreemptionRules) -> type[fwk.PostFilterPlugin]:
         ) -> fwk.PostFilterResult:
             raise NotImplementedError
 
-    return Preempts
+    return make_framework(Preempts, *(plugin for name, plugin in IN_TREE.items() if name != "DefaultPreemption"))
 
 
 @settings(deadline=None, max_examples=examples(150))
 @given(st.randoms(use_true_random=False))
 def test_no_preemption_loses_more_than_upstreams_unless_it_spares_budgets_or_priorities(chance: random.Random) -> None:
     case = make_case(random_cluster(chance), chance)
-    cost = EvictionCost(
-        per_hour="0.0", fixed=f"double(size(labels)) * {chance.random()} + requests[?'cpu'].orValue(0.0)"
-    )
+    price_of_pod = f"double(size(labels)) * {chance.random()} + requests[?'cpu'].orValue(0.0)"
+    cost = EvictionCost(per_hour="0.0", fixed=price_of_pod)
     snapshot = case.cache().update_snapshot()
     plain, cheap = found(snapshot, case.pod, V1_36), found(snapshot, case.pod, rules_of(cost=cost))
     if not len(plain):
@@ -388,17 +365,10 @@ def test_no_preemption_loses_more_than_upstreams_unless_it_spares_budgets_or_pri
 # How long to wait.
 
 
-@final
-class Clock:
-    def __init__(self) -> None:
-        self.now = NOW
-
-
 def post_filter(plugin: DefaultPreemption, snapshot: Snapshot, preemptor: Pod) -> fwk.PostFilterResult:
     state = a_cycle(snapshot, preemptor)
-    return asyncio.run(
-        plugin.post_filter(state, preemptor, fwk.NodeStatuses({"n": fwk.unschedulable("Insufficient cpu")}))
-    )
+    full = fwk.NodeStatuses({"n": fwk.unschedulable("Insufficient cpu")})
+    return asyncio.run(plugin.post_filter(state, preemptor, full))
 
 
 @final
@@ -413,21 +383,19 @@ class NoDispatcher(fwk.Dispatcher):
 
 
 def test_a_preemptor_waits_for_room_before_it_may_preempt() -> None:
-    clock = Clock()
-    handle = make_framework(dispatcher=NoDispatcher(), now=lambda: clock.now)
-    args = DefaultPreemptionArgs(
-        delay=PreemptionDelay(default=Duration.of(180), by_priority_class={"urgent": Duration()})
-    )
-    plugin = DefaultPreemption(args, handle)
-    snapshot = make_cache(node(), pods=[victim("v", cpu=4).obj()]).update_snapshot()
+    now = NOW
+    handle = make_framework(dispatcher=NoDispatcher(), now=lambda: now)
+    delay = PreemptionDelay(default=Duration.of(180), by_priority_class={"urgent": Duration()})
+    plugin = DefaultPreemption(DefaultPreemptionArgs(delay=delay), handle)
+    snapshot = make_snapshot(node(), pods=[victim("v", cpu=4)])
     preemptor = make_pod("preemptor").req(cpu=4).priority(100).obj()
 
     first = post_filter(plugin, snapshot, preemptor)
     assert first.status.message == "preemption: not eligible for another 180s, by the delay of preemption"
     assert (first.nominated_node, first.retry_after) == (None, 180)
-    clock.now += timedelta(seconds=100)
+    now += timedelta(seconds=100)
     assert post_filter(plugin, snapshot, preemptor).retry_after == 80
-    clock.now += timedelta(seconds=80)
+    now += timedelta(seconds=80)
     assert post_filter(plugin, snapshot, preemptor).nominated_node == "n"
 
     urgent = of_class(PodBuilder(preemptor).uid("urgent"), "urgent").obj()
@@ -436,7 +404,7 @@ def test_a_preemptor_waits_for_room_before_it_may_preempt() -> None:
 
 def test_a_question_does_not_wait() -> None:
     plugin = DefaultPreemption(DefaultPreemptionArgs(delay=PreemptionDelay(default=Duration.of(180))), make_framework())
-    snapshot = make_cache(node(), pods=[victim("v", cpu=4).obj()]).update_snapshot()
+    snapshot = make_snapshot(node(), pods=[victim("v", cpu=4)])
     assert post_filter(plugin, snapshot, make_pod("preemptor").req(cpu=4).priority(100).obj()).nominated_node == "n"
 
 
@@ -474,11 +442,8 @@ def test_wrong_arguments_are_refused_by_name(args: DefaultPreemptionArgs, messag
 
 def test_the_example_of_the_docs_is_valid_and_is_printed_as_it_was_read() -> None:
     text = Path("docs/victim-policies.md").read_text(encoding="utf-8")
-    (example,) = (
-        block
-        for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
-        if "kind: KubeSchedulerConfiguration" in block
-    )
+    blocks = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    (example,) = (block for block in blocks if "kind: KubeSchedulerConfiguration" in block)
     written = yaml.safe_load(example)["profiles"][0]["pluginConfig"][0]["args"]
     loaded = load(example.encode())
     args = loaded.profiles[0].plugin_config["DefaultPreemption"]

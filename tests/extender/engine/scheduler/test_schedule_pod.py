@@ -80,11 +80,9 @@ def test_without_score_plugins_any_node_will_do() -> None:
 
 def test_only_the_nodes_that_pre_filter_left_are_looked_at() -> None:
     filter_ = Refuses("Filter")
+    framework = make_framework(Looks("A", fwk.SUCCESS, "b", "c", "gone"), filter_, Scores("Score", {"c": 1}))
 
-    result = schedule(
-        make_framework(Looks("A", fwk.SUCCESS, "b", "c", "gone"), filter_, Scores("Score", {"c": 1})),
-        nodes("a", "b", "c"),
-    )
+    result = schedule(framework, nodes("a", "b", "c"))
 
     assert result == ScheduleResult("c", 2, 2)
     assert filter_.asked == [["b", "c"]]
@@ -165,9 +163,9 @@ def test_a_nominated_node_is_forgotten_for_the_others(pod: PodBuilder) -> None:
 
 def test_the_nominated_node_need_not_be_among_those_that_pre_filter_left() -> None:
     """So it is upstream."""
-    assert schedule(make_framework(Looks("A", fwk.SUCCESS, "c")), nodes("a", "b", "c"), NOMINATED) == ScheduleResult(
-        "b", 1, 1
-    )
+    framework = make_framework(Looks("A", fwk.SUCCESS, "c"))
+
+    assert schedule(framework, nodes("a", "b", "c"), NOMINATED) == ScheduleResult("b", 1, 1)
 
 
 def test_a_plugin_that_fails_on_the_nominated_node_does_not_end_the_search(caplog: pytest.LogCaptureFixture) -> None:
@@ -185,10 +183,9 @@ def test_room_of_nominated_pods_counts_as_taken() -> None:
     cache = make_cache(make_node("a"), make_node("b"))
     others = {name: make_pod(f"other-{name}").priority(priority).obj() for name, priority in (("a", 1), ("b", -1))}
     nominations = Nominations({node: ((cache.nominate(pod), pod),) for node, pod in others.items()})
+    cycle = Cycle(make_framework(Holds(1)), cache.update_snapshot(), POD.obj(), nominations)
 
-    result = SchedulingAlgorithm().schedule_pod(
-        Cycle(make_framework(Holds(1)), cache.update_snapshot(), POD.obj(), nominations)
-    )
+    result = SchedulingAlgorithm().schedule_pod(cycle)
 
     assert result == ScheduleResult("b", 1, 2)
 
@@ -293,45 +290,27 @@ ERROR = fwk.error("broken")
 
 
 @pytest.mark.parametrize(
-    ("plugin", "points"),
+    ("plugin", "failing"),
     [
-        pytest.param(
-            Answers("pre_filter", raising(ValueError("broken"))), {"PreFilter": "Error"}, id="PreFilter raises"
-        ),
-        pytest.param(Looks("Look", ERROR), {"PreFilter": "Error"}, id="PreFilter answers Error"),
-        pytest.param(
-            Answers("filter", raising(ValueError("broken"))),
-            {"PreFilter": "Success", "Filter": "Error"},
-            id="Filter raises",
-        ),
-        pytest.param(
-            Refuses("Filter", {"n0": ERROR}), {"PreFilter": "Success", "Filter": "Error"}, id="Filter answers Error"
-        ),
-        pytest.param(
-            PreScores("PreScore", ERROR),
-            {"PreFilter": "Success", "Filter": "Success", "PreScore": "Error"},
-            id="PreScore",
-        ),
-        pytest.param(
-            Answers("score", raising(ValueError("broken"))),
-            {"PreFilter": "Success", "Filter": "Success", "PreScore": "Success", "Score": "Error"},
-            id="Score raises",
-        ),
-        pytest.param(
-            Scores("Score", {"n0": 101}),
-            {"PreFilter": "Success", "Filter": "Success", "PreScore": "Success", "Score": "Error"},
-            id="Score is out of range",
-        ),
+        pytest.param(Answers("pre_filter", raising(ValueError("broken"))), "PreFilter", id="PreFilter raises"),
+        pytest.param(Looks("Look", ERROR), "PreFilter", id="PreFilter answers Error"),
+        pytest.param(Answers("filter", raising(ValueError("broken"))), "Filter", id="Filter raises"),
+        pytest.param(Refuses("Filter", {"n0": ERROR}), "Filter", id="Filter answers Error"),
+        pytest.param(PreScores("PreScore", ERROR), "PreScore", id="PreScore"),
+        pytest.param(Answers("score", raising(ValueError("broken"))), "Score", id="Score raises"),
+        pytest.param(Scores("Score", {"n0": 101}), "Score", id="Score is out of range"),
     ],
 )
-def test_failing_extension_point_is_counted_with_the_status_error(plugin: fwk.Plugin, points: dict[str, str]) -> None:
-    algorithm = SchedulingAlgorithm()
+def test_failing_extension_point_is_counted_with_the_status_error(plugin: fwk.Plugin, failing: str) -> None:
+    """Those before it are counted as a success, and those after it not at all."""
+    points = ["PreFilter", "Filter", "PreScore", "Score"]
+    before, algorithm = points[: points.index(failing)], SchedulingAlgorithm()
 
     with pytest.raises(PluginError):
         algorithm.schedule_pod(Cycle(make_framework(plugin), numbered(2), POD.obj()))
 
     samples = {(point, status): count for (point, status, _), count in algorithm.metrics.points.counts().items()}
-    assert samples == dict.fromkeys(points.items(), 1)
+    assert samples == {**{(point, "Success"): 1 for point in before}, (failing, "Error"): 1}
 
 
 def test_an_extension_point_whose_plugin_works_in_a_thread_has_a_sample_once_it_has_answered() -> None:
@@ -341,9 +320,8 @@ def test_an_extension_point_whose_plugin_works_in_a_thread_has_a_sample_once_it_
     with pytest.raises(LongWork):
         algorithm.schedule_pod(Cycle(framework, numbered(2), POD.obj()))
 
-    assert {labels[:2]: count for labels, count in algorithm.metrics.points.counts().items()} == {
-        ("PreFilter", "Success"): 1
-    }
+    samples = {labels[:2]: count for labels, count in algorithm.metrics.points.counts().items()}
+    assert samples == {("PreFilter", "Success"): 1}
 
 
 def test_a_search_without_a_feasible_node_is_a_success_of_the_filters_as_upstream_counts_it() -> None:
@@ -361,9 +339,8 @@ def test_a_search_without_a_feasible_node_is_a_success_of_the_filters_as_upstrea
 
 def test_the_nominated_node_does_not_turn_the_wheel() -> None:
     algorithm, snapshot = SchedulingAlgorithm(), numbered(150)
-    algorithm.schedule_pod(
-        Cycle(make_framework(), snapshot, POD.nominated_node("n7").obj()), percentage_of_nodes_to_score=1
-    )
+    cycle = Cycle(make_framework(), snapshot, POD.nominated_node("n7").obj())
+    algorithm.schedule_pod(cycle, percentage_of_nodes_to_score=1)
 
     assert sampled(algorithm, snapshot)[0] == 0
 
@@ -378,13 +355,8 @@ def test_a_profile_has_its_own_share() -> None:
         SchedulingAlgorithm().schedule_pod(Cycle(framework, snapshot, POD.obj()), percentage_of_nodes_to_score=of_all)
         return len(score.asked[0])
 
-    assert [scored(None, 0), scored(None, 60), scored(60, 0), scored(80, 60), scored(0, 60)] == [
-        250,
-        150,
-        150,
-        200,
-        250,
-    ]
+    shares = [(None, 0), (None, 60), (60, 0), (80, 60), (0, 60)]
+    assert [scored(*share) for share in shares] == [250, 150, 150, 200, 250]
 
 
 def test_a_cluster_that_shrank_is_searched_from_a_node_that_is_there() -> None:
@@ -404,18 +376,14 @@ def test_an_empty_cluster() -> None:
 
 
 def test_equal_pods_share_why_no_node_fits_until_the_cluster_changes() -> None:
-    framework, algorithm, cache = (
-        make_framework(NodeResourcesFit()),
-        SchedulingAlgorithm(),
-        make_cache(make_node("a").capacity(cpu=1)),
-    )
+    framework, algorithm = make_framework(NodeResourcesFit()), SchedulingAlgorithm()
+    cache = make_cache(make_node("a").capacity(cpu=1))
 
     def why_not_now(pod: PodBuilder, *nominated: PodBuilder) -> FitError:
         slots = tuple((cache.nominate(each.obj()), each.obj()) for each in nominated)
+        nominations = Nominations({"a": slots} if slots else {})
         with pytest.raises(FitError) as caught:
-            algorithm.schedule_pod(
-                Cycle(framework, cache.update_snapshot(), pod.obj(), Nominations({"a": slots} if slots else {}))
-            )
+            algorithm.schedule_pod(Cycle(framework, cache.update_snapshot(), pod.obj(), nominations))
         return caught.value
 
     one, other, larger = (
@@ -435,9 +403,8 @@ def test_why_no_node_fits() -> None:
     """Reasons are counted over nodes and sorted as text, so that 10 comes before 2."""
     snapshot = numbered(12)
     both = fwk.unschedulable("Insufficient cpu", "Insufficient memory")
-    table = {"n0": both, "n1": fwk.unschedulable("Insufficient memory")} | {
-        f"n{number}": NEVER for number in range(2, 12)
-    }
+    table = {f"n{number}": NEVER for number in range(2, 12)}
+    table |= {"n0": both, "n1": fwk.unschedulable("Insufficient memory")}
 
     error = why_not(make_framework(Refuses("Filter", table)), snapshot)
 
@@ -448,29 +415,23 @@ def test_why_no_node_fits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("plugins", "message", "by", "absent"),
+    ("plugin", "why", "absent"),
     [
-        pytest.param([Looks("A", NO)], "0/2 nodes are available: no.", {"A"}, NO.code, id="unschedulable"),
-        pytest.param([Looks("A", NEVER)], "0/2 nodes are available: never.", {"A"}, NEVER.code, id="unresolvable"),
+        pytest.param(Looks("A", NO), "no", NO.code, id="unschedulable"),
+        pytest.param(Looks("A", NEVER), "never", NEVER.code, id="unresolvable"),
         pytest.param(
-            [Looks("A", fwk.SUCCESS, "*")],
-            "0/2 nodes are available: node(s) didn't satisfy plugin A.",
-            {"A"},
-            NEVER.code,
-            id="narrowed to nothing",
+            Looks("A", fwk.SUCCESS, "*"), "node(s) didn't satisfy plugin A", NEVER.code, id="narrowed to nothing"
         ),
     ],
 )
-def test_a_pod_that_pre_filter_refuses_fits_no_node(
-    plugins: list[Looks], message: str, by: set[str], absent: fwk.Code
-) -> None:
+def test_a_pod_that_pre_filter_refuses_fits_no_node(plugin: Looks, why: str, absent: fwk.Code) -> None:
     """No node is looked at; all of them have the PreFilter's answer, so that preemption tries all or none."""
     filter_ = Refuses("Filter")
 
-    error = why_not(make_framework(*plugins, filter_), nodes("a", "b"))
+    error = why_not(make_framework(plugin, filter_), nodes("a", "b"))
 
-    assert str(error) == message
-    assert error.diagnosis.unschedulable_plugins == by
+    assert str(error) == f"0/2 nodes are available: {why}."
+    assert error.diagnosis.unschedulable_plugins == {"A"}
     assert error.diagnosis.statuses.of("a").code is absent
     assert filter_.asked == []
 
