@@ -98,7 +98,9 @@ class Stage:
             "--config",
             str(config),
         ]
-        arguments += [f"--feature-gates={name}={str(on).lower()}" for name, on in self._gates.items()]
+        if self._gates:
+            gates = ",".join(f"{name}={str(on).lower()}" for name, on in self._gates.items())
+            arguments.append(f"--feature-gates={gates}")
         log = self._folder / f"{self._started}.log"
         async with a_scheduler(self._fork_server, arguments, {"PROGRESS_SERVER": self.server.url}, log) as scheduler:
             yield scheduler
