@@ -12,15 +12,13 @@ from typing import Any
 
 import httpx
 import pytest
-from starlette.requests import Request
-from starlette.responses import JSONResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.app import create_app
 from api.documents.documentation import BY_NAME
 from api.settings.settings import Settings
 from api.ui.frame import assets
 from tests.api.test_questions import cluster
+from tests.api.test_reviewed_cluster import Reviews
 from tests.kit.certificates import Authority, CertificateFiles, can_make_certificates
 from tests.kit.service import Service, kubeconfig_for, serving, serving_app
 from tests.kit.waiting import until
@@ -29,14 +27,8 @@ from tools.generate_access_page import MODES, CallerKind, Endpoint, Mode, cell, 
 ROOT = Path(__file__).parents[2]
 SCHEDULER = "system:kube-scheduler"
 PARAMETERS = {
-    "namespace": "shop",
-    "pod": "urgent",
-    "name": "urgent",
-    "node": "node-0",
-    "id": "1",
-    "number": "1",
-    "check": "ping",
-}
+    "namespace": "shop", "pod": "urgent", "name": "urgent", "node": "node-0", "id": "1", "number": "1", "check": "ping",
+}  # fmt: skip
 PATHS = {
     "GET /ui/{path:path}": "/ui/nothing",
     "GET /ui/nodes/{name}": "/ui/nodes/node-0",
@@ -51,29 +43,6 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "embedded reviewed": {"access": "reviewed"},
     "embedded local": {},
 }
-
-
-class Reviews:
-    """Before an API server without users: it knows two tokens, and one user who may do everything."""
-
-    def __init__(self, server: ASGIApp) -> None:
-        self._server = server
-        self.asked: list[dict[str, Any]] = []
-        """The specs of the access reviews."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path = scope.get("path", "")
-        if not path.endswith(("/tokenreviews", "/subjectaccessreviews")):
-            await self._server(scope, receive, send)
-            return
-        spec = json.loads(await Request(scope, receive).body())["spec"]
-        if path.endswith("/tokenreviews"):
-            user = {"admins-token": "admin", "guests-token": "guest"}.get(spec["token"])
-            status: dict[str, object] = {"authenticated": True, "user": {"username": user}} if user else {}
-        else:
-            self.asked.append(spec)
-            status = {"allowed": spec["user"] == "admin"}
-        await JSONResponse({"status": status}, 201)(scope, receive, send)
 
 
 @dataclass(frozen=True)
@@ -103,7 +72,8 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 
 @pytest.fixture(scope="module")
 def reviews() -> Reviews:
-    return Reviews(create_app(Settings()))
+    tokens = {"admins-token": "admin", "guests-token": "guest"}
+    return Reviews(create_app(Settings()), tokens, lambda spec: bool(spec["user"] == "admin"))
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +81,7 @@ def api_server(reviews: Reviews, tmp_path_factory: pytest.TempPathFactory) -> It
     state = tmp_path_factory.mktemp("followed") / "cluster.json"
     state.write_text(json.dumps(cluster()))
     settings = Settings.model_validate({"port": 0, "state": state, "schedule": False})
-    reviews._server = create_app(settings)
+    reviews.server = create_app(settings)
     with serving_app(reviews, settings) as service:
         yield service
 

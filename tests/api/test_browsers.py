@@ -32,6 +32,10 @@ def status(service: Service, *lines: str, body: bytes = b"") -> int:
     return answer.status
 
 
+def posting(path: str, length: int, *more: str) -> list[str]:
+    return [f"POST {path} HTTP/1.1", "Host: 127.0.0.1:8888", f"Content-Length: {length}", *more]
+
+
 def names(service: Service) -> set[str]:
     return {each["metadata"]["name"] for each in service.client.get("/api/v1/pods").json()["items"]}
 
@@ -109,14 +113,10 @@ def test_our_own_page_follows_streams(service: Service, site: str) -> None:
 )
 def test_a_page_of_another_origin_may_not_write(service: Service, path: str, caused_by: list[str]) -> None:
     before = names(service)
-    lines = [
-        f"POST {path} HTTP/1.1",
-        "Host: 127.0.0.1:8888",
-        "Content-Type: application/json",
-        f"Content-Length: {len(POD)}",
-    ]
 
-    assert status(service, *lines, *caused_by, body=POD) == 403
+    refused = status(service, *posting(path, len(POD), "Content-Type: application/json", *caused_by), body=POD)
+
+    assert refused == 403
     assert names(service) == before
 
 
@@ -138,14 +138,9 @@ def test_page_of_another_site_cannot_change_or_delete(service: Service, method: 
 )
 def test_our_own_page_and_other_callers_may(service: Service, caused_by: list[str]) -> None:
     body = b'{"token": "x"}'
-    lines = [
-        "POST /ui/sign-in HTTP/1.1",
-        "Host: 127.0.0.1:8888",
-        "Content-Type: application/json",
-        f"Content-Length: {len(body)}",
-    ]
+    lines = posting("/ui/sign-in", len(body), "Content-Type: application/json", *caused_by)
 
-    assert status(service, *lines, *caused_by, body=body) == 204
+    assert status(service, *lines, body=body) == 204
 
 
 # Bodies.
@@ -164,12 +159,7 @@ def test_a_body_has_a_type(service: Service, path: str, length: str) -> None:
 
 def test_kubectl_may_send_one_without(service: Service) -> None:
     """`kubectl create --raw` does. A page cannot send this header to another site unasked."""
-    lines = [
-        f"POST {PODS} HTTP/1.1",
-        "Host: 127.0.0.1",
-        f"Content-Length: {len(POD)}",
-        "User-Agent: kubectl/v1.36.0 (linux/amd64)",
-    ]
+    lines = posting(PODS, len(POD), "User-Agent: kubectl/v1.36.0 (linux/amd64)")
 
     assert status(service, *lines, body=POD) == 201
 
@@ -179,9 +169,7 @@ def test_kubectl_may_send_one_without(service: Service) -> None:
 )
 @pytest.mark.parametrize("path", ["/extender/filter", "/v1/whatif", "/ui/sign-in", PODS])
 def test_a_form_is_no_json(service: Service, path: str, media_type: str) -> None:
-    lines = [f"POST {path} HTTP/1.1", "Host: 127.0.0.1", f"Content-Type: {media_type}", f"Content-Length: {len(POD)}"]
-
-    assert status(service, *lines, body=POD) == 415
+    assert status(service, *posting(path, len(POD), f"Content-Type: {media_type}"), body=POD) == 415
 
 
 def test_a_refused_body_is_not_taken_for_the_next_request(service: Service) -> None:

@@ -30,14 +30,8 @@ def lines_of(*scenarios: object) -> bytes:
 
 def test_version() -> None:
     """Of the module run as a program."""
-    done = subprocess.run(
-        [sys.executable, "-m", "api.cli", "--version"],
-        check=False,
-        capture_output=True,
-        cwd=ROOT,
-        text=True,
-        timeout=DEADLINE,
-    )
+    command = [sys.executable, "-m", "api.cli", "--version"]
+    done = subprocess.run(command, check=False, capture_output=True, cwd=ROOT, text=True, timeout=DEADLINE)
 
     assert (done.returncode, done.stdout, done.stderr) == (0, f"reprieve {__version__}\n", "")
 

@@ -28,6 +28,12 @@ def chosen(configuration: Configuration | None = None, **flags: object) -> Follo
     return choose_cluster(read_settings({}, **flags), configuration or Configuration(), {})
 
 
+def followed(configuration: Configuration | None = None, **flags: object) -> Followed:
+    found = chosen(configuration, **flags)
+    assert isinstance(found, Followed)
+    return found
+
+
 def kubeconfig(folder: Path) -> Path:
     path = folder / "kubeconfig"
     path.write_text(KUBECONFIG)
@@ -53,30 +59,23 @@ def test_kubeconfig_of_the_user_is_not_used_unasked(tmp_path: Path) -> None:
 def test_the_kubeconfig_that_is_asked_for(tmp_path: Path) -> None:
     path = kubeconfig(tmp_path)
 
-    by_default, by_context = chosen(kubeconfig=path), chosen(kubeconfig=path, context="there")
+    by_default, by_context = followed(kubeconfig=path), followed(kubeconfig=path, context="there")
 
-    assert isinstance(by_default, Followed)
-    assert isinstance(by_context, Followed)
     assert (by_default.target.server, by_context.target.server) == ("https://near:6443", "https://far:6443")
 
 
 def test_the_kubeconfig_of_the_configuration(tmp_path: Path) -> None:
     """As kube-scheduler finds its API server."""
-    found = chosen(configuration_naming(kubeconfig(tmp_path)))
+    found = followed(configuration_naming(kubeconfig(tmp_path)))
 
-    assert isinstance(found, Followed)
     assert found.target.server == "https://near:6443"
 
 
 def test_the_master_is_over_the_kubeconfigs_server_and_needs_none(tmp_path: Path) -> None:
     """As kube-scheduler's --master."""
-    with_users, alone = (
-        chosen(kubeconfig=kubeconfig(tmp_path), master="https://proxy:8443/"),
-        chosen(master="http://localhost:8001"),
-    )
+    with_users = followed(kubeconfig=kubeconfig(tmp_path), master="https://proxy:8443/")
+    alone = followed(master="http://localhost:8001")
 
-    assert isinstance(with_users, Followed)
-    assert isinstance(alone, Followed)
     assert (with_users.target.server, with_users.words) == ("https://proxy:8443", "the cluster at https://proxy:8443")
     assert alone.target.server == "http://localhost:8001"
 

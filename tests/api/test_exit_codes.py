@@ -31,12 +31,20 @@ def files(tmp_path: Path) -> dict[str, str]:
     ("command", "code"),
     [
         ("whatif -f small --dump CLUSTER", 0),
+        ("victims -f small --dump CLUSTER", 0),
+        ("fits -f small --dump CLUSTER", 0),
+        ("why shop/web-6 --dump CLUSTER", 0),
         ("whatif -f large --dump CLUSTER", 1),
         ("whatif --pending --dump CLUSTER", 1),
         ("victims -f large --dump CLUSTER", 1),
         ("fits -f large --dump CLUSTER", 1),
         ("why nobody --dump CLUSTER", 1),
         ("pending --dump missing", 2),
+        ("why nobody --dump missing", 2),
+        ("why nobody --kubeconfig missing", 2),
+        ("whatif --drain node-9 --dump CLUSTER", 2),
+        ("whatif -f missing --dump CLUSTER", 2),
+        ("fits -f missing --dump CLUSTER", 2),
         ("victims -f missing --dump CLUSTER", 2),
         ("simulate missing", 2),
         ("verify missing", 2),
@@ -64,6 +72,10 @@ def test_every_command_ends_with_the_code_of_the_table(files: dict[str, str], co
     assert done.returncode == code, done.stderr.decode()
     assert code in EXIT_CODES
     assert code in (0, 1) or done.stderr.count(b"\n") == 1
+
+
+def test_an_option_that_there_is_not_ends_a_command_with_2() -> None:
+    assert reprieve("why", "--no-such-option").returncode == 2
 
 
 def test_the_table_is_in_the_documentation() -> None:

@@ -36,25 +36,14 @@ NVIDIA: Final = {
     "metadata": {"name": "nvidia"},
     "handler": "nvidia",
 }
-A_POD: Final[dict[str, Any]] = {
-    "apiVersion": "v1",
-    "kind": "Pod",
-    "metadata": {"name": "p", "annotations": {"nvidia.com/use-gputype": "A100"}},
-    "spec": {
-        "runtimeClassName": "nvidia",
-        "containers": [
-            {
-                "name": "main",
-                "image": "web:1",
-                "args": ["train"],
-                "env": [{"name": "GPU_CORE_UTILIZATION_POLICY", "value": "disable"}],
-                "volumeMounts": [{"name": "shared", "mountPath": "/shared"}],
-                "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}},
-            }
-        ],
-        "volumes": [{"name": "shared", "emptyDir": {}}],
-    },
+CONTAINER: Final = {
+    "args": ["train"],
+    "env": [{"name": "GPU_CORE_UTILIZATION_POLICY", "value": "disable"}],
+    "volumeMounts": [{"name": "shared", "mountPath": "/shared"}],
+    "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}},
 }
+A_POD: Final = pod("p", container=CONTAINER, volumes=[{"name": "shared", "emptyDir": {}}], runtimeClassName="nvidia")
+A_POD["metadata"]["annotations"] = {"nvidia.com/use-gputype": "A100"}
 
 BAD: list[dict[str, object]] = [
     {"urlPrefix": "ftp://e"},

@@ -19,6 +19,11 @@ from tests.kit.service import TWELVE_NODES, Service, items_of, kubeconfig_for, s
 from tests.kit.waiting import until
 
 
+def asking(*nodes: str) -> dict[str, object]:
+    new = {"metadata": {"name": "new", "namespace": "default", "uid": "1"}, "spec": {"containers": []}}
+    return {"Pod": new, "NodeNames": nodes}
+
+
 def readiness(service: Service) -> int:
     return service.client.get("/readyz").status_code
 
@@ -43,10 +48,7 @@ def test_follower_answers_every_recorded_call_as_the_service_with_the_cluster_do
 
 
 def test_news_of_the_cluster_count(follower: Service, twelve_nodes: Service) -> None:
-    asked = {
-        "Pod": {"metadata": {"name": "new", "namespace": "default", "uid": "1"}, "spec": {"containers": []}},
-        "NodeNames": ["fresh"],
-    }
+    asked = asking("fresh")
     assert follower.call("filter", asked).json()["FailedNodes"] == {"fresh": "node not known to the extender yet"}
 
     twelve_nodes.post("/api/v1/nodes", node("fresh")).raise_for_status()
@@ -79,11 +81,7 @@ def test_pods_are_bound_through_the_api_server(follower: Service, twelve_nodes: 
 @pytest.mark.slow
 def test_a_cluster_that_goes_away_and_comes_back_is_never_answered_for_wrongly(tmp_path: Path) -> None:
     """Its history is lost, and when it is back it has other nodes."""
-    port = free_port()
-    asked = {
-        "Pod": {"metadata": {"name": "new", "namespace": "default", "uid": "1"}, "spec": {"containers": []}},
-        "NodeNames": ["a", "b"],
-    }
+    port, asked = free_port(), asking("a", "b")
 
     with ExitStack() as stack:
         with serving(state=state_with("a", tmp_path), port=port, schedule=False):

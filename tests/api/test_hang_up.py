@@ -151,8 +151,7 @@ def test_a_question_that_was_given_up_makes_room_for_the_next(
     assert (answer.status_code, answer.json()["unplaced"]) == (200, 0)
 
 
-def unread_answers(service: Service) -> None:
-    """Callers who send as many requests as may wait, read no answer, and reset the connection."""
+def test_reset_of_a_connection_with_an_unread_answer_is_no_error(service: Service) -> None:
     with ExitStack() as callers:
         for _ in range(10):
             caller = callers.enter_context(socket.socket())
@@ -161,10 +160,6 @@ def unread_answers(service: Service) -> None:
             caller.sendall(head("/openapi.json", method="GET") * limits.REQUESTS_WAITING)
         until(lambda: len(service.server.server_state.tasks) == 10)  # each waits for its reader
     until(lambda: is_left_alone(service) and is_at_rest(service))
-
-
-def test_reset_of_a_connection_with_an_unread_answer_is_no_error(service: Service) -> None:
-    unread_answers(service)
 
 
 def test_queued_callers_who_hang_up_are_forgotten(service: Service) -> None:
@@ -242,18 +237,12 @@ class SlowBinder(FailingEngine):
 
     def __init__(self) -> None:
         super().__init__(VerbError("nothing"))
-        self._gate = GateEngine()
+        self.gate = GateEngine()
         self.bound: list[str] = []
 
     async def bind(self, name: str, namespace: str, uid: str, node: str) -> None:
-        await self._gate.evaluate({})
+        await self.gate.evaluate({})
         self.bound.append(node)
-
-    def wait_for_a_caller(self) -> None:
-        self._gate.wait_for_callers(1)
-
-    def open(self) -> None:
-        self._gate.open()
 
 
 def test_requests_of_callers_who_left_before_their_turn_are_not_served() -> None:
@@ -294,13 +283,13 @@ def test_requests_of_callers_who_left_before_their_turn_are_not_served() -> None
 def test_a_binding_whose_caller_has_gone_is_not_cut_short() -> None:
     engine = SlowBinder()
     with serving(lambda _: engine, serve_bind=True) as service, ExitStack() as stack:
-        stack.callback(engine.open)
+        stack.callback(engine.gate.open)
         caller = asked(service.port, "/extender/bind", json.dumps(BINDING).encode())
-        engine.wait_for_a_caller()
+        engine.gate.wait_for_callers(1)
         caller.close()
         until(lambda: not service.connections())
         before = list(engine.bound)
-        engine.open()
+        engine.gate.open()
         until(lambda: not service.server.server_state.tasks)
 
     assert (before, engine.bound) == ([], [BINDING["Node"]])

@@ -268,9 +268,8 @@ def test_a_caller_that_does_not_read_its_answer_is_given_up() -> None:
             time.sleep(0.01)
 
         with connected(service.port) as connection:
-            connection.send(
-                head(FILTER, Content_Length=len(body)) + body.encode()
-            )  # more than fits on the way: it is accepted then
+            # More than fits on the way: it is accepted then.
+            connection.send(head(FILTER, Content_Length=len(body)) + body.encode())
             while service.connections() > 0:
                 time.sleep(0.01)
 

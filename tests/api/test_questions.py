@@ -221,22 +221,9 @@ def test_capacity_counts_the_pods_that_fit(deciding: Service) -> None:
     assert (like["fits"], like["byNode"]) == (1, [{"node": "node-0", "pods": 1}])
 
 
-@pytest.mark.parametrize(
-    ("path", "code"),
-    [
-        pytest.param("/v1/explain/shop/nobody", 404, id="no such pod"),
-        pytest.param("/v1/capacity?pod=shop/nobody", 404, id="no such pod to count"),
-        pytest.param("/v1/capacity", 400, id="nothing to count"),
-        pytest.param("/v1/capacity?pod=nobody", 400, id="no namespace"),
-        pytest.param("/v1/decisions?limit=0", 400, id="nothing wanted"),
-        pytest.param("/v1/decisions?limit=100000", 400, id="too much wanted"),
-        pytest.param("/v1/decisions?before=yesterday", 400, id="no id"),
-        pytest.param("/v1/explain/shop/too-large?picture=perhaps", 400, id="neither yes nor no"),
-        pytest.param("/v1/cluster/nowhere", 404, id="no such node"),
-    ],
-)
-def test_unanswerable_question_is_refused(deciding: Service, path: str, code: int) -> None:
-    assert_is_refusal(deciding.client.get(path), code)
+@pytest.mark.parametrize("path", ["/v1/explain/shop/nobody", "/v1/capacity?pod=shop/nobody", "/v1/cluster/nowhere"])
+def test_question_about_what_is_not_there_is_refused(deciding: Service, path: str) -> None:
+    assert_is_refusal(deciding.client.get(path), 404)
 
 
 @pytest.mark.parametrize(
@@ -245,12 +232,6 @@ def test_unanswerable_question_is_refused(deciding: Service, path: str, code: in
         pytest.param(b"{", 400, "not JSON", id="cut off"),
         pytest.param({"creat": []}, 400, "creat", id="a misspelt member"),
         pytest.param({"create": [{"kind": "Pod"}]}, 422, "metadata", id="an object without metadata"),
-        pytest.param(
-            {"create": [{"apiVersion": "v1", "kind": "Gizmo", "metadata": {"name": "x"}}]},
-            422,
-            "Gizmo",
-            id="an unknown kind",
-        ),
         pytest.param({"drainNodes": ["nowhere"]}, 422, "nowhere", id="an unknown node"),
         pytest.param({"configuration": {"apiVersion": "v1", "kind": "Config"}}, 422, "", id="another configuration"),
         pytest.param({"create": [pod("vip", "lots")]}, 422, "quantities must match", id="no quantity"),

@@ -11,6 +11,7 @@ from api.starting import prepare
 from extender.cluster.state_file import load_state
 from tests.api.in_process import reprieve
 from tests.api.test_questions import get
+from tests.kit.objects import pod
 from tests.kit.service import serving
 from tests.kit.waiting import until
 
@@ -31,16 +32,9 @@ SMALL = {f"small-{number}" for number in range(6)}
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The example cluster, with pods that fit on several nodes."""
     folder = tmp_path_factory.mktemp("recording")
-    container = {"name": "main", "image": "web:1", "resources": {"requests": {"cpu": "50m", "memory": "16Mi"}}}
-    small = [
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": name, "namespace": "default"},
-            "spec": {"containers": [container]},
-        }
-        for name in SMALL
-    ]
+    small = [pod(name, "50m") for name in SMALL]
+    for each in small:
+        each["metadata"]["namespace"] = "default"
     state, file = folder / "state.json", folder / "example.recording"
     state.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [*load_state(EXAMPLE_CLUSTER), *small]}))
     with serving(state=state, record=file) as service:

@@ -3,7 +3,7 @@ nobody else any.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from api.app import create_app
 from api.callers.access import TOKEN_COOKIE
 from api.settings.settings import Settings
-from tests.api.test_following import readiness
+from tests.api.test_following import asking, readiness
 from tests.api.test_questions import cluster
 from tests.kit.service import Service, assert_is_refusal, kubeconfig_for, serving, serving_app
 from tests.kit.waiting import until
@@ -40,33 +40,39 @@ ANSWERS = [
 class Reviews:
     """An API server that knows its people, before one that does not."""
 
-    def __init__(self, server: ASGIApp) -> None:
-        self._server = server
+    def __init__(
+        self,
+        server: ASGIApp,
+        users: Mapping[str, str],
+        may: Callable[[dict[str, Any]], bool],
+        groups: Sequence[str] = (),
+    ) -> None:
+        self.server = server
+        self.asked: list[dict[str, Any]] = []
+        """The specs of the access reviews."""
+        self._users = users
+        self._may = may
+        self._groups = groups
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answers = {
-            "/apis/authentication.k8s.io/v1/tokenreviews": self._who,
-            "/apis/authorization.k8s.io/v1/subjectaccessreviews": self._may,
-        }
-        answer = answers.get(scope.get("path", ""))
-        if answer is None:
-            await self._server(scope, receive, send)
+        path = scope.get("path", "")
+        if not path.endswith(("/tokenreviews", "/subjectaccessreviews")):
+            await self.server(scope, receive, send)
             return
-        asked = json.loads(await Request(scope, receive).body())
-        await JSONResponse({**asked, "status": answer(asked["spec"])}, 201)(scope, receive, send)
+        spec = json.loads(await Request(scope, receive).body())["spec"]
+        status: dict[str, object] = {"error": "no such token"}
+        if path.endswith("/subjectaccessreviews"):
+            self.asked.append(spec)
+            status = {"allowed": self._may(spec)}
+        elif user := self._users.get(spec["token"]):
+            status = {"authenticated": True, "user": {"username": user, "groups": self._groups}}
+        await JSONResponse({"status": status}, 201)(scope, receive, send)
 
-    def _who(self, spec: dict[str, Any]) -> dict[str, object]:
-        user = TOKENS.get(spec["token"])
-        return (
-            {"authenticated": True, "user": {"username": user, "groups": ["people"]}}
-            if user
-            else {"error": "no such token"}
-        )
 
-    def _may(self, spec: dict[str, Any]) -> dict[str, object]:
-        asked = spec["resourceAttributes"]
-        assert (asked["verb"], asked["resource"], spec["groups"]) == ("list", "pods", ["people"])
-        return {"allowed": asked["namespace"] in MAY_LIST[spec["user"]]}
+def may_list(spec: dict[str, Any]) -> bool:
+    asked = spec["resourceAttributes"]
+    assert (asked["verb"], asked["resource"], spec["groups"]) == ("list", "pods", ["people"])
+    return asked["namespace"] in MAY_LIST[spec["user"]]
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +82,7 @@ def follower(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     (folder / "cluster.json").write_text(json.dumps(cluster()))
     settings = Settings.model_validate({"port": 0, "state": folder / "cluster.json", "schedule": False})
     with ExitStack() as stack:
-        server = stack.enter_context(serving_app(Reviews(create_app(settings)), settings))
+        server = stack.enter_context(serving_app(Reviews(create_app(settings), TOKENS, may_list, ["people"]), settings))
         service = stack.enter_context(serving(kubeconfig=kubeconfig_for(server.port, folder)))
         until(lambda: readiness(service) == 200)
         until(lambda: "urgent" in ask(service, "/v1/queue", "admins-token").text)
@@ -157,11 +163,8 @@ def test_what_if_hides_victims_of_other_namespaces(follower: Service) -> None:
     answer = follower.client.post("/v1/whatif", content=json.dumps({"includePending": True}), headers=headers)
 
     assert answer.status_code == 200
-    assert {each["pod"]["name"] for each in answer.json()["placements"] if each["cause"] == "pending"} == {
-        "urgent",
-        "too-large",
-        "gated",
-    }
+    pending = {each["pod"]["name"] for each in answer.json()["placements"] if each["cause"] == "pending"}
+    assert pending == {"urgent", "too-large", "gated"}
     assert [each["victim"]["pod"]["hidden"] for each in answer.json()["evictions"]] == [True]
     assert "batch" not in answer.text
     assert "bank" not in answer.text
@@ -214,9 +217,4 @@ def test_health_and_metrics_need_no_token(follower: Service, path: str) -> None:
 
 
 def test_the_scheduler_is_answered_without_a_token(follower: Service) -> None:
-    asked = {
-        "Pod": {"metadata": {"name": "new", "namespace": "shop", "uid": "1"}, "spec": {"containers": []}},
-        "NodeNames": ["node-0"],
-    }
-
-    assert follower.call("filter", asked).json()["NodeNames"] == ["node-0"]
+    assert follower.call("filter", asking("node-0")).json()["NodeNames"] == ["node-0"]

@@ -1,24 +1,17 @@
-"""What commands print on a terminal of 80 columns: no word is cut, in answers and in help; and the codes with which
-they end.
-"""
+"""What commands print on a terminal of 80 columns: no word is cut, in answers and in help."""
 
 import io
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
-import yaml
 from hypothesis import given, strategies as st
 from rich.console import Console
 from typer.testing import CliRunner
 
 from api.cli import SUBCOMMANDS, app
 from api.cli.showing import AnswerTable, table
-from tests.api.in_process import reprieve
-from tests.api.test_questions import pod
-from tests.kit.ports import free_port
 
 NODE = "ip-10-0-113-207.eu-central-1.compute.internal"
 MESSAGE = (
@@ -34,10 +27,6 @@ def printed(shown: AnswerTable, width: int = 80) -> list[str]:
     return output.getvalue().splitlines()
 
 
-def words(text: str) -> list[str]:
-    return text.split()
-
-
 def test_a_long_message_wraps_at_blanks() -> None:
     made = table("pod", "node", "message")
     made.add_row("shop/web-0", NODE, MESSAGE)
@@ -46,7 +35,7 @@ def test_a_long_message_wraps_at_blanks() -> None:
 
     assert max(map(len, lines)) <= 80
     assert lines[1].startswith(f"shop/web-0   {NODE}   ")
-    assert {*words(MESSAGE)} <= {*words(" ".join(lines))}
+    assert {*MESSAGE.split()} <= {*" ".join(lines).split()}
 
 
 def test_the_least_important_column_goes_first() -> None:
@@ -73,10 +62,10 @@ def test_no_word_is_cut(rows: list[list[str]]) -> None:
     for row in rows:
         made.add_row(*row)
 
-    found = words(" ".join(printed(made)).replace("ONE:", "").replace("FOUR:", ""))
+    found = " ".join(printed(made)).replace("ONE:", "").replace("FOUR:", "").split()
 
     for row in rows:
-        assert {*words(row[0]), *words(row[3])} <= {*found}
+        assert {*row[0].split(), *row[3].split()} <= {*found}
 
 
 @pytest.mark.parametrize("arguments", [[], *([name] for name in SUBCOMMANDS)], ids=str)
@@ -92,44 +81,3 @@ def test_help_cuts_nothing(arguments: list[str]) -> None:
         each for each in command.params if each.param_type_name == "option" and not vars(each).get("hidden")
     ]
     assert [name for each in options for name in each.opts if name not in shown] == []
-
-
-@pytest.fixture
-def manifest(tmp_path: Path) -> str:
-    file = tmp_path / "pods.yaml"
-    file.write_text(yaml.safe_dump(pod("small", "500m")))
-    (tmp_path / "huge.yaml").write_text(yaml.safe_dump(pod("huge", "500")))
-    return str(file)
-
-
-@pytest.mark.parametrize("command", ["fits", "victims", "whatif"])
-@pytest.mark.parametrize(
-    ("file", "code"),
-    [
-        pytest.param("pods.yaml", 0, id="there is room"),
-        pytest.param("huge.yaml", 1, id="there is no room"),
-        pytest.param("none.yaml", 2, id="there is no such file"),
-    ],
-)
-def test_the_exit_code_answers(command: str, file: str, code: int, manifest: str, dump: Path) -> None:
-    done = reprieve(command, "-f", str(Path(manifest).with_name(file)), "--dump", str(dump))
-
-    assert done.returncode == code
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [
-        (["why", "shop/too-large", "--dump", "DUMP"], 0),
-        (["why", "shop/nobody", "--dump", "DUMP"], 1),
-        (["why", "shop/x", "--dump", "/nowhere"], 2),
-        (["why", "--no-such-option"], 2),
-        (["why", "shop/x", "--kubeconfig", "/nowhere"], 2),
-        (["whatif", "--drain", "node-9", "--dump", "DUMP"], 2),
-        (["why", "shop/x", "--server", "127.0.0.1:PORT"], 3),
-    ],
-)
-def test_exit_code_tells_the_kind_of_failure(arguments: list[str], code: int, dump: Path) -> None:
-    given = [word.replace("DUMP", str(dump)).replace("PORT", str(free_port())) for word in arguments]
-
-    assert reprieve(*given).returncode == code

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from api.cli import app
 from tests.api.test_recorded_calls import as_go_writes, preemptions
-from tests.kit.objects import priority_class
+from tests.kit.objects import node, pod, priority_class
 from tests.kit.service import TWELVE_NODES, items_of, serving
 
 PODS = {item["metadata"]["uid"]: item for item in items_of(TWELVE_NODES) if item["kind"] == "Pod"}
@@ -24,12 +24,8 @@ def configured(folder: Path, **args: Any) -> Path:
     """A KubeSchedulerConfiguration with a victim policy."""
     file = folder / "config.yaml"
     profile = {"pluginConfig": [{"name": "DefaultPreemption", "args": args}]}
-    configuration = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "profiles": [profile],
-    }
-    file.write_text(yaml.safe_dump(configuration))
+    header = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    file.write_text(yaml.safe_dump({**header, "profiles": [profile]}))
     return file
 
 
@@ -38,13 +34,10 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The cluster of the recorded calls, before any victim had gone. Pods whose owners are not there would be collected
     as garbage.
     """
-    file = tmp_path_factory.mktemp("twelve-nodes") / "state.json"
-    left_out = ("ownerReferences", "deletionTimestamp", "deletionGracePeriodSeconds")
-    kept = [
-        {key: value for key, value in item["metadata"].items() if key not in left_out}
-        for item in items_of(TWELVE_NODES)
-    ]
-    items = [{**item, "metadata": metadata} for item, metadata in zip(items_of(TWELVE_NODES), kept, strict=True)]
+    file, items = tmp_path_factory.mktemp("twelve-nodes") / "state.json", items_of(TWELVE_NODES)
+    for item in items:
+        for left_out in ("ownerReferences", "deletionTimestamp", "deletionGracePeriodSeconds"):
+            item["metadata"].pop(left_out, None)
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     return file
 
@@ -56,9 +49,7 @@ def asked(
     with serving(state=state, schedule=False, config=configured(folder, **args)) as service:
         answer = service.call("preempt", as_go_writes(call["body"])).json()["NodeNameToMetaVictims"]
         recorded = service.client.get("/v1/preemptions").json()["items"]
-    return {node: [pod["UID"] for pod in victims["Pods"]] for node, victims in answer.items()}, recorded[
-        0
-    ] if recorded else None
+    return uids_of(answer), recorded[0] if recorded else None
 
 
 def loss(uids: list[str]) -> int:
@@ -66,14 +57,19 @@ def loss(uids: list[str]) -> int:
 
 
 def given(call: Mapping[str, Any]) -> dict[str, list[str]]:
-    found = call["body"]["NodeNameToMetaVictims"]
-    return {node: [pod["UID"] for pod in victims["Pods"]] for node, victims in found.items()}
+    return uids_of(call["body"]["NodeNameToMetaVictims"])
 
 
-BY_NAME = [call for call in preemptions() if call["nodeCacheCapable"]]
+def uids_of(found: Mapping[str, Any]) -> dict[str, list[str]]:
+    return {name: [each["UID"] for each in victims["Pods"]] for name, victims in found.items()}
 
 
-@pytest.mark.parametrize("call", BY_NAME, ids=lambda call: str(call["seq"]))
+each_call = pytest.mark.parametrize(
+    "call", [call for call in preemptions() if call["nodeCacheCapable"]], ids=lambda call: str(call["seq"])
+)
+
+
+@each_call
 def test_protected_pods_are_replaced_or_their_node_is_vetoed(state: Path, tmp_path: Path, call: dict[str, Any]) -> None:
     protected = {"selector": {"matchLabels": {"tier": "web"}}}
     answer, recorded = asked(state, tmp_path, call, protect=protected)
@@ -90,7 +86,7 @@ def test_protected_pods_are_replaced_or_their_node_is_vetoed(state: Path, tmp_pa
     }
 
 
-@pytest.mark.parametrize("call", BY_NAME, ids=lambda call: str(call["seq"]))
+@each_call
 def test_no_node_loses_more_than_with_the_victims_of_kube_scheduler(
     state: Path, tmp_path: Path, call: dict[str, Any]
 ) -> None:
@@ -101,7 +97,7 @@ def test_no_node_loses_more_than_with_the_victims_of_kube_scheduler(
     assert all(loss(uids) <= loss(without[node]) for node, uids in answer.items())
 
 
-@pytest.mark.parametrize("call", BY_NAME, ids=lambda call: str(call["seq"]))
+@each_call
 def test_budgets_are_kept_where_that_is_the_rule(state: Path, tmp_path: Path, call: dict[str, Any]) -> None:
     violating = {node for node, victims in call["body"]["NodeNameToMetaVictims"].items() if victims["NumPDBViolations"]}
     assert violating
@@ -115,7 +111,7 @@ def test_budgets_are_kept_where_that_is_the_rule(state: Path, tmp_path: Path, ca
     assert all(victims["NumPDBViolations"] == 0 for victims in answer.values())
 
 
-@pytest.mark.parametrize("call", BY_NAME, ids=lambda call: str(call["seq"]))
+@each_call
 def test_a_preemptor_that_has_to_wait_gets_no_node(state: Path, tmp_path: Path, call: dict[str, Any]) -> None:
     waits, _ = asked(state, tmp_path, call, delay={"default": "1h"})
     is_exempt, _ = asked(state, tmp_path, call, delay={"default": "1h", "byPriorityClass": {"high": "0s"}})
@@ -136,31 +132,18 @@ def gpu_cluster(folder: Path) -> tuple[Path, Path]:
     """
 
     def training(name: str, **annotations: str) -> dict[str, Any]:
-        container = {
-            "name": "c",
-            "image": "i",
-            "resources": {"requests": {"example.com/gpu": "4"}, "limits": {"example.com/gpu": "4"}},
-        }
-        metadata = {"name": name, "namespace": "default", "uid": name, "annotations": annotations}
-        status = {"phase": "Running", "startTime": "2026-01-01T00:00:00Z" if name == "long" else "2026-01-02T00:00:00Z"}
-        return {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": metadata,
-            "spec": {"nodeName": "n", "containers": [container]},
-            "status": status,
-        }
+        gpus = {"example.com/gpu": "4"}
+        made = pod(name, nodeName="n", container={"resources": {"requests": gpus, "limits": gpus}})
+        started = "2026-01-01T00:00:00Z" if name == "long" else "2026-01-02T00:00:00Z"
+        made["metadata"] |= {"namespace": "default", "uid": name, "annotations": annotations}
+        return made | {"status": {"phase": "Running", "startTime": started}}
 
-    node = {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": "n"},
-        "status": {"allocatable": {"example.com/gpu": "8", "pods": "9", "cpu": "9"}},
-    }
+    one = node("n", "9")
+    one["status"]["allocatable"]["example.com/gpu"] = "8"
     high = priority_class("high", 1000)
     saved = {"reprieve.dev/last-checkpoint-time": "2099-01-01T00:00:00Z"}
     dump, wants = folder / "cluster.json", folder / "wants.json"
-    dump.write_text(json.dumps({"kind": "List", "items": [node, high, training("long", **saved), training("late")]}))
+    dump.write_text(json.dumps({"kind": "List", "items": [one, high, training("long", **saved), training("late")]}))
     new = {"priorityClassName": "high", "containers": training("new")["spec"]["containers"]}
     wants.write_text(json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "new"}, "spec": new}))
     return dump, wants

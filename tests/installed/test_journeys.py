@@ -13,6 +13,7 @@ import yaml
 
 from tests.installed.environment import Environment
 from tests.installed.journey import Journey
+from tests.kit import objects
 from tests.kit.objects import priority_class
 from tests.kit.ports import free_port
 
@@ -26,32 +27,24 @@ def ago(**time: float) -> str:
 
 
 def node(name: str, zone: str = "a", **allocatable: str) -> dict[str, Any]:
-    labels = {"kubernetes.io/hostname": name, ZONE: zone}
-    room = {"cpu": "8", "memory": "32Gi", "pods": "110", **allocatable}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": labels},
-        "status": {"allocatable": room},
-    }
+    made = objects.node(name, "8", labels={ZONE: zone})
+    made["status"]["allocatable"] |= allocatable
+    return made
 
 
 def pod(
     name: str, namespace: str, requests: dict[str, str], node: str = "", *, started: str = "", **further: Any
 ) -> dict[str, Any]:
     kept: dict[str, Any] = {key: further.pop(key) for key in ("labels", "annotations") if key in further}
-    metadata = {"name": name, "namespace": namespace, **kept}
-    containers = [
-        {"name": "c", "image": "registry.example/app:1", "resources": {"requests": requests, "limits": requests}}
-    ]
-    spec = {"containers": containers, **({"nodeName": node} if node else {}), **further}
-    status = {"phase": "Running", "startTime": started} if node else {}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status}
+    made = objects.pod(name, container={"resources": {"requests": requests, "limits": requests}})
+    made["spec"] |= further | ({"nodeName": node} if node else {})
+    made["metadata"] |= {"namespace": namespace, **kept}
+    made["status"] = {"phase": "Running", "startTime": started} if node else {}
+    return made
 
 
-def write(file: Path, *objects: dict[str, Any]) -> None:
-    document = objects[0] if len(objects) == 1 else {"apiVersion": "v1", "kind": "List", "items": [*objects]}
-    file.write_text(yaml.safe_dump(document))
+def write(file: Path, *written: dict[str, Any]) -> None:
+    file.write_text(yaml.safe_dump_all(written))
 
 
 @pytest.fixture
@@ -136,10 +129,8 @@ def test_operator_on_call_finds_the_reason_a_fix_and_the_preempted_pod(shell: Jo
         assert "It would fit if" in why and "retried on" in why and "preemptionPolicy=Never" in why
         assert "batch/etl-4" in tried and "node-b-1" in tried
 
-        write(
-            shell.folder / "high.yaml",
-            pod("api-high", "payments", {"cpu": "3"}, nodeSelector={ZONE: "b"}, priorityClassName="high"),
-        )
+        high = pod("api-high", "payments", {"cpu": "3"}, nodeSelector={ZONE: "b"}, priorityClassName="high")
+        write(shell.folder / "high.yaml", high)
         pods = f"{server}/api/v1/namespaces/payments/pods"
         shell.type(f"curl -sf -H 'Content-Type: application/yaml' --data-binary @high.yaml {pods}")
         asked = "reprieve who-preempted batch/etl-4 --since 2d"
@@ -174,16 +165,11 @@ def test_an_engineer_of_ci_gates_a_change_by_rules(shell: Journey) -> None:
     spread = {**constraint, "labelSelector": {"matchLabels": {"app": "web"}}}
 
     def change(cpu: str) -> None:
-        spec = {
-            "containers": pod("c", "shop", {"cpu": cpu})["spec"]["containers"],
-            "topologySpreadConstraints": [spread],
-        }
-        template = {"metadata": {"labels": {"app": "web"}}, "spec": spec}
+        template = objects.pod("web", cpu, labels={"app": "web"}, topologySpreadConstraints=[spread])
+        template = {"metadata": {"labels": {"app": "web"}}, "spec": template["spec"]}
         workload = {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}, "template": template}
-        write(
-            rules / "web.yaml",
-            {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": workload},
-        )
+        web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": workload}
+        write(rules / "web.yaml", web)
 
     change("1")
     shell.type("reprieve verify tests --golden golden.yaml --update")
