@@ -2,7 +2,6 @@
 
 import asyncio
 import gzip
-import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -62,15 +61,6 @@ async def asked_in_time(reply: Reply, seconds: float = 10) -> tuple[errors.ApiEr
     return caught.value, server
 
 
-async def test_refused_connection_is_unreachable():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        client = Client(Target(f"http://127.0.0.1:{taken.getsockname()[1]}"))
-        with pytest.raises(errors.Unreachable):
-            await client.create(BINDING, {})
-        await client.aclose()
-
-
 @pytest.mark.parametrize(
     "reply", [close, close_in_the_head, close_in_the_body, close_in_a_chunk, speak_another_protocol]
 )
@@ -117,14 +107,6 @@ async def test_names_and_selectors_arrive_as_they_were_meant():
     url = urlsplit(server.asked[0].line.split(" ")[1])
     assert unquote(url.path) == "/api/v1/namespaces/default/pods/system:a b?#"
     assert parse_qs(url.query) == {"labelSelector": [selector]}
-
-
-async def test_a_connection_is_used_again():
-    async with asking(ok) as (client, server):
-        for _ in range(5):
-            await client.get(PODS)
-
-    assert server.connections == 1
 
 
 async def test_a_compressed_answer_is_read():

@@ -3,15 +3,7 @@
 import pytest
 
 from extender.cluster import api_resources
-from extender.cluster.admission import defaults
-from extender.cluster.schema import api_types
-
-
-def defaulted(resource, obj):
-    result, problems = api_types.read(resource, obj)
-    assert problems == []
-    defaults.set_defaults(resource, result)
-    return result
+from tests.extender.cluster.made_objects import defaulted
 
 
 def pod(**spec):

@@ -5,16 +5,8 @@ import copy
 import pytest
 
 from extender.cluster import api_resources
-from extender.cluster.admission import defaults, strategies
-from extender.cluster.schema import api_types
-
-
-def made(resource, obj):
-    """The object as it is after creation, but for admission."""
-    result, _ = api_types.read(resource, obj)
-    defaults.set_defaults(resource, result)
-    strategies.prepare_for_create(resource, result)
-    return result
+from extender.cluster.admission import strategies
+from tests.extender.cluster.made_objects import made
 
 
 def pod(**spec):

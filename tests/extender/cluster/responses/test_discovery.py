@@ -56,34 +56,6 @@ def test_a_group_tells_its_versions():
     }
 
 
-def test_a_version_lists_its_resources_and_what_lies_below_them():
-    verbs = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
-
-    assert body("/apis/policy/v1") == {
-        "kind": "APIResourceList",
-        "apiVersion": "v1",
-        "groupVersion": "policy/v1",
-        "resources": [
-            {
-                "name": "poddisruptionbudgets",
-                "singularName": "poddisruptionbudget",
-                "namespaced": True,
-                "kind": "PodDisruptionBudget",
-                "verbs": verbs,
-                "shortNames": ["pdb"],
-                "storageVersionHash": "EVWiDmWqyJw=",
-            },
-            {
-                "name": "poddisruptionbudgets/status",
-                "singularName": "",
-                "namespaced": True,
-                "kind": "PodDisruptionBudget",
-                "verbs": ["get", "patch", "update"],
-            },
-        ],
-    }
-
-
 def test_both_groups_of_events_have_one_storage_version():
     hashes = {
         resource["storageVersionHash"]

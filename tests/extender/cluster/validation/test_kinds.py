@@ -1,21 +1,17 @@
 """What is refused about the kinds other than pods, in upstream's words."""
 
 import copy
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from extender.cluster import validation
-from extender.cluster.admission import defaults, strategies
 from extender.cluster.api_resources import (
     CSI_NODES,
     DEPLOYMENTS,
     DEVICE_CLASSES,
     LEASES,
     NAMESPACES,
-    NEW_EVENTS,
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
@@ -29,10 +25,9 @@ from extender.cluster.api_resources import (
     STATEFUL_SETS,
     STORAGE_CLASSES,
 )
-from extender.cluster.schema import api_types
 from extender.cluster.validation import workload_rules
+from tests.extender.cluster import made_objects
 
-TRANSCRIPT = json.loads((Path(__file__).parents[1] / "transcript.json").read_text())
 APP = {"matchLabels": {"app": "x"}}
 TEMPLATE: dict[str, Any] = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 WORKLOAD = {"selector": APP, "template": TEMPLATE}
@@ -43,11 +38,7 @@ SLICE = {"driver": "d.example.com", "nodeName": "n", "pool": {"name": "p", "reso
 
 def made(resource, name="x", **fields):
     metadata = {"name": name, "resourceVersion": "1"} | ({"namespace": "default"} if resource.namespaced else {})
-    obj, problems = api_types.read(resource, {"metadata": metadata, **fields})
-    assert problems == []
-    defaults.set_defaults(resource, obj)
-    strategies.prepare_for_create(resource, obj)
-    return obj
+    return made_objects.made(resource, {"metadata": metadata, **fields})
 
 
 def errors_of(resource, name="x", **fields):
@@ -346,17 +337,6 @@ def test_an_allocation_stays():
     assert [error.field for error in validation.validate_update(RESOURCE_CLAIMS, moved, allocated, "status")] == [
         "status.allocation"
     ]
-
-
-def test_the_recorded_refusal_of_an_event():
-    """The causes are those that a real server told."""
-    call = TRANSCRIPT["event-create-invalid"]
-    obj, _ = api_types.read(NEW_EVENTS, call["request"]["body"])
-    obj["metadata"]["namespace"] = "default"
-
-    errors = validation.validate_create(NEW_EVENTS, obj)
-
-    assert [error.as_cause() for error in errors] == call["response"]["body"]["details"]["causes"]
 
 
 def test_a_scale_is_not_negative():

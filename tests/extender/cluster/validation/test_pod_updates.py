@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from extender.cluster import api_resources, validation
-from extender.cluster.admission import defaults, strategies
-from extender.cluster.schema import api_types
+from tests.extender.cluster.made_objects import made
 
 IMMUTABLE = (
     "spec: Forbidden: pod updates may not change fields other than "
@@ -27,10 +26,7 @@ def pod(**spec):
         "metadata": {"name": "p", "namespace": "default", "resourceVersion": "1"},
         "spec": {"containers": [{"name": "c", "image": "i:1"}], **spec},
     }
-    obj, _ = api_types.read(api_resources.PODS, given)
-    defaults.set_defaults(api_resources.PODS, obj)
-    strategies.prepare_for_create(api_resources.PODS, obj)
-    return obj
+    return made(api_resources.PODS, given)
 
 
 def said(old, new, subresource=""):
