@@ -3,6 +3,7 @@ upstream.
 """
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from extender.values.objects.quantity import QuantityError
 from tests.extender.engine.cache.snapshot_contents import on_node, seen
 from tests.kit.snapshot_dump import dump_snapshot
 
-NODE = make_node("n").capacity(cpu=4)
+NODE, GPU = make_node("n").capacity(cpu=4), "example.com/gpu"
 
 
 def names_on(cache: Cache, node: str) -> list[str]:
@@ -124,6 +125,7 @@ def test_a_fork_has_the_assumed_pods() -> None:
 # Refusals. The sentences are upstream's.
 
 POD = make_pod("p").uid("1").node("n")
+IN_CACHE = "pod 1(default/p) is in the cache, so can't be assumed"
 ADDED = make_cache(NODE, pods=[POD])
 ASSUMED = make_cache(NODE)
 ASSUMED.assume_pod(POD.obj())
@@ -133,16 +135,8 @@ ASSUMED.assume_pod(POD.obj())
     ("cache", "act", "pod", "error"),
     [
         pytest.param(ADDED, Cache.add_pod, POD, "pod 1(default/p) was already in added state", id="added twice"),
-        pytest.param(
-            ADDED,
-            Cache.assume_pod,
-            POD,
-            "pod 1(default/p) is in the cache, so can't be assumed",
-            id="assumed although there",
-        ),
-        pytest.param(
-            ASSUMED, Cache.assume_pod, POD, "pod 1(default/p) is in the cache, so can't be assumed", id="assumed twice"
-        ),
+        pytest.param(ADDED, Cache.assume_pod, POD, IN_CACHE, id="assumed although there"),
+        pytest.param(ASSUMED, Cache.assume_pod, POD, IN_CACHE, id="assumed twice"),
         pytest.param(
             ADDED,
             Cache.forget_pod,
@@ -344,9 +338,7 @@ def test_a_node_that_can_be_read_again_is_as_good_as_any() -> None:
 
 
 def test_sums_wrap_as_int64_do() -> None:
-    """Pods can ask for more together than an int64 holds; a scheduler that stops at that would be worse than one that
-    is wrong as upstream is.
-    """
+    """Pods can ask for more together than an int64 holds; better to be wrong as upstream is than to stop there."""
     huge = [make_pod(name).req(memory="8Ei").node("n").obj() for name in "ab"]
     one_by_one, at_once = make_cache(NODE), make_cache(NODE, pods=huge)
     one_by_one.update_snapshot()
@@ -371,12 +363,12 @@ def test_a_nominated_pod_has_a_slot_and_no_node() -> None:
 
 def test_a_pod_nominated_between_two_snapshots_is_in_the_second() -> None:
     """Also when it is the first to ask for some resource, and when there was no room for another slot."""
-    cache = make_cache(make_node("n").capacity({"example.com/gpu": 8}, cpu=4, memory="8Gi", pods=10))
+    cache = make_cache(make_node("n").capacity({GPU: 8}, cpu=4, memory="8Gi", pods=10))
     cache.update_snapshot()
-    slots = [cache.nominate(make_pod(f"p{number}").req({"example.com/gpu": 2}).obj()) for number in range(300)]
+    slots = [cache.nominate(make_pod(f"p{number}").req({GPU: 2}).obj()) for number in range(300)]
     snapshot = cache.update_snapshot()
 
-    gpu = snapshot.resources.code_of("example.com/gpu")
+    gpu = snapshot.resources.code_of(GPU)
     assert snapshot.pods.requests[slots, gpu].tolist() == [2] * 300
 
 
@@ -452,12 +444,8 @@ def test_columns_that_were_looked_up_are_kept_up_to_date() -> None:
 def test_a_snapshot_cannot_be_written_to() -> None:
     snapshot = make_cache(NODE, pods=[make_pod("p").node("n")]).update_snapshot()
 
-    for column in (
-        snapshot.nodes.requested,
-        snapshot.nodes.allocatable,
-        snapshot.pods.priority,
-        Rows.of(snapshot).requested,
-    ):
+    nodes, rows = snapshot.nodes, Rows.of(snapshot)
+    for column in (nodes.requested, nodes.allocatable, snapshot.pods.priority, rows.requested):
         with pytest.raises(ValueError, match="read-only"):
             column[0] = 1
 
@@ -473,11 +461,8 @@ def test_columns_grow() -> None:
     snapshot = cache.update_snapshot()
 
     places = [snapshot.nodes.index[f"n{number}"] for number in range(300)]
-    assert (
-        snapshot.nodes.allocatable[places, 0].tolist()
-        == snapshot.nodes.requested[places, 0].tolist()
-        == list(range(0, 300_000, 1000))
-    )
+    for column in (snapshot.nodes.allocatable, snapshot.nodes.requested):
+        assert column[places, 0].tolist() == list(range(0, 300_000, 1000))
     assert Rows.of(snapshot).allocatable_of("example.com/r7").sum() == sum(range(7, 300, 20))
     tally = snapshot.tally(Attribute.LABELS, "all", lambda symbol: int(isinstance(symbol, LabelClass)))
     assert np.array_equal(tally.per_node, np.ones(300, np.int64))
@@ -486,27 +471,19 @@ def test_columns_grow() -> None:
 def test_resources_that_no_pod_requests_are_not_on_the_axis() -> None:
     """A node with thousands of extended resources adds none to axis K: only pods that ask for one do."""
     offers = {f"example.com/thing-{number}": 1 for number in range(5000)}
-
     asking = make_pod("p").node("n").req({"example.com/thing-7": 1})
 
     snapshot = make_snapshot(make_node("n").capacity(offers, cpu="4", pods=10), pods=[asking])
 
     assert list(snapshot.resources) == ["cpu", "memory", "ephemeral-storage", "example.com/thing-7"]
     rows = Rows.of(snapshot)
-    assert (
-        rows.allocatable_of("example.com/thing-7").tolist()
-        == rows.allocatable_of("example.com/thing-4000").tolist()
-        == [1]
-    )
-    assert rows.requested_of("example.com/thing-7").tolist() == [1]
-    assert rows.requested_of("example.com/thing-4000").tolist() == [0]
-    assert rows.allocatable_of("example.com/nothing").tolist() == [0]
+    for resource, offered, requested in (("thing-7", [1], [1]), ("thing-4000", [1], [0]), ("nothing", [0], [0])):
+        assert rows.allocatable_of(f"example.com/{resource}").tolist() == offered
+        assert rows.requested_of(f"example.com/{resource}").tolist() == requested
 
 
 def test_resources_that_no_node_offers_are_not_on_the_axis() -> None:
-    """
-    Pods that each request a resource of their own make no array grow, and nothing stays of them once they are gone.
-    """
+    """Pods that each request a resource of their own make no array grow, and nothing stays of them afterwards."""
     cache = make_cache(NODE)
     pods = [make_pod(f"p{number}").node("n").req({f"example.com/thing-{number}": 2}).obj() for number in range(5000)]
     for pod in pods:
@@ -529,11 +506,9 @@ def test_resources_that_no_node_offers_are_not_on_the_axis() -> None:
 @pytest.mark.parametrize("is_new", [False, True], ids=["a known node", "a node that comes"])
 def test_a_node_that_begins_to_offer_a_resource_has_the_requests_of_pods_already_there(is_new: bool) -> None:
     """Also where such pods come and go in the same moment. It is as if the resource had been there from the start."""
-    offering = make_node("n").capacity({"example.com/gpu": 8}, cpu=4)
-    first, second, third = (
-        make_pod(f"p{number}").req({"example.com/gpu": number}).node("n").obj() for number in (1, 2, 3)
-    )
-    elsewhere = make_pod("elsewhere").req({"example.com/gpu": 5}).node("m").obj()
+    offering = make_node("n").capacity({GPU: 8}, cpu=4)
+    first, second, third = (make_pod(f"p{number}").req({GPU: number}).node("n").obj() for number in (1, 2, 3))
+    elsewhere = make_pod("elsewhere").req({GPU: 5}).node("m").obj()
     known = [make_node("m").capacity(cpu=4)] if is_new else [make_node("m").capacity(cpu=4), NODE]
     cache = make_cache(*known, pods=[first, second, elsewhere])
     cache.update_snapshot()
@@ -545,10 +520,7 @@ def test_a_node_that_begins_to_offer_a_resource_has_the_requests_of_pods_already
         cache.update_node(NODE.obj(), offering.obj())
     snapshot = cache.update_snapshot()
     places = [snapshot.nodes.index[name] for name in ("n", "m")]
-    requested, allocatable = (
-        Rows.of(snapshot).requested_of("example.com/gpu"),
-        Rows.of(snapshot).allocatable_of("example.com/gpu"),
-    )
+    requested, allocatable = Rows.of(snapshot).requested_of(GPU), Rows.of(snapshot).allocatable_of(GPU)
     cache.remove_pod(second)
 
     assert (requested[places].tolist(), allocatable[places].tolist()) == ([5, 5], [8, 0])
@@ -558,52 +530,47 @@ def test_a_node_that_begins_to_offer_a_resource_has_the_requests_of_pods_already
 
 def test_a_node_that_cannot_be_read_offers_nothing_either_when_the_nodes_are_laid_out_again() -> None:
     """If it did, a pod that is assumed would change what the last snapshot says of others."""
-    unreadable = make_node("n").capacity({"example.com/gpu": 8}, cpu="x")
-    asking = make_pod("pending").req({"example.com/gpu": 2}).obj()
+    unreadable = make_node("n").capacity({GPU: 8}, cpu="x")
+    asking = make_pod("pending").req({GPU: 2}).obj()
     cache = make_cache(unreadable)
     cache.update_snapshot()
     cache.add_node(make_node("m").capacity(cpu=4).obj())
     cache.nominate(asking)
     before = cache.update_snapshot()
-    cache.assume_pod(make_pod("assumed").req({"example.com/gpu": 1}).node("m").obj())
+    cache.assume_pod(make_pod("assumed").req({GPU: 1}).node("m").obj())
 
-    assert before.pods.unoffered["example.com/gpu"][0] == 2
+    assert before.pods.unoffered[GPU][0] == 2
     assert list(cache.update_snapshot().resources) == ["cpu", "memory", "ephemeral-storage"]
 
 
 def test_hypotheses_count_resources_that_no_node_offers() -> None:
-    pods = [make_pod(name).req({"example.com/gpu": amount}).node("n").obj() for name, amount in (("a", 1), ("b", 2))]
+    pods = [make_pod(name).req({GPU: amount}).node("n").obj() for name, amount in (("a", 1), ("b", 2))]
     snapshot = make_snapshot(NODE, pods=pods)
     gone = PodChanges(np.array([0]), np.array([snapshot.pods.slots[pods[1].uid]]), np.array([-1]))
 
-    assert Rows.of(snapshot).changed(gone).requested_of("example.com/gpu").tolist() == [1]
+    assert Rows.of(snapshot).changed(gone).requested_of(GPU).tolist() == [1]
 
 
 def test_a_resource_that_a_pod_is_first_to_request_is_found_on_every_node() -> None:
     """The nodes were there before anybody asked."""
-    nodes = [
-        make_node(name).capacity({"example.com/gpu": amount}, cpu="4", pods=10) for name, amount in (("a", 2), ("b", 3))
-    ]
-    cache = make_cache(*nodes)
-    assert Rows.of(cache.update_snapshot()).allocatable_of("example.com/gpu").tolist() == [2, 3]
+    cache = make_cache(*(make_node(name).capacity({GPU: amount}, cpu=4) for name, amount in (("a", 2), ("b", 3))))
+    assert Rows.of(cache.update_snapshot()).allocatable_of(GPU).tolist() == [2, 3]
 
-    cache.add_pod(make_pod("p").node("b").req({"example.com/gpu": 1}).obj())
+    cache.add_pod(make_pod("p").node("b").req({GPU: 1}).obj())
 
     rows = Rows.of(cache.update_snapshot())
-    assert rows.allocatable_of("example.com/gpu").tolist() == [2, 3]
-    assert rows.requested_of("example.com/gpu").tolist() == [0, 1]
+    assert rows.allocatable_of(GPU).tolist() == [2, 3]
+    assert rows.requested_of(GPU).tolist() == [0, 1]
 
 
 def test_taints_that_no_node_has_any_more_are_forgotten() -> None:
     """A node whose taints change with every heartbeat does not make every decision slower forever."""
     node = make_node("n").capacity(cpu="4", pods=10)
     cache = make_cache(node)
-    old = node.obj()
-    for number in range(3000):
-        new = node.taint("at", str(number)).obj()
+    taints = [node.taint("at", str(number)).obj() for number in range(3000)]
+    for old, new in pairwise([node.obj(), *taints]):
         cache.update_node(old, new)
         snapshot = cache.update_snapshot()
-        old = new
 
     assert len(snapshot.nodes.taint_sets) < 2000
     assert snapshot.nodes.taints_of(int(snapshot.nodes.taint_set[0]))[0].value == "2999"

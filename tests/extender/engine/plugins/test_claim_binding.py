@@ -26,6 +26,8 @@ from extender.values.objects.devices import ResourceClaim
 from tests.extender.engine.plugins.reserved_claims import ATTACHED, Scheduler, allocated, claim, make, pod_with
 from tests.kit.devices import DRIVER, make_slice
 
+RESERVING = "add allocation and reservation to claim default/c"
+
 
 def test_an_allocation_is_written_with_a_finalizer_a_time_and_a_reservation() -> None:
     """The finalizer comes first: an allocated claim must not vanish."""
@@ -95,12 +97,8 @@ def test_a_claim_that_changed_harmlessly_is_read_and_written_again() -> None:
     status, _ = scheduler.bind()
 
     assert status == SUCCESS
-    assert scheduler.kinds_written() == [
-        ProtectResourceClaim,
-        ReserveResourceClaim,
-        ReadResourceClaim,
-        ReserveResourceClaim,
-    ]
+    written = [ProtectResourceClaim, ReserveResourceClaim, ReadResourceClaim, ReserveResourceClaim]
+    assert scheduler.kinds_written() == written
 
 
 def test_a_claim_that_changes_all_the_time_is_given_up() -> None:
@@ -110,7 +108,7 @@ def test_a_claim_that_changes_all_the_time_is_given_up() -> None:
 
     status, _ = scheduler.bind()
 
-    assert status == error("add allocation and reservation to claim default/c: newer")
+    assert status == error(f"{RESERVING}: newer")
     assert scheduler.kinds_written().count(ReserveResourceClaim) == 5
 
 
@@ -143,18 +141,8 @@ def test_changes_of_the_claim_meanwhile_are_errors(meanwhile: ResourceClaim, mes
     ("kind", "refusal", "message"),
     [
         pytest.param(ProtectResourceClaim, CallError("no"), "add finalizer to claim default/c: no", id="finalizer"),
-        pytest.param(
-            ReserveResourceClaim,
-            CallError("no"),
-            "add allocation and reservation to claim default/c: no",
-            id="allocation",
-        ),
-        pytest.param(
-            ReserveResourceClaim,
-            CallNotFound("gone"),
-            "add allocation and reservation to claim default/c: gone",
-            id="gone",
-        ),
+        pytest.param(ReserveResourceClaim, CallError("no"), f"{RESERVING}: no", id="allocation"),
+        pytest.param(ReserveResourceClaim, CallNotFound("gone"), f"{RESERVING}: gone", id="gone"),
     ],
 )
 def test_refusals_name_the_write(kind: type[ApiCall[Any]], refusal: CallError, message: str) -> None:
@@ -195,9 +183,8 @@ def test_between_reserve_and_pre_bind_no_other_pod_gets_claim_or_device() -> Non
     _, same_claim = scheduler.pre_filter(pod_with("c", name="r"))
     _, no_device = scheduler.reserve(pod_with("e", name="r"))
 
-    assert same_claim == unresolvable("resource claim default/c is in the process of being allocated").by(
-        "DynamicResources"
-    )
+    in_process = unresolvable("resource claim default/c is in the process of being allocated")
+    assert same_claim == in_process.by("DynamicResources")
     assert no_device == error("claim allocation not found for node")
 
 

@@ -20,7 +20,7 @@ from extender.engine.framework.storage_calls import (
     UnreserveResourceClaim,
 )
 from extender.engine.plugins.dynamic_resources.plugin import DynamicResources
-from extender.testing import make_framework, virtual_time
+from extender.testing import make_framework
 from extender.values.objects.devices import ResourceClaim
 from tests.extender.engine.plugins.reserved_claims import Scheduler, allocated, claim, pod_with
 from tests.kit.devices import allocation_of, label_selector, make_slice
@@ -75,10 +75,8 @@ async def test_a_cancelled_write_is_withdrawn_and_its_device_reserved_until_then
     before = scheduler.reserve(pod_with("d", name="q"))[1]
     await asyncio.sleep(1)
 
-    assert (before, scheduler.reserve(pod_with("d", name="q"))[1]) == (
-        error("claim allocation not found for node"),
-        SUCCESS,
-    )
+    assert before == error("claim allocation not found for node")
+    assert scheduler.reserve(pod_with("d", name="q"))[1] == SUCCESS
     assert scheduler.kinds_written()[-1] is UnreserveResourceClaim
 
 
@@ -96,20 +94,15 @@ async def test_a_write_whose_response_is_lost_is_withdrawn() -> None:
     assert scheduler.kinds_written()[-1] is UnreserveResourceClaim
 
 
-def test_the_next_attempt_waits_until_the_reservation_is_withdrawn() -> None:
-    """
-    The watch still shows the reservation that is being taken back: believing it, the pod would be bound without one.
-    """
+async def test_the_next_attempt_waits_until_the_reservation_is_withdrawn() -> None:
+    """The watch still shows the one that is being taken back: believing it, the pod would be bound without one."""
     scheduler = Scheduler(claim(**allocated("p")), late=True)
     pod = pod_with("c")
     first, _ = scheduler.reserve(pod)
 
-    async def story() -> Status:
-        scheduler.unreserve(first, pod)
-        second, _ = scheduler.reserve(pod)
-        return await scheduler.plugin.pre_bind(second, pod, "n")
-
-    status = virtual_time.run(story())
+    scheduler.unreserve(first, pod)
+    second, _ = scheduler.reserve(pod)
+    status = await scheduler.plugin.pre_bind(second, pod, "n")
     scheduler.writes.deliver()
 
     assert status == SUCCESS
@@ -123,16 +116,14 @@ def post_filter(scheduler: Scheduler) -> Status:
     """What PostFilter says after the claim kept the pod from the node."""
     pod = pod_with("c")
     state, _ = scheduler.pre_filter(pod)
-    refused = NodeStatuses(
-        {"n": unresolvable("resourceclaim not available on the node").by("DynamicResources")}, SUCCESS
-    )
+    not_here = unresolvable("resourceclaim not available on the node").by("DynamicResources")
+    refused = NodeStatuses({"n": not_here}, SUCCESS)
     return asyncio.run(scheduler.framework.plugins.post_filter[0].post_filter(state, pod, refused)).status
 
 
 def elsewhere(*pods: str) -> ResourceClaim:
-    return claim(
-        **{**allocated(*pods), "allocation": allocation_of("gpu-9", node_selector=label_selector("zone", "b"))}
-    )
+    allocation = allocation_of("gpu-9", node_selector=label_selector("zone", "b"))
+    return claim(**{**allocated(*pods), "allocation": allocation})
 
 
 def test_a_claim_that_keeps_the_pod_off_a_node_is_deallocated() -> None:

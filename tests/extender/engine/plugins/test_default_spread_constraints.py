@@ -57,6 +57,7 @@ def replica_set(selector: LabelSelector | None) -> ReplicaSet:
     return ReplicaSet(OWNER, LabelSelectorSpec(selector))
 
 
+SERVICE = service({"foo": ""})
 OWNER = ObjectMeta(name="owner", namespace="default")
 FOOS = LabelSelector(match_labels={"foo": ""})
 NOBODY = LabelSelector(match_labels={"of": "nobody"})
@@ -69,7 +70,7 @@ SKIPPED: dict[str, int] = {}
 @pytest.mark.parametrize(
     ("pod", "objects", "scores"),
     [
-        pytest.param(FOO, [service({"foo": ""})], SPREAD_OUT, id="a service selects it"),
+        pytest.param(FOO, [SERVICE], SPREAD_OUT, id="a service selects it"),
         pytest.param(FOO, [service({"foo": "other"})], SKIPPED, id="a service selects others"),
         pytest.param(FOO, [service({"foo": ""}, "other")], SKIPPED, id="a service of another namespace"),
         pytest.param(FOO, [service(None)], SKIPPED, id="a service without a selector"),
@@ -94,14 +95,9 @@ SKIPPED: dict[str, int] = {}
         pytest.param(owned("Job", "batch/v1"), [replica_set(FOOS)], SKIPPED, id="an owner of another kind"),
         pytest.param(owned("ReplicaSet"), [], SKIPPED, id="an owner that is not known"),
         pytest.param(owned("ReplicaSet"), [replica_set(None)], SKIPPED, id="an owner without a selector"),
+        pytest.param(owned("ReplicaSet"), [replica_set(UNUSABLE), SERVICE], SPREAD_OUT, id="an owner is left out"),
         pytest.param(
-            owned("ReplicaSet"), [replica_set(UNUSABLE), service({"foo": ""})], SPREAD_OUT, id="an owner is left out"
-        ),
-        pytest.param(
-            owned("ReplicaSet"),
-            [replica_set(NOBODY), service({"foo": ""})],
-            dict.fromkeys("abxy", 100),
-            id="service and owner",
+            owned("ReplicaSet"), [replica_set(NOBODY), SERVICE], dict.fromkeys("abxy", 100), id="service and owner"
         ),
     ],
 )
@@ -117,7 +113,7 @@ def test_system_defaults(pod: PodBuilder, objects: list[HasMetadata], scores: di
 def test_system_defaults_spread_over_zones_and_host_names() -> None:
     """Zones 3/1 and a node without a zone, which is scored for its host name alone: raw 15, 13, 10, 8 and 4."""
     nodes = [node("a", "z1"), node("b", "z1"), node("x", "z2"), node("y", "z2"), node("l")]
-    snapshot = cluster(nodes, "2/1/1/0/1", [service({"foo": ""})])
+    snapshot = cluster(nodes, "2/1/1/0/1", [SERVICE])
 
     scores = score_nodes(PodTopologySpread(), snapshot, FOO.obj())
 
@@ -129,7 +125,7 @@ def test_system_defaults_spread_over_zones_and_host_names() -> None:
 def test_an_empty_zone_is_a_missing_one() -> None:
     """The node whose zone is empty is scored for it, with the pods of the node that has none: raw 13, 10 and 6."""
     empty = make_node("e").label({HOSTNAME_LABEL: "e", ZONE_LABEL: ""})
-    snapshot = cluster([empty, node("l"), node("a", "z1")], "0/5/0", [service({"foo": ""})])
+    snapshot = cluster([empty, node("l"), node("a", "z1")], "0/5/0", [SERVICE])
 
     scores = score_nodes(PodTopologySpread(), snapshot, FOO.obj())
 
@@ -149,17 +145,10 @@ LISTED = PodTopologySpreadArgs(
 @pytest.mark.parametrize(
     ("pod", "objects", "refused"),
     [
-        pytest.param(FOO, [service({"foo": ""})], {"b"}, id="a pod of a service"),
+        pytest.param(FOO, [SERVICE], {"b"}, id="a pod of a service"),
         pytest.param(FOO, [], set(), id="a loner"),
-        pytest.param(
-            FOO.spread(5, ZONE_LABEL, foo=""), [service({"foo": ""})], set(), id="a pod with a constraint of its own"
-        ),
-        pytest.param(
-            FOO.spread(1, ZONE_LABEL, "ScheduleAnyway"),
-            [service({"foo": ""})],
-            set(),
-            id="a pod with a wish of its own",
-        ),
+        pytest.param(FOO.spread(5, ZONE_LABEL, foo=""), [SERVICE], set(), id="a pod with a constraint of its own"),
+        pytest.param(FOO.spread(1, ZONE_LABEL, "ScheduleAnyway"), [SERVICE], set(), id="a pod with a wish of its own"),
     ],
 )
 def test_listed_defaults(pod: PodBuilder, objects: list[HasMetadata], refused: set[str]) -> None:
@@ -171,7 +160,7 @@ def test_listed_defaults(pod: PodBuilder, objects: list[HasMetadata], refused: s
 
 def test_listed_defaults_give_nodes_without_the_key_nothing() -> None:
     """Unlike those of the system."""
-    snapshot = cluster([node("a", "z1"), node("x", "z2"), node("l")], "2/1/0", [service({"foo": ""})])
+    snapshot = cluster([node("a", "z1"), node("x", "z2"), node("l")], "2/1/0", [SERVICE])
 
     scores = score_nodes(PodTopologySpread(LISTED), snapshot, FOO.obj())
 
@@ -185,12 +174,6 @@ def test_services_may_come_and_go() -> None:
     def skips(*objects: HasMetadata) -> bool:
         return plugin.pre_score(CycleState(), pod, Rows.of(cluster([node("a")], "0", objects))).is_skip
 
-    answers = [
-        skips(),
-        skips(service({"foo": ""})),
-        skips(service({"foo": "other"})),
-        skips(service({"foo": ""})),
-        skips(),
-    ]
+    answers = [skips(), skips(SERVICE), skips(service({"foo": "other"})), skips(SERVICE), skips()]
 
     assert answers == [True, False, True, False, True]

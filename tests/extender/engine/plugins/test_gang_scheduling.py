@@ -1,4 +1,3 @@
-import asyncio
 from dataclasses import dataclass
 
 import pytest
@@ -92,23 +91,19 @@ def test_permit_in_a_group_cycle_counts_its_members_with_a_node() -> None:
     assert goes.is_success
 
 
-def test_an_assumed_member_waits_for_the_others_and_the_last_one_lets_all_go() -> None:
+async def test_an_assumed_member_waits_for_the_others_and_the_last_one_lets_all_go() -> None:
     scene = a_scene(member("m0"), member("m1"), groups=(make_pod_group(min_count=2),))
     first, second = scene.cluster.pending
+    one = scene.cluster.assume(first, "n")
+    assert one is not None
+    status, seconds = scene.permit(one)
+    assert (status.code, seconds) == (fwk.Code.WAIT, PERMIT_SECONDS)
+    waiting = scene.framework.waiting_pods.add(one, {"GangScheduling": seconds})
 
-    async def tell() -> None:
-        one = scene.cluster.assume(first, "n")
-        assert one is not None
-        status, seconds = scene.permit(one)
-        assert (status.code, seconds) == (fwk.Code.WAIT, PERMIT_SECONDS)
-        waiting = scene.framework.waiting_pods.add(one, {"GangScheduling": seconds})
-
-        two = scene.cluster.assume(second, "n")
-        assert two is not None
-        assert scene.permit(two)[0].is_success
-        assert (await waiting.wait()).is_success
-
-    asyncio.run(tell())
+    two = scene.cluster.assume(second, "n")
+    assert two is not None
+    assert scene.permit(two)[0].is_success
+    assert (await waiting.wait()).is_success
 
 
 def test_a_gang_whose_group_is_gone_is_an_error_and_is_tried_again() -> None:

@@ -6,52 +6,42 @@ from extender.testing import PodBuilder, filter_nodes, make_cache, make_node, ma
 from extender.values.config.configuration import ConfigErrors
 from extender.values.config.plugin_args import NodeResourcesFitArgs, ResourceSpec, ScoringStrategy
 
+asking = make_pod().req
+NO_CPU = unschedulable("Insufficient cpu")
 RUNNING = make_pod("running").node("n").req(cpu="3", memory="6Gi")
 
 
 @pytest.mark.parametrize(
     ("pod", "answer"),
     [
-        pytest.param(make_pod().req(cpu="500m"), SUCCESS, id="room left"),
-        pytest.param(make_pod().req(cpu="1", memory="2Gi"), SUCCESS, id="exactly full is a fit"),
-        pytest.param(make_pod().req(cpu="1001m"), unschedulable("Insufficient cpu"), id="one millicore too many"),
+        pytest.param(asking(cpu="500m"), SUCCESS, id="room left"),
+        pytest.param(asking(cpu="1", memory="2Gi"), SUCCESS, id="exactly full is a fit"),
+        pytest.param(asking(cpu="1001m"), NO_CPU, id="one millicore too many"),
         pytest.param(
-            make_pod().req(cpu="2", memory="3Gi"),
+            asking(cpu="2", memory="3Gi"),
             unschedulable("Insufficient cpu", "Insufficient memory"),
             id="all that is short is named",
         ),
-        pytest.param(make_pod().req(cpu="5"), unresolvable("Insufficient cpu"), id="more than the node ever had"),
+        pytest.param(asking(cpu="5"), unresolvable("Insufficient cpu"), id="more than the node ever had"),
         pytest.param(
-            make_pod().req(cpu="2", memory="9Gi"),
+            asking(cpu="2", memory="9Gi"),
             unresolvable("Insufficient cpu", "Insufficient memory"),
             id="one hopeless resource makes it hopeless",
         ),
-        pytest.param(make_pod().req({"example.com/gpu": 1}), SUCCESS, id="extended resource"),
+        pytest.param(asking({"example.com/gpu": 1}), SUCCESS, id="extended resource"),
         pytest.param(
-            make_pod().req({"example.com/gpu": 3}), unresolvable("Insufficient example.com/gpu"), id="too many of them"
+            asking({"example.com/gpu": 3}), unresolvable("Insufficient example.com/gpu"), id="too many of them"
         ),
         pytest.param(
-            make_pod().req({"example.com/fpga": 1}),
+            asking({"example.com/fpga": 1}),
             unresolvable("Insufficient example.com/fpga"),
             id="a resource that no node has",
         ),
-        pytest.param(make_pod().req({"example.com/fpga": 0}), SUCCESS, id="zero of it is nothing"),
-        pytest.param(
-            make_pod().req({"ephemeral-storage": "2Gi"}), unschedulable("Insufficient ephemeral-storage"), id="disk"
-        ),
-        pytest.param(
-            make_pod().req(cpu="500m").init_req(cpu="2"),
-            unschedulable("Insufficient cpu"),
-            id="an init container counts by itself",
-        ),
-        pytest.param(
-            make_pod().req(cpu="600m").sidecar_req(cpu="500m"),
-            unschedulable("Insufficient cpu"),
-            id="a sidecar counts on top",
-        ),
-        pytest.param(
-            make_pod().req(cpu="600m").overhead(cpu="500m"), unschedulable("Insufficient cpu"), id="so does overhead"
-        ),
+        pytest.param(asking({"example.com/fpga": 0}), SUCCESS, id="zero of it is nothing"),
+        pytest.param(asking({"ephemeral-storage": "2Gi"}), unschedulable("Insufficient ephemeral-storage"), id="disk"),
+        pytest.param(asking(cpu="500m").init_req(cpu="2"), NO_CPU, id="an init container counts by itself"),
+        pytest.param(asking(cpu="600m").sidecar_req(cpu="500m"), NO_CPU, id="a sidecar counts on top"),
+        pytest.param(asking(cpu="600m").overhead(cpu="500m"), NO_CPU, id="so does overhead"),
         pytest.param(make_pod(), SUCCESS, id="nothing asked, nothing needed"),
     ],
 )
@@ -103,37 +93,25 @@ CPU_AND_MEMORY = (ResourceSpec("cpu"), ResourceSpec("memory"))
 @pytest.mark.parametrize(
     ("strategy", "scores"),
     [
-        pytest.param(
-            ScoringStrategy("LeastAllocated", CPU_AND_MEMORY),
-            {"empty": 75, "half": 50, "none": 0},
-            id="the emptier the better",
-        ),
-        pytest.param(
-            ScoringStrategy("MostAllocated", CPU_AND_MEMORY),
-            {"empty": 25, "half": 50, "none": 0},
-            id="the fuller the better",
-        ),
+        pytest.param(ScoringStrategy("LeastAllocated", CPU_AND_MEMORY), [75, 50, 0], id="the emptier the better"),
+        pytest.param(ScoringStrategy("MostAllocated", CPU_AND_MEMORY), [25, 50, 0], id="the fuller the better"),
         pytest.param(
             ScoringStrategy("LeastAllocated", (ResourceSpec("cpu", 3), ResourceSpec("memory", 1))),
-            {"empty": 75, "half": 37, "none": 0},
+            [75, 37, 0],
             id="by weight, in whole numbers",
         ),
     ],
 )
-def test_score(strategy: ScoringStrategy, scores: dict[str, int]) -> None:
-    """Free or used shares of the resources are averaged; a resource that the node does not have does not count."""
+def test_score(strategy: ScoringStrategy, scores: list[int]) -> None:
+    """Free or used shares of the resources are averaged; a resource that the node does not have does not count. Scores
+    are those of the nodes empty, half and none.
+    """
     nodes = [make_node(name).capacity(cpu="4", memory="8Gi", pods=10) for name in ("empty", "half")]
     running = make_pod("running").node("half").req(cpu="2", memory="0")
     snapshot = make_snapshot(*nodes, make_node("none").capacity(pods=10), pods=[running])
+    plugin, pod = NodeResourcesFit(NodeResourcesFitArgs(scoring_strategy=strategy)), asking(cpu="1", memory="2Gi").obj()
 
-    assert (
-        score_nodes(
-            NodeResourcesFit(NodeResourcesFitArgs(scoring_strategy=strategy)),
-            snapshot,
-            make_pod().req(cpu="1", memory="2Gi").obj(),
-        )
-        == scores
-    )
+    assert [*score_nodes(plugin, snapshot, pod).values()] == scores
 
 
 def test_wrong_arguments_are_refused_when_the_plugin_is_made() -> None:

@@ -41,9 +41,7 @@ WEB, DB, BARE = make_pod().label(app="web"), make_pod().label(app="db"), make_po
 def marks(pods: list[PodBuilder], budgets: list[PodDisruptionBudget], rows: list[int] | None = None) -> str:
     """An x for every pod that violates a budget; the pods in order of importance, row by row."""
     rows = rows or [0] * len(pods)
-    named = [
-        pod.name(f"p{place}").node(f"n{row}").obj() for place, (pod, row) in enumerate(zip(pods, rows, strict=True))
-    ]
+    named = [pods[place].name(f"p{place}").node(f"n{row}").obj() for place, row in enumerate(rows)]
     snapshot = make_snapshot(*(make_node(f"n{row}") for row in sorted(set(rows))), pods=named, objects=budgets)
     slots = np.array([snapshot.pods.slots[pod.uid] for pod in named], np.intp)
     return "".join("x" if violates else "." for violates in violating(snapshot, slots, np.array(rows, np.intp), V1_36))
@@ -154,9 +152,7 @@ def test_thousands_of_budgets_are_counted_as_one_after_the_other_would_be() -> N
     ]
     rows = [row for row, length in enumerate((5, 50, 1, 34)) for _ in range(length)]
     selectors = [
-        lambda: LabelSelector(
-            match_expressions=[LabelSelectorRequirement("app", "NotIn", [f"app-{chance.randrange(45)}"])]
-        ),
+        lambda: LabelSelector({}, [LabelSelectorRequirement("app", "NotIn", [f"app-{chance.randrange(45)}"])]),
         lambda: LabelSelector({"app": f"app-{chance.randrange(45)}"}),
         lambda: LabelSelector(
             {"half": "1"}, [LabelSelectorRequirement("third", "In", ["0", str(chance.randrange(4))])]

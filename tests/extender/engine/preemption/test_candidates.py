@@ -41,11 +41,8 @@ def candidates(victims: Mapping[str, Sequence[PodBuilder]], violations: Mapping[
         for node, of_node in victims.items()
     }
     snapshot = make_snapshot(*map(make_node, victims), pods=[pod for pods in placed.values() for pod in pods])
-    return Candidates.of(
-        snapshot,
-        [Candidate(node, tuple(pods), (violations or {}).get(node, 0)) for node, pods in placed.items()],
-        V1_36,
-    )
+    listed = [Candidate(node, tuple(pods), (violations or {}).get(node, 0)) for node, pods in placed.items()]
+    return Candidates.of(snapshot, listed, V1_36)
 
 
 def chosen(of: Candidates) -> list[str]:
@@ -133,10 +130,7 @@ def test_own_criteria_replace_all_others() -> None:
     found = candidates({"a": [v(0)], "b": [v(9), v(9)], "c": [v(5), v(5)]}, {"b": 7})
 
     def chosen_by(*criteria: ScoreFunction) -> list[int]:
-        chosen: list[int] = pick_one_node_for_preemption(
-            replace(found, rules=replace(V1_36, criteria=criteria))
-        ).tolist()
-        return chosen
+        return [*pick_one_node_for_preemption(replace(found, rules=replace(V1_36, criteria=criteria)))]
 
     assert chosen_by(most_victims) == [1, 2]
     assert chosen_by(most_victims, fewest_pdb_violations) == [2]

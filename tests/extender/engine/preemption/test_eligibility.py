@@ -99,10 +99,7 @@ def test_a_nominated_node_that_is_gone_does_not_hold_it_back() -> None:
 
 def test_terminating_pod_that_may_not_be_a_victim_does_not_block_preemption() -> None:
     """A plugin may say which pods are eligible (upstream's IsEligiblePod)."""
-    snapshot = make_snapshot(make_node("n"), pods=[victim(condition())])
+    others, everybody = replace(V1_36, may_go=lambda pod: pod.name != "victim"), replace(V1_36, may_go=lambda pod: True)
 
-    assert (
-        why_not_eligible(NOMINATED.obj(), snapshot, REFUSED, replace(V1_36, may_go=lambda pod: pod.name != "victim"))
-        is None
-    )
-    assert why_not_eligible(NOMINATED.obj(), snapshot, REFUSED, replace(V1_36, may_go=lambda pod: True)) == TERMINATING
+    assert why_not(NOMINATED, victim(condition()), rules=others) is None
+    assert why_not(NOMINATED, victim(condition()), rules=everybody) == TERMINATING

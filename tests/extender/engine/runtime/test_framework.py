@@ -158,18 +158,13 @@ def test_without_filters_every_row_passes() -> None:
 
 def test_a_row_keeps_all_reasons_of_the_plugin_that_refused_it() -> None:
     both = fwk.unschedulable("Insufficient cpu", "Insufficient memory")
-    framework = make_framework(
-        Refuses("A", {"a": both, "b": fwk.unschedulable("Insufficient memory")}), Refuses("B", {"c": NO})
-    )
+    one = fwk.unschedulable("Insufficient memory")
+    framework = make_framework(Refuses("A", {"a": both, "b": one}), Refuses("B", {"c": NO}))
     rows = Rows.of(nodes("a", "b", "c"))
 
     verdicts = Cycle(framework, rows.snapshot, POD).run_filter_plugins(rows)
 
-    assert [verdicts.reasons_of(row) for row in range(3)] == [
-        ["Insufficient cpu", "Insufficient memory"],
-        ["Insufficient memory"],
-        ["no"],
-    ]
+    assert [tuple(verdicts.reasons_of(row)) for row in range(3)] == [both.reasons, one.reasons, NO.reasons]
 
 
 class Cordons(fwk.FilterPlugin):
@@ -192,9 +187,6 @@ def test_rows_that_differ_only_in_their_pods_need_not_be_asked_everything_again(
 
 # Filter with nominated pods.
 
-ONE_PLACE = 1
-"""How many pods a node holds here."""
-
 
 @pytest.mark.parametrize(
     ("nominated", "fits"),
@@ -209,7 +201,7 @@ def test_a_nominated_pod_counts_for_pods_that_are_not_more_important(nominated: 
     cache = make_cache(make_node("a"))
     nominations = Nominations({"a": ((cache.nominate(nominated.obj()), nominated.obj()),)})
     snapshot = cache.update_snapshot()
-    framework = make_framework(Holds(ONE_PLACE))
+    framework = make_framework(Holds(1))
     state = Cycle(framework, snapshot, make_pod("p").priority(5).obj(), nominations)
 
     verdicts = state.run_filters_with_nominated_pods(Rows.of(snapshot))
@@ -238,10 +230,9 @@ def test_rows_with_nominated_pods_must_pass_without_them_too() -> None:
 def test_only_rows_that_passed_with_nominated_pods_are_asked_without_them() -> None:
     snapshot, nominations = nominated_to_a()
     roomy, tight = Holds(2), Holds(1)
-    framework = make_framework(roomy)
-    Cycle(framework, snapshot, POD, nominations).run_filters_with_nominated_pods(Rows.of(snapshot))
-    framework = make_framework(tight)
-    Cycle(framework, snapshot, POD, nominations).run_filters_with_nominated_pods(Rows.of(snapshot))
+    for plugin in (roomy, tight):
+        state = Cycle(make_framework(plugin), snapshot, POD, nominations)
+        state.run_filters_with_nominated_pods(Rows.of(snapshot))
 
     assert roomy.seen == [[1, 0], [0]]
     assert tight.seen == [[1, 0]]
@@ -291,13 +282,12 @@ def test_a_pre_filter_that_goes_wrong_fails_the_cycle_in_its_own_name(answer: ob
     with pytest.raises(PluginError) as caught:
         Cycle(framework, nodes("a"), POD).run_pre_filter_plugins()
 
-    assert (caught.value.plugin, without_place(str(caught.value))) == (
-        "Answers",
-        f'running PreFilter plugin "Answers": {message}',
-    )
+    said = f'running PreFilter plugin "Answers": {message}'
+    assert (caught.value.plugin, without_place(str(caught.value))) == ("Answers", said)
 
 
 TWO_ROWS = np.array([True, False])
+NO_INTEGERS, NO_BOOLEANS = (f"it returned no array of 2 {kind}, one a row" for kind in ("integers", "booleans"))
 
 
 @pytest.mark.parametrize(
@@ -310,26 +300,18 @@ TWO_ROWS = np.array([True, False])
         ),
         pytest.param(lambda: fwk.Verdicts(np.array([99, 0], np.int8)), "it answered code 99", id="no code at all"),
         pytest.param(lambda: fwk.SUCCESS, "it returned Status, not Verdicts", id="a Status"),
-        pytest.param(lambda: fwk.accept(3), "it returned no array of 2 integers, one a row", id="too many rows"),
-        pytest.param(lambda: fwk.Verdicts([0, 0]), "it returned no array of 2 integers, one a row", id="a list"),  # type: ignore[arg-type]
-        pytest.param(
-            lambda: fwk.Verdicts(np.array([np.nan, 2.0])),
-            "it returned no array of 2 integers, one a row",
-            id="floats, and not a number",
-        ),
+        pytest.param(lambda: fwk.accept(3), NO_INTEGERS, id="too many rows"),
+        pytest.param(lambda: fwk.Verdicts([0, 0]), NO_INTEGERS, id="a list"),  # type: ignore[arg-type]
+        pytest.param(lambda: fwk.Verdicts(np.array([np.nan, 2.0])), NO_INTEGERS, id="floats, and not a number"),
         pytest.param(
             lambda: fwk.Verdicts(np.array([2, 0], np.int8), (("no", np.array([True])),)),
-            "it returned no array of 2 booleans, one a row",
+            NO_BOOLEANS,
             id="a reason for one row",
         ),
-        pytest.param(
-            lambda: fwk.reject(np.array([2, 0]), "no"),
-            "it returned no array of 2 booleans, one a row",
-            id="a mask of numbers",
-        ),
+        pytest.param(lambda: fwk.reject(np.array([2, 0]), "no"), NO_BOOLEANS, id="a mask of numbers"),
         pytest.param(
             lambda: fwk.Verdicts(np.array([2, 0], np.int8), ("no",)),  # type: ignore[arg-type]
-            "it returned no array of 2 booleans, one a row",
+            NO_BOOLEANS,
             id="a reason without its rows",
         ),
     ],
@@ -341,10 +323,8 @@ def test_a_filter_that_goes_wrong_fails_the_cycle_in_its_own_name(answer: object
     with pytest.raises(PluginError) as caught:
         Cycle(framework, snapshot, POD).run_filter_plugins(Rows.of(snapshot))
 
-    assert (caught.value.plugin, without_place(str(caught.value))) == (
-        "Answers",
-        f'running "Answers" filter plugin: {message}',
-    )
+    said = f'running "Answers" filter plugin: {message}'
+    assert (caught.value.plugin, without_place(str(caught.value))) == ("Answers", said)
 
 
 def test_the_cause_is_kept() -> None:

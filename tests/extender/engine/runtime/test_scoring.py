@@ -78,10 +78,8 @@ def test_a_pre_score_that_goes_wrong_fails_the_cycle_in_its_own_name(answer: obj
     with pytest.raises(PluginError) as caught:
         score(make_framework(Answers("pre_score", answer)))  # type: ignore[arg-type]
 
-    assert (caught.value.plugin, without_place(str(caught.value))) == (
-        "Answers",
-        f'running PreScore plugin "Answers": {message}',
-    )
+    text = f'running PreScore plugin "Answers": {message}'
+    assert (caught.value.plugin, without_place(str(caught.value))) == ("Answers", text)
 
 
 NO_SCORES = [
@@ -105,10 +103,8 @@ def test_invalid_score_fails_the_cycle_in_the_plugins_name(answer: object, messa
     with pytest.raises(PluginError) as caught:
         score(make_framework(Answers("score", answer)))  # type: ignore[arg-type]
 
-    assert (caught.value.plugin, without_place(str(caught.value))) == (
-        "Answers",
-        f'running Score plugins: plugin "Answers" failed with: {message}',
-    )
+    text = f'running Score plugins: plugin "Answers" failed with: {message}'
+    assert (caught.value.plugin, without_place(str(caught.value))) == ("Answers", text)
 
 
 @pytest.mark.parametrize(("answer", "message"), NO_SCORES)

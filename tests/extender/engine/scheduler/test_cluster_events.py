@@ -13,9 +13,15 @@ from extender.values.objects.pod import (
     ResourceRequirements,
 )
 
+ONE_CPU, TWO_CPUS = make_pod().req(cpu="1"), make_pod().req(cpu="2")
+INFEASIBLE = Condition(type="PodResizePending", reason="Infeasible")
+SMALL = make_node().capacity(cpu="1")
 
-def running(cpu: str) -> ContainerStatus:
-    return ContainerStatus(name="c0", resources=ResourceRequirements(requests={"cpu": cpu}))
+
+def running(cpu: str) -> dict[str, object]:
+    """The status of a pod that runs with so much."""
+    container = ContainerStatus(name="c0", resources=ResourceRequirements(requests={"cpu": cpu}))
+    return {"container_statuses": [container]}
 
 
 @pytest.mark.parametrize(
@@ -26,17 +32,11 @@ def running(cpu: str) -> ContainerStatus:
         pytest.param(
             make_pod().label(app="web"), make_pod().label(app="db"), ["UpdatePodLabel"], id="a label has another value"
         ),
-        pytest.param(make_pod().req(cpu="2"), make_pod().req(cpu="1"), ["UpdatePodScaleDown"], id="less is asked for"),
-        pytest.param(
-            make_pod().req(cpu="2", memory="1"), make_pod().req(cpu="2"), ["UpdatePodScaleDown"], id="no more of it"
-        ),
-        pytest.param(make_pod().req(cpu="1"), make_pod().req(cpu="2"), ["Update"], id="more is asked for"),
-        pytest.param(
-            make_pod().req(cpu="1"), make_pod().req(cpu="1000m"), ["Update"], id="the same, spelled otherwise"
-        ),
-        pytest.param(
-            make_pod().req(cpu="1"), make_pod().req(cpu="?"), ["UpdatePodScaleDown"], id="unreadable: perhaps less"
-        ),
+        pytest.param(TWO_CPUS, ONE_CPU, ["UpdatePodScaleDown"], id="less is asked for"),
+        pytest.param(make_pod().req(cpu="2", memory="1"), TWO_CPUS, ["UpdatePodScaleDown"], id="no more of it"),
+        pytest.param(ONE_CPU, TWO_CPUS, ["Update"], id="more is asked for"),
+        pytest.param(ONE_CPU, make_pod().req(cpu="1000m"), ["Update"], id="the same, spelled otherwise"),
+        pytest.param(ONE_CPU, make_pod().req(cpu="?"), ["UpdatePodScaleDown"], id="unreadable: perhaps less"),
         pytest.param(make_pod().gate("a").gate("b"), make_pod().gate("a"), ["Update"], id="one gate of two is gone"),
         pytest.param(
             make_pod().gate("a"), make_pod(), ["UpdatePodSchedulingGatesEliminated"], id="the last gate is gone"
@@ -44,7 +44,7 @@ def running(cpu: str) -> ContainerStatus:
         pytest.param(make_pod(), make_pod().toleration("t"), ["UpdatePodToleration"], id="a toleration came"),
         pytest.param(
             make_pod().gate("a").req(cpu="2"),
-            make_pod().req(cpu="1").label(app="web").toleration("t"),
+            ONE_CPU.label(app="web").toleration("t"),
             ["UpdatePodLabel", "UpdatePodScaleDown", "UpdatePodSchedulingGatesEliminated", "UpdatePodToleration"],
             id="all of it, in this order",
         ),
@@ -53,10 +53,10 @@ def running(cpu: str) -> ContainerStatus:
 def test_changes_of_a_pod(old: PodBuilder, new: PodBuilder, events: list[str]) -> None:
     """Told of the pod while it waits, and of the pod on its node alike."""
     waiting = pod_scheduling_properties_change(old.obj(), new.obj())
-    running = pod_scheduling_properties_change(old.node("n").obj(), new.node("n").obj())
+    on_node = pod_scheduling_properties_change(old.node("n").obj(), new.node("n").obj())
 
     assert [event.label for event in waiting] == [f"UnschedulablePod{event}" for event in events]
-    assert [event.label for event in running] == [f"AssignedPod{event}" for event in events]
+    assert [event.label for event in on_node] == [f"AssignedPod{event}" for event in events]
 
 
 @pytest.mark.parametrize(
@@ -79,24 +79,11 @@ def test_a_claim_was_made_for_a_pod(status: dict[str, object]) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "event"),
     [
+        pytest.param(running("2"), running("1"), "UpdatePodScaleDown", id="it runs with less"),
+        pytest.param(running("1"), running("2"), "Update", id="it runs with more"),
         pytest.param(
-            {"container_statuses": [running("2")]},
-            {"container_statuses": [running("1")]},
-            "UpdatePodScaleDown",
-            id="it runs with less",
-        ),
-        pytest.param(
-            {"container_statuses": [running("1")]},
-            {"container_statuses": [running("2")]},
-            "Update",
-            id="it runs with more",
-        ),
-        pytest.param(
-            {"container_statuses": [running("500m")]},
-            {
-                "container_statuses": [running("500m")],
-                "conditions": [Condition(type="PodResizePending", reason="Infeasible")],
-            },
+            running("500m"),
+            running("500m") | {"conditions": [INFEASIBLE]},
             "UpdatePodScaleDown",
             id="the resize that was asked for cannot be done",
         ),
@@ -113,16 +100,10 @@ def test_resource_change_reported_by_the_kubelet_is_a_scheduling_event(
     assert [each.label for each in pod_scheduling_properties_change(old, new)] == [f"AssignedPod{event}"]
 
 
-def with_condition(kind: str, status: str, reason: str = "") -> NodeBuilder:
+def ready(status: str, reason: str = "") -> NodeBuilder:
     node = make_node().obj()
-    return NodeBuilder(
-        replaced(node, status=replaced(node.status, conditions=[Condition(type=kind, status=status, reason=reason)]))
-    )
-
-
-def with_features(*names: str) -> NodeBuilder:
-    node = make_node().obj()
-    return NodeBuilder(replaced(node, status=replaced(node.status, declared_features=list(names))))
+    condition = Condition(type="Ready", status=status, reason=reason)
+    return NodeBuilder(replaced(node, status=replaced(node.status, conditions=[condition])))
 
 
 def with_annotation(value: str) -> NodeBuilder:
@@ -134,28 +115,18 @@ def with_annotation(value: str) -> NodeBuilder:
     ("old", "new", "events"),
     [
         pytest.param(make_node(), make_node(), [], id="nothing"),
-        pytest.param(
-            with_condition("Ready", "True"), with_condition("Ready", "True", "StillFine"), [], id="a heartbeat"
-        ),
-        pytest.param(
-            with_condition("Ready", "True"), with_condition("Ready", "False"), ["UpdateNodeCondition"], id="a condition"
-        ),
+        pytest.param(ready("True"), ready("True", "StillFine"), [], id="a heartbeat"),
+        pytest.param(ready("True"), ready("False"), ["UpdateNodeCondition"], id="a condition"),
         pytest.param(make_node().unschedulable(), make_node(), ["UpdateNodeTaint"], id="a cordon was lifted"),
         pytest.param(make_node(), make_node().unschedulable(), [], id="a cordon: helps no pod"),
         pytest.param(make_node(), make_node().taint("t"), ["UpdateNodeTaint"], id="a taint"),
         pytest.param(make_node().unschedulable(), make_node().taint("t"), ["UpdateNodeTaint"] * 2, id="both are told"),
-        pytest.param(
-            make_node().capacity(cpu="1"), make_node().capacity(cpu="2"), ["UpdateNodeAllocatable"], id="another size"
-        ),
-        pytest.param(
-            make_node().capacity(cpu="1"), make_node().capacity(cpu="1000m"), [], id="the same size, spelled otherwise"
-        ),
-        pytest.param(
-            make_node().capacity(cpu="1"), make_node().capacity(cpu="?"), ["UpdateNodeAllocatable"], id="unreadable"
-        ),
+        pytest.param(SMALL, make_node().capacity(cpu="2"), ["UpdateNodeAllocatable"], id="another size"),
+        pytest.param(SMALL, make_node().capacity(cpu="1000m"), [], id="the same size, spelled otherwise"),
+        pytest.param(SMALL, make_node().capacity(cpu="?"), ["UpdateNodeAllocatable"], id="unreadable"),
         pytest.param(make_node(), make_node().label(zone="a"), ["UpdateNodeLabel"], id="a label"),
         pytest.param(make_node(), with_annotation("b"), ["UpdateNodeAnnotation"], id="an annotation"),
-        pytest.param(make_node(), with_features("f"), ["UpdateNodeDeclaredFeature"], id="a feature"),
+        pytest.param(make_node(), make_node().declared_features("f"), ["UpdateNodeDeclaredFeature"], id="a feature"),
     ],
 )
 def test_changes_of_a_node(old: NodeBuilder, new: NodeBuilder, events: list[str]) -> None:

@@ -16,7 +16,6 @@ from extender.engine.runtime.waiting_pods import WaitingPodsMap
 from extender.engine.scheduler.executor import Executor, PreparedCandidate
 from extender.engine.scheduler.world import PodsInPreBind, World
 from extender.testing import make_cache, make_framework, make_node, make_pod
-from extender.values.concurrency.virtual_time import run
 from extender.values.objects.pod import Pod
 from tests.kit.writes import RecordedWrites
 
@@ -27,8 +26,8 @@ FIRST, SECOND, THIRD = (make_pod(name).node("n").obj() for name in ("first", "se
 class Events:
     """Takes what is recorded about pods."""
 
-    def __init__(self) -> None:
-        self.notes: list[tuple[str, str]] = []
+    def __init__(self, notes: list[tuple[str, str]]) -> None:
+        self.notes = notes
 
     def submit(self, call: Any) -> None:
         assert isinstance(call, fwk.RecordEvent)
@@ -41,9 +40,9 @@ class Told:
     def __init__(self, *, in_memory: tuple[Pod, ...] = ()) -> None:
         self.writes = RecordedWrites(make_cache(make_node("n")))
         self.preemptions = RunningPreemptions()
-        self.events = Events()
+        self.notes: list[tuple[str, str]] = []
         self._in_memory = in_memory
-        self._framework = make_framework(dispatcher=self.events)  # type: ignore[arg-type]
+        self._framework = make_framework(dispatcher=Events(self.notes))  # type: ignore[arg-type]
         self.world = World(
             cluster=Cluster(),
             queue=cast("SchedulingQueue", None),
@@ -53,36 +52,28 @@ class Told:
             pod_by_key=lambda key: None,
         )
 
-    @property
-    def notes(self) -> list[tuple[str, str]]:
-        return self.events.notes
-
-    def evict(self, *victims: Pod, lower: tuple[Pod, ...] = ()) -> bool:
-        async def main() -> bool:
-            for pod in self._in_memory:
-                self.world.waiting_pods.add(pod, {})
-            self.preemptions.begin(PREEMPTOR.uid)
-            prepared = PreparedCandidate(
-                self._framework, PREEMPTOR, fwk.Candidate("n", victims, 0), "DefaultPreemption", lower
-            )
-            try:
-                await Executor(self.world, self.preemptions).evict_victims(prepared)
-            except fwk.CallError:
-                return False
-            finally:
-                await asyncio.sleep(0)
-            return True
-
-        return run(main())
+    async def evict(self, *victims: Pod, lower: tuple[Pod, ...] = ()) -> bool:
+        for pod in self._in_memory:
+            self.world.waiting_pods.add(pod, {})
+        self.preemptions.begin(PREEMPTOR.uid)
+        candidate = fwk.Candidate("n", victims, 0)
+        prepared = PreparedCandidate(self._framework, PREEMPTOR, candidate, "DefaultPreemption", lower)
+        try:
+            await Executor(self.world, self.preemptions).evict_victims(prepared)
+        except fwk.CallError:
+            return False
+        finally:
+            await asyncio.sleep(0)
+        return True
 
     def told_to_go(self) -> list[str]:
         return [call.name for call in self.writes.calls if isinstance(call, fwk.DeletePod)]
 
 
-def test_victim_gets_its_disruption_condition_before_it_is_deleted() -> None:
+async def test_victim_gets_its_disruption_condition_before_it_is_deleted() -> None:
     told = Told()
 
-    assert told.evict(FIRST)
+    assert await told.evict(FIRST)
 
     patch, delete = told.writes.calls
     assert isinstance(patch, fwk.PatchPodStatus)
@@ -98,91 +89,91 @@ def test_victim_gets_its_disruption_condition_before_it_is_deleted() -> None:
     assert told.notes == [("first", f"Preempted by pod {PREEMPTOR.uid} on node n")]
 
 
-def test_the_last_victim_goes_last() -> None:
+async def test_the_last_victim_goes_last() -> None:
     told = Told()
 
-    assert told.evict(FIRST, SECOND, THIRD)
+    assert await told.evict(FIRST, SECOND, THIRD)
 
     assert told.told_to_go()[-1] == "third"
     assert sorted(told.told_to_go()) == ["first", "second", "third"]
 
 
-def test_terminating_victim_is_not_evicted_again() -> None:
+async def test_terminating_victim_is_not_evicted_again() -> None:
     told = Told()
 
-    assert told.evict(make_pod("leaving").node("n").terminating().obj(), FIRST)
+    assert await told.evict(make_pod("leaving").node("n").terminating().obj(), FIRST)
 
     assert told.told_to_go() == ["first"]
 
 
-def test_only_lower_nominations_are_cleared_when_all_victims_are_terminating() -> None:
+async def test_only_lower_nominations_are_cleared_when_all_victims_are_terminating() -> None:
     """
     As upstream's synchronous preemption does; its asynchronous one keeps them, though the preemptor takes the room.
     """
     told = Told()
 
     lower = make_pod("lower").nominated_node("n").obj()
-    assert told.evict(make_pod("leaving").node("n").terminating().obj(), lower=(lower,))
+    assert await told.evict(make_pod("leaving").node("n").terminating().obj(), lower=(lower,))
 
     assert told.writes.calls == [fwk.PatchPodStatus.of(lower, nominated_node_name="")]
 
 
-def test_a_victim_that_is_not_bound_yet_loses_its_room_in_memory() -> None:
+async def test_a_victim_that_is_not_bound_yet_loses_its_room_in_memory() -> None:
     told = Told(in_memory=(FIRST,))
 
-    assert told.evict(FIRST, SECOND)
+    assert await told.evict(FIRST, SECOND)
 
     assert told.told_to_go() == ["second"]
     assert told.notes[0] == ("first", f"Preempted by pod {PREEMPTOR.uid} on node n (in kube-scheduler memory).")
 
 
-def test_lower_nominations_are_cleared() -> None:
+async def test_lower_nominations_are_cleared() -> None:
     told = Told()
     lower = make_pod("lower").nominated_node("n").obj()
 
-    assert told.evict(FIRST, lower=(lower,))
+    assert await told.evict(FIRST, lower=(lower,))
 
     (patch,) = [call for call in told.writes.calls if isinstance(call, fwk.PatchPodStatus) and call.name == "lower"]
     assert patch.nominated_node_name == ""
 
 
-def test_lower_nomination_that_cannot_be_cleared_changes_nothing() -> None:
+async def test_lower_nomination_that_cannot_be_cleared_changes_nothing() -> None:
     told = Told()
     told.writes.fail(fwk.PatchPodStatus, fwk.CallError("refused"), after=0)
 
-    assert told.evict(FIRST, lower=(make_pod("lower").nominated_node("n").obj(),))
+    assert await told.evict(FIRST, lower=(make_pod("lower").nominated_node("n").obj(),))
 
 
 @pytest.mark.parametrize("refusal", [fwk.CallNotFound("gone"), fwk.CallConflict("another pod")], ids=str)
 @pytest.mark.parametrize("call", [fwk.PatchPodStatus, fwk.DeletePod])
-def test_victim_that_is_already_gone_is_no_failure_and_records_no_event(
+async def test_victim_that_is_already_gone_is_no_failure_and_records_no_event(
     call: type[Any], refusal: fwk.CallError
 ) -> None:
     told = Told()
     told.writes.fail(call, refusal)
 
-    assert told.evict(FIRST)
+    assert await told.evict(FIRST)
 
     assert told.notes == []
 
 
 @pytest.mark.parametrize("call", [fwk.PatchPodStatus, fwk.DeletePod])
-def test_last_victim_stays_when_another_cannot_be_evicted(call: type[Any]) -> None:
+async def test_last_victim_stays_when_another_cannot_be_evicted(call: type[Any]) -> None:
     """The preemptor is tried again then."""
     told = Told()
     told.writes.fail(call, fwk.CallError("refused"))
 
-    assert not told.evict(FIRST, SECOND, THIRD)
+    assert not await told.evict(FIRST, SECOND, THIRD)
 
     assert "third" not in told.told_to_go()
     assert not told.preemptions.is_running(PREEMPTOR.uid, None)
 
 
-def test_when_the_last_one_cannot_be_told_the_preemptor_is_tried_again() -> None:
+async def test_when_the_last_one_cannot_be_told_the_preemptor_is_tried_again() -> None:
     told = Told()
     told.writes.fail(fwk.DeletePod, fwk.CallError("refused"), after=1)
 
-    assert not told.evict(FIRST, SECOND)
+    assert not await told.evict(FIRST, SECOND)
 
 
 # How long the preemptor is held back.
@@ -209,7 +200,7 @@ def test_a_preemptor_is_held_back_until_its_last_victim_is_on_its_way_out() -> N
     assert not preemptions.is_running("p", cache_with(FIRST))
 
 
-def test_preemption_ends_once_the_last_victim_terminates_before_its_answer() -> None:
+async def test_preemption_ends_once_the_last_victim_terminates_before_its_answer() -> None:
     """The watch may show it on its way out before the API server's answer arrives; of the others that is not enough."""
     told, held_back = Told(), dict[str, bool]()
     perform = told.writes.perform
@@ -220,7 +211,7 @@ def test_preemption_ends_once_the_last_victim_terminates_before_its_answer() -> 
         return await perform(call)
 
     told.writes.perform = noting  # type: ignore[method-assign]
-    told.evict(FIRST, SECOND)
+    await told.evict(FIRST, SECOND)
 
     assert held_back == {FIRST.uid: True, SECOND.uid: False}
 
