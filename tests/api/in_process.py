@@ -17,6 +17,7 @@ from api.cli import main
 from extender.values.klog.setup import STDERR
 
 ROOT = Path(__file__).parents[2]
+HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,13 @@ class Done:
     returncode: int
     stdout: bytes
     stderr: bytes
+
+
+def configured(folder: Path, text: str) -> str:
+    """A configuration file with this below its kind."""
+    path = folder / "config.yaml"
+    path.write_text(HEADER + text)
+    return str(path)
 
 
 def reprieve(*arguments: str, given: bytes = b"", **environment: str) -> Done:

@@ -13,7 +13,7 @@ import yaml
 from typer.testing import CliRunner
 
 from api.cli import app, sources
-from tests.api.test_questions import cluster, pod
+from tests.api.test_questions import cluster, deployment, pod
 from tests.kit.objects import priority_class
 from tests.kit.service import Service, kubeconfig_for, serving
 
@@ -136,10 +136,7 @@ def test_objects_that_name_no_namespace_are_created_in_the_one_that_is_named(dum
 
 
 def test_fits_counts_pods_of_a_template_with_the_priority_of_the_class_beside_it(dump: Path, tmp_path: Path) -> None:
-    of_pods = pod("any", "500m", priorityClassName="late")["spec"]
-    template = {"metadata": {"labels": {"app": "w"}}, "spec": of_pods}
-    spec = {"replicas": 1, "selector": {"matchLabels": {"app": "w"}}, "template": template}
-    web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
+    web = deployment("web", pod("any", "500m", priorityClassName="late")["spec"])
     files = given(tmp_path, workload=web, late=priority_class("late", 7))
 
     words = told("fits", "-n", "shop", *files, "--dump", str(dump)).splitlines()

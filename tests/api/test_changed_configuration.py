@@ -7,8 +7,8 @@ import pytest
 
 from api.settings.configuration_file import WatchedConfiguration
 from api.settings.settings import Settings
+from tests.api.in_process import HEADER
 
-HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 VALID = "is valid, and takes effect at the next start"
 
 
@@ -16,7 +16,7 @@ def said(
     file: Path, changes: list[str | None], caplog: pytest.LogCaptureFixture, *, calls_extenders: bool = True
 ) -> list[str]:
     """What is logged of each of the changes; None takes the file away."""
-    file.write_text(HEAD)
+    file.write_text(HEADER)
     watched = WatchedConfiguration(Settings(config=file), calls_extenders=calls_extenders)
     with caplog.at_level(logging.INFO):
         for text in changes:
@@ -27,7 +27,7 @@ def said(
 
 
 def test_a_valid_change_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    messages = said(tmp_path / "c.yaml", [HEAD, HEAD + "percentageOfNodesToScore: 50\n"], caplog)
+    messages = said(tmp_path / "c.yaml", [HEADER, HEADER + "percentageOfNodesToScore: 50\n"], caplog)
 
     assert [VALID in message for message in messages] == [True]
 
@@ -35,9 +35,9 @@ def test_a_valid_change_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFi
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (HEAD + "percentageOfNodesToScore: 101\n", "percentageOfNodesToScore: Invalid value"),
-        (HEAD + "profiles:\n- plugins: {score: {enabled: [{name: ImageLocalty}]}}\n", "did you mean ImageLocality?"),
-        (HEAD + "extenders:\n- {urlPrefix: 'ftp://e', filterVerb: f}\n", "extenders[0].urlPrefix"),
+        (HEADER + "percentageOfNodesToScore: 101\n", "percentageOfNodesToScore: Invalid value"),
+        (HEADER + "profiles:\n- plugins: {score: {enabled: [{name: ImageLocalty}]}}\n", "did you mean ImageLocality?"),
+        (HEADER + "extenders:\n- {urlPrefix: 'ftp://e', filterVerb: f}\n", "extenders[0].urlPrefix"),
         ("apiVersion: [", "c.yaml"),
         (None, "no such file"),
     ],
@@ -53,13 +53,13 @@ def test_a_change_that_would_fail_the_next_start_is_told_with_the_reason(
 
 
 def test_a_change_that_is_taken_back_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    messages = said(tmp_path / "c.yaml", [None, HEAD], caplog)
+    messages = said(tmp_path / "c.yaml", [None, HEADER], caplog)
 
     assert "is again as it was at the start" in messages[-1]
 
 
 def test_extenders_that_are_not_called_may_be_any(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    text = HEAD + "extenders:\n- {urlPrefix: 'ftp://e', filterVerb: f}\n"
+    text = HEADER + "extenders:\n- {urlPrefix: 'ftp://e', filterVerb: f}\n"
 
     (message,) = said(tmp_path / "c.yaml", [text], caplog, calls_extenders=False)
 

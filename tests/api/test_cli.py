@@ -18,7 +18,7 @@ import yaml
 from api.documents.documentation import BY_NAME, SCENARIO
 from extender import __version__
 from extender.values.config import Configuration, load, written
-from tests.api.in_process import ROOT, reprieve
+from tests.api.in_process import HEADER, ROOT, configured, reprieve
 from tests.kit.waiting import DEADLINE
 from tests.parity.cases import FOLDER
 from tests.parity.compare import differences
@@ -44,15 +44,9 @@ def test_print_config_spells_out_every_default() -> None:
 
 
 def test_print_config_of_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "config.yaml"
-    path.write_text(
-        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: [{schedulerName: "
-        "gpu}]\n"
-    )
+    printed = reprieve("print-config", "--config", configured(tmp_path, "profiles: [{schedulerName: gpu}]\n")).stdout
 
-    assert (
-        yaml.safe_load(reprieve("print-config", "--config", str(path)).stdout)["profiles"][0]["schedulerName"] == "gpu"
-    )
+    assert yaml.safe_load(printed)["profiles"][0]["schedulerName"] == "gpu"
 
 
 def test_print_config_shows_preemption_rules_that_were_chosen() -> None:
@@ -79,14 +73,13 @@ def test_print_config_shows_preemption_rules_that_were_chosen() -> None:
         pytest.param(["serve", "--config", "FILE"], "a: 1", "'Kind' is missing", id="no configuration at all"),
         pytest.param(
             ["serve", "--config", "FILE"],
-            "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nparallelism: 0\n",
+            f"{HEADER}parallelism: 0\n",
             "parallelism: Invalid value: 0",
             id="bad value",
         ),
         pytest.param(
             ["serve", "--config", "FILE"],
-            "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
-            "profiles: [{plugins: {filter: {enabled: [{name: Nope}]}}}]\n",
+            f"{HEADER}profiles: [{{plugins: {{filter: {{enabled: [{{name: Nope}}]}}}}}}]\n",
             "Nope",
             id="unknown plugin",
         ),
@@ -167,13 +160,9 @@ def test_evaluate_goes_on_after_a_bad_line() -> None:
 
 
 def test_evaluate_takes_the_configuration_for_scenarios_that_bring_none(tmp_path: Path) -> None:
-    path = tmp_path / "config.yaml"
-    path.write_text(
-        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
-        "profiles: [{plugins: {multiPoint: {disabled: [{name: NodeResourcesFit}]}}}]\n"
-    )
+    config = configured(tmp_path, "profiles: [{plugins: {multiPoint: {disabled: [{name: NodeResourcesFit}]}}}]\n")
 
-    done = reprieve("evaluate", "-", "--config", str(path), given=lines_of(SCENARIO))
+    done = reprieve("evaluate", "-", "--config", config, given=lines_of(SCENARIO))
 
     assert json.loads(done.stdout)["filter"]["node-a9"] == {"code": "Success"}
 

@@ -9,6 +9,7 @@ from api.fatal_errors import StartUpError
 from api.settings.settings import EXAMPLE_CLUSTER, read_settings
 from extender.values.config import Configuration
 from extender.values.config.loading import load
+from tests.api.in_process import HEADER
 
 KUBECONFIG = """
 apiVersion: v1
@@ -41,8 +42,7 @@ def kubeconfig(folder: Path) -> Path:
 
 
 def configuration_naming(path: Path) -> Configuration:
-    header = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
-    return load(f"{header}clientConnection:\n  kubeconfig: {path}\n")
+    return load(f"{HEADER}clientConnection:\n  kubeconfig: {path}\n")
 
 
 def test_without_anything_it_is_the_example_cluster() -> None:

@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 
 from api.cli import app
 from tests.api.in_process import reprieve
-from tests.api.test_questions import get, pod
+from tests.api.test_questions import deployment, get, pod
+from tests.kit import objects
 from tests.kit.service import Service, kubeconfig_for, serving
 from tests.kit.waiting import until
 
@@ -26,9 +27,7 @@ def of_web(number: int, cpu: str, node: str = "") -> dict[str, Any]:
 
 
 def node(name: str, cpu: str) -> dict[str, Any]:
-    labels = {"kubernetes.io/hostname": name, "disk": "ssd"}
-    status = {"allocatable": {"cpu": cpu, "memory": "8Gi", "pods": "10"}}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "status": status}
+    return objects.node(name, cpu, memory="8Gi", pods="10", labels={"disk": "ssd"})
 
 
 @pytest.fixture(scope="module")
@@ -78,10 +77,8 @@ def test_pending_pods_are_grouped_by_reason_and_workload(service: Service) -> No
 def test_pending_pods_of_one_namespace(source: list[str]) -> None:
     answer = json.loads(told("pending", *source, "-n", "bank", "-o", "json"))
 
-    assert (answer["pods"], [each["namespace"] for reason in answer["reasons"] for each in reason["workloads"]]) == (
-        1,
-        ["bank"],
-    )
+    namespaces = [each["namespace"] for reason in answer["reasons"] for each in reason["workloads"]]
+    assert (answer["pods"], namespaces) == (1, ["bank"])
     assert told("pending", *source, "-n", "nobody") == "No pod waits in the namespace nobody.\n"
 
 
@@ -130,14 +127,7 @@ def test_why_explains_a_pod_that_does_not_exist_yet(source: list[str]) -> None:
 
 
 def test_why_explains_the_first_pod_of_a_workload_that_does_not_exist_yet(source: list[str]) -> None:
-    template = {"metadata": {"labels": {"app": "w"}}, "spec": pod("any", "3")["spec"]}
-    spec = {"replicas": 4, "selector": {"matchLabels": {"app": "w"}}, "template": template}
-    workload = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "new", "namespace": "shop"},
-        "spec": spec,
-    }
+    workload = deployment("new", pod("any", "3")["spec"], 4, namespace="shop")
 
     lines = told("why", "-f", "-", *source, given=yaml.safe_dump(workload)).splitlines()
 
@@ -175,12 +165,10 @@ def test_the_pods_of_a_file_are_tried_with_another_priority(source: list[str]) -
     evicting = json.loads(told("whatif", "-f", "-", *critical, *source, "-o", "json", given=new, code=1))
     calm = json.loads(told("whatif", "-f", "-", *critical, "--no-preempt", *source, "-o", "json", given=new, code=1))
 
-    assert [evicting["placements"][0]["pod"]["priority"], len(evicting["placements"][0]["evicts"])] == [
-        2_000_001_000,
-        1,
-    ]
-    assert (calm["placements"][0]["node"], calm["placements"][0]["evicts"]) == ("", [])
-    assert "preemptionPolicy=Never" in calm["placements"][0]["message"]
+    first, spared = evicting["placements"][0], calm["placements"][0]
+    assert (first["pod"]["priority"], len(first["evicts"])) == (2_000_001_000, 1)
+    assert (spared["node"], spared["evicts"]) == ("", [])
+    assert "preemptionPolicy=Never" in spared["message"]
 
 
 @pytest.fixture(scope="module")

@@ -29,18 +29,16 @@ from extender.verbs.verbs import VerbError
 from tests.api.fake_engines import FailingEngine, GateEngine
 from tests.api.gated_plugin import GATE, installed
 from tests.api.raw_http import Connection, connected, head
+from tests.api.test_questions import deployment
+from tests.kit import objects
+from tests.kit.objects import node
 from tests.kit.service import Service, serving, serving_app
 from tests.kit.waiting import DEADLINE, until
 
 NUM_PODS = 5000
 """Each of which is a step of its own. Whoever is not stopped takes them all."""
 
-NODE = {
-    "apiVersion": "v1",
-    "kind": "Node",
-    "metadata": {"name": "n", "labels": {"kubernetes.io/hostname": "n"}},
-    "status": {"allocatable": {"cpu": "1000000", "pods": "1000000"}},
-}
+NODE = node("n", "1000000", pods="1000000")
 SPREAD = {
     "topologySpreadConstraints": [
         {
@@ -55,26 +53,19 @@ SPREAD = {
 
 
 def pod(**spec: Any) -> dict[str, Any]:
-    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "p", "namespace": "default", "labels": {"app": "web"}},
-        "spec": {"containers": [container], "schedulerName": "default-scheduler", **spec},
-    }
+    made = objects.pod("p", labels={"app": "web"}, schedulerName="default-scheduler", **spec)
+    made["metadata"]["namespace"] = "default"
+    return made
 
 
 def replicas(count: int) -> dict[str, Any]:
-    template = {"metadata": {"labels": {"app": "web"}}, "spec": pod(**SPREAD)["spec"]}
-    metadata = {"name": "web", "namespace": "default"}
-    spec = {"replicas": count, "selector": {"matchLabels": {"app": "web"}}, "template": template}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+    return deployment("web", pod(**SPREAD)["spec"], count, namespace="default")
 
 
 @pytest.fixture(scope="module")
 def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("hang-up") / "cluster.json"
-    nodes = [NODE, {**NODE, "metadata": {"name": "m", "labels": {"kubernetes.io/hostname": "m"}}}]
+    nodes = [NODE, node("m", "1000000", pods="1000000")]
     gated = pod(**SPREAD, schedulingGates=[{"name": "later"}])
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
     file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [namespace, *nodes, gated]}))

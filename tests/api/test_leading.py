@@ -13,8 +13,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.api.in_process import reprieve
+from tests.api.in_process import configured, reprieve
 from tests.api.test_following import state_with
+from tests.api.test_questions import node_of
 from tests.kit.objects import pod
 from tests.kit.ports import free_port
 from tests.kit.service import Service, kubeconfig_for, process, serving
@@ -60,10 +61,6 @@ def two_replicas(cluster: Service, folder: Path) -> Iterator[tuple[Replica, Repl
 def holder(cluster: Service) -> str:
     answer = cluster.client.get(LEASE)
     return str(answer.json()["spec"]["holderIdentity"]) if answer.status_code == 200 else ""
-
-
-def node_of(cluster: Service, name: str) -> str:
-    return str(cluster.client.get(f"/api/v1/namespaces/default/pods/{name}").json()["spec"].get("nodeName", ""))
 
 
 def create(cluster: Service, name: str) -> None:
@@ -137,13 +134,9 @@ def test_second_sigterm_ends_the_process_at_once(tmp_path: Path) -> None:
 
 
 def test_an_election_that_the_flag_asks_for_is_checked(tmp_path: Path) -> None:
-    path = tmp_path / "config.yaml"
-    path.write_text(
-        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
-        "leaderElection: {leaderElect: false, leaseDuration: 1s, renewDeadline: 2s}\n"
-    )
+    config = configured(tmp_path, "leaderElection: {leaderElect: false, leaseDuration: 1s, renewDeadline: 2s}\n")
 
-    done = reprieve("serve", "--config", str(path), "--leader-elect", "--port", "0")
+    done = reprieve("serve", "--config", config, "--leader-elect", "--port", "0")
 
     assert done.returncode == 2
     assert "leaderElection.leaseDuration: Invalid value" in done.stderr.decode()

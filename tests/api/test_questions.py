@@ -1,7 +1,7 @@
 """What people ask under /v1, over a socket, of a service that decides for a small cluster of its own."""
 
 import json
-from collections.abc import AsyncIterator, Collection, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -44,6 +44,13 @@ def pod(
         "spec": written,
         "status": status,
     }
+
+
+def deployment(name: str, spec: Mapping[str, Any], replicas: int = 1, **metadata: str) -> dict[str, Any]:
+    """A Deployment of pods with this spec."""
+    template = {"metadata": {"labels": {"app": name}}, "spec": spec}
+    whole = {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, **metadata}, "spec": whole}
 
 
 def cluster() -> dict[str, Any]:
@@ -90,6 +97,11 @@ def deciding(state: Path) -> Iterator[Service]:
             ]
         )
         yield service
+
+
+def node_of(service: Service, name: str) -> str:
+    """Where a pod of the namespace default is; empty while it waits."""
+    return str(get(service, f"/api/v1/namespaces/default/pods/{name}")["spec"].get("nodeName", ""))
 
 
 def get(service: Service, path: str, code: int = 200, **params: str) -> Any:

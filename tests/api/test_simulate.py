@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.in_process import reprieve
+from tests.api.in_process import HEADER, configured, reprieve
 from tests.extender.lab.simulation.test_openb_trace import written
 
 PODS = "half,1000,1024,1,500,,LS\ntwo,1000,1024,2,1000,,LS\ntwo-more,1000,1024,2,1000,T4,LS\n"
@@ -43,13 +43,9 @@ def test_file_that_is_no_workload_is_refused_in_one_line(arguments: list[str]) -
 
 
 def test_a_configuration_with_extenders_is_refused(tmp_path: Path) -> None:
-    config = tmp_path / "config.yaml"
-    config.write_text(
-        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
-        "extenders: [{urlPrefix: 'http://127.0.0.1:1', filterVerb: filter}]\n"
-    )
+    config = configured(tmp_path, "extenders: [{urlPrefix: 'http://127.0.0.1:1', filterVerb: filter}]\n")
 
-    done = reprieve("simulate", str(written(tmp_path, PODS)), "--config", str(config))
+    done = reprieve("simulate", str(written(tmp_path, PODS)), "--config", config)
 
     assert done.returncode == 2
     assert b"extenders" in done.stderr
@@ -111,9 +107,8 @@ def test_an_expectation_that_does_not_hold_sets_the_exit_code(tmp_path: Path) ->
     assert "✗ placed == 4" in page.stdout.decode()
 
 
-SPREADING = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 PACKING = (
-    f"{SPREADING}profiles: [{{pluginConfig: [{{name: NodeResourcesFit, args: {{scoringStrategy: {{type: "
+    f"{HEADER}profiles: [{{pluginConfig: [{{name: NodeResourcesFit, args: {{scoringStrategy: {{type: "
     f"MostAllocated}}}}}}]}}]\n"
 )
 

@@ -99,6 +99,10 @@ FILTER = {
 }
 
 
+def filters(service: Service, traceparent: str) -> None:
+    service.client.post("/extender/filter", json=FILTER, headers={"traceparent": traceparent})
+
+
 @pytest.fixture(scope="module")
 def traced() -> Iterator[tuple[Receiver, dict[str, Any]]]:
     """What came when pods were placed and refused, and the decisions that the service recorded."""
@@ -106,7 +110,7 @@ def traced() -> Iterator[tuple[Receiver, dict[str, Any]]]:
         with traced_service(receiver) as service:
             place(service, "web-1", "web-2")
             create(service, "too-large", cpu="1000")
-            service.client.post("/extender/filter", json=FILTER, headers={"traceparent": f"00-{TRACE_ID}-{SPAN_ID}-01"})
+            filters(service, f"00-{TRACE_ID}-{SPAN_ID}-01")
             service.client.post("/extender/prioritize", json=FILTER)
             decisions = get(service, "/v1/decisions", limit="1000")["items"]
             pod = get(service, "/api/v1/namespaces/default/pods/web-1")
@@ -154,14 +158,10 @@ def test_a_verb_is_a_part_of_the_callers_trace(traced: tuple[Receiver, dict[str,
     attributes = attributes_of(asked)
 
     assert (asked.trace_id.hex(), asked.parent_span_id.hex()) == (TRACE_ID, SPAN_ID)
-    assert (attributes["k8s.pod.uid"], attributes["reprieve.result"], attributes["reprieve.nodes.evaluated"]) == (
-        "u-1",
-        "answered",
-        2,
-    )
-    assert attributes["reprieve.decision.id"] in {
-        each["id"] for each in known["decisions"] if each["outcome"] == "Filter"
-    }
+    said = [attributes[key] for key in ("k8s.pod.uid", "reprieve.result", "reprieve.nodes.evaluated")]
+    assert said == ["u-1", "answered", 2]
+    recorded = {each["id"] for each in known["decisions"] if each["outcome"] == "Filter"}
+    assert attributes["reprieve.decision.id"] in recorded
     assert {"PreFilter", "Filter"} <= {span.name for span in receiver.below(asked)}
     assert [span.trace_id.hex() != TRACE_ID for span in receiver.roots("prioritize")] == [True]
 
@@ -179,11 +179,9 @@ def test_the_sampler_decides_and_the_callers_flag_with_it() -> None:
     with receiving() as receiver, traced_service(receiver, OTEL_TRACES_SAMPLER="parentbased_always_off") as service:
         place(service, "web-1")
         service.client.post("/extender/filter", json=FILTER)
-        service.client.post("/extender/filter", json=FILTER, headers={"traceparent": f"00-{TRACE_ID}-{SPAN_ID}-01"})
-        service.client.post(
-            "/extender/filter", json=FILTER, headers={"traceparent": f"00-{TRACE_ID[::-1]}-{SPAN_ID}-00"}
-        )
-        service.client.post("/extender/filter", json=FILTER, headers={"traceparent": "nonsense"})
+        filters(service, f"00-{TRACE_ID}-{SPAN_ID}-01")
+        filters(service, f"00-{TRACE_ID[::-1]}-{SPAN_ID}-00")
+        filters(service, "nonsense")
         assert receiver.spans == []
 
     assert [span.trace_id.hex() for span in receiver.roots("filter")] == [TRACE_ID]

@@ -7,6 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import OpenPage
 from tests.browser.services import pod
+from tests.kit.objects import node
 from tests.kit.service import Running
 
 
@@ -113,14 +114,8 @@ def test_a_chart_has_a_scale_and_the_clock_of_the_reader(happened: Running, open
 def test_equal_attempts_share_a_row(happened: Running, open_page: OpenPage) -> None:
     """A node that comes and does not help has the pod tried again."""
     page = history(happened, open_page)
-    node = {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": "tiny"},
-        "status": {"allocatable": {"cpu": "1", "pods": "5"}},
-    }
-    happened.create("/api/v1/nodes", node)
-    happened.create("/api/v1/nodes", node | {"metadata": {"name": "tinier"}})
+    happened.create("/api/v1/nodes", node("tiny", "1"))
+    happened.create("/api/v1/nodes", node("tinier", "1"))
 
     row = page.locator("#decisions tbody tr", has_text="never")
     expect(row.first).to_contain_text("of 1")

@@ -8,6 +8,7 @@ import shlex
 import pytest
 from playwright.sync_api import expect
 
+from tests.api.test_questions import deployment
 from tests.browser.conftest import OpenPage
 from tests.browser.services import pod
 from tests.kit.service import Running
@@ -70,16 +71,9 @@ def test_scores_that_were_not_kept_are_worked_out_again_and_marked(still: Runnin
 
 @pytest.mark.slow
 def test_a_pending_pod_says_since_when_and_whose_it_is_and_shows_itself(deciding: Running, open_page: OpenPage) -> None:
-    labels = {"app": "huge"}
-    template = {"metadata": {"labels": labels}, "spec": pod("x", {"cpu": "900"})["spec"]}
-    del template["spec"]["priority"]
-    spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
-    made = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "huge", "namespace": "default"},
-        "spec": spec,
-    }
+    spec = pod("x", {"cpu": "900"})["spec"]
+    del spec["priority"]
+    made = deployment("huge", spec, namespace="default")
     deciding.create("/apis/apps/v1/namespaces/default/deployments", made)
     page = open_page(f"{deciding.url}/ui/history")
     page.locator("#pending a.row", has_text="huge-").click()

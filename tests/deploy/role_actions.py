@@ -96,6 +96,10 @@ async def a_world(
             yield World(own.api.registry, backend, client)
 
 
+def no_streamed_lists() -> Fault:
+    return Fault(status(422), where=lambda call: "sendInitialEvents" in call.params, times=None)
+
+
 # In every mode
 
 
@@ -106,9 +110,7 @@ async def follows_the_cluster(role: Rbac, *faults: Fault) -> bool:
 
 
 async def follows_a_server_that_streams_no_lists(role: Rbac) -> bool:
-    return await follows_the_cluster(
-        role, Fault(status(422), where=lambda call: "sendInitialEvents" in call.params, times=None)
-    )
+    return await follows_the_cluster(role, no_streamed_lists())
 
 
 async def knows_the_priority_classes(role: Rbac, *faults: Fault) -> bool:
@@ -121,9 +123,7 @@ async def knows_the_priority_classes(role: Rbac, *faults: Fault) -> bool:
 
 
 async def knows_the_classes_of_a_server_that_streams_no_lists(role: Rbac) -> bool:
-    return await knows_the_priority_classes(
-        role, Fault(status(422), where=lambda call: "sendInitialEvents" in call.params, times=None)
-    )
+    return await knows_the_priority_classes(role, no_streamed_lists())
 
 
 async def knows_who_a_caller_is(role: Rbac) -> bool:

@@ -5,7 +5,7 @@ import socket
 import stat
 import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import httpx
 import pytest
@@ -15,6 +15,7 @@ from api.cli.flags import FOREIGN
 from api.serving.certificate import with_certificate
 from api.settings.settings import Settings
 from tests.api.in_process import reprieve
+from tests.kit.objects import pod
 from tests.kit.service import kubeconfig_for, process, serving
 from tests.kit.waiting import until
 
@@ -59,7 +60,7 @@ def test_the_manifest_of_kubeadm_starts(tmp_path: Path) -> None:
         _, *arguments = (part.replace("/etc/kubernetes/scheduler.conf", kubeconfig) for part in container["command"])
         with process(*arguments, log=tmp_path / "log", program=COMMAND) as started:
             until(lambda: started.poll() is not None or _answers_ok(ready))
-            cluster.post("/api/v1/namespaces/default/pods", _pod()).raise_for_status()
+            cluster.post("/api/v1/namespaces/default/pods", pod("web", "10m")).raise_for_status()
             path = "/api/v1/namespaces/default/pods/web"
             until(lambda: started.poll() is not None or "nodeName" in cluster.client.get(path).json()["spec"])
 
@@ -96,12 +97,3 @@ def _answers_ok(url: str) -> bool:
         return httpx.get(url, verify=False, trust_env=False).status_code == 200
     except httpx.TransportError:
         return False
-
-
-def _pod() -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "web"},
-        "spec": {"containers": [{"name": "c", "image": "example"}]},
-    }

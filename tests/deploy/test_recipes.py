@@ -10,12 +10,13 @@ import yaml
 
 from extender.values.config import load
 from tests.api.in_process import ROOT
+from tests.api.test_questions import node_of
 from tests.deploy.manifests import Object, container, objects_of, one, pod_spec
 from tests.deploy.pods import is_ready
 from tests.kit.objects import pod
 from tests.kit.ports import free_port
 from tests.kit.rbac import Rbac
-from tests.kit.service import Service, kubeconfig_for, process, serving
+from tests.kit.service import kubeconfig_for, process, serving
 from tests.kit.waiting import until
 from tools.generate_roles import ROLES
 from tools.render_manifests import rendered
@@ -106,7 +107,7 @@ def test_a_static_pod_starts_from_the_folder_of_its_machine(name: str, tmp_path:
             until(lambda: is_ready(port, started))
             if name == "scheduler":
                 cluster.post("/api/v1/namespaces/default/pods", pod("web", "10m")).raise_for_status()
-                until(lambda: _node(cluster) != "")
+                until(lambda: node_of(cluster, "web") != "")
 
 
 def test_configuration_of_kube_scheduler_names_the_extender_of_the_recipes() -> None:
@@ -138,7 +139,3 @@ def test_the_page_names_files_that_are_there() -> None:
 
     assert len(named) > 8
     assert [name for name in named if not (ROOT / name).exists()] == []
-
-
-def _node(cluster: Service) -> str:
-    return str(cluster.client.get("/api/v1/namespaces/default/pods/web").json()["spec"].get("nodeName", ""))

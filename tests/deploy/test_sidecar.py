@@ -12,12 +12,13 @@ import httpx
 import pytest
 
 from extender.values.config import Extender, load
+from tests.api.test_questions import node_of
 from tests.api.test_recorded_calls import as_go_writes, recorded_calls
 from tests.deploy.manifests import Object, container, objects_of, one, shipped
 from tests.deploy.pods import RunningPod, client, running
 from tests.kit import objects
 from tests.kit.certificates import Authority, can_make_certificates
-from tests.kit.service import JSON, TWELVE_NODES, Service, kubeconfig_for, process, serving
+from tests.kit.service import JSON, TWELVE_NODES, kubeconfig_for, process, serving
 from tests.kit.waiting import until
 from tools.render_manifests import rendered
 
@@ -106,7 +107,7 @@ def test_a_scheduler_with_the_configuration_of_the_pods_kube_scheduler_binds_pod
         with _kube_scheduler(pod, cluster.port, tmp_path), client(pod) as ours:
             web = objects.pod("web", "10m", schedulerName="reprieve")
             cluster.post("/api/v1/namespaces/default/pods", web)
-            until(lambda: _node_of(cluster, "web") != "")
+            until(lambda: node_of(cluster, "web") != "")
 
             asked = ours.get("/metrics").text
     for verb in ("filter", "prioritize"):
@@ -128,7 +129,3 @@ def _kube_scheduler(pod: RunningPod, cluster: int, folder: Path) -> Iterator[Non
 
 def _uids(victims: dict[str, Any]) -> set[str]:
     return {pod["UID"] for pod in victims["Pods"]}
-
-
-def _node_of(cluster: Service, name: str) -> str:
-    return str(cluster.client.get(f"/api/v1/namespaces/default/pods/{name}").json()["spec"].get("nodeName", ""))

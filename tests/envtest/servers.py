@@ -13,6 +13,7 @@ from extender.client.paths import path
 from extender.cluster.in_memory import EmbeddedTransport
 from extender.cluster.kube_api import KubeApi
 from extender.values.targets.target import Target
+from tests.kit import objects
 from tests.kit.cluster import make_registry
 from tests.kit.control_plane import ADMIN, ControlPlane
 
@@ -89,12 +90,7 @@ class Room:
 
 
 def pod(name: str, **spec: Any) -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "labels": {"app": "web"}},
-        "spec": {"containers": [{"name": "c", "image": "example.com/c:1"}], **spec},
-    }
+    return objects.pod(name, labels={"app": "web"}, **spec)
 
 
 async def make_room(client: Client) -> Room:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.api.test_questions import deployment
 from tests.installed.environment import Environment
 from tests.installed.journey import Journey
 from tests.kit import objects
@@ -165,11 +166,8 @@ def test_an_engineer_of_ci_gates_a_change_by_rules(shell: Journey) -> None:
     spread = {**constraint, "labelSelector": {"matchLabels": {"app": "web"}}}
 
     def change(cpu: str) -> None:
-        template = objects.pod("web", cpu, labels={"app": "web"}, topologySpreadConstraints=[spread])
-        template = {"metadata": {"labels": {"app": "web"}}, "spec": template["spec"]}
-        workload = {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}, "template": template}
-        web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": workload}
-        write(rules / "web.yaml", web)
+        spec = objects.pod("web", cpu, topologySpreadConstraints=[spread])["spec"]
+        write(rules / "web.yaml", deployment("web", spec, 3))
 
     change("1")
     shell.type("reprieve verify tests --golden golden.yaml --update")

@@ -99,48 +99,37 @@ def here(new_world: Worlds) -> Iterator[World]:
 
 
 @pytest.mark.parametrize(
-    ("command", "resource", "namespace", "name"),
+    ("command", "resource", "name"),
     [
-        pytest.param("namespace team", NAMESPACES, "", "team", id="namespace"),
-        pytest.param(
-            "deployment shop --image=nginx --replicas=3 --port=80", DEPLOYMENTS, "default", "shop", id="deployment"
-        ),
-        pytest.param(
-            "deployment shop --image=nginx --image=redis", DEPLOYMENTS, "default", "shop", id="two containers"
-        ),
-        pytest.param("deployment shop --image=busybox -- sleep 1", DEPLOYMENTS, "default", "shop", id="a command"),
-        pytest.param("service clusterip shop --tcp=80:8080 --tcp=443:https", SERVICES, "default", "shop", id="service"),
-        pytest.param(
-            "service nodeport shop --tcp=80 --node-port=30080", SERVICES, "default", "shop", id="service on nodes"
-        ),
-        pytest.param(
-            "service externalname shop --external-name=a.example", SERVICES, "default", "shop", id="service elsewhere"
-        ),
+        pytest.param("namespace team", NAMESPACES, "team", id="namespace"),
+        pytest.param("deployment shop --image=nginx --replicas=3 --port=80", DEPLOYMENTS, "shop", id="deployment"),
+        pytest.param("deployment shop --image=nginx --image=redis", DEPLOYMENTS, "shop", id="two containers"),
+        pytest.param("deployment shop --image=busybox -- sleep 1", DEPLOYMENTS, "shop", id="a command"),
+        pytest.param("service clusterip shop --tcp=80:8080 --tcp=443:https", SERVICES, "shop", id="service"),
+        pytest.param("service nodeport shop --tcp=80 --node-port=30080", SERVICES, "shop", id="service on nodes"),
+        pytest.param("service externalname shop --external-name=a.example", SERVICES, "shop", id="service elsewhere"),
         pytest.param(
             "pdb shop --selector=app=shop --min-available=50%",
             POD_DISRUPTION_BUDGETS,
-            "default",
             "shop",
             id="pdb by percentage",
         ),
         pytest.param(
             "pdb shop --selector=app=shop --max-unavailable=1",
             POD_DISRUPTION_BUDGETS,
-            "default",
             "shop",
             id="pdb by number",
         ),
         pytest.param(
             "priorityclass low --value=-10 --description=later --preemption-policy=Never",
             PRIORITY_CLASSES,
-            "",
             "low",
             id="priorityclass",
         ),
     ],
 )
 def test_objects_created_in_protobuf_are_stored_as_in_json(
-    new_world: Worlds, command: str, resource: Resource, namespace: str, name: str
+    new_world: Worlds, command: str, resource: Resource, name: str
 ) -> None:
     options, dashes, rest = command.partition(" -- ")
     prints = f"{options} --dry-run=client -o json{dashes}{rest}"
@@ -151,12 +140,12 @@ def test_objects_created_in_protobuf_are_stored_as_in_json(
 
         assert [kind for _, kind, _ in one.bodies] == [MEDIA_TYPE]
         assert [kind for _, kind, _ in other.bodies] == ["application/json"]
-        assert stored(one, resource, namespace, name) == stored(other, resource, namespace, name)
+        assert stored(one, resource, name) == stored(other, resource, name)
 
 
-def stored(there: World, resource: Resource, namespace: str, name: str) -> Object:
+def stored(there: World, resource: Resource, name: str) -> Object:
     """The object, but for what no other has."""
-    found = there.registry.get(resource, namespace, name)
+    found = there.registry.get(resource, "default" if resource.namespaced else "", name)
     del found["metadata"]["uid"]
     return found
 

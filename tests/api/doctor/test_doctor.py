@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from api.cli import app
 from tests.api.doctor.sample_extender import SampleExtender, serving
-from tests.api.in_process import reprieve
+from tests.api.in_process import configured, reprieve
 from tests.kit.service import Service, serving as serving_reprieve
 
 PLANTED = {
@@ -109,14 +109,10 @@ def test_scores_beyond_10_are_warned_of_because_they_count() -> None:
 
 
 def test_a_configuration_that_works_with_a_warning_is_named(tmp_path: Path) -> None:
-    file = tmp_path / "config.yaml"
     with serving(SampleExtender()) as url:
-        file.write_text(
-            "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nextenders:\n"
-            f"- {{urlPrefix: '{url}', filterVerb: filter, httpTimeout: 1m, enableHTTPS: true}}\n"
-        )
+        extender = f"{{urlPrefix: '{url}', filterVerb: filter, httpTimeout: 1m, enableHTTPS: true}}"
 
-        _, found = findings("--config", str(file))
+        _, found = findings("--config", configured(tmp_path, f"extenders: [{extender}]\n"))
 
     warned = [finding["detail"] for finding in found if finding["check"] == "is configured with care"]
     assert [detail.partition(": ")[0] for detail in warned] == ["httpTimeout", "enableHTTPS"]
@@ -162,13 +158,9 @@ def test_malformed_url_is_a_finding_with_advice(url: str) -> None:
 
 def test_the_extenders_of_a_configuration_are_examined_as_it_names_them(tmp_path: Path) -> None:
     with serving(SampleExtender("scores beyond 10")) as url:
-        file = tmp_path / "config.yaml"
-        file.write_text(
-            "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nextenders:\n"
-            f"- {{urlPrefix: '{url}', filterVerb: filter, nodeCacheCapable: true}}\n"
-        )
+        extender = f"{{urlPrefix: '{url}', filterVerb: filter, nodeCacheCapable: true}}"
 
-        code, found = findings("--config", str(file))
+        code, found = findings("--config", configured(tmp_path, f"extenders: [{extender}]\n"))
 
     assert code == 0, "its scores are not asked for"
     assert {finding["verb"] for finding in found} == {"", "filter"}
