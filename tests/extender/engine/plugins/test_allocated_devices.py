@@ -39,10 +39,12 @@ def a_claim(rng: random.Random) -> ResourceClaim:
 
 def content(state: AllocatedState) -> tuple[object, ...]:
     capacity = {
-        device: {name: amount for name, amount in amounts.items() if amount}
+        (device, name): amount
         for device, amounts in state.capacity.items()
+        for name, amount in amounts.items()
+        if amount
     }
-    return state.devices, state.shared, {device: amounts for device, amounts in capacity.items() if amounts}
+    return state.devices, state.shared, capacity
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -98,10 +100,8 @@ class Cluster:
             if found is None:
                 found = allocation_on(node, allocator, Allowance())
                 known.remember(node, self.slices.pools_for(node), found)
-            told.append(
-                found.refusal
-                or ",".join(result.device for each in found.allocations for result in each.devices.results)
-            )
+            devices = [result.device for each in found.allocations for result in each.devices.results]
+            told.append(found.refusal or ",".join(devices))
         return told
 
     def searched(self, claim: ResourceClaim) -> list[str]:
@@ -143,18 +143,13 @@ def test_remembered_allocation_is_not_used_for_other_slices_classes_nodes_or_con
     cluster = Cluster()
     cluster.found(wanting("first"))
 
-    def is_known(claim: ResourceClaim, node: int = 0) -> bool:
-        return is_known_on(claim, NODES[node])
-
-    def is_known_on(claim: ResourceClaim, node: Node) -> bool:
-        return (
-            cluster.known.of(cluster.allocator([claim], AllocatedState())).on(node, cluster.slices.pools_for(node))
-            is not None
-        )
+    def is_known(claim: ResourceClaim, node: Node = NODES[0]) -> bool:
+        known = cluster.known.of(cluster.allocator([claim], AllocatedState()))
+        return known.on(node, cluster.slices.pools_for(node)) is not None
 
     assert is_known(wanting("other"))
     assert not is_known(wanting("other", count=2))
-    assert not is_known_on(wanting("other"), make_node("n0").obj())
+    assert not is_known(wanting("other"), make_node("n0").obj())
     cluster.classes = {"any": make_device_class("any")}
     assert is_known(wanting("other"))
     cluster.classes = {"any": make_device_class("any", "true")}

@@ -18,13 +18,8 @@ class OneTeam(fwk.EachNodeFilterPlugin, fwk.EachNodeScorePlugin):
     """A node belongs to the team whose pods are on it; nodes with many pods of one's own team are best."""
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, node: fwk.NodeInfo) -> fwk.Status:
-        others = sorted(
-            {
-                other.labels["team"]
-                for other in node.pods
-                if other.labels.get("team", "") not in ("", pod.labels.get("team"))
-            }
-        )
+        teams = {other.labels.get("team", "") for other in node.pods}
+        others = sorted(teams - {"", pod.labels.get("team", "")})
         if node.labels.get("shared") == "never":
             return fwk.unresolvable("node(s) were not to be shared")
         return fwk.unschedulable(*(f"node(s) belonged to team {team}" for team in others)) if others else fwk.SUCCESS
@@ -37,9 +32,7 @@ class OneTeam(fwk.EachNodeFilterPlugin, fwk.EachNodeScorePlugin):
 
 
 SNAPSHOT = make_snapshot(
-    make_node("free"),
-    make_node("red"),
-    make_node("mixed"),
+    *map(make_node, ("free", "red", "mixed")),
     make_node("private").label(shared="never"),
     pods=[
         make_pod("r1").label(team="red").node("red"),
@@ -78,10 +71,8 @@ def test_a_node_is_shown_with_the_pods_of_the_hypothesis() -> None:
 def test_filter_of_single_nodes_keeps_the_laws() -> None:
     """A row is an honest hypothesis, and rows do not talk: nodes asked one by one cannot do otherwise."""
     for seed in range(20):
-        cluster = random_cluster(random.Random(seed))
-        check_filter(
-            EachNodeFilter(OneTeam()), cluster.snapshot(), cluster.pod, random.Random(seed), arrivals=cluster.arrivals
-        )
+        cluster, chance = random_cluster(random.Random(seed)), random.Random(seed)
+        check_filter(EachNodeFilter(OneTeam()), cluster.snapshot(), cluster.pod, chance, arrivals=cluster.arrivals)
 
 
 def test_every_node_is_scored_by_itself() -> None:

@@ -2,7 +2,6 @@
 is upstream.
 """
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -79,23 +78,22 @@ class Silent(
         return self._called("Bind")
 
 
-def test_returning_none_is_success_at_every_extension_point() -> None:
+async def test_returning_none_is_success_at_every_extension_point() -> None:
     plugin = Silent()
     framework = make_framework(plugin)
     snapshot = make_snapshot(make_node("a"), make_node("b"))
     cycle = Cycle(framework, snapshot, POD)
-
-    async def bound() -> list[fwk.Status]:
-        plan = run_pre_bind_pre_flights(cycle, POD, "a")
-        return [plan.status, await run_pre_bind_plugins(plan, cycle, POD, "a"), await run_bind_plugins(cycle, POD, "a")]
+    refused = fwk.NodeStatuses({}, fwk.unschedulable("no"))
 
     assert gating_plugin(framework.plugins.pre_enqueue, POD) == ""
     assert SchedulingAlgorithm().schedule_pod(cycle).feasible_nodes == 2
     assert cycle.run_filter_plugins(Rows.of(snapshot)).all_ok
-    assert asyncio.run(run_post_filter_plugins(cycle, fwk.NodeStatuses({}, fwk.unschedulable("no")))).status.is_success
+    assert (await run_post_filter_plugins(cycle, refused)).status.is_success
     assert run_reserve_plugins(cycle, POD, "a").is_success
     assert run_permit_plugins(cycle, POD, "a") == (fwk.SUCCESS, {})
-    assert asyncio.run(bound()) == [fwk.SUCCESS] * 3
+    plan = run_pre_bind_pre_flights(cycle, POD, "a")
+    assert plan.status == await run_pre_bind_plugins(plan, cycle, POD, "a") == fwk.SUCCESS
+    assert await run_bind_plugins(cycle, POD, "a") == fwk.SUCCESS
     assert {*plugin.calls} == {
         "PreEnqueue", "PreFilter", "Filter", "PostFilter", "PreScore", "Reserve", "Permit", "PreBindPreFlight",
         "PreBind", "Bind",

@@ -9,11 +9,21 @@ import pytest
 from extender.engine import framework as fwk
 from extender.engine.plugins.taints import TaintToleration
 from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.scoring import Ranking, select_host, type_of_totals
-from extender.engine.snapshot import Rows
+from extender.engine.snapshot import Rows, Snapshot
 from extender.engine.snapshot.axes import Int64s
 from extender.testing import make_cache, make_framework, make_node, make_pod, make_snapshot
 from tests.extender.plugins_by_table import Refuses, Scores
+
+
+def scored(framework: Framework, snapshot: Snapshot) -> tuple[Cycle, Rows]:
+    """A cycle that has come to the scores, and its feasible nodes."""
+    state = Cycle(framework, snapshot, make_pod("p").obj())
+    state.run_pre_filter_plugins()
+    rows = state.feasible_rows()
+    state.run_pre_score_plugins(rows)
+    return state, rows
 
 
 @pytest.mark.parametrize(
@@ -32,15 +42,9 @@ def test_totals_are_as_narrow_as_the_weights_allow(weights: list[int], expected:
 
 @pytest.mark.parametrize("weight", [1, 327, 328, 10**6, 10**9])
 def test_no_weight_is_too_heavy_for_a_total(weight: int) -> None:
-    cache = make_cache(make_node("a"), make_node("b"))
-    state = Cycle(
-        make_framework(Scores("S", {"a": 99, "b": 100}), weights={"S": weight}),
-        cache.update_snapshot(),
-        make_pod("p").obj(),
-    )
-    state.run_pre_filter_plugins()
-    rows = state.feasible_rows()
-    state.run_pre_score_plugins(rows)
+    framework = make_framework(Scores("S", {"a": 99, "b": 100}), weights={"S": weight})
+
+    state, rows = scored(framework, make_snapshot(make_node("a"), make_node("b")))
 
     assert state.ranking(rows).total.tolist() == [99 * weight, 100 * weight]
 
@@ -68,27 +72,20 @@ class Wealth(fwk.ScorePlugin):
 def test_scores_are_normalised_over_the_feasible_nodes(zones: list[int], expected: list[int]) -> None:
     """The richest zone is full, so that it is no measure for the others."""
     nodes = [make_node(f"n{place}").label(zone=str(zone)) for place, zone in enumerate([*zones, 1000])]
-    snapshot = make_snapshot(*nodes)
     full = Refuses("Full", {"n3": fwk.unschedulable("full")})
-    state = Cycle(make_framework(full, Wealth()), snapshot, make_pod("p").obj())
-    state.run_pre_filter_plugins()
-    rows = state.feasible_rows()
-    state.run_pre_score_plugins(rows)
-    totals = state.ranking(rows).total
 
-    assert totals.tolist() == expected
+    state, rows = scored(make_framework(full, Wealth()), make_snapshot(*nodes))
+
+    assert state.ranking(rows).total.tolist() == expected
     assert state.run_score_plugins(rows).total.tolist() == expected
 
 
 def test_equal_nodes_are_distinguished_once_one_changes() -> None:
     cache = make_cache(*(make_node(name) for name in "abc"))
-    framework, pod = make_framework(TaintToleration), make_pod("p").obj()
+    framework = make_framework(TaintToleration)
 
     def totals() -> dict[str, int]:
-        state = Cycle(framework, cache.update_snapshot(), pod)
-        state.run_pre_filter_plugins()
-        rows = state.feasible_rows()
-        state.run_pre_score_plugins(rows)
+        state, rows = scored(framework, cache.update_snapshot())
         return dict(zip(rows.names, state.ranking(rows).total.tolist(), strict=True))
 
     before = totals()

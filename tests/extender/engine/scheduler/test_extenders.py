@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import httpx
-import numpy as np
 import pytest
 
 from extender.client.http_extender import HTTPExtender
@@ -49,6 +48,10 @@ def says(value: Any) -> Says:
     return lambda _: value
 
 
+def scoring(*scores: tuple[str, float]) -> list[dict[str, Any]]:
+    return [{"Host": host, "Score": score} for host, score in scores]
+
+
 def three_nodes() -> Snapshot:
     return make_snapshot(*map(make_node, ("a", "b", "c")))
 
@@ -56,6 +59,11 @@ def three_nodes() -> Snapshot:
 def passing(*extenders: HTTPExtender, rows: Rows | None = None) -> tuple[list[str], Mapping[str, fwk.Status]]:
     found, statuses = asyncio.run(find_nodes_that_pass_extenders(extenders, POD.obj(), rows or Rows.of(three_nodes())))
     return found.names, statuses
+
+
+def scores_of(*extenders: HTTPExtender) -> list[int]:
+    scores: list[int] = asyncio.run(scores_of_extenders(extenders, POD.obj(), Rows.of(three_nodes()))).tolist()
+    return scores
 
 
 def test_the_nodes_come_in_the_order_of_the_extender_and_each_once() -> None:
@@ -111,41 +119,38 @@ def test_extender_that_invents_nodes_fails() -> None:
     with pytest.raises(fwk.ExtenderError) as caught:
         passing(an_extender(says(UNKNOWN_NODE), node_cache_capable=False))
 
-    assert (
-        str(caught.value) == 'extender "http://e" claims a filtered node "x" which is not found in the input node list'
-    )
+    why = 'claims a filtered node "x" which is not found in the input node list'
+    assert str(caught.value) == f'extender "http://e" {why}'
 
 
 def test_scores_are_weighed_and_brought_to_the_scale_of_plugins() -> None:
     """All entries of a node count, and those of unknown nodes do not."""
-    first = an_extender(
-        says([{"Host": "a", "Score": 10}, {"Host": "b", "Score": 1}, {"Host": "b", "Score": 2}]), weight=5
-    )
-    second = an_extender(says([{"Host": "c", "Score": 1}, {"Host": "x", "Score": 10}]), weight=2)
+    first = an_extender(says(scoring(("a", 10), ("b", 1), ("b", 2))), weight=5)
+    second = an_extender(says(scoring(("c", 1), ("x", 10))), weight=2)
     not_asked = an_extender(says(500), prioritize_verb="")
 
-    scores = asyncio.run(scores_of_extenders([first, second, not_asked], POD.obj(), Rows.of(three_nodes())))
+    scores = scores_of(first, second, not_asked)
 
-    assert scores.tolist() == [500, 150, 20]
+    assert scores == [500, 150, 20]
 
 
 def test_scores_that_do_not_fit_wrap_as_in_go() -> None:
-    extender = an_extender(says([{"Host": "a", "Score": 10}]), weight=2**60)
+    extender = an_extender(says(scoring(("a", 10))), weight=2**60)
 
-    scores = asyncio.run(scores_of_extenders([extender], POD.obj(), Rows.of(three_nodes())))
+    scores = scores_of(extender)
 
-    assert scores.tolist() == [((100 * 2**60 + 2**63) % 2**64) - 2**63, 0, 0]
+    assert scores == [((100 * 2**60 + 2**63) % 2**64) - 2**63, 0, 0]
 
 
 @pytest.mark.parametrize("score", [11, 50, 100, -3, 2**63 - 1, -(2**63)])
 def test_scores_beyond_what_the_protocol_asks_for_count_and_are_warned_of_once(
     score: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    extender = an_extender(says([{"Host": "b", "Score": 1}, {"Host": "a", "Score": score}]), weight=3)
+    extender = an_extender(says(scoring(("b", 1), ("a", score))), weight=3)
 
     for _ in range(3):
-        scores = asyncio.run(scores_of_extenders([extender], POD.obj(), Rows.of(three_nodes())))
-        assert scores.tolist() == [((score * 30 + 2**63) % 2**64) - 2**63, 30, 0]
+        scores = scores_of(extender)
+        assert scores == [((score * 30 + 2**63) % 2**64) - 2**63, 30, 0]
 
     warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert len(warnings) == 1
@@ -153,11 +158,11 @@ def test_scores_beyond_what_the_protocol_asks_for_count_and_are_warned_of_once(
 
 
 def test_scores_of_an_extender_that_fails_are_complained_about_once(caplog: pytest.LogCaptureFixture) -> None:
-    extender = an_extender(says([{"Host": "a", "Score": 0.5}]))
+    extender = an_extender(says(scoring(("a", 0.5))))
 
     for _ in range(3):
-        scores = asyncio.run(scores_of_extenders([extender], POD.obj(), Rows.of(three_nodes())))
-        assert scores.tolist() == [0, 0, 0]
+        scores = scores_of(extender)
+        assert scores == [0, 0, 0]
 
     warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert len(warnings) == 1
@@ -165,15 +170,12 @@ def test_scores_of_an_extender_that_fails_are_complained_about_once(caplog: pyte
 
 
 def scheduled(pod: PodBuilder, *extenders: HTTPExtender, plugins: tuple[fwk.Plugin, ...] = ()) -> ScheduleResult:
-    async def schedule() -> ScheduleResult:
-        cycle = Cycle(make_framework(*plugins), three_nodes(), pod.obj())
-        return await schedule_pod_with_extenders(SchedulingAlgorithm(), extenders, cycle, 0)
-
-    return asyncio.run(schedule())
+    cycle = Cycle(make_framework(*plugins), three_nodes(), pod.obj())
+    return asyncio.run(schedule_pod_with_extenders(SchedulingAlgorithm(), extenders, cycle, 0))
 
 
 def test_extenders_outweigh_plugins_if_their_weight_does() -> None:
-    extender = an_extender(lambda arguments: [{"Host": "c", "Score": 10}], filter_verb="", weight=2)
+    extender = an_extender(lambda arguments: scoring(("c", 10)), filter_verb="", weight=2)
 
     assert scheduled(POD, extender, plugins=(Scores("fit", {"a": 100, "b": 50, "c": 0}),)) == ScheduleResult("c", 3, 3)
 
@@ -189,9 +191,8 @@ def test_nominated_node_is_passed_to_extenders_alone_first() -> None:
 @pytest.mark.parametrize("says_of_b", [{"NodeNames": []}, {"Error": "hm"}], ids=["refused", "failed"])
 def test_other_nodes_are_tried_when_extenders_refuse_the_nominated_one(says_of_b: Any) -> None:
     asked: list[Any] = []
-    extender = an_extender(
-        lambda arguments: says_of_b if arguments["NodeNames"] == ["b"] else {"NodeNames": ["a"]}, asked
-    )
+    says_of_all = {"NodeNames": ["a"]}
+    extender = an_extender(lambda given: says_of_b if given["NodeNames"] == ["b"] else says_of_all, asked)
 
     assert scheduled(POD.nominated_node("b"), extender) == ScheduleResult("a", 1, 3)
     assert [arguments["NodeNames"] for arguments in asked] == [["b"], ["a", "b", "c"]]
@@ -231,9 +232,8 @@ def test_first_extender_with_a_bind_verb_gets_pod_and_node() -> None:
     asked: list[Any] = []
     pod = make_pod("p").namespace("web").obj()
 
-    status = asyncio.run(
-        bound_by_extender([an_extender(says(500), bind_verb=""), an_extender(says({}), asked)], pod, "a")
-    )
+    extenders = [an_extender(says(500), bind_verb=""), an_extender(says({}), asked)]
+    status = asyncio.run(bound_by_extender(extenders, pod, "a"))
 
     assert status == fwk.SUCCESS
     assert asked == [{"PodName": "p", "PodNamespace": "web", "PodUID": pod.uid, "Node": "a"}]
@@ -261,6 +261,4 @@ def test_extender_does_not_bind_when_writing_is_not_allowed() -> None:
 
 
 def test_an_array_of_no_extenders_scores_nothing() -> None:
-    assert np.array_equal(
-        asyncio.run(scores_of_extenders([], POD.obj(), Rows.of(three_nodes()))), np.zeros(3, np.int64)
-    )
+    assert scores_of() == [0, 0, 0]
