@@ -69,7 +69,6 @@ async def test_event_that_is_sent_three_times_is_delivered_once(streams: bool) -
 async def test_events_out_of_order_lead_to_the_right_end_and_revive_no_deleted_object(
     late: watches.Which, distance: int, told: list[str]
 ) -> None:
-    """Reordered events of one kind."""
     async with begun(
         Fault(watches.reordered(distance, late), verb="watch", resource="pods"), streams_lists=False
     ) as world:

@@ -82,7 +82,6 @@ def a_step(world: World, chance: Random, number: int) -> None:
 
 @pytest.mark.parametrize("seed", range(16))
 async def test_reflector_agrees_with_a_new_list_after_random_faults(seed: int) -> None:
-    """The faults of the other files about reflectors, mixed."""
     chance = Random(seed)
     # Twice the time between lists: the first of them may still be under way to a server that says nothing.
     async with a_world(

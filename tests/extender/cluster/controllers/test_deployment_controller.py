@@ -159,7 +159,6 @@ async def test_everything_goes_with_the_deployment() -> None:
 
 
 async def test_a_settled_deployment_is_left_alone() -> None:
-    """Nothing is written while nothing happens."""
     async with running_controllers(node="a") as registry:
         add_deployment(registry, "web", 3)
         await scheduled(registry, 10)

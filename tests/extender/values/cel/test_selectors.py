@@ -312,7 +312,6 @@ def test_a_device_beyond_all_bounds_makes_selectors_costly() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"\x08\x01", b"\x12\x02\x22\x00", b"\x0b"])
 def test_the_cost_of_an_unknown_form(data: bytes) -> None:
-    """Bytes of another form are refused."""
     with pytest.raises(FormError):
         work_of(data, {"device.driver": Size(1, 1)})
 

@@ -143,7 +143,6 @@ def test_match_label_keys_narrow_a_selector() -> None:
     ],
 )
 def test_refused_selectors(selector: LabelSelector, error: str) -> None:
-    """What is not allowed is refused in upstream's words."""
     with pytest.raises(SelectorError) as refusal:
         selector_of(selector)
 
@@ -151,7 +150,6 @@ def test_refused_selectors(selector: LabelSelector, error: str) -> None:
 
 
 def test_all_faults_of_a_requirement_are_reported() -> None:
-    """Several faults are listed in brackets, with their paths."""
     with pytest.raises(SelectorError) as refusal:
         requirement_of("", Operator.GREATER_THAN, ["x", "y"], path="spec")
 
@@ -208,7 +206,6 @@ requirements = st.one_of(
 @settings(deadline=None, max_examples=examples(200))
 @given(st.lists(requirements, max_size=4))
 def test_the_text_of_a_selector_reads_back(parts: list[Requirement]) -> None:
-    """What a selector prints is parsed into an equal selector."""
     selector = selector_with(parts)
 
     assert parse_selector(str(selector)) == selector
@@ -240,7 +237,6 @@ def test_a_long_selector_matches_as_its_requirements_do(
 @settings(deadline=None, max_examples=examples(300))
 @given(st.text(alphabet="ab/.-_ \t\n\0()=!,<>inot1é", max_size=40))
 def test_any_text_is_parsed_or_refused(text: str) -> None:
-    """Whatever is sent is a selector or a SelectorError."""
     try:
         selector = parse_selector(text)
     except SelectorError as exc:

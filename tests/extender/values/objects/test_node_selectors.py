@@ -115,7 +115,6 @@ def test_field_requirements_of_odd_nodes_and_fields() -> None:
 
 
 def test_preferred_terms_add_up() -> None:
-    """A node is worth the weights of all terms that it matches, even negative ones."""
     terms = [
         PreferredSchedulingTerm(weight=5, preference=label_term("zone", "In", "a")),
         PreferredSchedulingTerm(weight=20, preference=label_term("zone", "Exists")),

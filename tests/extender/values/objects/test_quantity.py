@@ -78,7 +78,6 @@ def test_amounts_of_a_text_are_those_of_its_quantity(text: str) -> None:
 @calmly
 @given(texts, texts)
 def test_sums_and_differences_are_exact(one: str, other: str) -> None:
-    """Nothing is lost by adding, and subtracting undoes it."""
     first, second = Quantity.parse(one), Quantity.parse(other)
 
     total = first + second
@@ -105,7 +104,6 @@ def test_order_is_the_order_of_the_numbers(one: str, other: str) -> None:
 @calmly
 @given(texts)
 def test_the_canonical_text_has_the_same_value(text: str) -> None:
-    """What is printed reads back as the same quantity and prints the same again."""
     printed = Quantity.parse(text).canonical()
 
     assert Quantity.parse(printed) == Quantity.parse(text)
@@ -183,6 +181,5 @@ def test_a_sum_takes_the_format_of_the_first_that_counts() -> None:
 
 
 def test_a_quantity_is_false_only_when_zero() -> None:
-    """Truth means "not nothing"."""
     assert not quantity_of("0Gi")
     assert quantity_of("1n")

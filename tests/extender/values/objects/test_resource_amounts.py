@@ -205,7 +205,6 @@ def test_a_bad_quantity_is_named_by_its_field(pod: PodBuilder, field: str, read:
 
 
 def test_a_bad_quantity_in_the_status_is_named_too() -> None:
-    """The status counts for pods on nodes, so its fields are named as well."""
     with pytest.raises(QuantityError, match=r"^status\.containerStatuses\[0\]\.resources\.requests\[cpu\]: "):
         assigned_requests(resized("1", runs="?"))
 
@@ -221,7 +220,6 @@ def test_requests_must_not_be_negative() -> None:
 
 
 def test_a_good_pod_is_not_refused() -> None:
-    """A pod whose requests, limits and overhead are quantities passes."""
     validate_requests(make_pod().req(cpu="1", memory="0").init_req(cpu=2).overhead(cpu="1m").obj())
 
 
@@ -239,7 +237,6 @@ def test_allocatable() -> None:
 
 @pytest.mark.parametrize("amount", ["10 GB", "1e", "-1", "1E+1000000"])
 def test_a_node_with_a_bad_amount_is_refused(amount: str) -> None:
-    """An amount that is no quantity, or a negative one, is named by its field."""
     with pytest.raises(QuantityError, match=r"^status\.allocatable\[memory\]: "):
         allocatable(make_node().capacity(memory=amount).obj())
 
