@@ -112,6 +112,18 @@ def members(
     return [pod(f"{of}{place}", cpu, priority, **in_group) for place in range(first, first + number)]
 
 
+def workload(kind: str, name: str, pod: Object, **spec: Any) -> Object:
+    """One whose pods are like this one."""
+    labels = {"app": name}
+    template = {"metadata": {"labels": labels}, "spec": pod["spec"]}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {"name": name},
+        "spec": {"selector": {"matchLabels": labels}, "template": template, **spec},
+    }
+
+
 def resource_of(obj: Object) -> Resource:
     found = of_kind(obj["apiVersion"], obj["kind"])
     assert found is not None, f"{obj['kind']} is not served"

@@ -1,32 +1,15 @@
 """Agents are DaemonSets of high priority: they find room on every node, whoever has to go for it."""
 
 from extender.cluster.api_resources import PODS, Object
-from tests.kit.objects import node, pod
+from tests.kit.objects import node, pod, workload
 from tests.stories.scene import a_scene
 
-AGENT: Object = {
-    "apiVersion": "apps/v1",
-    "kind": "DaemonSet",
-    "metadata": {"name": "agent"},
-    "spec": {
-        "selector": {"matchLabels": {"app": "agent"}},
-        "template": {
-            "metadata": {"labels": {"app": "agent"}},
-            "spec": {
-                "priorityClassName": "system-node-critical",
-                "tolerations": [{"operator": "Exists"}],
-                "containers": [
-                    {
-                        "name": "a",
-                        "image": "registry.example/a:1",
-                        "resources": {"requests": {"cpu": "1"}},
-                        "ports": [{"containerPort": 9100, "hostPort": 9100}],
-                    }
-                ],
-            },
-        },
-    },
-}
+PORT = {"ports": [{"containerPort": 9100, "hostPort": 9100}]}
+EVERYWHERE = [{"operator": "Exists"}]
+
+
+def agent(priority: str) -> Object:
+    return workload("DaemonSet", "agent", pod("agent", "1", priority, container=PORT, tolerations=EVERYWHERE))
 
 
 async def test_a_daemon_set_of_high_priority_preempts_on_full_nodes() -> None:
@@ -34,7 +17,7 @@ async def test_a_daemon_set_of_high_priority_preempts_on_full_nodes() -> None:
     async with a_scene(node("one"), node("two"), tainted) as scene:
         await scene.has(pod("a", "2", "low", nodeName="one"), pod("b", "2", "low", nodeName="two"))
 
-        await scene.has(AGENT, within=30)
+        await scene.has(agent("system-node-critical"), within=30)
 
         agents = [each for each in scene.api.list(PODS, "default") if each["metadata"]["name"].startswith("agent-")]
         assert sorted(each["spec"]["nodeName"] for each in agents) == ["one", "tainted", "two"]
@@ -43,17 +26,15 @@ async def test_a_daemon_set_of_high_priority_preempts_on_full_nodes() -> None:
 
 
 async def test_a_daemon_set_of_low_priority_waits_for_room() -> None:
-    template = AGENT["spec"]["template"]
-    low = {**template, "spec": {**template["spec"], "priorityClassName": "low"}}
     async with a_scene(node("one")) as scene:
         await scene.has(pod("a", "2", "high", nodeName="one"))
 
-        await scene.has({**AGENT, "spec": {**AGENT["spec"], "template": low}}, within=10)
+        await scene.has(agent("low"), within=10)
 
-        (agent,) = scene.pods() - {"a"}
-        assert scene.node_of(agent) == ""
-        assert scene.condition(agent) is not None
+        (waiting,) = scene.pods() - {"a"}
+        assert scene.node_of(waiting) == ""
+        assert scene.condition(waiting) is not None
 
         await scene.loses("a", at_once=True, within=15)
 
-        assert scene.node_of(agent) == "one"
+        assert scene.node_of(waiting) == "one"

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from extender.engine.preemption.preemptions import STOPPED_AFTER
-from tests.kit.objects import HIGH, node, pod
+from tests.kit.objects import HIGH, node, pod, workload
 from tests.kit.service import Running, process, running
 from tests.kit.waiting import DEADLINE, until
 
@@ -68,9 +68,7 @@ def a_fight(folder: Path, *, guarded: bool) -> Iterator[FoughtOver]:
     config, state = folder / "config.yaml", folder / "state.yaml"
     config.write_text(CONFIGURATION % str(guarded).lower())
     state.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [node("node-1", "2"), HIGH]}))
-    filler = pod("filler", "2", schedulerName="rival", terminationGracePeriodSeconds=1, labels={"app": "filler"})
-    template = {"metadata": {"labels": {"app": "filler"}}, "spec": filler["spec"]}
-    spec = {"replicas": 1, "selector": {"matchLabels": {"app": "filler"}}, "template": template}
+    filler = pod("filler", "2", schedulerName="rival", terminationGracePeriodSeconds=1)
     with (
         running("--state", state, "--config", config) as served,
         process(
@@ -79,7 +77,7 @@ def a_fight(folder: Path, *, guarded: bool) -> Iterator[FoughtOver]:
     ):
         served.create(
             "/apis/apps/v1/namespaces/default/replicasets",
-            {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "filler"}, "spec": spec},
+            workload("ReplicaSet", "filler", filler, replicas=1),
         )
         cluster = FoughtOver(served)
         until(lambda: bool(cluster.running()))

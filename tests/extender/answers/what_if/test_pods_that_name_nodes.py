@@ -2,32 +2,20 @@
 
 from typing import Any
 
-from extender.answers.types import WhatIf, WhatIfRequest
-from extender.answers.what_if.what_if import what_if
-from extender.cluster.trial_registry import TrialRegistry
-from extender.engine.cache.cluster import Cluster
-from extender.testing import make_node, make_pod
-from extender.values.config import Configuration
-from extender.values.objects.cluster import ClusterState
+from extender.answers.types import WhatIf
+from tests.extender.answers.what_if.test_what_if import ask, cluster, node, running, written
 
 
-def cluster() -> Cluster:
-    nodes = [make_node("n1").capacity(cpu=4, memory="8Gi", pods=110).obj()]
-    return Cluster.of(ClusterState(nodes=nodes, pods=[make_pod("there").req(cpu=2).node("n1").obj()]))
+def fixed(name: str, cpu: int, on: str, **status: Any) -> dict[str, Any]:
+    return {**written(name, cpu, nodeName=on), "status": status}
 
 
-def written(name: str, cpu: int, node: str = "", **status: Any) -> dict[str, Any]:
-    container = {"name": "c", "image": "registry.example/app:1", "resources": {"requests": {"cpu": str(cpu)}}}
-    spec = {"containers": [container], **({"nodeName": node} if node else {})}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec, "status": status}
-
-
-def ask(*create: dict[str, Any]) -> WhatIf:
-    return what_if(cluster(), Configuration(), WhatIfRequest(create=list(create)), TrialRegistry)
+def ask_about(*create: dict[str, Any]) -> WhatIf:
+    return ask(cluster(node("n1"), pods=(running("there", "n1", 2),)), *create)
 
 
 def test_pod_that_names_its_node_is_not_scheduled_and_takes_its_room() -> None:
-    answer = ask(written("fixed", 1, "n1"), written("other", 2))
+    answer = ask_about(fixed("fixed", 1, "n1"), written("other", 2))
 
     assert [(each.pod.name, each.node) for each in answer.placements] == [("other", "")]
     assert answer.summary.endswith(
@@ -36,7 +24,7 @@ def test_pod_that_names_its_node_is_not_scheduled_and_takes_its_room() -> None:
 
 
 def test_the_kubelet_refuses_it_where_it_does_not_fit() -> None:
-    answer = ask(written("fixed", 3, "n1"), written("other", 2))
+    answer = ask_about(fixed("fixed", 3, "n1"), written("other", 2))
 
     assert [(each.pod.name, each.node) for each in answer.placements] == [("other", "n1")]
     assert answer.summary == (
@@ -46,13 +34,13 @@ def test_the_kubelet_refuses_it_where_it_does_not_fit() -> None:
 
 
 def test_running_pod_that_names_its_node_takes_its_room() -> None:
-    answer = ask(written("fixed", 3, "n1", phase="Running"), written("other", 1))
+    answer = ask_about(fixed("fixed", 3, "n1", phase="Running"), written("other", 1))
 
     assert [(each.pod.name, each.node) for each in answer.placements] == [("other", "")]
 
 
 def test_a_node_that_is_not_there_takes_nothing() -> None:
-    answer = ask(written("fixed", 1, "nowhere"))
+    answer = ask_about(fixed("fixed", 1, "nowhere"))
 
     assert answer.placements == ()
     assert answer.summary == (
@@ -62,7 +50,7 @@ def test_a_node_that_is_not_there_takes_nothing() -> None:
 
 
 def test_only_twenty_of_many_pods_are_named() -> None:
-    answer = ask(*(written(f"fixed-{number}", 0, "n1") for number in range(25)))
+    answer = ask_about(*(fixed(f"fixed-{number}", 0, "n1") for number in range(25)))
 
     assert answer.summary.count("names node n1 itself") == 20
     assert answer.summary.endswith("5 more pods name their nodes themselves.")

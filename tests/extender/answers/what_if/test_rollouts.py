@@ -7,15 +7,13 @@ from typing import Any
 
 import pytest
 
-from extender.answers.types import WhatIf, WhatIfRequest
-from extender.answers.what_if.what_if import what_if
-from extender.cluster.trial_registry import TrialRegistry
+from extender.answers.types import WhatIf
 from extender.engine.cache.cluster import Cluster
 from extender.testing import make_node
-from extender.values.config import Configuration
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.decoding import convert, replaced
 from extender.values.objects.pod import Pod, PodSpec, PodStatus
+from tests.extender.answers.what_if.test_what_if import ask, places
 
 
 def template(cpu: int | str = 1, **spec: Any) -> dict[str, Any]:
@@ -64,16 +62,8 @@ def cluster(cpus: Sequence[int], *pods: Pod) -> Cluster:
     return Cluster.of(ClusterState(nodes=nodes, pods=pods))
 
 
-def ask(about: Cluster, *create: dict[str, Any], **request: Any) -> WhatIf:
-    return what_if(about.fork(), Configuration(), WhatIfRequest(create=list(create), **request), TrialRegistry)
-
-
 def gone(answer: WhatIf) -> list[tuple[str, str]]:
     return [(each.victim.pod.name, each.why) for each in answer.evictions]
-
-
-def places(answer: WhatIf) -> dict[str, str]:
-    return {each.pod.name: each.node for each in answer.placements}
 
 
 def test_fewer_replicas_are_pods_that_go() -> None:

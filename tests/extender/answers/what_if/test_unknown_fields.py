@@ -4,23 +4,13 @@ from typing import Any
 
 import pytest
 
-from extender.answers.types import QuestionError, WhatIf, WhatIfRequest
-from extender.answers.what_if.what_if import what_if
-from extender.cluster.trial_registry import TrialRegistry
-from extender.engine.cache.cluster import Cluster
-from extender.testing import make_node
-from extender.values.config import Configuration
-from extender.values.objects.cluster import ClusterState
+from extender.answers.types import QuestionError
+from tests.extender.answers.what_if.test_what_if import ask, cluster, node
 
 SPEC: dict[str, Any] = {
     "nodeSelektor": {"a": "b"},
     "containers": [{"name": "c", "image": "x", "resuorces": {"requests": {"cpu": 64}}}],
 }
-
-
-def ask(*create: dict[str, Any]) -> WhatIf:
-    about = Cluster.of(ClusterState(nodes=[make_node("n").capacity(cpu=4, memory="8Gi", pods=10).obj()]))
-    return what_if(about, Configuration(), WhatIfRequest(create=list(create)), TrialRegistry)
 
 
 def written(api_version: str, kind: str, spec: dict[str, Any], **others: Any) -> dict[str, Any]:
@@ -60,7 +50,7 @@ SELECTOR = {"selector": {"matchLabels": {"app": "x"}}}
 def test_unknown_fields_are_refused_in_the_words_of_an_api_server(obj: dict[str, Any], paths: list[str]) -> None:
     """Of kinds that our own API does not serve, the pods are known."""
     with pytest.raises(QuestionError) as refused:
-        ask(obj)
+        ask(cluster(node("n")), obj)
 
     kind, version = obj["kind"], obj["apiVersion"].rpartition("/")[2]
     named = set(str(refused.value).partition("strict decoding error: ")[2].split(", "))
@@ -76,7 +66,7 @@ def test_unknown_fields_are_refused_in_the_words_of_an_api_server(obj: dict[str,
 def test_objects_of_a_newer_server_may_have_newer_fields(of_a_server: dict[str, Any]) -> None:
     pod = written("v1", "Pod", {"colour": "red", "containers": [{"name": "c", "image": "x"}]})
 
-    answer = ask({**pod, "metadata": {**pod["metadata"], **of_a_server}})
+    answer = ask(cluster(node("n")), {**pod, "metadata": {**pod["metadata"], **of_a_server}})
 
     assert [placement.node for placement in answer.placements] == ["n"]
 
@@ -89,4 +79,4 @@ def test_fields_of_what_means_nothing_to_a_scheduler_are_not_looked_at() -> None
         {"managedBy": "x", "newer": 1, **of_pods(restartPolicy="Never", containers=[{"name": "c", "image": "x"}])},
     )
 
-    assert [placement.node for placement in ask(config_map, job).placements] == ["n"]
+    assert [placement.node for placement in ask(cluster(node("n")), config_map, job).placements] == ["n"]

@@ -9,20 +9,11 @@ from extender.answers.what_if.verification import RuleError, verify
 from extender.cluster.trial_registry import TrialRegistry
 from extender.values.config import Configuration
 from extender.values.objects.decoding import DecodeError
-from tests.kit.objects import budget, node, pod, priority_class
+from tests.kit.objects import budget, node, pod, priority_class, workload
 
 
-def workload(name: str = "shop", replicas: int = 3, cpu: str = "1", **spec: Any) -> dict[str, Any]:
-    container = {"name": "c", "image": "registry.example/app:1", "resources": {"requests": {"cpu": cpu}}}
-    template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container], **spec}}
-    selector = {"matchLabels": {"app": name}}
-    metadata = {"name": name}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": metadata,
-        "spec": {"replicas": replicas, "selector": selector, "template": template},
-    }
+def deployment(name: str = "shop", replicas: int = 3, cpu: str = "1", **spec: Any) -> dict[str, Any]:
+    return workload("Deployment", name, pod(name, cpu, **spec), replicas=replicas)
 
 
 def failures(
@@ -104,7 +95,7 @@ NO_ROOM = (
 )
 def test_failed_expectations_are_reported(then: dict[str, Any], failed: list[tuple[str, str]]) -> None:
     """Seven pods of one core, and three nodes of two."""
-    assert failures(then, when={"create": [workload(replicas=7)]}) == failed
+    assert failures(then, when={"create": [deployment(replicas=7)]}) == failed
 
 
 @pytest.mark.parametrize(
@@ -135,16 +126,16 @@ def test_evictions_and_preemptions_are_checked_against_the_rule(
     then: dict[str, Any], failed: list[tuple[str, str]]
 ) -> None:
     """What is there runs before anything else happens, and its budgets are reckoned from that."""
-    there = [priority_class("prod", 1000), workload("batch", 1, "2"), workload("db", 1, priorityClassName="prod")]
+    there = [priority_class("prod", 1000), deployment("batch", 1, "2"), deployment("db", 1, priorityClassName="prod")]
     given = {"nodes": {"cpu": 3}, "objects": there}
 
-    assert failures(then, given=given, when={"create": [workload("shop", 1, priorityClassName="prod")]}) == failed
+    assert failures(then, given=given, when={"create": [deployment("shop", 1, priorityClassName="prod")]}) == failed
 
 
 def test_budgets_are_reckoned_when_their_pods_run() -> None:
     given = {
         "nodes": [{"name": "full", "cpu": 2}, {"name": "free", "cpu": 2}],
-        "objects": [workload(replicas=2), budget("shop", {"matchLabels": {"app": "shop"}}, maxUnavailable=1)],
+        "objects": [deployment(replicas=2), budget("shop", {"matchLabels": {"app": "shop"}}, maxUnavailable=1)],
     }
     rule = read_rule({"given": given, "when": {"drain": "full"}, "then": [{"pods": "app=shop", "placed": 2}]})
 
@@ -153,21 +144,21 @@ def test_budgets_are_reckoned_when_their_pods_run() -> None:
 
 def test_pod_replaced_by_its_controller_does_not_count_as_evicted() -> None:
     """A rollout of two pods, with room for one more at a time."""
-    given = {"nodes": {"cpu": 3}, "objects": [workload(replicas=2)]}
-    changed = workload(replicas=2, nodeSelector={"kubernetes.io/hostname": "node"})
+    given = {"nodes": {"cpu": 3}, "objects": [deployment(replicas=2)]}
+    changed = deployment(replicas=2, nodeSelector={"kubernetes.io/hostname": "node"})
 
     then = {"pods": "app=shop", "placed": 2, "evicted": 0, "noEvictionOf": "app=shop"}
     assert failures(then, given=given, when={"create": [changed]}) == []
 
 
 def test_without_a_when_it_is_about_the_cluster_as_it_is() -> None:
-    given = {"nodes": {"cpu": 2}, "objects": [workload(replicas=3)]}
+    given = {"nodes": {"cpu": 2}, "objects": [deployment(replicas=3)]}
 
     assert failures({"placed": 2, "pending": 1}, given=given) == []
 
 
 def test_pending_pod_gets_the_room_of_a_new_node() -> None:
-    given = {"nodes": {"cpu": 2}, "objects": [workload(replicas=3)]}
+    given = {"nodes": {"cpu": 2}, "objects": [deployment(replicas=3)]}
 
     assert failures({"pods": "app=shop", "placed": 3}, given=given, when={"create": [node("new")]}) == []
 
