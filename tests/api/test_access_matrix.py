@@ -17,7 +17,6 @@ from api.app import create_app
 from api.documents.documentation import BY_NAME
 from api.settings.settings import Settings
 from api.ui.frame import assets
-from tests.api.test_questions import cluster
 from tests.api.test_reviewed_cluster import Reviews
 from tests.kit.certificates import Authority, CertificateFiles, can_make_certificates
 from tests.kit.service import Service, kubeconfig_for, serving, serving_app
@@ -77,10 +76,8 @@ def reviews() -> Reviews:
 
 
 @pytest.fixture(scope="module")
-def api_server(reviews: Reviews, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    state = tmp_path_factory.mktemp("followed") / "cluster.json"
-    state.write_text(json.dumps(cluster()))
-    settings = Settings.model_validate({"port": 0, "state": state, "schedule": False})
+def api_server(reviews: Reviews, dump: Path) -> Iterator[Service]:
+    settings = Settings.model_validate({"port": 0, "state": dump, "schedule": False})
     reviews.server = create_app(settings)
     with serving_app(reviews, settings) as service:
         yield service
@@ -88,11 +85,10 @@ def api_server(reviews: Reviews, tmp_path_factory: pytest.TempPathFactory) -> It
 
 @pytest.fixture(scope="module")
 def services(
-    api_server: Service, certificates: Certificates, tmp_path_factory: pytest.TempPathFactory
+    api_server: Service, certificates: Certificates, dump: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Service]]:
     """A service in each mode, over TLS."""
     folder = tmp_path_factory.mktemp("modes")
-    (folder / "cluster.json").write_text(json.dumps(cluster()))
     common: dict[str, Any] = {
         "serve_bind": True,
         "tls_cert_file": certificates.server.certificate,
@@ -104,7 +100,7 @@ def services(
         found = {}
         for mode in MODES:
             source: dict[str, Any] = (
-                {"state": folder / "cluster.json", "schedule": False}
+                {"state": dump, "schedule": False}
                 if mode.is_embedded
                 else {"kubeconfig": kubeconfig_for(api_server.port, folder)}
             )

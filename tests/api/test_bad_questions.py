@@ -19,7 +19,7 @@ from api.serving.limits import RequestLimits
 from api.settings.settings import Settings
 from extender.values import limits
 from tests.api.fake_engines import FailingEngine
-from tests.api.test_questions import cluster, pod
+from tests.api.test_questions import pod
 from tests.kit.service import JSON, Service, assert_is_refusal, serving
 
 CONFIGURATION = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
@@ -32,15 +32,8 @@ BOMB = "a: &a [x,x,x]\n" + "".join(f"{b}: &{b} [{f'*{a},' * 9}]\n" for a, b in z
 
 
 @pytest.fixture(scope="module")
-def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file = tmp_path_factory.mktemp("bad-questions") / "cluster.json"
-    file.write_text(json.dumps(cluster()))
-    return file
-
-
-@pytest.fixture(scope="module")
-def service(state: Path) -> Iterator[Service]:
-    with serving(state=state, schedule=False) as service:
+def service(dump: Path) -> Iterator[Service]:
+    with serving(state=dump, schedule=False) as service:
         yield service
 
 
@@ -400,10 +393,8 @@ def test_a_service_that_does_not_know_its_cluster_answers_nothing_from_memory(pa
     assert answer.headers["retry-after"] == "1"
 
 
-def test_running_question_does_not_delay_other_requests(state: Path) -> None:
-    """
-    While a simulation goes on, only a few more wait for their turn; verbs, explanations and lists are answered as ever.
-    """
+def test_running_question_does_not_delay_other_requests(dump: Path) -> None:
+    """Only a few more wait for their turn meanwhile; verbs, explanations and lists are answered as ever."""
 
     async def story(client: httpx.AsyncClient, state: ServiceState) -> None:
         asked = {"create": [pod("q", "1")]}
@@ -425,10 +416,10 @@ def test_running_question_does_not_delay_other_requests(state: Path) -> None:
         assert {each.status_code for each in answers} == {200}
         assert len({each.content for each in answers}) == 1
 
-    in_process(state, story)
+    in_process(dump, story)
 
 
-def test_cancelled_question_gives_its_place_to_others(state: Path) -> None:
+def test_cancelled_question_gives_its_place_to_others(dump: Path) -> None:
     async def story(client: httpx.AsyncClient, state: ServiceState) -> None:
         async with state.worker.turn:
             waiting = [
@@ -440,7 +431,7 @@ def test_cancelled_question_gives_its_place_to_others(state: Path) -> None:
             await asyncio.wait(waiting)
         assert (await client.post("/v1/whatif", json={})).status_code == 200
 
-    in_process(state, story)
+    in_process(dump, story)
 
 
 async def until(holds: Callable[[], bool]) -> None:

@@ -81,21 +81,10 @@ def cluster() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file = tmp_path_factory.mktemp("questions") / "cluster.json"
-    file.write_text(json.dumps(cluster()))
-    return file
-
-
-@pytest.fixture(scope="module")
-def deciding(state: Path) -> Iterator[Service]:
-    with serving(state=state) as service:
+def deciding(dump: Path) -> Iterator[Service]:
+    with serving(state=dump) as service:
         until(lambda: service.client.get("/v1/explain/shop/urgent").json().get("state") == "Scheduled")
-        until(
-            lambda: [
-                item for item in service.client.get("/v1/queue").json()["items"] if item["queue"] == "unschedulable"
-            ]
-        )
+        until(lambda: "unschedulable" in {each["queue"] for each in get(service, "/v1/queue")["items"]})
         yield service
 
 
@@ -299,8 +288,8 @@ def guarded_by(access: Access, **settings: Any) -> Iterator[Service]:
 
 
 @pytest.fixture(scope="module")
-def guarded(state: Path) -> Iterator[Service]:
-    with guarded_by(_OnlyOwnNamespace(), state=state) as service:
+def guarded(dump: Path) -> Iterator[Service]:
+    with guarded_by(_OnlyOwnNamespace(), state=dump) as service:
         until(lambda: as_(service, "shop", "/v1/preemptions").json().get("items"))
         yield service
 

@@ -8,32 +8,28 @@ from api.fatal_errors import StartUpError
 from api.settings.settings import Settings
 from api.starting import prepare
 from tests.api.in_process import reprieve
-from tests.api.test_questions import (
-    PREEMPTED,
-    get,
-    state as state,  # noqa: PLC0414 - a fixture
-)
+from tests.api.test_questions import PREEMPTED, get
 from tests.kit.service import serving
 from tests.kit.waiting import until
 
 
-def test_preemptions_outlive_the_service(state: Path, tmp_path: Path) -> None:
+def test_preemptions_outlive_the_service(dump: Path, tmp_path: Path) -> None:
     records = tmp_path / "records.jsonl"
-    with serving(state=state, records=records) as service:
+    with serving(state=dump, records=records) as service:
         until(lambda: service.client.get("/v1/preemptions").json().get("items"))
         until(lambda: get(service, "/v1/preemptions")["items"][0]["outcome"] == "told")
         before = get(service, "/v1/preemptions", pod=PREEMPTED)
         decided = get(service, "/v1/decisions")["items"]
 
-    with serving(state=state, records=records, schedule=False) as service:
+    with serving(state=dump, records=records, schedule=False) as service:
         assert get(service, "/v1/preemptions", pod=PREEMPTED) == before
         assert [item["id"] for item in get(service, "/v1/decisions")["items"]] == [item["id"] for item in decided]
         assert get(service, f"/v1/explain/{PREEMPTED}")["preemptedBy"] == before["items"][0]
 
 
-def test_calls_of_others_are_marked_and_displace_no_decision(state: Path) -> None:
+def test_calls_of_others_are_marked_and_displace_no_decision(dump: Path) -> None:
     """Anyone who reaches an open service may ask about any pod, under any name and UID."""
-    with serving(state=state) as service:
+    with serving(state=dump) as service:
         until(lambda: service.client.get("/v1/preemptions").json().get("items"))
         before = [item["id"] for item in get(service, "/v1/decisions")["items"]]
         forged = {

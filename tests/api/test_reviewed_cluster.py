@@ -18,7 +18,6 @@ from api.app import create_app
 from api.callers.access import TOKEN_COOKIE
 from api.settings.settings import Settings
 from tests.api.test_following import asking, readiness
-from tests.api.test_questions import cluster
 from tests.kit.service import Service, assert_is_refusal, kubeconfig_for, serving, serving_app
 from tests.kit.waiting import until
 
@@ -76,11 +75,10 @@ def may_list(spec: dict[str, Any]) -> bool:
 
 
 @pytest.fixture(scope="module")
-def follower(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def follower(dump: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """It follows the cluster with its default settings."""
     folder: Path = tmp_path_factory.mktemp("reviewed")
-    (folder / "cluster.json").write_text(json.dumps(cluster()))
-    settings = Settings.model_validate({"port": 0, "state": folder / "cluster.json", "schedule": False})
+    settings = Settings.model_validate({"port": 0, "state": dump, "schedule": False})
     with ExitStack() as stack:
         server = stack.enter_context(serving_app(Reviews(create_app(settings), TOKENS, may_list, ["people"]), settings))
         service = stack.enter_context(serving(kubeconfig=kubeconfig_for(server.port, folder)))

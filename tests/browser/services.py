@@ -5,6 +5,8 @@ import random
 from pathlib import Path
 from typing import Any
 
+from tests.kit import objects
+
 ROOT = Path(__file__).parents[2]
 ZONE = "topology.kubernetes.io/zone"
 MANY = 5000
@@ -17,7 +19,7 @@ def many_nodes(path: Path, pods_each: int = 1, waiting_pods: int = 0) -> Path:
     The nodes of one zone are tainted, and some elsewhere are cordoned. The pods that wait lack GPUs or cpu.
     """
     chance = random.Random(5)
-    objects: list[dict[str, Any]] = []
+    items: list[dict[str, Any]] = []
     for number in range(MANY):
         name = f"node-{number:04}"
         amounts = {"cpu": "16", "memory": "64Gi", "pods": "110"}
@@ -26,26 +28,19 @@ def many_nodes(path: Path, pods_each: int = 1, waiting_pods: int = 0) -> Path:
         spec: dict[str, Any] = {"unschedulable": True} if number % 40 == 7 else {}
         if labels[ZONE] == "zone-3":
             spec["taints"] = [{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}]
-        objects.append(
-            {
-                "apiVersion": "v1",
-                "kind": "Node",
-                "metadata": {"name": name, "labels": labels},
-                "spec": spec,
-                "status": status,
-            }
-        )
+        meta = {"name": name, "labels": labels}
+        items.append({"apiVersion": "v1", "kind": "Node", "metadata": meta, "spec": spec, "status": status})
         share = min(1.0, max(0.02, chance.gauss(0.72, 0.2)))
         requests = {"cpu": f"{int(16000 * share / pods_each)}m", "memory": f"{int(64 * share / pods_each)}Gi"}
         for place in range(pods_each):
             named = f"pod-{number}" if pods_each == 1 else f"pod-{number}-{place}"
-            objects.append(pod(named, requests, priority=chance.choice([0, 10, 100, 1000]), node=name))
+            items.append(pod(named, requests, priority=chance.choice([0, 10, 100, 1000]), node=name))
     for number in range(waiting_pods):
         lacks, kind = ("nvidia.com/gpu", "Job") if number % 5 else ("cpu", "StatefulSet")
         made = owned(pod(f"waits-{number}", {"cpu": "1"}, priority=100), kind, f"owner-{number % 7}")
-        objects.append(waiting(made, f"0/{MANY} nodes are available: {MANY - number} Insufficient {lacks}."))
-    objects.append(pod("too-large", {"cpu": "20"}, priority=100))
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+        items.append(waiting(made, f"0/{MANY} nodes are available: {MANY - number} Insufficient {lacks}."))
+    items.append(pod("too-large", {"cpu": "20"}, priority=100))
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     return path
 
 
@@ -63,7 +58,7 @@ def busy_cluster(path: Path) -> Path:
     """A file with 8 nodes in three zones and two pools, two with GPUs. 4 pods of a Deployment wait for cpu, 12 of two
     Jobs for GPUs.
     """
-    objects: list[dict[str, Any]] = []
+    items: list[dict[str, Any]] = []
     for number in range(8):
         has_gpus = number >= 6
         amounts = {"cpu": "16", "memory": "64Gi", "pods": "110", **({"nvidia.com/gpu": "4"} if has_gpus else {})}
@@ -81,33 +76,33 @@ def busy_cluster(path: Path) -> Path:
         ]
         status = {"allocatable": amounts, "capacity": amounts, "conditions": conditions}
         meta = {"name": f"node-{number}", "labels": labels}
-        objects.append({"apiVersion": "v1", "kind": "Node", "metadata": meta, "spec": spec, "status": status})
+        items.append({"apiVersion": "v1", "kind": "Node", "metadata": meta, "spec": spec, "status": status})
     for number in range(6):
         made = owned(
             pod(f"web-5d9-{number}", {"cpu": f"{2 * number + 2}"}, priority=1000, node=f"node-{number}"),
             "ReplicaSet",
             "web-5d9",
         )
-        objects.append(made)
-    objects.append(owned(pod("trains", {"cpu": "1", "nvidia.com/gpu": "3"}, node="node-6"), "Job", "train-0"))
+        items.append(made)
+    items.append(owned(pod("trains", {"cpu": "1", "nvidia.com/gpu": "3"}, node="node-6"), "Job", "train-0"))
     devices = {
         "driver": "nic.example.com",
         "pool": {"name": "node-7", "generation": 1, "resourceSliceCount": 1},
         "nodeName": "node-7",
     }
     spec = {**devices, "devices": [{"name": f"nic-{number}"} for number in range(2)]}
-    objects.append(
+    items.append(
         {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": "node-7-nics"}, "spec": spec}
     )
-    objects.append(
+    items.append(
         {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "fast-nic"}, "spec": {}}
     )
     more = (pod(f"web-5d9-more-{number}", {"cpu": "30"}, priority=1000) for number in range(4))
-    objects += [waiting(owned(each, "ReplicaSet", "web-5d9"), SHORT_OF_CPU) for each in more]
+    items += [waiting(owned(each, "ReplicaSet", "web-5d9"), SHORT_OF_CPU) for each in more]
     for number in range(12):
         train = pod(f"train-{number}", {"cpu": "1", "nvidia.com/gpu": "4"}, priority=10)
-        objects.append(waiting(owned(train, "Job", f"train-{number % 2}"), SHORT_OF_GPUS))
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+        items.append(waiting(owned(train, "Job", f"train-{number % 2}"), SHORT_OF_GPUS))
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     return path
 
 
@@ -132,22 +127,8 @@ def waiting(made: dict[str, Any], message: str) -> dict[str, Any]:
 
 def pod(name: str, requests: dict[str, str], *, priority: int | str = 0, node: str = "") -> dict[str, Any]:
     """A pod as a manifest; its priority as a number, or as the name of a class."""
-    container = {
-        "name": "main",
-        "image": "registry.example/app:1",
-        "resources": {"requests": requests, "limits": requests},
-    }
-    spec: dict[str, Any] = {
-        "priorityClassName" if isinstance(priority, str) else "priority": priority,
-        "containers": [container],
-    }
-    status = {"phase": "Running" if node else "Pending"}
-    if node:
-        spec["nodeName"] = node
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": spec,
-        "status": status,
-    }
+    made = objects.pod(name, container={"resources": {"requests": requests, "limits": requests}})
+    made["metadata"]["namespace"] = "default"
+    made["spec"] |= {"priorityClassName" if isinstance(priority, str) else "priority": priority}
+    made["spec"] |= {"nodeName": node} if node else {}
+    return made | {"status": {"phase": "Running" if node else "Pending"}}
