@@ -10,12 +10,8 @@ from extender.engine.framework.events import (
     match_any,
 )
 
-NODE, POD, ASSIGNED, UNSCHEDULABLE = (
-    EventResource.NODE,
-    EventResource.POD,
-    EventResource.ASSIGNED_POD,
-    EventResource.UNSCHEDULABLE_POD,
-)
+NODE, POD = EventResource.NODE, EventResource.POD
+ASSIGNED, UNSCHEDULABLE = EventResource.ASSIGNED_POD, EventResource.UNSCHEDULABLE_POD
 ANY = EventResource.WILDCARD
 ADD, UPDATE, DELETE, ALL = ActionType.ADD, ActionType.UPDATE, ActionType.DELETE, ActionType.ALL
 LABEL, TAINT = ActionType.UPDATE_NODE_LABEL, ActionType.UPDATE_NODE_TAINT
@@ -63,11 +59,10 @@ def test_labels(event: ClusterEvent, label: str) -> None:
 def test_incoming_event_matches_a_registered_event_that_covers_it(
     registered: tuple[EventResource, ActionType], incoming: tuple[EventResource, ActionType], heard: bool
 ) -> None:
-    assert ClusterEvent(*registered).matches(ClusterEvent(*incoming)) is heard
-    assert (
-        match_any([ClusterEvent(EventResource.DEVICE_CLASS, ADD), ClusterEvent(*registered)], ClusterEvent(*incoming))
-        is heard
-    )
+    event, other = ClusterEvent(*registered), ClusterEvent(EventResource.DEVICE_CLASS, ADD)
+
+    assert event.matches(ClusterEvent(*incoming)) is heard
+    assert match_any([other, event], ClusterEvent(*incoming)) is heard
 
 
 def test_wildcard_event_with_a_label_of_its_own_matches() -> None:

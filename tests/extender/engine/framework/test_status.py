@@ -34,11 +34,14 @@ def test_statuses_of_many_rows_equal_those_of_single_rows(of_rows: Verdicts, dat
     assert statuses == [of_rows.status_of(row) for row in asked]
 
 
+def no_room(*codes: Code) -> Verdicts:
+    """What Fit says of a row each."""
+    is_refused = np.array(codes) != Code.SUCCESS
+    return Verdicts(np.array(codes, np.int8), (("no room", is_refused),), (("Fit", is_refused),))
+
+
 def test_rows_with_equal_verdicts_share_one_status() -> None:
-    codes = np.array(
-        [Code.UNSCHEDULABLE, Code.SUCCESS, Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE], np.int8
-    )
-    told = Verdicts(codes, (("no room", codes != Code.SUCCESS),), (("Fit", codes != Code.SUCCESS),))
+    told = no_room(Code.UNSCHEDULABLE, Code.SUCCESS, Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 
     first, _, third, last = told.statuses_of(np.arange(4))
 
@@ -47,12 +50,9 @@ def test_rows_with_equal_verdicts_share_one_status() -> None:
 
 
 def test_only_refused_nodes_have_a_status_of_their_own() -> None:
-    codes = np.array([Code.UNSCHEDULABLE, Code.SUCCESS], np.int8)
-    told = Verdicts(codes, (("no room", codes != Code.SUCCESS),), (("Fit", codes != Code.SUCCESS),))
+    told, rows = no_room(Code.UNSCHEDULABLE, Code.SUCCESS), Rows.of(make_snapshot(make_node("a"), make_node("b")))
 
-    statuses = NodeStatuses.refused(
-        told, Rows.of(make_snapshot(make_node("a"), make_node("b"))), unresolvable("left out")
-    )
+    statuses = NodeStatuses.refused(told, rows, unresolvable("left out"))
 
     assert statuses.explicit == {"a": told.status_of(0)}
     assert statuses.of("c") == unresolvable("left out")
@@ -62,9 +62,9 @@ def test_many_different_answers_are_distinguished() -> None:
     """More rows than are compared one by one, and more reasons than fit into one number."""
     chance = np.random.default_rng(1)
     masks = [chance.random(200) < 0.5 for _ in range(130)]
-    told = Verdicts(
-        np.full(200, Code.UNSCHEDULABLE, np.int8), tuple((f"reason {place}", mask) for place, mask in enumerate(masks))
-    )
+    reasons = tuple((f"reason {place}", mask) for place, mask in enumerate(masks))
+    told = Verdicts(np.full(200, Code.UNSCHEDULABLE, np.int8), reasons)
+
     assert told.statuses_of(np.arange(200)) == [told.status_of(row) for row in range(200)]
 
 
@@ -73,9 +73,8 @@ def test_statuses_of_refused_nodes_are_the_same_whether_they_are_asked_for_toget
     snapshot = make_snapshot(*(make_node(f"n{place}") for place in range(len(told))))
     rows = Rows.of(snapshot)
     together = NodeStatuses.refused(told, rows, unresolvable("left out"))
-    by_name = NodeStatuses(
-        {name: told.status_of(row) for row, name in enumerate(rows.names) if told.codes[row]}, unresolvable("left out")
-    )
+    refused = {name: told.status_of(row) for row, name in enumerate(rows.names) if told.codes[row]}
+    by_name = NodeStatuses(refused, unresolvable("left out"))
 
     numbers = [Counter[Status](), Counter[Status]()]
     for counts, statuses in zip(numbers, (together, by_name), strict=True):

@@ -92,13 +92,8 @@ def test_dropping_an_absent_demand_leaves_the_pod_unchanged() -> None:
 
 
 def test_wishes_about_other_pods_stay_when_demands_go() -> None:
-    pod = (
-        make_pod()
-        .pod_affinity("zone", app="a")
-        .pod_affinity("host", app="b")
-        .preferred_pod_affinity(5, "zone", app="c")
-        .obj()
-    )
+    demanding = make_pod().pod_affinity("zone", app="a").pod_affinity("host", app="b")
+    pod = demanding.preferred_pod_affinity(5, "zone", app="c").obj()
 
     relaxed = without_terms(pod, "pod_affinity", 0).spec.affinity
 
@@ -146,18 +141,15 @@ def test_a_resource_is_short_if_less_is_left_than_the_pod_requests() -> None:
 
 
 def test_a_resource_that_no_node_has_is_short_by_all_of_it() -> None:
-    assert shortages(make_node("a").capacity(cpu=4), [], make_pod().req({"example.com/gpu": 2})) == {
-        "example.com/gpu": (2, 0)
-    }
+    found = shortages(make_node("a").capacity(cpu=4), [], make_pod().req({"example.com/gpu": 2}))
+
+    assert found == {"example.com/gpu": (2, 0)}
 
 
 def test_a_resource_that_the_profile_ignores_is_not_short() -> None:
-    assert (
-        shortages(
-            make_node("a").capacity(cpu=4), [], make_pod().req({"example.com/gpu": 2}), ignored=("example.com/gpu",)
-        )
-        == {}
-    )
+    node, pod = make_node("a").capacity(cpu=4), make_pod().req({"example.com/gpu": 2})
+
+    assert shortages(node, [], pod, ignored=("example.com/gpu",)) == {}
 
 
 def test_the_number_of_pods_is_a_resource_of_its_own() -> None:

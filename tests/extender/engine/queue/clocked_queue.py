@@ -67,6 +67,11 @@ class ClockedQueue:
         assert info is not None
         return info
 
+    def tried(self, builder: PodBuilder) -> QueuedPodInfo:
+        """A pod that came and is in flight."""
+        self.add(builder)
+        return self.pop()
+
     def refuse(self, info: QueuedPodInfo, *plugins: str, pending: tuple[str, ...] = ()) -> None:
         """The pod comes back from its attempt; it failed if nobody refused it."""
         info.set_rejector_plugins(plugins, pending)
@@ -74,8 +79,7 @@ class ClockedQueue:
 
     def refused(self, builder: PodBuilder, *plugins: str, pending: tuple[str, ...] = ()) -> QueuedPodInfo:
         """A pod that came, was tried, and came back."""
-        self.add(builder)
-        info = self.pop()
+        info = self.tried(builder)
         self.refuse(info, *plugins, pending=pending)
         return info
 

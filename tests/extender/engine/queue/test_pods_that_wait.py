@@ -71,8 +71,7 @@ def test_an_update_does_not_end_the_backoff_of_a_pod() -> None:
 
 def test_a_change_of_a_pod_in_flight_is_kept_for_when_it_comes_back() -> None:
     clocked = ClockedQueue({POD_LABEL: {"Fit": always}})
-    clocked.add(make_pod("a"))
-    info = clocked.pop()
+    info = clocked.tried(make_pod("a"))
 
     clocked.queue.update(make_pod("a").obj(), make_pod("a").label(app="web").obj(), [POD_LABEL])
     clocked.refuse(info, "Fit")
@@ -350,8 +349,7 @@ def test_a_nomination_shows_the_pod_as_it_is_now() -> None:
 def test_a_nomination_is_of_a_pod_not_of_its_name() -> None:
     """The pod was made again while its predecessor was being tried."""
     clocked = ClockedQueue()
-    clocked.add(make_pod("a").uid("old"))
-    info = clocked.pop()
+    info = clocked.tried(make_pod("a").uid("old"))
     clocked.queue.add_nominated_pod(info.pod, "n1")
 
     clocked.add(make_pod("a").uid("new"))

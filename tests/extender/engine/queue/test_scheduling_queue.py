@@ -46,8 +46,7 @@ def test_a_pod_that_cannot_be_put_into_an_order_comes_last() -> None:
 def test_a_pod_that_is_requeued_as_failed_backs_off_wherever_it_is() -> None:
     """What is to be done about a failure has gone wrong itself: before the pod was back in the queue, or after that."""
     clocked = ClockedQueue()
-    clocked.add(make_pod("before"))
-    before = clocked.pop()
+    before = clocked.tried(make_pod("before"))
     after = clocked.refused(make_pod("after"), "Fit")
 
     clocked.queue.requeue_failed(before)
@@ -69,9 +68,8 @@ def test_a_pod_whose_priority_changed_moves_up() -> None:
     clocked = ClockedQueue()
     clocked.add(make_pod("a").priority(5), make_pod("b").priority(1))
 
-    clocked.queue.update(
-        make_pod("b").priority(1).obj(), make_pod("b").priority(9).obj(), [EVENT_UNSCHEDULED_POD_UPDATE]
-    )
+    old, new = (make_pod("b").priority(priority).obj() for priority in (1, 9))
+    clocked.queue.update(old, new, [EVENT_UNSCHEDULED_POD_UPDATE])
 
     assert clocked.pop().pod.name == "b"
 
@@ -114,8 +112,7 @@ def test_attempts_that_go_on_come_before_others_and_in_their_order() -> None:
     clocked = ClockedQueue()
     clocked.add(make_pod("a"), make_pod("b"), make_pod("new").priority(1000))
     first, second = (clocked.queue.pop_specific(make_pod(name).obj()) for name in "ab")
-    assert first is not None
-    assert second is not None
+    assert first is not None and second is not None
 
     clocked.queue.resume(second)
     clocked.queue.resume(first)
@@ -220,8 +217,7 @@ def test_event_during_an_attempt_decides_where_the_pod_goes(
 ) -> None:
     """A node comes while a pod is tried without it."""
     clocked = ClockedQueue({NODE_ADD: {"Other": always, "Fit": always}})
-    clocked.add(make_pod("a"))
-    info = clocked.pop()
+    info = clocked.tried(make_pod("a"))
     clocked.queue.move_all_to_active_or_backoff_queue(NODE_ADD, None, NODE)
 
     clocked.refuse(info, *refused_by, pending=tuple(pending))
@@ -232,8 +228,7 @@ def test_event_during_an_attempt_decides_where_the_pod_goes(
 def test_most_helpful_of_several_events_decides_where_the_pod_goes() -> None:
     """A node that may help comes first, then the claim that a plugin has waited for."""
     clocked = ClockedQueue({NODE_ADD: {"Fit": always}, PVC_ADD: {"Claims": always}})
-    clocked.add(make_pod("a"))
-    info = clocked.pop()
+    info = clocked.tried(make_pod("a"))
     for event in (NODE_ADD, PVC_ADD):
         clocked.queue.move_all_to_active_or_backoff_queue(event, None, None)
 
@@ -269,8 +264,7 @@ def test_events_are_dropped_once_no_pod_is_in_flight() -> None:
 def test_a_pod_that_comes_back_after_it_was_done_is_tried_again() -> None:
     """Nobody kept the changes since: better once too often than never."""
     clocked = ClockedQueue()
-    clocked.add(make_pod("a"))
-    info = clocked.pop()
+    info = clocked.tried(make_pod("a"))
     clocked.queue.done(info.pod.uid)
 
     clocked.refuse(info, "Fit")
@@ -280,8 +274,7 @@ def test_a_pod_that_comes_back_after_it_was_done_is_tried_again() -> None:
 
 def test_a_queued_pod_is_not_queued_a_second_time() -> None:
     clocked = ClockedQueue()
-    clocked.add(make_pod("a").uid("old"))
-    info = clocked.pop()
+    info = clocked.tried(make_pod("a").uid("old"))
     clocked.add(make_pod("a").uid("new"))
 
     with pytest.raises(AlreadyQueuedError, match="Pod default/a is already present in the active queue"):
@@ -294,8 +287,7 @@ def test_a_queued_pod_is_not_queued_a_second_time() -> None:
 def test_a_pod_in_flight_is_not_tried_a_second_time() -> None:
     """A pod that is queued again while it is tried is dropped when it comes up."""
     clocked = ClockedQueue()
-    clocked.add(make_pod("a"))
-    clocked.pop()
+    clocked.tried(make_pod("a"))
     clocked.add(make_pod("a"))
 
     assert clocked.queue.pop_nowait() is None
@@ -372,8 +364,7 @@ def test_an_event_that_no_plugin_registered_for_moves_no_pod() -> None:
     """Not even pods of a profile that the queue does not know; nor is it kept for pods in flight."""
     clocked = ClockedQueue()
     clocked.refused(make_pod("a").scheduler_name("stranger"), "Fit")
-    clocked.add(make_pod("b"))
-    info = clocked.pop()
+    info = clocked.tried(make_pod("b"))
 
     clocked.queue.move_all_to_active_or_backoff_queue(PVC_ADD, None, None)
 

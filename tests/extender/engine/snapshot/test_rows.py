@@ -152,11 +152,8 @@ def test_a_tally_knows_by_how_much_the_row_differs_from_its_node() -> None:
     ],
 )
 def test_host_ports(changes: list[tuple[str, int, int]], in_use: list[bool]) -> None:
-    cache = make_cache(
-        make_node("n1"),
-        make_node("n2"),
-        pods=[make_pod("holds").host_port(80).node("n1"), make_pod("other").host_port(81).node("n1")],
-    )
+    running = [make_pod(name).host_port(port).node("n1") for name, port in (("holds", 80), ("other", 81))]
+    cache = make_cache(make_node("n1"), make_node("n2"), pods=running)
     wants = cache.nominate(make_pod("wants").host_port(80).obj())
     snapshot = cache.update_snapshot()
     slots = {"wants": wants, **{name: slot_of(snapshot, name) for name in ("holds", "other")}}
@@ -297,12 +294,10 @@ def test_a_column_is_what_counting_the_rows_pods_gives(chance: random.Random) ->
     assert rows.pod_count.tolist() == hypothesis.summed(lambda pod: 1)
     assert rows.requested[:, 0].tolist() == hypothesis.summed(milli_cpu)
     assert rows.non_zero_requested[:, 1].tolist() == hypothesis.summed(lambda pod: assigned_requests(pod)[2])
-    assert rows.tally(Attribute.LABELS, "web", is_web).tolist() == hypothesis.summed(
-        lambda pod: int(pod.labels.get("app") == "web")
-    )
-    assert rows.tally(
-        Attribute.HOST_PORTS, "ports", lambda symbol: len(symbol) if isinstance(symbol, tuple) else 0
-    ).tolist() == (hypothesis.summed(lambda pod: len(host_ports(pod))))
+    web = rows.tally(Attribute.LABELS, "web", is_web)
+    assert web.tolist() == hypothesis.summed(lambda pod: int(pod.labels.get("app") == "web"))
+    ports = rows.tally(Attribute.HOST_PORTS, "ports", lambda symbol: len(symbol) if isinstance(symbol, tuple) else 0)
+    assert ports.tolist() == hypothesis.summed(lambda pod: len(host_ports(pod)))
     labels = snapshot.tallies.symbols[Attribute.LABELS]
     assert [{labels[code] for code in codes} for codes in rows.codes_on(range(len(rows)), Attribute.LABELS)] == [
         {label_class(pod) for pod in hypothesis.pods(row)} for row in range(len(rows))
@@ -312,7 +307,7 @@ def test_a_column_is_what_counting_the_rows_pods_gives(chance: random.Random) ->
     change_of_web = rows.tally_change(Attribute.LABELS, "web", is_web)
     if change_of_web is not None:
         as_it_is = snapshot.tally(Attribute.LABELS, "web", is_web).per_node[rows.node]
-        assert (as_it_is + change_of_web).tolist() == rows.tally(Attribute.LABELS, "web", is_web).tolist()
+        assert (as_it_is + change_of_web).tolist() == web.tolist()
 
 
 @settings(deadline=None, max_examples=examples(100))
@@ -326,9 +321,8 @@ def test_taking_and_changing_commute(chance: random.Random) -> None:
 
     changed_first = rows.changed(moves(*came)).take(chosen)
     place = {row: place for place, row in enumerate(chosen.tolist())}
-    taken_first = rows.take(chosen).changed(
-        moves(*((place[row], slot, sign) for row, slot, sign in came if row in place))
-    )
+    came_to_chosen = ((place[row], slot, sign) for row, slot, sign in came if row in place)
+    taken_first = rows.take(chosen).changed(moves(*came_to_chosen))
 
     assert changed_first.requested.tolist() == taken_first.requested.tolist()
     assert changed_first.pod_count.tolist() == taken_first.pod_count.tolist()

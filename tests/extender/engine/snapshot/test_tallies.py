@@ -198,9 +198,7 @@ def test_long_questions_are_remembered_within_a_bound_of_what_they_name() -> Non
 
 
 def test_weights_are_read_by_code_and_a_missing_symbol_weighs_nothing() -> None:
-    snapshot = make_snapshot(
-        make_node("n"), pods=[make_pod("p").label(app="web").node("n"), make_pod("q").label(app="db").node("n")]
-    )
+    snapshot = make_snapshot(make_node("n"), pods=[make_pod(app).label(app=app).node("n") for app in ("web", "db")])
 
     tally = snapshot.tally(Attribute.LABELS, "web", is_web)
 
@@ -245,9 +243,8 @@ def test_relevant_codes_change_no_sum(written: LabelSelector | None) -> None:
 
     cache = make_cache(make_node("n"))
     answers: list[tuple[Int64s, Int64s]] = []
-    for number, labels in enumerate(
-        ({"app": "web"}, {"app": "db", "tier": "1"}, {}, {"app": "web", "tier": "1"}, {"tier": "2"})
-    ):
+    pods = [{"app": "web"}, {"app": "db", "tier": "1"}, {}, {"app": "web", "tier": "1"}, {"tier": "2"}]
+    for number, labels in enumerate(pods):
         cache.add_pod(make_pod(f"p{number}").label(labels).node("n").obj())
         snapshot = cache.update_snapshot()
         in_full = snapshot.tally(Attribute.LABELS, "in full", selected)
@@ -282,11 +279,8 @@ def test_sums_by_the_value_of_a_label_follow_pods_and_labels(chance: random.Rand
         elif chance.random() < 0.5 and cache.pods:
             cache.remove_pod(chance.choice(cache.pods))
         else:
-            node = make_node(name)
-            old, nodes[name] = (
-                nodes[name],
-                (node.label(zone=chance.choice("xyz")) if chance.random() < 0.7 else node).obj(),
-            )
+            old, zones = nodes[name], {"zone": chance.choice("xyz")} if chance.random() < 0.7 else {}
+            nodes[name] = make_node(name).label(zones).obj()
             cache.update_node(old, nodes[name])
         snapshot = cache.update_snapshot()
         if chance.random() < 0.5:
