@@ -36,9 +36,10 @@ class Code(enum.IntEnum):
     PENDING = 6
 
     def __str__(self) -> str:
-        return self.name.title().replace("_", "")
+        return _CODE_NAMES[self]
 
 
+_CODE_NAMES: Final = {code: code.name.title().replace("_", "") for code in Code}
 _SUCCESS: Final = int(Code.SUCCESS)  # numpy compares with a plain int in a fraction of the time
 _REJECTIONS = (Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING)
 

@@ -7,7 +7,7 @@ after a node was chosen are in `extender.engine.runtime.reserve_to_bind`.
 Upstream: pkg/scheduler/framework/runtime/framework.go (v1.36.2).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, final
@@ -185,7 +185,7 @@ class Cycle(fwk.CycleState):
             outcome = self._pre_filtered(skipped)
         finally:
             evaluations = self.framework.evaluations
-            self.skip_filter_plugins = frozenset(skipped)
+            self.skip_filter_plugins = evaluations.interned(skipped)
             evaluations.pre_filtered[self.skip_filter_plugins] += 1
         self.pre_filter = outcome
         if outcome.node_names is not None:
@@ -246,16 +246,14 @@ class Cycle(fwk.CycleState):
         Raises PluginError if one raised, or did not return verdicts on these rows. See
         `run_filters_with_nominated_pods`.
         """
-        running = (each for each in self.framework.plugins.filter if each[0] not in self.skip_filter_plugins)
-        return self._filtered([each for each in running if each[1].looks_at_pods or not only_pods_changed], rows)
-
-    def _filtered(self, filters: Sequence[tuple[str, fwk.FilterPlugin]], rows: Rows) -> fwk.Verdicts:
         num_rows = len(rows)
         codes = np.zeros(num_rows, np.int8)
         reasons: list[tuple[str, Mask]] = []
         refused_by: list[tuple[str, Mask]] = []
         standing: Index | None = None  # the rows of `rows` that have passed so far; None for all of them
-        for name, plugin in filters:
+        for name, plugin in self.framework.plugins.filter:
+            if name in self.skip_filter_plugins or (only_pods_changed and not plugin.looks_at_pods):
+                continue
             verdicts = self.run_filter_plugin(name, plugin, rows)
             if verdicts.all_ok:
                 continue
@@ -331,7 +329,25 @@ class Cycle(fwk.CycleState):
         return rows
 
     def _passing(self, filters: Filters, rows: Rows) -> Mask:
-        return self._filtered(filters, rows).ok
+        """Returns (R,) the rows that these Filters let pass, without reasons."""
+        num_rows = len(rows)
+        passing: Mask | None = None
+        standing: Index | None = None  # the rows of `rows` that have passed so far; None for all of them
+        for name, plugin in filters:
+            verdicts = self.run_filter_plugin(name, plugin, rows)
+            if verdicts.all_ok:
+                continue
+            ok = verdicts.ok
+            if passing is None or standing is None:
+                passing = ok
+            else:
+                passing[standing] = ok
+            if name == filters[-1][0] or not ok.any():
+                break
+            kept = ok.nonzero()[0]
+            standing = kept if standing is None else standing[kept]
+            rows = rows.take(kept)
+        return np.ones(num_rows, np.bool_) if passing is None else passing
 
     # PreScore and Score.
 
@@ -354,7 +370,7 @@ class Cycle(fwk.CycleState):
             elif not status.is_success:
                 raise PluginError(plugin.name, "PreScore", status.message)
         evaluations = self.framework.evaluations
-        self.skip_score_plugins = frozenset(skipped)
+        self.skip_score_plugins = evaluations.interned(skipped)
         evaluations.scored[self.skip_score_plugins] += 1
 
     def run_score_plugins(self, rows: Rows) -> Scores:

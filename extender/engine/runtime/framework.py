@@ -37,6 +37,12 @@ class Evaluations:
         self.pre_filtered: Counter[frozenset[str]] = Counter()
         self.filtered: Counter[frozenset[str]] = Counter()
         self.scored: Counter[frozenset[str]] = Counter()
+        self._interned: dict[frozenset[str], frozenset[str]] = {}
+
+    def interned(self, skipped: set[str]) -> frozenset[str]:
+        """Returns the names as one object for all attempts with these, so that lookups compare nothing."""
+        names = frozenset(skipped)
+        return self._interned.setdefault(names, names)
 
 
 T = TypeVar("T")

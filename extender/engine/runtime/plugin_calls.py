@@ -161,6 +161,8 @@ def pre_filter_result(
     plugin: fwk.PreFilterPlugin, state: fwk.CycleState, pod: Pod, snapshot: Snapshot
 ) -> fwk.PreFilterResult:
     result: fwk.PreFilterResult | None = plugin.pre_filter(state, pod, snapshot)
+    if isinstance(result, fwk.PreFilterResult) and isinstance(result.status, fwk.Status) and result.node_names is None:
+        return result  # nearly always; the rest finds the words for what is wrong
     if result is None:
         return fwk.PreFilterResult(fwk.SUCCESS)
     _check_kind(result, fwk.PreFilterResult)

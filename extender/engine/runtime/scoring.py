@@ -10,7 +10,7 @@ Upstream: pkg/scheduler/framework/runtime/framework.go, RunScorePlugins (v1.36.2
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,9 @@ from extender.values.objects.pod import Pod
 
 Totals = npt.NDArray[np.signedinteger]
 """Sums of weighted scores, of the type that `type_of_totals` returns."""
+
+FEW_ROWS: Final = 8192
+"""In as many rows the best ones are listed, which takes as long as counting them."""
 
 
 def type_of_totals(weights: Iterable[int]) -> type[np.signedinteger]:
@@ -70,7 +73,17 @@ def select_host(total: Totals, rng: random.Random) -> int:
         return highest
     # One draw, however many tie, and of a rank instead of a place: nodes that are not feasible make no difference to
     # it.
-    return int(is_best.nonzero()[0][rng.randrange(num_best)])
+    nth = rng.randrange(num_best)
+    # The halves without it are dropped, so that in a large cluster the places of all equals are never listed.
+    first, end = 0, len(is_best)
+    while end - first > FEW_ROWS:
+        middle = (first + end) // 2
+        before = int(np.count_nonzero(is_best[first:middle]))
+        if nth < before:
+            end = middle
+        else:
+            nth, first = nth - before, middle
+    return first + int(is_best[first:end].nonzero()[0][nth])
 
 
 @final

@@ -37,7 +37,7 @@ class LabelColumn:
         self._in_use: Mask | None = None
         self._is_numbering: bool | None = None
         self._integers: tuple[int, Index, Int64s] | None = None
-        self._present: Mask | None = None
+        self._present: tuple[Mask, bool] | None = None
         written = [node.metadata.labels.get(key) for node in nodes]
         distinct = dict.fromkeys(value for value in written if value is not None)
         self.values: SymbolTable[str] = SymbolTable(*distinct)
@@ -117,14 +117,19 @@ class LabelColumn:
     @property
     def present(self) -> Mask:
         """(N,) the nodes that have the label."""
-        if self._present is None:
-            self._present = self.codes >= 0
-            self._present.flags.writeable = False
-        return self._present
+        return self._presence[0]
 
     @property
     def is_everywhere(self) -> bool:
-        return bool(self.present.all())
+        return self._presence[1]
+
+    @property
+    def _presence(self) -> tuple[Mask, bool]:
+        if self._present is None:
+            present = self.codes >= 0
+            present.flags.writeable = False
+            self._present = present, bool(present.all())
+        return self._present
 
     def at_nodes(self, by_value: npt.NDArray[D], node: Index | None = None) -> npt.NDArray[D]:
         """(N,) the entries of (V + 1,) by code, the last for nodes without the label; or (R,) those of `node`.

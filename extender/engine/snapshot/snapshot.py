@@ -5,7 +5,7 @@ between two generations; Account: what nodes have and pods take, in numbers that
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -84,7 +84,11 @@ class ChangeLog:
         newer = self._places[start:]
         if len(newer) <= FEW_PLACES:
             return np.array(sorted({*newer}), np.intp)
-        return np.unique(np.array(newer, np.intp))
+        places = np.array(newer, np.intp)
+        places.sort()
+        is_first = np.ones(len(places), np.bool_)
+        np.not_equal(places[1:], places[:-1], out=is_first[1:])
+        return places[is_first]
 
 
 @final
@@ -115,7 +119,17 @@ class Snapshot:
 
     def at(self, generation: int) -> "Snapshot":
         """Returns the same columns at another generation."""
-        return replace(self, generation=generation)
+        return Snapshot(
+            generation,
+            self.changes,
+            self.node_changes,
+            self.nodes,
+            self.pods,
+            self.resources,
+            self.tallies,
+            self.all_nodes,
+            self.objects,
+        )
 
     @property
     def num_resources(self) -> int:
