@@ -28,9 +28,8 @@ def bind_all(registry: ObjectRegistry) -> None:
             bind_to(registry, pod["metadata"]["name"], node_of(pod))
 
 
-async def a_set_runs_on_another_node_too(registry: ObjectRegistry) -> None:
-    add_node(registry, "b")
-    add_set(registry)
+async def a_set_runs(registry: ObjectRegistry, **spec: Any) -> None:
+    add_set(registry, **spec)
     await settle()
     bind_all(registry)
     await settle()
@@ -78,9 +77,7 @@ async def test_nodes_that_the_pods_do_not_fit_get_none() -> None:
 
 async def test_pods_go_from_nodes_that_no_longer_want_them() -> None:
     async with running_controllers(node="a") as registry:
-        add_set(registry)
-        await settle()
-        bind_all(registry)
+        await a_set_runs(registry)
 
         change(registry, NODES, "a", lambda node: node["spec"].update(taints=[{"key": "x", "effect": "NoExecute"}]))
         await settle(10)
@@ -90,9 +87,7 @@ async def test_pods_go_from_nodes_that_no_longer_want_them() -> None:
 
 async def test_a_pod_that_ended_is_replaced() -> None:
     async with running_controllers(node="a", kubelet=False) as registry:
-        add_set(registry)
-        await settle()
-        bind_all(registry)
+        await a_set_runs(registry)
         (first,) = names(registry, PODS)
 
         change(registry, PODS, first, lambda pod: pod["status"].update(phase="Failed"), subresource="status")
@@ -104,7 +99,8 @@ async def test_a_pod_that_ended_is_replaced() -> None:
 
 async def test_a_new_template_replaces_one_pod_at_a_time() -> None:
     async with running_controllers(node="a") as registry:
-        await a_set_runs_on_another_node_too(registry)
+        add_node(registry, "b")
+        await a_set_runs(registry)
         before = set(names(registry, PODS))
 
         change(registry, DAEMON_SETS, "agent", with_image("web:2"))
@@ -121,7 +117,8 @@ async def test_a_new_template_replaces_one_pod_at_a_time() -> None:
 
 async def test_the_status_counts_nodes() -> None:
     async with running_controllers(node="a") as registry:
-        await a_set_runs_on_another_node_too(registry)
+        add_node(registry, "b")
+        await a_set_runs(registry)
 
         status = registry.get(DAEMON_SETS, "default", "agent")["status"]
 
@@ -139,10 +136,7 @@ async def test_the_status_counts_nodes() -> None:
 async def test_pods_of_a_dump_are_left_alone() -> None:
     """The annotation and the label are what a real cluster writes; its hashes mean nothing here."""
     async with running_controllers(node="a") as registry:
-        daemon_set = add_set(registry, updateStrategy={"type": "OnDelete"})
-        await settle()
-        bind_all(registry)
-        await settle()
+        await a_set_runs(registry, updateStrategy={"type": "OnDelete"})
         (name,) = names(registry, PODS)
 
         def dumped(obj: Object) -> None:
@@ -150,7 +144,7 @@ async def test_pods_of_a_dump_are_left_alone() -> None:
             obj["spec"]["updateStrategy"] = {"type": "RollingUpdate"}
 
         change(registry, PODS, name, lambda pod: pod["metadata"]["labels"].update({"controller-revision-hash": "x"}))
-        change(registry, DAEMON_SETS, daemon_set["metadata"]["name"], dumped)
+        change(registry, DAEMON_SETS, "agent", dumped)
         await settle()
 
         assert names(registry, PODS) == [name]
