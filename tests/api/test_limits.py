@@ -3,6 +3,9 @@
 import json
 import logging
 import pickle
+import resource
+import subprocess
+import sys
 import threading
 import time
 from contextlib import ExitStack
@@ -11,6 +14,7 @@ from queue import Queue
 import pytest
 
 from api.documents.documentation import BY_NAME
+from api.settings.settings import read_settings
 from extender.values import limits
 from tests.api.fake_engines import GateEngine
 from tests.api.raw_http import assert_refused, connected, head, post
@@ -20,6 +24,7 @@ from tests.kit.waiting import DEADLINE, until
 FILTER = "/extender/filter"
 PODS = "/api/v1/namespaces/default/pods"
 CALL = json.dumps(BY_NAME).encode()
+GIB, MIB = 2**30, 2**20
 
 
 def test_a_bound_in_the_answer_of_a_worker_is_a_number() -> None:
@@ -276,3 +281,19 @@ def test_a_caller_that_does_not_read_its_answer_is_given_up() -> None:
             with connected(service.port) as another:
                 another.send(head(FILTER, Content_Length=len(CALL)) + CALL)
                 assert another.answer().status == 200
+
+
+def test_bodies_and_questions_share_a_limited_memory() -> None:
+    program = (
+        "from api.settings.settings import read_settings as read; print(read({}).max_bodies, read({}).question_memory)"
+    )
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (GIB + 400 * MIB, GIB + 400 * MIB))
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, preexec_fn=limit)
+    max_bodies, question_memory = map(int, done.stdout.split())
+
+    assert 5 * max_bodies <= GIB // 2
+    assert 2 * question_memory <= GIB // 2
+    assert read_settings({"REPRIEVE_QUESTION_MEMORY": "2000000"}).question_memory == 2_000_000

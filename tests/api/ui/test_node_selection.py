@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from api.ui.node_table import NodeSelection, chosen, group_keys, groups_of
+from api.ui.node_table import NodeSelection, OrderError, chosen, columns_for, group_keys, groups_of, in_order
 from extender.answers.overviews import NodeOnMap
 from extender.values import limits
 from tests.api.ui.samples import node, standing
@@ -72,3 +72,42 @@ def test_an_address_keeps_what_is_asked_for() -> None:
 
     assert asked.query() == "?by=cpu&group=pool&sort=fullest&node=a+b"
     assert asked.query(node="", group="zone") == "?by=cpu&sort=fullest"
+
+
+# The table, by what people look for, either way.
+
+TABLE = [
+    node(standing("a", 3000), name="node-2", zone="a"),
+    node(name="node-10", zone="a"),
+    node(standing("b", 1000), standing("c", 1000), name="node-1", zone="b"),
+]
+
+
+COLUMNS = columns_for(TABLE)
+
+
+def sorted_names(written: str) -> list[str]:
+    return [each.name for each in in_order(TABLE, written, COLUMNS)]
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        pytest.param("", ["node-2", "node-10", "node-1"], id="as on the map"),
+        pytest.param("zone", ["node-2", "node-10", "node-1"], id="so is by zone"),
+        pytest.param("-zone", ["node-1", "node-2", "node-10"], id="nodes of a zone keep their order"),
+        pytest.param("name", ["node-1", "node-2", "node-10"], id="numbers in names are numbers"),
+        pytest.param("-pods", ["node-1", "node-2", "node-10"], id="most pods first"),
+        pytest.param("-pods-free", ["node-10", "node-2", "node-1"], id="most room for pods first"),
+        pytest.param("cpu", ["node-10", "node-1", "node-2"], id="least promised first"),
+        pytest.param("-cpu-free", ["node-10", "node-1", "node-2"], id="most room first"),
+    ],
+)
+def test_nodes_stand_in_the_order_that_is_asked_for(written: str, expected: list[str]) -> None:
+    assert sorted_names(written) == expected
+
+
+@pytest.mark.parametrize("written", ["colour", "-", "--name", "name ", "Name", "cpu,-memory"])
+def test_another_order_there_is_not(written: str) -> None:
+    with pytest.raises(OrderError, match="sorted by name, zone, cpu, "):
+        sorted_names(written)
