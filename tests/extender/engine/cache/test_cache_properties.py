@@ -34,9 +34,8 @@ PORTS: tuple[HostPort, ...] = tuple(("0.0.0.0", "TCP", 8000 + number) for number
 @st.composite
 def nodes(draw: st.DrawFn) -> Node:
     """A node under one of a few names; one in a while has an allocatable that cannot be read."""
-    node = make_node(draw(st.sampled_from(NODES))).capacity(
-        cpu=draw(st.sampled_from(("1", "4", "4", "x"))), memory="1Gi"
-    )
+    name, cpu = draw(st.sampled_from(NODES)), draw(st.sampled_from(("1", "4", "4", "x")))
+    node = make_node(name).capacity(cpu=cpu, memory="1Gi")
     if draw(st.booleans()):
         node = node.label({ZONE_LABEL: draw(st.sampled_from(("z1", "z2")))})
     if draw(st.booleans()):
@@ -55,11 +54,8 @@ def nodes(draw: st.DrawFn) -> Node:
 def pods(draw: st.DrawFn) -> Pod:
     """A pod under one of a few names, on one of the nodes or on one that never comes."""
     number = draw(st.integers(0, len(PODS) - 1))
-    pod = (
-        make_pod(PODS[number])
-        .node(draw(st.sampled_from((*NODES, NEVER_ADDED))))
-        .req(cpu=draw(st.sampled_from(("0", "500m", "2"))))
-    )
+    pod = make_pod(PODS[number]).node(draw(st.sampled_from((*NODES, NEVER_ADDED))))
+    pod = pod.req(cpu=draw(st.sampled_from(("0", "500m", "2"))))
     if draw(st.booleans()):
         pod = pod.req({f"example.com/{draw(st.sampled_from(('gpu', 'fpga', 'tpu')))}": 1})
     if draw(st.booleans()):
@@ -237,17 +233,18 @@ class CacheMachine(RuleBasedStateMachine):
         self.last_seen = seen(self.snapshot, PORTS)
 
         assert self.cache.update_snapshot() is self.snapshot
-        assert without_image_counts(self.last_seen) == without_image_counts(
-            seen(self.rebuilt().update_snapshot(), PORTS)
-        )
+        as_new = seen(self.rebuilt().update_snapshot(), PORTS)
+        assert without_image_counts(self.last_seen) == without_image_counts(as_new)
         assert slots_agree(self.snapshot) == {uid for uid, pod in self.pods.items() if pod.spec.node_name in self.nodes}
         assert self.cache.assumed_pods == self.assumed
         self.check_changes(before, known)
-        self.last_nominated = {
-            slot: pod_seen(self.snapshot, slot) for slot in map(self.cache.nominate, self.nominated.values())
-        }
+        self.last_nominated = self.nominated_seen()
         assert [*self.last_nominated.values()] == [*map(pod_seen_alone, self.nominated.values())]
         assert all(self.snapshot.pods.node[slot] == -1 for slot in self.last_nominated)
+
+    def nominated_seen(self) -> dict[int, dict[str, Any]]:
+        slots = map(self.cache.nominate, self.nominated.values())
+        return {slot: pod_seen(self.snapshot, slot) for slot in slots}
 
     def check_changes(self, generation: int, known: dict[str, NodeSeen]) -> None:
         """Whoever remembers the last snapshot is told of every node that is another now."""
@@ -269,9 +266,7 @@ class CacheMachine(RuleBasedStateMachine):
         if goes_on:
             self.snapshot = self.cache.update_snapshot()
             self.last_seen = seen(self.snapshot, PORTS)
-            self.last_nominated = {
-                slot: pod_seen(self.snapshot, slot) for slot in map(self.cache.nominate, self.nominated.values())
-            }
+            self.last_nominated = self.nominated_seen()
 
         assert fork.dump() == dump
 

@@ -30,6 +30,7 @@ POINTS_OF = {
     "Filter": {"filter"},
 }
 NEEDED = "Queue Binder"
+NO_STRATEGY = NodeResourcesFitArgs(scoring_strategy=None)
 
 POINTS = Registry(IN_TREE, []).points_of
 
@@ -104,9 +105,9 @@ def test_default_disabled_plugins_stay_disabled():
     ],
 )
 def test_multi_point_is_expanded_at_every_point(multi_point, enabled, disabled, runs):
-    resolved = resolve(
-        profile(multiPoint=plugin_set(f"{NEEDED} {multi_point}"), filter=plugin_set(enabled, disabled)), POINTS_OF
-    )
+    at_all_points = plugin_set(f"{NEEDED} {multi_point}")
+
+    resolved = resolve(profile(multiPoint=at_all_points, filter=plugin_set(enabled, disabled)), POINTS_OF)
 
     assert resolved.plugins["filter"] == tuple(runs.split())
 
@@ -123,9 +124,9 @@ def test_multi_point_is_expanded_at_every_point(multi_point, enabled, disabled, 
     ],
 )
 def test_weights(multi_point, score, disabled, weights):
-    resolved = resolve(
-        profile(multiPoint=plugin_set(f"{NEEDED} {multi_point}"), score=plugin_set(score, disabled)), POINTS_OF
-    )
+    at_all_points = plugin_set(f"{NEEDED} {multi_point}")
+
+    resolved = resolve(profile(multiPoint=at_all_points, score=plugin_set(score, disabled)), POINTS_OF)
 
     assert list(resolved.score_weights.items()) == list(weights.items())
 
@@ -215,12 +216,7 @@ def test_profiles_are_worked_out_by_name():
             id="arguments twice",
         ),
         pytest.param(
-            [
-                Profile(
-                    scheduler_name="a",
-                    plugin_configs=(PluginConfig("NodeResourcesFit", NodeResourcesFitArgs(scoring_strategy=None)),),
-                )
-            ],
+            [Profile(scheduler_name="a", plugin_configs=(PluginConfig("NodeResourcesFit", NO_STRATEGY),))],
             'creating profile for scheduler name a: PreFilterPlugin "SchedulingGates" does not exist',
             id="arguments of plugins that do not exist are not looked at",
         ),
@@ -237,11 +233,7 @@ def test_profiles_that_do_not_go_together(profiles, error):
 @pytest.mark.parametrize(
     ("args", "error"),
     [
-        pytest.param(
-            NodeResourcesFitArgs(scoring_strategy=None),
-            "scoringStrategy: Required value: ScoringStrategy field is required",
-            id="wrong",
-        ),
+        pytest.param(NO_STRATEGY, "scoringStrategy: Required value: ScoringStrategy field is required", id="wrong"),
         pytest.param({}, "want args to be of type NodeResourcesFitArgs, got dict", id="not its own"),
     ],
 )

@@ -114,20 +114,17 @@ def test_a_plugin_is_made_once_a_profile() -> None:
 
 # Strangers that do not work.
 
+NO_PLUGIN_CLASS = "is not a class derived from one of the plugin classes of extender.framework"
+
 
 @pytest.mark.parametrize(
     ("name", "refusal"),
     [
         pytest.param("Unfinished", "does not implement filter, pre_filter", id="methods are missing"),
         pytest.param("Pointless", "implements no extension point", id="runs nowhere"),
+        pytest.param("Stray", NO_PLUGIN_CLASS, id="no plugin class"),
         pytest.param(
-            "Stray", "is not a class derived from one of the plugin classes of extender.framework", id="no plugin class"
-        ),
-        pytest.param(
-            "function",
-            "is not a class derived from one of the plugin classes of extender.framework; "
-            "decorate it with @fwk.node_filter or @fwk.node_score",
-            id="no class",
+            "function", f"{NO_PLUGIN_CLASS}; decorate it with @fwk.node_filter or @fwk.node_score", id="no class"
         ),
         pytest.param(
             "Hasty",
@@ -165,9 +162,10 @@ def test_plugin_that_cannot_be_loaded_is_refused_by_name(
 
 
 def test_a_module_that_does_not_exist_is_refused_by_name() -> None:
+    why = "ModuleNotFoundError: No module named 'no_such_module'"
+
     assert refusals(entry("Gone", "no_such_module:Gone")) == {
-        'plugin "Gone"': "cannot be loaded from no_such_module:Gone: ModuleNotFoundError: No module named "
-        "'no_such_module'"
+        'plugin "Gone"': f"cannot be loaded from no_such_module:Gone: {why}"
     }
 
 
@@ -279,11 +277,9 @@ def test_all_plugins_that_cannot_be_made_are_named_at_once() -> None:
         registry(entry("Picky"), entry("Shy")), f"{{schedulerName: a, {enabled}}}", f"{{schedulerName: b, {enabled}}}"
     )
 
-    assert [
-        f'profile "{profile}": initializing plugin "{plugin}"' in text
-        for profile in "ab"
-        for plugin in ("Picky", "Shy")
-    ] == [True] * 4
+    for profile in "ab":
+        for plugin in ("Picky", "Shy"):
+            assert f'profile "{profile}": initializing plugin "{plugin}"' in text
 
 
 def test_plugins_whose_classes_are_at_hand_need_no_entry_point() -> None:

@@ -118,20 +118,17 @@ async def test_the_node_is_written_down_when_there_is_something_to_wait_for(
     assert nominations(stage) == written
 
 
+IN_BIND, BOTH = 'running Bind plugin "Noting": x', ["pre_bind", "bind"]
 FAILURES = [
     pytest.param(Noting(flight=fwk.error("x")), 'running PreBindPreFlight "Noting": x', False, [], id="pre-flight"),
     pytest.param(
         Noting(pre_bind=fwk.error("x")), 'running PreBind plugin "Noting": x', False, ["pre_bind"], id="PreBind fails"
     ),
     pytest.param(Noting(pre_bind=fwk.unschedulable("x")), "x", True, ["pre_bind"], id="PreBind refuses"),
-    pytest.param(
-        Noting(bind=fwk.error("x")), 'running Bind plugin "Noting": x', False, ["pre_bind", "bind"], id="Bind fails"
-    ),
-    pytest.param(
-        Noting(bind=RuntimeError("x")), 'running Bind plugin "Noting": x', False, ["pre_bind", "bind"], id="Bind raises"
-    ),
-    pytest.param(Noting(bind=fwk.unschedulable("x")), "x", True, ["pre_bind", "bind"], id="Bind refuses"),
-    pytest.param(Noting(bind=fwk.SKIP), "", False, ["pre_bind", "bind"], id="no plugin binds it"),
+    pytest.param(Noting(bind=fwk.error("x")), IN_BIND, False, BOTH, id="Bind fails"),
+    pytest.param(Noting(bind=RuntimeError("x")), IN_BIND, False, BOTH, id="Bind raises"),
+    pytest.param(Noting(bind=fwk.unschedulable("x")), "x", True, BOTH, id="Bind refuses"),
+    pytest.param(Noting(bind=fwk.SKIP), "", False, BOTH, id="no plugin binds it"),
 ]
 
 

@@ -230,9 +230,8 @@ async def test_nomination_is_kept_for_queued_pods() -> None:
     stage.told(None, make_pod("gated").nominated_node("n").gate("wait"))
     stage.told(None, make_pod("theirs").nominated_node("n").scheduler_name("other"))
 
-    assert {node: [pod.name for pod in pods] for node, pods in stage.world.queue.nominated_pods().items()} == {
-        "n": ["p"]
-    }
+    nominated = stage.world.queue.nominated_pods()
+    assert {node: [pod.name for pod in pods] for node, pods in nominated.items()} == {"n": ["p"]}
 
 
 async def test_pod_that_demanded_too_much_is_tried_again_when_it_demands_less() -> None:

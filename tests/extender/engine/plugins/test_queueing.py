@@ -1,6 +1,7 @@
 import pytest
 
-from extender.engine.plugins.queueing import PrioritySort
+from extender.engine.framework import Code
+from extender.engine.plugins.queueing import PrioritySort, SchedulingGates
 from extender.testing import PodBuilder, make_pod
 
 
@@ -28,3 +29,16 @@ def test_order(waiting: list[tuple[str, int | None, float]], order: list[str]) -
 def pod_with(name: str, priority: int | None) -> PodBuilder:
     pod = make_pod(name)
     return pod if priority is None else pod.priority(priority)
+
+
+def test_pod_without_gates_passes_pre_enqueue() -> None:
+    status = SchedulingGates().pre_enqueue(make_pod().obj())
+
+    assert status.is_success
+
+
+def test_a_gated_pod_waits_for_all_its_gates() -> None:
+    status = SchedulingGates().pre_enqueue(make_pod().gate("quota.example.com/ok").gate("b").obj())
+
+    assert status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+    assert status.message == "waiting for scheduling gates: [quota.example.com/ok b]"
