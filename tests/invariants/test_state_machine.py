@@ -260,10 +260,13 @@ class Cluster(RuleBasedStateMachine):
 
     @rule()
     def history_is_forgotten(self) -> None:
-        store = self.world.registry.store
-        self.act(self.world.monitor.learn_nominations)
-        store.compact(store.resource_version)
-        self.act(self.world.faults.cut)
+        def forget() -> None:  # at one moment, so that the monitor has read all that was written
+            store = self.world.registry.store
+            self.world.monitor.learn_nominations()
+            store.compact(store.resource_version)
+            self.world.faults.cut()
+
+        self.act(forget)
 
     @rule(seconds=st.sampled_from((1, 15)))
     def the_server_is_away(self, seconds: float) -> None:
