@@ -137,6 +137,7 @@ def test_a_plugin_that_is_not_installed_is_refused_at_start(tmp_path: Path) -> N
     assert '"GpuGeneration" does not exist' in run.stderr
 
 
+@pytest.mark.slow
 def test_a_plugin_that_raises_fails_that_pod_and_no_other(installed: Path, tmp_path: Path) -> None:
     """The next pod does not notice."""
     run = evaluate(tmp_path, installed, scenario("newest"), scenario("8"))

@@ -38,7 +38,13 @@ def table(first_heading: str) -> list[list[str]]:
     return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows[1].splitlines()]
 
 
-@pytest.mark.parametrize(("command", "output"), EXAMPLES, ids=[command for command, _ in EXAMPLES])
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        pytest.param(command, output, id=command, marks=[pytest.mark.slow] if number else [])
+        for number, (command, output) in enumerate(EXAMPLES)
+    ],
+)
 def test_commands_on_the_page_have_the_effect_that_it_shows(command: str, output: str) -> None:
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 

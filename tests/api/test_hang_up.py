@@ -116,7 +116,13 @@ def asked(port: int, path: str, body: bytes = b"", method: str = "POST") -> Conn
 
 LONG = [
     pytest.param("POST", "/v1/whatif", {"create": [replicas(NUM_PODS)]}, id="what if", marks=pytest.mark.slow),
-    pytest.param("POST", "/ui/what-if", {"manifest": json.dumps(replicas(NUM_PODS))}, id="the page's what if"),
+    pytest.param(
+        "POST",
+        "/ui/what-if",
+        {"manifest": json.dumps(replicas(NUM_PODS))},
+        id="the page's what if",
+        marks=pytest.mark.slow,
+    ),
     pytest.param("POST", f"/v1/capacity?limit={NUM_PODS}", pod(**SPREAD), id="how many of it fit"),
     pytest.param("GET", f"/v1/capacity?limit={NUM_PODS}&pod=default/p", None, id="how many more fit"),
 ]

@@ -106,6 +106,7 @@ def test_unanswerable_tool_call_fails_with_the_reason(
     assert words in text
 
 
+@pytest.mark.slow
 def test_who_preempted_tool_asks_the_records_of_a_service(example: Service) -> None:
     with session("--server", f"http://127.0.0.1:{example.port}") as ask:
         failed, found = answer(ask, "who_preempted", pod="shop/web-6")

@@ -65,6 +65,7 @@ def test_the_page_is_one_file_that_loads_nothing(tmp_path: Path) -> None:
 PERF = "examples/workloads/scheduler-perf/performance-config.yaml"
 
 
+@pytest.mark.slow
 def test_workloads_of_a_file_are_chosen_by_name_and_label() -> None:
     some = reprieve("simulate", PERF, "--only", "Spread*", "--only", "Preemption/*", "--label", "short")
     none = reprieve("simulate", PERF, "--only", "Spread*", "--label", "long")

@@ -50,7 +50,9 @@ async def churn(scene: Scene, chance: random.Random) -> None:
         await scene.passes(chance.choice((0.01, 0.5, 3.0, 20.0)))
 
 
-@pytest.mark.parametrize("first", range(0, SEEDS, AT_ONCE))
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(first, marks=pytest.mark.slow) for first in range(AT_ONCE, SEEDS, AT_ONCE))]
+)
 async def test_ordinary_churn_raises_no_alarm(first: int) -> None:
     for seed in range(first, min(first + AT_ONCE, SEEDS)):
         chance = random.Random(seed)

@@ -99,6 +99,7 @@ def test_scheduler_chooses_another_node_when_the_chosen_one_is_not_feasible(work
     environment.close()
 
 
+@pytest.mark.slow
 def test_equal_seeds_and_actions_give_equal_episodes(workload: Path) -> None:
     environment = SchedulingEnvironment(workload)
 

@@ -131,6 +131,7 @@ def test_gated_pods_are_attempted_and_pods_are_deleted_at_intervals(tmp_path: Pa
     assert 25 < report.waiting.longest < 40, "a deleted pod leaves after its grace of 30 s"
 
 
+@pytest.mark.slow
 def test_a_steady_state_goes_on_for_its_duration(tmp_path: Path) -> None:
     operations = """
         {opcode: createNodes, count: 9}

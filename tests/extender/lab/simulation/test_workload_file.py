@@ -74,6 +74,7 @@ def test_pods_arrive_at_intervals_or_at_random(tmp_path: Path) -> None:
     assert report.simulated_seconds == pytest.approx(600, abs=20)
 
 
+@pytest.mark.slow
 def test_another_seed_is_another_chance(tmp_path: Path) -> None:
     text = NODES + "pods: [{name: b, rate: 1, for: 10m, cpu: 1m, runsFor: {mean: 1m}}]\n"
 
