@@ -80,11 +80,13 @@ async def recorded_in(
     except OSError as exc:
         raise RecordingFileError(f"recording {path}: {in_one_line(exc)}") from exc
     async with asyncio.TaskGroup() as group:
-        writing = group.create_task(_write(recorder, file, every), name="recording")
+        ended = asyncio.Event()
+        writing = group.create_task(_write(recorder, file, every, ended), name="recording")
         try:
             yield tap_of(recorder)
         finally:
-            writing.cancel()
+            # Not cancelled: what a thread is about to write would be lost.
+            ended.set()
             await asyncio.wait([writing])
             _finish(recorder, file, clock() - began)
 
@@ -100,9 +102,12 @@ def tap_of(recorder: Recorder) -> Tap:
     )
 
 
-async def _write(recorder: Recorder, file: "RecordingFile", every: float) -> None:
+async def _write(recorder: Recorder, file: "RecordingFile", every: float, ended: asyncio.Event) -> None:
     while True:
-        await asyncio.sleep(every if recorder.is_on else RETRY_EVERY)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(every if recorder.is_on else RETRY_EVERY):
+                await ended.wait()
+                return
         if not recorder.is_on:
             await _begin_again(recorder, file)
             continue

@@ -6,7 +6,9 @@ import asyncio
 import gzip
 import logging
 import resource
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -187,3 +189,20 @@ def test_names_are_replaced_and_decisions_stay_what_they_were(tmp_path: Path) ->
     assert (report.different, report.not_decided) == (0, 0) and report.same >= 12
     refused = [entry for entry in recording.entries() if isinstance(entry, RecordedAttempt) and not entry.node]
     assert refused and {entry.message for entry in refused} == {""}
+
+
+def test_what_waits_for_a_thread_when_the_recording_ends_is_written(tmp_path: Path) -> None:
+    async def tell() -> None:
+        is_free = threading.Event()
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(ThreadPoolExecutor(1))
+        async with recorded_in(tmp_path / "r", Configuration(), every=0.01) as tap:
+            loop.run_in_executor(None, is_free.wait, 10)
+            tap.changed(None, convert(Node, {"metadata": {"name": "n"}}))
+            await asyncio.sleep(0.1)
+            loop.call_later(0.1, is_free.set)
+        is_free.set()
+
+    asyncio.run(tell())
+
+    assert [entry.kind for entry in Recording(tmp_path / "r").entries() if isinstance(entry, ObjectPut)] == ["Node"]
