@@ -27,7 +27,6 @@ def test_what_a_definition_defines_is_listed(kubectl: Kubectl) -> None:
     assert "web" in kubectl("get", "cert")
 
 
-@pytest.mark.slow
 def test_a_daemon_set_is_rolled_out(kubectl: Kubectl) -> None:
     said = kubectl("rollout", "status", "daemonset/nvidia-device-plugin", "-n", "nvidia-device-plugin", "--timeout=30s")
 
