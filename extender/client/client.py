@@ -16,13 +16,14 @@ import msgspec
 from extender.client import errors
 from extender.client.request_metrics import ATTEMPTS, ERROR, timed
 from extender.client.transport.carrier import (
+    CARRIER_ERRORS,
     Body,
     Carrier,
     ClientResponse,
     Headers,
     TransportCarrier,
     WatchLines,
-    within,
+    failure,
 )
 from extender.client.transport.connections import Connections
 from extender.values import limits
@@ -244,13 +245,16 @@ class Client:
             # it.
             if is_write and (why_not := self._fence()) is not None:
                 raise errors.Fenced(why_not)
-            async with within(seconds, str(request), "no answer within"):
-                response = await self._send(carrier, identity, request, seconds)
-                try:
-                    await _check_answer(request, response, range(200, 300))
-                    body = await Body(str(request), response).read(cap)
-                finally:
-                    await response.aclose()
+            try:
+                async with asyncio.timeout(seconds):
+                    response = await self._send(carrier, identity, request, seconds)
+                    try:
+                        await _check_answer(request, response, range(200, 300))
+                        body = await Body(str(request), response).read(cap)
+                    finally:
+                        await response.aclose()
+            except CARRIER_ERRORS as error:
+                raise failure(str(request), error, f"no answer within {seconds:g} s") from error
         if not is_write:
             _check_kind(request, body)
         return body
@@ -259,10 +263,13 @@ class Client:
         async with AsyncExitStack() as stack:
             carrier, identity = await stack.enter_async_context(self._connections.lent())
             # The head of the response comes as soon as the watch begins, long before its first event.
-            async with within(seconds, str(request), "no answer within"):
-                response = await self._send(carrier, identity, request, seconds)
-                stack.push_async_callback(response.aclose)
-                await _check_answer(request, response, (200,))
+            try:
+                async with asyncio.timeout(seconds):
+                    response = await self._send(carrier, identity, request, seconds)
+                    stack.push_async_callback(response.aclose)
+                    await _check_answer(request, response, (200,))
+            except CARRIER_ERRORS as error:
+                raise failure(str(request), error, f"no answer within {seconds:g} s") from error
             body = Body(str(request), response)
             return stack.pop_all(), body
 

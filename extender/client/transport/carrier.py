@@ -7,12 +7,11 @@ import zlib
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
 from typing import Final, cast, final
 
 import httpx
 
-from extender.client.errors import NoAnswer, NotKubernetes, Unreachable
+from extender.client.errors import ApiError, NoAnswer, NotKubernetes, Unreachable
 from extender.values import limits
 
 Headers = tuple[tuple[str, str], ...]
@@ -69,21 +68,16 @@ class Carrier(ABC):
         """Closes all connections, including those in use."""
 
 
-@asynccontextmanager
-async def within(seconds: float, request: str, silence: str) -> AsyncIterator[None]:
-    """Raises an ApiError for what a carrier raises in the block: NoAnswer, with `silence` in words, after the seconds.
+CARRIER_ERRORS: Final = (TimeoutError, NotSentError, CutError)
 
-    `request` is method and path.
-    """
-    try:
-        async with asyncio.timeout(seconds):
-            yield
-    except TimeoutError as error:
-        raise NoAnswer(f"{request}: {silence} {seconds:g} s", timed_out=True) from error
-    except NotSentError as error:
-        raise Unreachable(f"{request}: {error}") from error
-    except CutError as error:
-        raise NoAnswer(f"{request}: no answer: {error}", timed_out=False) from error
+
+def failure(request: str, error: Exception, waited: str) -> ApiError:
+    """Returns what one of the CARRIER_ERRORS means for a request; `waited` are the words for a timeout."""
+    if isinstance(error, TimeoutError):
+        return NoAnswer(f"{request}: {waited}", timed_out=True)
+    if isinstance(error, NotSentError):
+        return Unreachable(f"{request}: {error}")
+    return NoAnswer(f"{request}: no answer: {error}", timed_out=False)
 
 
 _NOTHING_SENT: Final = (
@@ -240,8 +234,11 @@ class WatchLines(AsyncIterator[bytes]):
         return lines
 
     async def _next_chunk(self) -> bytes:
-        async with within(self._silence, self._request, "not a byte for"):
-            chunk = await self._body.read_some()
+        try:
+            async with asyncio.timeout(self._silence):
+                chunk = await self._body.read_some()
+        except CARRIER_ERRORS as error:
+            raise failure(self._request, error, f"not a byte for {self._silence:g} s") from error
         if not chunk:
             raise StopAsyncIteration
         return chunk

@@ -6,7 +6,8 @@ Upstream: pkg/scheduler/backend/queue/scheduling_queue.go, isEventOfInterest, is
 import enum
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 from typing import Final, final
 
@@ -55,7 +56,7 @@ class QueueingHints:
     def __init__(self, by_profile: Mapping[str, QueueingHintMap], times: Histogram) -> None:
         self._by_profile = by_profile
         self._times = times
-        self._changes: dict[ClusterEvent, ChangeToHint] = {}
+        self._changes: dict[ClusterEvent, partial[ChangeToHint]] = {}
         self._events_of: defaultdict[str, list[ClusterEvent]] = defaultdict(list)
         for registered in by_profile.values():
             for event, functions in registered.items():
@@ -66,12 +67,12 @@ class QueueingHints:
         return tuple(self._events_of.get(plugin_name, ()))
 
     def change(self, event: ClusterEvent, old: object, new: object) -> ChangeToHint:
-        like = self._changes.get(event)
-        if like is None:
-            like = self._changes[event] = self._change(event)
-        return replace(like, old=old, new=new)
+        change = self._changes.get(event)
+        if change is None:
+            change = self._changes[event] = self._change(event)
+        return change(old=old, new=new)
 
-    def _change(self, event: ClusterEvent) -> ChangeToHint:
+    def _change(self, event: ClusterEvent) -> partial[ChangeToHint]:
         hints = {
             profile: tuple(
                 function for each, functions in registered.items() if each.matches(event) for function in functions
@@ -79,7 +80,7 @@ class QueueingHints:
             for profile, registered in self._by_profile.items()
         }
         is_of_interest = event.is_wildcard or any(hints.values())
-        return ChangeToHint(event, event.label, hints, event.is_wildcard, is_of_interest, self._times)
+        return partial(ChangeToHint, event, event.label, hints, event.is_wildcard, is_of_interest, self._times)
 
 
 def may_move(change: ChangeToHint, refusal: Refusal) -> bool:
