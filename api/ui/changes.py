@@ -25,7 +25,7 @@ class NodeChange:
 
     node: NodeOnMap
     leaves: frozenset[str] = frozenset()
-    """UIDs."""
+    """The UIDs of the pods that would leave the node."""
     arrives: tuple[PodOnNode, ...] = ()
 
 

@@ -44,7 +44,7 @@ class NodeSelection:
     sort: str = ""
     """A key of `SORTS`."""
     words: str = ""
-    """Of the filter."""
+    """The text by which the nodes are filtered."""
 
     def query(self, **changed: str) -> str:
         """Returns the address of this view with some parts changed, from the question mark on."""

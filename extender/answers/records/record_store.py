@@ -162,7 +162,6 @@ class RecordStore:
         return next(iter(self._attempts), 0)
 
     def attempts(self, pod: str | None, uid: str | None, before: int | None) -> Iterator[KeptAttempt]:
-        """See `Records.attempts`."""
         ids: Iterable[int] = reversed(self._attempts) if pod is None else reversed(self._of_pod.get(pod, ()))
         for number in ids:
             kept = self.attempt(number)
@@ -177,7 +176,6 @@ class RecordStore:
         return KeptAttempt(record, self._details.get(number, b""), self._preemptions.get(number))
 
     def preemptions(self, pod: str | None) -> Iterator[PreemptionRecord]:
-        """See `Records.preemptions`."""
         for record in reversed(self._preemptions.values()):
             if pod is None or record.by.key == pod or is_victim(pod, record) or took_room(pod, record):
                 yield record

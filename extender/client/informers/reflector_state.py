@@ -140,6 +140,6 @@ class ReflectorCounters:
     went_back: int = 0
     """Lists older than the one before."""
     on_changes_failed: int = 0
-    """Exceptions of `on_changes`."""
+    """How often `on_changes` raised."""
     errors: Counter[str] = field(default_factory=Counter)
     """Failures by the class of the error."""

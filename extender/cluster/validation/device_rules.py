@@ -207,7 +207,7 @@ def _selectors(path: str, selectors: Sequence[Object]) -> list[FieldError]:
 
 
 def _extended_resource_name(path: str, name: str | None) -> list[FieldError]:
-    """Upstream: apimachinery/pkg/api/validate, ExtendedResourceName."""
+    """Returns what is wrong with the name of an extended resource. Upstream: validate.ExtendedResourceName."""
     if name is None:
         return []
     errors = []

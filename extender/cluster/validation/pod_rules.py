@@ -330,7 +330,7 @@ def _claim_statuses(path: str, statuses: Sequence[Object], spec: Object) -> list
 
 
 def _extended_resource_claim(path: str, status: Object | None, spec: Object) -> list[FieldError]:
-    """Upstream: validatePodExtendedResourceClaimStatus."""
+    """Returns what is wrong with the claim for extended resources (validatePodExtendedResourceClaimStatus)."""
     if status is None:
         return []
     containers = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]

@@ -93,7 +93,7 @@ def validate_scale(obj: Object) -> list[FieldError]:
 
 
 def positive_int_or_percent(path: str, value: int | str) -> list[FieldError]:
-    """Upstream: ValidatePositiveIntOrPercent, IsNotMoreThan100Percent."""
+    """Returns why it is no count and no `25%` (ValidatePositiveIntOrPercent, IsNotMoreThan100Percent)."""
     if isinstance(value, int):
         return non_negative(path, value)
     wrong = percent_errors(value)

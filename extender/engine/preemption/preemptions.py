@@ -83,7 +83,7 @@ class _Record:
     staying: frozenset[str]
     """UIDs of the other pods on the node."""
     wasted: int = 0
-    """In a row."""
+    """How many preemptions in a row were in vain."""
     is_judged: bool = False
     since: float = 0.0
     """When the last wasted one was found to be so."""

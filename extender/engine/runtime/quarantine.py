@@ -51,7 +51,7 @@ class Quarantine:
     plugin: str
     now: Callable[[], datetime]
     num_failures: int = 0
-    """In a row."""
+    """How many calls in a row have failed."""
     last_failure: str = ""
     times: int = 0
     """How often the plugin was quarantined."""

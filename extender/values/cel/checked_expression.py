@@ -170,7 +170,7 @@ def _overloads(entry: Fields) -> frozenset[bytes]:
 @final
 @dataclass(frozen=True, slots=True)
 class _Linker:
-    """Changes expressions."""
+    """Writes an expression anew, with what its overloads are called here."""
 
     overloads: Mapping[int, frozenset[bytes]]
     """Id of a call -> the overloads that it may have."""

@@ -155,6 +155,9 @@ _TOLERANT: Final = json.JSONDecoder(
 
 
 _WINDOW: Final = 2**18
+_ESCAPES: Final = re.compile(rb'\\[\\"]')
+_FEW_ESCAPES: Final = 64
+"""The least bytes an escape: one search takes a third of two replacements for few, but more for many."""
 _STEPS: Final = bytes({0x7B: 1, 0x5B: 1, 0x7D: 255, 0x5D: 255}.get(byte, 0) for byte in range(256))
 _NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"{}[]")
 _STRINGS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
@@ -203,6 +206,8 @@ def is_too_deep(document: bytes) -> bool:
 
 def _without_escaped_quotes(document: bytes) -> bytes:
     """Returns the document without `\\\\` and `\\"`, so that each quote that is left begins or ends a string."""
+    if document.count(b"\\") < len(document) // _FEW_ESCAPES:
+        return _ESCAPES.sub(b"", document)
     # Escaped backslashes are removed first, so that a backslash that is left escapes the character after it.
     return document.replace(b"\\\\", b"").replace(b'\\"', b"")
 

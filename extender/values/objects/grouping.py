@@ -73,7 +73,7 @@ class PodDisruptionBudget(HasMetadata, frozen=True):
 # Priorities.
 
 HIGHEST_USER_PRIORITY: Final = 1_000_000_000
-"""Upstream: HighestUserDefinablePriority."""
+"""The highest priority that a class of a user may have. Upstream: HighestUserDefinablePriority."""
 SYSTEM_CRITICAL: Final = 2 * HIGHEST_USER_PRIORITY
 """Priorities from here on belong to the cluster itself. Upstream: SystemCriticalPriority."""
 SYSTEM_CLASSES: Final[Mapping[str, int]] = {

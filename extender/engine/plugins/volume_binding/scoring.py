@@ -39,7 +39,7 @@ class _ClassUse:
 
 
 _Uses = defaultdict[str, _ClassUse]
-"""StorageClass -> its use."""
+"""The name of a StorageClass -> what the claims of it use."""
 
 
 def storage_scores(snapshot: Snapshot, volumes: PodVolumes, shape: Sequence[UtilizationShapePoint]) -> Int64s:
