@@ -54,6 +54,7 @@ class Inventory:
     """Pods and objects by name and by owner. State: which of them leave, and which names are taken by new ones."""
 
     def __init__(self, cluster: Cluster) -> None:
+        self._cluster: Final = cluster
         self.nodes: Final = list(cluster.nodes.values())
         objects = cluster.cache.objects
         self._namespaces = objects.namespaces.keys()
@@ -67,8 +68,7 @@ class Inventory:
             (pod.namespace, pod.name): pod for pod in cluster.pending.values() if not cluster.cache.is_assumed(pod)
         }
         self._added: set[tuple[str, str]] = set()
-        pods = (*cluster.cache.pods, *cluster.pending.values())
-        self._holder_of_uid = {pod.uid: (pod.namespace, pod.name) for pod in pods}
+        self._new_uids: Final[dict[str, tuple[str, str]]] = {}
         self._owned: defaultdict[tuple[str, str, str], list[Pod]] = defaultdict(list)
         deployment_of = {
             (namespace, name): owner.name
@@ -108,7 +108,10 @@ class Inventory:
 
     def owns_uid(self, namespace: str, name: str, uid: str) -> bool:
         """Returns whether the pod of that name has the UID; the first one that asks for a free UID keeps it."""
-        return self._holder_of_uid.setdefault(uid, (namespace, name)) == (namespace, name)
+        known = self._cluster.cache.pod(uid) or self._cluster.pending.get(uid)
+        if known is not None:
+            return (known.namespace, known.name) == (namespace, name)
+        return self._new_uids.setdefault(uid, (namespace, name)) == (namespace, name)
 
     def pending(self, pod: Pod) -> Pod | None:
         return self._pending.get((pod.namespace, pod.name))
