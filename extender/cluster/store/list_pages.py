@@ -101,7 +101,7 @@ def _read(
         stored = store.get(resource, namespace, name)
         return Page([] if stored is None or not selected.matches(stored) or stored.key < start else [stored], at)
     try:
-        found = store.read(resource, namespace, at=at, start=start)
+        count, found = store.scan(resource, namespace, at=at, start=start)
     except CompactedError as error:
         if not start:
             raise statuses.expired(EXPIRED) from error
@@ -109,7 +109,7 @@ def _read(
         raise statuses.expired(CONTINUE_EXPIRED, continue_token=token) from error
     if limit <= 0:
         return Page(list(selected.of(found)), at)
-    return _first(selected.of(found), len(found) - limit if selected.is_everything else None, namespace, limit, at)
+    return _first(selected.of(found), count - limit if selected.is_everything else None, namespace, limit, at)
 
 
 def _first(found: Iterable[Stored], remaining: int | None, namespace: str, limit: int, at: int) -> Page:

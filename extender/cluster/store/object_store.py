@@ -9,7 +9,7 @@ Upstream: apiserver/pkg/storage; pkg/registry, the GetAttrs and SelectableFields
 import asyncio
 import bisect
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate, takewhile
@@ -196,8 +196,15 @@ class ObjectStore:
         kept.record(StoredChange("DELETED", resource.stored_as, old, last))
         return last
 
-    def read(self, resource: Resource, namespace: str = "", *, at: int | None = None, start: str = "") -> list[Stored]:
-        """Returns the objects in order of their keys, from `start` on, as they are or were at a resourceVersion.
+    def read(self, resource: Resource, namespace: str = "") -> list[Stored]:
+        """Returns the objects in order of their keys."""
+        return list(self.scan(resource, namespace)[1])
+
+    def scan(
+        self, resource: Resource, namespace: str = "", *, at: int | None = None, start: str = ""
+    ) -> tuple[int, Iterator[Stored]]:
+        """Returns how many objects there are from the key `start` on, and the objects in order of their keys, to be
+        used before the next write, as they are or were at a resourceVersion.
 
         Raises CompactedError if changes since then are forgotten.
         """
@@ -205,13 +212,17 @@ class ObjectStore:
         low = max(f"{namespace}/" if namespace else "", start)
         high = f"{namespace}0" if namespace else ""  # "0" comes after "/"
         keys = kept.keys()
-        keys = keys[bisect.bisect_left(keys, low) : bisect.bisect_left(keys, high) if high else len(keys)]
-        earlier = kept.as_of(at) if at is not None and at < self._resource_version else {}
-        if not earlier:
-            return [kept.objects[key] for key in keys]
-        then = {key for key in earlier if key >= low and (not high or key < high)}
-        states = (earlier[key] if key in earlier else kept.objects[key] for key in sorted(then.union(keys)))
-        return [state for state in states if state is not None]
+        places = range(bisect.bisect_left(keys, low), bisect.bisect_left(keys, high) if high else len(keys))
+        changed = kept.as_of(at) if at is not None and at < self._resource_version else {}
+        if not changed:
+            return len(places), (kept.objects[keys[place]] for place in places)
+        earlier = {key: state for key, state in changed.items() if key >= low and (not high or key < high)}
+        keys = keys[places.start : places.stop]
+        if gone := earlier.keys() - kept.objects.keys():
+            keys = sorted([*keys, *gone])
+        states = (earlier[key] if key in earlier else kept.objects[key] for key in keys)
+        num_absent = sum(state is None for state in earlier.values())
+        return len(keys) - num_absent, (state for state in states if state is not None)
 
     def compact(self, resource_version: int) -> None:
         """Forgets the changes up to this resourceVersion, as etcd does every few minutes."""

@@ -74,6 +74,7 @@ class ColumnWriter:
 
         self._reader = PodReader()
         self._pods: list[Pod | None] = []
+        self._uids: list[str] = []
         self._slots: dict[str, int] = {}
         self._free: list[int] = []
         self._node = np.full(256, NO_NODE, np.intp)
@@ -115,7 +116,7 @@ class ColumnWriter:
         """
         encoding, codes = self._reader.read(pod, self._tallies.symbols)
         slot = self._free.pop() if self._free else self._new_slot()
-        self._pods[slot] = pod
+        self._pods[slot], self._uids[slot] = pod, pod.metadata.uid
         self._requests[: len(self.resources), slot] = 0
         for name, amount in encoding.requests:
             place = self.resources.code_of(name)
@@ -179,7 +180,7 @@ class ColumnWriter:
         self._uid_rank[self._by_uid(slots)] = np.arange(len(slots))
 
     def _by_uid(self, slots: list[int]) -> list[int]:
-        return sorted(slots, key=lambda slot: self.pod(slot).metadata.uid)
+        return sorted(slots, key=self._uids.__getitem__)
 
     def _count(self, slot: int, node: int, sign: int) -> None:
         # Arrays of int64 wrap when a sum overflows, as Go does.
@@ -216,6 +217,7 @@ class ColumnWriter:
     def _new_slot(self) -> int:
         slot = len(self._pods)
         self._pods.append(None)
+        self._uids.append("")
         if slot >= len(self._node):
             room = 2 * len(self._node)
             self._node = resized(self._node, room, NO_NODE)

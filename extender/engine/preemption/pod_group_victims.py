@@ -144,7 +144,8 @@ def victim_units(
     priorities = np.r_[[of_group for _, of_group in wholes], pods.priority[alone]].astype(np.int64)
     is_of_group = in_group[slots[first[:-1]]]
     start = np.minimum.reduceat(pods.start_time[slots], first[:-1]) if len(slots) else np.zeros(0, np.int64)
-    uids = np.array([snapshot.pod_at(slot).uid for slot in slots[first[:-1]].tolist()], np.str_)
+    firsts = [pods.objects[slot] for slot in slots[first[:-1]].tolist()]
+    uids = np.array([pod.metadata.uid for pod in firsts if pod is not None], np.str_)
     order = np.lexsort((uids, start, np.where(is_of_group, -lengths, 0), ~is_of_group, -priorities))
     rank = np.arange(len(order))
     return replace(VictimUnits(snapshot, slots, first, rank, priorities).take(order), importance=rank)
