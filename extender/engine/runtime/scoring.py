@@ -140,7 +140,7 @@ class RankedParts:
 
     def __init__(self, kind: type[np.signedinteger]) -> None:
         self.parts: list[Part] = []
-        self._kind = kind
+        self.kind: Final = kind
         self._common = 0
         self._per_row: list[Totals] = []
 
@@ -151,11 +151,11 @@ class RankedParts:
         # functions instead of arrays.
         self.parts.append((scorer, lambda few, _: (np.full(len(few), raw), np.full(len(few), weighted))))
 
-    def add(self, scorer: WeightedScorer, raw: Int64s, weighted: Int64s) -> None:
+    def add(self, scorer: WeightedScorer, raw: Int64s, weighted: Totals) -> None:
         """Adds one score for each row, (R,) before normalising and (R,) weighted."""
         # The narrow type is wide enough: the totals, not only this part, were bounded when it was chosen.
-        self._per_row.append(weighted.astype(self._kind))
-        self.parts.append((scorer, lambda _, at: (raw[at], weighted[at])))
+        self._per_row.append(weighted.astype(self.kind, copy=False))
+        self.parts.append((scorer, lambda _, at: (raw[at], weighted[at].astype(np.int64))))
 
     def ranking(self, rows: Rows, per_node: Totals) -> Ranking:
         """Returns the rows with their totals, adding to (N,) what the other scorers give, in place."""

@@ -79,17 +79,9 @@ def normalized(scores: Int64s) -> Int64s:
     """(R,) scaled to 0 for the least and 100 for the most; all 0 if they are equal (NormalizeScore)."""
     if not len(scores):
         return scores
-    least, most = int(scores[scores.argmin()]), int(scores[scores.argmax()])  # faster than min and max
+    least, most = int(scores.min()), int(scores.max())
     if least == most:
         return np.zeros_like(scores)
-    # From here on everything is >= 0, so that truncating is rounding down, and the differences can be indexes.
-    above = scores - least
-    if most - least < len(scores):  # then each different score is worked out once
-        return _scaled(np.arange(most - least + 1), most - least).take(above)
-    return _scaled(above, most - least)
-
-
-def _scaled(above: Int64s, span: int) -> Int64s:
-    # Truncated as in Go: 0.29 * 100 is 28.999..., which becomes 28.
-    result: Int64s = (fwk.MAX_NODE_SCORE * (above.astype(np.float64) / float(span))).astype(np.int64)
+    # Truncated as in Go: 0.29 * 100 is 28.999..., which becomes 28. As nothing is negative, that is rounding down.
+    result: Int64s = (fwk.MAX_NODE_SCORE * ((scores - least) / float(most - least))).astype(np.int64)
     return result

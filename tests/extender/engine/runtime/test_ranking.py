@@ -5,6 +5,7 @@ from typing import final
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 
 from extender.engine import framework as fwk
 from extender.engine.plugins.taints import TaintToleration
@@ -78,6 +79,20 @@ def test_scores_are_normalised_over_the_feasible_nodes(zones: list[int], expecte
 
     assert state.ranking(rows).total.tolist() == expected
     assert state.run_score_plugins(rows).total.tolist() == expected
+
+
+@given(st.lists(st.integers(0, 12), min_size=1, max_size=8), st.sampled_from([1, 400, 10**6]))
+def test_a_ranking_has_the_scores_of_the_score_plugins_whatever_their_span(zones: list[int], weight: int) -> None:
+    """Of a span below the number of nodes, every possible score is normalised once; of a wider one, every node's."""
+    nodes = [make_node(f"n{place}").label(zone=str(zone)) for place, zone in enumerate(zones)]
+
+    state, rows = scored(make_framework(Wealth(), weights={"Wealth": weight}), make_snapshot(*nodes))
+    ranking, every_row = state.ranking(rows), np.arange(len(rows))
+
+    scores, shown = state.run_score_plugins(rows), state.scores_at(rows, every_row)
+    assert ranking.total.tolist() == scores.total.tolist()
+    assert shown.raw["Wealth"].tolist() == zones
+    assert shown.weighted["Wealth"].tolist() == scores.weighted["Wealth"].tolist()
 
 
 def test_equal_nodes_are_distinguished_once_one_changes() -> None:
