@@ -79,7 +79,7 @@ test: $(VENV)/.ready browser ## Run the tests but the slow ones.
 	@$(TESTS) -m "not slow" $(if $(PROFILE),--hypothesis-profile $(PROFILE))
 
 .PHONY: test-all
-test-all: ## Run all tests, each part after the other, as every night (25 minutes).
+test-all: ## Run all tests, each part after the other, as every night (20 minutes).
 	@$(MAKE) --no-print-directory --keep-going PROFILE=nightly test test-hostile test-browser test-installed test-long
 
 .PHONY: test-hostile

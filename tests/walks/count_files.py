@@ -1,7 +1,8 @@
 """Counts the files that each walk of ARCHITECTURE.md passes through: python -m tests.walks.count_files
 
-A file of `extender` or `api` counts if one of its functions is called. Nothing is left out, and every walk is counted
-for the second time, when modules are loaded and what is kept between requests is there.
+A file of `extender` or `api` counts if one of its functions is called. Every walk is counted for the second time, when
+modules are loaded and what is kept between requests is there. Of a request, what other tasks of the service do
+meanwhile is counted apart: a tick of the server, and the dispatcher, which writes an event beside the answer.
 """
 
 import asyncio
@@ -23,6 +24,7 @@ from tests.kit.objects import node, pod, priority_class
 from tests.kit.service import serving
 
 ROOT = Path(__file__).parents[2]
+OURS = (f"{ROOT}/extender/", f"{ROOT}/api/")
 
 PENDING = "batch/train-3"
 """A pod of the example cluster that stays pending: it fits on no node, and never preempts."""
@@ -31,31 +33,47 @@ SECONDS_TO_SETTLE = 5
 """The time in which the example cluster's own scheduler places the other pods, so that its work is not counted."""
 
 
+OTHER_TASKS = frozenset({"Server.serve", "ApiDispatcher.run", "ApiDispatcher._work"})
+"""The coroutines of tasks that are not a request's."""
+
+
 class Passed:
     """The files whose functions are called while it is on, in every thread."""
 
     def __init__(self) -> None:
         self.is_on = False
         self._files: set[str] = set()
+        self._beside: set[str] = set()
 
     def profile(self, frame: FrameType, event: str, arg: object) -> None:
-        if self.is_on and event == "call" and frame.f_code.co_name != "<module>":
-            self._files.add(frame.f_code.co_filename)
+        file = frame.f_code.co_filename
+        if self.is_on and event == "call" and frame.f_code.co_name != "<module>" and file.startswith(OURS):
+            (self._beside if _coroutine() in OTHER_TASKS else self._files).add(file)
 
     @contextlib.contextmanager
-    def counting(self, walk: str) -> Iterator[None]:
+    def counting(self, walk: str, *, all_tasks: bool = False) -> Iterator[None]:
         self._files.clear()
+        self._beside.clear()
         self.is_on = True
         yield
         self.is_on = False
-        ours = sorted(
-            str(Path(file).relative_to(ROOT))
-            for file in self._files
-            if file.startswith((f"{ROOT}/extender", f"{ROOT}/api"))
+        if all_tasks:
+            self._files |= self._beside
+        with_others = len(self._files | self._beside)
+        print(
+            f"{walk:34} {len(self._files):3} files"
+            + (f", {with_others} with other tasks" if with_others > len(self._files) else "")
         )
-        print(f"{walk:34} {len(ours):3} files")
         if "-v" in sys.argv:
-            print(*(f"    {file}" for file in ours), sep="\n")
+            print(*(f"    {Path(file).relative_to(ROOT)}" for file in sorted(self._files)), sep="\n")
+
+
+def _coroutine() -> str:
+    """The name of the coroutine of the current task; empty outside of tasks."""
+    with contextlib.suppress(RuntimeError):
+        task = asyncio.current_task()
+        return getattr(task.get_coro(), "__qualname__", "") if task is not None else ""
+    return ""
 
 
 def requests(passed: Passed) -> None:
@@ -98,12 +116,12 @@ async def scheduling(passed: Passed) -> None:
     async with a_cluster(high, node("a", "2"), node("b", "2")) as registry:
         registry.create(PODS, "default", pod("first", "2"))
         await asyncio.sleep(5)
-        with passed.counting("(b) a pending pod is bound"):
+        with passed.counting("(b) a pending pod is bound", all_tasks=True):
             registry.create(PODS, "default", pod("second", "2"))
             await asyncio.sleep(1)
         registry.create(PODS, "default", pod("third", "2", priorityClassName="high"))
         await asyncio.sleep(60)
-        with passed.counting("(c) a pod preempts, and is bound"):
+        with passed.counting("(c) a pod preempts, and is bound", all_tasks=True):
             registry.create(PODS, "default", pod("fourth", "2", priorityClassName="high"))
             await asyncio.sleep(40)
 
