@@ -5,6 +5,7 @@ took.
 import re
 import signal
 import subprocess
+import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping
@@ -47,9 +48,8 @@ class Journey:
     @contextmanager
     def beside(self, command: str) -> Iterator["Running"]:
         """A command that goes on in another window until the end of the block."""
-        output = self.folder / f".output-{len(self.steps)}"
         began = time.monotonic()
-        with output.open("w") as file:
+        with tempfile.NamedTemporaryFile("w", prefix="journey-", delete=False) as file:
             process = subprocess.Popen(
                 ["bash", "-c", f"exec {command}"],
                 cwd=self.folder,
@@ -57,14 +57,15 @@ class Journey:
                 stdout=file,
                 stderr=subprocess.STDOUT,
             )
-        running = Running(process, output)
+        running = Running(process, Path(file.name))
         try:
             yield running
         finally:
             self.steps.append((command, running.ready_after - began if running.ready_after else 0.0))
             process.send_signal(signal.SIGINT)
             process.wait(DEADLINE)
-            running.last = output.read_text()
+            running.last = running.output.read_text()
+            running.output.unlink()
 
     def report(self) -> str:
         """The steps, with the seconds that each took."""

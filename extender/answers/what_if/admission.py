@@ -69,6 +69,7 @@ class Inventory:
         }
         self._added: set[tuple[str, str]] = set()
         self._new_uids: Final[dict[str, tuple[str, str]]] = {}
+        """UID -> (namespace, name) of the new pod that keeps it."""
         self._owned: defaultdict[tuple[str, str, str], list[Pod]] = defaultdict(list)
         deployment_of = {
             (namespace, name): owner.name

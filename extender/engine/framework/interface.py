@@ -270,7 +270,7 @@ class ScorePlugin(Plugin):
 
     normalizes_by_extremes: ClassVar[bool] = False
     """True promises that the normalised score of a row follows from the pod, its own score, and the least and the
-    highest of all rows'. Where all rows have the same score, it is then normalised once for all of them.
+    highest of all rows'. `normalize_score` may then be asked for each score in between, once, instead of each row.
     """
 
     @abstractmethod

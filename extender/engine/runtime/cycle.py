@@ -417,8 +417,9 @@ class Cycle(fwk.CycleState):
                 ranked.add_common(scorer, 0, 0)
                 continue
             scores = self._raw_scores(scorer, rows)
-            least, most = _extremes(scores) if scorer.plugin.normalizes_by_extremes and len(rows) else (0, len(rows))
-            if most - least >= len(rows):
+            by_extremes = scorer.plugin.normalizes_by_extremes and len(rows) > 0
+            least, most = (int(scores.min()), int(scores.max())) if by_extremes else (0, 0)
+            if not by_extremes or most - least >= len(rows):
                 ranked.add(scorer, scores, self._normalized_scores(scorer, scores) * scorer.weight)
                 continue
             # Each possible score is normalised once, so that fewer arrays of the length of the rows are made.
@@ -454,7 +455,3 @@ class Cycle(fwk.CycleState):
             self.observe, scorer.name, point, normalized_scores, scorer.plugin, self, self.pod, raw
         )
         return in_range(scorer, normalized)
-
-
-def _extremes(scores: Int64s) -> tuple[int, int]:
-    return int(scores[scores.argmin()]), int(scores[scores.argmax()])  # faster than min and max

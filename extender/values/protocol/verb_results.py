@@ -52,7 +52,7 @@ def filter_result(
     names = None
     if asked.named is not None and asked.names is not None:
         if asked.named is asked.names:
-            names = [*asked.names] if len(kept) == len(asked.names) else [asked.names[place] for place in kept]
+            names = [asked.names[place] for place in kept]
         else:
             passed = {asked.names[place] for place in kept}
             names = [name for name in asked.named if name in passed]
