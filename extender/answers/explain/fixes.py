@@ -93,7 +93,10 @@ class _Trials:
         if not len(slots):
             return np.zeros(0, np.intp)
         rows = Rows.of(self._snapshot, potential).changed(PodChanges(row, slots, np.full(len(slots), -1)))
-        return self.opened(pod, rows.take(np.flatnonzero(np.bincount(row))))
+        has_victims = np.zeros(len(self._snapshot.nodes), np.bool_)
+        has_victims[potential[row]] = True
+        opened = self.opened(pod, rows)
+        return opened[has_victims[opened]]
 
 
 @final
