@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from inspect import cleandoc
 from typing import Any, Final
 
 import msgspec
@@ -247,4 +248,6 @@ def describe(app: FastAPI) -> dict[str, Any]:
     complete: dict[str, Any] = json.loads(text)
     for schema in complete["components"]["schemas"].values():
         schema.pop("title", None)
+        if "description" in schema:  # a docstring, whose indentation is in it before Python 3.13 only
+            schema["description"] = cleandoc(schema["description"])
     return complete

@@ -34,6 +34,18 @@ def test_the_service_tells_the_same(example: Service) -> None:
     assert example.client.get("/openapi.json").json() == DOCUMENT
 
 
+def test_no_description_keeps_the_indentation_of_a_docstring() -> None:
+    """Python 3.13 and later take it out of docstrings, earlier ones leave it in."""
+    described = {
+        name: schema["description"]
+        for name, schema in DOCUMENT["components"]["schemas"].items()
+        if "description" in schema
+    }
+
+    assert any("\n\n" in text for text in described.values())
+    assert [name for name, text in described.items() if "\n " in text] == []
+
+
 def test_every_reference_leads_somewhere() -> None:
     text = FILE.read_text()
     schemas = DOCUMENT["components"]["schemas"]

@@ -69,8 +69,8 @@ class _VirtualLoop(asyncio.SelectorEventLoop):
         future.add_done_callback(self._thread_is_done)
         return future
 
-    async def shutdown_default_executor(self) -> None:
-        # The loop starts a thread for this, which the clock has to wait for.
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - as asyncio has it
+        # The loop starts a thread for this, which the clock has to wait for: no timeout runs out meanwhile.
         self._clock.threads_at_work += 1
         try:
             await super().shutdown_default_executor()
