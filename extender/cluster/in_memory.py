@@ -132,7 +132,8 @@ async def own_cluster(
         objects: the objects it starts with; they must not be changed afterwards.
         kubelet: whether bound pods run and deleted pods end by themselves.
         save_to: the file for its state, written at the start, each minute if something has changed, and at the end.
-        saves_each_change: whether a write is answered when it is in the file.
+        saves_each_change: whether a write is answered when it is in the file, and with 500 while the file cannot be
+            written.
         address: `host:port` under which other processes reach it.
         now: the time of day, for what its objects say of when they were made and when they started.
     """
@@ -153,7 +154,7 @@ async def own_cluster(
     saved = _SavedState(registry, save_to) if save_to is not None else None
     if saved is not None:
         # The file says which versions the cluster gives from now on, should it be killed before anything changes.
-        await saved.save_changes()
+        await saved.save_or_log()
     keep = saved.save_changes if saved is not None and saves_each_change else None
     api = KubeApi(registry, address=address, keep=keep)
     cluster = OwnCluster(api, report, lambda: "" if saved is None else saved.lost)
@@ -221,20 +222,23 @@ class _SavedState:
         """Saves what has changed, each minute until cancelled."""
         while True:
             await asyncio.sleep(SAVE_EVERY)
-            await self.save_changes()
+            await self.save_or_log()
 
-    async def save_changes(self) -> None:
+    async def save_or_log(self) -> None:
         """Saves the state if it has changed; a failure, such as a full disk, is logged, and tried again later."""
-        version = self._registry.store.resource_version
-        if version == self._version:
-            return
         try:
-            # Collected here, so that the file is of one moment, but decoded and written in a thread.
-            await asyncio.to_thread(self.write, _stored(self._registry), version)
+            await self.save_changes()
         except OSError as exc:
             _LOGGER.error(
                 "the cluster could not be saved to %s, and will be tried again: %s", self._path, exc.strerror or exc
             )
+
+    async def save_changes(self) -> None:
+        """Saves the state if it has changed. Raises OSError."""
+        version = self._registry.store.resource_version
+        if version != self._version:
+            # Collected here, so that the file is of one moment, but decoded and written in a thread.
+            await asyncio.to_thread(self.write, _stored(self._registry), version)
 
     def finish(self) -> None:
         try:

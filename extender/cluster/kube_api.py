@@ -68,7 +68,7 @@ class KubeApi:
 
     Arguments:
         address: the `host:port` under which callers reach this server, for the discovery documents.
-        keep: writes what has changed to a disk.
+        keep: writes what has changed to a disk. It raises OSError.
     """
 
     def __init__(
@@ -79,10 +79,14 @@ class KubeApi:
         self._keep = keep
 
     async def answer(self, request: Request) -> Response | StreamResponse:
-        """Answers a request as `handle` does; a write once it is kept."""
+        """Answers a request as `handle` does; a write once it is kept, and with 500 if it cannot be."""
         answer = self.handle(request)
         if self._keep is not None and request.method != "GET":
-            await self._keep()
+            try:
+                await self._keep()
+            except OSError as exc:
+                why = f"the last writes are in memory, but not in the file of the cluster: {exc.strerror or exc}"
+                return self._finished(request, self._refusal(request, statuses.internal_error(why)))
         return answer
 
     def handle(self, request: Request) -> Response | StreamResponse:
@@ -91,6 +95,9 @@ class KubeApi:
             answer = self._answer(request)
         except Exception as error:
             answer = self._refusal(request, error)
+        return self._finished(request, answer)
+
+    def _finished(self, request: Request, answer: Response | StreamResponse) -> Response | StreamResponse:
         headers = {"Audit-Id": self._audit_id(request), "Cache-Control": "no-cache, private", **answer.headers}
         if isinstance(answer, StreamResponse):
             return StreamResponse(answer.status, answer.chunks, headers)

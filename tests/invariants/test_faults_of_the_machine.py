@@ -137,6 +137,19 @@ def test_pods_are_bound_while_the_log_is_unread_and_the_disk_full(tmp_path: Path
 
 
 @pytest.mark.slow
+def test_pods_are_bound_while_writes_are_answered_with_500_because_the_disk_is_full(tmp_path: Path) -> None:
+    saved = tmp_path / "cluster.json"
+    with a_scheduler("--save", saved, "--save-each-change", limits=[(resource.RLIMIT_FSIZE, 8192)]) as running:
+        containers = [{"name": "main", "image": "web:1"}]
+        answer = running.api.post(PODS, json={"metadata": {"name": "web"}, "spec": {"containers": containers}})
+        until(lambda: "nodeName" in running.api.get(f"{PODS}/web").json()["spec"])
+
+        assert (answer.status_code, answer.json()["reason"]) == (500, "InternalError")
+        assert answer.json()["message"].endswith("in memory, but not in the file of the cluster: File too large")
+        assert running.ends() == 4
+
+
+@pytest.mark.slow
 def test_an_exit_code_does_not_depend_on_whether_the_last_line_can_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

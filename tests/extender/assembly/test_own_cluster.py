@@ -1,6 +1,8 @@
 """A cluster of our own is there from the first moment, and is found again where it was saved."""
 
 import asyncio
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +102,66 @@ async def test_write_is_answered_when_it_is_in_the_file_where_each_change_is_sav
         await client.delete("http://own/api/v1/nodes/n7")
 
         assert len(names(load_state(path), "Node")) == 19
+
+
+def no_folder(path: Path) -> None:
+    path.parent.rename(path.parent.with_name("away"))
+
+
+def no_file(path: Path) -> None:
+    path.unlink()
+    (path / "in-the-way").mkdir(parents=True)
+
+
+def no_other_file(path: Path) -> None:
+    path.with_name(f".{path.name}.{os.getpid()}.tmp").mkdir()
+
+
+@pytest.mark.parametrize(
+    ("breaks", "why"),
+    [
+        pytest.param(no_folder, "No such file or directory", id="the folder is gone"),
+        pytest.param(no_file, "Is a directory", id="a folder has the name of the file"),
+        pytest.param(no_other_file, "Is a directory", id="nothing can be written beside the file"),
+    ],
+)
+async def test_write_that_is_not_in_the_file_is_answered_with_500_where_each_change_is_saved(
+    tmp_path: Path, breaks: Callable[[Path], None], why: str
+) -> None:
+    path = tmp_path / "folder" / "cluster.json"
+    path.parent.mkdir()
+    async with (
+        own_cluster(save_to=path, saves_each_change=True) as own,
+        httpx.AsyncClient(transport=own.transport(), base_url="http://own/api/v1/nodes") as client,
+    ):
+        breaks(path)
+        created = await client.post("", json=NODE)
+        unchanged = await client.patch("/a", json={}, headers={"Content-Type": "application/merge-patch+json"})
+        read = await client.get("/a")
+        removed = await client.delete("/a")
+
+    message = f"the last writes are in memory, but not in the file of the cluster: {why}"
+    assert created.json() == {
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 500,
+        "reason": "InternalError", "message": f"Internal error occurred: {message}",
+        "details": {"causes": [{"message": message}]},
+    }  # fmt: skip
+    assert [each.status_code for each in (created, unchanged, read, removed)] == [500, 500, 200, 500]
+    assert "Audit-Id" in created.headers
+
+
+async def test_writes_are_answered_again_once_the_file_can_be_written(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "cluster.json"
+    async with (
+        own_cluster(save_to=path, saves_each_change=True) as own,
+        httpx.AsyncClient(transport=own.transport(), base_url="http://own/api/v1/nodes") as client,
+    ):
+        before = await client.post("", json=NODE)
+        path.parent.mkdir()
+        after = await client.post("", json={**NODE, "metadata": {"name": "b"}})
+
+    assert (before.status_code, after.status_code) == (500, 201)
+    assert names(load_state(path), "Node") == ["a", "b"]
 
 
 async def test_a_disk_that_refuses_does_not_end_the_cluster(tmp_path: Path) -> None:
