@@ -224,7 +224,7 @@ def _from_status(found: _Status, status: int, retry_after: float | None) -> ApiE
         kind = NotServed  # a Status about a missing object names the object
     if retry_after is None:
         seconds = details.get("retryAfterSeconds")
-        retry_after = float(seconds) if isinstance(seconds, int) and seconds > 0 else None
+        retry_after = seconds if isinstance(seconds, int) and seconds > 0 else None
     message = found.message or found.reason or f"answered {code}"
     return kind(message, status=code, reason=found.reason, details=details, retry_after=retry_after)
 

@@ -200,7 +200,7 @@ ERROR_BYTES: Final = Limit(Door.SERVERS, 2**20,
     "bytes of a refusal by the API server", "the status is told without its words")
 RETRY_AFTER_SECONDS: Final = Limit(Door.SERVERS, 60,
     "seconds for which the API server may ask to wait before a request is made again",
-    "the request fails with the refusal")
+    "the request fails with the refusal; an informer asks again after so many seconds")
 CONNECT_SECONDS: Final = Limit(Door.SERVERS, 10,
     "seconds until a connection to the API server stands", "the request is made again, if it may be")
 CONNECTIONS: Final = Limit(Door.SERVERS, 200,

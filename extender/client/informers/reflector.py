@@ -46,6 +46,12 @@ CATCH_UP_POLL: Final = 0.05
 ENOUGH_TO_DOUBT: Final = 10
 """If all objects are gone at once, and they were more than this, the server is asked again."""
 
+_AWAY: Final = (
+    errors.Unreachable, errors.NoAnswer, errors.NotKubernetes, errors.ServerError, errors.ServerTimeout,
+    errors.TooManyRequests,
+)  # fmt: skip
+"""Errors that say nothing about the resource. All resources are asked for again once one of them is answered."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -169,12 +175,11 @@ class Reflector(Generic[T]):
                 await self._pause(self._failed(exc), exc)
 
     async def _pause(self, seconds: float, exc: errors.ApiError | reading.DoubtfulAnswerError) -> None:
-        """Waits for the next try; while the server is away, until another reflector has reached it."""
-        if not isinstance(exc, errors.Unreachable | errors.NoAnswer | errors.ServerError) or exc.retry_after:
+        """Waits for the next try, at most until another reflector has reached a server that was away or busy."""
+        if isinstance(exc, _AWAY):
+            self._was_away = True
+        else:
             self._tell_of_return()
-            await asyncio.sleep(seconds)
-            return
-        self._was_away = True
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._reached.wait()

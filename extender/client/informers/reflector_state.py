@@ -12,6 +12,7 @@ from typing import Final, final
 
 from extender.client import errors
 from extender.client.informers.reading import DoubtfulAnswerError
+from extender.values import limits
 from extender.values.objects.cluster import Key
 
 INIT_BACKOFF: Final = 0.8
@@ -99,7 +100,8 @@ class ReflectorPlan:
             self._backoff = Backoff(self._rng)  # the server is back: the pauses of its absence do not count
         self._is_away = isinstance(exc, errors.Unreachable)
         delay = self._backoff.next(now, AWAY_BACKOFF if self._is_away else MAX_BACKOFF)
-        return max(delay, exc.retry_after or 0.0) if isinstance(exc, errors.ApiError) else delay
+        wanted = (exc.retry_after or 0.0) if isinstance(exc, errors.ApiError) else 0.0
+        return max(delay, min(wanted, limits.RETRY_AFTER_SECONDS))
 
 
 @final

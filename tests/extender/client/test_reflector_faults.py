@@ -7,6 +7,7 @@ cache that is fed by them, are what a new list would make them.
 import asyncio
 import logging
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -170,6 +171,40 @@ def test_a_list_that_is_refused_for_now_comes_when_the_server_has_time() -> None
     first, second = times(world, "list")[:2]
 
     assert 7 <= second - first < 10
+
+
+@pytest.mark.parametrize("code", [403, 429, 500, 503, 504])
+@pytest.mark.parametrize(
+    "forever",
+    [
+        pytest.param({"retry_after": 99_999_999}, id="header"),
+        pytest.param({"details": {"retryAfterSeconds": 10**400}}, id="details"),
+    ],
+)
+async def test_a_server_that_asks_to_wait_for_years_is_asked_again_after_a_minute(
+    code: int, forever: dict[str, Any]
+) -> None:
+    """All is refused for twelve seconds."""
+    async with begun(within=61) as world:
+        world.faults.add(Fault(answers.status(code, **forever), times=None))
+        world.faults.cut()
+        world.server.pod("x")
+        await asyncio.sleep(12)
+        world.faults.faults.clear()
+
+
+@pytest.mark.parametrize("refusal", [answers.status(429, retry_after=60), answers.status(503, retry_after=60)])
+async def test_reflector_that_is_to_wait_is_woken_by_another_one_that_was_refused_and_is_answered(
+    refusal: Action,
+) -> None:
+    """The nodes may be asked for after three seconds, the pods after a minute."""
+    async with begun(
+        Fault(answers.status(429, retry_after=3), verb="watch", resource="nodes", where=is_plain),
+        Fault(refusal, verb="watch", resource="pods", where=is_plain),
+        within=6,
+    ) as world:
+        world.faults.cut()
+        world.server.pod("x")
 
 
 @both_ways
