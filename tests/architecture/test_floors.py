@@ -49,6 +49,22 @@ def test_importing_the_contract_loads_no_engine_and_no_web_library() -> None:
     assert [module for module in loaded if module.startswith(unwanted)] == []
 
 
+OF_NO_OBJECT = (
+    "extender/client/informers/reflector.py",
+    "extender/client/writes/call_requests.py",
+    "extender/values/config/args_validation.py",
+    "extender/values/golang/quoting.py",
+)
+"""Look up the type of an error, a call, arguments or a plain value, of which there are no subclasses."""
+
+
+def test_only_kind_of_looks_up_of_what_type_an_object_is() -> None:
+    """A pod or node that remembers its JSON is of a subclass, which no table has."""
+    looks_up = re.compile(r"(\[|\.get\()type\(")
+
+    assert [named(path) for path in sources() if looks_up.search(parsed(path).text)] == [*OF_NO_OBJECT]
+
+
 def with_the_library() -> list[Path]:
     """Its classes have the names of what they are for their users, which the engine may have as well."""
     return [*sources(), *sorted((ROOT / "reprieve").glob("*.py"))]

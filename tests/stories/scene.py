@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, final
 
 from extender.assembly.scheduling import Scheduling, assemble_scheduler
-from extender.client.http_extender import Transports, no_transport
+from extender.client.http_extender import Transports, no_transport, reads_whole
 from extender.client.informers.informers import Informers
 from extender.client.writes.dispatcher import ApiDispatcher
 from extender.cluster.api_resources import EVENTS, PODS, Object, Resource
@@ -207,7 +207,7 @@ async def a_scene(
         controllers: whether the cluster has those of a control plane, where it can; a kube-apiserver alone never has.
         by_hand: pods are tried when the story says so.
         profiles: scheduler names; all have the same plugins.
-        extenders: asked by what `transports` has for them.
+        extenders: asked by what `transports` has for them; those of the stage come after them.
         features: feature gates of the scheduler and, in memory, of the API.
         arguments: plugin -> its arguments, in all profiles.
         seed: of the chance by which the scheduler breaks ties.
@@ -216,13 +216,13 @@ async def a_scene(
     also = {plugin.name: plugin for plugin in plugins}
     configuration = replace(
         _configuration([*_needed(only), *also], ["*"] if only else without, profiles, gates, arguments or {}),
-        extenders=tuple(extenders),
+        extenders=(*extenders, *STAGE.get().extenders),
     )
     async with STAGE.get().open(
         objects, kubelet=kubelet, controllers=controllers, interfere=interfere, features=gates
     ) as setting:
         dispatcher = ApiDispatcher(setting.client, rng=random.Random(1), instance="host")
-        informers = Informers(setting.client, rng=random.Random(1))
+        informers = Informers(setting.client, rng=random.Random(1), is_whole=reads_whole(configuration.extenders))
         plugins_there = Registry(IN_TREE, (), also=also)
         chance = random.Random(seed)
         told: list[Callable[[Any, Any], None]] = []

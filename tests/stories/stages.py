@@ -3,7 +3,7 @@
 import asyncio
 import random
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -19,6 +19,7 @@ from extender.cluster.kube_api import KubeApi
 from extender.cluster.registry import subresources
 from extender.cluster.seeding import seed
 from extender.testing import virtual_time
+from extender.values.config.configuration import Extender
 from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.values.targets.target import Target
 from tests.kit.cluster import make_registry
@@ -62,6 +63,9 @@ class Setting(ABC):
 class Stage(ABC):
     """A place for stories."""
 
+    extenders: Sequence[Extender] = ()
+    """Those that the configuration of each scheduler has besides its own."""
+
     @abstractmethod
     def run(self, tale: Coroutine[Any, Any, None]) -> None:
         """Tell it."""
@@ -82,6 +86,9 @@ class Stage(ABC):
 @final
 class InMemory(Stage):
     """The embedded API under virtual time."""
+
+    def __init__(self, extenders: Sequence[Extender] = ()) -> None:
+        self.extenders = extenders
 
     def run(self, tale: Coroutine[Any, Any, None]) -> None:
         virtual_time.run(tale)

@@ -36,6 +36,8 @@ from tests.stories.cluster_changes import (
 from tests.stories.enqueueing import Case, assert_called
 from tests.stories.pod_specs import away_from, near, on_node_named, on_nodes_with, port, spread, taint, tolerating
 
+pytestmark = pytest.mark.with_whole_objects
+
 TAINTS, AFFINITY, FIT, PODS, PORTS = (
     "TaintToleration",
     "NodeAffinity",

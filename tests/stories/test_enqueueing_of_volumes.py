@@ -44,6 +44,8 @@ from tests.stories.cluster_changes import (
 from tests.stories.enqueueing import Case, assert_called
 from tests.stories.pod_specs import claims, volume as inline
 
+pytestmark = pytest.mark.with_whole_objects
+
 ZONE = "topology.kubernetes.io/zone"
 DISK = "disks.example.com"
 EBS, GCE = "ebs.csi.aws.com", "pd.csi.storage.gke.io"

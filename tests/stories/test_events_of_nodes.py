@@ -10,6 +10,8 @@ from tests.stories.cluster_changes import labels, spec
 from tests.stories.pod_specs import taint, tolerating
 from tests.stories.scene import a_scene
 
+pytestmark = pytest.mark.with_whole_objects
+
 
 @pytest.mark.anywhere
 async def test_a_node_that_is_opened_gets_the_pods_that_waited_and_then_no_more() -> None:

@@ -11,6 +11,8 @@ from tests.stories.cluster_changes import Happens, changed_node, changed_pod, go
 from tests.stories.pod_specs import claims, near, taint
 from tests.stories.scene import a_scene
 
+pytestmark = pytest.mark.with_whole_objects
+
 ONCE = "ReadWriteOncePod"
 
 

@@ -6,7 +6,7 @@ NodeSchedulingPropertiesChange (v1.36.2).
 
 from collections.abc import Callable, Container, Mapping
 from time import perf_counter
-from typing import Final, final
+from typing import Any, Final, final
 
 from extender.engine.framework.events import (
     EVENT_ASSIGNED_POD_ADD,
@@ -19,19 +19,19 @@ from extender.engine.framework.events import (
 from extender.engine.scheduler.world import World
 from extender.values.klog.logger import Logger
 from extender.values.objects.devices import DeviceTaintRule, with_taints_of
-from extender.values.objects.kinds import KINDS, PODS
+from extender.values.objects.kinds import DEVICE_TAINT_RULES, KINDS, NODES, PODS, WatchedKind, kind_of
 from extender.values.objects.meta import Condition, HasMetadata
 from extender.values.objects.node import Node, ResourceList
 from extender.values.objects.pod import Pod
 from extender.values.objects.quantity import QuantityError, quantity_of
 from extender.values.objects.resource_amounts import milli_requests
 
-_RESOURCE_OF: Final[Mapping[type, EventResource]] = {
-    kind.type: EventResource(kind.event_resource)
+_RESOURCE_OF: Final[Mapping[WatchedKind[Any], EventResource]] = {
+    kind: EventResource(kind.event_resource)
     for kind in KINDS
     if kind is not PODS and kind.event_resource in EventResource.__members__.values()
 }
-"""The types of objects whose changes may help a pod, which with a node is another resource in events."""
+"""The kinds of objects whose changes may help a pod, which with a node is another resource in events."""
 
 _LABELS: Final[Mapping[tuple[EventResource, ActionType], str]] = {
     (resource, action): ClusterEvent(resource, action).label
@@ -49,7 +49,9 @@ def _action(old: HasMetadata | None, new: HasMetadata | None) -> ActionType:
 def _label(old: HasMetadata | None, new: HasMetadata | None) -> str:
     """Returns the metrics' name of a change; empty for one that helps no pod."""
     item = old if new is None else new
-    resource = _RESOURCE_OF.get(type(item))
+    if item is None:
+        return ""
+    resource = _RESOURCE_OF.get(kind_of(item))
     if isinstance(item, Pod):
         resource = EventResource.ASSIGNED_POD if item.spec.node_name else EventResource.UNSCHEDULABLE_POD
     return _LABELS[resource, _action(old, new)] if resource is not None else ""
@@ -71,14 +73,14 @@ class EventHandlers:
         match old if new is None else new:
             case Pod():
                 self._pod_changed(old if isinstance(old, Pod) else None, new if isinstance(new, Pod) else None)
-            case item:
-                self._object_changed(type(item), old, new)
+            case HasMetadata() as item:
+                self._object_changed(kind_of(item), old, new)
         label = _label(old, new)
         if label:
             self._world.metrics.event_handling.observe(perf_counter() - began, label)
 
-    def _object_changed(self, kind: type, old: HasMetadata | None, new: HasMetadata | None) -> None:
-        if kind is Node:
+    def _object_changed(self, kind: WatchedKind[Any], old: HasMetadata | None, new: HasMetadata | None) -> None:
+        if kind is NODES:
             if old is None or new is None:
                 _LOG.info(3, "Add event for node" if old is None else "Delete event for node", node=new or old)
             else:
@@ -88,7 +90,7 @@ class EventHandlers:
             for event in node_scheduling_properties_change(old, new):
                 self._move(event, old, new)
             return
-        if kind is DeviceTaintRule:
+        if kind is DEVICE_TAINT_RULES:
             self._taint_rule_changed(old, new)
             return
         resource = _RESOURCE_OF.get(kind)

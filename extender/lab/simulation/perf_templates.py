@@ -17,6 +17,7 @@ from extender.values.golang.text_template import TemplateError, Value, is_consta
 from extender.values.golang.yaml import YamlError, read_yaml
 from extender.values.objects.decoding import DecodeError, convert, replaced
 from extender.values.objects.devices import ResourceClaim
+from extender.values.objects.kinds import kind_of
 from extender.values.objects.meta import HasMetadata, Object, ObjectMeta
 from extender.values.objects.pod import PersistentVolumeClaimVolumeSource, Pod, Volume
 from extender.values.objects.storage import ObjectReference, PersistentVolume, PersistentVolumeClaim
@@ -198,9 +199,10 @@ class Templates:
 
 
 def _updated(scene: Scene, made: HasMetadata, path: str) -> HasMetadata:
-    old = scene.cluster.find(type(made), made.name, made.metadata.namespace)
+    kind = kind_of(made)
+    old = scene.cluster.find(kind.type, made.name, made.metadata.namespace)
     if old is None:
-        raise WorkloadError(f"updateAny: {path}: there is no {type(made).__name__} {made.name}")
+        raise WorkloadError(f"updateAny: {path}: there is no {kind.name} {made.name}")
     made = replaced(made, metadata=replaced(made.metadata, uid=old.metadata.uid))
     if isinstance(made, Pod) and isinstance(old, Pod):
         return replaced(made, spec=replaced(made.spec, node_name=old.spec.node_name), status=old.status)

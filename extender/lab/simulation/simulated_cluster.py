@@ -323,8 +323,8 @@ class SimulatedCluster(fwk.Dispatcher):
 
 
 def _key(obj: HasMetadata) -> Key:
-    namespace = (obj.metadata.namespace or "default") if kind_of(obj).is_namespaced else ""
-    return type(obj), namespace, obj.metadata.name
+    kind = kind_of(obj)
+    return kind.type, (obj.metadata.namespace or "default") if kind.is_namespaced else "", obj.metadata.name
 
 
 def _with_conditions(

@@ -169,7 +169,10 @@ _KIND_OF_TYPE: Final[dict[type, WatchedKind[Any]]] = {kind.type: kind for kind i
 
 
 def kind_of(item: HasMetadata) -> WatchedKind[Any]:
-    """Returns the kind of an object; KeyError if it is not watched."""
-    kind = _KIND_OF_TYPE.get(type(item))
-    # What an object remembers (see `whole`) is no kind of its own.
-    return _KIND_OF_TYPE[type(item).__base__ or object] if kind is None else kind
+    """Returns the kind of an object; KeyError if it is not watched. Nothing else looks up the type of an object.
+
+    An object that remembers its JSON is of a type of its own, but of no other kind, see `whole`.
+    """
+    exact = type(item)
+    kind = _KIND_OF_TYPE.get(exact)
+    return _KIND_OF_TYPE[exact.__base__ or object] if kind is None else kind

@@ -6,11 +6,13 @@ environment variables and mounts of a pod, nodeInfo and addresses of a node.
 Upstream: pkg/scheduler/scheduler.go, NewInformerFactory, which drops managedFields alone (v1.36.2).
 """
 
+from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import Raw
 
+from extender.values.objects.kinds import NODES, PODS, WatchedKind, kind_of
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
@@ -31,7 +33,7 @@ class _WholeNode(Node, frozen=True, gc=True, dict=True):
     pass
 
 
-_WHOLE: Final[dict[type, Any]] = {Pod: _WholePod, Node: _WholeNode}
+_WHOLE: Final[Mapping[WatchedKind[Any], Any]] = {PODS: _WholePod, NODES: _WholeNode}
 
 
 def whole(obj: T, written: bytes | Raw) -> T:
@@ -41,7 +43,7 @@ def whole(obj: T, written: bytes | Raw) -> T:
     metadata.pop("managedFields", None)
     members.pop("kind", None)
     members.pop("apiVersion", None)
-    remembering: T = _WHOLE[type(obj)](*(getattr(obj, field) for field in obj.__struct_fields__))
+    remembering: T = _WHOLE[kind_of(obj)](*(getattr(obj, field) for field in obj.__struct_fields__))
     remembering.__dict__[_WRITTEN] = Raw(_ENCODE(members | {"metadata": Raw(_ENCODE(metadata))}))
     return remembering
 
