@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from extender.cluster.api_resources import DEVICE_CLASSES, NAMESPACES, NODES, Object
-from tests.kit.device_objects import BY_CLASS, GPU, device_class, wanting
+from extender.cluster.api_resources import DEVICE_CLASSES, NAMESPACES, NODES, RESOURCE_CLAIMS, Object
+from tests.kit.device_objects import BY_CLASS, DRIVER, GPU, device_claim, device_class, devices, wanting
 from tests.kit.objects import node, pod
 from tests.stories.cluster_changes import (
     allocatable,
@@ -31,6 +31,7 @@ from tests.stories.cluster_changes import (
     new_pod,
     only_labels,
     spec,
+    then,
     tolerates,
 )
 from tests.stories.enqueueing import Case, assert_called
@@ -46,6 +47,7 @@ TAINTS, AFFINITY, FIT, PODS, PORTS = (
     "NodePorts",
 )
 CORDON, SPREAD, FEATURES = "NodeUnschedulable", "PodTopologySpread", "NodeDeclaredFeatures"
+DEVICES = "DynamicResources"
 
 BROKEN: dict[str, Any] = {"taints": [taint("example.com/broken")]}
 ON_N: dict[str, Any] = {"nodeName": "n"}
@@ -370,6 +372,48 @@ OF_EXTENDED_RESOURCES = {
         [FIT], [node("n"), device_class("example.com/old")], [wanting("p")], changed(DEVICE_CLASSES, "gpu", labels(unrelated="x")),
     ),
 }  # fmt: skip
+
+
+
+def with_gpu_1(claim: Object) -> Object:
+    """The claim, allocated."""
+    result = {"request": "gpu", "driver": DRIVER, "pool": "n", "device": "gpu-1"}
+    return {**claim, "status": {"allocation": {"devices": {"results": [result]}}}}
+
+
+def pod_with(claim: str) -> Object:
+    return pod("p", resourceClaims=[{"name": "gpu", "resourceClaimName": claim}])
+
+
+GPUS = [node("n"), device_class(), devices("n", "gpu-1")]
+
+OF_CLAIMS = {
+    "an allocated claim that goes helps those who wait for its device": Case(
+        [FIT, DEVICES], [*GPUS, with_gpu_1(device_claim("its")), device_claim("gpu")], [pod_with("gpu")],
+        goes(RESOURCE_CLAIMS, "its"), {"p"},
+    ),
+    "an allocated claim that goes helps those who request its device as an extended resource": Case(
+        [FIT, DEVICES], [*GPUS, with_gpu_1(device_claim("its"))], [wanting("p"), wanting("q", 2)],
+        goes(RESOURCE_CLAIMS, "its"), {"p", "q"},
+    ),
+    "an allocated claim that goes helps nobody who waits for something else": Case(
+        [FIT, DEVICES], [*GPUS, with_gpu_1(device_claim("its"))], [pod("p", "100")], goes(RESOURCE_CLAIMS, "its"),
+    ),
+    "a claim without devices that goes helps nobody": Case(
+        [FIT, DEVICES], [*GPUS, with_gpu_1(device_claim("its")), device_claim("gpu"), device_claim("unused")],
+        [pod_with("gpu")], goes(RESOURCE_CLAIMS, "unused"),
+    ),
+    "an allocated claim that goes does not help whose own claim goes, too": Case(
+        [FIT, DEVICES], [*GPUS, with_gpu_1(device_claim("its")), device_claim("gpu")], [pod_with("gpu")],
+        then(goes(RESOURCE_CLAIMS, "gpu"), goes(RESOURCE_CLAIMS, "its")),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", OF_CLAIMS.values(), ids=OF_CLAIMS.keys())
+async def test_event_requeues_the_refused_pods_with_claims_that_it_may_help(case: Case) -> None:
+    """Not upstream's: v1.36.2 does not register for claims that go, which came with kubernetes#140831."""
+    await assert_called(case)
 
 
 @pytest.mark.parametrize("case", OF_EXTENDED_RESOURCES.values(), ids=OF_EXTENDED_RESOURCES.keys())

@@ -30,6 +30,8 @@ class GangScheduling(fwk.PreEnqueuePlugin, fwk.PermitPlugin):
         return [
             fwk.on(fwk.EventResource.POD, fwk.ActionType.ADD, _is_of_same_group),
             fwk.on(fwk.EventResource.POD_GROUP, fwk.ActionType.ADD, _is_own_group),
+            # Not in v1.36.2, where no group could be changed so: it came with kubernetes#139279.
+            fwk.on(fwk.EventResource.POD_GROUP, fwk.ActionType.UPDATE, _own_group_needs_fewer),
         ]
 
     def pre_enqueue(self, pod: fwk.Pod) -> fwk.Status:
@@ -86,6 +88,11 @@ def _is_of_same_group(pod: Pod, old: Any, new: Any) -> fwk.QueueingHint:
 
 def _is_own_group(pod: Pod, old: Any, new: Any) -> fwk.QueueingHint:
     return fwk.queue_if(isinstance(new, PodGroup) and group_of(pod) == (new.namespace, new.name))
+
+
+def _own_group_needs_fewer(pod: Pod, old: PodGroup, new: PodGroup) -> fwk.QueueingHint:
+    fewer = old.min_count is not None and (new.min_count is None or new.min_count < old.min_count)
+    return fwk.queue_if(fewer and group_of(pod) == (new.namespace, new.name))
 
 
 @final

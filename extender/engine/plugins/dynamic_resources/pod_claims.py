@@ -247,6 +247,8 @@ class ClaimHints:
             fwk.on(fwk.EventResource.POD, fwk.ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM, self.after_pod_update),
             fwk.on(fwk.EventResource.DEVICE_CLASS, add | update),
             fwk.on(fwk.EventResource.RESOURCE_SLICE, add | update),
+            # Not in v1.36.2: it came with kubernetes#140831.
+            fwk.on(fwk.EventResource.RESOURCE_CLAIM, fwk.ActionType.DELETE, self.after_claim_deletion),
         ]
 
     def after_claim_change(self, pod: fwk.Pod, old: ResourceClaim | None, new: ResourceClaim) -> fwk.QueueingHint:
@@ -259,6 +261,14 @@ class ClaimHints:
             return fwk.QueueingHint.QUEUE
         is_ours = any(identity(claim) == identity(new) for claim in claims)
         return fwk.queue_if(is_ours and (old is None or old.status != new.status))
+
+    def after_claim_deletion(self, pod: fwk.Pod, old: ResourceClaim, new: None) -> fwk.QueueingHint:
+        """Queues the pod if its claims exist, and the one that is gone had devices."""
+        try:
+            claims_of(pod, self._claims())
+        except ClaimError:
+            return fwk.QueueingHint.QUEUE_SKIP
+        return fwk.queue_if(old.status.allocation is not None)
 
     def after_pod_update(self, pod: fwk.Pod, old: fwk.Pod, new: fwk.Pod) -> fwk.QueueingHint:
         """Queues the pod once its status names its claims and all of them exist."""

@@ -125,7 +125,30 @@ def test_a_gang_whose_group_is_gone_is_an_error_and_is_tried_again() -> None:
 )
 def test_hint_queues_a_member_when_its_gang_may_be_completed(new: Pod | PodGroup, helps: bool) -> None:
     resource = fwk.EventResource.POD_GROUP if isinstance(new, PodGroup) else fwk.EventResource.POD
-    (hint,) = [each.hint for each in a_scene().plugin.events_to_register() if each.event.resource is resource]
+    (hint,) = [
+        each.hint
+        for each in a_scene().plugin.events_to_register()
+        if each.event == fwk.ClusterEvent(resource, fwk.ActionType.ADD)
+    ]
     assert hint is not None
 
     assert hint(member("m0").obj(), None, new) is (fwk.QueueingHint.QUEUE if helps else fwk.QueueingHint.QUEUE_SKIP)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "helps"),
+    [
+        pytest.param(make_pod_group(min_count=3), make_pod_group(min_count=2), True, id="it needs fewer"),
+        pytest.param(make_pod_group(min_count=3), make_pod_group(min_count=None), True, id="it is no gang any more"),
+        pytest.param(make_pod_group(min_count=2), make_pod_group(min_count=3), False, id="it needs more"),
+        pytest.param(make_pod_group(min_count=3), make_pod_group(min_count=3), False, id="only its status changed"),
+        pytest.param(make_pod_group("h", min_count=3), make_pod_group("h", min_count=2), False, id="another group"),
+    ],
+)
+def test_a_member_is_queued_when_its_group_needs_fewer(old: PodGroup, new: PodGroup, helps: bool) -> None:
+    """As from kubernetes#139279 on, which came after v1.36.2."""
+    event = fwk.ClusterEvent(fwk.EventResource.POD_GROUP, fwk.ActionType.UPDATE)
+    (hint,) = [each.hint for each in a_scene().plugin.events_to_register() if each.event == event]
+    assert hint is not None
+
+    assert hint(member("m0").obj(), old, new) is (fwk.QueueingHint.QUEUE if helps else fwk.QueueingHint.QUEUE_SKIP)
