@@ -1,11 +1,11 @@
 """A profile of one plugin, and pods that are reserved and prepared with it on the one node there is."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Set as AbstractSet
 from typing import Any
 
 from extender.engine.cache import Cache
-from extender.engine.framework import ApiCall, CycleState, Status
+from extender.engine.framework import GROUP_CYCLE, ApiCall, CycleState, GroupCycle, Status
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.snapshot import Rows
 from extender.testing import NodeBuilder, make_cache, make_framework, virtual_time
@@ -26,8 +26,11 @@ class Reservations:
         self.writes = RecordedWrites(self.cache, late=late)
         self.framework = make_framework(plugin, dispatcher=self.writes, live=self.cache)
 
-    def pre_filter(self, pod: Pod) -> tuple[Cycle, Status]:
+    def pre_filter(self, pod: Pod, after: AbstractSet[str] | None = None) -> tuple[Cycle, Status]:
+        """`after`: in the cycle of a pod group, the UIDs of members that are assumed already."""
         cycle = Cycle(self.framework, self.cache.update_snapshot(), pod)
+        if after is not None:
+            cycle.write(GROUP_CYCLE, GroupCycle(None, len(after) + 1, after))
         return cycle, cycle.run_pre_filter_plugins().status
 
     def filtered(self, pod: Pod) -> tuple[Cycle, Status]:
@@ -35,9 +38,9 @@ class Reservations:
         cycle, status = self.pre_filter(pod)
         return cycle, cycle.run_filter_plugins(Rows.of(cycle.snapshot)).status_of(0) if status.is_success else status
 
-    def reserve(self, pod: Pod) -> tuple[Cycle, Status]:
+    def reserve(self, pod: Pod, after: AbstractSet[str] | None = None) -> tuple[Cycle, Status]:
         """What PreFilter says, or else Reserve."""
-        cycle, status = self.pre_filter(pod)
+        cycle, status = self.pre_filter(pod, after)
         if not status.is_success:
             return cycle, status
         cycle.run_filter_plugins(Rows.of(cycle.snapshot))

@@ -45,6 +45,7 @@ from extender.engine.snapshot.axes import Int64s
 from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.values.metrics import PluginMetrics
 from extender.values.objects.cluster import ClusterObjects
+from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
 
 T = TypeVar("T")
@@ -304,6 +305,13 @@ class ReservePlugin(Plugin):
     @abstractmethod
     def unreserve(self, state: CycleState, pod: Pod, node: str) -> None:
         """Gives the reservation back. It must be idempotent, and is also called when `reserve` was not."""
+
+    def as_bound(self, state: CycleState, pod: Pod, node: str) -> Sequence[HasMetadata]:
+        """Returns what the binding of a pod with a reservation would change, objects as they are then.
+
+        It is asked in trials, where nothing is written, and counts as written from then on.
+        """
+        return ()
 
 
 class PermitPlugin(Plugin):

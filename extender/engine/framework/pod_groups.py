@@ -7,7 +7,7 @@ PlacementScorePlugin (v1.36.2).
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Sequence, Set as AbstractSet
 from dataclasses import dataclass
 from typing import ClassVar, Final, final
 
@@ -81,6 +81,8 @@ class GroupCycle:
     num_scheduled: int
     """The number of members that have a node or are assumed on one in this cycle, the one that is asked about included.
     """
+    assumed: AbstractSet[str] = frozenset()
+    """The UIDs of the members that were assumed before it in this cycle."""
 
 
 GROUP_CYCLE: Final = StateKey[GroupCycle | None]("PodGroupSchedulingCycle")

@@ -160,6 +160,7 @@ class PodGroupTrial:
         cycle = Cycle(framework, snapshot, pod, nominations, observe=world.metrics.plugins.sampled())
         cycle.write(fwk.PODS_TO_ACTIVATE, {})
         cycle.placement = None if placement is None else placement.nodes
+        cycle.write(fwk.GROUP_CYCLE, fwk.GroupCycle(self.group, scheduled + len(assumed) + 1, frozenset(assumed)))
         failure: Failure | None = None
         found = await find_node(world, self.algorithm, cycle, self.percentage, None, post_filters=post_filters)
         if isinstance(found, Failure):
@@ -172,7 +173,6 @@ class PodGroupTrial:
             return MemberResult(
                 pod, Failure(fwk.error(f"pod {pod.uid}({pod.key}) is in the cache, so can't be assumed")), cycle
             )
-        cycle.write(fwk.GROUP_CYCLE, fwk.GroupCycle(self.group, scheduled + len(assumed) + 1))
         refusal, _ = reserve_and_permit(world, cycle, placed)
         if refusal.is_success or refusal.code is fwk.Code.WAIT:
             assumed[pod.uid] = cycle, placed

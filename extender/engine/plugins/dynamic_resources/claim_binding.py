@@ -83,15 +83,16 @@ async def _write(
     """Makes one attempt of `bind_claim`. Raises as it does, and CallConflict if the claim has changed."""
     if claim.metadata.deletion_timestamp is not None:
         raise ClaimBindingError(f"claim {claim.key} got deleted in the meantime")
-    if allocation is not None:
-        if claim.status.allocation is not None:
+    if allocation is not None and claim.status.allocation is not None:
+        if not have_same_devices(allocation, claim.status.allocation):
             raise ClaimBindingError(f"claim {claim.key} got allocated elsewhere in the meantime")
+        allocation = None  # A pod that shares the claim was the first to write it.
+    if allocation is not None:
         if CLAIM_FINALIZER not in claim.metadata.finalizers:
             with errors_of(f"add finalizer to claim {claim.key}"):
                 claim = await dispatcher.perform(ProtectResourceClaim(*id_of(claim), claim.metadata.resource_version))
         allocation = replaced(allocation, allocation_timestamp=rfc3339(now))
-    consumer = ResourceClaimConsumerReference(resource="pods", name=pod.name, uid=pod.uid)
-    reservation = ReserveResourceClaim(*id_of(claim), claim.metadata.resource_version, consumer, allocation)
+    reservation = ReserveResourceClaim(*id_of(claim), claim.metadata.resource_version, consumer_of(pod), allocation)
     with errors_of(f"add {'allocation and ' if allocation is not None else ''}reservation to claim {claim.key}"):
         return await dispatcher.perform(reservation)
 
@@ -107,6 +108,20 @@ def errors_of(action: str) -> Iterator[None]:
         raise ClaimUncertainError(f"{action}: {exc}") from exc
     except fwk.CallError as exc:
         raise ClaimBindingError(f"{action}: {exc}") from exc
+
+
+def consumer_of(pod: fwk.Pod) -> ResourceClaimConsumerReference:
+    """Returns how claims name the pod that uses them."""
+    return ResourceClaimConsumerReference(resource="pods", name=pod.name, uid=pod.uid)
+
+
+def have_same_devices(one: AllocationResult, other: AllocationResult) -> bool:
+    """Returns whether both give every request the same devices, and the same shares of them."""
+    some, others = (
+        {(each.request, each.driver, each.pool, each.device, each.share_id) for each in allocation.devices.results}
+        for allocation in (one, other)
+    )
+    return some == others
 
 
 def id_of(claim: ResourceClaim) -> tuple[str, str, str]:

@@ -8,6 +8,7 @@ import math
 import random
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Final, final
@@ -48,6 +49,7 @@ from extender.engine.plugins.dynamic_resources.pod_claims import (
     each_once,
     has_binding_conditions,
     has_failed_binding,
+    identity,
     is_held_by_others,
 )
 from extender.engine.plugins.dynamic_resources.pools import AllocationError, Slices, TaintedSlices, are_same
@@ -156,21 +158,29 @@ class DynamicResources(
         if not claims and extended is None:
             return fwk.PreFilterResult(fwk.SKIP if pod.spec.resource_claims else fwk.SKIP_EQUAL_PODS)
         unavailable: list[tuple[ResourceClaim, Mask]] = []
+        joined: dict[str, AllocationResult] = {}
         for claim in each_once(claims):
-            if claim.status.allocation is not None:
+            allocation = claim.status.allocation
+            if allocation is None:
+                allocation, sharers = self._tracker.pending(claim)
+                group = state.find(fwk.GROUP_CYCLE)
+                if allocation is not None and group is not None and sharers <= group.assumed:
+                    joined[identity(claim)] = allocation
+                elif allocation is not None:
+                    return fwk.PreFilterResult(
+                        fwk.unresolvable(f"resource claim {claim.key} is in the process of being allocated")
+                    )
+            if allocation is not None:
                 try:
-                    unavailable.append((claim, self._unavailable(claim, claim.status.allocation, snapshot)))
+                    unavailable.append((claim, self._unavailable(claim, allocation, snapshot)))
                 except SelectorError as exc:
                     return fwk.PreFilterResult(fwk.error(str(exc)))
                 continue
-            if self._tracker.is_pending(claim):
-                return fwk.PreFilterResult(
-                    fwk.unresolvable(f"resource claim {claim.key} is in the process of being allocated")
-                )
             refusal = refusal_of_requests(claim, snapshot.objects.device_classes, reads_lists=self._reads_lists)
             if refusal is not None:
                 return fwk.PreFilterResult(refusal)
-        state.write(_CLAIMS, self._cycle_of(state, pod, claims, unavailable, extended, snapshot))
+        known = ClaimsOfCycle(tuple(claims), tuple(unavailable), extended, joined)
+        state.write(_CLAIMS, self._cycle_of(state, pod, known, snapshot))
         return fwk.PreFilterResult(fwk.SUCCESS)
 
     def _claims(self, state: fwk.CycleState) -> ClaimsOfCycle:
@@ -237,7 +247,8 @@ class DynamicResources(
         ]
         try:
             for claim, nodes in cycle.unavailable:
-                if nodes[kept_away].any() and not is_held_by_others(claim, pod):
+                is_written = claim.status.allocation is not None
+                if is_written and nodes[kept_away].any() and not is_held_by_others(claim, pod):
                     await self._deallocate(claim)
                     return fwk.PostFilterResult(fwk.unschedulable(DEALLOCATED))
             if extended is not None and extended.is_of_earlier_attempt:
@@ -273,7 +284,10 @@ class DynamicResources(
 
     def reserve(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.Status:
         """Reserves the devices found on the node, so that no other pod gets them."""
-        return self._reservations.reserve(self._claims(state), node)
+        return self._reservations.reserve(self._claims(state), pod, node, self.handle.objects.resource_claims)
+
+    def as_bound(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> Sequence[ResourceClaim]:
+        return self._reservations.as_bound(self._claims(state), pod, self.handle.objects.resource_claims)
 
     def unreserve(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> None:
         """Releases the pod's devices; what was already written is withdrawn in the background."""
@@ -318,17 +332,12 @@ class DynamicResources(
         return fwk.SUCCESS
 
     def _cycle_of(
-        self,
-        state: fwk.CycleState,
-        pod: fwk.Pod,
-        claims: Sequence[ResourceClaim],
-        unavailable: Sequence[tuple[ResourceClaim, Mask]],
-        extended: ExtendedRequests | None,
-        snapshot: fwk.Snapshot,
+        self, state: fwk.CycleState, pod: fwk.Pod, known: ClaimsOfCycle, snapshot: fwk.Snapshot
     ) -> ClaimsOfCycle:
-        unallocated = [claim for claim in claims if claim.status.allocation is None]
+        """Returns what is known of the claims, with what is to be allocated."""
+        extended, unallocated = known.extended, known.unallocated
         if not unallocated and (extended is None or extended.is_of_earlier_attempt):
-            return ClaimsOfCycle(tuple(claims), tuple(unavailable), extended)
+            return known
         objects = snapshot.objects
         slices = self._tainted.of(
             objects.resource_slices, objects.device_taint_rules.values() if self._features.taint_rules else ()
@@ -351,14 +360,12 @@ class DynamicResources(
         if long_search is not None and not are_same(long_search.inputs, to_allocate.inputs):
             long_search = None
         steps = math.inf if not self._may_defer else RESUMED_STEPS if long_search is not None else LOOP_STEPS
-        return ClaimsOfCycle(
-            tuple(claims),
-            tuple(unavailable),
-            extended,
-            to_allocate,
-            Allowance(steps=steps, seconds=self._filter_timeout),
-            long_search,
-            allocated.by_pool() if long_search is not None else {},
+        return replace(
+            known,
+            to_allocate=to_allocate,
+            allowance=Allowance(steps=steps, seconds=self._filter_timeout),
+            long_search=long_search,
+            in_use=allocated.by_pool() if long_search is not None else {},
         )
 
     def _allocate(self, pod: fwk.Pod, cycle: ClaimsOfCycle, to_allocate: NodeClaims, rows: fwk.Rows) -> fwk.Verdicts:
@@ -431,4 +438,7 @@ def _score(cycle: ClaimsOfCycle, node: str) -> int:
     if found is None or found.refusal:
         return 0
     new = iter(found.allocations)
-    return sum(score(claim, claim.status.allocation or next(new)) for claim in cycle.claims)
+    joined = cycle.joined
+    return sum(
+        score(claim, claim.status.allocation or joined.get(identity(claim)) or next(new)) for claim in cycle.claims
+    )

@@ -5,7 +5,7 @@ framework/plugins/dynamicresources/dynamicresources.go, foreachPodResourceClaim,
 isSchedulableAfterClaimChange, isSchedulableAfterPodChange; dra_manager.go, claimTracker (v1.36.2).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set as AbstractSet
 from datetime import UTC, datetime, timedelta
 from typing import Final, final
 
@@ -13,7 +13,12 @@ from extender.engine import framework as fwk
 from extender.values.golang.quoting import quoted
 from extender.values.golang.times import moment_of
 from extender.values.objects.cluster import Key
-from extender.values.objects.devices import AllocatedDeviceStatus, DeviceRequestAllocationResult, ResourceClaim
+from extender.values.objects.devices import (
+    AllocatedDeviceStatus,
+    AllocationResult,
+    DeviceRequestAllocationResult,
+    ResourceClaim,
+)
 from extender.values.objects.meta import Condition, version
 from extender.values.objects.pod import Pod, PodResourceClaim
 
@@ -159,28 +164,45 @@ CREATED_SHOWS_WITHIN: Final = timedelta(seconds=120)
 class ClaimTracker:
     """Claims that the scheduler has allocated or written, until the watch shows them.
 
-    State: the claims allocated for pods that are not bound yet, until the API server has them; and claims as the API
+    State: the claims allocated for pods that are not bound yet, with the UIDs of these pods; and claims as the API
     server returned them when they were written, until the watch shows as much. All profiles share one tracker, so that
     they do not allocate a device twice.
     """
 
     def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._now = now
-        self._pending: dict[str, ResourceClaim] = {}
+        self._pending: dict[str, tuple[ResourceClaim, set[str]]] = {}
         self._written: dict[Key, ResourceClaim] = {}
         self._created: dict[Key, datetime] = {}
         """Claims that the watch has not shown since they were created -> until when they count."""
 
-    def is_pending(self, claim: ResourceClaim) -> bool:
-        return identity(claim) in self._pending
+    def pending(self, claim: ResourceClaim) -> tuple[AllocationResult | None, AbstractSet[str]]:
+        """Returns the claim's pending allocation, if any, and the UIDs of the pods that it is for."""
+        pending, sharers = self._pending.get(identity(claim), (None, frozenset[str]()))
+        return None if pending is None else pending.status.allocation, sharers
 
-    def add_pending(self, claim: ResourceClaim) -> None:
-        """Records a claim with the allocation that is about to be written. Upstream: SignalClaimPendingAllocation."""
-        self._pending[identity(claim)] = claim
+    def add_pending(self, claim: ResourceClaim, pod: Pod) -> None:
+        """Records that the claim is about to be written with its allocation, or that a further pod shares it then.
 
-    def remove_pending(self, claim: ResourceClaim) -> None:
-        """Drops the pending allocation of the claim. Idempotent. Upstream: RemoveClaimPendingAllocation."""
-        self._pending.pop(identity(claim), None)
+        Upstream: SignalClaimPendingAllocation.
+        """
+        self._pending.setdefault(identity(claim), (claim, set()))[1].add(pod.uid)
+
+    def remove_pending(self, claim: ResourceClaim, pod: Pod) -> None:
+        """Drops the pending allocation of the claim once no pod shares it. A pod counts once, however often it fails
+        (kubernetes#139418). Upstream: MaybeRemoveClaimPendingAllocation.
+        """
+        _, sharers = self._pending.get(identity(claim), (claim, set()))
+        sharers.discard(pod.uid)
+        if not sharers:
+            self._pending.pop(identity(claim), None)
+
+    def current(self, claim: ResourceClaim, table: Mapping[Key, ResourceClaim]) -> ResourceClaim:
+        """Returns the latest known state of the claim; the table has those that the watch shows."""
+        key = (claim.namespace, claim.metadata.name)
+        states = (table.get(key), self._written.get(key), claim)
+        same = (each for each in states if each is not None and identity(each) == identity(claim))
+        return max(same, key=lambda each: version(each.metadata))
 
     def assume(self, claim: ResourceClaim) -> None:
         """Records a claim as the API server returned it. Upstream: AssumeClaimAfterAPICall."""
@@ -225,8 +247,12 @@ class ClaimTracker:
         return {**table, **self._written} if self._written else table
 
     def holders(self, table: Mapping[Key, ResourceClaim]) -> list[ResourceClaim]:
-        """Returns all claims that may hold devices."""
-        return [*self.latest(table).values(), *self._pending.values()]
+        """Returns all claims that may hold devices, each once: what is written is not pending, too."""
+        latest = self.latest(table)
+        written = {
+            identity(claim) for claim in latest.values() if claim.status.allocation is not None and self._pending
+        }
+        return [*latest.values(), *(claim for uid, (claim, _) in self._pending.items() if uid not in written)]
 
 
 @final

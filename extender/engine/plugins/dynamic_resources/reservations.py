@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import final
 from uuid import UUID
+from weakref import WeakValueDictionary
 
 from extender.engine import framework as fwk
 from extender.engine.framework import storage_calls
@@ -21,15 +22,17 @@ from extender.engine.plugins.dynamic_resources.claim_binding import (
     ClaimBindingError,
     ClaimUncertainError,
     bind_claim,
+    consumer_of,
     create_special_claim,
     delete_special_claim_in_background,
+    have_same_devices,
     id_of,
     name_special_claim,
     read_claim,
 )
 from extender.engine.plugins.dynamic_resources.node_allocations import LongSearch, NodeAllocation
 from extender.engine.plugins.dynamic_resources.node_claims import ClaimsToAllocate, ExtendedRequests, NodeClaims
-from extender.engine.plugins.dynamic_resources.pod_claims import ClaimTracker, identity, is_reserved_for
+from extender.engine.plugins.dynamic_resources.pod_claims import ClaimTracker, each_once, identity, is_reserved_for
 from extender.engine.plugins.dynamic_resources.results import NOT_SHARED_YET
 from extender.engine.plugins.dynamic_resources.selection import Allowance
 from extender.engine.snapshot.axes import Mask
@@ -49,6 +52,8 @@ class ClaimsOfCycle:
     """(allocated claim, (N,) the nodes from which its devices cannot be used)."""
     extended: ExtendedRequests | None = None
     """The extended resources that need a special claim on some nodes; None if no device class backs any."""
+    joined: Mapping[str, AllocationResult] = field(default_factory=dict)
+    """Claim -> the pending allocation that it shares with pods of its group, which are assumed in the same cycle."""
     to_allocate: NodeClaims | None = None
     """For the unallocated claims and the special claim; None if there is nothing to allocate."""
     allowance: Allowance = field(default_factory=Allowance)
@@ -72,7 +77,9 @@ class ClaimsOfCycle:
 
     @property
     def unallocated(self) -> tuple[ResourceClaim, ...]:
-        return tuple(claim for claim in self.claims if claim.status.allocation is None)
+        return tuple(
+            claim for claim in self.claims if claim.status.allocation is None and identity(claim) not in self.joined
+        )
 
     def special_on(self, node: str) -> ResourceClaim | None:
         wanted = self.claims_on.get(node)
@@ -81,28 +88,56 @@ class ClaimsOfCycle:
 
 @final
 class Reservations:
-    """Makes, writes and withdraws reservations. State: those that are being withdrawn."""
+    """Makes, writes and withdraws reservations. State: those that are being withdrawn, and locks of claims that are
+    being written: of pods that share one, the first writes its allocation, and the others add themselves.
+    """
 
     def __init__(self, tracker: ClaimTracker, rng: random.Random, now: Callable[[], datetime]) -> None:
         self._tracker = tracker
         self._rng = rng
         self._now = now
         self._withdrawing: dict[tuple[str, str], asyncio.Future[ResourceClaim | None]] = {}
+        self._writing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    def reserve(self, cycle: ClaimsOfCycle, node: str) -> fwk.Status:
-        """Reserves the devices found on the node, so that no other pod gets them."""
-        if cycle.to_allocate is None:
-            return fwk.SUCCESS
+    def reserve(self, cycle: ClaimsOfCycle, pod: fwk.Pod, node: str, table: Mapping[Key, ResourceClaim]) -> fwk.Status:
+        """Reserves the devices found on the node, so that no other pod gets them. The table is as for `write`."""
+        chosen = [(claim, cycle.joined[identity(claim)]) for claim in cycle.claims if identity(claim) in cycle.joined]
         wanted, found = cycle.claims_on.get(node), cycle.node_allocations.get(node)
-        if wanted is None and not cycle.unallocated:
-            # The device plugins of the node offer all the extended resources.
-            return fwk.SUCCESS
-        if wanted is None or found is None or found.refusal:
-            return fwk.error("claim allocation not found for node")
-        for claim, allocation in zip(wanted.allocator.claims, found.allocations, strict=True):
-            chosen = cycle.reserved[identity(claim)] = self._with_share_ids(allocation)
-            self._tracker.add_pending(replaced(claim, status=replaced(claim.status, allocation=chosen)))
+        # Where no claim is wanted, the device plugins of the node offer all the extended resources.
+        if cycle.to_allocate is not None and (wanted is not None or cycle.unallocated):
+            if wanted is None or found is None or found.refusal:
+                return fwk.error("claim allocation not found for node")
+            chosen += zip(wanted.allocator.claims, found.allocations, strict=True)
+        for claim, allocation in chosen:
+            # Reserved again, after the trial of a group or in one that is taken back, it is what it was.
+            own = cycle.reserved.get(identity(claim)) or self._with_share_ids(allocation)
+            now = self._tracker.current(claim, table).status.allocation
+            other = now or self._tracker.pending(claim)[0]
+            if other is not None and not have_same_devices(own, other):
+                return fwk.error(f"claim {claim.key} got allocated elsewhere in the meantime")
+            cycle.reserved[identity(claim)] = own
+            if now is None:
+                # What is allocated already is no longer pending (kubernetes#140269).
+                self._tracker.add_pending(replaced(claim, status=replaced(claim.status, allocation=own)), pod)
         return fwk.SUCCESS
+
+    def as_bound(self, cycle: ClaimsOfCycle, pod: fwk.Pod, table: Mapping[Key, ResourceClaim]) -> list[ResourceClaim]:
+        """Returns the claims of the pod's spec as `write` would leave them, which are no longer pending."""
+        claims = [self._tracker.current(claim, table) for claim in each_once(cycle.claims)]
+        for claim in claims:
+            self._tracker.remove_pending(claim, pod)
+        return [
+            replaced(
+                claim,
+                status=replaced(
+                    claim.status,
+                    allocation=claim.status.allocation or cycle.reserved[identity(claim)],
+                    reserved_for=[*claim.status.reserved_for, consumer_of(pod)],
+                ),
+            )
+            for claim in claims
+            if not is_reserved_for(claim, pod)
+        ]
 
     def withdraw(self, cycle: ClaimsOfCycle, pod: fwk.Pod, node: str, dispatcher: fwk.Dispatcher | None) -> None:
         """Releases the devices. What was already written is withdrawn in the background."""
@@ -112,10 +147,10 @@ class Reservations:
             if dispatcher is not None and (is_written or identity(claim) in cycle.uncertain):
                 self._unreserve_in_background(claim, pod, dispatcher)
             else:
-                self._tracker.remove_pending(claim)
+                self._tracker.remove_pending(claim, pod)
         special = cycle.special_on(node)
         if special is not None:
-            self._withdraw_special(special, cycle.created.get(identity(special)), dispatcher)
+            self._withdraw_special(special, pod, cycle.created.get(identity(special)), dispatcher)
 
     async def write(
         self,
@@ -133,7 +168,10 @@ class Reservations:
         Raises CallConflict if the API server refused a write again and again, ClaimBindingError if a claim could not be
         bound.
         """
-        claims = [await self._bind(claim, cycle, pod, dispatcher) for claim in cycle.claims]
+        claims: list[ResourceClaim] = []
+        for claim in cycle.claims:
+            async with self._writing.setdefault(identity(claim), asyncio.Lock()):
+                claims.append(await self._bind(self._tracker.current(claim, table), cycle, pod, dispatcher))
         wanted = cycle.claims_on.get(node)
         if wanted is not None and wanted.special is not None:
             claims.append(await self._bind_special(wanted, wanted.special, cycle, pod, dispatcher, table, creations))
@@ -156,10 +194,10 @@ class Reservations:
             cycle.uncertain.add(identity(claim))
             raise
         except ClaimBindingError:
-            self._tracker.remove_pending(claim)
+            self._tracker.remove_pending(claim, pod)
             raise
         self._tracker.assume(bound)
-        self._tracker.remove_pending(claim)
+        self._tracker.remove_pending(claim, pod)
         cycle.written[identity(claim)] = bound
         return bound
 
@@ -179,7 +217,7 @@ class Reservations:
         bound = await bind_claim(created, cycle.reserved.get(identity(special)), pod, dispatcher, self._now())
         self._tracker.assume_created(bound)
         self._look_for(bound, table)
-        self._tracker.remove_pending(special)
+        self._tracker.remove_pending(special, pod)
         await name_special_claim(bound, wanted.mappings, pod, dispatcher)
         return bound
 
@@ -189,19 +227,19 @@ class Reservations:
             asyncio.get_running_loop().call_later(pause, self._look_for, created, table, min(2 * pause, 1.0))
 
     def _withdraw_special(
-        self, special: ResourceClaim, created: ResourceClaim | None, dispatcher: fwk.Dispatcher | None
+        self, special: ResourceClaim, pod: fwk.Pod, created: ResourceClaim | None, dispatcher: fwk.Dispatcher | None
     ) -> None:
         """Releases the devices of the special claim, and deletes the claim if it was created.
 
         The devices stay pending until the last write, since the API server may have them until then.
         """
         if created is None or dispatcher is None:
-            self._tracker.remove_pending(special)
+            self._tracker.remove_pending(special, pod)
             return
 
         def deleted() -> None:
             self._tracker.forget(created)
-            self._tracker.remove_pending(special)
+            self._tracker.remove_pending(special, pod)
 
         delete_special_claim_in_background(created, dispatcher, deleted)
 
@@ -218,7 +256,7 @@ class Reservations:
             written = future.result() if not future.cancelled() else None
             if written is not None:
                 self._tracker.assume(written)
-            self._tracker.remove_pending(claim)
+            self._tracker.remove_pending(claim, pod)
 
         withdrawing.add_done_callback(unreserved)
 

@@ -24,7 +24,7 @@ from extender.testing import make_framework, virtual_time
 from extender.values.objects.decoding import replaced
 from extender.values.objects.devices import ResourceClaim
 from tests.extender.engine.plugins.reserved_claims import ATTACHED, Scheduler, allocated, claim, make, pod_with
-from tests.kit.devices import DRIVER, make_slice
+from tests.kit.devices import DRIVER, allocation_of, make_slice
 
 RESERVING = "add allocation and reservation to claim default/c"
 
@@ -120,7 +120,7 @@ GOING = replaced(GOING, metadata=replaced(GOING.metadata, deletion_timestamp="20
     ("meanwhile", "message"),
     [
         pytest.param(
-            claim(version="2", **allocated("another")),
+            claim(version="2", allocation=allocation_of("gpu-2")),
             "claim default/c got allocated elsewhere in the meantime",
             id="others were faster",
         ),
@@ -135,6 +135,18 @@ def test_changes_of_the_claim_meanwhile_are_errors(meanwhile: ResourceClaim, mes
     status = virtual_time.run(scheduler.plugin.pre_bind(state, pod_with("c"), "n"))
 
     assert status == error(message)
+
+
+def test_a_claim_that_another_scheduler_gave_the_same_device_meanwhile_is_shared() -> None:
+    """kube-scheduler returns an error, and tries the pod again (kubernetes#140053)."""
+    scheduler = Scheduler(claim())
+    state, _ = scheduler.reserve(pod_with("c"))
+    scheduler.show(claim(version="2", **allocated("another")))
+
+    status = virtual_time.run(scheduler.plugin.pre_bind(state, pod_with("c"), "n"))
+
+    assert status == SUCCESS
+    assert [one.uid for one in scheduler.shown().status.reserved_for] == ["another", "p"]
 
 
 @pytest.mark.parametrize(
