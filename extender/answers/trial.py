@@ -183,6 +183,9 @@ class Trial:
             # along all nodes, would take gigabytes.
             self._reserved[pod.uid] = cycle
         self._steps.append(partial(self._take_off, assumed))
+        for plugin in cycle.framework.plugins.reserve:
+            for bound in plugin.as_bound(cycle, assumed, node):
+                self.changed(self.cluster.cache.objects.known(bound), bound)
         return TrialAttempt(cycle, node, choice=choice)
 
     async def preempt(self, attempt: TrialAttempt) -> tuple[fwk.PostFilterResult, str]:

@@ -29,6 +29,7 @@ from extender.values.objects.pod import Pod
 from tests.extender.engine.cache.snapshot_contents import seen
 from tests.kit.examples import examples
 from tests.kit.owners import make_budget, owned_by
+from tests.kit.random_claims import with_claims
 from tests.kit.random_storage import random_cluster_with_volumes
 from tests.kit.told_scheduler import ToldScheduler
 
@@ -158,6 +159,8 @@ def test_what_is_taken_back_leaves_no_trace(seed: int) -> None:
     """Whatever is done in a transaction, in one within it, and after that: the cluster is the same, and what is decided from then on is what would have been decided anyway."""
     chance = random.Random(seed)
     objects = objects_of(chance.choice((random_cluster, random_cluster_with_volumes))(chance), chance)
+    if chance.random() < 0.4:
+        objects = with_claims(objects, chance)
     tried, untouched = trial_of(objects), trial_of(objects)
     for each in (tried, untouched):
         schedules(each, random.Random(seed))
