@@ -36,8 +36,8 @@ The verbs accept the common names in `--client-allowed-names` without a rule. `-
 further paths to everyone. Answers of the API server are kept for ten seconds.
 
 "yes" is an answer, whatever it says; "no names" one in which pods have no names; 401 and 403 are refusals. A request
-under a host name that the service does not know (DNS rebinding) gets 421. A browser keeps answers from pages of other
-sites. `bind` needs `--serve-bind`, too, and answers 404 otherwise.
+under a host name that the service does not know (DNS rebinding) gets 421. A page of another site may link to all that
+is read; whatever else it requests gets 403. `bind` needs `--serve-bind`, too, and answers 404 otherwise.
 """
 
 
@@ -163,7 +163,7 @@ def cell(endpoint: Endpoint, mode: Mode, caller: CallerKind) -> str:
     """Returns what the caller gets: `yes`, `no names`, or the status of a refusal."""
     if caller is CallerKind.REBOUND_PAGE:
         return "421"
-    if caller is CallerKind.FOREIGN_PAGE and (endpoint.method != "GET" or endpoint.path == "/v1/stream"):
+    if caller is CallerKind.FOREIGN_PAGE:
         return "403"
     shows_names = endpoint.about in (About.NAMES, About.NAMED) or endpoint.path == "/metrics/resources"
     if endpoint.about is About.PUBLIC or (mode.opens_names if shows_names else mode.opens_calls):
@@ -171,7 +171,7 @@ def cell(endpoint: Endpoint, mode: Mode, caller: CallerKind) -> str:
     is_certified = caller in (CallerKind.CERTIFICATE, CallerKind.ALLOWED_CERTIFICATE)
     if mode.is_embedded:
         return "401" if not is_certified else "yes" if caller is CallerKind.ALLOWED_CERTIFICATE else "403"
-    if caller in (CallerKind.NOBODY, CallerKind.WRONG_TOKEN, CallerKind.FOREIGN_PAGE):
+    if caller in (CallerKind.NOBODY, CallerKind.WRONG_TOKEN):
         return "401"
     if caller is CallerKind.TOKEN_WITH_RIGHT or (
         caller is CallerKind.ALLOWED_CERTIFICATE and endpoint.about is About.VERB
@@ -194,10 +194,11 @@ def page() -> str:
 
 
 _Cells = tuple[tuple[str, ...], ...]
-_COLUMNS: Final = {
-    caller: caller.value for caller in CallerKind if caller not in (CallerKind.WRONG_TOKEN, CallerKind.REBOUND_PAGE)
-} | {CallerKind.NOBODY: "nobody, or a wrong token"}
-"""The columns of the page: a wrong token is treated as none, and a rebound name is always refused."""
+_ALIKE: Final = (CallerKind.WRONG_TOKEN, CallerKind.FOREIGN_PAGE, CallerKind.REBOUND_PAGE)
+_COLUMNS: Final = {caller: caller.value for caller in CallerKind if caller not in _ALIKE} | {
+    CallerKind.NOBODY: "nobody, or a wrong token"
+}
+"""The columns of the page: a wrong token is treated as none, and pages of other sites are always refused."""
 
 
 def _groups() -> dict[_Cells, list[Endpoint]]:

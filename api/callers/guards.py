@@ -4,10 +4,12 @@ EndpointGuard lets a request through to its endpoint if its caller may call that
 here or in --authorization-always-allow-paths. Those below /v1 and /ui are named as a whole: their routers depend on
 `api.routes.caller.caller_of`, which asks who the caller is.
 
-BrowserGuard keeps pages of other sites from writing, and from reading answers by DNS rebinding.
+BrowserGuard keeps pages of other sites from calling, but for links to what is read, and from reading answers by DNS
+rebinding.
 
 A browser lets any page send requests to any address that it reaches, even on the user's own machine. Such a page may
-send what an HTML form could send, and reads no answer; `Sec-Fetch-Site` and `Origin` tell of it. A page whose own name
+send what an HTML form could send, and reads no answer, but one that takes long, or that does not end, keeps a place
+from others. `Sec-Fetch-Site` and `Origin` tell of it. A page whose own name
 has been made to resolve to the service's address (DNS rebinding) reads answers, too; its requests carry that name in
 `Host`.
 
@@ -83,12 +85,11 @@ class BrowserGuard:
             raise Refusal(
                 421, "this service is not known by the name in Host: use an address, or start it with --allowed-hosts"
             )
-        if scope["method"] in _READING:
-            # A page of another site cannot read an answer, but one that does not end keeps a place from others.
-            if headers.get("sec-fetch-site", "none") not in _OWN_SITE and _is_endless(scope):
-                raise Refusal(403, "a page of another origin may not follow what happens here")
+        is_read = scope["method"] in _READING
+        if not (is_read and _is_link(headers)):
+            _check_origin(headers)
+        if is_read:
             return
-        _check_origin(headers)
         # Scripts may send a body without a type to any site. Before one of a type that is not a form's, browsers ask
         # the site, and so they do before a script sends a User-Agent of its own. `kubectl create --raw` names no type.
         has_body = "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
@@ -120,18 +121,20 @@ def _is_loopback_name(host: str) -> bool:
     return host == "localhost" or host.endswith(".localhost")
 
 
-def _is_endless(scope: Scope) -> bool:
-    return bool(scope["path"] == "/v1/stream" or b"watch=" in scope["query_string"])
+def _is_link(headers: Headers) -> bool:
+    """Tells whether a browser's tab goes here, be it from a page of another site: no frame, and nothing in advance."""
+    is_of_tab = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")) == ("navigate", "document")
+    return is_of_tab and "sec-purpose" not in headers
 
 
 def _check_origin(headers: Headers) -> None:
-    """Refuses a write caused by a page of another origin. Only browsers send either of the two headers."""
+    """Refuses what a page of another origin causes. Only browsers send either of the two headers."""
     site, origin = headers.get("sec-fetch-site", ""), headers.get("origin", "")
     if site in _OWN_SITE or (not site and not origin):
         return
     # Some browsers, and all of them over plain HTTP to another machine, send only the second one.
     if site or origin.partition("://")[2].lower() != headers.get("host", "").lower():
-        raise Refusal(403, "a page of another origin may not write here")
+        raise Refusal(403, "a page of another origin may only link to what is here")
 
 
 def as_response(refusal: Refusal) -> Response:

@@ -1,5 +1,5 @@
-"""No page of another site writes here, and none reads by DNS rebinding: neither what the service answers nor the
-embedded cluster.
+"""No page of another site writes here, or reads otherwise than by a link, not even by DNS rebinding: neither what the
+service answers nor the embedded cluster.
 """
 
 from collections.abc import Iterator
@@ -84,15 +84,61 @@ def test_http_1_0_knows_no_host(service: Service) -> None:
     assert status(service, "GET /livez HTTP/1.0") == 200
 
 
-@pytest.mark.parametrize("site", ["cross-site", "same-site"])
-@pytest.mark.parametrize("path", ["/v1/stream", "/api/v1/pods?watch=1", "/api/v1/pods?limit=1&watch=true"])
-def test_a_page_of_another_origin_follows_no_stream(service: Service, path: str, site: str) -> None:
-    assert status(service, f"GET {path} HTTP/1.1", "Host: 127.0.0.1:8888", f"Sec-Fetch-Site: {site}") == 403
+FOREIGN = [
+    pytest.param(["Sec-Fetch-Site: cross-site", "Origin: http://evil.example"], id="another site"),
+    pytest.param(["Sec-Fetch-Site: same-site", "Origin: http://127.0.0.1:1"], id="another port of this host"),
+    pytest.param(["Sec-Fetch-Site: cross-site"], id="another site that hides its origin"),
+    pytest.param(["Sec-Fetch-Site: cross-site", "Origin: http://127.0.0.1:8888"], id="another site, of our name"),
+    pytest.param(["Origin: http://evil.example"], id="another site, in a browser that says no more"),
+    pytest.param(["Origin: null"], id="a page without an origin, such as a sandboxed frame"),
+]
+OURS = [
+    pytest.param(["Sec-Fetch-Site: same-origin", "Origin: http://127.0.0.1:8888"], id="our page"),
+    pytest.param(["Sec-Fetch-Site: none"], id="the user"),
+    pytest.param(["Origin: http://127.0.0.1:8888"], id="our page, in a browser that says no more"),
+    pytest.param([], id="no browser"),
+]
+LINK = ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"]
 
 
-@pytest.mark.parametrize("site", ["same-origin", "none"])
-def test_our_own_page_follows_streams(service: Service, site: str) -> None:
-    with service.client.stream("GET", "/v1/stream", headers={"Sec-Fetch-Site": site}) as answer:
+@pytest.mark.parametrize("caused_by", FOREIGN)
+@pytest.mark.parametrize(
+    "path",
+    [
+        *READ, "/v1/stream", "/v1/capacity?pod=default/web-0", "/api/v1/pods?watch=1", "/api/v1/pods?watch",
+        "/api/v1/pods?w%61tch=1", "/api/v1/watch/pods",
+    ],
+)  # fmt: skip
+def test_a_page_of_another_origin_reads_nothing(service: Service, path: str, caused_by: list[str]) -> None:
+    for method in ("GET", "OPTIONS"):
+        assert status(service, f"{method} {path} HTTP/1.1", "Host: 127.0.0.1:8888", *caused_by) == 403
+
+
+@pytest.mark.parametrize("path", ["/", "/metrics", "/healthz", "/api/v1/pods", "/nothing"])
+def test_a_page_of_another_origin_may_link_here(service: Service, path: str) -> None:
+    linked = status(service, f"GET {path} HTTP/1.1", "Host: 127.0.0.1:8888", *LINK)
+
+    assert linked == (404 if path == "/nothing" else 200)
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        pytest.param(["Sec-Fetch-Mode: no-cors", "Sec-Fetch-Dest: document"], id="a request of a script"),
+        pytest.param(["Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: iframe"], id="a frame"),
+        pytest.param(["Sec-Fetch-Mode: navigate"], id="to nobody knows where"),
+        pytest.param([*LINK[1:], "Sec-Purpose: prefetch;prerender"], id="in advance"),
+    ],
+)
+def test_what_is_no_link_is_refused(service: Service, way: list[str]) -> None:
+    assert status(service, "GET / HTTP/1.1", "Host: 127.0.0.1:8888", "Sec-Fetch-Site: cross-site", *way) == 403
+
+
+@pytest.mark.parametrize("caused_by", OURS)
+@pytest.mark.parametrize("path", ["/v1/stream", "/api/v1/pods?watch=1", "/docs", "/v1/queue"])
+def test_our_own_page_and_other_callers_read_and_follow(service: Service, path: str, caused_by: list[str]) -> None:
+    headers = {"Host": "127.0.0.1:8888", **dict(each.split(": ") for each in caused_by)}
+    with service.client.stream("GET", path, headers=headers) as answer:
         assert answer.status_code == 200
 
 
@@ -100,17 +146,7 @@ def test_our_own_page_follows_streams(service: Service, site: str) -> None:
 
 
 @pytest.mark.parametrize("path", WRITTEN)
-@pytest.mark.parametrize(
-    "caused_by",
-    [
-        pytest.param(["Sec-Fetch-Site: cross-site", "Origin: http://evil.example"], id="another site"),
-        pytest.param(["Sec-Fetch-Site: same-site", "Origin: http://127.0.0.1:1"], id="another port of this host"),
-        pytest.param(["Sec-Fetch-Site: cross-site"], id="another site that hides its origin"),
-        pytest.param(["Sec-Fetch-Site: cross-site", "Origin: http://127.0.0.1:8888"], id="another site, of our name"),
-        pytest.param(["Origin: http://evil.example"], id="another site, in a browser that says no more"),
-        pytest.param(["Origin: null"], id="a page without an origin, such as a sandboxed frame"),
-    ],
-)
+@pytest.mark.parametrize("caused_by", FOREIGN)
 def test_a_page_of_another_origin_may_not_write(service: Service, path: str, caused_by: list[str]) -> None:
     before = names(service)
 
@@ -127,16 +163,8 @@ def test_page_of_another_site_cannot_change_or_delete(service: Service, method: 
     assert status(service, *lines) == 403
 
 
-@pytest.mark.parametrize(
-    "caused_by",
-    [
-        pytest.param(["Sec-Fetch-Site: same-origin", "Origin: http://127.0.0.1:8888"], id="our page"),
-        pytest.param(["Sec-Fetch-Site: none"], id="the user"),
-        pytest.param(["Origin: http://127.0.0.1:8888"], id="our page, in a browser that says no more"),
-        pytest.param([], id="no browser"),
-    ],
-)
-def test_our_own_page_and_other_callers_may(service: Service, caused_by: list[str]) -> None:
+@pytest.mark.parametrize("caused_by", OURS)
+def test_our_own_page_and_other_callers_may_write(service: Service, caused_by: list[str]) -> None:
     body = b'{"token": "x"}'
     lines = posting("/ui/sign-in", len(body), "Content-Type: application/json", *caused_by)
 

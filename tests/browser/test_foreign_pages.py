@@ -1,15 +1,16 @@
-"""A page of another site, in a real browser: it neither writes to the service or the embedded cluster, nor reads them
-by DNS rebinding.
+"""A page of another site, in a real browser: it neither writes to the service or the embedded cluster, nor keeps them
+busy, nor reads them by DNS rebinding.
 """
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.kit.service import Running
 
@@ -24,6 +25,24 @@ NEW_POD = (
 WRITE = """([url, body]) => fetch(url, {method: "POST", mode: "no-cors", body: new Blob([body])}).then(a => a.type, e => String(e))"""
 READ = """([url, body]) => fetch(url, body ? {method: "POST", body, headers: {"Content-Type": "application/json"}} : {})
     .then(async a => [a.status, await a.text()], e => [0, String(e)])"""
+
+# What a page may do without asking: each promise is kept once there is an answer, or would be if there was no end.
+HOLD = """urls => Promise.all(urls.flatMap(url => [
+    fetch(url, {mode: "no-cors"}),
+    new Promise(done => { const events = new EventSource(url); events.onopen = events.onerror = done; }),
+    ...["img", "iframe", "script"].map(name => new Promise(done => {
+        const element = document.createElement(name);
+        element.onload = element.onerror = done;
+        element.src = url;
+        document.body.append(element);
+    })),
+])).then(() => null)"""
+LINK = """url => {
+    const link = document.createElement("a");
+    link.href = url;
+    link.textContent = "there";
+    document.body.append(link);
+}"""
 
 
 class _Empty(BaseHTTPRequestHandler):
@@ -92,6 +111,26 @@ def test_a_foreign_page_creates_no_pod_and_evicts_none(still: Running, foreign: 
 def test_a_foreign_page_reads_nothing(still: Running, foreign: Page) -> None:
     for path in ("/metrics/resources", "/v1/cluster", PODS):
         assert foreign.evaluate(READ, [f"{still.url}{path}", ""]) == [0, "TypeError: Failed to fetch"]
+
+
+def test_a_foreign_page_holds_nothing(still: Running, foreign: Page) -> None:
+    paths = ["/v1/stream", "/v1/capacity?pod=default/web-0", "/api/v1/pods?watch", "/api/v1/watch/pods"]
+    urls = [base + path for base in (still.url, still.kubernetes) for path in paths]
+    statuses: list[int] = []
+    foreign.on("response", lambda answer: statuses.append(answer.status))
+
+    foreign.evaluate(HOLD, urls)
+
+    assert len(statuses) >= 2 * len(urls), "the requests went out"
+    assert set(statuses) == {403}
+
+
+def test_a_foreign_page_may_link_to_a_page_of_ours(still: Running, foreign: Page) -> None:
+    foreign.evaluate(LINK, f"{still.url}/ui/nodes")
+
+    foreign.click("a")
+
+    expect(foreign).to_have_title(re.compile("Nodes"))
 
 
 @pytest.mark.parametrize("port", ["page", pytest.param("kubernetes", marks=pytest.mark.slow)])
