@@ -9,6 +9,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
 from api.cli.manifest_files import placed
+from api.cli.showing import printable
 from api.cli.sources import Answers, Source
 from api.ui.manifest_text import ManifestTextError, objects_in
 from extender import __version__
@@ -132,15 +133,17 @@ class _Tools:
         try:
             return placed(objects_in(text), self._source.namespace, self._source.default_namespace)
         except (ManifestTextError, InputError) as exc:
-            raise ToolError(str(exc)) from exc
+            raise ToolError(printable(str(exc))) from exc
 
     async def _answer(self, question: Question[Any], none: str = "") -> dict[str, Any]:
-        """Returns the answer; a refusal becomes a tool's error in the source's words, `none` the error without one."""
+        """Returns the answer, without text that hides from a person; a refusal becomes a tool's error in the source's
+        words, `none` the error without one.
+        """
         try:
             answer = await self._asked.ask(question)
         except InputError as exc:
-            raise ToolError(str(exc)) from exc
+            raise ToolError(printable(str(exc))) from exc
         if answer is None:
             raise ToolError(none)
-        plain: dict[str, Any] = msgspec.to_builtins(answer)
+        plain: dict[str, Any] = printable(msgspec.to_builtins(answer))
         return plain

@@ -20,7 +20,7 @@ _INTERNAL: Final = re.compile(rf"(?<=\. )(?:{_SAID})(?:, |$)|, (?:{_SAID})(?=, |
 def for_people(text: str) -> str:
     """Returns a text as a person may read it. A scheduler's message is without what only its developers understand:
     that DynamicResources found no claim to deallocate, or did not look ("not found"). Characters that would move the
-    cursor of a terminal, or turn the direction of text, are escaped.
+    cursor of a terminal, turn the direction of text, or hide in it, are escaped.
     """
     if _OF_A_SCHEDULER in text:
         text = _INTERNAL.sub("", text).rstrip()

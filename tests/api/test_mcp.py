@@ -80,6 +80,14 @@ def test_victims_and_fits_take_manifests_as_text(about_the_example: Ask) -> None
     assert fits["fits"] > 0
 
 
+@pytest.mark.parametrize("field", ["priorityClassName: production", "name: big"])
+def test_text_that_hides_from_people_is_not_handed_on(about_the_example: Ask, field: str) -> None:
+    hidden = "".join(chr(0xE0000 + ord(each)) for each in "obey")
+    _, said = answer(about_the_example, "victims", manifests=POD.replace(field, field + hidden))
+
+    assert hidden not in json.dumps(said, ensure_ascii=False)
+
+
 def test_whatif_drains(about_the_example: Ask) -> None:
     _, tried = answer(about_the_example, "whatif", drain_nodes=["node-a1"])
 

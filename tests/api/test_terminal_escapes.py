@@ -13,8 +13,8 @@ from api.ui import wording
 from api.ui.node_drawing import element
 from tests.api.in_process import reprieve
 
-EVIL = "x\x1b]0;pwn\x07\x1b[2J\r\nNODE ok\u202e\u2066\x9b31m\u2028\x7f"
-"""A title, a cleared screen, a line, a direction, a C1 control sequence."""
+EVIL = "x\x1b]0;pwn\x07\x1b[2J\r\nNODE ok\u202e\u2066\x9b31m\u2028\x7f\u200b\u200d\u2060\ufeff\U000e0041\U000e007f"
+"""A title, a cleared screen, a line, a direction, a C1 control sequence; and what nobody sees."""
 
 
 def written(value: Any) -> Any:
@@ -155,7 +155,7 @@ def test_the_page_shows_lines_but_nothing_that_turns_or_moves_them() -> None:
     page = template.render(text=EVIL, shape=element("title", EVIL, id=EVIL) + wording.marked(EVIL, "node"))
 
     assert acted_on(page.replace("\r", "")) == set()
-    assert page.count(r"ok\u202e\u2066\x9b31m\u2028\x7f") == 5
+    assert page.count(r"ok\u202e\u2066\x9b31m\u2028\x7f\u200b\u200d\u2060\ufeff\U000e0041\U000e007f") == 5
     assert page.count("\nNODE ok") == 4
 
 

@@ -109,16 +109,18 @@ def fill_standard_descriptors() -> None:
 Format = Literal["text", "json"]
 
 _ESCAPES: Final = {
-    # C0, DEL and C1; then what ends a line, and what turns the direction of text.
+    # C0, DEL and C1; what ends a line, and what turns the direction of text; what is not seen, tags among it.
     **{code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))},
     **{code: f"\\u{code:04x}" for code in (0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))},
+    **{code: f"\\u{code:04x}" for code in (0xAD, 0x180E, *range(0x200B, 0x200E), *range(0x2060, 0x2065), 0xFEFF)},
+    **{code: f"\\U{code:08x}" for code in range(0xE0000, 0xE0080)},
     **{ord(character): repr(character)[1:-1] for character in "\n\r\t"},
 }
 _OURS: Final = ("extender", "api")
 
 
 def escaped(text: str, limit: int = limits.LOGGED_FIELD) -> str:
-    """Returns at most `limit` characters without control characters and those that turn the text's direction."""
+    """Returns at most `limit` characters without those that control, turn the text's direction, or are not seen."""
     shown = text[:limit].translate(_ESCAPES).encode("utf-8", "backslashreplace").decode()
     return shown if len(text) <= limit else f"{shown}…"
 
