@@ -272,6 +272,9 @@ SHADOW_DIFFERENCES: Final = Limit(Door.ANSWERS, 1000,
     "differences between the shadow and the scheduler", "older ones are dropped; all are counted")
 SHADOW_REASONS: Final = Limit(Door.ANSWERS, 50,
     "reasons, and shapes of pods, that the shadow counts apart", "further ones are counted together")
+VICTIMS_TRIED: Final = Limit(Door.ANSWERS, 20_000,
+    "victims, added up over sets of few that are tried in a preempt call before the general search's are taken",
+    "sets of more important pods are not tried")
 BUDGETS_NAMED: Final = Limit(Door.ANSWERS, 8,
     "disruption budgets named that the eviction of a pod violates", "those are named that allow the fewest evictions")
 EVENTS_SHOWN: Final = Limit(Door.ANSWERS, 50,

@@ -17,6 +17,7 @@ from extender.engine.snapshot import PodChanges, Rows, Snapshot
 from extender.engine.snapshot.axes import Index, Mask
 from extender.values.objects.pod import Pod
 from extender.values.protocol.wire_types import MetaPod, MetaVictims
+from extender.verbs.few_others import Victims, with_few_others
 
 _UNKNOWN: Final = -1
 """Stands for the slot of a pod that is not known."""
@@ -27,11 +28,11 @@ def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, 
     nodes where it does not help are left out. Raises PluginError.
 
     All Filters of the profile run, by the rules of its preemption. Where the caller's victims suffice, those of them
-    that need not go are reprieved. Where they do not suffice, the victims are chosen among all pods of lower priority.
-    Where the pod fits as it is, another extender must have refused it: the caller's victims stay, and where it named
-    none (kubernetes#135486), the node is passed on without any. A profile without a PostFilter plugin is one of plugins
-    besides the caller's: its Filters cannot tell which of the caller's victims need not go, so that all of them are
-    kept.
+    that need not go are reprieved. Where they do not suffice, the victims are those with one or two others, or are
+    chosen among all pods of lower priority. Where the pod fits as it is, another extender must have refused it: the
+    caller's victims stay, and where it named none (kubernetes#135486), the node is passed on without any. A profile
+    without a PostFilter plugin is one of plugins besides the caller's: its Filters cannot tell which of the caller's
+    victims need not go, so that all of them are kept.
     """
     snapshot, pod, rules = cycle.snapshot, cycle.pod, rules_of(cycle.framework.plugins.post_filter)
     if pod.spec.preemption_policy == "Never" or (rules.delay_of is not None and rules.delay_of(pod) > 0):
@@ -66,8 +67,19 @@ def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, 
     # The caller's come last in the order, so that keeping them changes nothing for the others.
     victims_left |= np.isin(slots, named) & (fits_as_is[row] | (not cycle.framework.plugins.post_filter))
 
-    # 3 the remaining victims, by the policies of the rules
-    by_node = _by_node(snapshot, nodes, slots[victims_left], row[victims_left], came_free & fits_as_is, rules)
+    slots, row = slots[victims_left], row[victims_left]
+
+    # 3 where the caller's victims did not suffice and several have to go, fewer may do
+    tried = ~suffices & (np.bincount(row, minlength=len(nodes)) > 1)
+    if tried.any():
+        place = np.cumsum(tried) - 1  # of the node among those that are tried
+        pods = ((named, named_row), (lower, lower_row), (slots, row))
+        ours, others, general = (Victims(some[tried[of]], place[of[tried[of]]]) for some, of in pods)
+        few = with_few_others(cycle, nodes[tried], ours, others, general, rules)
+        slots, row = np.r_[slots[~tried[row]], few.slots], np.r_[row[~tried[row]], np.flatnonzero(tried)[few.row]]
+
+    # 4 the remaining victims, by the policies of the rules
+    by_node = _by_node(snapshot, nodes, slots, row, came_free & fits_as_is, rules)
     return _by_policy(cycle, nodes, by_node, rules)
 
 

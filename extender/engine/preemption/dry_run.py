@@ -65,7 +65,7 @@ def dry_run(state: fwk.CycleState, pod: Pod, nodes: Index, rules: fwk.Preemption
     slots, row, violates = _in_order_of_reprieve(snapshot, slots, row, rules)
     gone = ~reprieve(state, rows, slots, row)
 
-    candidates, fitting = _candidates(snapshot, nodes, slots[gone], row[gone], violates[gone], rules)
+    candidates, fitting = candidates_by_row(snapshot, nodes, slots[gone], row[gone], violates[gone], rules)
     statuses = statuses.joined(_of_one_kind(snapshot, fitting, fwk.unresolvable(NO_VICTIMS)))
     if rules.too_costly is not None and len(candidates):
         allowed = np.ones(len(candidates), np.bool_)
@@ -132,9 +132,10 @@ def reprieve(state: fwk.CycleState, rows: Rows, slots: Index, row: Index) -> Mas
     return reprieved
 
 
-def _candidates(
+def candidates_by_row(
     snapshot: Snapshot, nodes: Index, slots: Index, row: Index, violates: Mask, rules: fwk.PreemptionRules
 ) -> tuple[fwk.Candidates, Index]:
+    """Returns the candidates, and the nodes that need no victims; the victims are by row, then by importance."""
     counts = np.bincount(row, minlength=len(nodes))
     violations = np.bincount(row[violates], minlength=len(nodes))
     order = rules.as_listed(snapshot, slots, row, violates)

@@ -1,0 +1,106 @@
+"""Whom else a preemption needs where the caller's victims do not suffice: one other pod, or two.
+
+kube-scheduler names victims for what it knows of, and an extender knows of more. Whom it named often shares a card with
+very few others. The general search keeps the most important pods, whoever was named, and so may evict three pods where
+two will do.
+"""
+
+from typing import NamedTuple, final
+
+import numpy as np
+
+from extender.engine import framework as fwk
+from extender.engine.preemption.budgets import violating
+from extender.engine.preemption.costs import better_on_each_node
+from extender.engine.preemption.dry_run import candidates_by_row, reprieve
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.snapshot import PodChanges, Rows, Snapshot
+from extender.engine.snapshot.axes import Index, Mask
+from extender.values import limits
+
+
+@final
+class Victims(NamedTuple):
+    """(C,) slots of pods, and the (C,) rows that they are removed from, ascending."""
+
+    slots: Index
+    row: Index
+
+    def where(self, mask: Mask) -> "Victims":
+        return Victims(self.slots[mask], self.row[mask])
+
+    def of_rows(self, chosen: Index, num_rows: int) -> "Victims":
+        """Returns those of the chosen rows, which are numbered in this order, and may be chosen several times."""
+        counts = np.bincount(self.row, minlength=num_rows)
+        first, many = (np.cumsum(counts) - counts)[chosen], counts[chosen]
+        begins = np.cumsum(many) - many
+        # Each one's place is that of the first of its row, and its position within the row.
+        places = np.repeat(first - begins, many) + np.arange(many.sum())
+        return Victims(self.slots[places], np.repeat(np.arange(len(chosen)), many))
+
+
+def with_few_others(
+    cycle: Cycle, nodes: Index, named: Victims, lower: Victims, gone: Victims, rules: fwk.PreemptionRules
+) -> Victims:
+    """Returns for each of (T,) nodes the best victims by the rules' criteria: those that are `gone` in the general
+    search, or the named ones with one other of the `lower` pods; with two others where no single one suffices.
+
+    A bounded number of sets is looked at: those of the least important pods of each node.
+    """
+    snapshot = cycle.snapshot
+    named, others = _in_order_of_reprieve(snapshot, named, rules), lower.where(~np.isin(lower.slots, named.slots))
+    without_named = Rows.of(snapshot, nodes).changed(_removed(named))
+    best, is_open = _candidates(snapshot, nodes, gone, rules), np.ones(len(nodes), np.bool_)
+    for size in (1, 2):
+        sets, row = _sets(others.where(is_open[others.row]), size, len(nodes), len(named.slots))
+        trial = without_named.take(row).changed(_removed(Victims(sets.ravel(), np.repeat(np.arange(len(row)), size))))
+        fits = cycle.run_filters_with_nominated_pods(trial).ok
+        sets, row, trial = sets[fits], row[fits], trial.take(fits)
+        is_open[row] = False
+        of_sets = named.of_rows(row, len(nodes))
+        # A profile without preemption cannot tell which of the caller's need not go.
+        if cycle.framework.plugins.post_filter:
+            of_sets = of_sets.where(~reprieve(cycle, trial, *of_sets))
+        victims = Victims(np.r_[sets.ravel(), of_sets.slots], np.r_[np.repeat(np.arange(len(row)), size), of_sets.row])
+        # What comes first is taken of equal ones.
+        best = better_on_each_node(_candidates(snapshot, nodes[row], victims, rules).joined(best))
+    row_at = np.full(len(snapshot.nodes), -1, np.intp)
+    row_at[nodes] = np.arange(len(nodes))
+    return Victims(best.slots, np.repeat(row_at[best.node], np.diff(best.first)))
+
+
+def _sets(others: Victims, size: int, num_rows: int, num_named: int) -> tuple[Index, Index]:
+    """Returns (S, size) slots and (S,) rows of sets of so many others, the least important ones first."""
+    # What a set costs is the number of its victims: the named ones are removed, and tried one by one, in each.
+    share = limits.VICTIMS_TRIED // (num_rows * size + num_named)
+    sets, row = [np.zeros((0, size), np.intp)], [np.zeros(0, np.intp)]
+    # As many pods as have no more pairs than the share.
+    most = share if size == 1 else int((1 + (1 + 8 * share) ** 0.5) / 2)
+    rows, first = np.unique(others.row, return_index=True)
+    for each, slots in zip(rows.tolist(), np.split(others.slots, first[1:]), strict=False):
+        some = slots[::-1][:most]
+        chosen = some[:, np.newaxis] if size == 1 else some[np.array(np.triu_indices(len(some), 1)).T]
+        sets.append(chosen)
+        row.append(np.full(len(chosen), each))
+    return np.concatenate(sets), np.concatenate(row)
+
+
+def _in_order_of_reprieve(snapshot: Snapshot, victims: Victims, rules: fwk.PreemptionRules) -> Victims:
+    victims = _by_importance(snapshot, victims, rules)
+    # The last key of lexsort comes first; it is stable, so that importance decides what the keys leave open.
+    order = np.lexsort((~violating(snapshot, *victims, rules), victims.row))
+    return Victims(victims.slots[order], victims.row[order])
+
+
+def _candidates(snapshot: Snapshot, nodes: Index, victims: Victims, rules: fwk.PreemptionRules) -> fwk.Candidates:
+    victims = _by_importance(snapshot, victims, rules)
+    return candidates_by_row(snapshot, nodes, *victims, violating(snapshot, *victims, rules), rules)[0]
+
+
+def _by_importance(snapshot: Snapshot, victims: Victims, rules: fwk.PreemptionRules) -> Victims:
+    order = rules.by_importance(snapshot, *victims)
+    return Victims(victims.slots[order], victims.row[order])
+
+
+def _removed(victims: Victims) -> PodChanges:
+    return PodChanges(victims.row, victims.slots, np.full(len(victims.slots), -1))
