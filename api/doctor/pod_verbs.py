@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import orjson
 
-from api.doctor import Finding, Grade, bad, judged, ok, samples
+from api.doctor import Finding, Grade, bad, judged, ok, samples, skipped
 from api.doctor.every_verb import answered, is_valid
 from api.doctor.examined_service import NAMES, ExaminedService, Reply
 from extender.engine.framework import ExtenderError
@@ -15,6 +15,7 @@ from extender.values.protocol.wire_types import MetaVictims
 READABLE: Final = "can be read by kube-scheduler"
 EMPTY: Final = "takes candidates without victims"
 NULL: Final = "takes candidates whose victims are null"
+ASSUMED: Final = "keeps nodes whose victims are not bound yet"
 KNOWN: Final = "names only nodes and pods that were sent"
 NO_SUCH_POD: Final = "says in Error that there is no such pod"
 
@@ -23,7 +24,7 @@ Answer = Mapping[str, MetaVictims | None]
 
 
 async def preempt_checks(service: ExaminedService) -> AsyncIterator[Finding]:
-    """Yields findings about answers to victims in full or by UID as configured, to no victims, and to null victims.
+    """Yields findings about answers to victims in full or by UID as configured, bound and not, to none, and to null.
 
     An answer has no Error: a node that the extender refuses is left out.
     """
@@ -40,6 +41,7 @@ async def preempt_checks(service: ExaminedService) -> AsyncIterator[Finding]:
         yield _by_uid(reply, answer)
         yield _known(answer, sent)
         yield _violations(answer)
+    yield await _assumed(service, verb)
     yield await _without_victims(service, verb, {names[0]: []}, EMPTY)
     yield await _without_victims(service, verb, {names[0]: None}, NULL)
 
@@ -88,6 +90,21 @@ def _violations(answer: Answer) -> Finding:
     below = {node: gone.num_pdb_violations for node, gone in answer.items() if gone and gone.num_pdb_violations < 0}
     wrong = next((f"{number} on {node!r}: it wins against every honest node" for node, number in below.items()), "")
     return judged("counts violations from 0 upwards", wrong, "count from 0")
+
+
+async def _assumed(service: ExaminedService, verb: str) -> Finding:
+    if not service.nodes:
+        return skipped(ASSUMED, "on nodes that do not exist this cannot be told: name some with --nodes")
+    sent: Sent = {name: [samples.assumed(f"assumed-{at}", name)] for at, name in enumerate(service.nodes[:2])}
+    reply = await answered(service, verb, samples.candidates(sent, by_uid=not service.in_full), ASSUMED)
+    answer = _read(reply)
+    left_out = [] if isinstance(answer, str) else sorted(sent.keys() - answer.keys())
+    wrong = f"{left_out[0]!r} is left out, on which kube-scheduler has assumed its victim" if left_out else ""
+    advice = (
+        "keep a victim that is not known: kube-scheduler names pods that wait at Permit or in PreBind, for minutes; "
+        "leave a node out only if evicting its victims does not help"
+    )
+    return judged(ASSUMED, wrong, advice, Grade.WARNING)
 
 
 async def _without_victims(service: ExaminedService, verb: str, sent: Sent, check: str) -> Finding:

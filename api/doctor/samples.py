@@ -60,6 +60,13 @@ def running(name: str, node: str) -> dict[str, Any]:
     return victim
 
 
+def assumed(name: str, node: str) -> dict[str, Any]:
+    """Returns such a pod before it is bound: kube-scheduler alone knows its node."""
+    victim = running(name, node)
+    victim["status"] = {"phase": "Pending"}
+    return victim
+
+
 def node(name: str, *, padding: bool = False) -> dict[str, Any]:
     return {
         "metadata": {

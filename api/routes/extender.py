@@ -96,7 +96,9 @@ async def preempt(request: Request) -> Response:
     asked = decoded(read_preemption_args, await request.body())
     service.verb_metrics.asked_about("preempt", len(asked.candidates))
     try:
-        chosen = await service.backend.verbs.preempt(asked.pod, asked.candidates, caller=_caller(request))
+        chosen = await service.backend.verbs.preempt(
+            asked.pod, asked.candidates, victim=asked.victim, caller=_caller(request)
+        )
     except VerbError as exc:
         _LOGGER.warning("preempt for pod %s: %s", asked.pod.key, escaped(str(exc)))
         raise Refusal(

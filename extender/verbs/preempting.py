@@ -1,8 +1,9 @@
 """The preempt verb: which victims a preemption really needs, for each candidate node of the caller."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import repeat
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -32,7 +33,8 @@ def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, 
     chosen among all pods of lower priority. Where the pod fits as it is, another extender must have refused it: the
     caller's victims stay, and where it named none (kubernetes#135486), the node is passed on without any. A profile
     without a PostFilter plugin is one of plugins besides the caller's: its Filters cannot tell which of the caller's
-    victims need not go, so that all of them are kept.
+    victims need not go, so that all of them are kept. A victim that is not known here takes no room here, and is kept:
+    the caller has found it in its own snapshot.
     """
     snapshot, pod, rules = cycle.snapshot, cycle.pod, rules_of(cycle.framework.plugins.post_filter)
     if pod.spec.preemption_policy == "Never" or (rules.delay_of is not None and rules.delay_of(pod) > 0):
@@ -42,7 +44,8 @@ def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, 
         return {}
     if outcome.node_names is not None:
         given = {name: each for name, each in given.items() if name in outcome.node_names}
-    _, nodes, named, named_row = _usable(snapshot, pod, given)
+    usable = _usable(snapshot, pod, given, rules)
+    nodes, named, named_row = usable.nodes, usable.slots, usable.row
     if not len(nodes):
         return {}
 
@@ -78,9 +81,9 @@ def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, 
         few = with_few_others(cycle, nodes[tried], ours, others, general, rules)
         slots, row = np.r_[slots[~tried[row]], few.slots], np.r_[row[~tried[row]], np.flatnonzero(tried)[few.row]]
 
-    # 4 the remaining victims, by the policies of the rules
+    # 4 the remaining victims, by the policies of the rules, and those that nobody knows here
     by_node = _by_node(snapshot, nodes, slots, row, came_free & fits_as_is, rules)
-    return _by_policy(cycle, nodes, by_node, rules)
+    return _with_unknown(snapshot, usable, _by_policy(cycle, nodes, by_node, rules), given, rules)
 
 
 def _by_node(
@@ -126,6 +129,37 @@ def _by_policy(
     }
 
 
+def _with_unknown(
+    snapshot: Snapshot,
+    usable: "_Usable",
+    chosen: dict[str, MetaVictims],
+    given: Mapping[str, MetaVictims],
+    rules: fwk.PreemptionRules,
+) -> dict[str, MetaVictims]:
+    """Returns the victims with those of the caller's that are not known here, each before whom it was named before."""
+    if not usable.unknown:
+        return chosen
+    order = rules.by_importance(snapshot, usable.slots, usable.row)
+    named, row = usable.slots[order], usable.row[order]
+    violations = np.bincount(row, violating(snapshot, named, row, rules), len(usable.names)).astype(np.int64).tolist()
+    merged = dict(chosen)
+    for name, counted in zip(usable.names, violations, strict=True):
+        unknown = usable.unknown.get(name)
+        if unknown is None or name not in chosen:
+            continue
+        uids = [*chosen[name].uids]
+        place = len(uids)
+        for uid in reversed(given[name].uids):
+            if uid in unknown:
+                uids.insert(place, uid)
+            elif uid in uids:
+                place = uids.index(uid)
+        # Only the caller can say whether they violate budgets: what it counted beyond those of the others.
+        theirs = min(max(given[name].num_pdb_violations - counted, 0), len(unknown))
+        merged[name] = MetaVictims.of(uids, chosen[name].num_pdb_violations + theirs)
+    return merged
+
+
 def without_policies(cycle: Cycle, given: Mapping[str, MetaVictims]) -> fwk.Candidate | None:
     """Returns what the caller would choose of its candidates, if victim policies may change that."""
     rules = rules_of(cycle.framework.plugins.post_filter).without_policies
@@ -138,24 +172,33 @@ def candidates_of(cycle: Cycle, chosen: Mapping[str, MetaVictims]) -> fwk.Candid
 
 
 def _candidates(cycle: Cycle, given: Mapping[str, MetaVictims], rules: fwk.PreemptionRules) -> fwk.Candidates:
-    # A node without victims costs nothing, which the criteria cannot compare.
-    with_victims = {name: victims for name, victims in given.items() if victims.pods}
-    names, nodes, slots, row = _usable(cycle.snapshot, cycle.pod, with_victims)
-    # The victims of the node at position i are slots[ends[i - 1] : ends[i]], since `slots` are node by node.
-    ends = np.bincount(row, minlength=len(nodes)).cumsum()
-    violations = np.array([given[name].num_pdb_violations for name in names], np.int64)
-    return fwk.Candidates(cycle.snapshot, nodes, slots, np.r_[0, ends].astype(np.intp), violations, rules)
+    usable = _usable(cycle.snapshot, cycle.pod, given, rules)
+    violations = np.array([given[name].num_pdb_violations for name in usable.names], np.int64)
+    counts = np.bincount(usable.row, minlength=len(usable.names))
+    # A node without victims costs nothing, which the criteria cannot compare. The others' are node by node.
+    has_victims = counts > 0
+    first = np.r_[0, counts[has_victims].cumsum()].astype(np.intp)
+    return fwk.Candidates(
+        cycle.snapshot, usable.nodes[has_victims], usable.slots, first, violations[has_victims], rules
+    )
 
 
-def _usable(
-    snapshot: Snapshot, pod: Pod, given: Mapping[str, MetaVictims]
-) -> tuple[Sequence[str], Index, Index, Index]:
-    """Returns the candidates of which the node and all victims are known, on that node, and of a lower priority.
+class _Usable(NamedTuple):
+    """The candidates of which the node is known, and no victim is known elsewhere, or not to be of a lower priority."""
 
-    Returns:
-        The names and the (B,) places of B nodes; the (V,) slots of their victims and the (V,) positions of these among
-        the B nodes.
-    """
+    names: Sequence[str]
+    """Of B nodes."""
+    nodes: Index
+    """(B,) their places."""
+    slots: Index
+    """(V,) their victims, but for the unknown ones."""
+    row: Index
+    """(V,) the positions of these among the B nodes."""
+    unknown: Mapping[str, frozenset[str]]
+    """Node -> UIDs of the victims that are not known here."""
+
+
+def _usable(snapshot: Snapshot, pod: Pod, given: Mapping[str, MetaVictims], rules: fwk.PreemptionRules) -> _Usable:
     pods, index = snapshot.pods, snapshot.nodes.index
     known = [name for name in given if name in index]
     named = [given[name].pods for name in known]
@@ -164,16 +207,31 @@ def _usable(
     slots = np.fromiter(
         map(pods.slots.get, (pod.uid for each in named for pod in each), repeat(_UNKNOWN)), np.intp, len(row)
     )
-    # An unknown slot, -1, indexes the last pod: what is read of that does not matter, because the slot is wrong anyway.
-    is_wrong = (slots == _UNKNOWN) | (pods.node[slots] != place[row]) | (pods.priority[slots] >= pod.priority)
+    is_unknown = slots == _UNKNOWN
+    # An unknown slot, -1, indexes the last pod: what is read of that does not matter.
+    is_wrong = ~is_unknown & ((pods.node[slots] != place[row]) | (pods.priority[slots] >= pod.priority))
+    unknown: defaultdict[str, set[str]] = defaultdict(set)
+    if is_unknown.any():
+        # Whether a pod that nobody knows here is protected cannot be told, nor what has no UID is a pod.
+        is_judged = rules.protects is not None or rules.may_go is not None
+        uids = [pod.uid for each in named for pod in each]
+        for at in np.flatnonzero(is_unknown).tolist():
+            is_wrong[at] = is_judged or not uids[at]
+            unknown[known[row[at]]].add(uids[at])
     is_usable = np.bincount(row[is_wrong], minlength=len(known)) == 0
-    of_usable = np.flatnonzero(is_usable[row])
+    of_usable = np.flatnonzero(is_usable[row] & ~is_unknown)
     of_usable = of_usable[
         np.sort(np.unique(slots[of_usable], return_index=True)[1])
     ]  # a pod that is named twice counts once
     names = [name for name, is_one in zip(known, is_usable.tolist(), strict=True) if is_one]
     # The position of a usable node among the usable ones is the number of those before it.
-    return names, place[is_usable], slots[of_usable], (is_usable.cumsum() - 1)[row[of_usable]]
+    return _Usable(
+        names,
+        place[is_usable],
+        slots[of_usable],
+        (is_usable.cumsum() - 1)[row[of_usable]],
+        {name: frozenset(uids) for name, uids in unknown.items()},
+    )
 
 
 def _fits_without(cycle: Cycle, nodes: Index, slots: Index, row: Index) -> Mask:

@@ -143,14 +143,24 @@ class Verbs:
 
     @repeated_after_long_work
     async def preempt(
-        self, pod: Pod, candidates: Mapping[str, MetaVictims], *, caller: str = ""
+        self,
+        pod: Pod,
+        candidates: Mapping[str, MetaVictims],
+        *,
+        victim: Callable[[str], Pod | None] = lambda uid: None,
+        caller: str = "",
     ) -> dict[str, MetaVictims]:
-        """Returns the victims that the preemption needs, for each candidate node on which it helps."""
-        with self._answering(pod, len(candidates), caller) as call_so_far:
+        """Returns the victims that the preemption needs, for each candidate node on which it helps.
+
+        A victim that has no node here counts as assumed on the caller's: kube-scheduler names pods that wait at Permit
+        or in PreBind. `victim` returns one that came in full, by UID.
+        """
+        assumed = self._without_node(candidates, victim)
+        with self._answering(pod, len(candidates), caller) as call_so_far, self._cluster.assuming(assumed):
             _, cycle = self._cycle(pod, (), None)
             chosen = choose_victims(cycle, candidates)
-            num_spared = _num_spared(candidates, chosen)
-        self._reporter.preempt_called(call_so_far(), candidates_of(cycle, chosen), without_policies(cycle, candidates))
+            num_spared, alone = _num_spared(candidates, chosen), without_policies(cycle, candidates)
+            self._reporter.preempt_called(call_so_far(), candidates_of(cycle, chosen), alone)
         parts = []
         if len(chosen) < len(candidates):
             parts.append(f"Extender kept {len(chosen)} of {len(candidates)} nodes to preempt pods on")
@@ -160,6 +170,18 @@ class Verbs:
             note = "; ".join(parts)
             cycle.framework.record_event(pod, "Normal", "PreemptionNarrowed", "Preempting", note)
         return chosen
+
+    def _without_node(
+        self, candidates: Mapping[str, MetaVictims], victim: Callable[[str], Pod | None]
+    ) -> Iterator[tuple[Pod, str]]:
+        """Yields the named victims that have no node here, and are known or came in full, with the caller's node."""
+        cluster = self._cluster
+        for node, victims in candidates.items():
+            for uid in victims.uids if node in cluster.nodes else ():
+                if cluster.cache.pod(uid) is None:
+                    pod = cluster.pending.get(uid) or victim(uid)
+                    if pod is not None:
+                        yield pod, node
 
     async def bind(self, name: str, namespace: str, uid: str, node: str) -> None:
         """Binds the pod, unless it is bound, if its profile accepts the node, with the user's Reserve and PreBind."""

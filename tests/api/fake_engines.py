@@ -1,7 +1,7 @@
 """Engines that fail, wait or are not ready, which the real one does not do on demand."""
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from extender.values.objects.node import Node
@@ -41,7 +41,12 @@ class FailingEngine:
         raise self._kind(self._text)
 
     async def preempt(
-        self, pod: Pod, candidates: Mapping[str, MetaVictims], *, caller: str = ""
+        self,
+        pod: Pod,
+        candidates: Mapping[str, MetaVictims],
+        *,
+        victim: Callable[[str], Pod | None] = lambda uid: None,
+        caller: str = "",
     ) -> dict[str, MetaVictims]:
         raise self._kind(self._text)
 

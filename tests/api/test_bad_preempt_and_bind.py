@@ -74,6 +74,10 @@ def test_preempt_without_candidates_answers_an_empty_map(example: Service, body:
     assert example.call("preempt", body).content == b'{"NodeNameToMetaVictims":{}}'
 
 
+SMALL = {**POD, "spec": {**POD["spec"], "containers": [{"name": "main", "image": "small:1"}]}}
+IN_FULL = {"node-a2": {"Pods": [PODS["report-00"], PODS["report-01"]], "NumPDBViolations": 0}}
+
+
 def test_victims_by_uid_count_when_both_forms_are_given(example: Service) -> None:
     in_full = {"node-a2": {"Pods": [PODS["report-00"], PODS["report-01"]], "NumPDBViolations": 0}}
 
@@ -92,7 +96,6 @@ def test_victims_in_full_are_answered_by_uid(example: Service) -> None:
     [
         pytest.param(None, id="null node"),
         pytest.param({"Pods": [None]}, id="null pod"),
-        pytest.param({"Pods": [{"UID": UNKNOWN}]}, id="unknown UID"),
         pytest.param({"Pods": [{"UID": None}]}, id="no UID"),
         pytest.param({"Pods": [{}]}, id="UID absent"),
         pytest.param(victims("db-0"), id="victim of the same priority"),
@@ -105,6 +108,30 @@ def test_a_node_with_impossible_victims_is_left_out_and_the_others_are_answered(
     answer = chosen(example, asking({"node-a3": value, **GOOD}))
 
     assert list(answer) == ["node-a2"]
+
+
+@pytest.mark.parametrize("in_full", [False, True], ids=["by UID", "in full"])
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_victim_that_is_not_known_stays_named_once(example: Service, in_full: bool, times: int) -> None:
+    """kube-scheduler has found it in its own snapshot, where it may be assumed."""
+    stranger = {**PODS["report-00"], "metadata": {"name": "stranger", "namespace": "default", "uid": UNKNOWN}}
+    asked = {"node-a3": {"Pods": times * [stranger if in_full else {"UID": UNKNOWN}], "NumPDBViolations": 0}}
+
+    answer = chosen(example, asking(in_full=asked, pod=SMALL) if in_full else asking(asked, pod=SMALL))
+
+    assert answer == {"node-a3": {"Pods": [{"UID": UNKNOWN}], "NumPDBViolations": 0}}
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [{"metadata": {"uid": UNKNOWN}}, {"metadata": {"uid": UNKNOWN, "name": "?"}}, {"metadata": {"uid": UNKNOWN, "name": "p"}, "spec": 1}],
+    ids=["no name", "an impossible name", "no spec"],
+)  # fmt: skip
+def test_a_victim_in_full_that_is_no_pod_stays_named(example: Service, pod: object) -> None:
+    answer = chosen(example, asking(in_full={"node-a3": {"Pods": [pod]}, **IN_FULL}, pod=SMALL))
+
+    assert answer["node-a3"]["Pods"] == [{"UID": UNKNOWN}]
+    assert answer["node-a2"]["Pods"]
 
 
 def test_victim_that_is_named_twice_counts_once(example: Service) -> None:

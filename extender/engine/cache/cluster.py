@@ -8,7 +8,8 @@ changes on to several subscribers.
 Upstream: pkg/scheduler/eventhandlers.go (v1.36.2).
 """
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Final, final
 
 from extender.engine.cache import Cache, CacheError
@@ -154,6 +155,28 @@ class Cluster:
             pod = self.pending.get(uid)
             if pod is not None:
                 self._pend(pod)
+
+    @contextmanager
+    def assuming(self, pods: Iterable[tuple[Pod, str]]) -> Iterator[None]:
+        """Counts pods on nodes of the cluster, where somebody else has assumed them, until the end of the block.
+
+        Pods that have a node here, or cannot be read, are left out. Nothing may be awaited in the block.
+        """
+        cache, assumed = self.cache, []
+        try:
+            for pod, node in pods:
+                with suppress(ValueError, CacheError):
+                    on_node = decoding.replaced(pod, spec=decoding.replaced(pod.spec, node_name=node))
+                    ports = cache.used_ports(node)
+                    cache.assume_pod(on_node)
+                    assumed.append((on_node, ports))
+            yield
+        finally:
+            for on_node, ports in reversed(assumed):
+                cache.forget_pod(on_node)
+                cache.restore_ports(on_node.spec.node_name, ports)
+            if assumed:  # whoever has the last snapshot, such as a cycle that awaits an extender, sees nothing of it
+                cache.update_snapshot()
 
     def _place(self, pod: Pod) -> None:
         self.pending.pop(pod.uid, None)

@@ -63,6 +63,14 @@ class AskedPreemption:
 
     pod: Pod
     candidates: Mapping[str, MetaVictims]
+    documents: Mapping[str, Raw]
+    """UID -> the pod, of victims in full."""
+
+    def victim(self, uid: str) -> Pod | None:
+        """Returns a victim that came in full; None if it came by UID, or is no pod that can be read."""
+        with suppress(JsonError):
+            return _read_pod(self.documents[uid]) if uid in self.documents else None
+        return None
 
 
 class _NodeItems(msgspec.Struct, frozen=True, gc=False):
@@ -123,6 +131,7 @@ def read_preemption_args(body: bytes) -> AskedPreemption:
         raise JsonError("NodeNameToVictims and NodeNameToMetaVictims name different nodes")
     nodes = nodes_by_uid if nodes_by_uid is not None else nodes_in_full or {}
     candidates: dict[str, MetaVictims] = {}
+    documents: dict[str, Raw] = {}
     exact = None if by_uid is None else quickly(dict[str, _ExactVictims], by_uid)
     if exact is not None:
         candidates = {
@@ -131,13 +140,13 @@ def read_preemption_args(body: bytes) -> AskedPreemption:
         }
         nodes = {}
     for place, (node, document) in enumerate(nodes.items()):
-        victims = _read_victims(f"victims of node {place}", document, is_in_full=nodes_by_uid is None)
+        victims = _read_victims(f"victims of node {place}", document, None if nodes_by_uid is not None else documents)
         if victims is not None:
             candidates[node] = victims
     uids = [uid for victims in candidates.values() for uid in victims.uids if uid]
     if len(set(uids)) < len(uids):
         raise JsonError("one pod is a victim on several nodes")
-    return AskedPreemption(_read_pod(pod), candidates)
+    return AskedPreemption(_read_pod(pod), candidates, documents)
 
 
 def read_binding_args(body: bytes) -> ExtenderBindingArgs:
@@ -268,10 +277,11 @@ def _victims_by_node(what: str, document: Raw) -> dict[str, Raw]:
     return nodes
 
 
-def _read_victims(what: str, document: Raw, *, is_in_full: bool) -> MetaVictims | None:
+def _read_victims(what: str, document: Raw, documents: dict[str, Raw] | None) -> MetaVictims | None:
     """Returns None where a null stands for a victim or for all there is to a node, which asks nothing.
 
-    Pods that are null or missing are an empty list, as Go writes and reads it.
+    Pods that are null or missing are an empty list, as Go writes and reads it. `documents` are None
+    of victims by UID; else they take those in full.
     """
     if is_null(document):
         return None
@@ -282,7 +292,9 @@ def _read_victims(what: str, document: Raw, *, is_in_full: bool) -> MetaVictims 
     items = [] if pods is None else read(list[Raw], pods, f"{what}: Pods")
     if any(map(is_null, items)):
         return None
-    uids = [_uid(f"{what}: Pods[{place}]", item, is_in_full) for place, item in enumerate(items)]
+    uids = [_uid(f"{what}: Pods[{place}]", item, documents is not None) for place, item in enumerate(items)]
+    if documents is not None:
+        documents.update(zip(uids, items, strict=True))
     return MetaVictims.of(dict.fromkeys(uids), count)
 
 

@@ -102,6 +102,8 @@ class SampleExtender:
         }
         if self.passes_on:
             return {"NodeNameToMetaVictims": given}
+        if self.defect == "knows bound pods alone" and self.calls > 1:  # the first call is about bound ones
+            given = {node: {**victims, "Pods": []} for node, victims in given.items()}
         if self.defect == "takes all victims back":
             return {"NodeNameToMetaVictims": {node: {"Pods": []} for node in given}}
         if self.defect == "null for no victims":

@@ -125,6 +125,35 @@ def test_reprieve_itself_is_well(example: Service) -> None:
     assert [finding for finding in found if finding["grade"] == "bad"] == []
 
 
+ASSUMED = "keeps nodes whose victims are not bound yet"
+
+
+@pytest.mark.parametrize("form", ["full", "names"])
+def test_an_extender_that_leaves_out_nodes_of_assumed_victims_is_warned_of(form: str) -> None:
+    with serving(SampleExtender("knows bound pods alone")) as url:
+        code, found = findings(url, "--form", form, "--verbs", "preempt", "--nodes", "node-a1")
+
+    (finding,) = (each for each in found if each["check"] == ASSUMED)
+    assert (code, finding["grade"]) == (0, "warning")
+    assert finding["detail"] == "'node-a1' is left out, on which kube-scheduler has assumed its victim"
+    assert "Permit" in finding["advice"]
+
+
+@pytest.mark.parametrize("form", ["full", "names"])
+def test_reprieve_keeps_nodes_of_assumed_victims(example: Service, form: str) -> None:
+    url = f"http://127.0.0.1:{example.port}/extender"
+    _, found = findings(url, "--nodes", "node-a1,node-a2", "--form", form, "--verbs", "preempt")
+
+    assert [each["grade"] for each in found if each["check"] == ASSUMED] == ["ok"]
+
+
+def test_on_nodes_that_do_not_exist_assumed_victims_are_not_asked_about() -> None:
+    with serving(SampleExtender("knows bound pods alone")) as url:
+        _, found = findings(url, "--verbs", "preempt", "--form", "names")
+
+    assert [each["grade"] for each in found if each["check"] == ASSUMED] == ["skipped"]
+
+
 def test_a_verb_that_no_configuration_asks_for_may_be_missing() -> None:
     with serving_reprieve(schedule=False) as service:
         url = f"http://127.0.0.1:{service.port}/extender"

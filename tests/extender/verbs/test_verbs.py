@@ -370,7 +370,7 @@ def test_victims_are_found_where_none_were_named() -> None:
     ("candidates", "why"),
     [
         pytest.param({"gone": ["a"]}, "the node is not known", id="unknown node"),
-        pytest.param({"n": ["a", "gone"]}, "a victim is not known", id="unknown victim"),
+        pytest.param({"n": ["a", ""]}, "a victim names no pod", id="victim without a UID"),
         pytest.param({"n": ["elsewhere"]}, "it is on another node", id="victim of another node"),
         pytest.param({"o": ["equal"]}, "it is as important", id="victim as important as the preemptor"),
         pytest.param({"n": ["a", "above"]}, "one of them is more important", id="a more important one among them"),
