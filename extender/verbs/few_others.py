@@ -20,28 +20,28 @@ from extender.values import limits
 
 
 @final
-class Victims(NamedTuple):
+class RowVictims(NamedTuple):
     """(C,) slots of pods, and the (C,) rows that they are removed from, ascending."""
 
     slots: Index
     row: Index
 
-    def where(self, mask: Mask) -> "Victims":
-        return Victims(self.slots[mask], self.row[mask])
+    def where(self, mask: Mask) -> "RowVictims":
+        return RowVictims(self.slots[mask], self.row[mask])
 
-    def of_rows(self, chosen: Index, num_rows: int) -> "Victims":
+    def of_rows(self, chosen: Index, num_rows: int) -> "RowVictims":
         """Returns those of the chosen rows, which are numbered in this order, and may be chosen several times."""
         counts = np.bincount(self.row, minlength=num_rows)
         first, many = (np.cumsum(counts) - counts)[chosen], counts[chosen]
         begins = np.cumsum(many) - many
         # Each one's place is that of the first of its row, and its position within the row.
         places = np.repeat(first - begins, many) + np.arange(many.sum())
-        return Victims(self.slots[places], np.repeat(np.arange(len(chosen)), many))
+        return RowVictims(self.slots[places], np.repeat(np.arange(len(chosen)), many))
 
 
 def with_few_others(
-    cycle: Cycle, nodes: Index, named: Victims, lower: Victims, gone: Victims, rules: fwk.PreemptionRules
-) -> Victims:
+    cycle: Cycle, nodes: Index, named: RowVictims, lower: RowVictims, gone: RowVictims, rules: fwk.PreemptionRules
+) -> RowVictims:
     """Returns for each of (T,) nodes the best victims by the rules' criteria: those that are `gone` in the general
     search, or the named ones with one other of the `lower` pods; with two others where no single one suffices.
 
@@ -53,7 +53,9 @@ def with_few_others(
     best, is_open = _candidates(snapshot, nodes, gone, rules), np.ones(len(nodes), np.bool_)
     for size in (1, 2):
         sets, row = _sets(others.where(is_open[others.row]), size, len(nodes), len(named.slots))
-        trial = without_named.take(row).changed(_removed(Victims(sets.ravel(), np.repeat(np.arange(len(row)), size))))
+        trial = without_named.take(row).changed(
+            _removed(RowVictims(sets.ravel(), np.repeat(np.arange(len(row)), size)))
+        )
         fits = cycle.run_filters_with_nominated_pods(trial).ok
         sets, row, trial = sets[fits], row[fits], trial.take(fits)
         is_open[row] = False
@@ -61,15 +63,17 @@ def with_few_others(
         # A profile without preemption cannot tell which of the caller's need not go.
         if cycle.framework.plugins.post_filter:
             of_sets = of_sets.where(~reprieve(cycle, trial, *of_sets))
-        victims = Victims(np.r_[sets.ravel(), of_sets.slots], np.r_[np.repeat(np.arange(len(row)), size), of_sets.row])
+        victims = RowVictims(
+            np.r_[sets.ravel(), of_sets.slots], np.r_[np.repeat(np.arange(len(row)), size), of_sets.row]
+        )
         # What comes first is taken of equal ones.
         best = better_on_each_node(_candidates(snapshot, nodes[row], victims, rules).joined(best))
     row_at = np.full(len(snapshot.nodes), -1, np.intp)
     row_at[nodes] = np.arange(len(nodes))
-    return Victims(best.slots, np.repeat(row_at[best.node], np.diff(best.first)))
+    return RowVictims(best.slots, np.repeat(row_at[best.node], np.diff(best.first)))
 
 
-def _sets(others: Victims, size: int, num_rows: int, num_named: int) -> tuple[Index, Index]:
+def _sets(others: RowVictims, size: int, num_rows: int, num_named: int) -> tuple[Index, Index]:
     """Returns (S, size) slots and (S,) rows of sets of so many others, the least important ones first."""
     # What a set costs is the number of its victims: the named ones are removed, and tried one by one, in each.
     share = limits.VICTIMS_TRIED // (num_rows * size + num_named)
@@ -85,22 +89,22 @@ def _sets(others: Victims, size: int, num_rows: int, num_named: int) -> tuple[In
     return np.concatenate(sets), np.concatenate(row)
 
 
-def _in_order_of_reprieve(snapshot: Snapshot, victims: Victims, rules: fwk.PreemptionRules) -> Victims:
+def _in_order_of_reprieve(snapshot: Snapshot, victims: RowVictims, rules: fwk.PreemptionRules) -> RowVictims:
     victims = _by_importance(snapshot, victims, rules)
     # The last key of lexsort comes first; it is stable, so that importance decides what the keys leave open.
     order = np.lexsort((~violating(snapshot, *victims, rules), victims.row))
-    return Victims(victims.slots[order], victims.row[order])
+    return RowVictims(victims.slots[order], victims.row[order])
 
 
-def _candidates(snapshot: Snapshot, nodes: Index, victims: Victims, rules: fwk.PreemptionRules) -> fwk.Candidates:
+def _candidates(snapshot: Snapshot, nodes: Index, victims: RowVictims, rules: fwk.PreemptionRules) -> fwk.Candidates:
     victims = _by_importance(snapshot, victims, rules)
     return candidates_by_row(snapshot, nodes, *victims, violating(snapshot, *victims, rules), rules)[0]
 
 
-def _by_importance(snapshot: Snapshot, victims: Victims, rules: fwk.PreemptionRules) -> Victims:
+def _by_importance(snapshot: Snapshot, victims: RowVictims, rules: fwk.PreemptionRules) -> RowVictims:
     order = rules.by_importance(snapshot, *victims)
-    return Victims(victims.slots[order], victims.row[order])
+    return RowVictims(victims.slots[order], victims.row[order])
 
 
-def _removed(victims: Victims) -> PodChanges:
+def _removed(victims: RowVictims) -> PodChanges:
     return PodChanges(victims.row, victims.slots, np.full(len(victims.slots), -1))

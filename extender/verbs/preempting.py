@@ -18,7 +18,7 @@ from extender.engine.snapshot import PodChanges, Rows, Snapshot
 from extender.engine.snapshot.axes import Index, Mask
 from extender.values.objects.pod import Pod
 from extender.values.protocol.wire_types import MetaPod, MetaVictims
-from extender.verbs.few_others import Victims, with_few_others
+from extender.verbs.few_others import RowVictims, with_few_others
 
 _UNKNOWN: Final = -1
 """Stands for the slot of a pod that is not known."""
@@ -77,7 +77,7 @@ def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, 
     if tried.any():
         place = np.cumsum(tried) - 1  # of the node among those that are tried
         pods = ((named, named_row), (lower, lower_row), (slots, row))
-        ours, others, general = (Victims(some[tried[of]], place[of[tried[of]]]) for some, of in pods)
+        ours, others, general = (RowVictims(some[tried[of]], place[of[tried[of]]]) for some, of in pods)
         few = with_few_others(cycle, nodes[tried], ours, others, general, rules)
         slots, row = np.r_[slots[~tried[row]], few.slots], np.r_[row[~tried[row]], np.flatnonzero(tried)[few.row]]
 
