@@ -16,14 +16,13 @@ import msgspec
 from extender.client import errors
 from extender.client.request_metrics import ATTEMPTS, ERROR, timed
 from extender.client.transport.carrier import (
-    CARRIER_ERRORS,
     Body,
     Carrier,
     ClientResponse,
     Headers,
     TransportCarrier,
     WatchLines,
-    failure,
+    carried,
 )
 from extender.client.transport.connections import Connections
 from extender.values import limits
@@ -245,7 +244,7 @@ class Client:
             # it.
             if is_write and (why_not := self._fence()) is not None:
                 raise errors.Fenced(why_not)
-            try:
+            with carried(str(request), f"no answer within {seconds:g} s"):
                 async with asyncio.timeout(seconds):
                     response = await self._send(carrier, identity, request, seconds)
                     try:
@@ -253,8 +252,6 @@ class Client:
                         body = await Body(str(request), response).read(cap)
                     finally:
                         await response.aclose()
-            except CARRIER_ERRORS as error:
-                raise failure(str(request), error, f"no answer within {seconds:g} s") from error
         if not is_write:
             _check_kind(request, body)
         return body
@@ -263,13 +260,11 @@ class Client:
         async with AsyncExitStack() as stack:
             carrier, identity = await stack.enter_async_context(self._connections.lent())
             # The head of the response comes as soon as the watch begins, long before its first event.
-            try:
+            with carried(str(request), f"no answer within {seconds:g} s"):
                 async with asyncio.timeout(seconds):
                     response = await self._send(carrier, identity, request, seconds)
                     stack.push_async_callback(response.aclose)
                     await _check_answer(request, response, (200,))
-            except CARRIER_ERRORS as error:
-                raise failure(str(request), error, f"no answer within {seconds:g} s") from error
             body = Body(str(request), response)
             return stack.pop_all(), body
 

@@ -285,7 +285,8 @@ NODE_REASON: Final = Limit(Door.ANSWERS, 2_000,
 EVENT_NOTE_BYTES: Final = Limit(Door.ANSWERS, 1024,
     "bytes of the note of an Event (upstream: NoteLengthLimit)", "it is cut, and ends with ` ...`")
 LOGGED_VALUE: Final = Limit(Door.ANSWERS, 4096, "characters of a value in a line of the log", "it is cut")
-LOGGED_MESSAGE: Final = Limit(Door.ANSWERS, 4096, "characters of a message of another library in the log", "it is cut")
+LOGGED_MESSAGE: Final = Limit(Door.ANSWERS, 4096,
+    "characters of a message of another library, and of an exception, in the log", "it is cut")
 LOGGED_FIELD: Final = Limit(Door.ANSWERS, 256,
     "characters of any other text from outside in a line of the log", "it is cut")
 SUGGESTED_ONE_BY_ONE: Final = Limit(Door.ANSWERS, 3,

@@ -6,16 +6,18 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
 from starlette.applications import Starlette
 
 from api.serving.server import Server
 from api.settings.settings import Settings
+from extender.values.klog.setup import TextFormatter
 from tests.kit.service import serving_app
 from tests.kit.waiting import DEADLINE
 
 
-def test_failing_service_ends_with_the_reason() -> None:
-    """As when a task of the service raises: the process that runs it has to know."""
+def test_failing_service_ends_with_the_reason(caplog: pytest.LogCaptureFixture) -> None:
+    """As when a task of the service raises: the process that runs it has to know, and its log, to the last word."""
     fails = threading.Event()
 
     @asynccontextmanager
@@ -26,7 +28,7 @@ def test_failing_service_ends_with_the_reason() -> None:
 
     async def failing() -> None:
         await asyncio.to_thread(fails.wait)
-        raise RuntimeError("out of luck")
+        raise RuntimeError("x" * 5000 + " out of luck")
 
     with serving_app(Starlette(lifespan=lifespan), Settings(port=0)) as service:
         assert isinstance(service.server, Server)
@@ -37,3 +39,4 @@ def test_failing_service_ends_with_the_reason() -> None:
             time.sleep(0.01)
 
     assert service.server.why_over == "the service has failed; the log says how"
+    assert any("out of luck" in TextFormatter().format(record) for record in caplog.records)

@@ -173,6 +173,12 @@ class Reflector(Generic[T]):
                 if isinstance(exc, errors.Forbidden) and self.kind.is_optional:
                     self._not_served()
                 await self._pause(self._failed(exc), exc)
+            except Exception as exc:
+                # A fault of ours, by which neither this resource nor the others may end.
+                _log.exception("%s: a list or watch failed unexpectedly", self.kind.resource)
+                self._plan.list_newest()
+                doubt = reading.DoubtfulAnswerError(_one_line(exc))
+                await self._pause(self._failed(doubt), doubt)
 
     async def _pause(self, seconds: float, exc: errors.ApiError | reading.DoubtfulAnswerError) -> None:
         """Waits for the next try, at most until another reflector has reached a server that was away or busy."""

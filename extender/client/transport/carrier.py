@@ -6,7 +6,8 @@ import asyncio
 import zlib
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, cast, final
 
 import httpx
@@ -68,16 +69,24 @@ class Carrier(ABC):
         """Closes all connections, including those in use."""
 
 
-CARRIER_ERRORS: Final = (TimeoutError, NotSentError, CutError)
+@contextmanager
+def carried(request: str, waited: str) -> Iterator[None]:
+    """Raises whatever a carrier raises as an ApiError; `waited` are the words for a timeout.
 
-
-def failure(request: str, error: Exception, waited: str) -> ApiError:
-    """Returns what one of the CARRIER_ERRORS means for a request; `waited` are the words for a timeout."""
-    if isinstance(error, TimeoutError):
-        return NoAnswer(f"{request}: {waited}", timed_out=True)
-    if isinstance(error, NotSentError):
-        return Unreachable(f"{request}: {error}")
-    return NoAnswer(f"{request}: no answer: {error}", timed_out=False)
+    That is more than a carrier promises, because event loops, TLS and parsers raise what they like about a connection
+    that is lost, and nobody who waits for an answer may end by it.
+    """
+    try:
+        yield
+    except ApiError:
+        raise
+    except TimeoutError as exc:
+        raise NoAnswer(f"{request}: {waited}", timed_out=True) from exc
+    except NotSentError as exc:
+        raise Unreachable(f"{request}: {exc}") from exc
+    except Exception as exc:
+        what = str(exc) if isinstance(exc, CutError) else f"{type(exc).__name__}: {exc}"
+        raise NoAnswer(f"{request}: no answer: {what}", timed_out=False) from exc
 
 
 _NOTHING_SENT: Final = (
@@ -170,7 +179,7 @@ class Body:
         self._inflater = zlib.decompressobj(_GZIP) if encoding == "gzip" else None
 
     async def read_some(self) -> bytes:
-        """Returns the next bytes; none at the end. Errors of the carrier are passed on."""
+        """Returns the next bytes; none at the end. Errors of the carrier are passed on, see `carried`."""
         inflater = self._inflater
         if inflater is None:
             return await self._response.read_some()
@@ -234,11 +243,9 @@ class WatchLines(AsyncIterator[bytes]):
         return lines
 
     async def _next_chunk(self) -> bytes:
-        try:
+        with carried(self._request, f"not a byte for {self._silence:g} s"):
             async with asyncio.timeout(self._silence):
                 chunk = await self._body.read_some()
-        except CARRIER_ERRORS as error:
-            raise failure(self._request, error, f"not a byte for {self._silence:g} s") from error
         if not chunk:
             raise StopAsyncIteration
         return chunk

@@ -44,7 +44,10 @@ class Http1Carrier(Carrier):
         self, method: str, path: str, headers: Headers, content: bytes, connect_seconds: float
     ) -> ClientResponse:
         """Sends a GET again if its connection turns out to have been closed while it was idle."""
-        request = self._encode(method, path, headers, content)
+        try:
+            request = self._encode(method, path, headers, content)
+        except ValueError as exc:
+            raise NotSentError(str(exc)) from exc
         if self._permits.locked():
             try:
                 async with asyncio.timeout(connect_seconds):

@@ -7,10 +7,12 @@ import os
 import socket
 import ssl
 import sys
-from typing import Final, final
+from collections.abc import Callable, Coroutine, Iterator, Sequence, Set
+from contextlib import contextmanager
+from functools import partial
+from itertools import zip_longest
+from typing import Any, Final, final
 from urllib.parse import SplitResult, quote, unquote, urlsplit
-
-from aiohappyeyeballs import start_connection
 
 from extender.client.transport.carrier import CutError, NotSentError
 from extender.client.transport.http1 import Connection
@@ -19,6 +21,9 @@ _REFUSALS: Final = (errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH, e
 
 ATTEMPT_DELAY: Final = 0.25
 """Seconds after which the next address is tried, too. RFC 8305, Connection Attempt Delay."""
+
+_NUMERIC: Final = socket.NI_NUMERICHOST | socket.NI_NUMERICSERV
+"""Asks for the text of an address, with the scope of a link-local one, and for no name."""
 
 
 @final
@@ -73,12 +78,10 @@ class Route:
             raise NotSentError(f"{proxy}: the proxy does not connect us: it answered {response.status}")
         inner = Connection()
         try:
-            transport = await asyncio.get_running_loop().start_tls(
-                connection.transport, inner, tls, server_hostname=self._server_name
-            )
-        except OSError as exc:
-            connection.abort()
-            raise NotSentError(f"{destination}: {_reason(exc)}") from exc
+            with _nothing_sent(destination):
+                transport = await asyncio.get_running_loop().start_tls(
+                    connection.transport, inner, tls, server_hostname=self._server_name
+                )
         except BaseException:
             connection.abort()
             raise
@@ -110,17 +113,59 @@ def _host_of(parts: SplitResult) -> str:
 
 
 async def _dial(host: str, port: int, tls: ssl.SSLContext | None, server_name: str) -> Connection:
+    """Returns a connection to the address of the host that answers first.
+
+    The loop makes each socket: uvloop closes one of ours twice if it is reset in the handshake, and by then the
+    descriptor may be somebody else's.
+    """
     loop = asyncio.get_running_loop()
-    try:
-        addresses = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        connected = await start_connection(addresses, happy_eyeballs_delay=ATTEMPT_DELAY)
-        _set_keepalive(connected)
+
+    async def attempt(address: str, service: str) -> Connection:
         _, connection = await loop.create_connection(
-            Connection, sock=connected, ssl=tls, server_hostname=server_name if tls is not None else None
+            Connection, address, int(service), ssl=tls, server_hostname=server_name if tls is not None else None
         )
-    except OSError as exc:
-        raise NotSentError(f"{host}:{port}: {_reason(exc)}") from exc
-    return connection
+        if connection.is_open:
+            _set_keepalive(connection.transport.get_extra_info("socket"))
+        return connection
+
+    with _nothing_sent(f"{host}:{port}"):
+        families: dict[int, list[tuple[str, str]]] = {}
+        for family, *_, address in await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+            families.setdefault(family, []).append(socket.getnameinfo(address, _NUMERIC))
+        in_turn = [address for each in zip_longest(*families.values()) for address in each if address is not None]
+        return await _first([partial(attempt, *address) for address in in_turn])
+
+
+async def _first(attempts: Sequence[Callable[[], Coroutine[Any, Any, Connection]]]) -> Connection:
+    """Returns the first connection that is made; an attempt begins when the one before has failed, or takes long.
+
+    Raises OSError with all reasons, and the first failure as its cause. RFC 8305, section 5.
+    """
+    left, tasks = list(attempts), list[asyncio.Task[Connection]]()
+    pending: Set[asyncio.Task[Connection]] = set()
+    first: asyncio.Task[Connection] | None = None
+    try:
+        while left or pending:
+            if left:
+                tasks.append(asyncio.create_task(left.pop(0)(), name="dialling"))
+                pending |= {tasks[-1]}
+            patience = ATTEMPT_DELAY if left else None
+            done, pending = await asyncio.wait(pending, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+            first = next((task for task in done if task.exception() is None), None)
+            if first is not None:
+                return first.result()
+        failures = [task.exception() for task in tasks]
+        raise OSError("; ".join(dict.fromkeys(map(_reason, failures)))) from failures[0]
+    finally:
+        for task in tasks:
+            if task is not first:
+                task.cancel()
+                task.add_done_callback(_hang_up)
+
+
+def _hang_up(late: asyncio.Task[Connection]) -> None:
+    if not late.cancelled() and late.exception() is None:
+        late.result().abort()
 
 
 def _set_keepalive(made: socket.socket) -> None:
@@ -133,8 +178,20 @@ def _set_keepalive(made: socket.socket) -> None:
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 60_000)
 
 
-def _reason(exc: OSError) -> str:
+@contextmanager
+def _nothing_sent(where: str) -> Iterator[None]:
+    """Raises whatever goes wrong as NotSentError: no event loop and no parser raises anything else to a caller."""
+    try:
+        yield
+    except NotSentError:
+        raise
+    except Exception as exc:
+        raise NotSentError(f"{where}: {_reason(exc)}") from exc
+
+
+def _reason(exc: BaseException | None) -> str:
     if isinstance(exc, ssl.SSLCertVerificationError):
         return f"{exc.verify_message}; check certificate-authority and tls-server-name"
-    # What asyncio says about a refused connection repeats the address.
-    return os.strerror(exc.errno).lower() if exc.errno in _REFUSALS else str(exc) or type(exc).__name__
+    if isinstance(exc, OSError) and exc.errno in _REFUSALS:
+        return os.strerror(exc.errno).lower()  # what asyncio says repeats the address
+    return " ".join(str(exc).split()) or type(exc).__name__

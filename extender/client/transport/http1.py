@@ -68,8 +68,8 @@ class Connection(asyncio.Protocol):
         self._response = response = Http1Response(self, on_close)
         self._overhead = 0
         self.has_received = False
-        self.transport.write(request)
         try:
+            self.transport.write(request)
             while not response.has_head:
                 await response.arrival()
         except BaseException:

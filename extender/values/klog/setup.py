@@ -134,7 +134,7 @@ class TextFormatter(logging.Formatter):
         second, fraction = divmod(record.created, 1)
         time = f"{_second(int(second))}.{int(fraction * 1e6):06}"
         header = f"{_severity(record)}{time} {record.process or 0:7} {record.filename}:{record.lineno}]"
-        said = record.msg if isinstance(record.msg, Message) else escaped(record.message, limits.LOGGED_MESSAGE)
+        said = record.msg if isinstance(record.msg, Message) else _of_others(record.message)
         return f"{header} {said}"
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - logging's name
@@ -154,7 +154,7 @@ class JsonFormatter(logging.Formatter):
             "caller": f"{path.parent.name}/{path.name}:{record.lineno}",
         }
         message = record.msg if isinstance(record.msg, Message) else None
-        line["msg"] = message.message if message is not None else escaped(record.getMessage(), limits.LOGGED_MESSAGE)
+        line["msg"] = message.message if message is not None else _of_others(record.getMessage())
         if record.levelno < logging.ERROR:
             line["v"] = max(0, logging.INFO - record.levelno)
         if message is not None:
@@ -164,6 +164,13 @@ class JsonFormatter(logging.Formatter):
         if record.exc_info is not None and record.exc_info[1] is not None:
             line["stacktrace"] = _traceback(record.exc_info[1])
         return orjson.dumps(line, option=orjson.OPT_PASSTHROUGH_SUBCLASS, default=str).decode()
+
+
+def _of_others(message: str) -> str:
+    """Returns a message of another library; of a long one also the end, where a traceback says what went wrong."""
+    cut = limits.LOGGED_MESSAGE // 2
+    is_long = len(message) > limits.LOGGED_MESSAGE
+    return escaped(message, cut) + escaped(message[-cut:], cut) if is_long else escaped(message, limits.LOGGED_MESSAGE)
 
 
 @lru_cache(maxsize=4)
@@ -179,10 +186,14 @@ def _severity(record: logging.LogRecord) -> str:
 
 def _traceback(exc: BaseException | None) -> str:
     chain: list[str] = []
-    while exc is not None and len(chain) < 8:
+    left = [exc]
+    while left and len(chain) < 8:
+        if (exc := left.pop()) is None:
+            continue
         frames = "".join(traceback.format_tb(exc.__traceback__, limit=-30))
-        chain.append(f"{frames}  {type(exc).__name__}: {escaped(str(exc))}")
-        exc = exc.__cause__ or (None if exc.__suppress_context__ else exc.__context__)
+        chain.append(f"{frames}  {type(exc).__name__}: {escaped(str(exc), limits.LOGGED_MESSAGE)}")
+        left.append(exc.__cause__ or (None if exc.__suppress_context__ else exc.__context__))
+        left += exc.exceptions if isinstance(exc, BaseExceptionGroup) else ()
     return "\n  caused by\n".join(chain)
 
 

@@ -7,6 +7,7 @@ import gzip
 import json
 import logging
 import random
+import ssl
 from collections.abc import Awaitable, Callable
 
 import httpx
@@ -351,6 +352,10 @@ async def test_a_body_that_drips_for_ever_is_left_too():
         (httpx.WriteTimeout("slow"), errors.NoAnswer),
         (ConnectionResetError("reset"), errors.NoAnswer),
         (OSError("out of descriptors"), errors.NoAnswer),
+        (ssl.SSLError(1, "bad record"), errors.NoAnswer),
+        (RuntimeError("File descriptor 40 is used by transport"), errors.NoAnswer),
+        (ValueError("what a parser raises"), errors.NoAnswer),
+        (AttributeError("what nobody expects"), errors.NoAnswer),
     ],
 )
 async def test_errors_distinguish_whether_anything_was_sent(raised: Exception, kind: type[errors.ApiError]):

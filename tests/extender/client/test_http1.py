@@ -143,7 +143,7 @@ async def test_write_without_a_body_has_content_length_zero():
 async def test_line_breaks_in_headers_and_paths_are_refused(user_agent: str, path: str):
     async with serve(ok) as server:
         client = Client(Target(server.url), user_agent=user_agent)
-        with pytest.raises(ValueError, match=r"a line break in a header|no quoted path"):
+        with pytest.raises(errors.Unreachable, match=r"a line break in a header|no quoted path"):
             await client.get(path)
         await client.aclose()
 

@@ -7,10 +7,11 @@ cache that is fed by them, are what a new list would make them.
 import asyncio
 import logging
 from itertools import pairwise
-from typing import Any
+from typing import Any, final
 
 import pytest
 
+from extender.values.targets.target import Credentials, Identity, Target
 from tests.extender.client.reflector_world import (
     PODS,
     World,
@@ -58,6 +59,45 @@ async def test_half_a_line_is_dropped_and_read_again_after_reconnecting() -> Non
     assert world.changes("pods")[-2:] == ["+x", "+y"]
     assert len(lists_of_pods(world)) == 1
     assert world.reflector("pods").counters.cuts == 1
+
+
+@final
+class Moody(Credentials):
+    """Raises what nobody foresees, as long as it is told to."""
+
+    raises: Exception | None = None
+
+    async def identity(self, now: float) -> Identity:
+        if self.raises is not None:
+            raise self.raises
+        return Identity()
+
+    def invalidate(self, refused: Identity) -> None:
+        """Keeps what it has."""
+
+
+@both_ways
+@pytest.mark.parametrize(
+    "raised", [RuntimeError("File descriptor 40 is used by transport"), KeyError("x"), OSError("busy"), ValueError()]
+)
+async def test_whatever_is_raised_no_reflector_ends_by_it(
+    streams: bool, raised: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    """All know again what is there when it is over, and each has said what it was."""
+    credentials = Moody()
+    async with begun(streams_lists=streams, target=Target("http://server", credentials=credentials)) as world:
+        credentials.raises = raised
+        world.faults.cut()
+        world.server.pod("x")
+        await asyncio.sleep(100)
+        assert [each.failing_for(now()) is not None for each in world.informers.reflectors] == [True] * 3
+        credentials.raises = None
+        await asyncio.sleep(61)
+
+        assert world.wrong() == []
+
+    assert world.known("pods") == [*PODS, "x"]
+    assert {record.exc_info[1] for record in caplog.records if record.exc_info} == {raised}
 
 
 # History that is gone.

@@ -63,7 +63,14 @@ def test_an_unfinished_line_is_dropped_at_the_end():
 
 
 @pytest.mark.parametrize(
-    "cut", [httpx.ReadError("reset"), httpx.RemoteProtocolError("incomplete"), ConnectionResetError("reset")]
+    "cut",
+    [
+        httpx.ReadError("reset"),
+        httpx.RemoteProtocolError("incomplete"),
+        ConnectionResetError("reset"),
+        RuntimeError("File descriptor 40 is used by transport"),
+        ValueError("what a parser raises"),
+    ],
 )
 def test_cut_connection_is_distinguished_from_an_end(cut: Exception):
     watched = Watched(Scripted(stream(b'{"a":1}\n{"b":', cut)))

@@ -116,6 +116,17 @@ def test_logged_exception_brings_its_frames(text: Heard) -> None:
     assert "test_log.py" in frames[0]
 
 
+def test_exception_group_brings_what_is_in_it(text: Heard) -> None:
+    """Tasks that run together end by one, however deep the one that failed is."""
+    try:
+        raise ExceptionGroup("unhandled", [ExceptionGroup("unhandled", [KeyError("first"), OSError("x" * 500)])])
+    except ExceptionGroup as exc:
+        LOG.exception(exc, "Error occurred")
+
+    last = [line.strip() for line in text.text.splitlines() if "Error: " in line]
+    assert last == ["OSError: " + "x" * 500, "KeyError: 'first'"]
+
+
 def test_record_above_the_verbosity_is_not_logged(text: Heard) -> None:
     LOG.info(4, "too much")
 
@@ -151,6 +162,14 @@ def test_json_holds_frames_too(as_json: Heard) -> None:
         LOG.exception(exc, "Error occurred")
 
     assert "test_log.py" in str(as_json.objects[0]["stacktrace"])
+
+
+def test_long_message_of_others_keeps_its_last_line(text: Heard) -> None:
+    logging.getLogger("extender.other").error("%s", "Traceback\n" + "  File\n" * 10_000 + "OSError: why")
+
+    assert text.text.endswith(r"  File\nOSError: why" + "\n")
+    assert "] Traceback\\n" in text.text
+    assert len(text.text) < 5000 + 1000
 
 
 def test_lines_of_others_are_shown_in_both_formats(text: Heard) -> None:

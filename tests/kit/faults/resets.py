@@ -1,0 +1,104 @@
+"""A proxy between a client and a server over TCP that resets connections: before a TLS handshake, in it, and after."""
+
+import asyncio
+import socket
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from random import Random
+from threading import Event, Thread
+from typing import Final, final
+
+MOMENTS: Final = (0, 0, 1, 200, 1000, 2500, 10_000)
+"""Bytes after which connections are reset. A handshake is some hundred of the client's and 1,000 or 2,000 in all."""
+
+
+@final
+class ResettingProxy:
+    """Faults are switched on and off by setting `share`."""
+
+    def __init__(self, server: int, rng: Random) -> None:
+        """Opens nothing yet; `server` is a port of this machine."""
+        self.port = 0
+        self.share = 0.0
+        """The share of connections that are reset."""
+        self.num_reset = 0
+        self._server, self._rng = server, rng
+        self._open: set[asyncio.StreamWriter] = set()
+        self._started, self._ended = Event(), asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def cut(self) -> None:
+        """Resets all connections at once, so that all are dialled again at once."""
+
+        def cut() -> None:
+            for writer in self._open:
+                self._reset(writer)
+
+        self._soon(cut)
+
+    @contextmanager
+    def running(self) -> Iterator["ResettingProxy"]:
+        """Listens for as long as the block runs, in a thread, so that nothing of the client's loop is in step with it."""
+        thread = Thread(target=asyncio.run, args=[self._listen()], daemon=True)
+        thread.start()
+        self._started.wait()
+        try:
+            yield self
+        finally:
+            self._soon(self._ended.set)
+            thread.join()
+
+    def _soon(self, act: Callable[[], object]) -> None:
+        assert self._loop is not None
+        self._loop.call_soon_threadsafe(act)
+
+    async def _listen(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        async with await asyncio.start_server(self._converse, "127.0.0.1", 0, backlog=1024) as listening:
+            self.port = listening.sockets[0].getsockname()[1]
+            self._started.set()
+            await self._ended.wait()
+            while self._open:
+                for writer in self._open:
+                    writer.transport.abort()
+                await asyncio.sleep(0.01)
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        left = self._rng.choice(MOMENTS) if self._rng.random() < self.share else 1 << 62
+
+        async def pass_on(source: asyncio.StreamReader, goal: asyncio.StreamWriter) -> None:
+            nonlocal left
+            while left > 0 and (some := await source.read(min(1 << 16, left))):
+                left -= len(some)
+                goal.write(some)
+                await goal.drain()
+
+        self._open.add(writer)
+        upstream: asyncio.StreamWriter | None = None
+        try:
+            if left:
+                from_server, upstream = await asyncio.open_connection("127.0.0.1", self._server)
+                ways = [
+                    asyncio.ensure_future(pass_on(reader, upstream)),
+                    asyncio.ensure_future(pass_on(from_server, writer)),
+                ]
+                await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+                for way in ways:
+                    way.cancel()
+                await asyncio.gather(*ways, return_exceptions=True)
+            if left <= 0:
+                self._reset(writer)
+        except OSError:
+            pass  # the server is away
+        finally:
+            self._open.discard(writer)
+            writer.transport.abort()
+            if upstream is not None:
+                upstream.transport.abort()
+
+    def _reset(self, writer: asyncio.StreamWriter) -> None:
+        self.num_reset += 1
+        with suppress(OSError):
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        writer.transport.abort()
