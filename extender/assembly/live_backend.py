@@ -4,7 +4,7 @@ import asyncio
 import random
 import socket
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, final
@@ -25,6 +25,7 @@ from extender.client.leader_election import LeaderElector
 from extender.client.pod_events import EventReader
 from extender.client.writes.dispatcher import ApiDispatcher
 from extender.engine import framework as fwk
+from extender.engine.cache import Cache, CacheError
 from extender.engine.cache.cluster import Cluster, ClusterFeed
 from extender.engine.evaluation.scenario import evaluate_scenario
 from extender.engine.plugins import IN_TREE
@@ -36,10 +37,13 @@ from extender.values.config import Configuration
 from extender.values.config.configuration import Extender
 from extender.values.metrics.tracing import Tracer
 from extender.values.objects.kinds import KINDS
+from extender.values.objects.meta import HasMetadata
 from extender.verbs import Verbs
 
 SECONDS_TO_FINISH: Final = 5.0
 """The time for writes that are in flight at the end."""
+SECONDS_TO_LET_GO: Final = 1.0
+"""The time after a change in which a snapshot is taken, so that no earlier one holds what was deleted."""
 
 
 @final
@@ -206,6 +210,9 @@ def _assembled(
             feed.subscribe(scheduling.handlers.changed)
     verbs = Verbs(frameworks, cluster, is_ready=informers.is_ready, dispatcher=dispatcher, reporter=reporter)
     feed.subscribe(verbs.changed)
+    feed.subscribe(_LettingGo(cluster.cache).changed)
+    if scheduling is not None and scheduling.world.cluster is not cluster:
+        feed.subscribe(_LettingGo(scheduling.world.cluster.cache, lambda: scheduling.scheduler.is_waiting).changed)
     for tap in options.taps:
         if scheduling is None:
             tap.attached(cluster, None)
@@ -218,6 +225,31 @@ def _assembled(
     deciding = next(iter((frameworks if scheduling is None else scheduling.frameworks).values()))
     quarantines = deciding.shared(QUARANTINES, lambda: Quarantines(deciding.now))
     return _Parts(cluster, informers, dispatcher, scheduling, verbs, quarantines)
+
+
+@final
+class _LettingGo:
+    """Takes a snapshot soon after something changed or went, since a snapshot holds its pods until the next one, and
+    nobody may ask for one for days. State: whether it is about to.
+
+    Arguments:
+        may: returns whether no cycle reads the last snapshot now; the next cycle lets go then.
+    """
+
+    def __init__(self, cache: Cache, may: Callable[[], bool] = lambda: True) -> None:
+        self._cache, self._may = cache, may
+        self._is_due = False
+
+    def changed(self, old: HasMetadata | None, _: HasMetadata | None) -> None:
+        if old is not None and not self._is_due:
+            self._is_due = True
+            asyncio.get_running_loop().call_later(SECONDS_TO_LET_GO, self._let_go)
+
+    def _let_go(self) -> None:
+        self._is_due = False
+        if self._may():
+            with suppress(CacheError):  # the next snapshot has recovered
+                self._cache.update_snapshot()
 
 
 async def _resource_metrics(informers: Informers, fence: Callable[[], object]) -> bytes:

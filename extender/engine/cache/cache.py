@@ -23,8 +23,8 @@ from extender.values.objects.grouping import GroupKey
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
 
-Move = tuple[int, str, int]
-"""The slot of a pod, the name of a node, and +1 if the pod came to it or -1 if it left it."""
+Move = tuple[str, int]
+"""The name of a node, and +1 if a pod came to it or -1 if it left it."""
 
 
 class CacheError(Exception):
@@ -56,9 +56,10 @@ class Cache:
         self._slots: dict[str, int] = {}
         self._nominated: dict[str, int] = {}
         self._writer: ColumnWriter = ColumnWriter(self.objects)
-        # Since the last snapshot: pods that came (+1) or left (-1), nodes to write again, and slots of pods no longer
-        # nominated.
-        self._moves: list[Move] = []
+        # Since the last snapshot, which may be days old: the slots of pods that came or left, the nodes of pods that
+        # did both, of which no more stays, the nodes to write again, and the slots of pods no longer nominated.
+        self._moves: dict[int, Move] = {}
+        self._passed: set[str] = set()
         self._rewritten: set[str] = set()
         self._unnominated: list[int] = []
         # The last snapshot, the names of the nodes in it, and the number of nodes that the tree listed for it.
@@ -85,8 +86,8 @@ class Cache:
                 other._own(name).images = {image: state.copy() for image, state in entry.images.items()}
         other._pods, other._slots, other._nominated = self._pods.copy(), self._slots.copy(), self._nominated.copy()
         other._assumed = self._assumed.copy()
-        other._moves, other._rewritten = self._moves.copy(), self._rewritten.copy()
-        other._unnominated = self._unnominated.copy()
+        other._moves, other._passed = self._moves.copy(), self._passed.copy()
+        other._rewritten, other._unnominated = self._rewritten.copy(), self._unnominated.copy()
         # This only tells `update_snapshot` that the nodes are laid out. The new writer has no views yet, so that the
         # snapshot of the original is not handed out.
         other._snapshot = self._snapshot
@@ -264,7 +265,7 @@ class Cache:
         entry.used_ports.update(self._writer.host_ports(slot))
         self._pods[pod.uid] = pod
         self._slots[pod.uid] = slot
-        self._moves.append((slot, pod.spec.node_name, +1))
+        self._moves[slot] = pod.spec.node_name, +1
 
     def _take(self, pod: Pod) -> None:
         name, slot = pod.spec.node_name, self._slots.pop(pod.uid)
@@ -277,9 +278,14 @@ class Cache:
         if last != slot:
             entry.slots[hole] = last
         entry.used_ports.difference_update(self._writer.host_ports(slot))
+        if self._moves.pop(slot, None) is None:
+            self._moves[slot] = name, -1  # the last snapshot's readers still find the pod
+        else:
+            self._writer.free_slot(slot)
+            self._passed.add(name)
         if not entry.slots and entry.node is None:
             del self._nodes[name]
-        self._moves.append((slot, name, -1))
+            self._passed.discard(name)
 
     def _replace(self, old: Pod, new: Pod) -> None:
         # First, since it raises for a pod that cannot be read, and the old one must then stay.
@@ -338,14 +344,14 @@ class Cache:
         Raises CacheError if the order of nodes is inconsistent, because a node was added twice or removed under zone
         labels other than those it was added with. The next call has recovered.
         """
-        is_current = self._writer.views_are_current and not (self._moves or self._rewritten)
+        is_current = self._writer.views_are_current and not (self._moves or self._passed or self._rewritten)
         if self._snapshot is not None and is_current and self._num_listed == self._tree.num_nodes:
             return self._snapshot
         if self._rewritten or self._snapshot is None or len(self._laid_out) > self._tree.num_nodes:
             self._update_nodes()
         else:
             self._apply_changes()
-        for slot, _, sign in self._moves:
+        for slot, (_, sign) in self._moves.items():
             if sign > 0:
                 self._writer.index_pod(slot)
             else:
@@ -353,6 +359,7 @@ class Cache:
         for slot in self._unnominated:
             self._writer.free_slot(slot)
         self._moves.clear()
+        self._passed.clear()
         self._unnominated.clear()
         if self._writer.has_unused_symbols:
             self._writer.drop_unused_symbols()
@@ -412,7 +419,7 @@ class Cache:
             if entry is not None and entry.node is not None and place is not None:
                 self._writer.write_node(place, entry.node)
                 touched.add(name)
-        for slot, name, sign in self._moves:
+        for slot, (name, sign) in self._moves.items():
             place = places.get(name)
             if place is None or name in came:
                 continue
@@ -420,7 +427,9 @@ class Cache:
                 self._writer.put_on_node(slot, place)
             else:
                 self._writer.take_off_node(slot)
-            if (entry := self._nodes.get(name)) is not None and entry.node is not None:
+            self._passed.add(name)
+        for name in self._passed - came:
+            if name in places and (entry := self._nodes.get(name)) is not None and entry.node is not None:
                 touched.add(name)
         counted: ImagesOnNode = {}
         for name in touched:

@@ -16,7 +16,7 @@ from extender.engine.cache.buffers import moved, resized, with_more_resources, z
 from extender.engine.cache.pod_encoding import PodReader
 from extender.engine.snapshot import columns
 from extender.engine.snapshot.axes import NATIVE_RESOURCES, Index, Int64s, read_only
-from extender.engine.snapshot.pod_attributes import Attribute, HostPort
+from extender.engine.snapshot.pod_attributes import Attribute, HostPort, num_parts
 from extender.engine.snapshot.snapshot import ChangeLog, Snapshot
 from extender.engine.snapshot.symbols import ABSENT, SymbolTable
 from extender.engine.snapshot.tallies import Tallies
@@ -31,6 +31,9 @@ NO_NODE = -1
 SPARE_SYMBOLS = 1024
 """The symbols of an attribute that may stay though no pod has them, besides as many as there are pods."""
 
+SPARE_PARTS = 2**16
+"""The parts of symbols (`num_parts`) that may stay so, besides as many as pods had: 20 MB of labels."""
+
 MADE_ANEW: Final = frozenset({"_objects", "_changes", "_node_changes", "_reader", "_requests", "_snapshot"})
 """The attributes of which a fork has its own; it copies all others."""
 
@@ -44,6 +47,9 @@ class ColumnWriter:
         self.resources: SymbolTable[str] = SymbolTable(*NATIVE_RESOURCES)
         self._taint_sets: SymbolTable[tuple[tuple[str, str, str], ...]] = SymbolTable()
         self._tallies: Tallies = Tallies()
+        self._counted_symbols = [0 for _ in Attribute]
+        self._num_parts = 0
+        self._most_parts = SPARE_PARTS
         self._generation = 0
         self._changes = ChangeLog()
         self._node_changes = ChangeLog()
@@ -198,6 +204,9 @@ class ColumnWriter:
 
         The pods of each Job have labels of their own: a cluster with Jobs would otherwise take ever more memory.
         """
+        self._count_parts()
+        if self._num_parts > self._most_parts:
+            return True
         most = 2 * (len(self._pods) - len(self._free)) + SPARE_SYMBOLS
         return max(map(len, self._tallies.symbols)) > most
 
@@ -212,7 +221,16 @@ class ColumnWriter:
             new[old] = np.arange(len(old))
             of_pods[:] = new[of_pods]
         self._tallies = self._tallies.of_symbols(used)
+        self._counted_symbols, self._num_parts = [0 for _ in Attribute], 0
+        self._count_parts()
+        self._most_parts = 2 * self._num_parts + SPARE_PARTS
         self._snapshot = None
+
+    def _count_parts(self) -> None:
+        for attribute, symbols in zip(Attribute, self._tallies.symbols, strict=True):
+            for code in range(self._counted_symbols[attribute], len(symbols)):
+                self._num_parts += num_parts(symbols[code])
+            self._counted_symbols[attribute] = len(symbols)
 
     def _new_slot(self) -> int:
         slot = len(self._pods)

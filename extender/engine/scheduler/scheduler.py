@@ -73,6 +73,8 @@ class Scheduler:
         self._unconfirmed = UnconfirmedBindings(world)
         self._ignored_annotations = IgnoredAnnotations()
         self._is_stopping = False
+        self.is_waiting = True
+        """True while it waits for a pod, so that no cycle runs."""
         # UID -> when the attempt began, of pods for which a plugin has long work to do.
         self._deferred: dict[str, _Deferral] = {}
         self._resuming: set[asyncio.Task[None]] = set()
@@ -100,8 +102,10 @@ class Scheduler:
             flush = tasks.create_task(self._world.queue.run(), name="flush of the queue")
             confirm = tasks.create_task(self._unconfirmed.run(), name="unconfirmed bindings")
             while (info := await self._next()) is not None:
+                self.is_waiting = False
                 await self.schedule_one(info, tasks)
                 # Other tasks get a turn, so that a long queue does not keep out changes of the cluster.
+                self.is_waiting = True
                 await asyncio.sleep(0)
             for task in [*self._resuming]:
                 task.cancel()

@@ -65,6 +65,21 @@ class VolumeClass:
 
 PodSymbol = LabelClass | AffinityClass | VolumeClass | tuple[HostPort, ...]
 
+_BYTES_OF_A_PART = 64
+
+
+def num_parts(symbol: PodSymbol) -> int:
+    """Returns how much memory a symbol takes: its labels, ports and claims, and its text in lengths of 64 bytes."""
+    if isinstance(symbol, LabelClass):
+        return len(symbol.labels)
+    if isinstance(symbol, AffinityClass):
+        return len(symbol.encoded) // _BYTES_OF_A_PART
+    if isinstance(symbol, VolumeClass):
+        disks = len(symbol.encoded_disks) // _BYTES_OF_A_PART
+        return len(symbol.claims) + len(symbol.ephemeral_claims) + disks
+    return len(symbol)
+
+
 _STANZAS = msgspec.json.Decoder(tuple[PodAffinity | None, PodAffinity | None])
 _VOLUMES = msgspec.json.Decoder(list[Volume])
 _ENCODE = msgspec.json.Encoder().encode

@@ -381,6 +381,34 @@ def test_the_slot_of_a_pod_that_is_nominated_no_more_is_used_again() -> None:
     assert cache.nominate(make_pod("q").obj()) == first
 
 
+def test_pods_that_come_and_go_between_two_snapshots_take_one_slot() -> None:
+    """Nobody may ask a follower for a snapshot for days."""
+    cache = make_cache(NODE, pods=[make_pod("stays").node("n")])
+    cache.update_snapshot()
+    for number in range(300):
+        pod = make_pod(f"p{number}").node("n" if number % 2 else f"gone-{number}").obj()
+        cache.add_pod(pod)
+        cache.update_pod(pod, make_pod(f"p{number}").label(app="web").node(pod.spec.node_name).obj())
+        cache.remove_pod(pod)
+
+    snapshot = cache.update_snapshot()
+
+    assert [pod.name for pod in snapshot.pods.objects if pod is not None] == ["stays"]
+    assert len(snapshot.pods.objects) <= 3
+    assert seen(snapshot) == seen(make_cache(NODE, pods=[make_pod("stays").node("n")]).update_snapshot())
+
+
+def test_a_pod_that_came_and_went_between_two_snapshots_has_freed_its_port() -> None:
+    """As upstream: even one that another pod has, too."""
+    cache = make_cache(NODE, pods=[make_pod("stays").host_port(80).node("n")])
+    cache.update_snapshot()
+    other = make_pod("other").host_port(80).node("n").obj()
+    cache.add_pod(other)
+    cache.remove_pod(other)
+
+    assert cache.update_snapshot().nodes.used_ports == [frozenset()]
+
+
 def test_a_nominated_pod_that_gets_a_node_is_found_there() -> None:
     """Its promise ends after the pod was assumed, as in a scheduling cycle."""
     cache = make_cache(NODE)

@@ -14,12 +14,13 @@ from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from extender.engine.cache import Cache, CacheError
-from extender.engine.cache.column_writer import SPARE_SYMBOLS
+from extender.engine.cache.column_writer import SPARE_PARTS, SPARE_SYMBOLS
 from extender.engine.cache.dump import NodeDump
-from extender.engine.snapshot.pod_attributes import HostPort
-from extender.testing import make_cache, make_node, make_pod
+from extender.engine.snapshot.pod_attributes import HostPort, num_parts
+from extender.testing import PodBuilder, make_cache, make_node, make_pod
+from extender.values.objects.decoding import replaced
 from extender.values.objects.node import ZONE_LABEL, Node
-from extender.values.objects.pod import Pod
+from extender.values.objects.pod import Container, ContainerPort, PersistentVolumeClaimVolumeSource, Pod, Volume
 from tests.extender.engine.cache.snapshot_contents import NodeSeen, pod_seen, seen, slots_agree, without_image_counts
 from tests.kit.examples import examples
 from tests.kit.snapshot_dump import dump_snapshot
@@ -330,3 +331,37 @@ def test_pods_with_labels_of_their_own_take_no_memory_once_they_are_gone() -> No
         known.append(max(map(len, tallies.symbols)))
 
     assert max(known) <= SPARE_SYMBOLS + 4
+
+
+def _with_claims(pod: PodBuilder, number: int) -> PodBuilder:
+    claims = [PersistentVolumeClaimVolumeSource(claim_name=f"c{number}-{each}") for each in range(4000)]
+    written = pod.obj()
+    volumes = [Volume(name=claim.claim_name, persistent_volume_claim=claim) for claim in claims]
+    return PodBuilder(replaced(written, spec=replaced(written.spec, volumes=volumes)))
+
+
+def _with_ports(pod: PodBuilder, number: int) -> PodBuilder:
+    ports = [ContainerPort(host_port=port) for port in range(1 + 4000 * number, 4001 + 4000 * number)]
+    return pod.container(Container(name="c", ports=ports))
+
+
+@pytest.mark.parametrize(
+    "large",
+    [
+        pytest.param(lambda pod, n: pod.label({f"k{n}-{each}": "v" for each in range(4000)}), id="labels"),
+        pytest.param(lambda pod, n: pod.pod_anti_affinity("zone", **{f"k{n}": "v" * 64 * 4000}), id="terms"),
+        pytest.param(_with_ports, id="ports"),
+        pytest.param(_with_claims, id="claims"),
+    ],
+)
+def test_few_large_symbols_are_forgotten_as_many_small_ones_are(large: Callable[[PodBuilder, int], PodBuilder]) -> None:
+    cache = make_cache(make_node("n"))
+    known = []
+    for number in range(3 * SPARE_PARTS // 4000):
+        pod = large(make_pod("p"), number).node("n").obj()
+        cache.add_pod(pod)
+        symbols = cache.update_snapshot().tallies.symbols
+        cache.remove_pod(pod)
+        known.append(sum(num_parts(symbol) for table in symbols for symbol in table))
+
+    assert max(known) <= SPARE_PARTS + 4 * 4001

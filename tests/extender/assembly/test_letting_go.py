@@ -1,0 +1,73 @@
+"""What was deleted is let go, though nobody asks: a snapshot holds its pods until the next one is taken."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from extender.assembly.backend import Tap
+from extender.assembly.live_backend import LiveOptions, live_backend
+from extender.client.client import Client
+from extender.cluster import own_cluster
+from extender.cluster.api_resources import PODS, Object
+from extender.cluster.registry.object_registry import ObjectRegistry
+from extender.engine.cache.cluster import Cluster
+from extender.engine.queue.scheduling_queue import SchedulingQueue
+from extender.engine.snapshot import Snapshot
+from extender.values.config import Configuration
+from extender.values.config.configuration import Extender
+
+NODE: Object = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {"pods": "9"}}}
+
+EXTENDED = Configuration(extenders=(Extender(url_prefix="http://elsewhere", filter_verb="filter"),))
+
+
+@asynccontextmanager
+async def followed(options: LiveOptions, configuration: Configuration) -> AsyncIterator[tuple[ObjectRegistry, Cluster]]:
+    """A cluster, and what the backend that follows it knows."""
+    clusters: list[Cluster] = []
+
+    def attached(cluster: Cluster, _: SchedulingQueue | None) -> None:
+        clusters.append(cluster)
+
+    async with own_cluster([NODE], rng=random.Random(1), kubelet=False) as own:
+        client = Client.over(own.transport())
+        chosen = LiveOptions(decides=options.decides, taps=[Tap(attached=attached)])
+        async with live_backend(configuration, client, chosen, rng=random.Random(1)):
+            await asyncio.sleep(1)
+            yield own.api.registry, clusters[0]
+        await client.aclose()
+
+
+def held(snapshot: Snapshot) -> list[str]:
+    return [pod.name for pod in snapshot.pods.objects if pod is not None]
+
+
+def pod(name: str) -> Object:
+    return {"metadata": {"name": name}, "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]}}
+
+
+@pytest.mark.parametrize(
+    ("options", "configuration"),
+    [
+        pytest.param(LiveOptions(), Configuration(), id="one that only answers"),
+        pytest.param(LiveOptions(decides=True), Configuration(), id="a scheduler that waits for a pod"),
+        pytest.param(LiveOptions(decides=True), EXTENDED, id="one with a cluster of its own"),
+    ],
+)
+async def test_a_snapshot_holds_no_pod_longer_than_some_seconds(
+    options: LiveOptions, configuration: Configuration
+) -> None:
+    async with followed(options, configuration) as (registry, cluster):
+        for name in ("goes", "stays"):
+            registry.create(PODS, "default", pod(name))
+        await asyncio.sleep(1)
+        snapshot = cluster.cache.update_snapshot()
+        before = held(snapshot)
+        registry.delete(PODS, "default", "goes", {"gracePeriodSeconds": 0})
+        await asyncio.sleep(3)
+
+        assert sorted(before) == ["goes", "stays"]
+        assert held(snapshot) == ["stays"]
