@@ -11,8 +11,10 @@ import httpx
 import pytest
 
 from extender.engine import framework as fwk
+from extender.testing import make_node, make_pod
 from extender.values.objects.pod import Pod
 from tests.kit.objects import GROUP_GATES, is_deletion, members, node, pod, pod_group, refusal
+from tests.kit.told_scheduler import ToldScheduler
 from tests.stories.plugins import binding_when, holding, lending_one, pre_binding, reserving
 from tests.stories.pod_specs import away_from
 from tests.stories.scene import a_scene
@@ -343,6 +345,23 @@ async def test_no_victim_is_evicted_for_a_preemptor_that_was_replaced_or_bound_m
         assert scene.pods() == {"low", "high"}
         assert scene.leaving() == set()
         assert scene.nominated_node_of("high") == ""
+
+
+async def test_no_victim_is_evicted_for_a_preemptor_that_somebody_binds_before_the_first_eviction() -> None:
+    """The decision is made and the eviction has not begun when the watch shows that another scheduler was faster."""
+    told, victim = ToldScheduler(), make_pod("low").req(cpu=2).priority(1).node("n").obj()
+    high = make_pod("high").req(cpu=2).priority(9)
+    told.comes(make_node("n").capacity(cpu=2), make_node("m").capacity(cpu=1), victim, high)
+    queue, scheduler = told.alone.world.queue, told.alone.scheduler
+    async with asyncio.TaskGroup() as acting:
+        info = queue.pop_nowait()
+        assert info is not None
+        await scheduler.schedule_one(info, acting)
+        promised = [pod.name for pod in queue.nominated_pods().get("n", [])]
+        told.alone.handlers.changed(high.obj(), high.node("m").obj())
+
+    assert promised == ["high"]
+    assert [call.name for call in told.writes.calls if isinstance(call, fwk.DeletePod)] == []
 
 
 @pytest.mark.anywhere

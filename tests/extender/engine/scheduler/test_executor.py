@@ -15,8 +15,9 @@ from extender.engine.queue.scheduling_queue import SchedulingQueue
 from extender.engine.runtime.waiting_pods import WaitingPodsMap
 from extender.engine.scheduler.executor import Executor, PreparedCandidate
 from extender.engine.scheduler.world import PodsInPreBind, World
-from extender.testing import make_cache, make_framework, make_node, make_pod
+from extender.testing import PodBuilder, make_cache, make_framework, make_node, make_pod
 from extender.values.objects.pod import Pod
+from tests.kit.told_scheduler import ToldScheduler
 from tests.kit.writes import RecordedWrites
 
 PREEMPTOR = make_pod("preemptor").priority(100).obj()
@@ -222,3 +223,42 @@ def test_preemption_stays_running_without_a_followed_cluster() -> None:
     preemptions.evict_last("p", FIRST)
 
     assert preemptions.is_running("p", None)
+
+
+@pytest.mark.parametrize(
+    ("uid", "cleared"),
+    [
+        pytest.param("lower", ["lower"], id="the nominee"),
+        pytest.param("another", [], id="another pod of its name"),
+    ],
+)
+async def test_a_pod_that_has_the_name_of_a_lower_nominee_is_left_alone(uid: str, cleared: list[str]) -> None:
+    told = ToldScheduler()
+    world, lower = told.alone.world, make_pod("lower").priority(1)
+    told.comes(make_node("n"), lower.uid(uid))
+    world.queue.add_nominated_pod(lower.uid("lower").obj(), "n")
+    framework = told.alone.frameworks["default-scheduler"]
+    prepared = Executor(world, RunningPreemptions()).prepare(
+        framework, PREEMPTOR, fwk.Candidate("n", (FIRST,), 0), "DefaultPreemption"
+    )
+
+    assert [pod.uid for pod in prepared.lower_nominees] == cleared
+
+
+@pytest.mark.parametrize(
+    ("known", "evicted"),
+    [
+        pytest.param(make_pod("preemptor").priority(100), ["first"], id="waits"),
+        pytest.param(make_pod("preemptor").priority(100).node("m"), [], id="has a node"),
+        pytest.param(make_pod("somebody").priority(100), [], id="is gone"),
+    ],
+)
+async def test_victims_are_evicted_for_a_pod_that_still_waits_alone(known: PodBuilder, evicted: list[str]) -> None:
+    told = ToldScheduler()
+    told.comes(make_node("n"), make_node("m"), known)
+    executor, candidate = Executor(told.alone.world, RunningPreemptions()), fwk.Candidate("n", (FIRST,), 0)
+    framework = told.alone.frameworks["default-scheduler"]
+    prepared = executor.prepare(framework, PREEMPTOR, candidate, "DefaultPreemption")
+    await executor.execute(prepared, fwk.PatchPodStatus.of(PREEMPTOR, nominated_node_name="n"))
+
+    assert [call.name for call in told.writes.calls if isinstance(call, fwk.DeletePod)] == evicted
