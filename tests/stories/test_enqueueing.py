@@ -374,7 +374,6 @@ OF_EXTENDED_RESOURCES = {
 }  # fmt: skip
 
 
-
 def with_gpu_1(claim: Object) -> Object:
     """The claim, allocated."""
     result = {"request": "gpu", "driver": DRIVER, "pool": "n", "device": "gpu-1"}

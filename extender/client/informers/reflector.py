@@ -23,7 +23,7 @@ from extender.client.informers.listing import (
     initial_objects,
     streaming_params,
 )
-from extender.client.informers.reflector_state import Health, ReflectorCounters, ReflectorPlan
+from extender.client.informers.reflector_state import REFUSED, Health, ReflectorCounters, ReflectorPlan
 from extender.client.informers.store import Change, Store, is_older
 from extender.client.paths import path
 from extender.client.transport.carrier import WatchLines
@@ -57,7 +57,7 @@ _log = logging.getLogger(__name__)
 
 @final
 class Reached(asyncio.Event):
-    """Wakes all reflectors that wait for a server that was away."""
+    """Wakes all reflectors that wait for a server that was away, or that refused them."""
 
     is_away = False
     """Whether it has been told that the server cannot be reached."""
@@ -108,7 +108,7 @@ class Reflector(Generic[T]):
         self._last_error = ""
         self._failing_since: float | None = None
         self._reached = Reached() if reached is None else reached
-        self._was_away = False
+        self._was_away = self._was_refused = False
         # The abilities of the server, as far as they are known.
         self._can_stream = streams_lists
         self._must_page = False
@@ -186,6 +186,7 @@ class Reflector(Generic[T]):
             self._was_away = True
         else:
             self._tell_of_return()
+        self._was_refused = isinstance(exc, REFUSED)
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._reached.wait()
@@ -400,6 +401,8 @@ class Reflector(Generic[T]):
     def _mark_healthy(self) -> None:
         self._last_error = ""
         self._failing_since = None
+        # Once only, since others may be refused for good. Roles that come late mostly come for all.
+        self._was_away = self._was_away or (self._was_refused and not self.has_synced)
         self._tell_of_return()
 
     def _byte_received(self) -> float:

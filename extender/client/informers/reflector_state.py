@@ -19,7 +19,11 @@ INIT_BACKOFF: Final = 0.8
 MAX_BACKOFF: Final = 30.0
 AWAY_BACKOFF: Final = 5.0
 """The most while there is no connection: a try costs nothing then, and the server may be back at any moment."""
+FIRST_BACKOFF: Final = 4.0
+"""The most while we may not read what we have never read: the roles of a new installation may come any moment."""
 RESET_DURATION: Final = 120.0
+
+REFUSED: Final = errors.Unauthorized | errors.Forbidden
 
 
 @final
@@ -63,10 +67,12 @@ class ReflectorPlan:
         self._backoff = Backoff(rng)
         self._fruitless = 0
         self._is_away = False
+        self._was_listed = False
 
     def listed(self, now: float) -> None:
         """Records that a list was accepted: watch from there."""
         self.lists_next = self.from_newest = self.checks_version_first = False
+        self._was_listed = True
         self.relist_at = now + self._relist_period * self._rng.uniform(0.9, 1.1)
         self._fruitless = 0
 
@@ -99,7 +105,10 @@ class ReflectorPlan:
         if self._is_away and not isinstance(exc, errors.Unreachable):
             self._backoff = Backoff(self._rng)  # the server is back: the pauses of its absence do not count
         self._is_away = isinstance(exc, errors.Unreachable)
-        delay = self._backoff.next(now, AWAY_BACKOFF if self._is_away else MAX_BACKOFF)
+        most = AWAY_BACKOFF if self._is_away else MAX_BACKOFF
+        if isinstance(exc, REFUSED) and not self._was_listed:
+            most = FIRST_BACKOFF
+        delay = self._backoff.next(now, most)
         wanted = (exc.retry_after or 0.0) if isinstance(exc, errors.ApiError) else 0.0
         return max(delay, min(wanted, limits.RETRY_AFTER_SECONDS))
 

@@ -51,6 +51,41 @@ async def test_one_resource_that_is_forbidden_is_named_and_the_others_go_on(stre
     assert world.informers.has_synced
 
 
+@both_ways
+@pytest.mark.parametrize("late", [None, "pods"], ids=["all", "pods alone"])
+@pytest.mark.parametrize("status", [401, 403])
+async def test_roles_that_come_late_are_noticed_within_ten_seconds(
+    streams: bool, late: str | None, status: int
+) -> None:
+    """A new installation may start before its ServiceAccount has its roles. The server is not asked more for it."""
+    for seed in range(3):
+        refused = Fault(answers.status(status, "not yet"), resource=late, times=None)
+        async with a_world(refused, streams_lists=streams, seed=seed) as world:
+            world.server.node("n0")
+            await asyncio.sleep(600)
+            assert not world.informers.has_synced
+            asked = sum(call.resource == "pods" for call in world.faults.calls)
+            world.faults.faults.clear()
+            await asyncio.sleep(10)
+
+            assert world.informers.is_ready()
+            assert asked <= 2 * 600 / 4
+
+
+async def test_reflectors_that_may_list_and_not_watch_do_not_wake_each_other_for_ever() -> None:
+    refused = Fault(answers.status(403, "not yet"), times=None)
+    async with a_world(refused, streams_lists=False, misses=True) as world:
+        world.server.node("n0")
+        await asyncio.sleep(60)
+        world.faults.faults[:] = [Fault(answers.status(403, "no watch"), verb="watch", times=None)]
+        before = len(world.faults.calls)
+        await asyncio.sleep(600)
+        asked = len(world.faults.calls) - before
+        world.faults.faults.clear()
+
+    assert asked <= 3 * 2 * (600 / 30 + 5)
+
+
 async def test_a_token_that_was_replaced_on_disk_is_read_again(tmp_path: Path) -> None:
     """The old token is refused. One more try with the new one; nothing is listed again."""
     file = tmp_path / "token"
