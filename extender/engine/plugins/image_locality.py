@@ -29,8 +29,8 @@ class ImageLocality(fwk.SignPlugin, fwk.ScorePlugin):
         super().__init__(arguments, handle)
         self._images = fwk.PodMemo[Counter[str]]()
 
-    def sign_pod(self, pod: fwk.Pod) -> tuple[int, tuple[str, ...]]:
-        return _num_containers(pod), tuple(_images(pod))
+    def sign_pod(self, pod: fwk.Pod) -> tuple[tuple[str, ...]]:
+        return (tuple(_images(pod)),)
 
     def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
         """(R,) 0..100, from the bytes of the pod's images there, each scaled by the share of nodes that have it."""
@@ -43,7 +43,8 @@ class ImageLocality(fwk.SignPlugin, fwk.ScorePlugin):
                 present += _scaled(rows.of_nodes(column.size), rows.of_nodes(column.num_nodes), len(nodes)) * times
         if not present.any():
             return present
-        ceiling = MAX_CONTAINER_THRESHOLD * _num_containers(pod)
+        # Image volumes count here, too (kubernetes#138951).
+        ceiling = MAX_CONTAINER_THRESHOLD * images.total()
         clamped = np.where(present < MIN_THRESHOLD, MIN_THRESHOLD, np.minimum(present, ceiling))
         scores: Int64s = fwk.MAX_NODE_SCORE * (clamped - MIN_THRESHOLD) // (ceiling - MIN_THRESHOLD)
         return scores
@@ -51,10 +52,6 @@ class ImageLocality(fwk.SignPlugin, fwk.ScorePlugin):
 
 def normalized_image_name(name: str) -> str:
     return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"
-
-
-def _num_containers(pod: fwk.Pod) -> int:
-    return len(pod.spec.init_containers) + len(pod.spec.containers)
 
 
 def _images(pod: fwk.Pod) -> list[str]:

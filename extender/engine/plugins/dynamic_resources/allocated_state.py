@@ -37,7 +37,7 @@ class DeviceId(NamedTuple):
 NANO = 10**9
 
 Amounts = dict[str, int]
-"""Name of a capacity or counter -> nanos."""
+"""Name of a capacity or counter -> nanos. Capacities have their short names."""
 
 
 PoolState = frozenset[tuple[DeviceId, bool, tuple[tuple[str, int], ...]]]
@@ -124,9 +124,8 @@ class AllocatedDevices:
             if result.consumed_capacity:
                 # A dictionary of its own for this state: earlier ones keep theirs.
                 consumed = dict(state.capacity.get(device, {}))
-                add_amounts(
-                    consumed, {name: nanos_of(amount) for name, amount in result.consumed_capacity.items()}, sign
-                )
+                for name, amount in result.consumed_capacity.items():
+                    add_amounts(consumed, {short_name(name, result.driver): nanos_of(amount)}, sign)
                 state.capacity[device] = consumed
             if device not in state.shared:
                 state.capacity.pop(device, None)
@@ -139,6 +138,11 @@ def _count(holders: Counter[DeviceId], device: DeviceId, sign: int, held: set[De
     else:
         del holders[device]
         held.discard(device)
+
+
+def short_name(name: str, driver: str) -> str:
+    """Returns the name of a capacity without the domain, if that is the driver's own."""
+    return name.removeprefix(f"{driver}/")
 
 
 def add_amounts(to: Amounts, amounts: Amounts, sign: int = 1) -> None:

@@ -12,7 +12,7 @@ from extender.engine.plugins.dynamic_resources.allocated_state import AllocatedS
 from extender.engine.plugins.dynamic_resources.constraints import constraints_of
 from extender.engine.plugins.dynamic_resources.device_features import ALL_FEATURES, DeviceFeatures
 from extender.engine.plugins.dynamic_resources.pod_claims import each_once
-from extender.engine.plugins.dynamic_resources.pools import AllocationError, NodeAllocationError, Offer, Pool, Slices
+from extender.engine.plugins.dynamic_resources.pools import AllocationError, NodeAllocationError, Pool, Slices
 from extender.engine.plugins.dynamic_resources.requests import DeviceRequestAlternative, alternatives_of
 from extender.engine.plugins.dynamic_resources.results import allocation_result
 from extender.engine.plugins.dynamic_resources.search import CLAIM_RESULTS, Demand, Search
@@ -76,7 +76,8 @@ class Allocator:
         """Returns what can be allocated on the node.
 
         Raises AllocationError for an invalid claim, class or slice, NodeAllocationError if a pool of the node is
-        invalid and the others have not enough devices, and as `Allowance.spend`.
+        invalid and the others have not enough devices, or is incomplete or invalid and all devices are asked for, and
+        as `Allowance.spend`.
         """
         allowance.spend(1 + self._num_requests * (1 if self._alternatives is not None else FIRST_REQUEST_STEPS))
         selection = Selection(self.slices, self._matches, allowance, self._features)
@@ -117,20 +118,20 @@ class Allocator:
         for pool in pools:
             if pool.is_incomplete or pool.is_invalid:
                 state = "being updated" if pool.is_incomplete else "invalid"
-                raise AllocationError(
+                # Other nodes may do (kubernetes#141898).
+                raise NodeAllocationError(
                     f"claim {alternative.claim.key}, request {alternative.name}: asks for all devices, but resource "
-                    f"pool {pool.id} is currently {state}"
+                    f"pool {pool.id} is currently {state}",
+                    names_claim=True,
                 )
         all_devices = tuple(
             offer
             for pool in pools
             for offer in pool.offers
-            if selection.selects(alternative, offer, node) and self._has_capacity(alternative, offer)
+            if selection.selects(alternative, offer, node)
+            # One that would be large enough, but for what others have of it, belongs to all (kubernetes#140769).
+            and suitable_devices.has_capacity(
+                alternative.capacity, offer, {}, in_fractions=self._features.fractional_ranges
+            )
         )
         return Demand(alternative, len(all_devices), all_devices)
-
-    def _has_capacity(self, alternative: DeviceRequestAlternative, offer: Offer) -> bool:
-        taken = self.allocated.capacity.get(offer.id, {})
-        return suitable_devices.has_capacity(
-            alternative.capacity, offer.device, taken, in_fractions=self._features.fractional_ranges
-        )

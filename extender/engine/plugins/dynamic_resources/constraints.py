@@ -32,18 +32,18 @@ class AttributeConstraint(ABC):
         """True if no device of the block can be added to those that the constraint has."""
         return False
 
-    def add(self, request: str, offer: Offer) -> bool:
+    def add(self, offer: Offer) -> bool:
         """Adds the device if the constraint allows it; returns whether it did."""
         attribute = attribute_of(offer, self._attribute)
-        return attribute is not None and self._add(request, attribute)
+        return attribute is not None and self._add(attribute)
 
     @abstractmethod
-    def _add(self, request: str, attribute: DeviceAttribute) -> bool:
+    def _add(self, attribute: DeviceAttribute) -> bool:
         """Adds a device with this attribute if the constraint allows it; returns whether it did."""
 
     @abstractmethod
-    def remove(self, request: str) -> None:
-        """Removes the device that was added last for the request."""
+    def remove(self) -> None:
+        """Removes the device that was added last."""
 
 
 @final
@@ -60,36 +60,35 @@ class MatchAttribute(AttributeConstraint):
     def excludes(self, block: Block) -> bool:
         return bool(self._num_devices) and self._value not in block.values_of(self._attribute)
 
-    def _add(self, request: str, attribute: DeviceAttribute) -> bool:
+    def _add(self, attribute: DeviceAttribute) -> bool:
         if self._num_devices and (attribute != self._value or attribute == DeviceAttribute()):
             return False
         self._value = attribute
         self._num_devices += 1
         return True
 
-    def remove(self, request: str) -> None:
+    def remove(self) -> None:
         self._num_devices -= 1
 
 
 @final
 class DistinctAttribute(AttributeConstraint):
-    """All devices must have different values. As upstream, only a request's last device is remembered."""
+    """All devices must have different values, also those of one request (kubernetes#140600)."""
 
     __slots__ = ("_values",)
 
     def __init__(self, attribute: str, requests: Sequence[str]) -> None:
         super().__init__(attribute, requests)
-        self._values: dict[str, DeviceAttribute] = {}
+        self._values: list[DeviceAttribute] = []
 
-    def _add(self, request: str, attribute: DeviceAttribute) -> bool:
-        taken = self._values.values()
-        if attribute in taken or (taken and attribute == DeviceAttribute()):
+    def _add(self, attribute: DeviceAttribute) -> bool:
+        if attribute in self._values or (self._values and attribute == DeviceAttribute()):
             return False
-        self._values[request] = attribute
+        self._values.append(attribute)
         return True
 
-    def remove(self, request: str) -> None:
-        self._values.pop(request, None)
+    def remove(self) -> None:
+        self._values.pop()
 
 
 def constraints_of(claim: ResourceClaim) -> list[AttributeConstraint]:

@@ -59,6 +59,8 @@ class NodeAllocation:
 
     allocations: tuple[AllocationResult, ...] = ()
     refusal: str = ""
+    names_claim: bool = False
+    """Whether the refusal holds for this claim alone."""
     error: AllocationError | None = None
     """A claim, class or slice is invalid, so that the cycle fails."""
     num_pools: int | None = None
@@ -74,7 +76,7 @@ def allocation_on(node: Node, allocator: Allocator, allowance: Allowance) -> Nod
     try:
         found = allocator.allocate(node, allowance)
     except NodeAllocationError as exc:
-        return NodeAllocation(refusal=str(exc))
+        return NodeAllocation(refusal=str(exc), names_claim=exc.names_claim)
     except AllocationError as exc:
         return NodeAllocation(error=AllocationError(str(exc)))
     except TimedOutError as exc:
@@ -118,8 +120,8 @@ class KnownAllocations:
         return found if then is node else None
 
     def remember(self, node: Node, pools: NodePools, found: NodeAllocation) -> None:
-        """Keeps what was found on the node, unless it is an error, which names the claim."""
-        if found.error is not None:
+        """Keeps what was found on the node, unless it names the claim, as errors do."""
+        if found.error is not None or found.names_claim:
             return
         depends_on = pools[: found.num_pools]
         key: str | int = node.name

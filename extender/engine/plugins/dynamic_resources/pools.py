@@ -29,7 +29,11 @@ class AllocationError(Exception):
 
 
 class NodeAllocationError(Exception):
-    """The node's pools are invalid; other nodes may do."""
+    """The node's pools are incomplete or invalid; other nodes may do."""
+
+    def __init__(self, why: str, *, names_claim: bool = False) -> None:
+        super().__init__(why)
+        self.names_claim = names_claim
 
 
 def are_same(some: Sequence[object], others: Sequence[object]) -> bool:

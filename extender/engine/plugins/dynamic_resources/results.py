@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
-from extender.engine.plugins.dynamic_resources.allocated_state import NANO, Amounts
+from extender.engine.plugins.dynamic_resources.allocated_state import NANO, Amounts, short_name
 from extender.engine.plugins.dynamic_resources.pools import AllocationError, Offer
 from extender.engine.plugins.dynamic_resources.requests import DeviceRequestAlternative
 from extender.values.objects.decoding import replaced
@@ -127,7 +127,10 @@ def _result(pick: Pick) -> DeviceRequestAllocationResult:
         binding_conditions=device.binding_conditions,
         binding_failure_conditions=device.binding_failure_conditions,
         share_id=NOT_SHARED_YET if device.allow_multiple_allocations else None,
-        consumed_capacity={name: _quantity(nanos) for name, nanos in pick.consumed.items()},
+        consumed_capacity={
+            name: _quantity(pick.consumed[short_name(name, pick.offer.id.driver)])
+            for name in (device.capacity if pick.consumed else ())
+        },
     )
 
 

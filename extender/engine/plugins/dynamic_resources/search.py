@@ -297,7 +297,7 @@ class Search:
             taken = dict(taken)
             add_amounts(taken, using.capacity)
         return suitable_devices.has_capacity(
-            alternative.capacity, offer.device, taken, in_fractions=self._features.fractional_ranges
+            alternative.capacity, offer, taken, in_fractions=self._features.fractional_ranges
         )
 
     def _take(self, claim: int, demand: Demand, offer: Offer) -> bool:
@@ -319,7 +319,7 @@ class Search:
         consumed: Amounts = {}
         if offer.device.allow_multiple_allocations:
             consumed = suitable_devices.consumed_by(
-                alternative.capacity, offer.device, in_fractions=self._features.fractional_ranges
+                alternative.capacity, offer, in_fractions=self._features.fractional_ranges
             )
             add_amounts(using.capacity, consumed)
             using.shares += 1
@@ -340,7 +340,7 @@ class Search:
         if self._needs_counters(offer):
             self._counters.give_back(offer)
         for constraint in self._concerned(claim, alternative):
-            constraint.remove(alternative.request)
+            constraint.remove()
 
     def _needs_counters(self, offer: Offer) -> bool:
         """True if the device is not in use yet: a device that is already shared has consumed its counters."""
@@ -353,9 +353,9 @@ class Search:
         alternative = demand.alternative
         added: list[AttributeConstraint] = []
         for constraint in self._concerned(claim, alternative):
-            if not constraint.add(alternative.request, offer):
+            if not constraint.add(offer):
                 for earlier in added:
-                    earlier.remove(alternative.request)
+                    earlier.remove()
                 if demand.all_devices is not None:
                     raise AllocationError(
                         f"claim {alternative.claim.key}, request {alternative.name}: cannot add device {offer.id} "

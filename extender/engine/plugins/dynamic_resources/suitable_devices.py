@@ -12,12 +12,11 @@ Upstream, for capacities: dynamic-resource-allocation/structured/internal/incuba
 from collections.abc import Callable, Mapping, Sequence
 from typing import final
 
-from extender.engine.plugins.dynamic_resources.allocated_state import NANO, AllocatedState, Amounts
+from extender.engine.plugins.dynamic_resources.allocated_state import NANO, AllocatedState, Amounts, short_name
 from extender.engine.plugins.dynamic_resources.pools import Offer, Pool
 from extender.values.objects.devices import (
     CapacityRequestPolicy,
     CapacityRequestPolicyRange,
-    Device,
     DeviceAttribute,
     DeviceCapacity,
 )
@@ -110,27 +109,39 @@ def attribute_of(offer: Offer, name: str) -> DeviceAttribute | None:
     return attribute
 
 
-def consumed_by(requested: Mapping[str, int], device: Device, *, in_fractions: bool = False) -> Amounts:
-    """Returns what a request consumes of each capacity, rounded up to what the device allows.
+def consumed_by(requested: Mapping[str, int], offer: Offer, *, in_fractions: bool = False) -> Amounts:
+    """Returns what a request consumes of each capacity by its short name, rounded up to what the device allows.
 
     `in_fractions` is the feature gate DRAFractionalCapacityRange: ranges with fractions are computed in thousandths.
     """
-    return {name: _consumed(requested.get(name), capacity, in_fractions) for name, capacity in device.capacity.items()}
+    asked, driver = _by_short_name(requested, offer), offer.id.driver
+    return {
+        short_name(name, driver): _consumed(asked.get(short_name(name, driver)), capacity, in_fractions)
+        for name, capacity in offer.device.capacity.items()
+    }
 
 
 def has_capacity(
-    requested: Mapping[str, int], device: Device, taken: Mapping[str, int], *, in_fractions: bool = False
+    requested: Mapping[str, int], offer: Offer, taken: Mapping[str, int], *, in_fractions: bool = False
 ) -> bool:
-    """True if the device has what the request consumes beside the nanos taken so far, and allows these amounts."""
-    if not requested.keys() <= device.capacity.keys():
+    """True if the device has what the request consumes beside the nanos taken so far, and allows these amounts.
+
+    Capacities are requested, published and taken by their short or their qualified name (kubernetes#142202).
+    """
+    capacities = {short_name(name, offer.id.driver): each for name, each in offer.device.capacity.items()}
+    if not _by_short_name(requested, offer).keys() <= capacities.keys():
         return False
-    for name, amount in consumed_by(requested, device, in_fractions=in_fractions).items():
-        capacity = device.capacity[name]
+    for name, amount in consumed_by(requested, offer, in_fractions=in_fractions).items():
+        capacity = capacities[name]
         if capacity.request_policy is not None and not _is_allowed(amount, capacity.request_policy, in_fractions):
             return False
-        if taken.get(name, 0) + amount > nanos_of(capacity.value):
+        if amount < 0 or taken.get(name, 0) + amount > nanos_of(capacity.value):
             return False
     return True
+
+
+def _by_short_name(requested: Mapping[str, int], offer: Offer) -> Mapping[str, int]:
+    return {short_name(name, offer.id.driver): amount for name, amount in requested.items()}
 
 
 def _consumed(requested: int | None, capacity: DeviceCapacity, in_fractions: bool) -> int:

@@ -103,15 +103,18 @@ def _constraint(written: TopologySpreadConstraint, labels: Mapping[str, str], *,
 
 
 def pods_counted(snapshot: fwk.Snapshot, namespace: str, selector: Selector) -> Int64s:
-    """(N,) the matching pods of the namespace on each node, without terminating ones; 0 for an empty selector."""
-    if selector.is_empty:
+    """(N,) the matching pods of the namespace on each node, without terminating ones.
+
+    An empty selector matches all of them, and only a missing one matches none (kubernetes#141340).
+    """
+    if not selector.selectable:
         return np.zeros(len(snapshot.nodes), np.int64)
     return _tally(snapshot, namespace, selector).per_node
 
 
 def pods_counted_by_value(snapshot: fwk.Snapshot, namespace: str, selector: Selector, column: LabelColumn) -> Int64s:
     """(V + 1,) the same by the value of a node label; the last entry is for nodes without it. Read-only."""
-    if selector.is_empty:
+    if not selector.selectable:
         return np.zeros(len(column.values) + 1, np.int64)
     return _tally(snapshot, namespace, selector).by_value(column)
 
@@ -127,8 +130,8 @@ def _tally(snapshot: fwk.Snapshot, namespace: str, selector: Selector) -> Tally:
 def pods_moved(rows: fwk.Rows, namespace: str, selector: Selector) -> Int64s | None:
     """(R,) how many matching pods were added to the row, less those removed; None without changes (updateWithPod).
 
-    It is not exactly the change of `pods_counted`: terminating pods count here, and an empty selector matches all pods
-    of the namespace. So does upstream, which counts by one rule when a cycle begins and updates by the other.
+    It is not exactly the change of `pods_counted`: terminating pods count here. So does upstream, which counts by one
+    rule when a cycle begins and updates by the other.
     """
 
     def counts(symbol: PodSymbol) -> int:

@@ -4,7 +4,7 @@ claims.
 
 import pytest
 
-from extender.engine.plugins.dynamic_resources.pools import AllocationError
+from extender.engine.plugins.dynamic_resources.pools import AllocationError, NodeAllocationError
 from extender.engine.plugins.dynamic_resources.selection import Allowance, TimedOutError
 from extender.values.objects.devices import ResourceClaim, ResourceSlice
 from tests.extender.engine.plugins.device_allocations import NODE, allocated, allocator, holding
@@ -121,6 +121,15 @@ DISTINCT = {"distinctAttribute": "gpu.example.com/numa"}
         ),
         pytest.param([exactly(1, "x"), exactly(1, "y")], DISTINCT, ["x=a", "y=b"], id="on different sides"),
         pytest.param([exactly(1, name) for name in "xyz"], DISTINCT, None, id="there are only two sides"),
+        pytest.param([exactly(2)], DISTINCT, ["r=a", "r=b"], id="two devices of one request differ"),
+        pytest.param([exactly(3)], DISTINCT, None, id="three devices of one request cannot"),
+        pytest.param([exactly(1, "x"), exactly(2, "y")], DISTINCT, None, id="nor can one and two"),
+        pytest.param(
+            [exactly(2, "x"), exactly(1, "y")],
+            {**DISTINCT, "requests": ["x"]},
+            ["x=a", "x=b", "y=c"],
+            id="only those named",
+        ),
         pytest.param([exactly(4)], {"matchAttribute": "gpu.example.com/none"}, None, id="an attribute no device has"),
         pytest.param(
             [exactly(2)],
@@ -232,20 +241,6 @@ PARTIAL = make_slice("a", of=2)
             id="unknown constraint",
         ),
         pytest.param(
-            make_claim("c", everything()),
-            [PARTIAL],
-            "claim default/c, request r: asks for all devices, but resource pool gpu.example.com/pool is currently "
-            "being updated",
-            id="all devices of a pool that is not complete",
-        ),
-        pytest.param(
-            make_claim("c", everything()),
-            [make_slice("a", "a")],
-            "claim default/c, request r: asks for all devices, but resource pool gpu.example.com/pool is currently "
-            "invalid",
-            id="all devices of an invalid pool",
-        ),
-        pytest.param(
             make_claim("c", everything(), constraints=[MATCH]),
             [make_slice("a")],
             "claim default/c, request r: cannot add device gpu.example.com/pool/a because a claim constraint would not "
@@ -290,6 +285,31 @@ def test_invalid_claims(wanted: ResourceClaim, slices: list[ResourceSlice], mess
         allocated(wanted, slices=slices)
 
     assert str(raised.value) == message
+
+
+@pytest.mark.parametrize(
+    ("slices", "state"),
+    [
+        pytest.param([PARTIAL], "being updated", id="incomplete"),
+        pytest.param([make_slice("a", "a")], "invalid", id="invalid"),
+    ],
+)
+@pytest.mark.parametrize(
+    "request_",
+    [
+        pytest.param(everything(), id="all devices"),
+        pytest.param(first_of(everything("all"), exactly(1, "one")), id="all devices, or one"),
+    ],
+)
+def test_all_devices_of_a_bad_pool_cannot_be_had_and_other_nodes_may_do(
+    request_: Manifest, slices: list[ResourceSlice], state: str
+) -> None:
+    name = "all" if "firstAvailable" in request_ else "r"
+    with pytest.raises(NodeAllocationError) as raised:
+        allocated(make_claim("c", request_), slices=slices)
+
+    bad = f"asks for all devices, but resource pool gpu.example.com/pool is currently {state}"
+    assert str(raised.value) == f"claim default/c, request {name}: {bad}"
 
 
 def test_an_invalid_selector_matters_only_when_it_is_evaluated() -> None:

@@ -171,6 +171,8 @@ def using(amount: str) -> ResourceClaim:
         pytest.param([using("6G")], [exactly(1)], None, id="not everything is left"),
         pytest.param([holding("nic")], [bandwidth("1G")], None, id="someone has it for himself"),
         pytest.param([], [exactly(1, capacity={"requests": {"ports": 1}})], None, id="a capacity that it has not"),
+        pytest.param([using("6G")], [everything()], None, id="all devices, and not everything of one is left"),
+        pytest.param([using("6G")], [everything(capacity={"requests": {"bandwidth": "4G"}})], [4], id="enough of all"),
     ],
 )
 def test_shared_devices(held: list[ResourceClaim], requests: list[Manifest], consumed: list[int] | None) -> None:
@@ -178,6 +180,56 @@ def test_shared_devices(held: list[ResourceClaim], requests: list[Manifest], con
     found = bandwidths([make_claim("c", *requests)], [make_slice(shared_device())], held)
 
     assert found == (None if consumed is None else [str(giga * 10**9) for giga in consumed])
+
+
+def test_all_devices_are_not_those_of_which_enough_is_left() -> None:
+    """kubernetes#140769. One that is too small from the start is none of them."""
+    some = make_slice(
+        shared_device(), shared_device("other"), make_device("small", capacity={"bandwidth": {"value": "1G"}})
+    )
+    wanted = make_claim("c", everything(capacity={"requests": {"bandwidth": "5G"}}))
+
+    assert allocated(wanted, slices=[some]) == [["r=nic", "r=other"]]
+    assert allocated(wanted, slices=[some], held=[using("6G")]) is None
+
+
+QUALIFIED = "gpu.example.com/bandwidth"
+
+
+@pytest.mark.parametrize(
+    ("published", "asked", "is_found"),
+    [
+        pytest.param("bandwidth", QUALIFIED, True, id="asked for by the qualified name"),
+        pytest.param(QUALIFIED, "bandwidth", True, id="published by the qualified name"),
+        pytest.param(QUALIFIED, QUALIFIED, True, id="both"),
+        pytest.param("bandwidth", "other.example.com/bandwidth", False, id="that of another driver"),
+        pytest.param("other.example.com/bandwidth", "bandwidth", False, id="published in another domain"),
+        pytest.param("other.example.com/bandwidth", "other.example.com/bandwidth", True, id="in that domain"),
+    ],
+)
+def test_capacity_has_a_short_and_a_qualified_name(published: str, asked: str, is_found: bool) -> None:
+    """kubernetes#142202. The result has the name that the driver published."""
+    device = make_device("nic", capacity={published: {"value": "10G"}}, allowMultipleAllocations=True)
+    wanted = make_claim("c", exactly(1, capacity={"requests": {asked: "4G"}}))
+
+    allocations = allocator([wanted], [make_slice(device)]).allocate(NODE, Allowance()).of_claims
+
+    assert (allocations is not None) == is_found
+    for allocation in allocations or ():
+        assert [result.consumed_capacity for result in allocation.devices.results] == [{published: "4000000000"}]
+
+
+@pytest.mark.parametrize("held_as", ["bandwidth", QUALIFIED])
+@pytest.mark.parametrize("published", ["bandwidth", QUALIFIED])
+def test_what_others_consume_counts_by_either_name(held_as: str, published: str) -> None:
+    """Also after a driver has published the other one."""
+    device = make_device("nic", capacity={published: {"value": "10G"}}, allowMultipleAllocations=True)
+    held = holding({"device": "nic", "shareID": "s", "consumedCapacity": {held_as: "6G"}})
+
+    def found(amount: str) -> bool:
+        return allocated(make_claim("c", bandwidth(amount)), slices=[make_slice(device)], held=[held]) is not None
+
+    assert (found("4G"), found("5G")) == (True, False)
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,13 @@ def test_image_names(name: str, normalized: str) -> None:
         pytest.param(make_pod().init_container(Container(image="big")), {"has-big": 50}, id="init containers count"),
         pytest.param(
             make_pod().image("other").volume(Volume(name="v", image=ImageVolume(reference="big"))),
+            {"has-big": 24},
+            id="image volumes count as containers do",
+        ),
+        pytest.param(
+            make_pod().image("big").volume(Volume(name="v", image=ImageVolume(reference="big"))),
             {"has-big": 50},
-            id="image volumes count, but not as containers",
+            id="no more than a second container would",
         ),
         pytest.param(make_pod(), {}, id="no containers"),
     ],

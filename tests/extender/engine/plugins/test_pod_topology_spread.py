@@ -112,7 +112,22 @@ def names(letters: str) -> set[str]:
         pytest.param(constrained(constrained(FOO, 1, ZONE), 1, HOST), "1/0/0/1", "bx", id="[1/1, 1/0/0/1]"),
         pytest.param(constrained(FOO, 1, ZONE, label_selector=None), "9/0/0/0", "abxy", id="no selector counts no pod"),
         pytest.param(
-            constrained(FOO, 1, ZONE, label_selector=LabelSelector()), "9/0/0/0", "abxy", id="nor does an empty one"
+            constrained(FOO, 1, ZONE, label_selector=LabelSelector()),
+            "9/0/0/0",
+            "xy",
+            id="an empty one counts all pods",
+        ),
+        pytest.param(
+            constrained(make_pod(), 1, HOST, label_selector=LabelSelector()),
+            "2/1/0/3",
+            "x",
+            id="an empty one counts a pod without labels",
+        ),
+        pytest.param(
+            constrained(FOO.namespace("other"), 1, ZONE, label_selector=LabelSelector()),
+            "9/0/0/0",
+            "abxy",
+            id="an empty one counts no pod of another namespace",
         ),
         pytest.param(
             constrained(FOO, 0, ZONE, label_selector=LabelSelector()),
@@ -425,7 +440,7 @@ def wish(max_skew: int, key: str, pod: PodBuilder = FOO, **fields: Any) -> PodBu
         pytest.param(wish(3, HOST), "4/3/2/1", "abxy", {"a": 44, "b": 66, "x": 77, "y": 100}, id="a skew of 3"),
         pytest.param(wish(1, HOST, label_selector=None), "2/1/0/3", "ab", {"a": 100, "b": 100}, id="no selector"),
         pytest.param(
-            wish(1, HOST, label_selector=LabelSelector()), "2/1/0/3", "ab", {"a": 100, "b": 100}, id="an empty selector"
+            wish(1, HOST, label_selector=LabelSelector()), "2/1/0/3", "ab", {"a": 33, "b": 100}, id="an empty selector"
         ),
         pytest.param(
             wish(1, HOST), "4/2/1/3", "abx", {"a": 33, "b": 83, "x": 100}, id="nodes 4/2/1, node-y is no candidate"
