@@ -219,7 +219,7 @@ def make_server(app: ASGIApp, settings: Settings) -> Server:
             app,
             host=settings.host,
             port=settings.listening_port,
-            loop="uvloop" if settings.tls_cert_file is None else f"{Loop.__module__}:{Loop.__qualname__}",
+            loop=f"{Loop.__module__}:{Loop.__qualname__}",
             http=limited_protocol(settings, _most_connections()),
             ws="none",
             lifespan="on",

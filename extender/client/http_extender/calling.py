@@ -30,7 +30,7 @@ from extender.values.config.configuration import Extender, ExtenderTLSConfig
 from extender.values.golang.quoting import quoted
 from extender.values.reasons import in_one_line
 from extender.values.targets.target import environment_proxy
-from extender.values.targets.tls import Pem, Tls, TlsError, context
+from extender.values.targets.tls import Pem, Tls, context
 
 _DIALLED: Final = re.compile(r"Connect call failed \('([^']+)', (\d+)")
 """What event loops say of a connection that was refused, with the address that the name resolved to."""
@@ -134,9 +134,6 @@ KEEP_ALIVE_SECONDS: Final = 4.0
 """Many servers close idle connections after 5 s. Closing them earlier avoids calls over closing ones."""
 
 _HEADERS: Final = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "reprieve"}
-
-_FAILURES: Final = (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, aiohttp.ClientError, OSError, UnicodeError)
-"""The exceptions that a transport raises when a call fails; UnicodeError where no host can have such a name."""
 
 _ENDS: Final = (aiohttp.ServerDisconnectedError, aiohttp.ClientPayloadError, httpx.RemoteProtocolError, httpx.ReadError)
 """The exceptions for a connection that the other side has ended."""
@@ -244,7 +241,9 @@ class ExtenderClient:
             if response is not None:
                 raise ExtenderError(f"{deadline} or context cancellation while reading body)") from exc
             raise ExtenderError(f"{_post(url)}: {deadline} exceeded while awaiting headers)") from exc
-        except _FAILURES as exc:
+        except ExtenderError:
+            raise
+        except Exception as exc:  # a transport, an event loop and TLS raise what they like about a call that fails
             has_ended = isinstance(_cause(exc), _ENDS)
             if response is not None:
                 raise ExtenderError("unexpected EOF" if has_ended else in_one_line(_cause(exc))) from exc
@@ -291,7 +290,7 @@ class ExtenderClient:
             trust.check_hostname = False
             async with asyncio.timeout(self._seconds):
                 _, writer = await asyncio.open_connection(host, port, ssl=trust)
-        except (OSError, TlsError):
+        except Exception:  # it is asked only for words
             return None
         names: Names = writer.get_extra_info("peercert").get("subjectAltName", ())
         writer.close()
