@@ -28,7 +28,7 @@ OTHERS = [pod(f"low-{number}", "1", "low") for number in range(4)]
     ("nodes", "waves", "loses_its_node", "leaves", "plugins"),
     [
         pytest.param(
-            [node("n", "5")], [OTHERS, [pod("middle", "4", "middle")], [pod("high", "3", "high")]], False, [], [],
+            [node("n", "5")], [OTHERS, [pod("middle", "4", "middle")], [pod("high", "5", "high")]], False, [], [],
             id="a more important pod preempts there too",
         ),
         pytest.param(
@@ -58,7 +58,7 @@ async def test_the_promise_of_a_preemption_ends_when(
     plugins: list[type[fwk.Plugin]],
 ) -> None:
     """TestNominatedNode, its five cases: pods that were told to go are on their way for as long as the story wants
-    it.
+    it. In the first one the more important pod asks for more than upstream's, so that one more has to go.
     """
     async with a_scene(*nodes, plugins=plugins, kubelet=False) as scene:
         for wave in waves[:2]:
@@ -87,16 +87,55 @@ async def _promised(scene: Any) -> None:
 async def test_nomination_is_cleared_for_a_pod_of_higher_priority() -> None:
     """TestNominatedNode, when a pod of higher priority preempts on the node."""
     async with a_scene(node("n")) as scene:
-        await _promised(scene)
+        await scene.has(pod("low", "900m", "low", stays=True), pod("lowest", "900m", "low", stays=True))
+        await scene.has(pod("middle", "900m", "middle"))
+        assert (scene.nominated_node_of("middle"), len(scene.leaving())) == ("n", 1)
         await scene.has(pod("high", "1500m", "high"))
 
         assert scene.nominated_node_of("high") == "n"
         assert scene.nominated_node_of("middle") == ""
+        assert scene.leaving() == {"low", "lowest"}
+
+        await scene.lets_go("low", within=10)
+        await scene.lets_go("lowest", within=10)
+
+        assert scene.node_of("high") == "n"
+        assert scene.node_of("middle") == ""
+
+
+@pytest.mark.anywhere
+@pytest.mark.parametrize(
+    ("elsewhere", "waiting"),
+    [
+        pytest.param([], [pod("middle", "1500m", "middle")], id="a pod"),
+        pytest.param([], [pod(each, "700m", "middle") for each in ("middle", "other")], id="two pods"),
+        pytest.param(
+            [node("m"), pod("spared", "1500m", "middle", nodeName="m")], [pod("middle", "1500m", "high")],
+            id="a pod that would evict a more important one elsewhere",
+        ),
+        pytest.param(
+            [node("m"), pod("spared", "900m", "low", nodeName="m"), pod("also", "900m", "low", nodeName="m")],
+            [pod("middle", "1500m", "middle")], id="a pod that would evict others elsewhere",
+        ),
+    ],
+)  # fmt: skip
+async def test_nominations_stay_while_all_victims_are_leaving_for_them_already(
+    elsewhere: list[Object], waiting: list[Object]
+) -> None:
+    """Pods of lower priority look for no other node, and evict nobody there. Upstream: prepareCandidateAsync."""
+    async with a_scene(node("n"), *elsewhere) as scene:
+        await scene.has(pod("low", "1500m", "low", stays=True))
+        await scene.has(*waiting)
+        assert scene.leaving() == {"low"}
+        await scene.has(pod("high", "1500m", "higher"), within=30)
+
+        names = [each["metadata"]["name"] for each in waiting]
+        assert [scene.nominated_node_of(name) for name in ("high", *names)] == ["n", *("n" for _ in names)]
+        assert scene.leaving() == {"low"}
 
         await scene.lets_go("low", within=10)
 
         assert scene.node_of("high") == "n"
-        assert scene.node_of("middle") == ""
 
 
 @pytest.mark.parametrize(

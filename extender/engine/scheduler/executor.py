@@ -170,7 +170,9 @@ class Executor:
             _log_failure(exc, prepared)
 
     async def evict_victims(self, prepared: PreparedCandidate) -> None:
-        """Clears lower nominations and evicts the victims: first all but the last at the same time, then the last.
+        """Evicts the victims that are not leaving already, after it has cleared lower nominations, if there are any.
+
+        First go all but the last at the same time, then the last.
 
         The preemptor may be tried again as soon as the last victim is terminating, so that must not happen before the
         others are. Raises CallError if one could not be evicted; unless it was the last, that one is left alone.
@@ -183,12 +185,14 @@ class Executor:
             if victim.is_terminating:
                 about = {"preemptor": preemptor, "node": node, "victim": victim}
                 _LOG.info(2, "Victim Pod is already being deleted, skipping the API call for it", **about)
+        if not to_evict:
+            # Pods of lower priority keep their nominations, so that they evict nobody elsewhere before the room is
+            # taken. `evict_now` clears them nevertheless.
+            return
         numbers = {"numVictims": len(victims), "numVictimsToDelete": len(to_evict)}
         _LOG.info(2, "Start the preemption asynchronously", preemptor=preemptor, node=node, **numbers)
         for nominee in prepared.lower_nominees:
             self._world.dispatcher.submit(fwk.PatchPodStatus.of(nominee, nominated_node_name=""))
-        if not to_evict:
-            return
         result = "error"
         *others, last = to_evict
         try:

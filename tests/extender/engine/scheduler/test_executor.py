@@ -107,16 +107,14 @@ async def test_terminating_victim_is_not_evicted_again() -> None:
     assert told.told_to_go() == ["first"]
 
 
-async def test_only_lower_nominations_are_cleared_when_all_victims_are_terminating() -> None:
-    """
-    As upstream's synchronous preemption does; its asynchronous one keeps them, though the preemptor takes the room.
-    """
+async def test_nothing_is_written_when_all_victims_are_terminating() -> None:
+    """Lower nominations stay. Upstream: prepareCandidateAsync, which returns before it clears them."""
     told = Told()
 
     lower = make_pod("lower").nominated_node("n").obj()
     assert await told.evict(make_pod("leaving").node("n").terminating().obj(), lower=(lower,))
 
-    assert told.writes.calls == [fwk.PatchPodStatus.of(lower, nominated_node_name="")]
+    assert told.writes.calls == []
 
 
 async def test_a_victim_that_is_not_bound_yet_loses_its_room_in_memory() -> None:
