@@ -8,6 +8,8 @@ import pytest
 
 from extender.cluster.api_resources import NAMESPACES, POD_DISRUPTION_BUDGETS, PODS, Object
 from extender.engine import framework as fwk
+from extender.values.objects.pod import Pod
+from tests.kit.device_objects import DRIVER, WITH_DEVICE, device_claim, device_class, devices
 from tests.kit.objects import budget, node, pod, priority_class
 from tests.stories.plugins import filtering
 from tests.stories.pod_specs import away_from
@@ -43,6 +45,54 @@ async def test_basic_pod_preemption() -> None:
 
         assert scene.node_of("high") == "n"
         assert scene.nominated_node_of("high") == ""
+
+
+def _with_selector(expression: str) -> Object:
+    claim = device_claim()
+    claim["spec"]["devices"]["requests"][0]["exactly"]["selectors"] = [{"cel": {"expression": expression}}]
+    return claim
+
+
+def _broken(pod: Pod, _: fwk.NodeInfo) -> fwk.Status:
+    if pod.name == "high":
+        raise OSError("no licence")
+    return fwk.SUCCESS
+
+
+FAILING_PLUGIN = filtering(lambda pod, _: fwk.error("out of order") if pod.name == "high" else fwk.SUCCESS)
+
+
+@pytest.mark.parametrize(
+    ("there", "plugins", "words"),
+    [
+        pytest.param(
+            [device_class(None), devices("n", "gpu-1"), _with_selector(f'device.attributes["{DRIVER}"].model == "x"')], [],
+            'running "DynamicResources" filter plugin: claim default/gpu: selector #0: CEL runtime error: no such key: model',
+            id="a selector of devices",
+        ),
+        pytest.param(
+            [device_class(None), devices("n", "gpu-1"), _with_selector("1/0 == 1")], [],
+            'running "DynamicResources" filter plugin: claim default/gpu: selector #0: CEL runtime error: division by zero',
+            id="a selector that divides by zero",
+        ),
+        pytest.param([], [FAILING_PLUGIN], 'running "Filtering" filter plugin: out of order', id="a plugin that answers so"),
+        pytest.param([], [filtering(_broken)], 'running "Filtering" filter plugin: no licence', id="a plugin that raises"),
+    ],
+)  # fmt: skip
+async def test_error_of_a_filter_in_the_dry_run_is_told_as_one_of_preemption(
+    there: list[Object], plugins: list[type[fwk.Plugin]], words: str
+) -> None:
+    """Upstream: default_preemption.go, PostFilter, which puts the word before every status."""
+    wants = WITH_DEVICE if there else {}
+    async with a_scene(node("n"), *there, plugins=plugins) as scene:
+        await scene.has(pod("low", "1500m", "low"))
+        await scene.has(pod("high", "1500m", "high", **wants))
+
+        condition = scene.condition("high")
+        assert condition is not None
+        assert condition[:2] == ("False", "Unschedulable")
+        assert condition[2].startswith(f"{FITS_NOT} preemption: {words}")
+        assert scene.leaving() == set()
 
 
 @pytest.mark.anywhere

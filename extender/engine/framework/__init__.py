@@ -15,6 +15,7 @@ from extender.engine.framework.api_calls import (
     ApiCall,
     CallConflict,
     CallError,
+    CallMerged,
     CallNotFound,
     CallSkipped,
     CallUnknown,
@@ -27,6 +28,7 @@ from extender.engine.framework.api_calls import (
 from extender.engine.framework.cycle_state import (
     BINDING_ANNOTATIONS,
     CycleState,
+    EvaluationError,
     NotFoundError,
     PodMemo,
     StateKey,

@@ -11,6 +11,10 @@ from extender.engine.snapshot import Rows, Snapshot
 T = TypeVar("T")
 
 
+class EvaluationError(Exception):
+    """A plugin could not say whether a pod may go to a node, or how good that is. It fails the pod's attempt only."""
+
+
 class NotFoundError(LookupError):
     """No value was written under the key in this cycle. Upstream: fwk.ErrNotFound."""
 

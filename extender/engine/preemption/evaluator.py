@@ -42,6 +42,14 @@ class Evaluator:
 
     async def preempt(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PreemptionOutcome:
         """Chooses a node and the victims on it, by why each node refused the pod. Nothing is evicted."""
+        try:
+            return await self._chosen_with_and_without_policies(state, pod, statuses)
+        except fwk.EvaluationError as exc:
+            return fwk.PreemptionOutcome(fwk.error(str(exc)), None)
+
+    async def _chosen_with_and_without_policies(
+        self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses
+    ) -> fwk.PreemptionOutcome:
         outcome = await self._chosen(state, pod, statuses)
         if self.rules.without_policies is None or outcome.why_not_eligible is not None:
             return outcome

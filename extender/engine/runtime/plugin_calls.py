@@ -53,7 +53,7 @@ _CALLERS: Final = tuple(
 
 
 @final
-class PluginError(Exception):
+class PluginError(fwk.EvaluationError):
     """A plugin raised, or returned what its extension point does not allow. It fails the pod's cycle only.
 
     The message is upstream's (`running "Name" filter plugin: ...`), `why` is without the words around it; what the
