@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, final
 
-from extender.engine.framework import ApiCall, CallError, CallSkipped, RecordEvent
+from extender.engine.framework import ApiCall, CallError, CallMerged, CallSkipped, RecordEvent
 from extender.values import limits
 
 MORE_RELEVANT: Final = "a more relevant call is already enqueued for this object"
@@ -146,9 +146,9 @@ class CallQueue:
             return
         if call.relevance == latest.call.relevance:
             call = call.merged_with(latest.call)
-            _overwrite(latest, MERGED)
+            _overwrite(latest, CallMerged(MERGED))
         else:
-            _overwrite(latest, OVERWRITTEN)
+            _overwrite(latest, CallSkipped(OVERWRITTEN))
         if latest is first:
             del self._lanes[lane_of(latest.call)][latest.outcome]
             del self._by_object[call.object_key]
@@ -160,6 +160,6 @@ class CallQueue:
         self._lanes[lane_of(ticket.call)][ticket.outcome] = ticket
 
 
-def _overwrite(ticket: Ticket, why: str) -> None:
+def _overwrite(ticket: Ticket, why: CallSkipped) -> None:
     if not ticket.outcome.done():
-        ticket.outcome.set_exception(CallSkipped(why))
+        ticket.outcome.set_exception(why)

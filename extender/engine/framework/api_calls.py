@@ -44,6 +44,10 @@ class CallSkipped(CallError):  # noqa: N818
     """A more relevant call replaces it, or one that includes it (ErrCallSkipped, ErrCallOverwritten)."""
 
 
+class CallMerged(CallSkipped):
+    """A newer call of the same type about the object includes it."""
+
+
 class ApiCall(ABC, Generic[T_co]):
     """One write. T is the result of performing it: the object as the API server has it afterwards, or None.
 

@@ -226,6 +226,9 @@ class Executor:
             # Another pod that has the victim's name by now is left alone.
             _LOG.info(2, "Victim Pod is already deleted", preemptor=preemptor, victim=victim, node=node)
             return
+        except fwk.CallMerged:
+            _LOG.info(2, "Victim Pod is evicted for another pod, too", preemptor=preemptor, victim=victim, node=node)
+            return
         except fwk.CallError as exc:
             _LOG.error(exc, "Tried to preempted pod", pod=victim, preemptor=preemptor)
             raise

@@ -189,7 +189,7 @@ AnyEntry = Begins | ObjectPut | ObjectGone | Assumed | Nominated | Ready | Recor
 
 _ERRORS: Final = {
     each.__name__: each
-    for each in (fwk.CallError, fwk.CallNotFound, fwk.CallConflict, fwk.CallUnknown, fwk.CallSkipped)
+    for each in (fwk.CallError, fwk.CallNotFound, fwk.CallConflict, fwk.CallUnknown, fwk.CallSkipped, fwk.CallMerged)
 }
 
 

@@ -156,6 +156,24 @@ async def test_victim_that_is_already_gone_is_no_failure_and_records_no_event(
     assert told.notes == []
 
 
+async def test_a_victim_that_another_preemption_evicts_is_no_failure() -> None:
+    """The newer call for it includes this one. The other preemption deletes it, and records the event."""
+    told = Told()
+    told.writes.fail(fwk.PatchPodStatus, fwk.CallMerged("a call of the same type was enqueued for this object"))
+
+    assert await told.evict(FIRST, SECOND)
+
+    assert (told.told_to_go(), told.notes[0][0]) == (["second"], "second")
+
+
+async def test_a_victim_that_is_bound_meanwhile_is_a_failure() -> None:
+    """The more important call for it is no eviction."""
+    told = Told()
+    told.writes.fail(fwk.PatchPodStatus, fwk.CallSkipped("a more relevant call is already enqueued for this object"))
+
+    assert not await told.evict(FIRST)
+
+
 @pytest.mark.parametrize("call", [fwk.PatchPodStatus, fwk.DeletePod])
 async def test_last_victim_stays_when_another_cannot_be_evicted(call: type[Any]) -> None:
     """The preemptor is tried again then."""
