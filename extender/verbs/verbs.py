@@ -166,7 +166,8 @@ class Verbs:
             parts.append(f"Extender kept {len(chosen)} of {len(candidates)} nodes to preempt pods on")
         if num_spared:
             parts.append(f"Extender spared {num_spared} of the victims")
-        if parts:
+        # Of a pod that is not waiting here, as those of a test of the connection, nobody would read the event.
+        if parts and pod.uid in self._cluster.pending:
             note = "; ".join(parts)
             cycle.framework.record_event(pod, "Normal", "PreemptionNarrowed", "Preempting", note)
         return chosen

@@ -144,10 +144,11 @@ async def shows_the_events_about_a_pod(role: Rbac) -> bool:
 
 async def tells_that_a_victim_was_spared(role: Rbac, times: int = 1) -> bool:
     async with a_world(role, node("a"), decides=False) as world:
-        await world.create(pod("low", nodeName="a"), pod("lower", nodeName="a"))
+        await world.create(pod("low", nodeName="a"), pod("lower", nodeName="a"), pod("web"))
         victims = MetaVictims.of([world.pod(name)["metadata"]["uid"] for name in ("low", "lower")], 0)
         for _ in range(times):
-            await world.backend.verbs.preempt(make_pod("web").uid("u").req(cpu="1").priority(10).obj(), {"a": victims})
+            asks = make_pod("web").uid(world.pod("web")["metadata"]["uid"]).req(cpu="1").priority(10).obj()
+            await world.backend.verbs.preempt(asks, {"a": victims})
             await asyncio.sleep(5)
         return any(event["reason"] == "PreemptionNarrowed" and _count(event) == times for event in world.events())
 

@@ -287,21 +287,34 @@ def test_refusal_of_the_api_server_is_passed_on() -> None:
 
 def test_event_is_recorded_when_victims_are_spared() -> None:
     """The caller tells only of the victims that remain."""
-    ready, writes = live_verbs(*(make_pod(name).uid(name).req(cpu="500m").node("a") for name in ("x", "y")))
+    event = _event_of_preemption(make_pod("asked").req(cpu="500m").priority(10), is_waiting=True)
 
-    async def preempt() -> None:
-        await ready.preempt(
-            make_pod("asked").req(cpu="500m").priority(10).obj(),
-            {"a": MetaVictims.of(("x", "y"), 0), "gone": MetaVictims.of(("z",), 0)},
-        )
-
-    asyncio.run(preempt())
-
-    (event,) = [call for call in writes.calls if isinstance(call, RecordEvent)]
+    assert event is not None
     assert (event.reason, event.note) == (
         "PreemptionNarrowed",
         "Extender kept 1 of 2 nodes to preempt pods on; Extender spared 1 of the victims",
     )
+
+
+@pytest.mark.parametrize("uid", ["default/asked", "of-another", ""])
+def test_no_event_is_recorded_about_a_pod_that_does_not_wait_here(uid: str) -> None:
+    """Such as the one of `reprieve doctor`, which exists nowhere."""
+    asked = make_pod("asked").uid(uid).req(cpu="500m").priority(10)
+
+    assert _event_of_preemption(asked, is_waiting=False) is None
+
+
+def _event_of_preemption(pod: PodBuilder, *, is_waiting: bool) -> RecordEvent | None:
+    """What is recorded when one of two nodes and one of two victims is spared."""
+    running = [make_pod(name).uid(name).req(cpu="500m").node("a") for name in ("x", "y")]
+    ready, writes = live_verbs(*running, *([pod] if is_waiting else []))
+
+    async def preempt() -> None:
+        await ready.preempt(pod.obj(), {"a": MetaVictims.of(("x", "y"), 0), "gone": MetaVictims.of(("z",), 0)})
+
+    asyncio.run(preempt())
+
+    return next((call for call in writes.calls if isinstance(call, RecordEvent)), None)
 
 
 # The profile.
