@@ -9,7 +9,20 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeVar
 
 from extender.cluster.in_memory import SAVE_EVERY
-from tests.jepsen.history import CLIENT, Began, Ended, Event, Happened, Healed, History, Listed, Record, Request, Seen
+from tests.jepsen.history import (
+    CLIENT,
+    LEASE,
+    Began,
+    Ended,
+    Event,
+    Happened,
+    Healed,
+    History,
+    Listed,
+    Record,
+    Request,
+    Seen,
+)
 
 SETTLE_SECONDS: Final = 60.0
 """The time after the last fault within which everything must be in order, without that in which processes wait for a
@@ -288,16 +301,19 @@ def _observed_pods(history: History) -> list[tuple[Position, Seen]]:
 
 
 def _leases(history: History) -> list[tuple[Position, str]]:
-    """Who held the lease from when on; told by whoever wrote it, and by observers."""
+    """Who held the replicas' lease from when on; told by whoever wrote it, and by observers.
+
+    An API server has a lease of its own.
+    """
     found = {}
     for record in history:
         match record:
-            case Request(resource="leases", is_done=True) if record.version:
+            case Request(resource="leases", name=name, is_done=True) if record.version and name == LEASE:
                 found[record.life, record.version] = record.holder
-            case Event(resource="leases"):
-                found[record.life, record.seen.version] = record.seen.holder if record.type != "DELETED" else ""
+            case Event(resource="leases", seen=seen) if seen.name == LEASE:
+                found[record.life, seen.version] = seen.holder if record.type != "DELETED" else ""
             case Listed(resource="leases"):
-                found |= {(record.life, seen.version): seen.holder for seen in record.objects}
+                found |= {(record.life, seen.version): seen.holder for seen in record.objects if seen.name == LEASE}
     return sorted(found.items())
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final, final
 import httpx
 
 from extender.client.paths import path
-from tests.jepsen.history import CLIENT, Event, Listed, Record, Request, Seen
+from tests.jepsen.history import CLIENT, LEASE, Event, Listed, Record, Request, Seen
 from tests.jepsen.network import Address
 
 PODS: Final = path("", "v1", "pods", namespace="default")
@@ -242,6 +242,6 @@ class Observer(Http):
 
     def _seen(self, obj: dict[str, Any]) -> Seen:
         seen = Seen.of(obj)
-        if self._resource == "leases":
+        if self._resource == "leases" and seen.name == LEASE:
             self.holder = seen.holder
         return seen

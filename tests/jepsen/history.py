@@ -15,6 +15,8 @@ import msgspec
 from extender.values.objects.quantity import Quantity
 
 CLIENT = "client"
+LEASE = "kube-scheduler"
+"""The lease of the replicas."""
 """The name under which the requests of the workload are recorded; processes of replicas are called a1, a2, b1 and so
 on.
 """

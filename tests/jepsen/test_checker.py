@@ -10,6 +10,7 @@ import pytest
 from tests.jepsen.checker import SETTLE_SECONDS, violations
 from tests.jepsen.history import (
     CLIENT,
+    LEASE,
     Began,
     Ended,
     Event,
@@ -41,9 +42,9 @@ def event(resource: str, seen: Seen, kind: str = "MODIFIED", watch: int = 1) -> 
 
 def lease(by: str, holder: str, version: int) -> list[Record]:
     request = Request(
-        version / 10, version / 10, 0, by, "update", "leases", name="l", status=200, version=version, holder=holder
+        version / 10, version / 10, 0, by, "update", "leases", name=LEASE, status=200, version=version, holder=holder
     )
-    return [request, event("leases", Seen("l", "lease-uid", version, holder=holder), watch=2)]
+    return [request, event("leases", Seen(LEASE, "lease-uid", version, holder=holder), watch=2)]
 
 
 def created(seen: Seen) -> list[Record]:
@@ -155,7 +156,18 @@ def test_each_forbidden_history_is_a_violation(check: str, words: str, told: Cal
     assert any(sentence.startswith(f"{check}: ") and words in sentence for sentence in found), found
 
 
+OF_THE_SERVER = Seen("apiserver-x", "its-uid", 12, holder="apiserver-x_1")
+"""The lease by which an API server tells that it is there."""
+
 RIGHT: list[tuple[str, Callable[[], Told]]] = [
+    (
+        "the lease of an API server names no replica",
+        lambda: Told(first_leads=[*lease("a1", "A", 11), event("leases", OF_THE_SERVER, watch=2)]),
+    ),
+    (
+        "nor does it in a list",
+        lambda: Told(began=[Began(0, 0, []), listed("leases", OF_THE_SERVER), *Told().began[2:]]),
+    ),
     ("a binding without an answer may have been done", lambda: Told(first_binding=[binding("a1", BOUND, status=0)])),
     ("a copy that was refused has done nothing", lambda: Told(more=[binding("b1", BOUND, status=409)])),
     (

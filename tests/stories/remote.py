@@ -18,6 +18,7 @@ from extender.cluster.api_resources import (
     CSI_STORAGE_CAPACITIES,
     DEVICE_CLASSES,
     EVENTS,
+    NAMESPACES,
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
@@ -168,6 +169,10 @@ class RemoteApi:
         self._try(
             "POST", path("", "v1", "namespaces"), {"metadata": {"name": "default"}}
         )  # it may take a new server a while
+        default = self.get(NAMESPACES, "", "default")
+        default["metadata"]["labels"] = {"kubernetes.io/metadata.name": "default"}
+        default["metadata"].pop("annotations", None)
+        self.update(NAMESPACES, "", "default", default)
         for resource in _ALL:
             for each in self.list(resource):
                 meta = each["metadata"]

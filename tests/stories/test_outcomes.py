@@ -14,7 +14,7 @@ import pytest
 from extender.cluster.api_resources import EVENTS, NODES
 from extender.engine import framework as fwk
 from extender.values.objects.pod import Pod
-from tests.kit.objects import is_binding, node, pod, priority_class, refusal
+from tests.kit.objects import is_binding, node, pod, refusal
 from tests.stories.plugins import WAIT, filtering, holding, permitting, pre_binding
 from tests.stories.scene import a_scene
 from tests.stories.stages import Interfere
@@ -366,7 +366,7 @@ async def test_pod_with_too_many_demands_stays_pending_with_an_event_while_other
         {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": f"other-{number}"}}} for number in range(1000)
     ]
     anti_affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
-    async with a_scene(node("n"), priority_class("low", 1), priority_class("high", 100)) as scene:
+    async with a_scene(node("n")) as scene:
         await scene.has(pod("lower", "1500m", "low"))
         await scene.has(pod("demanding", "1500m", "high", affinity=anti_affinity), pod("ordinary", "100m"))
 
