@@ -102,6 +102,15 @@ async def _followed(configuration: Configuration, cluster: Followed, settings: S
         aclosing(_client(configuration, cluster, elector)) as client,
         _service(configuration, cluster, settings, client, access, elector=elector) as service,
     ):
+        connection = configuration.client_connection
+        if decides(settings, cluster) and connection.qps > 0 and connection.burst > 0:
+            # Of a backlog no more pods are bound in a second.
+            _LOGGER.info(
+                "at most %g requests a second go to the API server, bindings included (%d at once): clientConnection, "
+                "or --kube-api-qps and --kube-api-burst without --config",
+                connection.qps,
+                connection.burst,
+            )
         yield dataclasses.replace(service, cluster=cluster.target.server)
 
 

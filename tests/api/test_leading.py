@@ -2,6 +2,7 @@
 time.
 """
 
+import logging
 import signal
 import socket
 import subprocess
@@ -71,6 +72,18 @@ def create(cluster: Service, name: str) -> None:
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     with serving(state=state_with("a", tmp_path_factory.mktemp("cluster")), schedule=False) as service:
         yield service
+
+
+@pytest.mark.parametrize("decides", [True, False], ids=["a scheduler", "not who only answers"])
+def test_it_is_said_how_many_requests_go_to_the_api_server(
+    cluster: Service, tmp_path: Path, caplog: pytest.LogCaptureFixture, decides: bool
+) -> None:
+    """So many pods of a backlog are bound in a second."""
+    kubeconfig = kubeconfig_for(cluster.port, tmp_path)
+    with caplog.at_level(logging.INFO), serving(kubeconfig=kubeconfig, schedule=decides, leader_elect=False):
+        said = "at most 50 requests a second go to the API server, bindings included (100 at once)" in caplog.text
+
+    assert said is decides
 
 
 @pytest.mark.slow
