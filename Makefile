@@ -1,7 +1,8 @@
 # Every target makes .venv when it is missing: with uv if there is one, else with venv and pip.
 
 PYTHON ?= python3
-VENV := .venv
+# Another Python, as in make test PYTHON=python3.13, has an environment of its own beside it: .venv-3.13.
+VENV := .venv$(patsubst python%,-%,$(filter-out python python3,$(notdir $(PYTHON))))
 BIN := $(VENV)/bin
 HOST ?= 127.0.0.1
 PORT ?= 8888
@@ -82,6 +83,10 @@ test: $(VENV)/.ready browser ## Run the tests but the slow ones.
 test-all: ## Run all tests, each part after the other, as every night (20 minutes).
 	@$(MAKE) --no-print-directory --keep-going PROFILE=nightly test test-hostile test-browser test-installed test-long
 
+.PHONY: test-commands
+test-commands: $(VENV)/.runs ## Play simulate, replay, serve, rules and the library with nothing but what running needs (PYTHON=).
+	@$(BIN)/python -m tools.play_commands
+
 .PHONY: test-hostile
 test-hostile: $(VENV)/.ready ## Run the slow tests of the service and of what tenants do to it.
 	@$(SLOW) tests/hostile tests/api
@@ -104,13 +109,14 @@ coverage: $(VENV)/.ready browser ## Run all tests, and print which lines and bra
 	@$(TESTS) --cov --cov-report=term
 
 .PHONY: check
-check: $(VENV)/.ready ## Lint, check types and imports between floors; lint the Dockerfile, CI's script, the workflows and the manifests.
+check: $(VENV)/.ready ## Lint, check types for the oldest and the newest Python, and imports between floors; lint the Dockerfile, CI's script, the workflows and the manifests.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
+	$(BIN)/mypy --python-version 3.14
 	$(BIN)/lint-imports
 	$(BIN)/hadolint Dockerfile
-	$(BIN)/shellcheck .ci/run .ci/parts
+	$(BIN)/shellcheck .ci/*
 	$(BIN)/zizmor --offline --quiet .github action.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml

@@ -19,6 +19,7 @@ import yaml
 
 from extender import __version__
 from tools.kubernetes_programs import ROOT
+from tools.play_commands import play
 
 DIST: Final = ROOT / "dist"
 _POD: Final = "shop/web-6"
@@ -115,6 +116,7 @@ def _check_installed(pattern: str) -> None:
         dump = ROOT / "api" / "examples" / "cluster.yaml"
         if _POD not in _run(str(programs / "kubectl-reprieve"), "why", _POD, "--dump", str(dump), cwd=folder):
             raise ReleaseError(f"{package.name} does not answer why a pod is pending")
+        play(programs)
 
 
 def _test(*arguments: str) -> None:

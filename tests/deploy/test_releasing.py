@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import tarfile
+import tomllib
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from tools.package_chart import package
 
 WORKFLOWS: Final = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 MAKEFILE: Final = (ROOT / "Makefile").read_text()
+_PYTHON: Final = "Programming Language :: Python :: "
 TARGETS: Final = set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE))
 
 each_workflow: Final = pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
@@ -77,12 +79,27 @@ def test_the_make_targets_that_run_exist(path: Path) -> None:
     assert named <= TARGETS
 
 
-def test_tests_run_on_every_version_of_python_that_is_supported() -> None:
-    oldest = re.search(r'requires-python = ">=3\.(\d+)"', (ROOT / "pyproject.toml").read_text())
+def test_tests_run_on_every_version_of_python_that_is_promised() -> None:
+    """Types are checked for the oldest and the newest of them, and what ships runs on one of them."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    promised = [line.removeprefix(_PYTHON) for line in project["project"]["classifiers"] if line.startswith(_PYTHON)]
     matrix = read(ROOT / ".github" / "workflows" / "ci.yml")["jobs"]["test"]["strategy"]["matrix"]["python"]
+    set_up = {
+        step["with"]["python-version"]
+        for path in WORKFLOWS
+        for step in steps(path)
+        if step.get("uses", "").startswith("actions/setup-python@")
+    }
+    image = re.findall(r"^FROM python:(\d\.\d+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
 
-    assert oldest is not None
-    assert matrix == [f"3.{minor}" for minor in range(int(oldest[1]), 15)]
+    assert promised == matrix == [f"3.{11 + minor}" for minor in range(len(promised))]
+    assert project["project"]["requires-python"] == f">={promised[0]}"
+    assert project["tool"]["mypy"]["python_version"] == promised[0]
+    assert re.findall(r"mypy --python-version (.*)", MAKEFILE) == [promised[-1]]
+    assert set_up - {"${{ matrix.python }}"} <= set(promised)
+    assert read(ROOT / "action.yml")["inputs"]["python-version"]["default"] in promised
+    assert image
+    assert set(image) <= set(promised)
 
 
 def test_publishing_needs_the_checks() -> None:

@@ -12,6 +12,7 @@ import pytest
 from api.cli import SUBCOMMANDS
 from extender import __version__
 from tests.installed.environment import ROOT, Environment, build
+from tools.play_commands import play
 
 EXAMPLE = ROOT / "api" / "examples" / "cluster.yaml"
 
@@ -135,6 +136,11 @@ def test_a_package_of_ours_that_another_distribution_took_along_is_named(
     assert done.stderr.startswith(
         f"reprieve: its package 'api' is incomplete: {damaged}/api/__init__.py is missing; install it again"
     )
+
+
+@pytest.mark.slow
+def test_commands_and_the_library_do_what_they_do_in_the_repository(environment: Environment) -> None:
+    play(environment.bin)
 
 
 # Completion.
