@@ -238,9 +238,12 @@ EVENTS_KNOWN: Final = Limit(Door.SERVERS, 20_000,
     "Events of the last minutes that are known, so that the next equal one makes a series; a KiB each",
     "that without an equal one for longest is forgotten: the next one is an Event of its own")
 LEASE_SECONDS: Final = Limit(Door.SERVERS, 3600, "seconds of a lease that are believed", "our own leaseDuration counts")
-SHARED_PARTS: Final = Limit(Door.SERVERS, 2**16,
-    "parts of objects, of one field, that are kept once for all objects that have an equal one",
+SHARED_PARTS: Final = Limit(Door.SERVERS, 8 * 2**20,
+    "bytes of parts of objects, of one field, that are kept once for all objects that have an equal one",
     "the table begins anew")
+POD_ANNOTATIONS: Final = Limit(Door.SERVERS, 16 * 2**10,
+    "characters of annotations of a pod with a node",
+    "the longest ones are not kept; no plugin of kube-scheduler reads one")
 EXTENDER_TEXT: Final = Limit(Door.SERVERS, 1024,
     "characters of an error or a reason that an extender gives; an Event has no room for more", "it is cut")
 DELETIONS_REMEMBERED: Final = Limit(Door.SERVERS, 10_000,

@@ -19,6 +19,9 @@ from extender.values.objects.pod import Pod, PodSpec, Volume
 
 P = TypeVar("P")
 
+_ENTRY_BYTES: Final = 128
+"""What a part in a table takes besides its bytes."""
+
 
 @final
 class SharedParts:
@@ -26,7 +29,7 @@ class SharedParts:
 
     def __init__(self, capacity: int = limits.SHARED_PARTS) -> None:
         self._known: dict[bytes | str, Any] = {}
-        self._capacity = capacity
+        self._capacity, self._size = capacity, 0
         self._encode: Callable[[object], bytes] = msgspec.json.Encoder().encode
 
     def __call__(self, part: P) -> P:
@@ -36,8 +39,10 @@ class SharedParts:
             return part
         known: P | None = self._known.get(name)
         if known is None:
-            if len(self._known) >= self._capacity:
+            self._size += len(name) + _ENTRY_BYTES
+            if self._size > self._capacity:
                 self._known.clear()
+                self._size = len(name) + _ENTRY_BYTES
             known = self._known[name] = part
         return known
 
@@ -88,6 +93,8 @@ class PodKeeper:
 
     def __call__(self, pod: Pod) -> Pod:
         meta, spec, status, same = pod.metadata, pod.spec, pod.status, self._strings
+        if spec.node_name:
+            meta, spec = _read_of_others(meta), _without_container_ports(spec)
         return Pod(
             metadata=_shared_metadata(meta, self._metadata, same),
             spec=self._shared_spec(spec),
@@ -158,6 +165,30 @@ def _annotations(meta: ObjectMeta) -> dict[str, str]:
     if LAST_APPLIED not in meta.annotations:
         return meta.annotations
     return {name: text for name, text in meta.annotations.items() if name != LAST_APPLIED}
+
+
+def _read_of_others(meta: ObjectMeta) -> ObjectMeta:
+    """Leaves out the longest annotations of a pod with a node beyond the limit."""
+    kept, left = _annotations(meta), int(limits.POD_ANNOTATIONS)
+    if sum(map(len, kept.values())) <= left:
+        return meta
+    short = dict[str, str]()
+    for name, text in sorted(kept.items(), key=lambda each: len(each[1])):
+        left -= len(text)
+        if left < 0:
+            break
+        short[name] = text
+    return replaced(meta, annotations=short)
+
+
+def _without_container_ports(spec: PodSpec) -> PodSpec:
+    """Leaves out the ports of a pod with a node that are none of the node: no pod is kept away by one."""
+    if all(port.host_port for container in spec.containers for port in container.ports):
+        return spec
+    return replaced(
+        spec,
+        containers=[replaced(each, ports=[port for port in each.ports if port.host_port]) for each in spec.containers],
+    )
 
 
 def keeper_of(kind: WatchedKind[Any]) -> Callable[[Any], Any]:

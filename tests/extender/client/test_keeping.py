@@ -1,6 +1,7 @@
 """What is kept of objects: no more than scheduling looks at, and equal parts once."""
 
 import msgspec
+import pytest
 
 from extender.client.informers.keeping import (
     LAST_APPLIED,
@@ -10,7 +11,7 @@ from extender.client.informers.keeping import (
     keep_metadata,
 )
 from extender.values import limits
-from extender.values.objects.decoding import convert
+from extender.values.objects.decoding import convert, replaced
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
 from extender.values.objects.storage import StorageClass
@@ -112,7 +113,7 @@ def test_nodes_share_images_and_capacities() -> None:
 
 def test_a_table_that_is_full_begins_anew() -> None:
     """Whatever passes through over the months, so much is remembered and no more."""
-    strings, parts = SharedParts(capacity=2), SharedParts(capacity=2)
+    strings, parts = SharedParts(capacity=300), SharedParts(capacity=300)
     first, first_part = "".join(["a", "b"]), ["a"]
     assert (strings(first), parts(first_part)) == (first, first_part)
     for number in range(5):
@@ -130,3 +131,38 @@ def test_long_part_is_not_remembered() -> None:
 
     assert parts(first) is first
     assert parts(again) is again
+
+
+def test_tables_are_bounded_by_what_is_in_them() -> None:
+    parts = SharedParts(capacity=2**20)
+    first = ["a" * 10_000]
+    parts(first)
+    for number in range(105):
+        parts([f"{number}" + "a" * 10_000])
+
+    assert parts(["a" * 10_000]) is not first
+
+
+@pytest.mark.parametrize(
+    ("lengths", "kept"),
+    [
+        pytest.param({"a": 100, "b": 16_000}, {"a", "b"}, id="at the limit"),
+        pytest.param({"long": limits.POD_ANNOTATIONS, "card": 5}, {"card"}, id="one long"),
+        pytest.param({f"a{number}": 4000 for number in range(60)}, {"a0", "a1", "a2", "a3"}, id="many"),
+    ],
+)
+def test_the_longest_annotations_of_a_pod_with_a_node_are_not_kept(lengths: dict[str, int], kept: set[str]) -> None:
+    written = {name: "x" * length for name, length in lengths.items()}
+    pod = a_pod("a")
+    pod = replaced(pod, metadata=replaced(pod.metadata, annotations=written))
+    waiting = replaced(pod, spec=replaced(pod.spec, node_name=""))
+
+    assert PodKeeper()(pod).annotations.keys() == kept
+    assert PodKeeper()(waiting).annotations == written
+
+
+def test_ports_of_a_pod_with_a_node_that_are_not_the_nodes_are_not_kept() -> None:
+    ports = [{"containerPort": 80}, {"containerPort": 81, "hostPort": 81}]
+    kept = PodKeeper()(a_pod("a", containers=[{"name": "c", "ports": ports}]))
+
+    assert [port.host_port for port in kept.spec.containers[0].ports] == [81]
