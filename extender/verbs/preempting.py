@@ -63,7 +63,8 @@ def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, 
     fits = _fits_without(cycle, nodes, slots, row)
     slots, row = slots[fits[row]], row[fits[row]]
     slots, row = _in_order_of_reprieve(snapshot, slots, row, np.isin(slots, named), rules)
-    without = Rows.of(snapshot, nodes).changed(_removed(slots, row))
+    # The caller may have assumed pods that are nominated to a node: none whom it named is spared for their room.
+    without = Rows.of(snapshot, nodes).changed(_removed(slots, row)).changed(_nominated(cycle, usable, suffices, given))
     victims_left = ~reprieve(cycle, without, slots, row)
     # Where all could stay, an extender before us wants the caller's to go, for a resource that we cannot know.
     fits_as_is = suffices & (np.bincount(row[victims_left], minlength=len(nodes)) == 0)
@@ -237,6 +238,19 @@ def _usable(snapshot: Snapshot, pod: Pod, given: Mapping[str, MetaVictims], rule
 def _fits_without(cycle: Cycle, nodes: Index, slots: Index, row: Index) -> Mask:
     rows = Rows.of(cycle.snapshot, nodes).changed(_removed(slots, row))
     return cycle.run_filters_with_nominated_pods(rows).ok
+
+
+def _nominated(cycle: Cycle, usable: "_Usable", chosen: Mask, given: Mapping[str, MetaVictims]) -> PodChanges:
+    """Returns a +1 for the pods of lower priority, other than victims, that are nominated to the chosen nodes."""
+    added = [
+        (row, slot)
+        for row, name in enumerate(usable.names if cycle.nominations.by_node else ())
+        if chosen[row]
+        for slot, other in cycle.nominations.by_node.get(name, ())
+        if other.priority < cycle.pod.priority and other.uid not in given[name].uids
+    ]
+    rows, slots = np.array(added, np.intp).reshape(-1, 2).T
+    return PodChanges(rows, slots, np.ones(len(added), np.int64))
 
 
 def _removed(slots: Index, row: Index) -> PodChanges:

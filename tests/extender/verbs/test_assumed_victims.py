@@ -197,6 +197,26 @@ def test_a_call_leaves_no_trace() -> None:
     assert filtered(verbs, asks.obj(), node_names=["a", "b"]).kept == [1]
 
 
+@pytest.mark.parametrize(
+    ("nominated", "gone"),
+    [
+        pytest.param("a", ("one", "two"), id="to that node"),
+        pytest.param("b", ("two",), id="to another one"),
+        pytest.param("", ("two",), id="to none"),
+    ],
+)
+def test_nobody_is_spared_for_the_room_of_a_pod_that_the_caller_may_have_assumed(
+    nominated: str, gone: tuple[str, ...]
+) -> None:
+    """kube-scheduler nominates pods that wait: the others of a gang have not been named, as they may stay."""
+    kept, one, two = (waiting(name, 1).nominated_node(nominated) for name in ("kept", "one", "two"))
+    verbs = make_verbs(of(*(each.obj() for each in (kept, one, two))))
+
+    answer = chosen(verbs, {"a": ["one", "two"]}, urgent=urgent_pod(3))
+
+    assert answer == {"a": (gone, 0)}
+
+
 def test_only_the_word_of_the_caller_makes_a_pod_an_assumed_one() -> None:
     """In filter, a pod of lower priority takes no room on the node that it is nominated to; one as important does."""
     lower, equal = waiting("lower").nominated_node("a"), waiting("equal", priority=10).nominated_node("b")
