@@ -62,9 +62,10 @@ class HealthRecord(Collector):
 
 @final
 class QuestionWorker:
-    """Simulates for one question at a time, in a child process bounded in time and memory.
+    """Simulates for one question at a time, in a child process bounded in time and memory; for callers in turn, so that
+    none waits for more than one question of each of the others.
 
-    State: how many questions are worked on or wait for their turn.
+    State: how many questions of each caller are worked on or wait for their turn.
     """
 
     def __init__(self, seconds: float = limits.QUESTION_SECONDS, memory: int = limits.QUESTION_MEMORY) -> None:
@@ -72,7 +73,12 @@ class QuestionWorker:
         self._memory: Final = memory
         # One at a time: it takes a processor, and its first use of each page of memory copies it.
         self.turn: Final = asyncio.Lock()
-        self.taken = 0
+        self._turns: Final[dict[str, asyncio.Lock]] = {}
+        self._taken: Final[Counter[str]] = Counter()
+
+    @property
+    def taken(self) -> int:
+        return self._taken.total()
 
     async def answer(self, request: Request, work: Callable[[], T]) -> T:
         """Returns the result of the work, or raises its exception. The work is as for `in_child`; it reads the question
@@ -81,11 +87,13 @@ class QuestionWorker:
         Raises ClientDisconnect then, and Refusal: 503 if too many wait or there is no answer in time, 413 if the answer
         takes too much memory.
         """
-        if self.taken >= limits.QUESTIONS_AT_ONE_TIME:
+        caller = _name_of_caller(request)
+        if (self._taken[caller] or len(self._taken)) >= limits.QUESTIONS_AT_ONE_TIME:
             raise Refusal(503, "too many evaluations at one time", RETRY_SOON)
-        self.taken += 1
+        self._taken[caller] += 1
+        turn = self._turns.setdefault(caller, asyncio.Lock())
         try:
-            async with until_hang_up(request), self.turn:
+            async with until_hang_up(request), turn, self.turn:
                 return await in_child(work, seconds=self._seconds, memory=self._memory)
         except DeadlineError as exc:
             raise Refusal(503, f"no answer within {self._seconds:g} s: ask about less") from exc
@@ -98,7 +106,15 @@ class QuestionWorker:
         except NoChildError as exc:
             raise Refusal(503, f"no process can be started for the answer: {exc}", RETRY_SOON) from exc
         finally:
-            self.taken -= 1
+            self._taken[caller] -= 1
+            if not self._taken[caller]:
+                del self._taken[caller], self._turns[caller]
+
+
+def _name_of_caller(request: HTTPConnection) -> str:
+    """Returns the user, if there is one that is known, else the address."""
+    user = getattr(request.state, "user", None)
+    return f"user {user.username}" if user is not None else "" if request.client is None else request.client.host
 
 
 @final

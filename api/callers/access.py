@@ -110,7 +110,8 @@ class ReviewedAccess:
 
     async def of(self, caller: HTTPConnection) -> Visibility:
         async with self._reviewing(caller, is_verb=False):
-            return _Reviewed(self._review, await self._user(caller))
+            caller.state.user = await self._user(caller)
+        return _Reviewed(self._review, caller.state.user)
 
     async def admit(self, caller: HTTPConnection, path: str, *, is_verb: bool) -> User | None:
         certified = certified_user(caller)

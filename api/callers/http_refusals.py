@@ -26,6 +26,7 @@ REASONS: Final = {
     429: "TooManyRequests",
     431: "BadRequest",
     500: "InternalError",
+    501: "NotImplemented",
     503: "ServiceUnavailable",
 }
 

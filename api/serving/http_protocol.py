@@ -104,6 +104,9 @@ class LimitedProtocol(HttpToolsProtocol):
                 "the request's headers are too large or too many",
             )
             raise ValueError(self._refusal[1])  # makes the parser stop; data_received answers
+        if any(name == b"transfer-encoding" and value.lower() != b"chunked" for name, value in self.headers):
+            self._refusal = HTTPStatus.NOT_IMPLEMENTED, "the only transfer encoding is chunked"
+            raise ValueError(self._refusal[1])
         if len(self.pipeline) >= limits.REQUESTS_WAITING:
             self._refusal = HTTPStatus.TOO_MANY_REQUESTS, "too many requests wait on one connection"
             raise ValueError(self._refusal[1])
@@ -143,7 +146,8 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         _LOGGER.info("a request was refused: %s", message)
-        if self.cycle is None or self.cycle.response_complete:
+        is_of_body = not self.pipeline and self.cycle is not None and self.cycle.more_body
+        if self.cycle is None or self.cycle.response_complete or (is_of_body and not self.cycle.response_started):
             body = status_body(code, message)
             headers = f"connection: close\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
             if code == HTTPStatus.SERVICE_UNAVAILABLE:

@@ -124,7 +124,7 @@ JSON_VALUES: Final = Limit(Door.VERBS, 4 * 2**20,
 QUESTION_MEMORY: Final = Limit(Door.QUESTIONS, 1024 * 2**20,
     "bytes of memory for each of these (`REPRIEVE_QUESTION_MEMORY`)", "413")
 QUESTIONS_AT_ONE_TIME: Final = Limit(Door.QUESTIONS, 8,
-    "of these at one time, waiting ones included", "503")
+    "of these of one caller at one time, waiting ones included, and callers with such a question", "503")
 WHAT_IF_FORM: Final = Limit(Door.QUESTIONS, 4 * 2**20, "bytes of the page's what-if form", "413")
 MANIFEST_CHARACTERS: Final = Limit(Door.QUESTIONS, 2**20,
     "characters of its manifests, and of its configuration", "422")

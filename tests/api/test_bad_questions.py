@@ -6,7 +6,7 @@ import json
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -415,6 +415,48 @@ def test_running_question_does_not_delay_other_requests(dump: Path) -> None:
         answers = await asyncio.gather(*waiting)
         assert {each.status_code for each in answers} == {200}
         assert len({each.content for each in answers}) == 1
+
+    in_process(dump, story)
+
+
+@pytest.mark.parametrize("number", [1, 2, 7])
+def test_caller_waits_for_at_most_one_question_of_each_other_one(dump: Path, number: int) -> None:
+    """A caller has asked all that one may ask at one time."""
+
+    async def story(client: httpx.AsyncClient, state: ServiceState) -> None:
+        answered: list[str] = []
+
+        async def asks(address: str) -> None:
+            transport = httpx.ASGITransport(cast("Any", client)._transport.app, client=(address, 1))
+            async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as asking:
+                assert (await asking.post("/v1/whatif", json={})).status_code == 200
+            answered.append(address)
+
+        async with state.worker.turn:
+            waiting = [asyncio.ensure_future(asks("10.0.0.1")) for _ in range(limits.QUESTIONS_AT_ONE_TIME)]
+            await until(lambda: state.worker.taken == limits.QUESTIONS_AT_ONE_TIME)
+            others = [f"10.0.1.{place}" for place in range(number)]
+            waiting += [asyncio.ensure_future(asks(address)) for address in others]
+            await until(lambda: state.worker.taken == limits.QUESTIONS_AT_ONE_TIME + number)
+        await asyncio.gather(*waiting)
+        assert sorted(answered[: number + 1]) == ["10.0.0.1", *others]
+
+    in_process(dump, story)
+
+
+def test_callers_beyond_the_limit_are_refused(dump: Path) -> None:
+    async def story(client: httpx.AsyncClient, state: ServiceState) -> None:
+        async def asks(address: str) -> int:
+            transport = httpx.ASGITransport(cast("Any", client)._transport.app, client=(address, 1))
+            async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as asking:
+                return (await asking.post("/v1/whatif", json={})).status_code
+
+        async with state.worker.turn:
+            number = limits.QUESTIONS_AT_ONE_TIME
+            waiting = [asyncio.ensure_future(asks(f"10.0.1.{place}")) for place in range(number)]
+            await until(lambda: state.worker.taken == number)
+            assert await asks("10.0.0.1") == 503
+        assert set(await asyncio.gather(*waiting)) == {200}
 
     in_process(dump, story)
 

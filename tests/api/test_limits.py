@@ -44,6 +44,32 @@ def test_body_announced_as_too_large_is_refused_before_it_is_read(example: Servi
         assert connection.is_closed()
 
 
+@pytest.mark.parametrize(
+    ("encoding", "body", "code"),
+    [
+        pytest.param("chunked", b"ffffffffffffffffff\r\n", 400, id="a size that overflows"),
+        pytest.param("chunked", b"5\r\n{}   \r\nx\r\n", 400, id="a size that is no number"),
+        pytest.param("chunked", b"2\r\n{}0\r\n\r\n", 400, id="a chunk without an end"),
+        pytest.param("gzip, chunked", b"0\r\n\r\n", 501, id="another encoding beside it"),
+        pytest.param("identity", b"{}", 501, id="another encoding"),
+        pytest.param("x", b"", 501, id="an unknown encoding"),
+    ],
+)
+def test_body_that_cannot_be_read_is_refused_in_words(tight: Service, encoding: str, body: bytes, code: int) -> None:
+    with connected(tight.port) as connection:
+        connection.send(head(FILTER, Transfer_Encoding=encoding) + body)
+
+        assert_refused(connection.answer(), code)
+        assert connection.is_closed()
+
+
+def test_answer_under_way_is_not_mixed_with_a_refusal_of_the_next_request(tight: Service) -> None:
+    with connected(tight.port) as connection:
+        connection.send(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n" + head(FILTER, Transfer_Encoding="x"))
+
+        assert connection.rest().count(b"HTTP/1.1 ") <= 1
+
+
 def test_chunked_body_is_refused_once_it_is_too_large(tight: Service) -> None:
     with connected(tight.port) as connection:
         connection.send(head(FILTER, Transfer_Encoding="chunked"))

@@ -3,7 +3,9 @@
 import asyncio
 import json
 import os
+import signal
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, final
@@ -85,10 +87,12 @@ class ExecPlugin(Credentials):
         env = {**os.environ, **config.env, "KUBERNETES_EXEC_INFO": json.dumps(info)}
         try:
             process = await asyncio.create_subprocess_exec(
-                config.command, *config.args, env=env, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE
-            )
+                config.command, *config.args, env=env, stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE, start_new_session=True,
+            )  # fmt: skip
         except OSError as error:
             raise self._error(f"cannot be run: {error.strerror}", hint=True) from error
+        status: int | None = None
         try:
             async with asyncio.timeout(limits.EXEC_SECONDS):
                 output = await _read_all(process)
@@ -96,8 +100,9 @@ class ExecPlugin(Credentials):
         except TimeoutError as error:
             raise self._error(f"has not finished within {limits.EXEC_SECONDS:g} s") from error
         finally:
-            if process.returncode is None:
-                process.kill()
+            if status is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)  # its children, too
                 await process.wait()
         if status != 0:
             raise self._error(f"failed with exit code {status}", hint=True)

@@ -161,6 +161,40 @@ async def test_plugin_is_killed_when_its_request_is_cancelled(tmp_path: Path):
         os.kill(pid, 0)
 
 
+async def test_programs_that_the_plugin_has_started_are_killed_with_it(
+    plugin: Callable[..., ExecPlugin], tmp_path: Path
+):
+    file = tmp_path / "pid"
+    asking = asyncio.create_task(plugin(f'sleep 60 & echo $! > "{file}"; wait').identity(0))
+    while not file.exists() or not file.read_text():  # noqa: ASYNC110 - another process writes it
+        await asyncio.sleep(0.01)
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+
+    assert has_ended(int(file.read_text()))
+
+
+async def test_program_that_outlives_the_plugin_and_keeps_its_output_is_killed(
+    plugin: Callable[..., ExecPlugin], tmp_path: Path
+):
+    file = tmp_path / "pid"
+    asking = asyncio.create_task(plugin(f'sleep 60 & echo $! > "{file}"').identity(0))
+    while not file.exists() or not file.read_text():  # noqa: ASYNC110 - another process writes it
+        await asyncio.sleep(0.01)
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+
+    assert has_ended(int(file.read_text()))
+
+
+def has_ended(pid: int) -> bool:
+    """Whether the process runs no longer; whoever has adopted it may not have looked yet."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
 def test_secrets_are_not_shown(plugin: Callable[..., ExecPlugin]):
     made = plugin(says(token="canary"))
     said = identity(made)
