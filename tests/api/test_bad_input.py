@@ -104,6 +104,10 @@ WRONG = {
     "pod name from right to left": asking({"metadata": {"name": "\u202egpj"}}),
     "uid of 129 characters": asking({"metadata": {"name": "p", "uid": "u" * 129}}),
     "uid of a megabyte": asking({"metadata": {"name": "p", "uid": "u" * 10**6}}),
+    "created on no day": asking({"metadata": {"name": "p", "creationTimestamp": "99999-99-99"}}),
+    "created in a 13th month": asking({"metadata": {"name": "p", "creationTimestamp": "2026-13-01T00:00:00Z"}}),
+    "created at an empty time": asking({"metadata": {"name": "p", "creationTimestamp": ""}}),
+    "deleted at a time without a zone": asking({"metadata": {"name": "p", "deletionTimestamp": "2026-11-28T10:00:00"}}),
     "namespace of emoji": asking({"metadata": {"name": "p", "namespace": "🙂"}}),
 }
 

@@ -13,6 +13,7 @@ import pytest
 from extender.client.credentials.exec_plugin import ExecPlugin, ExecPluginConfig
 from extender.values.targets.target import CredentialsError, Identity
 from extender.values.targets.tls import KeyPair
+from tests.kit.waiting import until
 
 
 @pytest.fixture(autouse=True)
@@ -171,7 +172,7 @@ async def test_programs_that_the_plugin_has_started_are_killed_with_it(
     asking.cancel()
     await asyncio.gather(asking, return_exceptions=True)
 
-    assert has_ended(int(file.read_text()))
+    until(lambda: has_ended(int(file.read_text())))
 
 
 async def test_program_that_outlives_the_plugin_and_keeps_its_output_is_killed(
@@ -184,7 +185,7 @@ async def test_program_that_outlives_the_plugin_and_keeps_its_output_is_killed(
     asking.cancel()
     await asyncio.gather(asking, return_exceptions=True)
 
-    assert has_ended(int(file.read_text()))
+    until(lambda: has_ended(int(file.read_text())))
 
 
 def has_ended(pid: int) -> bool:
