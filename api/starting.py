@@ -34,7 +34,7 @@ from extender.cluster import OwnCluster, StateFileError, TrialRegistry, load_sta
 from extender.lab.recordings import RecordingFileError, recorded_in
 from extender.lab.shadow import Shadow
 from extender.values.config import Configuration, differences, without_effect
-from extender.values.config.feature_gate_table import DEFAULT_VERSION
+from extender.values.config.feature_gate_table import DEFAULT_VERSION, NOT_EMULATED
 from extender.values.klog.setup import STDERR
 from extender.values.objects.meta import Object
 
@@ -64,6 +64,8 @@ def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
         differences(settings.emulated_version) if settings.emulated_version != DEFAULT_VERSION else ()
     ):
         _LOGGER.warning("feature gate %s: is always %s here: %s", name, "on" if is_on else "off", why)
+    if settings.emulated_version in NOT_EMULATED:
+        _LOGGER.warning("emulated version %s: %s", settings.emulated_version, NOT_EMULATED[settings.emulated_version])
     cluster = choose_cluster(settings, configuration)
     if isinstance(cluster, Own) and _asks_all(settings) and not settings.allowed_common_names:
         where = "--access reviewed" if settings.access == "reviewed" else f"--host {settings.host}"

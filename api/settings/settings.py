@@ -138,7 +138,7 @@ class Settings(BaseModel):
     pod_max_in_unschedulable_pods_duration: Annotated[Span, _UPSTREAM] = Duration.of(300)
     """Try an unschedulable pod again after this time, even if nothing has changed."""
     emulated_version: Annotated[str, Option(Group.KUBE_SCHEDULER, also=("--emulate-version",))] = "1.36"
-    """The version of kube-scheduler whose defaults of feature gates apply, 1.33 to 1.37."""
+    """The version of kube-scheduler whose defaults of feature gates apply, 1.33 to 1.38."""
     feature_gates: Annotated[str, _UPSTREAM] = ""
     """Feature gates, A=true,B=false; see docs/feature-gates.md."""
     v: Annotated[int, Field(ge=0, le=100), Option(Group.KUBE_SCHEDULER, also=("-v",))] = 0

@@ -142,8 +142,8 @@ def test_the_emulated_version_decides_which_gates_there_are() -> None:
 @pytest.mark.parametrize(
     ("version", "why"),
     [
-        ("1.32", "emulation version 1.32 is not between [1.33, 1.37]"),
-        ("new", "illegal version string 'new'; give one of 1.33, 1.34, 1.35, 1.36, 1.37"),
+        ("1.32", "emulation version 1.32 is not between [1.33, 1.38]"),
+        ("new", "illegal version string 'new'; give one of 1.33, 1.34, 1.35, 1.36, 1.37, 1.38"),
         ("wardle=1.36", "component not registered: wardle"),
     ],
 )
@@ -165,6 +165,19 @@ def test_emulated_version_has_two_spellings_and_a_gate_without_effect_is_explain
 
     assert done.returncode == 0, done.stderr
     assert 'flag="--feature-gates=OpportunisticBatching" reason="every pod is ranked by itself' in done.stderr.decode()
+
+
+@pytest.mark.parametrize(("version", "lines"), [("1.37", 0), ("1.38", 1)])
+def test_one_line_says_what_of_a_version_is_not_emulated(
+    version: str, lines: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    with serving(schedule=False, emulated_version=version):
+        said = [each.getMessage() for each in caplog.records if "emulated version" in each.getMessage()]
+
+    assert len(said) == lines
+    assert all(
+        line.startswith("emulated version 1.38: feature gates are those of v1.38.0-alpha.2; pod") for line in said
+    )
 
 
 def test_feature_gates_are_shown_in_configz_flagz_statusz_and_metrics() -> None:

@@ -2,7 +2,7 @@
 
 Upstream: pkg/features/kube_features.go; pkg/scheduler/framework/plugins/feature/feature.go; component-base/featuregate
 (v1.36.2, v1.37); test/compatibility_lifecycle/reference/versioned_feature_list.yaml; client-go/features (v1.33 to
-v1.37).
+v1.37); CHANGELOG/CHANGELOG-1.38.md (v1.38.0-alpha.2).
 """
 
 import enum
@@ -10,8 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, final
 
-VERSIONS: Final = ("1.33", "1.34", "1.35", "1.36", "1.37")
+VERSIONS: Final = ("1.33", "1.34", "1.35", "1.36", "1.37", "1.38")
 """The versions of kube-scheduler that can be emulated."""
+
+NOT_EMULATED: Final[Mapping[str, str]] = {
+    "1.38": "feature gates are those of v1.38.0-alpha.2; pod groups are scheduled as in 1.36, without "
+    "CompositePodGroup and claims of groups; see docs/newer-versions.md"
+}
+"""What of a version is not emulated, for the log."""
 
 DEFAULT_VERSION: Final = "1.36"
 """The version whose decisions are made unless another one is asked for."""
@@ -106,12 +112,15 @@ GATES: Final[Mapping[str, Gate]] = {
     "SchedulerAsyncAPICalls": _gate(
         "1.34 beta off", why="writes always go through the dispatcher, which merges those that are outdated"
     ),
+    "SchedulerPreQueueingHints": _gate(
+        "1.37 alpha off", why="an event is weighed for those pods alone that wait for it"
+    ),
     "NominatedNodeNameForExpectation": _gate("1.34 alpha off, 1.35 beta on"),
     "ClearingNominatedNodeNameAfterBinding": _gate("1.34 alpha off, 1.35 beta on", why="the API server clears it"),
     "OpportunisticBatching": _gate(
         "1.35 beta on", why="every pod is ranked by itself, exactly; what equal pods have in common is computed once"
     ),
-    "PodSchedulingReadiness": _gate("1.26 alpha off, 1.27 beta on, 1.30 GA on locked"),
+    "PodSchedulingReadiness": _gate("1.26 alpha off, 1.27 beta on, 1.30 GA on locked, 1.38 gone"),
     "PodObservedGenerationTracking": _gate("1.33 alpha off, 1.34 beta on, 1.35 GA on locked"),
     # Pod groups.
     "GenericWorkload": _gate("1.35 alpha off, 1.37 beta off"),
@@ -145,7 +154,7 @@ GATES: Final[Mapping[str, Gate]] = {
     "NodeInclusionPolicyInPodTopologySpread": _gate("1.25 alpha off, 1.26 beta on, 1.33 GA on locked"),
     "MatchLabelKeysInPodTopologySpread": _gate("1.25 alpha off, 1.27 beta on"),
     "MatchLabelKeysInPodTopologySpreadSelectorMerge": _gate("1.34 beta on", why="the API server merges the selectors"),
-    "MatchLabelKeysInPodAffinity": _gate("1.29 alpha off, 1.31 beta on, 1.33 GA on locked"),
+    "MatchLabelKeysInPodAffinity": _gate("1.29 alpha off, 1.31 beta on, 1.33 GA on locked, 1.38 gone"),
     "InterPodAffinityHostnameFastPath": _gate(
         "1.37 alpha off", why="terms are tallied by node, which is as fast for every topology key"
     ),
@@ -157,7 +166,7 @@ GATES: Final[Mapping[str, Gate]] = {
         "1.31 alpha off, 1.33 beta off, 1.35 beta on, 1.36 GA on locked", why="ImageLocality always counts them"
     ),
     # Dynamic resource allocation.
-    _DRA: _gate("1.26 alpha off, 1.32 beta off, 1.34 GA on, 1.35 GA on locked"),
+    _DRA: _gate("1.26 alpha off, 1.32 beta off, 1.34 GA on, 1.35 GA on locked, 1.38 gone"),
     "DRAPrioritizedList": _gate("1.33 alpha off, 1.34 beta on, 1.36 GA on, 1.37 GA on locked", needs=_DRA),
     "DRAAdminAccess": _gate(
         "1.32 alpha off, 1.34 beta on, 1.36 GA on locked",
@@ -171,8 +180,10 @@ GATES: Final[Mapping[str, Gate]] = {
         "1.34 alpha off, 1.36 beta on", only=True, why="capacity is always shared", needs=_DRA
     ),
     "DRADeviceBindingConditions": _gate("1.34 alpha off, 1.36 beta on", needs=f"{_DRA} DRAResourceClaimDeviceStatus"),
-    "DRADeviceTaints": _gate("1.33 alpha off, 1.36 beta on, 1.37 GA on", needs=_DRA),
-    "DRADeviceTaintRules": _gate("1.35 alpha off, 1.36 beta off, 1.37 GA on", needs="DRADeviceTaints"),
+    "DRADeviceTaints": _gate("1.33 alpha off, 1.36 beta on, 1.37 GA on, 1.38 GA on locked", needs=_DRA),
+    "DRADeviceTaintRules": _gate(
+        "1.35 alpha off, 1.36 beta off, 1.37 GA on, 1.38 GA on locked", needs="DRADeviceTaints"
+    ),
     "DRASchedulerFilterTimeout": _gate("1.34 beta on", needs=_DRA),
     "DRAResourceClaimDeviceStatus": _gate("1.32 alpha off, 1.33 beta on, 1.37 GA on locked"),
     "DRANodeAllocatableResources": _gate(

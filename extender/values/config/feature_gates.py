@@ -38,7 +38,9 @@ def _on_at(version: str, given: Mapping[str, bool]) -> frozenset[str]:
         only = GATES[name].only
         if given.get(name, spec.default if only is None else only):
             on.add(name)
-    on |= {name for name, gate in GATES.items() if gate.part_of in on and gate.is_gone(version)}
+    gone = {name: gate for name, gate in GATES.items() if gate.is_gone(version)}
+    # A gate goes when its feature is always there, or with another one.
+    on |= {name for name, gate in gone.items() if gate.part_of in on or gate.history[-1].locked}
     # What is always on here has no effect without what it needs.
     on -= {name for name in on if name not in given and GATES[name].only and not on.issuperset(GATES[name].needs)}
     return frozenset(on | {every for every in _ALL if given.get(every)})

@@ -149,6 +149,34 @@ def test_a_gate_that_a_version_no_longer_has_is_unknown_there() -> None:
     assert "SchedulerQueueingHints" in FeatureGates.of({"SchedulerQueueingHints": True}, "1.36").on
 
 
+@pytest.mark.parametrize(
+    "name", ["DynamicResourceAllocation", "MatchLabelKeysInPodAffinity", "PodSchedulingReadiness", "SidecarContainers"]
+)
+def test_a_feature_stays_on_when_its_gate_goes(name: str) -> None:
+    gates = FeatureGates.of({}, "1.38")
+
+    assert gates.enabled(name)
+    assert name not in {each for each, _, _ in gates.stages()}
+    with pytest.raises(ValueError, match=f"^unrecognized feature gate: {name}$"):
+        FeatureGates.of({name: True}, "1.38")
+
+
+@pytest.mark.parametrize("name", ["DRADeviceTaints", "DRADeviceTaintRules"])
+def test_taints_of_devices_cannot_be_switched_off_in_1_38(name: str) -> None:
+    assert FeatureGates.of({}, "1.38").enabled(name)
+    with pytest.raises(ValueError, match=f"^cannot set feature gate {name} to false, feature is locked to true$"):
+        FeatureGates.of({name: False}, "1.38")
+
+
+def test_hints_before_queueing_are_known_from_1_37_on_and_change_nothing() -> None:
+    given = {"SchedulerPreQueueingHints": True}
+
+    assert FeatureGates.of(given, "1.37").enabled("SchedulerPreQueueingHints")
+    assert dict(remarks(given, "1.37")) == {"SchedulerPreQueueingHints": GATES["SchedulerPreQueueingHints"].why}
+    with pytest.raises(ValueError, match=r"feature is PreAlpha at emulated version 1\.36$"):
+        FeatureGates.of(given)
+
+
 def test_asking_for_an_unknown_gate_raises() -> None:
     with pytest.raises(KeyError, match="is not registered in FeatureGates"):
         FeatureGates().enabled("Nope")
