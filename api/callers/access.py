@@ -38,6 +38,10 @@ CERTIFIED: Final = "reprieve.certified"
 UNKNOWN_SECONDS: Final = 2.0
 """The time in which unknown tokens from one address are counted."""
 
+MANY_NAMESPACES: Final = (
+    f"names are hidden in an answer about more than {limits.NAMESPACES_REVIEWED} namespaces: ask about one"
+)
+
 _MOST_ADDRESSES: Final = 4096
 """Addresses whose unknown tokens are counted; the oldest ones are forgotten first."""
 
@@ -111,7 +115,7 @@ class ReviewedAccess:
     async def of(self, caller: HTTPConnection) -> Visibility:
         async with self._reviewing(caller, is_verb=False):
             caller.state.user = await self._user(caller)
-        return _Reviewed(self._review, caller.state.user)
+        return _Reviewed(self._review, caller)
 
     async def admit(self, caller: HTTPConnection, path: str, *, is_verb: bool) -> User | None:
         certified = certified_user(caller)
@@ -202,22 +206,29 @@ class CertifiedAccess:
 
 @final
 class _Reviewed:
-    def __init__(self, review: AccessReview, user: User) -> None:
+    def __init__(self, review: AccessReview, caller: HTTPConnection) -> None:
         self._review = review
-        self._user = user
+        self._state = caller.state
+        self._user: User = caller.state.user
+        self._named: frozenset[str] = frozenset()
 
     async def namespaces(self, among: Collection[str]) -> frozenset[str]:
         try:
             # A caller who may list the pods of all namespaces costs one review, not one a namespace.
             if await self._review.may_list(self._user, "pods", ""):
                 return frozenset(among)
+            if len(among) > limits.NAMESPACES_REVIEWED:
+                self._state.warning = MANY_NAMESPACES
+                return self._named.intersection(among)
             each = sorted(among)
             answers = await asyncio.gather(
                 *(self._review.may_list(self._user, "pods", namespace) for namespace in each)
             )
         except ApiError as exc:
             raise _not_reviewed(exc) from exc
-        return frozenset(namespace for namespace, may in zip(each, answers, strict=True) if may)
+        shown = frozenset(namespace for namespace, may in zip(each, answers, strict=True) if may)
+        self._named |= shown
+        return shown
 
     async def events(self, namespace: str) -> bool:
         try:

@@ -72,7 +72,9 @@ class BrowserGuard:
 
         async def send_marked(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message.get("headers", ()), _NO_SNIFFING]}
+                warning = scope.get("state", {}).get("warning")
+                told = [(b"warning", f'299 - "{warning}"'.encode())] if warning else []
+                message = {**message, "headers": [*message.get("headers", ()), _NO_SNIFFING, *told]}
             await send(message)
 
         await app(scope, receive, send_marked)

@@ -11,6 +11,7 @@ import httpx
 import msgspec
 
 from api.callers.http_refusals import FailureStatus
+from api.cli.showing import tell
 from api.fatal_errors import SourceAwayError, StartUpError
 from extender.answers.catalogue import Question
 from extender.answers.types import AboutService
@@ -65,6 +66,7 @@ class ServiceAnswers:
         self._client = client
         self._address = address
         self._is_default = is_default
+        self._told = {""}
 
     async def ask(self, question: Question[A]) -> A:
         """Returns the answer; None if what the question is about does not exist, where the question says so."""
@@ -74,9 +76,16 @@ class ServiceAnswers:
         response = await self._sent(
             self._client.build_request(method, path, params=parameters, content=body, headers=headers)
         )
+        self._warn(response.headers.get("warning", ""))
         if _is_lacking(question.row.lacking[0], response):
             return cast("A", None)
         return cast("A", self._read(question.answer_type(), response))
+
+    def _warn(self, warning: str) -> None:
+        """Tells, once, what a service says of an answer beside it."""
+        if warning not in self._told:
+            self._told.add(warning)
+            tell(warning.removeprefix("299 - ").strip('"'))
 
     async def reach(self) -> None:
         """Returns once the service has answered anything. Raises SourceAwayError if it does not, in time."""

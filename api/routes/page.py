@@ -356,11 +356,13 @@ async def _problem(request: Request, refusal: Refusal) -> Response:
 
 async def _around(caller: Caller) -> Frame:
     """Returns what stands around every page."""
+    shown, queue = await caller.ask(ClusterQuestion()), await caller.ask(QueueQuestion())
     return frame(
-        await caller.ask(ClusterQuestion()),
-        await caller.ask(QueueQuestion()),
+        shown,
+        queue,
         caller.now,
         caller.version,
         signed_in=is_signed_in(caller.service.access, caller.request),
         has_shadow=caller.service.shadow is not None,
+        warning=getattr(caller.request.state, "warning", ""),
     )

@@ -75,6 +75,8 @@ class Frame:
     """Whether there is a session to sign out of."""
     has_shadow: bool = False
     """Whether decisions are compared with those of another scheduler."""
+    warning: str = ""
+    """What the caller is told of the whole page."""
 
 
 def frame(
@@ -85,6 +87,7 @@ def frame(
     *,
     signed_in: bool = False,
     has_shadow: bool = False,
+    warning: str = "",
 ) -> Frame:
     # With the classes that no pod has yet, so that a pod that comes seldom changes the colours of others.
     classes = [value for value in shown.priority_classes.values() if value < SYSTEM_CRITICAL]
@@ -93,7 +96,7 @@ def frame(
     rows = tuple(_row(place, priorities, now, queue.deciding) for place in queue.items[: limits.PAGE_PENDING])
     problems = pending(queue)
     figures = _figures(shown, problems.pods)
-    return Frame(shown, now, figures, rows, problems, queue, priorities, version, signed_in, has_shadow)
+    return Frame(shown, now, figures, rows, problems, queue, priorities, version, signed_in, has_shadow, warning)
 
 
 def address(path: str, **given: object) -> str:

@@ -216,6 +216,9 @@ REDIRECTS: Final = Limit(Door.SERVERS, 10,
 REVIEWS_KEPT: Final = Limit(Door.SERVERS, 4096,
     "answers of the API server about who somebody is, and what they may do; each is kept for 10 seconds",
     "the oldest is asked for again")
+NAMESPACES_REVIEWED: Final = Limit(Door.SERVERS, 256,
+    "namespaces of one answer of which it is asked whether a caller who may not list all pods may list theirs",
+    "all names are hidden but those in a namespace that the request names; the header `Warning` says so")
 EXEC_SECONDS: Final = Limit(Door.SERVERS, 60,
     "seconds that a program for credentials may take; upstream waits forever", "it is killed, and the log says so")
 EXEC_OUTPUT_BYTES: Final = Limit(Door.SERVERS, 2**20, "bytes that a program for credentials may print", "it has failed")

@@ -146,6 +146,23 @@ async def test_other_callers_are_reviewed_once_for_each_namespace() -> None:
     assert [each["spec"]["resourceAttributes"]["namespace"] for each in asked[1:]] == ["", "bank", "shop", "web"]
 
 
+@pytest.mark.parametrize("number", [limits.NAMESPACES_REVIEWED, limits.NAMESPACES_REVIEWED + 1, 5000])
+async def test_of_many_namespaces_only_those_that_the_request_names_are_shown(number: int) -> None:
+    server = reviewer(anna={"shop", "ns-7"})
+    many = {"shop", *(f"ns-{place}" for place in range(number - 1))}
+    who = bearing("anna's")
+
+    visibility = await access_to(server).of(who)
+    named = await visibility.namespaces({"shop"})
+    shown = await visibility.namespaces(many)
+
+    is_beyond = number > limits.NAMESPACES_REVIEWED
+    assert named == {"shop"}
+    assert shown == ({"shop"} if is_beyond else {"shop", "ns-7"})
+    assert len(server.asked) == (3 if is_beyond else 2 + number)
+    assert hasattr(who.state, "warning") == is_beyond
+
+
 async def test_two_people_do_not_see_with_each_others_eyes() -> None:
     access = access_to(reviewer(anna={"shop"}, bert={"bank"}))
 

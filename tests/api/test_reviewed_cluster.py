@@ -17,6 +17,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from api.app import create_app
 from api.callers.access import TOKEN_COOKIE
 from api.settings.settings import Settings
+from extender.values import limits
+from tests.api.in_process import reprieve
 from tests.api.test_following import asking, readiness
 from tests.kit.service import Service, assert_is_refusal, kubeconfig_for, serving, serving_app
 from tests.kit.waiting import until
@@ -216,3 +218,32 @@ def test_health_and_metrics_need_no_token(follower: Service, path: str) -> None:
 
 def test_the_scheduler_is_answered_without_a_token(follower: Service) -> None:
     assert follower.call("filter", asking("node-0")).json()["NodeNames"] == ["node-0"]
+
+
+@pytest.mark.slow
+def test_caller_is_told_that_names_are_hidden_in_answers_about_many_namespaces(tmp_path: Path) -> None:
+    pods = [
+        {
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"of-{place}", "namespace": f"ns-{place}"},
+            "spec": {"containers": [{"name": "c", "image": "i"}]},
+        }
+        for place in range(limits.NAMESPACES_REVIEWED + 1)
+    ]  # fmt: skip
+    dump = tmp_path / "many.json"
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": pods}))
+    settings = Settings.model_validate({"port": 0, "state": dump, "schedule": False})
+    reviews = Reviews(create_app(settings), {"x": "x"}, lambda spec: spec["resourceAttributes"]["namespace"] == "ns-7")
+    with ExitStack() as stack:
+        server = stack.enter_context(serving_app(reviews, settings))
+        service = stack.enter_context(serving(kubeconfig=kubeconfig_for(server.port, tmp_path)))
+        until(lambda: readiness(service) == 200)
+        many, one = (ask(service, path, "x") for path in ("/v1/queue", "/v1/explain/ns-7/of-7"))
+        page = ask(service, "/", cookie="x")
+        told = reprieve("pending", "--server", f"http://127.0.0.1:{service.port}", "--token", "x").stderr.decode()
+
+    words = "names are hidden in an answer about more than 256 namespaces: ask about one"
+    assert {"of-7" in many.text, "of-7" in one.text} == {False, True}
+    assert many.headers["warning"] == f'299 - "{words}"'
+    assert words in page.text
+    assert told == f"reprieve: {words}\n"
+    assert len(reviews.asked) < 10
