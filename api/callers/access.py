@@ -162,7 +162,7 @@ class ReviewedAccess:
         try:
             yield
         except ApiError as exc:
-            raise _not_reviewed(exc) from exc
+            raise _not_reviewed(exc) from exc.with_traceback(None)  # as in `unreadable_refused`
         finally:
             self._reviewed[kind] -= 1
 

@@ -128,9 +128,11 @@ async def until_hang_up(request: Request) -> AsyncIterator[None]:
             finally:
                 listening.cancel()
                 await asyncio.wait([listening])
-    except TimeoutError:
+    except TimeoutError as exc:
         if not patience.expired():
             raise
+        # As in `unreadable_refused`: the traceback of the cancellation would hold the request.
+        (exc.__cause__ or exc).with_traceback(None)
         raise ClientDisconnect from None
 
 

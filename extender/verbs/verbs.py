@@ -283,7 +283,8 @@ class Verbs:
             try:
                 yield call_so_far
             except (PluginError, CacheError, QuantityError) as exc:
-                raise VerbError(str(exc)) from exc
+                # In Python 3.12 and 3.13 its traceback is in a cycle with this block, and would hold the call's body.
+                raise VerbError(str(exc)) from exc.with_traceback(None)
         except VerbError as exc:
             self._reporter.call_failed(call_so_far(), str(exc))
             raise

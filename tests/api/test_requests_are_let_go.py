@@ -60,9 +60,12 @@ def sends_half_a_body(service: Service) -> None:
 
 
 CREATED = {"kind": "Pod", "apiVersion": "v1", **pod()}
+unreadable = pod()
+unreadable["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "many"}}
 REQUESTS: dict[str, Callable[[Service], object]] = {
     "a verb": posts("/extender/filter", {"Pod": pod(), "NodeNames": ["n"]}),
     "a verb without a pod": posts("/extender/filter", {"NodeNames": ["n"]}),
+    "a verb that cannot be answered": posts("/extender/filter", {"Pod": unreadable, "NodeNames": ["n"]}),
     "a what-if": posts("/v1/whatif", {"create": [CREATED]}),
     "a what-if that cannot be worked out": posts("/v1/whatif", {"create": [{"spec": {}}]}),
     "a what-if that is no JSON": posts("/v1/whatif", b"{"),
