@@ -95,6 +95,22 @@ async def test_error_of_a_filter_in_the_dry_run_is_told_as_one_of_preemption(
         assert scene.leaving() == set()
 
 
+async def test_error_of_a_filter_on_one_node_of_the_dry_run_fails_the_attempt() -> None:
+    """As it does in Filter. Upstream leaves that node out, and evicts on the other one."""
+
+    def says(pod: Pod, at: fwk.NodeInfo) -> fwk.Status:
+        return fwk.error("out of order") if (pod.name, at.name) == ("high", "m") else fwk.SUCCESS
+
+    async with a_scene(node("m"), node("n"), plugins=[filtering(says)]) as scene:
+        await scene.has(pod("low", "1500m", "low"), pod("lower", "1500m", "low"))
+        await scene.has(pod("high", "1500m", "high"))
+
+        condition = scene.condition("high")
+        assert condition is not None
+        assert condition[2].endswith('preemption: running "Filtering" filter plugin: out of order')
+        assert scene.leaving() == set()
+
+
 @pytest.mark.anywhere
 async def test_a_node_that_a_plugin_refuses_for_good_is_left_alone() -> None:
     """TestPreemption, with unresolvable filter."""
