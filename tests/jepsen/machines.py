@@ -8,6 +8,7 @@ import random
 import re
 import resource
 import signal
+import ssl
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
@@ -18,6 +19,8 @@ from extender.cluster.state_file import load_state
 from tests.jepsen.history import Began, Happened, Record, Seen
 from tests.jepsen.network import Address, Network, a_network
 from tests.jepsen.schedule import Fault, Kind
+from tests.kit.certificates import Authority, can_make_certificates
+from tests.kit.faults.resets import ResettingProxy
 from tests.kit.forked import ForkServer, a_fork_server
 from tests.kit.service import kubeconfig_for
 
@@ -233,6 +236,7 @@ class Replica:
         self.machine = machine
         self._flags = flags
         self.network: Network | None = None
+        self.resets = ResettingProxy(0, rng)
         self._server, self._record, self._rng = server, record, rng
         self._configuration = machine.folder / f"{machine.name}.yaml"
         self._configuration.write_text(CONFIGURATION)
@@ -247,13 +251,19 @@ class Replica:
         """Runs until `stop`."""
         folder = self.machine.folder / self.machine.name
         folder.mkdir()
+        tls = None
+        if can_make_certificates():
+            tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            tls.load_cert_chain(*Authority(folder, "ca").sign("apiserver", "IP:127.0.0.1"))
         while not self._is_over:
             by = f"{self.machine.name}{self.machine.num_started + 1}"
-            async with a_network(by, self._server, self._record, clock, self._rng) as self.network:
-                kubeconfig = kubeconfig_for(self.network.port, folder)
-                command = ["serve", "--schedule", *self._flags, "--port", "0", "--config", str(self._configuration)]
-                self.machine.start(*command, "--kubeconfig", kubeconfig, "--records", folder / "records.jsonl")
-                await self.machine.ends()
+            async with a_network(by, self._server, self._record, clock, self._rng, tls) as self.network:
+                self.resets = ResettingProxy(self.network.port, random.Random(f"{by} resets"))
+                with self.resets.running():
+                    kubeconfig = kubeconfig_for(self.resets.port, folder, secure=tls is not None)
+                    command = ["serve", "--schedule", *self._flags, "--port", "0", "--config", str(self._configuration)]
+                    self.machine.start(*command, "--kubeconfig", kubeconfig, "--records", folder / "records.jsonl")
+                    await self.machine.ends()
             self.network = None
             await asyncio.sleep(RESTART_PAUSE)
 

@@ -13,6 +13,7 @@ them to an API server that has another leader by then, and nothing but a fencing
 import asyncio
 import json
 import random
+import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, final
@@ -188,11 +189,16 @@ class Network:
 
 @asynccontextmanager
 async def a_network(
-    by: str, server: Address, record: Callable[[Request], None], clock: Callable[[], float], rng: random.Random
+    by: str,
+    server: Address,
+    record: Callable[[Request], None],
+    clock: Callable[[], float],
+    rng: random.Random,
+    tls: ssl.SSLContext | None,
 ) -> AsyncIterator[Network]:
     """Listens for one process for as long as the block runs."""
     network = Network(by, server, record, clock, rng)
-    listening = await asyncio.start_server(network.converse, "127.0.0.1", 0, limit=1 << 22)
+    listening = await asyncio.start_server(network.converse, "127.0.0.1", 0, limit=1 << 22, ssl=tls)
     network.port = listening.sockets[0].getsockname()[1]
     try:
         yield network

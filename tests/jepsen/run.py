@@ -183,6 +183,9 @@ class Story:
         match fault.kind:
             case Kind.CUT:
                 network.cut()
+            case Kind.RESETS:
+                replica.resets.share = 0.7
+                replica.resets.cut()
             case Kind.SLOW:
                 network.request_delay, network.answer_delay = 0.3, 0.3
             case Kind.COPIES:
@@ -209,6 +212,7 @@ class Story:
         if fault.kind is Kind.BLACK_HOLE_AND_CUT:
             network.cut()
         network.heal()
+        replica.resets.share = 0.0
         machine.send(signal.SIGCONT)
         machine.fill_disk(False)
 

@@ -10,6 +10,7 @@ class Kind(StrEnum):
     """What can happen; to replicas, unless it is named after the API server."""
 
     CUT = "all connections are reset"
+    RESETS = "connections are reset before, in and after TLS handshakes"
     SLOW = "requests and answers are delayed"
     COPIES = "requests arrive twice"
     LOST = "answers are lost, or break off"

@@ -26,7 +26,7 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [3, 9])
+@pytest.mark.parametrize("seed", [4, 31])
 def test_short_run_has_no_violations(seed: int, command: ForkServer, tmp_path: Path) -> None:
     history = run(seed, command, tmp_path, faulty_seconds=SECONDS)
 

@@ -171,11 +171,12 @@ def running(*arguments: str | Path) -> Iterator[Running]:
             yield Running(page, kubernetes)
 
 
-def kubeconfig_for(port: int, folder: Path) -> Path:
-    """A kubeconfig for the API server at a port of this machine, in this folder."""
+def kubeconfig_for(port: int, folder: Path, *, secure: bool = False) -> Path:
+    """A kubeconfig for the API server at a port of this machine, in this folder; over TLS with any certificate."""
     path = folder / "kubeconfig"
+    cluster = {"server": f"http{'s' if secure else ''}://127.0.0.1:{port}", "insecure-skip-tls-verify": secure}
     named = {
-        "clusters": [{"name": "test", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
+        "clusters": [{"name": "test", "cluster": cluster}],
         "users": [{"name": "test", "user": {}}],
         "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
     }

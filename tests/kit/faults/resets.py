@@ -59,6 +59,8 @@ class ResettingProxy:
             self.port = listening.sockets[0].getsockname()[1]
             self._started.set()
             await self._ended.wait()
+            listening.close()
+            await asyncio.sleep(0.01)  # what was accepted is in the set then
             while self._open:
                 for writer in self._open:
                     writer.transport.abort()
@@ -79,6 +81,7 @@ class ResettingProxy:
         try:
             if left:
                 from_server, upstream = await asyncio.open_connection("127.0.0.1", self._server)
+                self._open.add(upstream)
                 ways = [
                     asyncio.ensure_future(pass_on(reader, upstream)),
                     asyncio.ensure_future(pass_on(from_server, writer)),
@@ -92,10 +95,11 @@ class ResettingProxy:
         except OSError:
             pass  # the server is away
         finally:
-            self._open.discard(writer)
-            writer.transport.abort()
-            if upstream is not None:
-                upstream.transport.abort()
+            for each in filter(None, (writer, upstream)):
+                each.transport.abort()
+                with suppress(OSError):
+                    await each.wait_closed()
+                self._open.discard(each)
 
     def _reset(self, writer: asyncio.StreamWriter) -> None:
         self.num_reset += 1
