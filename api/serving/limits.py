@@ -28,6 +28,9 @@ FORM_PATHS: Final = ("/ui/sign-out",)
 _TOOK_TOO_LONG: Final = "Task cancelled, timeout graceful shutdown exceeded"
 """Uvicorn's reason for cancelling requests at the end."""
 
+_TURNS_OF_A_LOOK: Final = 3
+"""Turns of the event loop, in one of which it looks at its sockets, and in the next gives on what has come."""
+
 _LOGGER: Final = logging.getLogger(__name__)
 
 
@@ -111,7 +114,7 @@ class RequestLimits:
             async with asyncio.timeout_at(request.began + self._settings.body_seconds):
                 message = await request.receive()
         except TimeoutError:
-            raise Refusal(408, "the body took too long to arrive") from None
+            message = await _come_meanwhile(request.receive)
         if message["type"] != "http.request":
             request.is_gone = True
             return message
@@ -133,6 +136,17 @@ class RequestLimits:
             advice = "set nodeCacheCapable: true for this extender"
             _LOGGER.warning("a body of more than %d bytes was refused; %s", request.room.body_limit, advice)
         return Refusal(413, f"the body has more than {request.room.body_limit} bytes")
+
+
+async def _come_meanwhile(receive: Receive) -> Message:
+    """Returns what has come while the event loop was busy with others. Raises Refusal if nothing has: 408."""
+    for _ in range(_TURNS_OF_A_LOOK):
+        await asyncio.sleep(0)
+    try:
+        async with asyncio.timeout(0):
+            return await receive()
+    except TimeoutError:
+        raise Refusal(408, "the body took too long to arrive") from None
 
 
 @final

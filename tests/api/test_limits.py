@@ -1,5 +1,6 @@
 """Size, type, time and number of requests are bounded, and every refusal is told before the connection closes."""
 
+import asyncio
 import json
 import logging
 import pickle
@@ -12,9 +13,11 @@ from contextlib import ExitStack
 from queue import Queue
 
 import pytest
+from starlette.types import Message, Receive, Scope, Send
 
 from api.documents.documentation import BY_NAME
-from api.settings.settings import read_settings
+from api.serving.limits import RequestLimits
+from api.settings.settings import Settings, read_settings
 from extender.values import limits
 from tests.api.fake_engines import GateEngine
 from tests.api.raw_http import assert_refused, connected, head, post
@@ -206,6 +209,32 @@ def test_slow_bodies_cost_their_senders_only(path: str) -> None:
 
         assert (filtered, evaluated, listed) == ([200] * 10, 422, 200)
         assert {connection.answer().status for connection in slow} == {408}
+
+
+@pytest.mark.parametrize(("is_there", "status"), [(True, 200), (False, 408)])
+async def test_a_body_that_is_there_is_read_however_late_the_event_loop_looks(is_there: bool, status: int) -> None:
+    """Uvicorn pauses a connection whose body nobody takes, and reads on in a turn of the loop after that."""
+    come, sent = asyncio.Event(), list[Message]()
+
+    async def receive() -> Message:
+        if is_there:
+            asyncio.get_running_loop().call_soon(come.set)
+        await come.wait()
+        return {"type": "http.request", "body": b"{}", "more_body": False}
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await asyncio.sleep(11)  # others have the loop
+        await receive()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    headers = [(b"content-length", b"2"), (b"content-type", b"application/json")]
+    scope = {"type": "http", "method": "POST", "path": FILTER, "headers": headers}
+    await RequestLimits(app, Settings(body_seconds=10))(scope, receive, send)
+
+    assert sent[0]["status"] == status
 
 
 @pytest.mark.parametrize("path", ["/v1/evaluate", pytest.param(PODS, marks=pytest.mark.slow)])
