@@ -25,7 +25,13 @@ from extender.assembly.backend import Backend
 from extender.lab.agreement import Agreement, AgreementQuestion
 from extender.lab.shadow import Shadow
 from extender.values import limits
-from extender.values.concurrency.child_process import ChildEndedError, DeadlineError, NoChildError, in_child
+from extender.values.concurrency.child_process import (
+    ChildEndedError,
+    DeadlineError,
+    LongAnswerError,
+    NoChildError,
+    in_child,
+)
 from extender.values.metrics.metrics import counter, gauge
 from extender.values.metrics.tracing import Tracer
 from extender.values.protocol.node_lists import DecodedNodes
@@ -94,12 +100,18 @@ class QuestionWorker:
         turn = self._turns.setdefault(caller, asyncio.Lock())
         try:
             async with until_hang_up(request), turn, self.turn:
-                return await in_child(work, seconds=self._seconds, memory=self._memory)
+                return await in_child(
+                    work, seconds=self._seconds, memory=self._memory, answer=limits.QUESTION_ANSWER_BYTES
+                )
         except DeadlineError as exc:
             raise Refusal(503, f"no answer within {self._seconds:g} s: ask about less") from exc
         except MemoryError as exc:
             most = self._memory // _MIB
             raise Refusal(413, f"the answer takes more than {most} MiB of memory: ask about less") from exc
+        except LongAnswerError as exc:
+            raise Refusal(
+                413, f"the answer has more than {limits.QUESTION_ANSWER_BYTES} bytes: ask about less"
+            ) from exc
         except ChildEndedError as exc:
             most = self._memory // _MIB
             raise Refusal(413, f"{exc}, perhaps out of memory: the limit is {most} MiB") from exc

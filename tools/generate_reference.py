@@ -73,17 +73,9 @@ whose [feature gate](../feature-gates.md) is off is in no profile by default, an
 _LIMITS: Final = """\
 # Limits
 
-Every input is bounded where it comes in. Some limits can be set by [flags](../flags.md). `extender/values/limits.py`
-also has those of what other servers answer, and of what answers show.
+Every input is bounded where it comes in, and so is what answers show and what is kept. Some limits can be set by
+[flags](../flags.md).
 """
-
-_SHOWN: Final = (
-    limits.Door.OBJECTS,
-    limits.Door.VERBS,
-    limits.Door.QUESTIONS,
-    limits.Door.CONFIGURATION,
-    limits.Door.CALLERS,
-)
 
 
 # Commands.
@@ -228,7 +220,7 @@ def limits_page() -> str:
     """Returns docs/reference/limits.md."""
     rows = [each for each in vars(limits).values() if isinstance(each, limits.Limit)]
     lines = [_LIMITS]
-    for door in _SHOWN:
+    for door in limits.Door:
         at_door = [each for each in rows if each.door is door]
         lines.append(f"## {door}\n\n| at most | beyond it |\n|---|---|")
         lines += [f"| {_amount(each)} | {_cell(each.told)} |" for each in at_door]

@@ -116,9 +116,13 @@ async def _until_gone(receive: Receive) -> None:
 
 
 @asynccontextmanager
-async def until_hang_up(request: Request) -> AsyncIterator[None]:
-    """Cancels what is awaited in the block when the caller hangs up, and raises ClientDisconnect: nothing is sent."""
-    await request.body()  # then there is only one thing that can still come
+async def until_hang_up(request: Request, *, is_read: bool = False) -> AsyncIterator[None]:
+    """Cancels what is awaited in the block when the caller hangs up, and raises ClientDisconnect: nothing is sent.
+
+    `is_read` says that the body was read as a stream.
+    """
+    if not is_read:
+        await request.body()  # then there is only one thing that can still come
     try:
         async with asyncio.timeout(None) as patience:
             # Not in a TaskGroup, which would wrap whatever the block raises; the task does not outlive the block.

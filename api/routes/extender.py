@@ -6,14 +6,15 @@ preempt has only the 503.
 """
 
 import logging
-from functools import partial
 from itertools import chain
 from typing import Final
 
 from fastapi import APIRouter, Request, Response
+from starlette.requests import ClientDisconnect
 
 from api.callers.access import certified_user
-from api.callers.http_refusals import RETRY_SOON, Refusal
+from api.callers.http_refusals import RETRY_SOON, Refusal, unreadable_refused
+from api.callers.streaming import until_hang_up
 from api.documents.documentation import BIND, FILTER, PREEMPT, PRIORITIZE
 from api.service_state import JsonInParts, ServiceState, decoded, json_response, service_of
 from api.settings.settings import Settings
@@ -51,15 +52,18 @@ async def filter_nodes(request: Request) -> Response:
         return json_response(filter_error(_NO_NODES))
     service.verb_metrics.asked_about("filter", len(asked.names))
     try:
-        result = await service.backend.verbs.filter(
-            asked.pod, node_names=asked.names, nodes=asked.nodes, caller=_caller(request)
-        )
+        async with until_hang_up(request, is_read=True):
+            result = await service.backend.verbs.filter(
+                asked.pod, node_names=asked.names, nodes=asked.nodes, caller=_caller(request)
+            )
         service.verb_metrics.rejected(chain(result.failed.values(), result.failed_and_unresolvable.values()))
         parts = filter_result(asked, result.kept, result.failed, result.failed_and_unresolvable)
         return json_response(parts[0]) if len(parts) == 1 else JsonInParts(parts)
     except VerbError as exc:
         request.state.outcome = Outcome.ERROR
         return json_response(filter_error(str(exc)))
+    except ClientDisconnect:
+        raise
     except Exception as exc:
         request.state.outcome = Outcome.ERROR
         number = report(_LOGGER, f"filter of pod {asked.pod.key}", exc)
@@ -77,9 +81,10 @@ async def prioritize_nodes(request: Request) -> Response:
         return json_response(prioritize_result([], []))
     service.verb_metrics.asked_about("prioritize", len(asked.names))
     try:
-        scores = await service.backend.verbs.prioritize(
-            asked.pod, node_names=asked.names, nodes=asked.nodes, caller=_caller(request)
-        )
+        async with until_hang_up(request, is_read=True):
+            scores = await service.backend.verbs.prioritize(
+                asked.pod, node_names=asked.names, nodes=asked.nodes, caller=_caller(request)
+            )
     except VerbError as exc:
         _LOGGER.warning("prioritize of pod %s: %s", asked.pod.key, escaped(str(exc)))
         request.state.outcome = Outcome.ERROR
@@ -96,9 +101,10 @@ async def preempt(request: Request) -> Response:
     asked = decoded(read_preemption_args, await request.body())
     service.verb_metrics.asked_about("preempt", len(asked.candidates))
     try:
-        chosen = await service.backend.verbs.preempt(
-            asked.pod, asked.candidates, victim=asked.victim, caller=_caller(request)
-        )
+        async with until_hang_up(request):
+            chosen = await service.backend.verbs.preempt(
+                asked.pod, asked.candidates, victim=asked.victim, caller=_caller(request)
+            )
     except VerbError as exc:
         _LOGGER.warning("preempt for pod %s: %s", asked.pod.key, escaped(str(exc)))
         raise Refusal(
@@ -145,7 +151,9 @@ async def _asked_nodes(request: Request, service: ServiceState) -> AskedNodes:
     arriving = service.decoded_nodes.arriving()
     async for part in request.stream():
         arriving.take(part)
-    return decoded(partial(read_extender_args, decoded=service.decoded_nodes), arriving.finish())
+    with unreadable_refused():
+        async with until_hang_up(request, is_read=True):
+            return await read_extender_args(arriving.finish(), service.decoded_nodes)
 
 
 def _ready_service(request: Request) -> ServiceState:

@@ -7,7 +7,6 @@ forever. Connections beyond the limit of file descriptors are answered with 503 
 import asyncio
 import logging
 import sys
-from collections.abc import Sized
 from http import HTTPStatus
 from typing import Any, ClassVar, Final, final
 
@@ -24,9 +23,6 @@ from extender.values import limits
 
 _LOGGER: Final = logging.getLogger(__name__)
 _PROBES: Final = tuple(path.encode() for path in HEALTH_PATHS)
-
-CROWD: Final = 8
-"""Requests under way from which on a further one first looks whether its caller is still there."""
 
 _SENT_AWAY_IN_WORDS: Final = 8
 """Connections beyond the limit that get a 503 or a health probe's answer; the oldest give way to further ones."""
@@ -52,7 +48,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._head_timer: asyncio.TimerHandle | None = None
         self._head_bytes = 0
         self._refusal = (HTTPStatus.BAD_REQUEST, "this is not an HTTP request")
-        self.app = _UntilClosed(self.app, self.tasks)
+        self.app = _UntilClosed(self.app)
         # Made once there is a connection: a TLS handshake that fails leaves the protocol without a word, and the two
         # refer to each other.
         self.parser = None  # type: ignore[assignment]
@@ -158,17 +154,14 @@ class LimitedProtocol(HttpToolsProtocol):
 
 @final
 class _UntilClosed:
-    """An ASGI middleware that sends nothing more on a closed transport, and in a crowd leaves requests alone whose
-    callers are gone.
+    """An ASGI middleware that sends nothing more on a closed transport.
 
     Uvicorn marks only the last request of a connection as disconnected. The answer to an earlier one would be written
     to the closed transport, which raises, as if the service had an error.
     """
 
-    def __init__(self, app: ASGI3Application, tasks: Sized) -> None:
-        """Wraps the application; `tasks` are the requests under way."""
+    def __init__(self, app: ASGI3Application) -> None:
         self._app = app
-        self._tasks = tasks
 
     async def __call__(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
         cycle: RequestResponseCycle = send.__self__  # type: ignore[attr-defined]
@@ -179,11 +172,6 @@ class _UntilClosed:
                 cycle.disconnected = True
             await send(message)
 
-        if len(self._tasks) >= CROWD:
-            await asyncio.sleep(0)  # the loop hears of callers that have hung up
-            if cycle.transport.is_closing():
-                cycle.disconnected = True
-                return
         await self._app(scope, receive, send_while_open)
 
 

@@ -152,7 +152,7 @@ class Settings(BaseModel):
 
     full_nodes: Annotated[bool, _ENVIRONMENT] = True
     """Accept bodies with thousands of nodes in full (nodeCacheCapable: false)."""
-    max_full_nodes_body: Annotated[Bytes, _ENVIRONMENT] = 128 * MIB
+    max_full_nodes_body: Annotated[Bytes, _ENVIRONMENT] = 256 * MIB
     """Bytes of a request's body while full nodes are accepted."""
     max_body: Annotated[Bytes, _ENVIRONMENT] = 8 * MIB
     """Bytes of a request's body while they are not."""

@@ -2,7 +2,7 @@
 
 Inputs are bounded at four doors: objects of the cluster, bodies of the verbs, questions, and configuration. Inside the
 doors code is plain: it bounds neither time nor memory again. The last two doors are what comes back from servers that
-we call, and what an answer shows or keeps; `limits` has further rows of that.
+we call, and what an answer shows or keeps.
 
 A `Limit` is an int, so that code compares with it: `if len(body) > limits.QUESTION_BYTES`.
 """
@@ -99,8 +99,26 @@ NODES_KEPT: Final = Limit(Door.ANSWERS, 20_000,
     "those that were not sent for longest are decoded again")
 NODES_KEPT_BYTES: Final = Limit(Door.ANSWERS, 256 * 2**20,
     "bytes of nodes in full that are kept", "those that were not sent for longest are decoded again")
+NODES: Final = Limit(Door.VERBS, 20_000,
+    "nodes in full in a body", "413")
 NODE_BYTES: Final = Limit(Door.VERBS, 4 * 2**20,
     "bytes of a full node", "413")
+IMAGES_WEIGHED: Final = Limit(Door.VERBS, 500,
+    "images of a full node; a kubelet reports 50, unless told otherwise", "further ones are not weighed")
+IMAGE_NAMES: Final = Limit(Door.VERBS, 500_000,
+    "different names of images, of the new nodes of a body together", "413")
+LABEL_KEYS: Final = Limit(Door.VERBS, 500_000,
+    "different keys of labels, of the new nodes of a body together", "413")
+TAINTS: Final = Limit(Door.VERBS, 100_000,
+    "different taints, of the new nodes of a body together", "413")
+RESOURCE_NAMES: Final = Limit(Door.VERBS, 100_000,
+    "different names of resources, of the new nodes of a body together", "413")
+NODE_NAMES: Final = Limit(Door.VERBS, 100_000,
+    "names of nodes in a body, or nodes with victims", "413")
+VICTIMS: Final = Limit(Door.VERBS, 300_000,
+    "victims in a body, those of all nodes together", "413")
+UID_CHARACTERS: Final = Limit(Door.VERBS, 128,
+    "characters of the UID of a victim", "413; of the pod of a call, 400")
 NODE_NAMES_KEPT: Final = Limit(Door.ANSWERS, 2**17, "names of nodes that were checked", "they are checked again")
 NAME_LISTS_KEPT: Final = Limit(Door.ANSWERS, 4,
     "lists of names that are recognized by their bytes", "the next one is decoded")
@@ -117,12 +135,12 @@ QUESTION_SECONDS: Final = Limit(Door.QUESTIONS, 100,
     "seconds for a what-if, plan, capacity or evaluation (`REPRIEVE_QUESTION_SECONDS`)", "503")
 JSON_DEPTH: Final = Limit(Door.VERBS, 64,
     "levels of nesting, in bodies of questions too", "400")
-JSON_NUMBER: Final = Limit(Door.VERBS, 30, "characters of a number", "400")
-JSON_STRING_BYTES: Final = Limit(Door.VERBS, 2 * 2**20, "bytes of a string", "400")
 JSON_VALUES: Final = Limit(Door.VERBS, 4 * 2**20,
     "members and items of such a body, roughly", "413")
 QUESTION_MEMORY: Final = Limit(Door.QUESTIONS, 1024 * 2**20,
     "bytes of memory for each of these (`REPRIEVE_QUESTION_MEMORY`)", "413")
+QUESTION_ANSWER_BYTES: Final = Limit(Door.QUESTIONS, 64 * 2**20,
+    "bytes of the answer that the process of one of these writes", "413")
 QUESTIONS_AT_ONE_TIME: Final = Limit(Door.QUESTIONS, 8,
     "of these of one caller at one time, waiting ones included, and callers with such a question", "503")
 WHAT_IF_FORM: Final = Limit(Door.QUESTIONS, 4 * 2**20, "bytes of the page's what-if form", "413")

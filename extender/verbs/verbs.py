@@ -1,7 +1,8 @@
 """Verbs: the answers to kube-scheduler about one cluster."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from time import perf_counter
 from typing import final
@@ -19,7 +20,6 @@ from extender.engine.runtime.cycle import Cycle, Nominations
 from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.plugin_calls import PluginError, repeated_after_long_work, with_long_work
 from extender.engine.runtime.scoring import Scores
-from extender.engine.snapshot import Snapshot
 from extender.engine.snapshot.axes import Int64s
 from extender.values.metrics.tracing import CURRENT
 from extender.values.objects.meta import HasMetadata
@@ -93,6 +93,7 @@ class Verbs:
         self._is_ready = is_ready
         self._dispatcher = dispatcher
         self._overlay: Overlay | None = None
+        self._turn = asyncio.Lock()
         self._reporter = Reporters(reporter)
 
     @property
@@ -106,7 +107,8 @@ class Verbs:
         if isinstance(new, Pod) and _is_nominated(new) and not (isinstance(old, Pod) and _is_nominated(old, new)):
             self._reporter.nominated(new)
 
-    # In one step of the event loop, unless a plugin has long work to do: the step is then begun again.
+    # One call after the other decides, in one step of the event loop, unless a plugin has long work to do: the step is
+    # then begun again, and others come first.
 
     @repeated_after_long_work
     async def filter(
@@ -118,8 +120,8 @@ class Verbs:
         caller: str = "",
     ) -> FilterResult:
         """Returns on which of the given nodes the pod can run; `caller` is for the records."""
-        with self._answering(pod, len(node_names or nodes or ()), caller) as call_so_far:
-            names, cycle = self._cycle(pod, node_names, nodes)
+        async with self._answering(pod, len(node_names or nodes or ()), caller) as call_so_far:
+            names, cycle = await self._cycle(pod, node_names, nodes)
             result = filter_nodes(cycle, names)
         if result.findings is not None:
             self._reporter.filter_called(call_so_far(), result.findings, len(result.kept))
@@ -135,8 +137,8 @@ class Verbs:
         caller: str = "",
     ) -> list[int]:
         """Returns a score from 0 to 10 for each given node, in their order."""
-        with self._answering(pod, len(node_names or nodes or ()), caller) as call_so_far:
-            names, cycle = self._cycle(pod, node_names, nodes)
+        async with self._answering(pod, len(node_names or nodes or ()), caller) as call_so_far:
+            names, cycle = await self._cycle(pod, node_names, nodes)
             scores = prioritize_nodes(cycle, names)
         self._reporter.prioritize_called(call_so_far(), names, scores)
         return scores
@@ -155,12 +157,12 @@ class Verbs:
         A victim that has no node here counts as assumed on the caller's: kube-scheduler names pods that wait at Permit
         or in PreBind. `victim` returns one that came in full, by UID.
         """
-        assumed = self._without_node(candidates, victim)
-        with self._answering(pod, len(candidates), caller) as call_so_far, self._cluster.assuming(assumed):
-            _, cycle = self._cycle(pod, (), None)
-            chosen = choose_victims(cycle, candidates)
-            num_spared, alone = _num_spared(candidates, chosen), without_policies(cycle, candidates)
-            self._reporter.preempt_called(call_so_far(), candidates_of(cycle, chosen), alone)
+        async with self._answering(pod, len(candidates), caller) as call_so_far:
+            with self._cluster.assuming(self._without_node(candidates, victim)):
+                _, cycle = await self._cycle(pod, (), None)
+                chosen = choose_victims(cycle, candidates)
+                num_spared, alone = _num_spared(candidates, chosen), without_policies(cycle, candidates)
+                self._reporter.preempt_called(call_so_far(), candidates_of(cycle, chosen), alone)
         parts = []
         if len(chosen) < len(candidates):
             parts.append(f"Extender kept {len(chosen)} of {len(candidates)} nodes to preempt pods on")
@@ -197,7 +199,7 @@ class Verbs:
         if self._cluster.cache.node(node) is None:
             # The API server does not check whether the node exists.
             raise VerbError(f'{pod} was not bound to {node}: node "{node}" not found')
-        reason, cycle = await with_long_work(partial(self._why_not, uid, node))
+        reason, cycle = await with_long_work(partial(self._why_not_in_turn, uid, node))
         if reason:
             raise VerbError(f"{pod} was not bound to {node}: {reason}")
         # Assumed from now on, because other calls come before the API server answers, and before the watch shows the
@@ -245,6 +247,10 @@ class Verbs:
         except ValueError:  # the pod cannot be read, so that only the watch can add it once it is bound
             return None
 
+    async def _why_not_in_turn(self, uid: str, node: str) -> tuple[str, Cycle | None]:
+        async with self._turn:
+            return await self._why_not(uid, node)
+
     async def _why_not(self, uid: str, node: str) -> tuple[str, Cycle | None]:
         """Returns why the pod must not be bound to the node, and the cycle; empty if the API server is to decide."""
         pending = self._cluster.pending.get(uid)
@@ -264,16 +270,19 @@ class Verbs:
         if pending is None or self._cluster.cache.is_assumed(pending):
             return "", None
         try:
-            _, cycle = self._cycle(pending, (), None)
+            _, cycle = await self._cycle(pending, (), None)
             return why_refused(cycle, node), cycle
         except (VerbError, CacheError, PluginError, ValueError) as exc:
             return str(exc), None
 
     # Used by all verbs.
 
-    @contextmanager
-    def _answering(self, pod: Pod, num_nodes: int, caller: str) -> Iterator[Callable[[], VerbCall]]:
-        """Turns what keeps a verb from answering into VerbErrors. Yields what returns the call for the reporter."""
+    @asynccontextmanager
+    async def _answering(self, pod: Pod, num_nodes: int, caller: str) -> AsyncIterator[Callable[[], VerbCall]]:
+        """Waits for the call's turn, and turns what keeps a verb from answering into VerbErrors.
+
+        Yields what returns the call for the reporter.
+        """
         began = perf_counter()
 
         def call_so_far() -> VerbCall:
@@ -281,7 +290,9 @@ class Verbs:
 
         try:
             try:
-                yield call_so_far
+                async with self._turn:
+                    await asyncio.sleep(0)  # between two decisions others have the loop
+                    yield call_so_far
             except (PluginError, CacheError, QuantityError) as exc:
                 # In Python 3.12 and 3.13 its traceback is in a cycle with this block, and would hold the call's body.
                 raise VerbError(str(exc)) from exc.with_traceback(None)
@@ -289,34 +300,28 @@ class Verbs:
             self._reporter.call_failed(call_so_far(), str(exc))
             raise
 
-    def _cycle(
+    async def _cycle(
         self, pod: Pod, node_names: Sequence[str] | None, nodes: Sequence[Node] | None
     ) -> tuple[Sequence[str], Cycle]:
+        """Returns the names of the nodes and a cycle over them, after which nothing is awaited before the decision."""
         framework = self._framework_for(pod)
-        cluster = self._cluster
-        if nodes is not None:
-            if self._overlay is None:
-                self._overlay = Overlay(self._cluster)
-            cluster = self._overlay.cluster
-        elif node_names is None:
+        if nodes is None and node_names is None:
             raise VerbError("neither nodes nor nodeNames given")
-        # Nominated pods get their slots before the snapshot is taken.
-        nominations = Nominations(cluster.nominees(self._frameworks))
-        names, snapshot = self._snapshot(node_names or (), nodes)
-        trace = CURRENT.get()
-        cycle = Cycle(framework, snapshot, pod, nominations, observe=None if trace is None else trace.timed)
-        return names, cycle
-
-    def _snapshot(self, node_names: Sequence[str], nodes: Sequence[Node] | None) -> tuple[Sequence[str], Snapshot]:
-        if nodes is None or self._overlay is None:
-            return node_names, self._cluster.cache.update_snapshot()
+        overlay = None if nodes is None else self._overlay or Overlay(self._cluster)
+        cluster, self._overlay = (self._cluster, self._overlay) if overlay is None else (overlay.cluster, overlay)
         try:
-            snapshot = self._overlay.snapshot_with(nodes)
+            for _ in () if overlay is None or nodes is None else overlay.taking(nodes):
+                await asyncio.sleep(0)
+            # Nominated pods get their slots before the snapshot is taken.
+            nominations = Nominations(cluster.nominees(self._frameworks))
+            snapshot = cluster.cache.update_snapshot()
         except Exception as exc:
-            if not isinstance(exc, CacheError):
+            if overlay is not None and not isinstance(exc, CacheError):
                 self._overlay = None  # it may lack some of the nodes
             raise
-        return self._overlay.names, snapshot
+        trace = CURRENT.get()
+        cycle = Cycle(framework, snapshot, pod, nominations, observe=None if trace is None else trace.timed)
+        return node_names or () if overlay is None else overlay.names, cycle
 
     def _framework_for(self, pod: Pod) -> Framework:
         validate_requests(pod)

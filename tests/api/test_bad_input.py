@@ -45,9 +45,6 @@ MALFORMED = {
     "1e400": pod_value(b"1e400"),
     "-1e400": pod_value(b"-1e400"),
     "exponent of many digits": pod_value(b"1e99999999"),
-    "5,000 digits": pod_value(b"1" * 5000),
-    "5,000 decimals": pod_value(b"0." + b"1" * 5000),
-    "31 characters": pod_value(b"1" * 31),
     "5,000 digits in a priority": json.dumps(asking(POD))
     .encode()
     .replace(b'"priority": 1000', b'"priority": ' + b"9" * 5000),
@@ -64,7 +61,6 @@ MALFORMED = {
     "lone surrogate": pod_value(b'"\\ud800"'),
     "lone low surrogate": pod_value(b'"\\udc00"'),
     "half a pair": pod_value(b'"\\ud800\\u0041"'),
-    "string of more than 2 MiB": pod_value(b'"' + b"x" * (2 * 2**20 + 1) + b'"'),
 }
 
 WRONG = {
@@ -112,7 +108,6 @@ WRONG = {
 }
 
 IN_NODES = {
-    "5,000 digits": b"1" * 5000,
     "1e400": b"1e400",
     "depth 65": nested(61),
     "depth 100,000": nested(100_000),

@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -18,13 +17,13 @@ from typing import Any
 
 import pytest
 import yaml
-from starlette.types import Receive, Scope, Send
 
-from api.documents.documentation import BINDING
+from api.documents.documentation import BINDING, BY_NAME, IN_FULL, VICTIMS_BY_UID
 from api.service_state import ServiceState
-from api.serving.http_protocol import CROWD
-from api.settings.settings import Settings
 from extender.values import limits
+from extender.values.objects.pod import Pod
+from extender.values.protocol.wire_types import MetaVictims
+from extender.verbs.filtering import FilterResult
 from extender.verbs.verbs import VerbError
 from tests.api.fake_engines import FailingEngine, GateEngine
 from tests.api.gated_plugin import GATE, installed
@@ -32,7 +31,7 @@ from tests.api.raw_http import Connection, connected, head
 from tests.api.test_questions import deployment
 from tests.kit import objects
 from tests.kit.objects import node
-from tests.kit.service import Service, serving, serving_app
+from tests.kit.service import Service, serving
 from tests.kit.waiting import DEADLINE, until
 
 NUM_PODS = 5000
@@ -242,39 +241,44 @@ class SlowBinder(FailingEngine):
         self.bound.append(node)
 
 
-def test_requests_of_callers_who_left_before_their_turn_are_not_served() -> None:
-    """They ask and go while the event loop is busy."""
-    busy, release, end = threading.Event(), threading.Event(), threading.Event()
-    served: list[str] = []
+class SlowVerbs(FailingEngine):
+    """Its filter waits until the gate opens."""
 
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            return
-        served.append(scope["path"])
-        if scope["path"] == "/held":
-            while not end.is_set():  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
-        elif scope["path"] == "/busy":
-            busy.set()
-            release.wait()
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        await send({"type": "http.response.body", "body": b""})
+    def __init__(self) -> None:
+        super().__init__(VerbError("nothing"))
+        self.gate = GateEngine()
+        self.ended: list[str] = []
 
-    with serving_app(app, Settings(port=0)) as service, ExitStack() as stack:
-        for _ in range(CROWD):
-            stack.callback(asked(service.port, "/held", method="GET").close)
-        until(lambda: len(served) == CROWD)
-        stack.callback(asked(service.port, "/busy", method="GET").close)
-        busy.wait()
-        for _ in range(20):
-            asked(service.port, "/gone", method="GET").close()
-        release.set()
-        assert service.client.get("/later").status_code == 200
-        end.set()
+    async def filter(self, pod: Pod, **_: object) -> FilterResult:
+        try:
+            await self.gate.evaluate({})
+        except asyncio.CancelledError:
+            self.ended.append(pod.name)
+            raise
+        raise VerbError("late")
+
+    async def prioritize(self, pod: Pod, **_: object) -> list[int]:
+        await self.filter(pod)
+        return []
+
+    async def preempt(self, pod: Pod, candidates: object, **_: object) -> dict[str, MetaVictims]:
+        await self.filter(pod)
+        return {}
+
+
+@pytest.mark.parametrize(("verb", "asked"), [("filter", BY_NAME), ("prioritize", IN_FULL), ("preempt", VICTIMS_BY_UID)])
+def test_a_call_whose_caller_has_gone_while_it_waits_is_let_go(verb: str, asked: dict[str, Any]) -> None:
+    engine = SlowVerbs()
+    with serving(lambda _: engine) as service, ExitStack() as stack:
+        stack.callback(engine.gate.open)
+        caller = Connection(service.port)
+        body = json.dumps(asked).encode()
+        caller.send(head(f"/extender/{verb}", Content_Length=len(body)) + body)
+        engine.gate.wait_for_callers(1)
+        caller.close()
         until(lambda: not service.server.server_state.tasks)
 
-    assert served.count("/gone") == 0
-    assert served[-1] == "/later"
+        assert engine.ended == [asked["Pod"]["metadata"]["name"]]
 
 
 def test_a_binding_whose_caller_has_gone_is_not_cut_short() -> None:

@@ -227,6 +227,21 @@ def test_pod_that_needs_no_node_is_answered_all_the_same(
     assert (answer.status_code, answer.json()["Error"], answer.json()["NodeNames"]) == (200, "", ["node-a1"])
 
 
+@pytest.mark.parametrize(
+    "text",
+    [b"1" * 5000, b"0." + b"1" * 5000, b"1" * 1_000_000, b'"' + b"x" * 2**22 + b'"'],
+    ids=["5,000 digits", "5,000 decimals", "a million digits", "a string of 4 MiB"],
+)
+def test_long_values_that_decide_nothing_are_passed_over(example: Service, text: bytes) -> None:
+    node = (
+        b'{"metadata":{"name":"fresh-node"},"spec":{"x":' + text[: 2**21] + (b'"' if text[:1] == b'"' else b"") + b"}}"
+    )
+    pod = b'{"metadata":{"name":"p"},"x":' + text + b"}"
+
+    assert example.call("filter", b'{"Pod":' + pod + b',"NodeNames":["node-a1"]}').status_code == 200
+    assert example.call("filter", b'{"Pod":' + pod + b',"Nodes":{"items":[' + node + b"]}}").status_code == 200
+
+
 def test_fifteen_thousand_names_and_a_large_pod_are_answered(example: Service) -> None:
     names = [f"node-{number:05d}" for number in range(15_000)]
     pod = pod_with(lambda pod: pod["metadata"].update(annotations={"a": "v" * 1_500_000}))

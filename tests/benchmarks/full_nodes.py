@@ -4,6 +4,7 @@ echo.
 python -m tests.benchmarks.full_nodes [NODES] [BYTES PER NODE]
 """
 
+import asyncio
 import json
 import sys
 import time
@@ -69,7 +70,7 @@ def main() -> None:
         arriving = known.arriving()
         for start in range(0, len(body), PART):
             arriving.take(body[start : start + PART])
-        return read_extender_args(arriving.finish(), known)
+        return asyncio.run(read_extender_args(arriving.finish(), known))
 
     print(f"{count} nodes, {len(body) / 2**20:.1f} MiB")
     print(f"cold: decode {shortest(lambda: read(body, DecodedNodes()), 2):7.1f} ms")

@@ -53,13 +53,13 @@ class Ours:
         self.verbs.changed(old, new)
 
     async def filter(self, arguments: Any) -> Any:
-        asked = read_extender_args(ArrivedBody([json.dumps(arguments).encode()]), self._decoded)
+        asked = await read_extender_args(ArrivedBody([json.dumps(arguments).encode()]), self._decoded)
         found = await self.verbs.filter(asked.pod, node_names=asked.names, nodes=asked.nodes)
         parts = filter_result(asked, found.kept, found.failed, found.failed_and_unresolvable)
         return json.loads(b"".join(parts))
 
     async def prioritize(self, arguments: Any) -> Any:
-        asked = read_extender_args(ArrivedBody([json.dumps(arguments).encode()]), self._decoded)
+        asked = await read_extender_args(ArrivedBody([json.dumps(arguments).encode()]), self._decoded)
         names = asked.names or ()
         scores = await self.verbs.prioritize(asked.pod, node_names=names, nodes=asked.nodes)
         return json.loads(prioritize_result(names, scores))

@@ -5,7 +5,7 @@ Upstream: pkg/scheduler/framework/types.go, NodeInfo; backend/cache, cache.go, a
 (v1.36.2).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import final
@@ -36,12 +36,12 @@ class ImageState:
         return self.nodes
 
 
-def counted_images(names: Iterable[str], images: Mapping[str, ImageState], counted: ImagesOnNode) -> ImagesOnNode:
+def counted_images(names: Collection[str], images: Mapping[str, ImageState], counted: ImagesOnNode) -> ImagesOnNode:
     """Returns images with their sizes and the number of nodes that have them, and keeps that in `counted`."""
     for name in names:
         if name not in counted:
             counted[name] = (images[name].size, len(images[name].nodes))
-    return {name: counted[name] for name in names}
+    return dict(zip(names, map(counted.__getitem__, names), strict=True))
 
 
 @final

@@ -6,14 +6,15 @@ yet). The pods are those of the cache. The overlay works on a fork of the cluste
 trace in the original, and remembers the nodes of the last request, so that unchanged nodes are not written again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import final
+from typing import Final, final
 
 from extender.engine.cache.cluster import Cluster
-from extender.engine.snapshot import Snapshot
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.node import Node
+
+NODES_IN_A_STEP: Final = 64
 
 
 @final
@@ -46,14 +47,14 @@ class Overlay:
         with suppress(ValueError):
             self.cluster.assume(uid, node)
 
-    def snapshot_with(self, nodes: Sequence[Node]) -> Snapshot:
-        """Returns a snapshot of the cluster with these nodes added or replaced; it is valid until the next call.
+    def taking(self, nodes: Sequence[Node]) -> Iterator[None]:
+        """Adds or replaces these nodes, some in each step; the cluster may change between steps.
 
         A node that has not changed is best passed as the same object, which makes the comparison free.
         """
         nodes = tuple(nodes)
         if self._last == nodes:  # compared by identity first
-            return self.cluster.cache.update_snapshot()
+            return
         self._last = None
         self.names = [node.metadata.name for node in nodes]
         wanted = dict(zip(self.names, nodes, strict=True))
@@ -61,11 +62,12 @@ class Overlay:
             self._give_back(name)
         self._from_request = wanted
         nodes_now = self.cluster.nodes
-        for name, node in wanted.items():
-            if nodes_now.get(name) is not node:
-                self.cluster.set_node(node)
+        changed = [node for name, node in wanted.items() if nodes_now.get(name) is not node]
+        for place, node in enumerate(changed, 1):
+            self.cluster.set_node(node)
+            if place % NODES_IN_A_STEP == 0:
+                yield
         self._last = nodes
-        return self.cluster.cache.update_snapshot()
 
     def _give_back(self, name: str) -> None:
         del self._from_request[name]

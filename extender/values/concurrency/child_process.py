@@ -42,11 +42,16 @@ class ChildEndedError(Exception):
 
 
 @final
+class LongAnswerError(Exception):
+    """The result has more bytes than are taken; the child was killed."""
+
+
+@final
 class DeadlineError(Exception):
     """The child was not ready in time, and was killed."""
 
 
-async def in_child(work: Callable[[], T], *, seconds: float = 0.0, memory: int = 0) -> T:
+async def in_child(work: Callable[[], T], *, seconds: float = 0.0, memory: int = 0, answer: int = sys.maxsize) -> T:
     """Returns the result of the work, or raises its exception; both have to be picklable. The caller's cancellation
     kills the child.
 
@@ -55,7 +60,8 @@ async def in_child(work: Callable[[], T], *, seconds: float = 0.0, memory: int =
     work while the event loop waits, without bounds.
 
     Raises DeadlineError or MemoryError where it takes more seconds, or more bytes than the process has, 0 for any
-    number; NoChildError if no process can be forked at the moment; ChildEndedError if the child was killed.
+    number; LongAnswerError where the result has more than `answer` bytes; NoChildError if no process can be forked at
+    the moment; ChildEndedError if the child was killed.
     """
     if not sys.platform.startswith("linux"):
         with ThreadPoolExecutor(1) as thread:
@@ -73,7 +79,7 @@ async def in_child(work: Callable[[], T], *, seconds: float = 0.0, memory: int =
         _work_and_exit(work, writing, seconds, memory)
     os.close(writing)
     try:
-        written = await _all_of(reading)
+        written = await _all_of(reading, answer)
     except BaseException:
         os.kill(pid, signal.SIGKILL)
         raise
@@ -95,20 +101,22 @@ async def in_child(work: Callable[[], T], *, seconds: float = 0.0, memory: int =
     return result
 
 
-async def _all_of(reading: int) -> bytes:
+async def _all_of(reading: int, most: int) -> bytes:
     """Returns what comes until the other side closes, and closes the descriptor, whatever happens.
+
+    Raises LongAnswerError if that is more than so many bytes.
 
     No transport: uvloop's closes the descriptor of one that is cancelled while it opens, and so does the file that it
     was made of, when another may have got the number.
     """
     loop = asyncio.get_running_loop()
-    parts: list[bytes] = []
+    written = bytearray()
     end = loop.create_future()
 
     def read() -> None:
         part = os.read(reading, _PART)
-        parts.append(part)
-        if not part and not end.done():
+        written.extend(part)
+        if (not part or len(written) > most) and not end.done():
             end.set_result(None)
 
     loop.add_reader(reading, read)
@@ -117,7 +125,9 @@ async def _all_of(reading: int) -> bytes:
     finally:
         loop.remove_reader(reading)
         os.close(reading)
-    return b"".join(parts)
+    if len(written) > most:
+        raise LongAnswerError(f"the result has more than {most} bytes")
+    return bytes(written)
 
 
 # In the child.

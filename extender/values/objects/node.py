@@ -5,6 +5,7 @@ from typing import Final, final
 import msgspec
 from msgspec import Raw
 
+from extender.values import limits
 from extender.values.objects import decoding
 from extender.values.objects.meta import ApiObject, Condition, HasMetadata, Int64
 
@@ -69,8 +70,9 @@ class _Node(Node, frozen=True):
 @final
 class NodeDecoder:
     """Decodes nodes as `decoding.decode` does, in less memory: nodes share images that several report, 50 on each.
+    Images beyond `limits.IMAGES_WEIGHED` are left out.
 
-    State: the images that came before. May be used from several threads at once.
+    State: the images that came before.
     """
 
     def __init__(self) -> None:
@@ -78,11 +80,13 @@ class NodeDecoder:
 
     def __call__(self, data: Raw) -> Node:
         """Returns the node that JSON holds. Raises DecodeError."""
+        node: Node
         try:
-            node = _DECODER.decode(data)
-            images = [self._image(bytes(image)) for image in node.status.images]
+            node = read = _DECODER.decode(data)
+            images = [self._image(bytes(image)) for image in read.status.images[: limits.IMAGES_WEIGHED]]
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-            return decoding.decode(Node, data)  # says what is wrong, or reads nulls
+            node = decoding.decode(Node, data)  # says what is wrong, or reads nulls
+            images = node.status.images[: limits.IMAGES_WEIGHED]
         of = node.status
         status = NodeStatus(of.allocatable, of.capacity, of.conditions, images, of.declared_features)
         return Node(metadata=node.metadata, spec=node.spec, status=status)

@@ -4,9 +4,9 @@ kube-scheduler without `nodeCacheCapable` sends every node in full, twice for ea
 from the last call's. An unchanged node becomes the same `Node` object, so that the overlay recognizes it by identity.
 """
 
-import threading
-from collections.abc import Sequence
-from itertools import accumulate, count, islice, takewhile
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate, chain, count, islice, takewhile
 from typing import Final, final
 
 from msgspec import Raw
@@ -24,7 +24,7 @@ DEPTH_OF_ITEM: Final = 3
 """The depth of a node in the body: {"Nodes":{"items":[."""
 
 _CHECKED_AT_A_TIME: Final = 2**17
-"""Bytes of nodes that are checked together: each check takes as long as some kilobytes."""
+"""Bytes of nodes that are checked together, in one step: each check takes as long as some kilobytes."""
 
 _known_names: Final[set[str]] = set()
 """Valid names. Thousands of the same come with every call, so each is matched once."""
@@ -35,11 +35,15 @@ _known_lists: Final[dict[bytes, list[str]]] = {}
 
 
 def names_known(document: Raw) -> list[str] | None:
-    """Returns the names in a JSON list, which is within the limits, if each is known and there once."""
+    """Returns the names in a JSON list, which is within the limits, if each is known and there once.
+
+    Raises TooLargeError.
+    """
     written = bytes(document)
     names = _known_lists.get(written)
     if names is not None:
         return names
+    check_number_of_names(written.count(b",") + 1)  # a name has no comma
     names = quickly(list[str], document)
     if names is None or not _known_names.issuperset(names) or len(set(names)) < len(names):
         return None
@@ -60,6 +64,12 @@ def check_node_names(what: str, names: Sequence[str]) -> None:
     if len(_known_names) > limits.NODE_NAMES_KEPT:
         _known_names.clear()
     _known_names.update(names)
+
+
+def check_number_of_names(number: int) -> None:
+    """Raises TooLargeError if a body may not have so many names of nodes."""
+    if number > limits.NODE_NAMES:
+        raise TooLargeError(f"the body has more than {limits.NODE_NAMES} names of nodes")
 
 
 @final
@@ -88,7 +98,7 @@ class NodesInFull:
 
 @final
 class DecodedNodes:
-    """Bodies that callers have sent, by node name, and their nodes; the longest not sent are dropped. Thread-safe."""
+    """Bodies that callers have sent, by node name, and their nodes; the longest not sent are dropped."""
 
     def __init__(self, *, max_nodes: int = limits.NODES_KEPT, max_bytes: int = limits.NODES_KEPT_BYTES) -> None:
         self._max_nodes = max_nodes
@@ -96,7 +106,7 @@ class DecodedNodes:
         self._known: dict[bytes, KnownNode] = {}
         self._size = 0
         self._calls = count(1)
-        self._writing = threading.Lock()
+        self._turn = asyncio.Lock()
         self._last = NodesInFull([])
         self._decode = NodeDecoder()
 
@@ -104,16 +114,23 @@ class DecodedNodes:
         """Returns what takes the known nodes out of a call's body as that arrives."""
         return ArrivingBody(self._known, self._last.all)
 
-    def of(self, items: Sequence[Raw], runs: Sequence[Run] = ()) -> NodesInFull:
+    async def of(self, items: Sequence[Raw], runs: Sequence[Run] = ()) -> NodesInFull:
         """Returns the nodes of a call, the same object as for the last call if they are the same.
 
-        `items` are bodies as they were sent, and a mark for each of the `runs` of known ones. Raises JsonError with the
+        `items` are bodies as they were sent, and a mark for each of the `runs` of known ones. Calls are taken one after
+        the other, and their nodes some at a time, so that others have the event loop between. Raises JsonError with the
         place of the first that is no node, is outside the limits, or has an invalid name.
         """
+        if len(items) + sum(map(len, runs)) - len(runs) > limits.NODES:
+            raise TooLargeError(f"the body has more than {limits.NODES} nodes in full")
+        async with self._turn:
+            return await self._of(items, runs)
+
+    async def _of(self, items: Sequence[Raw], runs: Sequence[Run]) -> NodesInFull:
         call = next(self._calls)
         asked: list[KnownNode] = []
         learned: dict[bytes, KnownNode] = {}
-        coming, num_checked = iter(runs), 0
+        coming, num_checked, names = iter(runs), 0, [set[object]() for _ in _NAMES]
         for at, body in enumerate(items):
             if runs and body == RAW_MARK:
                 asked += next(coming)
@@ -122,6 +139,7 @@ class DecodedNodes:
             known = None if match is None else self._known.get(match[1])
             if known is None or known.body != body:
                 if at >= num_checked:
+                    await asyncio.sleep(0)
                     num_checked = at + _num_alike_right(items, at)
                 node = _decoded(len(asked), body, self._decode, is_checked=at < num_checked)
                 # Of repeated members the last one counts, so that the name may differ from the one that the pattern
@@ -130,6 +148,7 @@ class DecodedNodes:
                 known = self._known.get(key)
                 if known is None or known.body != body:
                     known = learned[key] = KnownNode(body.copy(), node, call)
+                    _count_names(names, node)
             asked.append(known)
         for known in asked:
             known.call = call
@@ -144,22 +163,38 @@ class DecodedNodes:
         return len(self._known)
 
     def _learn(self, learned: dict[bytes, KnownNode]) -> None:
-        with self._writing:
-            for key, known in learned.items():
-                self._forget(key)
-                self._known[key] = known
-                self._size += len(known.body)
+        for key, known in learned.items():
+            self._forget(key)
+            self._known[key] = known
+            self._size += len(known.body)
+        if len(self._known) <= self._max_nodes and self._size <= self._max_bytes:
+            return
+        for key, _ in sorted(self._known.items(), key=lambda item: item[1].call):
+            self._forget(key)
             if len(self._known) <= self._max_nodes and self._size <= self._max_bytes:
                 return
-            for key, _ in sorted(self._known.items(), key=lambda item: item[1].call):
-                self._forget(key)
-                if len(self._known) <= self._max_nodes and self._size <= self._max_bytes:
-                    return
 
     def _forget(self, key: bytes) -> None:
         known = self._known.pop(key, None)
         if known is not None:
             self._size -= len(known.body)
+
+
+_NAMES: Final[Sequence[tuple[limits.Limit, Callable[[Node], Iterable[object]]]]] = (
+    (limits.RESOURCE_NAMES, lambda node: chain(node.status.allocatable, node.status.capacity)),
+    (limits.IMAGE_NAMES, lambda node: chain.from_iterable(image.names for image in node.status.images)),
+    (limits.LABEL_KEYS, lambda node: node.metadata.labels),
+    (limits.TAINTS, lambda node: ((taint.key, taint.value, taint.effect) for taint in node.spec.taints)),
+)
+"""What costs by the number of different ones that the new nodes of a call have."""
+
+
+def _count_names(so_far: Sequence[set[object]], node: Node) -> None:
+    """Adds what the node names. Raises TooLargeError if that is more than the nodes of a call may."""
+    for names, (limit, of_node) in zip(so_far, _NAMES, strict=True):
+        names.update(of_node(node))
+        if len(names) > limit:
+            raise TooLargeError(f"the body has more than {limit} {limit.what.partition(',')[0]}")
 
 
 def _num_alike_right(items: Sequence[Raw], start: int) -> int:

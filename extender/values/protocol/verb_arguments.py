@@ -25,10 +25,16 @@ from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
 from extender.values.objects.whole import in_full
 from extender.values.protocol.arriving_nodes import ArrivedBody, Run
-from extender.values.protocol.node_lists import DecodedNodes, EncodedNodes, NodesInFull, check_node_names, names_known
+from extender.values.protocol.node_lists import (
+    DecodedNodes,
+    EncodedNodes,
+    NodesInFull,
+    check_node_names,
+    check_number_of_names,
+    names_known,
+)
 from extender.values.protocol.wire_types import (
     UID,
-    UID_MAX_LENGTH,
     ExtenderBindingArgs,
     MetaVictims,
     NodeList,
@@ -97,7 +103,7 @@ class _ExactVictims(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields
     violations: Annotated[int, msgspec.Meta(ge=0, le=MAX_INT64)] = field(name="NumPDBViolations", default=0)
 
 
-def read_extender_args(body: ArrivedBody, decoded: DecodedNodes) -> AskedNodes:
+async def read_extender_args(body: ArrivedBody, decoded: DecodedNodes) -> AskedNodes:
     document, (pod_document, items, names_document), runs = _arrived_parts(body)
     # The nodes have limits of their own, which are checked when one is decoded for the first time.
     start, end = _stretch(document, items) if items else (0, 0)
@@ -110,7 +116,7 @@ def read_extender_args(body: ArrivedBody, decoded: DecodedNodes) -> AskedNodes:
         rest = document[:start] + document[end:]
     check_json(rest)
     pod = _read_pod(pod_document)
-    in_full = None if items is None else decoded.of(items, runs)
+    in_full = None if items is None else await decoded.of(items, runs)
     if named is None and names_document is not None:
         named = _read_names(names_document)
     if in_full is None:
@@ -125,6 +131,8 @@ def read_preemption_args(body: bytes) -> AskedPreemption:
     if len(body) > limits.VERB_BYTES:
         check_number_of_values(body)
     pod, in_full, by_uid = members(_object(body, "the body"), "Pod", "NodeNameToVictims", "NodeNameToMetaVictims")
+    if by_uid is not None:  # its names and UIDs have no commas
+        check_number_of_values(bytes(by_uid), 2 * limits.NODE_NAMES + limits.VICTIMS, "NodeNameToMetaVictims")
     check_json(body)
     nodes_in_full = None if in_full is None else _victims_by_node("NodeNameToVictims", in_full)
     nodes_by_uid = None if by_uid is None else _victims_by_node("NodeNameToMetaVictims", by_uid)
@@ -145,6 +153,10 @@ def read_preemption_args(body: bytes) -> AskedPreemption:
         if victims is not None:
             candidates[node] = victims
     uids = [uid for victims in candidates.values() for uid in victims.uids if uid]
+    if len(uids) > limits.VICTIMS:
+        raise TooLargeError(f"the body has more than {limits.VICTIMS} victims")
+    if max(map(len, uids), default=0) > limits.UID_CHARACTERS:
+        raise TooLargeError(f"the UID of a victim has more than {limits.UID_CHARACTERS} characters")
     if len(set(uids)) < len(uids):
         raise JsonError("one pod is a victim on several nodes")
     return AskedPreemption(_read_pod(pod), candidates, documents)
@@ -159,7 +171,9 @@ def read_binding_args(body: bytes) -> ExtenderBindingArgs:
     return ExtenderBindingArgs(
         pod_name=_checked("PodName", name, _is_name),
         pod_namespace=_checked("PodNamespace", namespace, lambda text: not dns_label_errors(text)),
-        pod_uid=_checked("PodUID", uid, lambda text: len(text) <= UID_MAX_LENGTH and _UID.fullmatch(text) is not None),
+        pod_uid=_checked(
+            "PodUID", uid, lambda text: len(text) <= limits.UID_CHARACTERS and _UID.fullmatch(text) is not None
+        ),
         node=_checked("Node", node, _is_name),
     )
 
@@ -250,8 +264,8 @@ def _read_pod(document: Raw | None) -> Pod:
         raise JsonError("Pod: metadata.name is required")
     if not _is_name(pod.name) or not _is_name(pod.namespace):
         raise JsonError("Pod: metadata.name or metadata.namespace is not a name that a pod can have")
-    if len(pod.metadata.uid) > UID_MAX_LENGTH:
-        raise JsonError(f"Pod: metadata.uid has more than {UID_MAX_LENGTH} characters")
+    if len(pod.metadata.uid) > limits.UID_CHARACTERS:
+        raise JsonError(f"Pod: metadata.uid has more than {limits.UID_CHARACTERS} characters")
     _check_time("creationTimestamp", pod.metadata.creation_timestamp)
     _check_time("deletionTimestamp", pod.metadata.deletion_timestamp)
     return pod
@@ -285,6 +299,7 @@ def _address(view: bytes | Raw) -> int:
 
 def _victims_by_node(what: str, document: Raw) -> dict[str, Raw]:
     nodes = _object(document, what)
+    check_number_of_names(len(nodes))
     check_node_names(what, list(nodes))
     return nodes
 

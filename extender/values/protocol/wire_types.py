@@ -12,6 +12,7 @@ from typing import Annotated, Final, Generic, TypeVar
 
 from msgspec import Meta, Struct, field
 
+from extender.values import limits
 from extender.values.objects.name_syntax import DNS_LABEL, LABEL_MAX_LENGTH, SUBDOMAIN, SUBDOMAIN_MAX_LENGTH
 from extender.values.objects.pod import Pod
 
@@ -22,13 +23,12 @@ SCORES: Final = {"minimum": 0, "maximum": MAX_EXTENDER_PRIORITY}
 """The scores that we give, for the schema; those of others may be any int64."""
 
 UID: Final = r"[A-Za-z0-9](?:[-A-Za-z0-9._:]*[A-Za-z0-9])?"
-UID_MAX_LENGTH: Final = 128
 
 NodeT = TypeVar("NodeT")
 
 Name = Annotated[str, Meta(pattern=f"^{SUBDOMAIN}$", max_length=SUBDOMAIN_MAX_LENGTH)]
 Label = Annotated[str, Meta(pattern=f"^{DNS_LABEL}$", max_length=LABEL_MAX_LENGTH)]
-Uid = Annotated[str, Meta(pattern=f"^{UID}$", max_length=UID_MAX_LENGTH)]
+Uid = Annotated[str, Meta(pattern=f"^{UID}$", max_length=int(limits.UID_CHARACTERS))]
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 

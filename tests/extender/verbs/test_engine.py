@@ -578,3 +578,42 @@ def test_call_that_failed_leaves_no_trace_of_its_nodes(monkeypatch: pytest.Monke
         filtered(ready, ASKED.obj(), nodes=nodes)
 
     assert list(filtered(ready, ASKED.obj(), nodes=nodes).kept) == [0, 1, 2]
+
+
+async def test_others_have_the_event_loop_between_two_calls() -> None:
+    """Otherwise a probe would wait for all calls that came with it."""
+    verbs, turns, decided = make_verbs(ClusterState(nodes=[make_node("a").obj()])), 0, list[int]()
+
+    async def call(verb: str) -> None:
+        if verb == "preempt":
+            await verbs.preempt(make_pod("p").obj(), {})
+        else:
+            await getattr(verbs, verb)(make_pod("p").obj(), node_names=["a"])
+        decided.append(turns)
+
+    calls = asyncio.gather(*map(call, ["filter", "prioritize", "filter", "preempt", "filter"]))
+    while not calls.done():
+        await asyncio.sleep(0)
+        turns += 1
+
+    assert len(set(decided)) == len(decided) == 5
+
+
+async def test_new_nodes_of_a_call_are_taken_some_at_a_time() -> None:
+    """The call that is let go in between leaves nothing that the next one sees."""
+    verbs = make_verbs(ClusterState(nodes=[make_node("a").capacity(cpu=1).obj()]))
+    nodes = [make_node(f"n{number}").capacity(cpu=8, pods=9).obj() for number in range(1000)]
+    pod, turns = make_pod("p").req(cpu=4).obj(), 0
+
+    call = asyncio.create_task(verbs.filter(pod, nodes=nodes))
+    while turns < 10:
+        await asyncio.sleep(0)
+        turns += 1
+    is_under_way = not call.done()
+    call.cancel()
+    result = await verbs.filter(pod, nodes=[*nodes[::2], make_node("a").capacity(cpu=8, pods=9).obj()])
+    by_name = await verbs.filter(pod, node_names=["a", "n0"])
+
+    assert is_under_way
+    assert (len(result.kept), result.failed) == (501, {})
+    assert (list(by_name.kept), list(by_name.failed_and_unresolvable)) == ([], ["a"])

@@ -45,10 +45,8 @@ def test_depth_is_counted_outside_of_strings_only(value: object, outside: int, a
     ("text", "why"),
     [
         (b"[" * 65 + b"]" * 65, "deep"),
-        (b"1" * (limits.JSON_NUMBER + 1), "number"),
         (b"-1e999", "out of range"),
         (b"1E+0400", "out of range"),
-        (b'"' + b"x" * (limits.JSON_STRING_BYTES + 1) + b'"', "string"),
         (b'"\xc3\x28"', "UTF-8"),
     ],
 )
@@ -64,14 +62,15 @@ def test_the_limits_hold_at_every_place(padding: int, text: bytes, why: str) -> 
 @pytest.mark.parametrize(
     "text",
     [
-        b"1" * limits.JSON_NUMBER,
+        b"1" * 1_000_000,
+        b"1" * 1_000_000 + b".5e30",
         b"1e308",
         b"1e-400",
         b"0.1e100",
         b"[" * 64 + b"]" * 64,
         b'"' + b"\\\\" * 1000 + b'"',
         b'["\\\\","[",{"]":"}"}]',
-        b'"' + b"x" * limits.JSON_STRING_BYTES + b'"',
+        b'"' + b"x" * 2**22 + b'"',
         b"",
         b'"',
         b"1e5e",

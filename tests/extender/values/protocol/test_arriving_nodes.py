@@ -1,5 +1,6 @@
 """Known nodes are taken out of a body while it arrives, and nobody can tell from the answer."""
 
+import asyncio
 import random
 
 import pytest
@@ -33,7 +34,7 @@ def arrived(known: DecodedNodes, *parts: bytes) -> ArrivedBody:
 def read(body: ArrivedBody, known: DecodedNodes) -> object:
     """Returns what the body says, or why it is refused."""
     try:
-        asked = read_extender_args(body, known)
+        asked = asyncio.run(read_extender_args(body, known))
     except JsonError as exc:
         return f"{type(exc).__name__}: {exc}"
     written = None if asked.in_full is None else asked.in_full.text(range(len(asked.in_full.nodes)))

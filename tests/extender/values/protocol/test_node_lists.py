@@ -1,18 +1,27 @@
 """A node whose bytes did not change is the very same object, and is never decoded again."""
 
-import threading
+import asyncio
+from collections.abc import Sequence
 
 import pytest
 from msgspec import Raw
 
 from extender.values.golang.json import JsonError, TooLargeError
 from extender.values.protocol.arriving_nodes import ArrivedBody
-from extender.values.protocol.node_lists import DecodedNodes
-from extender.values.protocol.verb_arguments import read_extender_args
+from extender.values.protocol.node_lists import DecodedNodes, NodesInFull
+from extender.values.protocol.verb_arguments import AskedNodes, read_extender_args
 
 
 def body(name: str, version: int = 0) -> Raw:
     return Raw(f'{{"metadata":{{"name":"{name}","resourceVersion":"{version}"}}}}'.encode())
+
+
+def of(known: DecodedNodes, items: Sequence[Raw]) -> NodesInFull:
+    return asyncio.run(known.of(items))
+
+
+def read_args(body: ArrivedBody, known: DecodedNodes) -> AskedNodes:
+    return asyncio.run(read_extender_args(body, known))
 
 
 @pytest.fixture
@@ -21,18 +30,18 @@ def known() -> DecodedNodes:
 
 
 def test_unchanged_bytes_are_the_same_node(known: DecodedNodes) -> None:
-    first = known.of([body("a"), body("b")]).nodes
+    first = of(known, [body("a"), body("b")]).nodes
 
-    again = known.of([body("b"), body("a")]).nodes
+    again = of(known, [body("b"), body("a")]).nodes
 
     assert again[0] is first[1]
     assert again[1] is first[0]
 
 
 def test_changed_bytes_are_another_node_and_only_that_one(known: DecodedNodes) -> None:
-    first = known.of([body("a"), body("b")]).nodes
+    first = of(known, [body("a"), body("b")]).nodes
 
-    again = known.of([body("a", 1), body("b")]).nodes
+    again = of(known, [body("a", 1), body("b")]).nodes
 
     assert again[0].metadata.resource_version == "1"
     assert again[1] is first[1]
@@ -50,38 +59,38 @@ def test_changed_bytes_are_another_node_and_only_that_one(known: DecodedNodes) -
     ],
 )
 def test_however_it_is_written_it_is_recognised(known: DecodedNodes, text: bytes) -> None:
-    (first,) = known.of([Raw(text)]).nodes
+    (first,) = of(known, [Raw(text)]).nodes
 
-    (again,) = known.of([Raw(text)]).nodes
+    (again,) = of(known, [Raw(text)]).nodes
 
     assert first.name == "a"
     assert again is first
 
 
 def test_a_node_is_what_its_last_name_says(known: DecodedNodes) -> None:
-    known.of([body("b")])
+    of(known, [body("b")])
 
-    (node,) = known.of([Raw(b'{"metadata":{"name":"b"},"metadata":{"name":"a"}}')]).nodes
+    (node,) = of(known, [Raw(b'{"metadata":{"name":"b"},"metadata":{"name":"a"}}')]).nodes
 
     assert node.name == "a"
 
 
 def test_the_number_of_remembered_nodes_is_bounded_and_the_oldest_go_first() -> None:
     known = DecodedNodes(max_nodes=3)
-    (a,) = known.of([body("a")]).nodes
-    (b,) = known.of([body("b")]).nodes
-    known.of([body("a")])
-    known.of([body("c"), body("d")])
+    (a,) = of(known, [body("a")]).nodes
+    (b,) = of(known, [body("b")]).nodes
+    of(known, [body("a")])
+    of(known, [body("c"), body("d")])
 
     assert len(known) == 3
-    assert known.of([body("a")]).nodes[0] is a
-    assert known.of([body("b")]).nodes[0] is not b
+    assert of(known, [body("a")]).nodes[0] is a
+    assert of(known, [body("b")]).nodes[0] is not b
 
 
 def test_the_bytes_of_remembered_nodes_are_bounded() -> None:
     known = DecodedNodes(max_bytes=10 * len(body("n-00")))
 
-    known.of([body(f"n-{number:02d}") for number in range(50)])
+    of(known, [body(f"n-{number:02d}") for number in range(50)])
 
     assert len(known) == 10
 
@@ -90,17 +99,17 @@ def test_a_changed_node_replaces_the_old_one() -> None:
     known = DecodedNodes(max_bytes=2 * len(body("a")))
 
     for version in range(10):
-        known.of([body("a", version), body("b", version)])
+        of(known, [body("a", version), body("b", version)])
 
     assert len(known) == 2
 
 
 def test_the_bytes_of_the_call_are_not_kept(known: DecodedNodes) -> None:
     text = bytearray(b'{"metadata":{"name":"a"}}')
-    (first,) = known.of([Raw(text)]).nodes
+    (first,) = of(known, [Raw(text)]).nodes
     text[:] = b" " * len(text)
 
-    assert known.of([Raw(b'{"metadata":{"name":"a"}}')]).nodes[0] is first
+    assert of(known, [Raw(b'{"metadata":{"name":"a"}}')]).nodes[0] is first
 
 
 @pytest.mark.parametrize(
@@ -117,30 +126,22 @@ def test_the_bytes_of_the_call_are_not_kept(known: DecodedNodes) -> None:
 )
 def test_malformed_node_is_refused_with_its_position(text: bytes, error: type[JsonError]) -> None:
     with pytest.raises(JsonError, match=r"items\[1\]|nested") as refused:
-        DecodedNodes().of([body("a"), Raw(text)])
+        of(DecodedNodes(), [body("a"), Raw(text)])
 
     assert type(refused.value) is error
 
 
-def test_several_threads_may_use_it() -> None:
+async def test_several_calls_at_one_time_each_get_their_nodes() -> None:
     known = DecodedNodes(max_nodes=20)
-    failures: list[BaseException] = []
 
-    def work(seed: int) -> None:
-        try:
-            for step in range(200):
-                names = [f"n-{(seed * 7 + step + at) % 40}" for at in range(10)]
-                assert [node.name for node in known.of([body(name, step % 3) for name in names]).nodes] == names
-        except BaseException as exc:
-            failures.append(exc)
+    async def call(seed: int) -> None:
+        for step in range(50):
+            names = [f"n-{(seed * 7 + step + at) % 40}" for at in range(10)]
+            called = await known.of([body(name, step % 3) for name in names])
+            assert [node.name for node in called.nodes] == names
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    await asyncio.gather(*map(call, range(4)))
 
-    assert not failures
     assert len(known) <= 20
 
 
@@ -159,23 +160,23 @@ def args(names: bytes, pod: bytes = b'{"metadata":{"name":"p"}}') -> bytes:
     ],
 )
 def test_names_that_were_checked_before_are_read_as_the_first_time(names: bytes, read: list[str]) -> None:
-    read_extender_args(ArrivedBody([args(b'["known-a","known-b"]')]), DecodedNodes())
+    read_args(ArrivedBody([args(b'["known-a","known-b"]')]), DecodedNodes())
 
-    assert [read_extender_args(ArrivedBody([args(names)]), DecodedNodes()).names for _ in range(3)] == [read] * 3
+    assert [read_args(ArrivedBody([args(names)]), DecodedNodes()).names for _ in range(3)] == [read] * 3
 
 
 @pytest.mark.parametrize("names", [b'["known-a",1]', b'["known-a","Known"]', b'{"known-a":1}', b'["known-a"'])
 def test_malformed_list_of_names_is_refused_each_time(names: bytes) -> None:
-    read_extender_args(ArrivedBody([args(b'["known-a"]')]), DecodedNodes())
+    read_args(ArrivedBody([args(b'["known-a"]')]), DecodedNodes())
 
     for _ in range(2):
         with pytest.raises(JsonError):
-            read_extender_args(ArrivedBody([args(names)]), DecodedNodes())
+            read_args(ArrivedBody([args(names)]), DecodedNodes())
 
 
 def test_beside_names_that_were_checked_before_the_pod_is_checked() -> None:
     deep = b'{"metadata":{"name":"p"},"spec":%s}' % (b'{"a":' * 80 + b"1" + b"}" * 80)
-    read_extender_args(ArrivedBody([args(b'["known-a"]')]), DecodedNodes())
+    read_args(ArrivedBody([args(b'["known-a"]')]), DecodedNodes())
 
     with pytest.raises(JsonError, match="nested more than 64 levels deep"):
-        read_extender_args(ArrivedBody([args(b'["known-a"]', deep)]), DecodedNodes())
+        read_args(ArrivedBody([args(b'["known-a"]', deep)]), DecodedNodes())

@@ -1,5 +1,6 @@
 """What counts as an answer: JSON as Go reads it, and numbers that make sense."""
 
+import asyncio
 import json
 from collections.abc import Callable
 from typing import Any
@@ -176,7 +177,7 @@ def test_nodes_in_full_come_back_as_they_were_sent(items: str, kept: list[int]) 
     failed = {"c": '{"items":[]}'}
 
     answer = json.loads(
-        b"".join(filter_result(read_extender_args(ArrivedBody([body]), DecodedNodes()), kept, failed, {}))
+        b"".join(filter_result(asyncio.run(read_extender_args(ArrivedBody([body]), DecodedNodes())), kept, failed, {}))
     )
 
     assert answer == {
