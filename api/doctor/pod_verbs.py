@@ -39,7 +39,7 @@ async def preempt_checks(service: ExaminedService) -> AsyncIterator[Finding]:
         yield bad(READABLE, answer, advice)
     else:
         yield _by_uid(reply, answer)
-        yield _known(answer, sent)
+        yield _known(answer, sent, may_add=bool(service.nodes))
         yield _violations(answer)
     yield await _assumed(service, verb)
     yield await _without_victims(service, verb, {names[0]: []}, EMPTY)
@@ -63,7 +63,7 @@ def _by_uid(reply: Reply, answer: Answer) -> Finding:
     return ok(READABLE)
 
 
-def _known(answer: Answer, sent: Sent) -> Finding:
+def _known(answer: Answer, sent: Sent, *, may_add: bool = False) -> Finding:
     for node, victims in answer.items():
         if node not in sent:
             detail = f"node {node!r} was not sent: kube-scheduler gives up the whole preemption"
@@ -75,9 +75,9 @@ def _known(answer: Answer, sent: Sent) -> Finding:
         if not victims.uids and uids:
             detail = f'expected at least one victim pod on node "{node}": those that were sent are gone from the answer'
             return bad(KNOWN, detail, "leave the node out, or name its victims")
-        # On a node that came without victims it may name any pods that are there.
+        # On a node that came without victims it may name any pods that are there, and so on a node that exists.
         strangers = [uid for uid in victims.uids if uids and uid not in uids]
-        if strangers:
+        if strangers and not may_add:
             detail = (
                 f"a pod {strangers[0]!r} on {node!r} was not sent: kube-scheduler gives up when it does not know it "
                 "there"

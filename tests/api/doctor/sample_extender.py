@@ -116,6 +116,9 @@ class SampleExtender:
         if self.defect == "invents victims":
             for victims in kept.values():
                 victims["Pods"] = [{"UID": "somebody"}]
+        if self.defect == "adds victims":
+            for victims in kept.values():
+                victims["Pods"].append({"UID": "somebody"})
         if self.defect == "negative violations":
             for victims in kept.values():
                 victims["NumPDBViolations"] = -1

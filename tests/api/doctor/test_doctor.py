@@ -125,6 +125,15 @@ def test_reprieve_itself_is_well(example: Service) -> None:
     assert [finding for finding in found if finding["grade"] == "bad"] == []
 
 
+@pytest.mark.parametrize(("nodes", "exit_code"), [(["--nodes", "node-a1"], 0), ([], 1)], ids=["real", "made up"])
+def test_victims_may_be_added_on_nodes_that_exist(nodes: list[str], exit_code: int) -> None:
+    with serving(SampleExtender("adds victims")) as url:
+        code, found = findings(url, "--form", "names", "--verbs", "preempt", *nodes)
+
+    assert code == exit_code
+    assert any("'somebody'" in each["detail"] for each in found if each["grade"] == "bad") == bool(exit_code)
+
+
 ASSUMED = "keeps nodes whose victims are not bound yet"
 
 

@@ -17,7 +17,7 @@ from extender.values.objects.node import Node
 from extender.values.protocol.wire_types import MetaVictims
 from extender.verbs import Verbs
 from tests.extender.engine.preemption.test_budgets import budget
-from tests.extender.verbs.verb_calls import filtered
+from tests.extender.verbs.verb_calls import filtered, scored
 from tests.kit.storage import make_claim, make_volume
 
 NODES = [make_node(name).capacity(cpu=4, pods=20).label(zone=name).obj() for name in ("a", "b")]
@@ -218,10 +218,13 @@ def test_nobody_is_spared_for_the_room_of_a_pod_that_the_caller_may_have_assumed
 
 
 def test_only_the_word_of_the_caller_makes_a_pod_an_assumed_one() -> None:
-    """In filter, a pod of lower priority takes no room on the node that it is nominated to; one as important does."""
+    """In filter, a pod of lower priority takes no room on the node that it is nominated to; one as important does.
+    Scores do not count either.
+    """
     lower, equal = waiting("lower").nominated_node("a"), waiting("equal", priority=10).nominated_node("b")
     verbs = make_verbs(of(lower.obj(), equal.obj()))
 
+    assert scored(verbs, SMALL.obj(), node_names=["a", "b"]) == [10, 10]
     assert filtered(verbs, URGENT.obj(), node_names=["a", "b"]).kept == [0]
     assert chosen(verbs, {"a": [], "b": []}) == {"a": ((), 0)}
     assert chosen(verbs, {"a": ["lower"]}) == {"a": (("lower",), 0)}
