@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import final
 from urllib.parse import urlsplit
 
-from api.fatal_errors import StartUpError
 from api.settings.settings import EXAMPLE_CLUSTER, Settings
 from extender.client.credentials.target_lookup import SERVICE_ACCOUNT, find_target
-from extender.values.config import Configuration
+from extender.values.config.configuration import Configuration
 from extender.values.targets.target import CredentialsError, Target
+from reprieve.errors import StartUpError
 
 
 @final

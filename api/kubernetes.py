@@ -8,8 +8,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.callers.http_refusals import RETRY_SOON, Refusal
 from api.callers.streaming import send_parts
-from extender.cluster import KubeApi, Request, StreamResponse
 from extender.values import limits
+from reprieve.cluster import KubeApi, Request, StreamResponse
 
 _ROOTS: Final = frozenset(("api", "apis", "version", "openapi"))
 

@@ -7,18 +7,19 @@ written.
 import importlib
 import sys
 import tomllib
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import Distribution, DistributionFinder, EntryPoint
 from pathlib import Path
 from typing import Any, Final, final
 
-from api.fatal_errors import StartUpError
 from extender.engine.runtime.registry import ENTRY_POINTS
-from extender.values.config import Configuration, PluginRef, Profile
-from extender.values.config.plugin_sets import MULTI_POINT, plugins
+from extender.values.config.configuration import Configuration, Profile
+from extender.values.config.plugin_sets import plugins
 from extender.values.reasons import in_one_line
+from reprieve.errors import StartUpError
+from reprieve.sources.configurations import with_plugins
 
 CONFIGURATION: Final = "scheduler-config.yaml"
 """The configuration of the project, with which its plugins decide beside the in-tree ones."""
@@ -124,24 +125,6 @@ class PluginProject:
             for point, each in profile.plugins.items()
         }
         return replace(profile, plugins=plugins(**kept))
-
-
-def with_plugins(configuration: Configuration, names: Collection[str]) -> Configuration:
-    """Returns the configuration with the plugins enabled in its first profile, unless it names one of them itself."""
-    named = {
-        plugin.name
-        for profile in configuration.profiles
-        for each in profile.plugins.values()
-        for plugin in each.enabled
-    }
-    if not names or not named.isdisjoint(names):
-        return configuration
-    first, *others = configuration.profiles
-    everywhere = first.plugins[MULTI_POINT]
-    added = replace(everywhere, enabled=(*everywhere.enabled, *map(PluginRef, sorted(names))))
-    return replace(
-        configuration, profiles=(replace(first, plugins=plugins(**{**first.plugins, MULTI_POINT: added})), *others)
-    )
 
 
 def _table(parent: dict[str, Any], name: str) -> dict[str, Any]:

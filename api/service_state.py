@@ -22,8 +22,6 @@ from extender import __version__
 from extender.answers.catalogue import AboutQuestion, Question
 from extender.answers.types import AboutService
 from extender.assembly.backend import Backend
-from extender.lab.agreement import Agreement, AgreementQuestion
-from extender.lab.shadow import Shadow
 from extender.values import limits
 from extender.values.concurrency.child_process import (
     ChildEndedError,
@@ -35,6 +33,8 @@ from extender.values.concurrency.child_process import (
 from extender.values.metrics.metrics import counter, gauge
 from extender.values.metrics.tracing import Tracer
 from extender.values.protocol.node_lists import DecodedNodes
+from reprieve.lab.agreement import Agreement, AgreementQuestion
+from reprieve.lab.shadow import Shadow
 
 B = TypeVar("B")
 T = TypeVar("T")

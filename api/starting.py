@@ -14,10 +14,9 @@ from uuid import uuid4
 
 from api.callers.access import Access, CertifiedAccess, LocalAccess, OpenAccess, ReviewedAccess, is_loopback
 from api.cluster_source import Followed, Own, choose_cluster
-from api.fatal_errors import StartUpError
 from api.kubernetes import KubernetesApp
 from api.service_state import QuestionWorker, ServiceState
-from api.settings.configuration_file import configuration_of, shadow_configuration, try_extenders
+from api.settings.configuration_file import configuration_of, try_extenders
 from api.settings.settings import Settings, listed
 from api.tracing import TraceReporter, check_tracing, traced
 from api.verb_metrics import VerbMetrics
@@ -30,13 +29,19 @@ from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.access_review import AccessReview
 from extender.client.client import Client, RateLimit
 from extender.client.leader_election import LeaderElector
-from extender.cluster import OwnCluster, StateFileError, TrialRegistry, load_state, own_cluster, state_form
-from extender.lab.recordings import RecordingFileError, recorded_in
-from extender.lab.shadow import Shadow
-from extender.values.config import Configuration, differences, without_effect
+from extender.rules.state_file import StateFileError, load_state, state_form
+from extender.rules.trial_registry import TrialRegistry
+from extender.values.config.configuration import Configuration
 from extender.values.config.feature_gate_table import DEFAULT_VERSION, NOT_EMULATED
+from extender.values.config.feature_gates import differences
+from extender.values.config.validation import without_effect
 from extender.values.klog.setup import STDERR
 from extender.values.objects.meta import Object
+from reprieve.cluster import OwnCluster, own_cluster
+from reprieve.errors import StartUpError
+from reprieve.lab.recordings import RecordingFileError, recorded_in
+from reprieve.lab.shadow import Shadow
+from reprieve.sources.configurations import shadow_configuration
 
 _LOGGER: Final = logging.getLogger(__name__)
 

@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from typing import Final, final
 
-from api.fatal_errors import StartUpError
 from extender import how_to_install
 from extender.answers.records.records import Records
 from extender.engine.framework import Candidate, Candidates, PreemptionOutcome, Status
@@ -19,6 +18,7 @@ from extender.engine.reporter import Reporter, VerbCall
 from extender.engine.runtime.findings import Findings
 from extender.values.metrics.tracing import CURRENT, Tracer
 from extender.values.objects.pod import Pod
+from reprieve.errors import StartUpError
 
 _ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 

@@ -1,16 +1,14 @@
-"""Reprieve's scheduling engine, in rooms. A room imports only from rooms below its own:
+"""Reprieve's scheduler, in rooms. A room imports only from rooms below its own:
 
-    lab                  Simulation, recordings, and the shadow beside another scheduler.
     assembly             Builds a backend from the parts below; starts and stops it.
     answers | verbs      Answers for people, and the records. Filter, prioritize, preempt and bind, for kube-scheduler.
     client               The client of the Kubernetes API, and of HTTP extenders.
-    engine | cluster     Decides: queue, cycles, plugins, preemption. A Kubernetes API server of its own, in memory.
+    engine | rules       Decides: queue, cycles, plugins, preemption. What an API server says of an object.
     values               API objects, configuration, wire types, and values as Go reads and prints them.
 
-`testing` stands beside: builders and laws for plugin authors and for our own tests; the engine never imports it.
-`framework`, `objects` and `simulation` are the names by which plugin authors import the contract, `replaced` and the
-gym environment.
-There is no HTTP server in here; requests, pages and commands are in the package `api`.
+`testing` stands beside: builders and laws for plugin authors and for our own tests; the engine never imports it. Users
+import the package `reprieve`; this one is for those who change Reprieve. There is no HTTP server in here; requests,
+pages and commands are in the package `api`.
 """
 
 __version__ = "0.1.0"

@@ -1,8 +1,4 @@
-"""What a plugin imports: the contract of plugins; `replaced`, which makes a changed copy of an API object; and
-`requested_amounts`, what a pod requests.
-
-`from extender import framework as fwk`.
-"""
+"""The contract of plugins by its former name: `reprieve.plugin` is what plugins import."""
 
 from types import ModuleType as _Module
 

@@ -16,28 +16,28 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from api.cli.local_answers import about_cluster, about_dump
-from api.cli.manifest_files import read_manifests, state_of
-from api.plugin_project import with_plugins
-from api.settings.configuration_file import read_configuration, with_fix
+from extender import rules
 from extender.answers import trial as engine
 from extender.answers.explain.preemption import preemption_answer
 from extender.answers.questions import Questions
 from extender.answers.types import Capacity, NodesLike, PreemptionAnswer
 from extender.answers.what_if import capacity, manifests, pinned_pods, simulated_pods, what_if
 from extender.answers.what_if.admission import Admits
-from extender.cluster import TrialRegistry, templates_among
 from extender.engine.evaluation.evaluate import evaluate
 from extender.engine.framework import Plugin
 from extender.engine.runtime.registry import why_not_a_plugin
 from extender.engine.snapshot import Rows
-from extender.values.config import ConfigErrors
+from extender.rules.claim_templates import templates_among
+from extender.values.config.configuration import ConfigErrors
 from extender.values.config.loading import load, load_file
 from extender.values.objects.decoding import replaced
 from extender.values.objects.grouping import group_of
 from extender.values.objects.pod import Pod
 from extender.values.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
 from extender.values.reasons import InputError
+from reprieve.sources.configurations import read_configuration, with_fix, with_plugins
+from reprieve.sources.dumps import about_dump
+from reprieve.sources.manifest_files import read_manifests, state_of
 
 __all__ = ["Capacity", "Cluster", "NodeArrays", "Placement", "Plugin", "PreemptionAnswer", "ReprieveError", "Trial"]
 
@@ -123,7 +123,7 @@ class Cluster:
             return Cluster(_read(about_dump(Path(source), None, at)))
         with _in_words():
             objects, configuration = [dict(each) for each in source], read_configuration(None)
-            admits = partial(TrialRegistry, templates_among(objects), configuration.feature_gates)
+            admits = partial(rules.trial, templates_among(objects), configuration.feature_gates)
             return Cluster(Questions.of(configuration, state_of(objects), admits))
 
     @staticmethod
@@ -136,6 +136,8 @@ class Cluster:
         Raises:
             ReprieveError: the cluster does not answer, or does not let its objects be listed.
         """
+        from reprieve.sources.live_clusters import about_cluster  # noqa: PLC0415 - a file takes no client
+
         return Cluster(_read(about_cluster(None if kubeconfig is None else Path(kubeconfig), context, None)))
 
     def trial(

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from extender import framework as fwk
 from extender.testing import PodBuilder, check_filter, make_snapshot, random_cluster
 from extender.values.objects.decoding import replaced
+from reprieve import plugin as fwk
 from tests.kit.examples import examples
 
 ROOT = Path(__file__).parents[1]
@@ -159,10 +159,10 @@ def test_a_plugin_that_raises_fails_that_pod_and_no_other(installed: Path, tmp_p
         ),
         pytest.param(
             "class Broken: pass",
-            "broken:Broken is not a class derived from one of the plugin classes of extender.framework",
+            "broken:Broken is not a class derived from one of the plugin classes of reprieve.plugin",
         ),
         pytest.param(
-            "from extender import framework as fwk\nclass Broken(fwk.FilterPlugin): pass",
+            "from reprieve import plugin as fwk\nclass Broken(fwk.FilterPlugin): pass",
             "broken:Broken does not implement filter",
         ),
     ],

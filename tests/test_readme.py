@@ -10,7 +10,7 @@ import pytest
 
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.registry import Registry
-from extender.values.config import load_file
+from extender.values.config.loading import load_file
 
 ROOT = Path(__file__).parents[1]
 

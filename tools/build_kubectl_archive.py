@@ -75,7 +75,7 @@ def build_archive(dist: Path) -> Path:
         ]
         # Commands are imported by name when they run, and pages and tables are read as files: no import statement names
         # them.
-        for package in ("api", "extender"):
+        for package in ("api", "extender", "reprieve"):
             command += ["--collect-submodules", package, "--collect-data", package]
         # The modules of the project that `reprieve init` copies are data, too.
         command += ["--add-data", f"{ROOT / 'api' / 'examples'}:api/examples"]

@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from pkgutil import walk_packages
@@ -39,6 +40,8 @@ GONE: Final = {
     "framework: extender.testing.random_cluster_with_volumes": "no page and no template named it; the tests have it",
     "framework: extender.framework.LabelScores": "with `score_by_label`: docs/decisions/0022-a-lean-plugin-contract.md",
     "framework: extender.framework.LongWork": "only the search for devices is put off",
+    "framework: extender.objects.decoding.replaced": "`reprieve.plugin` has it",
+    "framework: extender.simulation.environment": "`reprieve.gym` has it",
     "make: conformance": "`make figures` writes how many recorded cases agree, with all other figures",
     "pages: conformance": "its address leads to the page of figures, which has its table",
     "pages: performance": "its address leads to the page of figures, which has its tables",
@@ -122,7 +125,7 @@ def flags(tree: Tree) -> Iterator[str]:
 def variables(tree: Tree) -> Iterator[str]:
     """Variables of the environment."""
     yield from (setting.variable for setting in DECLARATIONS.values())
-    for folder in ("api", "extender", "deploy", "docs", "tests", "tools", "examples"):
+    for folder in ("api", "extender", "reprieve", "deploy", "docs", "tests", "tools", "examples"):
         for file in (tree / folder).rglob("*"):
             if file.suffix in (".py", ".yaml", ".md", ".tpl", ".txt", ".toml", ".html"):
                 yield from re.findall(r"\bREPRIEVE_[A-Z0-9_]*[A-Z0-9]\b", file.read_text(encoding="utf-8"))
@@ -137,7 +140,7 @@ def metrics(tree: Tree) -> Iterator[str]:
 
 def event_reasons(tree: Tree) -> Iterator[str]:
     """Reasons of the events that are written: what follows the type of an event in a call."""
-    for file in (tree / "extender").rglob("*.py"):
+    for file in (*(tree / "extender").rglob("*.py"), *(tree / "reprieve").rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call):
                 said = [each.value if isinstance(each, ast.Constant) else None for each in node.args]
@@ -168,7 +171,7 @@ def make(tree: Tree) -> Iterator[str]:
 
 def answers(tree: Tree) -> Iterator[str]:
     """Types of answers (`-o json`) and of questions, with their fields as they are written."""
-    for package in ("extender.answers", "extender.lab", "extender.simulation", "extender.shadow", "api"):
+    for package in ("extender.answers", "extender.lab", "reprieve", "api"):
         for module in _modules_of(package):
             for each in vars(module).values():
                 is_struct = isinstance(each, type) and issubclass(each, msgspec.Struct)
@@ -192,8 +195,8 @@ def framework(tree: Tree) -> Iterator[str]:
     """Names for plugin authors, and for those who run the service with a server of their own."""
     for name in ("extender.framework", "extender.testing"):
         yield from (f"{name}.{each}" for each in _exported_by(name))
-    yield import_module("extender.simulation.environment").__name__.replace("extender.lab.", "extender.")
-    yield f"extender.objects.decoding.{import_module('extender.objects.decoding').replaced.__name__}"
+    for name in ("reprieve.plugin", "reprieve.testing", "reprieve.gym"):
+        yield from (f"{name}.{each}" for each in _exported_by(name) if find_spec(name))
     yield "api.main.app" if hasattr(import_module("api.main"), "app") else "api.main"
 
 

@@ -16,7 +16,7 @@ import grimp
 ROOT: Final = Path(__file__).parents[1]
 PICTURE: Final = ROOT / "docs" / "images" / "rooms.svg"
 
-COLUMNS: Final = {"answers": 0, "client": 2, "cluster": 3}
+COLUMNS: Final = {"sources": 0, "lab": 2, "cluster": 3, "answers": 0, "client": 2, "rules": 3}
 """Rooms beside the middle column, so that no arrow crosses a box."""
 MIDDLE: Final = 1
 WIDTH, HEIGHT, ACROSS, DOWN, LETTERS = 210, 64, 240, 96, 30
@@ -43,7 +43,7 @@ def rooms() -> list[dict[str, str]]:
 def imports(floors: list[dict[str, str]]) -> set[tuple[str, str]]:
     """Returns which rooms import which rooms below them, without those pairs that follow from others."""
     floor_of = {name: number for number, floor in enumerate(floors) for name in floor}
-    graph = grimp.build_graph("extender", "api")
+    graph = grimp.build_graph("extender", "reprieve", "api")
     pairs = {
         (above, below)
         for module in graph.modules

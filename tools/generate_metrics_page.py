@@ -22,12 +22,12 @@ from extender.assembly.exposition import ResourceExposition
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.client import Client
 from extender.client.leader_election import LeaderElector
-from extender.cluster import own_cluster
-from extender.cluster.in_memory import EmbeddedTransport
-from extender.lab.shadow import Shadow
-from extender.values.config import Configuration
+from extender.values.config.configuration import Configuration
 from extender.values.metrics.metrics import GroupMetrics
 from extender.values.targets.target import Target
+from reprieve.cluster import own_cluster
+from reprieve.cluster.in_memory import EmbeddedTransport
+from reprieve.lab.shadow import Shadow
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "metrics.md"
 

@@ -13,14 +13,14 @@ import typer
 import yaml
 
 from api.cli import SUBCOMMANDS, app
-from api.fatal_errors import EXIT_CODES
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.registry import POINTS, implemented_points
 from extender.values import limits
-from extender.values.config import Configuration, PluginConfig, Profile, written
-from extender.values.config.configuration import enabled_names
+from extender.values.config.completion import written
+from extender.values.config.configuration import Configuration, PluginConfig, Profile, enabled_names
 from extender.values.config.plugin_args import ARGS_OF
 from extender.values.config.plugin_sets import DEFAULT_PLUGINS
+from reprieve.errors import EXIT_CODES
 
 ROOT: Final = Path(__file__).parents[1]
 FOLDER: Final = ROOT / "docs" / "reference"

@@ -24,8 +24,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from extender.cluster.api_resources import RESOURCES
-from extender.cluster.schema.api_types import TABLE, type_name
+from extender.rules.api_resources import RESOURCES
+from extender.rules.schema.api_types import TABLE, type_name
 
 Json = dict[str, Any]
 

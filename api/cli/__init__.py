@@ -20,11 +20,11 @@ from typing import Annotated, Any, Final, final, get_args, get_origin, get_type_
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from api.fatal_errors import StartUpError
 from extender import __version__
 from extender.values.concurrency.collector import collector_paused
 from extender.values.klog.setup import fill_standard_descriptors
 from extender.values.reasons import InputError
+from reprieve.errors import StartUpError
 
 _PLAIN: Final[dict[str, Any]] = {
     "rich_markup_mode": None,  # its boxes cut names of options on a terminal of 80 columns
@@ -202,7 +202,7 @@ def main() -> None:
         _print_error(str(exc))
         sys.exit(exc.exit_code)
     except InputError as exc:
-        from api.settings.configuration_file import with_fix  # noqa: PLC0415 - the engine is loaded by then
+        from reprieve.sources.configurations import with_fix  # noqa: PLC0415 - the engine is loaded by then
 
         _print_error(" ".join(with_fix(exc).split()))
         sys.exit(StartUpError.exit_code)

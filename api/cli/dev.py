@@ -12,12 +12,8 @@ from rich.console import Console
 from rich.text import Text
 
 from api.cli.init import plugin_name
-from api.cli.local_answers import about_cluster, about_dump
-from api.cli.reaching import reach
 from api.cli.showing import OutputOption, heading, name_of, show, table
-from api.fatal_errors import StartUpError
 from api.plugin_project import PluginProject
-from api.settings.configuration_file import read_configuration
 from api.settings.settings import EXAMPLE_CLUSTER
 from extender.answers.phrases import plural
 from extender.answers.plugin_effects import Destination, PluginEffects
@@ -25,6 +21,11 @@ from extender.answers.questions import Questions
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.registry import Registry
 from extender.values.reasons import InputError, in_one_line
+from reprieve.errors import StartUpError
+from reprieve.sources.configurations import read_configuration
+from reprieve.sources.dumps import about_dump
+from reprieve.sources.live_clusters import about_cluster
+from reprieve.sources.reaching import reach
 
 SECONDS: Final = 0.25
 """Pause between two looks at the project's files."""

@@ -4,20 +4,20 @@ import asyncio
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from api.cli.showing import WaitingLine, printable, show_document
-from api.doctor import Finding, Grade, skipped
-from api.doctor.examination import examine
-from api.doctor.examined_service import ExaminedService
-from api.fatal_errors import StartUpError
-from api.settings.configuration_file import read_configuration
 from extender.values.config.configuration import Extender, ExtenderTLSConfig
 from extender.values.golang.times import Duration
+from reprieve.errors import StartUpError
+from reprieve.lab.doctor import Finding, Grade, skipped
+from reprieve.lab.doctor.examination import examine
+from reprieve.lab.doctor.examined_service import ExaminedService
+from reprieve.sources.configurations import read_configuration
 
 VERBS: Final = ("filter", "prioritize", "preempt", "bind")
 
@@ -64,7 +64,9 @@ def doctor(
         if why is not None:
             report[title] = [skipped("answers every question", f"not asked, as {why}")]
             continue
-        service = ExaminedService(extender, known, may_lack_verbs=bool(url) and verbs == ",".join(VERBS))
+        service = ExaminedService(
+            extender, protocol_schema, known, may_lack_verbs=bool(url) and verbs == ",".join(VERBS)
+        )
         with WaitingLine(f"examining {title}"):
             report[title] = asyncio.run(examined(service))
         if service.given_up:
@@ -72,6 +74,15 @@ def doctor(
     _print(report, output)
     if any(finding.grade is Grade.BAD for findings in report.values() for finding in findings):
         raise typer.Exit(1)
+
+
+def protocol_schema() -> dict[str, Any]:
+    """Returns the JSON Schema of the extender protocol."""
+    from api.app import create_app  # noqa: PLC0415 - the commands begin sooner without the service
+    from api.documents.extender_schema import extender_schema  # noqa: PLC0415
+    from api.settings.settings import Settings  # noqa: PLC0415
+
+    return extender_schema(create_app(Settings()).openapi())
 
 
 def _from_configuration(config: Path | None) -> Iterator[tuple[str, Extender]]:

@@ -12,14 +12,14 @@ from typing import Annotated, Any, BinaryIO, Final, cast
 import orjson
 import typer
 
-from api.fatal_errors import StartUpError
-from api.settings.configuration_file import usable_configuration
 from extender.engine.evaluation.scenario import evaluate_scenario
-from extender.values.config import ConfigErrors, Configuration
+from extender.values.config.configuration import ConfigErrors, Configuration
 from extender.values.golang.json import JsonError
 from extender.values.golang.json_bytes import check_json, read
 from extender.values.objects.decoding import DecodeError
 from extender.values.reasons import in_one_line
+from reprieve.errors import StartUpError
+from reprieve.sources.configurations import usable_configuration
 
 _MAX_LINE: Final = 2**28
 """Bytes of one scenario."""

@@ -7,11 +7,11 @@ from rich.console import Console
 
 from api.cli.showing import OutputOption, WatchOption, table
 from api.cli.sources import SourceOptions
-from api.fatal_errors import StartUpError
 from extender.answers.catalogue import CapacityOfQuestion
 from extender.answers.phrases import plural
 from extender.answers.types import Capacity
 from extender.values.workloads.expansion import JOB_SET, WORKLOADS
+from reprieve.errors import StartUpError
 
 SHOWN_NODES = 20
 

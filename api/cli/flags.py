@@ -16,10 +16,10 @@ import typer
 from typer.core import TyperCommand
 
 from api.cli import Options, option
-from api.fatal_errors import StartUpError
 from api.settings.declarations import Declaration, Group
 from api.settings.settings import DECLARATIONS
 from extender.values.config.feature_gates import parse_bool
+from reprieve.errors import StartUpError
 
 
 @final

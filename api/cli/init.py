@@ -7,9 +7,9 @@ from typing import Annotated, Final
 
 import typer
 
-from api.fatal_errors import StartUpError
 from extender import __version__
 from extender.values.reasons import in_one_line
+from reprieve.errors import StartUpError
 
 EXAMPLE: Final = Path(__file__).parents[1] / "examples" / "plugin"
 """The project that is copied. It works as it is."""

@@ -8,22 +8,22 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
-from api.cli.manifest_files import placed
 from api.cli.showing import printable
 from api.cli.sources import Answers, Source
-from api.ui.manifest_text import ManifestTextError, objects_in
 from extender import __version__
 from extender.answers.catalogue import (
     CapacityOfQuestion,
     ExplainQuestion,
-    PlanQuestion,
     PreemptionsQuestion,
     Question,
     WhatIfQuestion,
 )
-from extender.answers.overviews import MOST_MOVES, PlanRequest
 from extender.answers.types import WhatIfRequest
 from extender.values.reasons import InputError
+from reprieve.lab.plan.plan_answer import MOST_MOVES, PlanRequest
+from reprieve.lab.plan.plan_question import PlanQuestion
+from reprieve.sources.manifest_files import placed
+from reprieve.sources.manifest_text import ManifestTextError, objects_in
 
 _INSTRUCTIONS: Final = (
     "Answers about the scheduling of a Kubernetes cluster, worked out by a scheduler that decides as kube-scheduler "

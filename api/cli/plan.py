@@ -9,9 +9,10 @@ from rich.console import Console
 
 from api.cli.showing import PlanOutputOption, budgets, heading, name_of, table
 from api.cli.sources import SourceOptions
-from extender.answers.catalogue import PlanQuestion
-from extender.answers.overviews import MOST_MOVES, PlanAnswer, PlannedMove, PlanRequest
+from extender.answers.overviews import PlannedMove
 from extender.answers.phrases import plural
+from reprieve.lab.plan.plan_answer import MOST_MOVES, PlanAnswer, PlanRequest
+from reprieve.lab.plan.plan_question import PlanQuestion
 
 
 def plan(

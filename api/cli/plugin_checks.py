@@ -12,9 +12,7 @@ from rich.text import Text
 
 from api.cli.showing import console
 from api.cli.verify import Decider, printed_verdicts
-from api.fatal_errors import NegativeError
 from api.plugin_project import PluginProject
-from api.settings.configuration_file import read_configuration, with_fix
 from extender.answers.phrases import plural
 from extender.engine import framework as fwk
 from extender.engine.plugins import IN_TREE
@@ -22,7 +20,9 @@ from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.plugin_calls import told
 from extender.engine.runtime.registry import Registry
 from extender.testing.laws import check_filter, random_cluster
-from extender.values.config import ConfigErrors, Configuration
+from extender.values.config.configuration import ConfigErrors, Configuration
+from reprieve.errors import NegativeError
+from reprieve.sources.configurations import read_configuration, with_fix
 
 CLUSTERS: Final = 50
 """The number of random clusters on which the laws are tried."""

@@ -11,16 +11,16 @@ from rich.console import Console
 from rich.text import Text
 
 from api.cli.showing import OutputOption, show, table
-from api.fatal_errors import StartUpError
 from api.plugin_project import PYPROJECT, PluginProject
-from api.settings.configuration_file import read_configuration
 from extender.answers.types import Answer
 from extender.engine import framework as fwk
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.profiles import resolve_all
 from extender.engine.runtime.registry import ENTRY_POINTS, POINTS, implemented_points, load_plugin
-from extender.values.config import Configuration
 from extender.values.config.completion import written
+from extender.values.config.configuration import Configuration
+from reprieve.errors import StartUpError
+from reprieve.sources.configurations import read_configuration
 
 HERE = Path()
 

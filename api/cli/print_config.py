@@ -10,15 +10,16 @@ from urllib.parse import urlsplit
 import typer
 import yaml
 
-from api.cli.doctor import VERBS, examined
+from api.cli.doctor import VERBS, examined, protocol_schema
 from api.cli.showing import printable
-from api.doctor import Grade
-from api.doctor.examined_service import ExaminedService
-from api.fatal_errors import StartUpError
-from api.settings.configuration_file import read_configuration
-from extender.values.config import Configuration, Extender, ExtenderManagedResource, ExtenderTLSConfig, written
+from extender.values.config.completion import written
+from extender.values.config.configuration import Configuration, Extender, ExtenderManagedResource, ExtenderTLSConfig
 from extender.values.golang.times import Duration
 from extender.values.reasons import in_one_line
+from reprieve.errors import StartUpError
+from reprieve.lab.doctor import Grade
+from reprieve.lab.doctor.examined_service import ExaminedService
+from reprieve.sources.configurations import read_configuration
 
 _PREFIX: Final = "/extender"
 _PEM: Final = b"-----BEGIN CERTIFICATE-----"
@@ -138,7 +139,7 @@ def _is_well(extender: Extender) -> bool:
         where = f"{elsewhere} is not on this machine; `reprieve doctor --config FILE` checks it there"
         print(f"not checked: {where}", file=sys.stderr)
         return True
-    findings = printable(asyncio.run(examined(ExaminedService(extender))))
+    findings = printable(asyncio.run(examined(ExaminedService(extender, protocol_schema))))
     for finding in findings:
         if finding.grade in (Grade.BAD, Grade.WARNING):
             about = finding.verb or "connection"

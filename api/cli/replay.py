@@ -11,11 +11,11 @@ from rich.console import Console
 
 from api.cli.showing import OutputOption, show, table
 from api.cli.simulate import progress
-from api.settings.configuration_file import usable_configuration
 from extender.answers.phrases import plural
 from extender.engine.reporter import Decided
-from extender.lab.recordings import Recording
-from extender.lab.simulation import ReplayReport, replay as replay_recording
+from reprieve.lab.recordings import Recording
+from reprieve.lab.simulation import ReplayReport, replay as replay_recording
+from reprieve.sources.configurations import usable_configuration
 
 SHOWN: Final = 50
 """The number of differences in the table, unless it is wide."""

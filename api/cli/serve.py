@@ -12,17 +12,20 @@ from api.app import create_app
 from api.cli import print_version
 from api.cli.flags import FLAG_OPTIONS, FLAGS, GoCommand, without_effect
 from api.cluster_source import Own
-from api.fatal_errors import ServiceOverError, StartUpError
 from api.serving.certificate import with_certificate
 from api.serving.server import BACKLOG, make_server
-from api.settings.configuration_file import WatchedConfiguration, overridden, read_configuration
+from api.settings.configuration_file import WatchedConfiguration, overridden
 from api.settings.declarations import Group
 from api.settings.settings import read_settings
 from api.starting import decides, prepare
-from extender.values.config import Configuration, parse_feature_gates, remarks, written
+from extender.values.config.completion import written
+from extender.values.config.configuration import Configuration
+from extender.values.config.feature_gates import parse_feature_gates, remarks
 from extender.values.klog.logger import Logger
 from extender.values.klog.setup import configure
 from extender.values.reasons import in_one_line
+from reprieve.errors import ServiceOverError, StartUpError
+from reprieve.sources.configurations import read_configuration
 
 COMMAND_CLASS: Final = GoCommand
 _LOG: Final = Logger(__name__)

@@ -12,9 +12,9 @@ import msgspec
 
 from api.callers.http_refusals import FailureStatus
 from api.cli.showing import tell
-from api.fatal_errors import SourceAwayError, StartUpError
 from extender.answers.catalogue import Question
 from extender.answers.types import AboutService
+from reprieve.errors import SourceAwayError, StartUpError
 
 REACH_SECONDS: Final = 5.0
 """The time in which a service has to answer what takes it no time."""

@@ -11,13 +11,13 @@ from rich.console import Console
 from api.cli import Options
 from api.cli.showing import OutputOption, WaitingLine, heading, name_of, show, table
 from api.cli.sources import Source
-from api.fatal_errors import StartUpError
 from api.ui.wording import percent_of
 from extender.answers.phrases import plural
 from extender.engine.reporter import Decided
-from extender.lab.agreement import Agreement, AgreementQuestion, AgreementShare
 from extender.values import limits
 from extender.values.golang.times import Duration, DurationError
+from reprieve.errors import StartUpError
+from reprieve.lab.agreement import Agreement, AgreementQuestion, AgreementShare
 
 SHOWN: Final = 30
 """The number of differences in the table, unless it is wide."""
@@ -74,9 +74,9 @@ async def _asked(source: Source) -> Agreement:
 def _over(path: Path, config: Path | None) -> Agreement:
     from api.cli.replay import quiet  # noqa: PLC0415 - asking a service takes no engine
     from api.cli.simulate import progress  # noqa: PLC0415
-    from api.settings.configuration_file import usable_configuration  # noqa: PLC0415
-    from extender.lab.recordings import Recording  # noqa: PLC0415
-    from extender.lab.shadow import agreement_over  # noqa: PLC0415
+    from reprieve.lab.recordings import Recording  # noqa: PLC0415
+    from reprieve.lab.shadow import agreement_over  # noqa: PLC0415
+    from reprieve.sources.configurations import usable_configuration  # noqa: PLC0415
 
     recording = Recording(path)
     configuration = recording.configuration if config is None else usable_configuration(config)
@@ -85,16 +85,21 @@ def _over(path: Path, config: Path | None) -> Agreement:
 
 
 def _followed(source: Source, seconds: float | None) -> Agreement:
-    from api.cli.local_answers import shadow_of  # noqa: PLC0415 - asking a service takes no engine
-    from api.cli.reaching import reach  # noqa: PLC0415
+    from extender.assembly.live_backend import LiveOptions  # noqa: PLC0415 - asking a service takes no engine
+    from reprieve.lab.shadow import Shadow  # noqa: PLC0415
+    from reprieve.sources.configurations import shadow_configuration  # noqa: PLC0415
+    from reprieve.sources.live_clusters import following  # noqa: PLC0415
+    from reprieve.sources.reaching import reach, target_of  # noqa: PLC0415
 
     async def follow() -> Agreement:
         ended = asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, ended.set)
         await reach(source.kubeconfig, source.context)
+        target, configuration = target_of(source.kubeconfig, source.context), shadow_configuration(source.config)
+        shadow = Shadow(configuration, str(source.config or "default"))
         with WaitingLine("listing") as line:
-            async with shadow_of(source.kubeconfig, source.context, source.config, line.show) as following:
+            async with following(configuration, target, LiveOptions(taps=[shadow.tap()]), line.show):
                 words = "following; interrupt to end" if seconds is None else f"following for {seconds:g} s"
                 typer.echo(words, err=True)
                 line.show(words)
@@ -102,8 +107,8 @@ def _followed(source: Source, seconds: float | None) -> Agreement:
                     async with asyncio.timeout(seconds):
                         await ended.wait()
                 except TimeoutError:
-                    await following.caught_up()
-                return following.agreement(limits.SHADOW_DIFFERENCES)
+                    await shadow.caught_up()
+                return shadow.agreement(limits.SHADOW_DIFFERENCES)
 
     return asyncio.run(follow())
 

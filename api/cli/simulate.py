@@ -13,12 +13,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from api.cli.showing import console, heading, printable, show_document, table
-from api.fatal_errors import StartUpError
-from api.settings.configuration_file import usable_configuration
 from api.ui.simulation_page import comparison_page, simulation_page
 from api.ui.wording import figure_words, seconds_words
 from extender.answers.phrases import plural
-from extender.lab.simulation import (
+from extender.values.config.configuration import Configuration
+from extender.values.reasons import in_one_line
+from reprieve.errors import StartUpError
+from reprieve.lab.simulation import (
     Advance,
     Assertion,
     ComparedFigure,
@@ -33,8 +34,7 @@ from extender.lab.simulation import (
     read_workloads,
     sweep,
 )
-from extender.values.config import Configuration
-from extender.values.reasons import in_one_line
+from reprieve.sources.configurations import usable_configuration
 
 _SHOWN_REFUSALS = 5
 

@@ -23,9 +23,9 @@ from rich.console import Console
 
 from api.cli import Options
 from api.cli.showing import WaitingLine, show, show_until_interrupted, tell
-from api.fatal_errors import SourceAwayError, StartUpError
 from extender.answers.catalogue import Question
 from extender.values.concurrency.collector import collector_paused
+from reprieve.errors import SourceAwayError, StartUpError
 
 A = TypeVar("A")
 S = TypeVar("S", bound=msgspec.Struct)
@@ -100,7 +100,7 @@ class Source:
         """The namespace of objects that name none. Raises StartUpError if the kubeconfig cannot be used."""
         if self.namespace or not self._asks_cluster:
             return self.namespace or DEFAULT_NAMESPACE
-        from api.cli.reaching import target_of  # noqa: PLC0415
+        from reprieve.sources.reaching import target_of  # noqa: PLC0415
 
         return target_of(self.kubeconfig, self.context).namespace
 
@@ -112,7 +112,7 @@ class Source:
 
     def objects(self, files: Iterable[str]) -> list[dict[str, Any]]:
         """Returns the files' objects, in the meant namespace where they name none. Raises StartUpError."""
-        from api.cli.manifest_files import placed, read_manifests  # noqa: PLC0415 - the kinds take a while to load
+        from reprieve.sources.manifest_files import placed, read_manifests  # noqa: PLC0415 - the kinds take a while to load
 
         return placed((obj for file in files for obj in read_manifests(file)), self.namespace, self.default_namespace)
 
@@ -157,9 +157,10 @@ class Source:
             # What only one of the sources needs is imported for it alone: asking a service takes no engine.
             with WaitingLine(f"reading {self.dump}") as line:
                 with collector_paused():  # there is no garbage yet
-                    from api.cli.local_answers import LocalAnswers, about_dump  # noqa: PLC0415
+                    from api.cli.local_answers import LocalAnswers  # noqa: PLC0415
+                    from reprieve.sources.dumps import about_dump  # noqa: PLC0415
 
-                async with about_dump(self.dump, self.config, self.at) as questions:
+                async with about_dump(self.dump, self.config, self.at, tell) as questions:
                     if keeps_asking:
                         line.hide()
                     yield LocalAnswers(questions)
@@ -176,11 +177,12 @@ class Source:
                 "asks that"
             )
         with WaitingLine(f"asking {cluster}") as line:
-            from api.cli.reaching import reach  # noqa: PLC0415
+            from reprieve.sources.reaching import reach  # noqa: PLC0415
 
             await reach(self.kubeconfig, self.context)
             with collector_paused():
-                from api.cli.local_answers import LocalAnswers, about_cluster  # noqa: PLC0415
+                from api.cli.local_answers import LocalAnswers  # noqa: PLC0415
+                from reprieve.sources.live_clusters import about_cluster  # noqa: PLC0415
 
             async with about_cluster(self.kubeconfig, self.context, self.config, line.show) as questions:
                 if keeps_asking:
@@ -231,7 +233,7 @@ class Source:
         return self._is_told or (not os.environ.get("REPRIEVE_SERVER") and _has_kubeconfig())
 
     def _cluster(self) -> str:
-        from api.cli.reaching import target_of  # noqa: PLC0415
+        from reprieve.sources.reaching import target_of  # noqa: PLC0415
 
         return target_of(self.kubeconfig, self.context).server
 

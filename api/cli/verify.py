@@ -14,19 +14,21 @@ import typer
 import yaml
 from rich.text import Text
 
-from api.cli.manifest_files import read_manifests
 from api.cli.showing import console, printable
-from api.fatal_errors import StartUpError
-from api.settings.configuration_file import read_configuration
+from extender import rules
 from extender.answers.phrases import plural
 from extender.answers.what_if.rules import Rule, listed, read_rule
 from extender.answers.what_if.verification import PodDestinations, RuleError, RuleOutcome, UnmetExpectation, verify
-from extender.cluster import TrialRegistry, load_state
-from extender.values.config import Configuration, FeatureGates, parse_version
+from extender.rules.state_file import load_state
+from extender.values.config.configuration import Configuration
+from extender.values.config.feature_gates import FeatureGates, parse_version
 from extender.values.config.loading import load as load_configuration
 from extender.values.golang.json import plain
 from extender.values.golang.yaml import YamlError, read_yaml, split_documents
 from extender.values.reasons import InputError, in_one_line
+from reprieve.errors import StartUpError
+from reprieve.sources.configurations import read_configuration
+from reprieve.sources.manifest_files import read_manifests
 
 _HEAD: Final = "# Where pods went; `reprieve verify --golden FILE --update` writes this file.\n"
 
@@ -259,7 +261,7 @@ def _outcome(rule: Rule, folder: Path, default: Configuration) -> RuleOutcome:
         configuration = read_configuration(folder / rule.given.configuration, default.feature_gates)
     elif rule.given.configuration is not None:
         configuration = load_configuration(msgspec.json.encode(rule.given.configuration), default.feature_gates)
-    return verify(rule, existing, applied, configuration, partial(TrialRegistry, features=configuration.feature_gates))
+    return verify(rule, existing, applied, configuration, partial(rules.trial, features=configuration.feature_gates))
 
 
 def _print(verdict: Verdict) -> None:

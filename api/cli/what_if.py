@@ -7,10 +7,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.manifest_files import check_subject, with_priority
 from api.cli.showing import OutputOption, budgets, first_of, heading, name_of, print_losers, table, victims_table
 from api.cli.sources import SourceOptions
-from api.fatal_errors import StartUpError
 from extender.answers.catalogue import WhatIfQuestion
 from extender.answers.parts import Victim
 from extender.answers.phrases import loss, plural, why_no_room
@@ -18,6 +16,8 @@ from extender.answers.types import Eviction, NodesLike, Placement, PreemptionAns
 from extender.values.golang.json import plain
 from extender.values.golang.yaml import YamlError, read_yaml
 from extender.values.reasons import in_one_line
+from reprieve.errors import StartUpError
+from reprieve.sources.manifest_files import check_subject, with_priority
 
 Manifests = Annotated[
     list[str] | None,

@@ -21,13 +21,13 @@ from api.cli.showing import (
     victims_table,
 )
 from api.cli.sources import Answers, Source, pod_named
-from api.fatal_errors import NegativeError, StartUpError
 from extender.answers.catalogue import PreemptionsQuestion
 from extender.answers.parts import PodName
 from extender.answers.phrases import loss, plural
 from extender.answers.types import Preemption, Preemptions
 from extender.values import limits
 from extender.values.golang.times import rfc3339
+from reprieve.errors import NegativeError, StartUpError
 
 _SINCE: Final = re.compile(r"(\d{1,6})([smhd])")
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}

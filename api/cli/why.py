@@ -19,13 +19,13 @@ from api.cli.showing import (
     victims_table,
 )
 from api.cli.sources import Answers, SourceOptions, pod_named, workload_named
-from api.fatal_errors import NegativeError, StartUpError
 from extender.answers.catalogue import ExplainOfQuestion, ExplainQuestion, FindQuestion, PodsQuestion
 from extender.answers.overviews import PodList
 from extender.answers.phrases import alone_would_evict, loss, noun, plural, why_no_room
 from extender.answers.types import Answer, Attempt, Explanation, GroupOutcome, Lack, PreemptionAnswer, QueuePlace
 from extender.values import limits
 from extender.values.objects.resource_amounts import in_words
+from reprieve.errors import NegativeError, StartUpError
 
 SHOWN_MEMBERS: Final = 10
 """Pods of a group or of a workload that are listed without `-o wide`."""

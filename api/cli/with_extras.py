@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from api.cli.sources import Source, SourceOptions
-from api.fatal_errors import StartUpError
 from extender import how_to_install
+from reprieve.errors import StartUpError
 
 
 def top(

@@ -13,7 +13,6 @@ from fastapi import Depends, Request
 from api.callers.http_refusals import RETRY_SOON, Refusal, cannot_be_done, unreadable_refused
 from api.callers.streaming import until_hang_up
 from api.service_state import ServiceState, service_of
-from api.ui.manifest_text import ManifestTextError
 from api.ui.wording import span
 from extender.answers.catalogue import Question, worked_out
 from extender.answers.questions import Questions
@@ -24,6 +23,7 @@ from extender.values.config.configuration import ConfigErrors
 from extender.values.klog.setup import escaped
 from extender.values.objects.decoding import DecodeError
 from extender.values.objects.pod import Pod
+from reprieve.sources.manifest_text import ManifestTextError
 
 A = TypeVar("A")
 

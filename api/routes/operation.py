@@ -22,7 +22,7 @@ from api.documents.documentation import CONFIGZ, METRICS
 from api.service_state import json_response, service_of
 from api.settings.settings import Settings
 from extender import __version__
-from extender.values.config import written
+from extender.values.config.completion import written
 from extender.values.golang.times import Duration
 from extender.values.klog.setup import escaped, set_verbosity
 

@@ -21,7 +21,6 @@ from api.routes.questions import taking, what_is_wrong
 from api.service_state import decoded, service_of
 from api.ui import pages
 from api.ui.frame import Frame, assets, frame
-from api.ui.manifest_text import ManifestTextError, configuration_in, objects_in
 from api.ui.node_table import BY_ZONE, NodeSelection, OrderError
 from api.ui.what_if_view import changed_nodes, command
 from extender.answers.catalogue import (
@@ -40,9 +39,10 @@ from extender.answers.catalogue import (
 )
 from extender.answers.overviews import NodeOnMap
 from extender.answers.types import NodesLike, WhatIfRequest
-from extender.lab.agreement import AgreementQuestion
 from extender.values import limits
 from extender.values.golang.json_bytes import read
+from reprieve.lab.agreement import AgreementQuestion
+from reprieve.sources.manifest_text import ManifestTextError, configuration_in, objects_in
 
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "

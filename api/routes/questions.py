@@ -23,6 +23,7 @@ from extender.values import limits
 from extender.values.config.configuration import ConfigErrors
 from extender.values.golang.json_bytes import check_json, check_number_of_values, read
 from extender.values.objects.decoding import DecodeError
+from reprieve.lab.plan.plan_question import PlanQuestion  # noqa: F401 - enters the catalogue
 
 F = TypeVar("F", bound=Callable[..., Awaitable[Response]])
 
@@ -58,7 +59,7 @@ def _add(kind: type[Question[Any]]) -> None:
         path,
         taking(kind, answer),
         methods=[method],
-        name=kind.named(),
+        name=row.method,
         summary=summary,
         description=description,
         responses=_responses(kind),

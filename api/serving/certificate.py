@@ -17,12 +17,12 @@ from typing import Any, Final, Literal, final
 import uvloop
 from uvicorn.config import Config
 
-from api.fatal_errors import StartUpError
 from api.settings.settings import Settings
 from extender.values import limits
 from extender.values.klog.logger import Logger
 from extender.values.klog.setup import escaped
 from extender.values.reasons import in_one_line
+from reprieve.errors import StartUpError
 
 _LOGGER: Final = logging.getLogger(__name__)
 _LOG: Final = Logger(__name__)

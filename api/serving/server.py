@@ -21,7 +21,6 @@ from starlette.applications import Starlette
 from starlette.types import ASGIApp
 from uvicorn.server import HANDLED_SIGNALS
 
-from api.fatal_errors import ServiceOverError
 from api.service_state import ServiceState
 from api.serving.certificate import Certificate, Loop
 from api.serving.http_protocol import limited_protocol
@@ -29,6 +28,7 @@ from api.settings.configuration_file import WatchedConfiguration
 from api.settings.settings import Settings, listed
 from extender.values.klog.logger import Lines, Logger
 from extender.values.klog.setup import STDERR
+from reprieve.errors import ServiceOverError
 
 PATIENCE: Final = 5.0
 """Seconds without a beat after which it logs; twice as long after each time."""

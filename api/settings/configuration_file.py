@@ -5,91 +5,23 @@ Upstream: cmd/kube-scheduler/app/options/options.go, ApplyTo, ApplyDeprecated, A
 """
 
 import dataclasses
-import random
-import re
-from difflib import get_close_matches
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Final, final
 
-from api.fatal_errors import StartUpError
-from api.settings.settings import DECLARATIONS, Settings, read_features
+from api.settings.settings import DECLARATIONS, Settings
 from extender.client.http_extender import check_extenders
-from extender.engine.plugins import IN_TREE
-from extender.engine.runtime.registry import ENTRY_POINTS, Registry
-from extender.values.config import (
-    ConfigErrors,
-    Configuration,
-    FeatureGates,
-    default_profiles,
-    load_file,
-    validate,
-)
-from extender.values.config.configuration import API_VERSION, KIND
+from extender.values.config.configuration import ConfigErrors, Configuration
+from extender.values.config.validation import validate
 from extender.values.klog.logger import Logger
-from extender.values.reasons import InputError
+from reprieve.errors import StartUpError
+from reprieve.sources.configurations import read_configuration, try_profiles
 
 _LOG: Final = Logger(__name__)
-_UNKNOWN: Final = re.compile(r'\w+Plugin "(?P<name>[^"]+)" does not exist')
-_OF_GO: Final = re.compile(r' in scheme "pkg/[^"]*"')
-_NOT_THERE: Final = re.compile(r'plugin "(?P<name>[^"]+)" does not extend (?P<point>\w+) plugin')
-
-
-def with_fix(exc: InputError) -> str:
-    """Returns the errors, with what to do about a file of another kind, or a plugin unknown there."""
-    text = _OF_GO.sub(f"; give a {KIND} of {API_VERSION}", str(exc))
-    if unknown := _UNKNOWN.search(text):
-        known = sorted({*IN_TREE, *(entry.name for entry in entry_points(group=ENTRY_POINTS))})
-        near = get_close_matches(unknown["name"], known, 1)
-        if near:
-            return f"{text}; did you mean {near[0]}?"
-        return f"{text}; install the distribution that has it beside reprieve (`reprieve plugins` lists what is there)"
-    if elsewhere := _NOT_THERE.search(text):
-        return (
-            f"{text}; enable {elsewhere['name']} at multiPoint, or at one of its points, which `reprieve plugins "
-            "--all` lists"
-        )
-    return text
-
-
-def read_configuration(path: Path | None, features: FeatureGates | None = None) -> Configuration:
-    """Returns the file's or the default configuration, with the environment's features. Raises StartUpError."""
-    features = read_features() if features is None else features
-    if path is None:
-        return Configuration(profiles=default_profiles(features), feature_gates=features)
-    try:
-        return load_file(path, features)
-    except ConfigErrors as exc:
-        raise StartUpError(f"configuration {path}: {with_fix(exc)}") from exc
-
-
-def usable_configuration(path: Path | None, features: FeatureGates | None = None) -> Configuration:
-    """Returns a configuration with which profiles can be built; see `read_configuration`."""
-    return try_profiles(read_configuration(path, features), path)
-
-
-def shadow_configuration(path: Path | None, features: FeatureGates | None = None) -> Configuration:
-    """Returns a shadow's configuration; see `read_configuration`. It must not name extenders."""
-    configuration = usable_configuration(path, features)
-    if configuration.extenders:
-        raise StartUpError(
-            f"configuration {path}: names extenders, which a shadow does not call; leave them out for it"
-        )
-    return configuration
 
 
 def configuration_of(settings: Settings) -> Configuration:
     """Returns the file's configuration with the settings over it. Raises StartUpError as `read_configuration`."""
     return try_profiles(overridden(read_configuration(settings.config, settings.features), settings), settings.config)
-
-
-def try_profiles(configuration: Configuration, path: Path | None) -> Configuration:
-    """Returns the configuration, with which profiles can be built. Raises StartUpError if a plugin cannot be made."""
-    try:
-        Registry(IN_TREE).make_frameworks(configuration, random.Random())
-    except ConfigErrors as exc:
-        raise StartUpError(f"configuration {path or ''}".rstrip() + f": {with_fix(exc)}") from exc
-    return configuration
 
 
 def try_extenders(configuration: Configuration, path: Path | None) -> None:

@@ -12,11 +12,11 @@ from typing import Annotated, Final, Literal, final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
-from api.fatal_errors import StartUpError
 from api.settings.declarations import MIB, Group, Option, declared
 from extender.values import limits
-from extender.values.config import FeatureGates, parse_feature_gates, parse_version
+from extender.values.config.feature_gates import FeatureGates, parse_feature_gates, parse_version
 from extender.values.golang.times import Duration
+from reprieve.errors import StartUpError
 
 EXAMPLE_CLUSTER: Final = Path(__file__).parents[1] / "examples" / "cluster.yaml"
 
@@ -295,12 +295,6 @@ def read_settings(environment: Mapping[str, str] = os.environ, **flags: object) 
         if name not in {*variables, *given} and most < getattr(settings, name)
     }
     return settings.model_copy(update=less)
-
-
-def read_features() -> FeatureGates:
-    """Returns the features that are on by the environment. Raises StartUpError."""
-    variables = {DECLARATIONS[name].variable for name in ("emulated_version", "feature_gates")}
-    return read_settings({name: text for name, text in os.environ.items() if name in variables}).features
 
 
 def _in_words(message: str) -> str:

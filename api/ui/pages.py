@@ -14,7 +14,6 @@ from api.ui import wording
 from api.ui.answer_drawings import picture, refused_first, score_bars, waterfall_table
 from api.ui.changes import BeforeAndAfter, before_and_after, change_by_answer, change_by_record, preemption_view
 from api.ui.frame import Frame, address, assets, found_href, node_href, pod_href, pods_href, reason_of, short_reason
-from api.ui.manifest_text import manifest_of, written
 from api.ui.node_drawing import node_drawing
 from api.ui.node_grid import ZoneGrid, group_grids, reason_grids, zone_grids
 from api.ui.node_table import (
@@ -37,10 +36,11 @@ from extender.answers.overviews import FoundNames, NodeOnMap, Past, PodList, Pod
 from extender.answers.phrases import noun, why_no_room
 from extender.answers.types import Attempt, Capacity, Explanation, Preemption, WhatIf
 from extender.client.pod_events import PodEvents
-from extender.lab.agreement import Agreement
 from extender.values import limits
 from extender.values.objects.pod import Pod
 from extender.values.objects.resource_amounts import in_words
+from reprieve.lab.agreement import Agreement
+from reprieve.sources.manifest_text import manifest_of, written
 
 MANY_NODES: Final = 40
 """The number of nodes above which the page of a pod has a map."""

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from api.ui.frame import assets
 from api.ui.node_drawing import drawing, element
 from api.ui.wording import environment, figure_words, seconds_words
-from extender.lab.simulation import RunComparison, Sample, SimulationReport
+from reprieve.lab.simulation import RunComparison, Sample, SimulationReport
 
 WIDTH, HEIGHT = 640, 240
 LEFT, RIGHT, TOP, BOTTOM = 52, 12, 12, 34

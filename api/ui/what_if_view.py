@@ -15,11 +15,11 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from api.ui.changes import NodeChange
-from api.ui.manifest_text import written
 from api.ui.wording import requested
 from extender.answers.overviews import NodeOnMap, PodOnNode
 from extender.answers.parts import PodName
 from extender.answers.types import Eviction, Fix, Placement, WhatIf, WhatIfRequest
+from reprieve.sources.manifest_text import written
 
 T = TypeVar("T")
 _NOBODY: Final = PodName(namespace="", name="")

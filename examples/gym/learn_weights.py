@@ -15,7 +15,7 @@ import argparse
 import gymnasium
 import numpy as np
 
-from extender.simulation.environment import Progress, SchedulingEnvironment
+from reprieve.gym import Progress, SchedulingEnvironment
 
 GPU = "alibabacloud.com/gpu-milli"
 DEFAULT = {

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from extender import framework as fwk
+from reprieve import plugin as fwk
 
 CARDS = "gpu.example.com/cards"  # of a pod: on how many cards; of a node, an annotation: its cards
 MEMORY = "gpu.example.com/memory"  # MiB of each card

@@ -12,7 +12,6 @@ import msgspec
 from msgspec import Meta, field
 
 from extender.answers import overviews, types
-from extender.answers.overviews import PlanAnswer, PlanRequest
 from extender.answers.pending import Pending
 
 A = TypeVar("A")
@@ -20,8 +19,6 @@ Q = TypeVar("Q", bound="type[Question[Any]]")
 
 QUESTIONS: Final[list["type[Question[Any]]"]] = []
 """All questions: those of this module, and those of rooms above that are about more than a cluster."""
-
-_BETWEEN_WORDS: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 @final
@@ -31,6 +28,8 @@ class Row:
 
     request: str
     """Method and path below /v1. Fields that the path does not name are parameters, under their names in requests."""
+    method: str
+    """The method that answers it, of `Questions` or of what stands in its place."""
     told: str
     """What the answer tells."""
     about: str = ""
@@ -60,11 +59,6 @@ class Question(msgspec.Struct, Generic[A], frozen=True):
     """The base of questions. `A` is the type of the answer. A docstring begins with the question in words."""
 
     row: ClassVar[Row]
-
-    @classmethod
-    def named(cls) -> str:
-        """Returns the name of the method that answers it."""
-        return _BETWEEN_WORDS.sub("_", cls.__name__.removesuffix("Question")).lower()
 
     @classmethod
     def words(cls) -> tuple[str, str]:
@@ -101,7 +95,7 @@ class Question(msgspec.Struct, Generic[A], frozen=True):
 
     def ask(self, answering: object, **further: object) -> A | Awaitable[A]:
         """Calls the method that answers the question, with its fields by name."""
-        made: A | Awaitable[A] = getattr(answering, self.named())(**msgspec.structs.asdict(self), **further)
+        made: A | Awaitable[A] = getattr(answering, self.row.method)(**msgspec.structs.asdict(self), **further)
         return made
 
     def address(self) -> tuple[str, str, Mapping[str, str]]:
@@ -152,13 +146,13 @@ _CONTAINER: Final = {
     "image": "registry.example/app:1",
     "resources": {"requests": {"cpu": "4", "memory": "1Gi"}},
 }
-_POD: Final = {
+POD_EXAMPLE: Final = {
     "apiVersion": "v1",
     "kind": "Pod",
     "metadata": {"name": "urgent", "namespace": "default"},
     "spec": {"containers": [_CONTAINER]},
 }
-_URGENT: Final = {**_POD, "spec": {"priorityClassName": "sample", "containers": [_CONTAINER]}}
+_URGENT: Final = {**POD_EXAMPLE, "spec": {"priorityClassName": "sample", "containers": [_CONTAINER]}}
 _TRIED: Final = {
     "a pod that needs room": {"create": [_CLASS, _URGENT]},
     "a node is drained": {"drainNodes": ["node-a1"]},
@@ -166,7 +160,7 @@ _TRIED: Final = {
 
 
 @final
-@Row("GET /about", "The version and the cluster.")
+@Row("GET /about", "about", "The version and the cluster.")
 class AboutQuestion(Question[types.AboutService], frozen=True):
     """Who answers, and for which cluster?
 
@@ -178,7 +172,9 @@ _GONE: Final = "there is no such pod, and no recent decision about one"
 
 
 @final
-@Row("GET /explain/{namespace}/{pod}", "Why, and what would help.", about="namespace", lacking=("pods", _GONE))
+@Row(
+    "GET /explain/{namespace}/{pod}", "explain", "Why, and what would help.", about="namespace", lacking=("pods", _GONE)
+)
 class ExplainQuestion(Question[types.Explanation | None], frozen=True):
     """Why is this pod pending?
 
@@ -191,7 +187,7 @@ class ExplainQuestion(Question[types.Explanation | None], frozen=True):
 
 
 @final
-@Row("POST /explain", "Why, and what would help.", body="obj", examples={"a pod": _POD})
+@Row("POST /explain", "explain_of", "Why, and what would help.", body="obj", examples={"a pod": POD_EXAMPLE})
 class ExplainOfQuestion(Question[types.Explanation], frozen=True):
     """Why would this pod be pending?
 
@@ -203,7 +199,7 @@ class ExplainOfQuestion(Question[types.Explanation], frozen=True):
 
 
 @final
-@Row("POST /whatif", "What would become of every pod concerned.", body="request", examples=_TRIED)
+@Row("POST /whatif", "what_if", "What would become of every pod concerned.", body="request", examples=_TRIED)
 class WhatIfQuestion(Question[types.WhatIf], frozen=True):
     """What would happen if?
 
@@ -214,26 +210,14 @@ class WhatIfQuestion(Question[types.WhatIf], frozen=True):
     request: types.WhatIfRequest
 
 
-_NEEDS_ROOM: Final = {"a pod that needs room": {"create": [_POD], "maxMoves": 3}}
-
-
-@final
-@Row("POST /plan", "The moves, in the order in which they have to be made.", body="request", examples=_NEEDS_ROOM)
-class PlanQuestion(Question[PlanAnswer], frozen=True):
-    """Which pods would have to move, so that it fits?
-
-    Looks for the fewest moves of running pods after which new pods fit, budgets kept and nobody lost. Nothing is
-    written.
-    """
-
-    request: PlanRequest
+_NOPOD_EXAMPLE: Final = ("pods", "there is no such pod")
 
 
 _NO_POD: Final = ("pods", "there is no such pod")
 
 
 @final
-@Row("GET /capacity", "How many, and on which nodes.", about="pod", lacking=_NO_POD, takes_worker=True)
+@Row("GET /capacity", "capacity", "How many, and on which nodes.", about="pod", lacking=_NO_POD, takes_worker=True)
 class CapacityQuestion(Question[types.Capacity | None], frozen=True):
     """How many more of this pod fit?
 
@@ -245,7 +229,7 @@ class CapacityQuestion(Question[types.Capacity | None], frozen=True):
 
 
 @final
-@Row("POST /capacity", "How many, and on which nodes.", body="pod", examples={"a pod": _POD})
+@Row("POST /capacity", "capacity_of", "How many, and on which nodes.", body="pod", examples={"a pod": POD_EXAMPLE})
 class CapacityOfQuestion(Question[types.Capacity], frozen=True):
     """How many of such a pod would fit?
 
@@ -257,7 +241,7 @@ class CapacityOfQuestion(Question[types.Capacity], frozen=True):
 
 
 @final
-@Row("GET /decisions", "Newest first.")
+@Row("GET /decisions", "decisions", "Newest first.")
 class DecisionsQuestion(Question[types.Decisions], frozen=True):
     """What was decided recently?
 
@@ -273,7 +257,7 @@ _NOT_KEPT: Final = ("decisions", "no such decision is kept (any more): the oldes
 
 
 @final
-@Row("GET /decisions/{id}", "With as much as is still kept of it.", lacking=_NOT_KEPT)
+@Row("GET /decisions/{id}", "decision", "With as much as is still kept of it.", lacking=_NOT_KEPT)
 class DecisionQuestion(Question[types.Attempt | None], frozen=True):
     """What was decided then?
 
@@ -289,6 +273,7 @@ class DecisionQuestion(Question[types.Attempt | None], frozen=True):
 @final
 @Row(
     "GET /history",
+    "history",
     "Newest first, and how many there were in each part of the time.",
     chooses_names=True,
     may_be_wrong=True,
@@ -312,7 +297,7 @@ class HistoryQuestion(Question[overviews.Past], frozen=True):
 
 
 @final
-@Row("GET /preemptions", "Newest first.")
+@Row("GET /preemptions", "preemptions", "Newest first.")
 class PreemptionsQuestion(Question[types.Preemptions], frozen=True):
     """Which pods were preempted, and for which?
 
@@ -324,7 +309,7 @@ class PreemptionsQuestion(Question[types.Preemptions], frozen=True):
 
 
 @final
-@Row("GET /queue", "All pods that wait.")
+@Row("GET /queue", "queue", "All pods that wait.")
 class QueueQuestion(Question[types.Queue], frozen=True):
     """Which pods wait, and for what?
 
@@ -333,7 +318,7 @@ class QueueQuestion(Question[types.Queue], frozen=True):
 
 
 @final
-@Row("GET /pending", "By reason and workload, most pods first.", chooses_names=True)
+@Row("GET /pending", "pending", "By reason and workload, most pods first.", chooses_names=True)
 class PendingQuestion(Question[Pending], frozen=True):
     """Why do pods wait?
 
@@ -342,7 +327,7 @@ class PendingQuestion(Question[Pending], frozen=True):
 
 
 @final
-@Row("GET /find", "The best matches first.", chooses_names=True)
+@Row("GET /find", "find", "The best matches first.", chooses_names=True)
 class FindQuestion(Question[overviews.FoundNames], frozen=True):
     """What has this name?
 
@@ -358,6 +343,7 @@ class FindQuestion(Question[overviews.FoundNames], frozen=True):
 @final
 @Row(
     "GET /pods",
+    "pods",
     "The pods; without a namespace, also the namespaces.",
     about="namespace",
     chooses_names=True,
@@ -382,7 +368,7 @@ class PodsQuestion(Question[overviews.PodList], frozen=True):
 
 
 @final
-@Row("GET /cluster", "The nodes, by zone and name.", is_brief=True)
+@Row("GET /cluster", "cluster", "The nodes, by zone and name.", is_brief=True)
 class ClusterQuestion(Question[overviews.ClusterMap], frozen=True):
     """What does the cluster look like?
 
@@ -391,7 +377,9 @@ class ClusterQuestion(Question[overviews.ClusterMap], frozen=True):
 
 
 @final
-@Row("GET /cluster/{node}", "The node with its pods.", lacking=("nodes", "there is no such node"), is_brief=True)
+@Row(
+    "GET /cluster/{node}", "node", "The node with its pods.", lacking=("nodes", "there is no such node"), is_brief=True
+)
 class NodeQuestion(Question[overviews.NodeOnMap | None], frozen=True):
     """What is on this node?
 

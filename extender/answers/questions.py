@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import islice, takewhile
-from typing import Any, Final, final
+from typing import Any, Final, TypeVar, final
 
 import msgspec
 
@@ -21,10 +21,9 @@ from extender.answers.explain import queue_places
 from extender.answers.explain.explanation import explain, reason_now, settled, unreadable
 from extender.answers.explain.queue_places import Registered, WallClock, with_claims
 from extender.answers.explain.verdict_tables import as_decided, worked_out_again
-from extender.answers.overviews import ClusterMap, FoundNames, NodeOnMap, Past, PlanAnswer, PlanRequest, PodList
+from extender.answers.overviews import ClusterMap, FoundNames, NodeOnMap, Past, PodList
 from extender.answers.parts import PodName
 from extender.answers.pending import FITS, NOT_OURS, Pending, pending
-from extender.answers.plan.plan import plan
 from extender.answers.plugin_effects import PluginEffects, plugin_effects
 from extender.answers.profiles import SingleProfile, stand_in_notes
 from extender.answers.records.records import Records
@@ -52,6 +51,8 @@ from extender.values.objects.grouping import GroupKey
 from extender.values.objects.label_selectors import SelectorError
 from extender.values.objects.label_syntax import parse_selector
 from extender.values.objects.pod import Pod
+
+A = TypeVar("A")
 
 ATTEMPTS_EXPLAINED: Final = 10
 """The number of attempts in an explanation."""
@@ -209,10 +210,10 @@ class Questions:
         cluster, configuration = self._cluster, self.configuration
         return what_if(cluster, configuration, request, self.admits, for_everybody=self._queue is None)
 
-    def plan(self, request: PlanRequest) -> PlanAnswer:
-        """Returns the moves of running pods after which the request's pods fit. Raises QuestionError or DecodeError."""
+    def simulate(self, simulation: Callable[..., A], request: object) -> A:
+        """Returns what a simulation of a room above answers to its request about this cluster."""
         cluster, configuration = self._cluster, self.configuration
-        return plan(cluster, configuration, request, self.admits, self._now, for_everybody=self._queue is None)
+        return simulation(cluster, configuration, request, self.admits, self._now, for_everybody=self._queue is None)
 
     def capacity(self, pod: str, limit: int | None) -> types.Capacity | None:
         """Returns how many more pods like namespace/name fit; None if there is no such pod."""

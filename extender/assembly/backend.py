@@ -8,19 +8,18 @@ from typing import Any, TypeVar, final
 
 from prometheus_client.metrics_core import Metric
 
+from extender import rules
 from extender.answers.questions import Questions
 from extender.answers.what_if.admission import Admission
 from extender.client.http_extender import ExtenderCalls, Through
 from extender.client.informers.informers import Informers
 from extender.client.informers.reflector_state import Health
 from extender.client.pod_events import PodEvents
-from extender.cluster import TrialRegistry
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster, Subscriber
 from extender.engine.queue.scheduling_queue import SchedulingQueue
 from extender.engine.reporter import Reporter
-from extender.values.config import Configuration
-from extender.values.config.configuration import Extender
+from extender.values.config.configuration import Configuration, Extender
 from extender.values.objects.meta import HasMetadata
 from extender.verbs import Verbs
 
@@ -66,7 +65,7 @@ class Tap:
 
 def empty_api_server(seed: int = 0) -> Admission:
     """Returns an API server without objects, as one with the default features is."""
-    return TrialRegistry(seed=seed)
+    return rules.trial(seed=seed)
 
 
 async def nothing_to_do() -> None: ...

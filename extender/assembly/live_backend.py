@@ -33,8 +33,7 @@ from extender.engine.queue.scheduling_queue import DEFAULT_POD_MAX_IN_UNSCHEDULA
 from extender.engine.reporter import Reporters
 from extender.engine.runtime.quarantine import QUARANTINES, Quarantines
 from extender.engine.runtime.registry import Registry
-from extender.values.config import Configuration
-from extender.values.config.configuration import Extender
+from extender.values.config.configuration import Configuration, Extender
 from extender.values.metrics.tracing import Tracer
 from extender.values.objects.kinds import KINDS
 from extender.values.objects.meta import HasMetadata

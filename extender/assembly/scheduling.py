@@ -22,7 +22,7 @@ from extender.engine.runtime.registry import Registry
 from extender.engine.scheduler.event_handlers import EventHandlers
 from extender.engine.scheduler.scheduler import Scheduler
 from extender.engine.scheduler.world import PodsInPreBind, World
-from extender.values.config import Configuration
+from extender.values.config.configuration import Configuration
 from extender.values.klog.logger import Logger
 from extender.values.metrics import Metrics
 from extender.values.metrics.tracing import Tracer

@@ -22,7 +22,7 @@ from extender.client.client import Client
 from extender.client.errors import ApiError, Conflict, NotFound
 from extender.client.lease_lock import LeaderElectionRecord, LeaseError, LeaseLock
 from extender.values import limits
-from extender.values.config import LeaderElection
+from extender.values.config.configuration import LeaderElection
 from extender.values.golang.times import rfc3339
 from extender.values.objects.cluster import Key
 

@@ -25,7 +25,8 @@ from extender.engine.runtime.framework import Framework, PluginsByPoint
 from extender.engine.runtime.registry import Registry
 from extender.engine.runtime.scoring import WeightedScorer
 from extender.engine.snapshot import Rows, Snapshot
-from extender.values.config import Configuration, FeatureGates
+from extender.values.config.configuration import Configuration
+from extender.values.config.feature_gates import FeatureGates
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.pod import Pod
 from extender.verbs import Verbs

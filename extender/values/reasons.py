@@ -14,3 +14,7 @@ def in_one_line(exc: BaseException) -> str:
     if isinstance(exc, OSError) and exc.strerror and not exc.strerror.startswith("["):  # as those of OpenSSL do
         return exc.strerror.lower()
     return " ".join(str(exc).split()) or type(exc).__name__
+
+
+class ExtenderError(Exception):
+    """An extender failed, or returned what cannot be used, in upstream's words; the caller knows if that matters."""

@@ -15,15 +15,22 @@ from extender.answers import catalogue
 from extender.answers.catalogue import QUESTIONS, Question
 from extender.answers.questions import Questions
 from extender.answers.types import WhatIfRequest
-from extender.lab.agreement import AgreementQuestion
+from reprieve.lab.agreement import AgreementQuestion
+from reprieve.lab.plan.plan_answer import PlanAnswer, PlanRequest
+from reprieve.lab.plan.plan_question import PlanQuestion
 
-EVERY_QUESTION = pytest.mark.parametrize("kind", QUESTIONS, ids=lambda kind: kind.named())
+EVERY_QUESTION = pytest.mark.parametrize("kind", QUESTIONS, ids=lambda kind: kind.row.method)
+
+
+def plan_of(self: Questions, request: PlanRequest) -> PlanAnswer:
+    """The plan is searched by the lab, in the cluster of the questions."""
+    return PlanQuestion(request=request).ask(self)
 
 
 @EVERY_QUESTION
 def test_every_row_finds_a_method_with_its_fields_and_its_answer(kind: type[Question[Any]]) -> None:
     answering = ServiceState if kind in (catalogue.AboutQuestion, AgreementQuestion) else Questions
-    method = getattr(answering, kind.named())
+    method = plan_of if kind is PlanQuestion else getattr(answering, kind.row.method)
 
     _, *parameters = inspect.signature(method).parameters.values()
     named = {each.name for each in parameters if each.kind is not inspect.Parameter.VAR_KEYWORD}

@@ -17,7 +17,9 @@ import yaml
 
 from api.documents.documentation import BY_NAME, SCENARIO
 from extender import __version__
-from extender.values.config import Configuration, load, written
+from extender.values.config.completion import written
+from extender.values.config.configuration import Configuration
+from extender.values.config.loading import load
 from tests.api.in_process import HEADER, ROOT, configured, reprieve
 from tests.kit.waiting import DEADLINE
 from tests.parity.cases import FOLDER

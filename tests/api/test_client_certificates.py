@@ -20,7 +20,6 @@ import httpx
 import pytest
 
 from api.app import create_app
-from api.fatal_errors import StartUpError
 from api.serving.server import Server, make_server
 from api.settings.settings import Settings, read_settings
 from api.starting import prepare
@@ -28,6 +27,7 @@ from extender.client.http_extender import HTTPExtender
 from extender.engine.framework import ExtenderError
 from extender.testing import make_node, make_pod
 from extender.values.config.configuration import Extender, ExtenderTLSConfig
+from reprieve.errors import StartUpError
 from tests.api.in_process import reprieve
 from tests.kit.certificates import Authority, CertificateFiles, can_make_certificates
 from tests.kit.ports import free_port

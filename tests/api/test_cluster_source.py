@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from api.cluster_source import Followed, Own, choose_cluster
-from api.fatal_errors import StartUpError
 from api.settings.settings import EXAMPLE_CLUSTER, read_settings
-from extender.values.config import Configuration
+from extender.values.config.configuration import Configuration
 from extender.values.config.loading import load
+from reprieve.errors import StartUpError
 from tests.api.in_process import HEADER
 
 KUBECONFIG = """

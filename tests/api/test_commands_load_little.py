@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 HEAVY = (  # Typer itself uses pydantic
     "fastapi", "starlette", "uvicorn", "numpy", "aiohttp", "httpx", "jinja2", "prometheus_client", "cel_expr_python",
-    "extender.engine.snapshot", "extender.engine.framework", "extender.cluster", "extender.client", "extender.values.config",
+    "extender.engine.snapshot", "extender.engine.framework", "reprieve.cluster", "extender.client", "extender.values.config",
     "api.settings", "api.app",
 )  # fmt: skip
 
@@ -85,7 +85,7 @@ def test_a_terminal_shows_what_is_done_before_anything_heavy_is_loaded(example: 
         *(["whatif", "--drain", "node-a1", *source] for source in sources.items()), until=WITH_THE_FIRST_LINE
     )
 
-    assert [{*each} <= {"extender.client", "extender.cluster"} for each in loaded] == [True, True, True]
+    assert [{*each} <= {"extender.client", "reprieve.cluster"} for each in loaded] == [True, True, True]
 
 
 def test_help_of_engine_commands_is_printed_before_the_engine_is_loaded() -> None:

@@ -4,9 +4,10 @@ import asyncio
 from collections import Counter
 
 from api.settings.settings import EXAMPLE_CLUSTER
-from extender.cluster import load_state, own_cluster
-from extender.cluster.api_resources import PODS
+from extender.rules.api_resources import PODS
+from extender.rules.state_file import load_state
 from extender.testing import virtual_time
+from reprieve.cluster import own_cluster
 from tests.api.in_process import reprieve
 
 

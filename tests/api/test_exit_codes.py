@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from api.fatal_errors import EXIT_CODES
+from reprieve.errors import EXIT_CODES
 from tests.api.in_process import reprieve
 from tests.api.test_questions import pod
 

@@ -12,9 +12,9 @@ import httpx
 import pytest
 import yaml
 
-from api.fatal_errors import StartUpError
 from api.settings.settings import Settings
 from api.starting import prepare
+from reprieve.errors import StartUpError
 from tests.extender.client.http_extender.serving import Served, answer, serving
 from tests.kit.objects import node, pod, priority_class
 

@@ -19,12 +19,14 @@ import yaml
 
 from api.app import create_app
 from api.cli.flags import FLAG_OPTIONS, FLAGS, FOREIGN, as_options, without_effect
-from api.fatal_errors import StartUpError
 from api.serving.server import Server, make_server
 from api.settings.configuration_file import overridden
 from api.settings.declarations import Group
 from api.settings.settings import DECLARATIONS, Settings, read_settings
-from extender.values.config import Configuration, load, written
+from extender.values.config.completion import written
+from extender.values.config.configuration import Configuration
+from extender.values.config.loading import load
+from reprieve.errors import StartUpError
 from tests.api.in_process import ROOT, reprieve
 from tests.kit.certificates import Authority, can_make_certificates
 from tests.kit.ports import free_port

@@ -134,7 +134,7 @@ def test_a_plan_that_there_is_not_is_no_command(tmp_path: Path) -> None:
 
 
 FUNCTION = """
-from extender import framework as fwk
+from reprieve import plugin as fwk
 
 @fwk.node_filter
 def my_policy(pod, node):

@@ -14,8 +14,8 @@ import uvicorn
 
 from api.callers.http_refusals import Refusal
 from api.kubernetes import KubernetesApp
-from extender.cluster.kube_api import KubeApi
 from extender.values import limits
+from reprieve.cluster.kube_api import KubeApi
 from tests.kit.cluster import make_registry
 from tests.kit.service import in_a_thread
 from tests.kit.waiting import DEADLINE
@@ -57,7 +57,7 @@ def test_objects_are_created_read_listed_bound_and_deleted_over_a_socket() -> No
     assert missing.json()["reason"] == "NotFound"
 
 
-TRANSCRIPT = json.loads((Path(__file__).parents[1] / "extender/cluster/transcript.json").read_text())
+TRANSCRIPT = json.loads((Path(__file__).parents[1] / "reprieve/cluster/transcript.json").read_text())
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from extender import __version__
-from extender.values.config import Configuration, written
+from extender.values.config.completion import written
+from extender.values.config.configuration import Configuration
 from tests.api.fake_engines import FailingEngine
 from tests.kit.service import Service, assert_is_refusal, serving
 

@@ -10,7 +10,7 @@ from api.service_state import ServiceState
 from api.settings.settings import Settings
 from extender.assembly.backend import Backend
 from extender.engine.evaluation.scenario import evaluate_scenario
-from extender.values.config import Configuration
+from extender.values.config.configuration import Configuration
 from tests.api.fake_engines import FailingEngine
 from tests.kit.service import serving_app
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from api.fatal_errors import StartUpError
 from api.settings.settings import EXAMPLE_CLUSTER, Settings
 from api.starting import prepare
-from extender.cluster.state_file import load_state
+from extender.rules.state_file import load_state
+from reprieve.errors import StartUpError
 from tests.api.in_process import reprieve
 from tests.api.test_questions import get
 from tests.kit.objects import pod

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from api.fatal_errors import StartUpError
 from api.serving.certificate import Certificate
 from api.serving.server import Server, make_server
 from api.settings.settings import Settings
+from reprieve.errors import StartUpError
 from tests.kit.certificates import Authority, CertificateFiles, can_make_certificates, encrypted
 from tests.kit.service import serving
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from api.fatal_errors import StartUpError
 from api.settings.settings import DECLARATIONS, read_settings
+from reprieve.errors import StartUpError
 
 
 def test_without_anything_the_example_cluster_is_served_on_this_machine_only() -> None:

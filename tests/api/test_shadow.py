@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from api.fatal_errors import StartUpError
 from api.settings.settings import Settings
 from api.starting import prepare
+from reprieve.errors import StartUpError
 from tests.api.in_process import reprieve
 from tests.api.test_following import readiness
 from tests.api.test_questions import get

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.api.in_process import HEADER, configured, reprieve
-from tests.extender.lab.simulation.test_openb_trace import written
+from tests.reprieve.lab.simulation.test_openb_trace import written
 
 PODS = "half,1000,1024,1,500,,LS\ntwo,1000,1024,2,1000,,LS\ntwo-more,1000,1024,2,1000,T4,LS\n"
 

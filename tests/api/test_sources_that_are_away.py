@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from api.cli import app, local_answers, reaching, service_answers
-from api.fatal_errors import SourceAwayError
+from api.cli import app, service_answers
+from reprieve.errors import SourceAwayError
+from reprieve.sources import live_clusters, reaching
 from tests.api.test_questions import pod
 from tests.kit.certificates import Authority, can_make_certificates
 from tests.kit.ports import free_port
@@ -103,7 +104,7 @@ def hurry(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name in (
         (service_answers, "REACH_SECONDS"),
         (reaching, "REACH_SECONDS"),
-        (local_answers, "FAILING_SECONDS"),
+        (live_clusters, "FAILING_SECONDS"),
     ):
         if (how in NEVER) == name.startswith("REACH"):
             monkeypatch.setattr(module, name, SHORT)

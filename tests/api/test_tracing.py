@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from api.fatal_errors import StartUpError
 from api.tracing import check_tracing
+from reprieve.errors import StartUpError
 from tests.api.test_questions import get
 from tests.api.test_shadow import create, place
 from tests.kit.service import Service, serving

@@ -12,8 +12,8 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from api.cli import app
-from api.fatal_errors import StartUpError
 from extender.answers.what_if.rules import Expectation, Given, NodeGroup, Spread, When
+from reprieve.errors import StartUpError
 from tests.kit.device_objects import device_class, devices, wanting
 from tests.stories.test_device_taint_rules import rule
 

@@ -23,7 +23,7 @@ class Source:
 
 
 def sources() -> list[Path]:
-    return sorted(path for package in ("extender", "api") for path in (ROOT / package).rglob("*.py"))
+    return sorted(path for package in ("extender", "reprieve", "api") for path in (ROOT / package).rglob("*.py"))
 
 
 @cache

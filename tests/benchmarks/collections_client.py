@@ -16,7 +16,7 @@ from typing import Any
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.client import Client
 from extender.values.concurrency.collector import rare_collections
-from extender.values.config import Configuration
+from extender.values.config.configuration import Configuration
 from extender.values.targets.target import Target
 
 NUM_LONGEST = 3

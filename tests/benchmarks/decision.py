@@ -18,7 +18,7 @@ from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.registry import Registry
 from extender.engine.scheduler.schedule_pod import SchedulingAlgorithm
-from extender.values.config import Configuration
+from extender.values.config.configuration import Configuration
 from extender.values.objects.pod import Pod
 from tests.benchmarks.cluster import NUM_APPS, make_cache, make_pod
 

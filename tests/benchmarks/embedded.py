@@ -8,11 +8,11 @@ import statistics
 import time
 from datetime import UTC, datetime
 
-from extender.cluster.api_resources import PODS, Object
-from extender.cluster.kube_api import KubeApi
-from extender.cluster.requests.request_info import Request
-from extender.cluster.responses.response import Response, StreamResponse
-from extender.cluster.store.object_store import ObjectStore
+from extender.rules.api_resources import PODS, Object
+from reprieve.cluster.kube_api import KubeApi
+from reprieve.cluster.requests.request_info import Request
+from reprieve.cluster.responses.response import Response, StreamResponse
+from reprieve.cluster.store.object_store import ObjectStore
 from tests.kit.cluster import make_registry
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

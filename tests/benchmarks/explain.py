@@ -18,7 +18,7 @@ from extender.engine.evaluation.evaluate import evaluate
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.cycle import NO_NOMINATIONS, Cycle
 from extender.engine.runtime.registry import Registry
-from extender.values.config import Configuration
+from extender.values.config.configuration import Configuration
 from extender.values.objects.pod import Pod
 from tests.benchmarks.cluster import make_cache, make_full_cache, make_pod
 from tests.benchmarks.decision import anti_affinity, basic, spread

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from extender import __version__
-from extender.lab.simulation import SimulationReport, play, read_workloads
-from extender.values.config import Configuration
+from extender.values.config.configuration import Configuration
+from reprieve.lab.simulation import SimulationReport, play, read_workloads
 from tests.benchmarks.cluster import make_cache
 from tests.benchmarks.decision import SHAPES, Figures, decide
 from tests.benchmarks.figures_plot import lines

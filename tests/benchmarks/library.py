@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from extender.answers.questions import Questions
-from extender.cluster import TrialRegistry
 from extender.engine.cache.cluster import Cluster as ObservedCluster
-from extender.values.config import Configuration
+from extender.rules.trial_registry import TrialRegistry
+from extender.values.config.configuration import Configuration
 from reprieve.library import Cluster
 from tests.benchmarks.cluster import make_cache
 from tests.benchmarks.decision import SHAPES, decide

@@ -14,7 +14,7 @@ from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.findings import run_post_filter_plugins
 from extender.engine.runtime.registry import Registry
 from extender.engine.snapshot import Rows
-from extender.values.config import Configuration
+from extender.values.config.configuration import Configuration
 from tests.benchmarks.cluster import make_full_cache, make_pod
 
 GO_MILLISECONDS = {1000: 45, 5000: 231, 15000: None}

@@ -36,7 +36,7 @@ from extender.engine.runtime.waiting_pods import WaitingPodsMap
 from extender.engine.scheduler.schedule_pod import SchedulingAlgorithm
 from extender.engine.scheduler.scheduling_cycle import scheduling_cycle
 from extender.engine.scheduler.world import AssumedPod, PodsInPreBind, World
-from extender.values.config import Configuration
+from extender.values.config.configuration import Configuration
 from extender.values.objects.pod import Pod
 from tests.benchmarks.cluster import make_cache, make_full_cache, make_pod
 from tests.benchmarks.decision import basic, mixed

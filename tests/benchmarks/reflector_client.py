@@ -21,7 +21,7 @@ from extender.assembly.live_backend import live_backend
 from extender.client.client import Client
 from extender.client.informers.informers import Informers
 from extender.client.informers.store import Change
-from extender.values.config import Configuration
+from extender.values.config.configuration import Configuration
 from extender.values.objects.kinds import NODES, PODS
 from extender.values.targets.target import Target
 from extender.verbs import Verbs

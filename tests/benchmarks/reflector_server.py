@@ -8,9 +8,9 @@ from typing import Final
 from starlette.types import ASGIApp
 
 from api.kubernetes import KubernetesApp
-from extender.cluster.api_resources import NODES, PODS, Object
-from extender.cluster.kube_api import KubeApi
-from extender.cluster.store.object_store import ObjectStore
+from extender.rules.api_resources import NODES, PODS, Object
+from reprieve.cluster.kube_api import KubeApi
+from reprieve.cluster.store.object_store import ObjectStore
 from tests.kit.cluster import make_registry
 
 NUM_WORKLOADS: Final = 5000

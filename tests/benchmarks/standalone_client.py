@@ -13,7 +13,7 @@ import uvloop
 
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.client import Client
-from extender.values.config import Configuration
+from extender.values.config.configuration import Configuration
 from extender.values.targets.target import Target
 from extender.verbs import Verbs
 

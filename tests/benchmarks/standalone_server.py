@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from starlette.types import ASGIApp
 
 from api.kubernetes import KubernetesApp
-from extender.cluster.api_resources import NODES, PODS, Object
-from extender.cluster.kube_api import KubeApi
+from extender.rules.api_resources import NODES, PODS, Object
+from reprieve.cluster.kube_api import KubeApi
 from tests.kit.cluster import make_registry
 
 NUM_APPS = 20

@@ -9,10 +9,10 @@ from typing import Any
 
 from extender.answers.types import WhatIfRequest
 from extender.answers.what_if.what_if import what_if
-from extender.cluster.trial_registry import TrialRegistry
 from extender.engine.cache import Cache
 from extender.engine.cache.cluster import Cluster
-from extender.values.config import Configuration
+from extender.rules.trial_registry import TrialRegistry
+from extender.values.config.configuration import Configuration
 from tests.benchmarks.cluster import make_cache, make_full_cache
 from tests.kit.objects import priority_class
 

@@ -15,16 +15,16 @@ from extender.client.access_review import AccessReview
 from extender.client.client import Client
 from extender.client.errors import Forbidden
 from extender.client.leader_election import LeaderElector
-from extender.cluster import own_cluster
-from extender.cluster.api_resources import LEASES, NEW_EVENTS, PODS, Object
-from extender.cluster.in_memory import EmbeddedTransport
-from extender.cluster.registry.object_registry import ObjectRegistry
+from extender.rules.api_resources import LEASES, NEW_EVENTS, PODS, Object
 from extender.testing import make_pod
-from extender.values.config import Configuration
+from extender.values.config.configuration import Configuration
 from extender.values.objects.kinds import PRIORITY_CLASSES
 from extender.values.protocol.wire_types import MetaVictims
 from extender.values.targets.target import Target
 from extender.verbs import VerbError
+from reprieve.cluster import own_cluster
+from reprieve.cluster.in_memory import EmbeddedTransport
+from reprieve.cluster.registry.object_registry import ObjectRegistry
 from tests.kit.device_objects import WITH_DEVICE, device_claim, device_class, devices, wanting
 from tests.kit.faults import Fault, FaultyTransport
 from tests.kit.faults.answers import commit_then_drop, status

@@ -13,7 +13,7 @@ import yaml
 
 from extender import __version__
 from extender.client.paths import Right
-from extender.values.config import load
+from extender.values.config.loading import load
 from tests.deploy.manifests import (
     ACCOUNT,
     FOLDER,

@@ -8,7 +8,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from extender.values.config import load
+from extender.values.config.loading import load
 from tests.api.in_process import ROOT
 from tests.api.test_questions import node_of
 from tests.deploy.manifests import Object, container, objects_of, one, pod_spec

@@ -11,7 +11,8 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from extender.values.config import Extender, load
+from extender.values.config.configuration import Extender
+from extender.values.config.loading import load
 from tests.api.test_questions import node_of
 from tests.api.test_recorded_calls import as_go_writes, recorded_calls
 from tests.deploy.manifests import Object, container, objects_of, one, shipped

@@ -10,9 +10,9 @@ from typing import Any, final
 
 from extender.client.client import Client
 from extender.client.paths import path
-from extender.cluster.in_memory import EmbeddedTransport
-from extender.cluster.kube_api import KubeApi
 from extender.values.targets.target import Target
+from reprieve.cluster.in_memory import EmbeddedTransport
+from reprieve.cluster.kube_api import KubeApi
 from tests.kit import objects
 from tests.kit.cluster import make_registry
 from tests.kit.control_plane import ADMIN, ControlPlane

@@ -1,4 +1,4 @@
-from extender import framework as fwk
+from reprieve import plugin as fwk
 
 
 class GpuGeneration(fwk.FilterPlugin, fwk.ScorePlugin, fwk.AdvicePlugin):

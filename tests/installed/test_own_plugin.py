@@ -16,7 +16,7 @@ from typing import Any
 import kubernetes_validate
 import pytest
 
-from extender.values.config import load
+from extender.values.config.loading import load
 from tests.deploy.manifests import container, objects_of
 from tests.deploy.pods import running
 from tests.installed.environment import Environment, installed_into, link_distribution

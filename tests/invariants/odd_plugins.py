@@ -10,7 +10,8 @@ from extender.engine import framework as fwk
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.registry import Registry
 from extender.engine.snapshot.axes import Int64s
-from extender.values.config import Configuration, load
+from extender.values.config.configuration import Configuration
+from extender.values.config.loading import load
 
 POINTS = ("preEnqueue", "preFilter", "filter", "preScore", "score", "reserve", "permit", "preBind", "bind", "postBind")
 

@@ -11,11 +11,11 @@ import msgspec
 
 from extender.assembly.scheduling import Scheduling
 from extender.client.informers.keeping import keeper_of
-from extender.cluster.api_resources import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, Object, Resource
 from extender.engine.cache import Cache
 from extender.engine.cache.cluster import Cluster
 from extender.engine.cache.dump import NodeDump
 from extender.engine.queue.queued_pod_info import QueuedPodInfo
+from extender.rules.api_resources import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, Object, Resource
 from extender.values.objects import kinds
 from extender.values.objects.decoding import convert
 from extender.values.objects.kinds import WatchedKind

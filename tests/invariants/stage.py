@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from extender.values.config import FeatureGates
+from extender.values.config.feature_gates import FeatureGates
 from extender.values.config.loading import load
 from tests.invariants.socket_server import SECONDS, Hold, SocketServer, a_socket_server
 from tests.invariants.worlds import World, a_world

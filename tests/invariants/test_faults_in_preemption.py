@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from extender.cluster.api_resources import NODES, POD_DISRUPTION_BUDGETS
+from extender.rules.api_resources import NODES, POD_DISRUPTION_BUDGETS
 from tests.invariants.oracle import settles
 from tests.invariants.planted_bugs import slow_to_kill
 from tests.invariants.worlds import SIZE, Bugs, World, a_world, clock

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from extender.cluster.api_resources import PODS
+from extender.rules.api_resources import PODS
 from tests.invariants.oracle import places_of, settles
 from tests.invariants.worlds import SIZE, World, a_world
 from tests.kit.faults import Action, Fault, answers, watches

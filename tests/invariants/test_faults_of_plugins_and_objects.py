@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from extender.cluster.api_resources import NODES, PODS
 from extender.engine import framework as fwk
+from extender.rules.api_resources import NODES, PODS
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
 from tests.invariants.odd_plugins import UNRESERVED, with_odd_plugin

@@ -7,7 +7,7 @@ import pytest
 
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.client import Client
-from extender.values.config import Configuration
+from extender.values.config.configuration import Configuration
 from extender.values.targets.target import Target
 from tests.invariants.worlds import a_world
 from tests.kit.faults import Action, Fault, FaultyTransport, answers

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from extender.cluster.api_resources import NODES, PODS, Object
+from extender.rules.api_resources import NODES, PODS, Object
 from tests.invariants.oracle import settles
 from tests.invariants.worlds import World, a_world
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from extender.cluster.api_resources import POD_GROUPS, Object
+from extender.rules.api_resources import POD_GROUPS, Object
 from tests.invariants.socket_server import SECONDS
 from tests.invariants.stage import BINDING, VICTIM, Moment, Stage, eventually, said
 from tests.invariants.worlds import World

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from extender.cluster.api_resources import LEASES, PODS
+from extender.rules.api_resources import LEASES, PODS
 from tests.invariants.socket_server import SECONDS, Hold
 from tests.invariants.stage import BINDING, VICTIM, Moment, Stage, eventually, said
 from tests.invariants.worlds import World

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from extender.cluster.api_resources import PODS, Object
+from extender.rules.api_resources import PODS, Object
 from extender.testing import virtual_time
 from tests.kit.objects import GROUP_GATES, ONLY_GANGS, members, node, pod_group, refusal
 from tests.stories.scene import Scene, a_scene

@@ -14,8 +14,8 @@ from typing import Any, Final, final
 import pytest
 
 from extender.client.informers.reflector import SHORT_WATCH
-from extender.cluster.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS, Object
-from extender.cluster.statuses import ApiStatus
+from extender.rules.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS, Object
+from extender.rules.statuses import ApiStatus
 from extender.testing import virtual_time
 from tests.invariants.oracle import settles, wrong_at_rest
 from tests.invariants.planted_bugs import BUGS

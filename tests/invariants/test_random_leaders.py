@@ -14,9 +14,9 @@ from typing import Final, final
 import httpx
 import pytest
 
-from extender.cluster.api_resources import LEASES
-from extender.cluster.statuses import ApiStatus
-from extender.values.config import Configuration
+from extender.rules.api_resources import LEASES
+from extender.rules.statuses import ApiStatus
+from extender.values.config.configuration import Configuration
 from tests.invariants.oracle import neglected_pods
 from tests.invariants.worlds import World, a_world, now
 from tests.kit.faults import Action, Call, Fault, answers

@@ -28,9 +28,9 @@ from hypothesis.stateful import (
 )
 
 from extender.client.informers.reflector import SHORT_WATCH
-from extender.cluster.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS, Object, Resource
-from extender.cluster.statuses import ApiStatus
 from extender.engine.queue.scheduling_queue import DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS, FLUSH_UNSCHEDULABLE_EVERY
+from extender.rules.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS, Object, Resource
+from extender.rules.statuses import ApiStatus
 from extender.testing import virtual_time
 from extender.values.klog.setup import TextFormatter
 from tests.invariants.odd_plugins import BROKEN, HOLDS, with_odd_plugin

@@ -19,21 +19,21 @@ from extender.client.client import Client
 from extender.client.informers.informers import Informers
 from extender.client.informers.store import Change
 from extender.client.writes.dispatcher import ApiDispatcher
-from extender.cluster import controllers
-from extender.cluster.api_resources import EVENTS, NAMESPACES, NODES, PODS, PRIORITY_CLASSES, Object, Resource
-from extender.cluster.controllers.garbage_collector import SYSTEM_NAMESPACES
-from extender.cluster.in_memory import EmbeddedTransport
-from extender.cluster.kube_api import KubeApi
-from extender.cluster.registry import subresources
-from extender.cluster.registry.object_registry import ObjectRegistry
-from extender.cluster.store.object_store import ObjectStore
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
 from extender.engine.runtime.registry import Registry as Plugins
-from extender.values.config import Configuration
+from extender.rules.api_resources import EVENTS, NAMESPACES, NODES, PODS, PRIORITY_CLASSES, Object, Resource
+from extender.values.config.configuration import Configuration
 from extender.values.objects.kinds import KINDS
 from extender.values.objects.meta import HasMetadata
 from extender.values.targets.target import Target
+from reprieve.cluster import controllers
+from reprieve.cluster.controllers.garbage_collector import SYSTEM_NAMESPACES
+from reprieve.cluster.in_memory import EmbeddedTransport
+from reprieve.cluster.kube_api import KubeApi
+from reprieve.cluster.registry import subresources
+from reprieve.cluster.registry.object_registry import ObjectRegistry
+from reprieve.cluster.store.object_store import ObjectStore
 from tests.invariants.write_monitor import WriteMonitor
 from tests.kit.faults import FaultyTransport
 

@@ -9,9 +9,9 @@ from typing import Any, Final, final
 
 import httpx
 
-from extender.cluster.api_resources import NODES, PODS, Object
-from extender.cluster.registry.object_registry import ObjectRegistry
+from extender.rules.api_resources import NODES, PODS, Object
 from extender.values.objects.quantity import Quantity
+from reprieve.cluster.registry.object_registry import ObjectRegistry
 from tests.kit.faults import Call
 
 FINISHED: Final = ("Succeeded", "Failed")

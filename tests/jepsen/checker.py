@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeVar
 
-from extender.cluster.in_memory import SAVE_EVERY
+from reprieve.cluster.in_memory import SAVE_EVERY
 from tests.jepsen.history import (
     CLIENT,
     LEASE,

@@ -15,7 +15,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from pathlib import Path
 from typing import Final, final
 
-from extender.cluster.state_file import load_state
+from extender.rules.state_file import load_state
 from tests.jepsen.history import Began, Happened, Record, Seen
 from tests.jepsen.network import Address, Network, a_network
 from tests.jepsen.schedule import Fault, Kind

@@ -9,12 +9,12 @@ from extender.assembly.backend import Backend, Tap
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.client import Client
 from extender.client.http_extender import Transports, no_transport
-from extender.cluster import own_cluster
-from extender.cluster.api_resources import EVENTS, NAMESPACES, Object
-from extender.cluster.registry.object_registry import ObjectRegistry
-from extender.cluster.store.object_store import ObjectStore
-from extender.values.config import Configuration
+from extender.rules.api_resources import EVENTS, NAMESPACES, Object
+from extender.values.config.configuration import Configuration
 from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
+from reprieve.cluster import own_cluster
+from reprieve.cluster.registry.object_registry import ObjectRegistry
+from reprieve.cluster.store.object_store import ObjectStore
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

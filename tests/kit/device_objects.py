@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from extender.cluster.api_resources import Object
+from extender.rules.api_resources import Object
 from tests.kit.objects import node
 
 GPU: Final = "example.com/gpu"

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import httpx
 
-from extender.cluster.api_resources import Object, Resource, of_kind
+from extender.rules.api_resources import Object, Resource, of_kind
 
 
 def priority_class(name: str, value: int, **more: Any) -> Object:

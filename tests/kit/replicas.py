@@ -12,10 +12,10 @@ from extender.assembly.backend import Backend
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.client import Client
 from extender.client.leader_election import LeaderElector
-from extender.cluster import OwnCluster, own_cluster
-from extender.cluster.api_resources import LEASES, Object
-from extender.values.config import Configuration
+from extender.rules.api_resources import LEASES, Object
+from extender.values.config.configuration import Configuration
 from extender.values.targets.target import Target
+from reprieve.cluster import OwnCluster, own_cluster
 from tests.kit.faults import Fault, FaultyTransport
 
 WRITES = ("create", "update", "patch", "delete")

@@ -30,7 +30,7 @@ from api.starting import Opens, opens
 from extender.assembly.backend import Backend
 from extender.client.access_review import User
 from extender.engine.evaluation.scenario import evaluate_scenario
-from extender.values.config import Configuration
+from extender.values.config.configuration import Configuration
 from tests.kit.waiting import DEADLINE, until, until_at_rest
 
 ROOT = Path(__file__).parents[2]

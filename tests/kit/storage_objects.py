@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from extender.cluster.api_resources import Object
+from extender.rules.api_resources import Object
 
 
 def volume(

@@ -10,7 +10,7 @@ from extender.engine.runtime.registry import Registry
 from extender.engine.scheduler.pod_group_preemption import find_victims
 from extender.engine.scheduler.pod_group_trial import PodGroupTrial
 from extender.engine.scheduler.schedule_pod import SchedulingAlgorithm
-from extender.values.config import FeatureGates
+from extender.values.config.feature_gates import FeatureGates
 from extender.values.config.loading import load
 from extender.values.objects.grouping import PodGroup
 from extender.values.objects.meta import HasMetadata

@@ -11,7 +11,7 @@ from extender.engine.cache.cluster import Cluster
 from extender.engine.reporter import NO_REPORTER, Reporter
 from extender.engine.runtime.registry import Registry
 from extender.testing import NodeBuilder, PodBuilder
-from extender.values.config import Configuration
+from extender.values.config.configuration import Configuration
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
 from tests.kit.writes import RecordedWrites

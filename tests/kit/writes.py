@@ -30,17 +30,17 @@ from extender.engine.framework.storage_calls import (
     UnprotectResourceClaim,
     UnreserveResourceClaim,
 )
-from extender.lab.simulation.storage_writes import (
+from extender.values.objects.cluster import Key
+from extender.values.objects.decoding import replaced
+from extender.values.objects.devices import ResourceClaim
+from extender.values.objects.storage import PersistentVolume, PersistentVolumeClaim
+from reprieve.lab.simulation.storage_writes import (
     ClaimWrite,
     claim_after,
     created_claim,
     volume_after,
     volume_claim_after,
 )
-from extender.values.objects.cluster import Key
-from extender.values.objects.decoding import replaced
-from extender.values.objects.devices import ResourceClaim
-from extender.values.objects.storage import PersistentVolume, PersistentVolumeClaim
 
 T = TypeVar("T")
 W = TypeVar("W", PersistentVolume, PersistentVolumeClaim, ResourceClaim)

@@ -16,7 +16,7 @@ import pytest
 import uvicorn
 
 from api.kubernetes import KubernetesApp
-from extender.cluster.api_resources import (
+from extender.rules.api_resources import (
     DEPLOYMENTS,
     NAMESPACES,
     NODES,
@@ -27,10 +27,10 @@ from extender.cluster.api_resources import (
     Object,
     Resource,
 )
-from extender.cluster.kube_api import KubeApi
-from extender.cluster.registry.object_registry import ObjectRegistry
-from extender.cluster.requests import request_bodies
-from extender.cluster.schema.protobuf_objects import MEDIA_TYPE
+from reprieve.cluster.kube_api import KubeApi
+from reprieve.cluster.registry.object_registry import ObjectRegistry
+from reprieve.cluster.requests import request_bodies
+from reprieve.cluster.requests.protobuf_objects import MEDIA_TYPE
 from tests.kit.cluster import make_registry
 from tests.kit.service import in_a_thread
 from tests.kubectl.conftest import NO_KUBECTL, Kubectl

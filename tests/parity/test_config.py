@@ -6,8 +6,9 @@ from typing import Any
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.profiles import ResolvedProfile, resolve_all
 from extender.engine.runtime.registry import Registry
-from extender.values.config import ConfigErrors, load, written
-from extender.values.config.completion import complete
+from extender.values.config.completion import complete, written
+from extender.values.config.configuration import ConfigErrors
+from extender.values.config.loading import load
 from tests.each_case import each_case
 from tests.parity.cases import KNOWN, component_cases
 

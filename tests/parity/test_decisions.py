@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from extender.engine.evaluation.scenario import evaluate_scenario
-from extender.values.config import Configuration
+from extender.values.config.configuration import Configuration
 from tests.each_case import each_case
 from tests.parity.cases import FOLDER, KNOWN, decision_cases
 from tests.parity.compare import differences

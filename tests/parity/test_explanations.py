@@ -16,7 +16,8 @@ from extender.engine.cache.cluster import Cluster
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.cycle import Nominations
 from extender.engine.runtime.registry import Registry
-from extender.values.config import Configuration, load
+from extender.values.config.configuration import Configuration
+from extender.values.config.loading import load
 from extender.values.objects import decoding
 from extender.values.objects.cluster import ClusterState, identified
 from extender.values.objects.pod import Pod

@@ -24,9 +24,10 @@ from extender.answers.phrases import for_people
 from extender.answers.questions import Questions
 from extender.answers.types import Explanation, WhatIf
 from extender.assembly.backend import Backend
-from extender.cluster.trial_registry import TrialRegistry
+from extender.rules.trial_registry import TrialRegistry
 from extender.testing import make_verbs
-from extender.values.config import Configuration, load
+from extender.values.config.configuration import Configuration
+from extender.values.config.loading import load
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.kinds import KINDS
 from tests.each_case import each_case

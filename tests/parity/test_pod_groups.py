@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from extender.cluster.api_resources import EVENTS, POD_DISRUPTION_BUDGETS, POD_GROUPS, PODS, PRIORITY_CLASSES, Object
+from extender.rules.api_resources import EVENTS, POD_DISRUPTION_BUDGETS, POD_GROUPS, PODS, PRIORITY_CLASSES, Object
 from tests.each_case import each_case
 from tests.kit.objects import GROUP_GATES, members, node, pod, pod_group, resource_of
 from tests.parity.cases import component_cases

@@ -11,9 +11,9 @@ import pytest
 
 from extender.answers.types import PreemptionAnswer, WhatIfRequest
 from extender.answers.what_if.what_if import what_if
-from extender.cluster.trial_registry import TrialRegistry
 from extender.engine.cache.cluster import Cluster
-from extender.values.config import Configuration
+from extender.rules.trial_registry import TrialRegistry
+from extender.values.config.configuration import Configuration
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.decoding import convert
 from extender.values.objects.pod import Pod

@@ -7,10 +7,10 @@ from typing import Any
 
 from extender.answers.types import WhatIfRequest
 from extender.answers.what_if.what_if import what_if
-from extender.cluster.trial_registry import TrialRegistry
 from extender.engine.cache.cluster import Cluster
 from extender.engine.framework.preemption import STILL_TERMINATING
-from extender.values.config import Configuration
+from extender.rules.trial_registry import TrialRegistry
+from extender.values.config.configuration import Configuration
 from extender.values.objects.cluster import ClusterState
 from tests.each_case import each_case
 from tests.parity.cases import KNOWN

@@ -14,20 +14,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from extender import framework as fwk
 from extender.testing import random_cluster, virtual_time
 from extender.values.config.loading import load
 from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
-from reprieve import Cluster, Placement, ReprieveError, Trial
+from reprieve import Cluster, Placement, ReprieveError, Trial, plugin as fwk
 from tests.extender.answers.test_trial import NO_SHRINKING, Decisions, objects_of
-from tests.extender.lab.recordings.recorded_cluster import create, record, zoned
 from tests.kit.examples import examples
 from tests.kit.objects import pod_group, priority_class
 from tests.kit.random_storage import random_cluster_with_volumes
 from tests.kit.service import kubeconfig_for, serving
 from tests.kit.told_scheduler import ToldScheduler
+from tests.reprieve.lab.recordings.recorded_cluster import create, record, zoned
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "api" / "examples" / "cluster.yaml"

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from extender.cluster.api_resources import CSI_NODES, NODES, PODS, Object, Resource
+from extender.rules.api_resources import CSI_NODES, NODES, PODS, Object, Resource
 from tests.kit.objects import node, pod, resource_of
 from tests.stories.remote import change
 from tests.stories.scene import Scene

@@ -1,6 +1,6 @@
 """What schedulers and claims have of devices."""
 
-from extender.cluster.api_resources import RESOURCE_CLAIMS, Object
+from extender.rules.api_resources import RESOURCE_CLAIMS, Object
 from tests.kit.device_objects import DRIVER, GROUP
 from tests.stories.scene import Scene
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import final
 
-from extender.cluster.api_resources import Object
+from extender.rules.api_resources import Object
 from tests.stories.cluster_changes import Happens
 from tests.stories.scene import a_scene
 

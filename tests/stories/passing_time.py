@@ -9,7 +9,7 @@ from typing import Final, final
 from extender.assembly.scheduling import Scheduling
 from extender.client.informers.informers import Informers
 from extender.client.writes.dispatcher import ApiDispatcher
-from extender.cluster.api_resources import PODS, Object
+from extender.rules.api_resources import PODS, Object
 from tests.stories.remote import Api, NotFoundError, RemoteApi, change
 
 GLANCE: Final = 0.01

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from extender.cluster.api_resources import Object
+from extender.rules.api_resources import Object
 
 HOSTNAME = "kubernetes.io/hostname"
 

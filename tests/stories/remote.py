@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, final
 import httpx
 
 from extender.client.paths import path
-from extender.cluster.api_resources import (
+from extender.rules.api_resources import (
     CSI_DRIVERS,
     CSI_NODES,
     CSI_STORAGE_CAPACITIES,

@@ -12,13 +12,13 @@ from extender.assembly.scheduling import Scheduling, assemble_scheduler
 from extender.client.http_extender import Transports, no_transport, reads_whole
 from extender.client.informers.informers import Informers
 from extender.client.writes.dispatcher import ApiDispatcher
-from extender.cluster.api_resources import EVENTS, PODS, Object, Resource
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.registry import Registry
-from extender.values.config import Configuration, FeatureGates
-from extender.values.config.configuration import Extender
+from extender.rules.api_resources import EVENTS, PODS, Object, Resource
+from extender.values.config.configuration import Configuration, Extender
+from extender.values.config.feature_gates import FeatureGates
 from extender.values.config.loading import load
 from extender.values.objects.kinds import KINDS
 from tests.kit.objects import resource_of

@@ -12,16 +12,16 @@ from typing import Any, Final, final
 import httpx
 
 from extender.client.client import Client
-from extender.cluster import own_cluster
-from extender.cluster.api_resources import PODS, Object
-from extender.cluster.in_memory import EmbeddedTransport
-from extender.cluster.kube_api import KubeApi
-from extender.cluster.registry import subresources
-from extender.cluster.seeding import seed
+from extender.rules.api_resources import PODS, Object
+from extender.rules.seeding import seed
 from extender.testing import virtual_time
 from extender.values.config.configuration import Extender
 from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.values.targets.target import Target
+from reprieve.cluster import own_cluster
+from reprieve.cluster.in_memory import EmbeddedTransport
+from reprieve.cluster.kube_api import KubeApi
+from reprieve.cluster.registry import subresources
 from tests.kit.cluster import make_registry
 from tests.kit.objects import PRIORITIES, resource_of
 from tests.stories.passing_time import Settling, Watched

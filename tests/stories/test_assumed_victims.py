@@ -14,13 +14,12 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from extender.cluster.api_resources import Object
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.registry import Registry
-from extender.values.config import Configuration
-from extender.values.config.configuration import Extender
+from extender.rules.api_resources import Object
+from extender.values.config.configuration import Configuration, Extender
 from extender.values.objects.pod import Pod
 from extender.values.protocol.wire_types import MetaVictims
 from extender.verbs import Verbs

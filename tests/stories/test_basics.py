@@ -4,7 +4,7 @@
 
 import pytest
 
-from extender.cluster.api_resources import NODES, Object
+from extender.rules.api_resources import NODES, Object
 from tests.kit.objects import node, pod
 from tests.stories.pod_specs import port
 from tests.stories.scene import a_scene

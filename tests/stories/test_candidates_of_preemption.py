@@ -7,9 +7,9 @@ import pytest
 
 from extender.answers.types import Placement, WhatIfRequest
 from extender.answers.what_if.what_if import what_if
-from extender.cluster.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS, Object
-from extender.cluster.trial_registry import TrialRegistry
 from extender.engine.cache.cluster import Cluster
+from extender.rules.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS, Object
+from extender.rules.trial_registry import TrialRegistry
 from extender.values.config.configuration import Configuration
 from extender.values.config.loading import load
 from extender.values.objects.cluster import ClusterState

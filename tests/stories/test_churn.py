@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from extender.cluster.api_resources import EVENTS, NODES
+from extender.rules.api_resources import EVENTS, NODES
 from tests.kit.objects import node, pod
 from tests.stories.scene import Scene, a_scene
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from extender.cluster.api_resources import POD_GROUPS, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES, Object
-from extender.cluster.statuses import ApiStatus
+from extender.rules.api_resources import POD_GROUPS, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES, Object
+from extender.rules.statuses import ApiStatus
 from tests.kit.device_objects import GROUP, device_class, devices
 from tests.kit.objects import GROUP_GATES, ONLY_GANGS, members, node, pod, pod_group
 from tests.stories.scene import Scene, a_scene

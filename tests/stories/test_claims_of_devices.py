@@ -5,7 +5,7 @@ Upstream: kubernetes#141829, #141898.
 
 import pytest
 
-from extender.cluster.api_resources import Object
+from extender.rules.api_resources import Object
 from tests.kit.device_objects import WITH_DEVICE, device_claim, device_class, devices
 from tests.kit.objects import node, pod
 from tests.stories.scene import a_scene

@@ -1,6 +1,6 @@
 """Agents are DaemonSets of high priority: they find room on every node, whoever has to go for it."""
 
-from extender.cluster.api_resources import PODS, Object
+from extender.rules.api_resources import PODS, Object
 from tests.kit.objects import node, pod, workload
 from tests.stories.scene import a_scene
 

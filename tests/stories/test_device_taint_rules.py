@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from extender.cluster.api_resources import DEVICE_TAINT_RULES, RESOURCE_SLICES, Object
-from extender.cluster.statuses import ApiStatus
+from extender.rules.api_resources import DEVICE_TAINT_RULES, RESOURCE_SLICES, Object
+from extender.rules.statuses import ApiStatus
 from tests.kit.device_objects import DRIVER, device_class, devices, wanting
 from tests.kit.objects import node
 from tests.stories.devices import held

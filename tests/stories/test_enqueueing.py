@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from extender.cluster.api_resources import DEVICE_CLASSES, NAMESPACES, NODES, RESOURCE_CLAIMS, Object
+from extender.rules.api_resources import DEVICE_CLASSES, NAMESPACES, NODES, RESOURCE_CLAIMS, Object
 from tests.kit.device_objects import BY_CLASS, DRIVER, GPU, device_claim, device_class, devices, wanting
 from tests.kit.objects import node, pod
 from tests.stories.cluster_changes import (

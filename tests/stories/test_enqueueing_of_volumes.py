@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from extender.cluster.api_resources import (
+from extender.rules.api_resources import (
     CSI_DRIVERS,
     CSI_STORAGE_CAPACITIES,
     PERSISTENT_VOLUME_CLAIMS,

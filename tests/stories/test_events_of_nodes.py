@@ -4,7 +4,7 @@ taint/taint_test.go (v1.36.2).
 
 import pytest
 
-from extender.cluster.api_resources import NODES
+from extender.rules.api_resources import NODES
 from tests.kit.objects import node, pod
 from tests.stories.cluster_changes import labels, spec
 from tests.stories.pod_specs import taint, tolerating

@@ -7,7 +7,7 @@ test/integration/dra (v1.36.2).
 import httpx
 import pytest
 
-from extender.cluster.api_resources import DEVICE_CLASSES, NODES, RESOURCE_CLAIMS, Object
+from extender.rules.api_resources import DEVICE_CLASSES, NODES, RESOURCE_CLAIMS, Object
 from tests.kit.device_objects import (
     BY_CLASS,
     GPU,

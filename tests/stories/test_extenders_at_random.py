@@ -15,9 +15,9 @@ from typing import Any, Final
 
 import pytest
 
-from extender.cluster.api_resources import EVENTS, NODES, POD_DISRUPTION_BUDGETS, PODS, Object
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
+from extender.rules.api_resources import EVENTS, NODES, POD_DISRUPTION_BUDGETS, PODS, Object
 from extender.testing import make_verbs
 from extender.values.objects.decoding import convert
 from extender.values.objects.grouping import PodDisruptionBudget

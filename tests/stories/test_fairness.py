@@ -2,8 +2,8 @@
 
 import pytest
 
-from extender.cluster.api_resources import NODES
 from extender.engine import framework as fwk
+from extender.rules.api_resources import NODES
 from tests.kit.objects import node, pod
 from tests.stories.cluster_changes import labels
 from tests.stories.plugins import looking_first

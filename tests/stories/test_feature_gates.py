@@ -9,10 +9,10 @@ from typing import Any
 import httpx
 import pytest
 
-from extender.cluster.api_resources import NODES, Object
-from extender.cluster.statuses import ApiStatus
 from extender.engine import framework as fwk
-from extender.values.config import FeatureGates
+from extender.rules.api_resources import NODES, Object
+from extender.rules.statuses import ApiStatus
+from extender.values.config.feature_gates import FeatureGates
 from extender.values.objects.pod import Pod
 from tests.kit.device_objects import device_class, devices, wanting
 from tests.kit.objects import is_deletion, node, pod, refusal

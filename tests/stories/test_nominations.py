@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from extender.cluster.api_resources import PODS, Object
+from extender.rules.api_resources import PODS, Object
 from tests.kit.objects import node, pod
 from tests.stories.cluster_changes import changed
 from tests.stories.scene import Scene, a_scene

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from extender.cluster.api_resources import NODES, Object
 from extender.engine import framework as fwk
+from extender.rules.api_resources import NODES, Object
 from extender.values.objects.pod import Pod
 from tests.kit.objects import node, pod
 from tests.stories.cluster_changes import Happens, changed_node, goes, spec

@@ -10,8 +10,8 @@ from typing import final
 import httpx
 import pytest
 
-from extender.cluster.api_resources import PODS
 from extender.engine import framework as fwk
+from extender.rules.api_resources import PODS
 from extender.values.objects.pod import Pod
 from tests.kit.objects import is_binding, node, pod, refusal
 from tests.stories.plugins import WAIT, filtering, permitting, pre_binding, reserving

@@ -11,8 +11,8 @@ import re
 import httpx
 import pytest
 
-from extender.cluster.api_resources import EVENTS, NODES
 from extender.engine import framework as fwk
+from extender.rules.api_resources import EVENTS, NODES
 from extender.values.objects.pod import Pod
 from tests.kit.objects import is_binding, node, pod, refusal
 from tests.stories.plugins import WAIT, filtering, holding, permitting, pre_binding

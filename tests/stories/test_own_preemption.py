@@ -14,7 +14,8 @@ from extender.engine import framework as fwk
 from extender.engine.framework.preemption import PreemptionRules
 from extender.engine.plugins.default_preemption import DefaultPreemption
 from extender.engine.preemption import V1_17, V1_36, Evaluator
-from extender.values.config import DefaultPreemptionArgs, Duration, EvictionCost, PreemptionDelay, Protection
+from extender.values.config.plugin_args import DefaultPreemptionArgs, EvictionCost, PreemptionDelay, Protection
+from extender.values.golang.times import Duration
 from extender.values.objects.meta import LabelSelector
 from extender.values.objects.pod import Pod
 from tests.kit.extenders import InMemory, an_extender

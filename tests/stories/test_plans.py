@@ -12,11 +12,11 @@ from typing import Final, final
 
 import pytest
 
-from extender.answers.overviews import PlanAnswer, PlanRequest
-from extender.answers.plan.plan import plan
-from extender.cluster.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS, Object
-from extender.cluster.trial_registry import TrialRegistry
-from extender.values.config import Configuration
+from extender.rules.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS, Object
+from extender.rules.trial_registry import TrialRegistry
+from extender.values.config.configuration import Configuration
+from reprieve.lab.plan.plan import plan
+from reprieve.lab.plan.plan_answer import PlanAnswer, PlanRequest
 from tests.kit.objects import budget, node, pod, resource_of
 from tests.stories.pod_specs import away_from
 from tests.stories.scene import Scene, a_scene

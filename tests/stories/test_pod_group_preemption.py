@@ -12,10 +12,10 @@ from typing import Any, final
 import httpx
 import pytest
 
-from extender.cluster.api_resources import POD_GROUPS, Object
-from extender.cluster.in_memory import EmbeddedTransport
-from extender.cluster.kube_api import KubeApi
 from extender.engine.preemption.minimal_victims import ANNOTATION as MINIMAL_VICTIMS
+from extender.rules.api_resources import POD_GROUPS, Object
+from reprieve.cluster.in_memory import EmbeddedTransport
+from reprieve.cluster.kube_api import KubeApi
 from tests.kit.objects import GROUP_GATES, ONLY_GANGS, budget, members, node, pod, pod_group, priority_class
 from tests.stories import stages
 from tests.stories.scene import a_scene

@@ -7,7 +7,7 @@ TestTopologyAwareSchedulingWithGangPolicy (v1.36.2).
 import httpx
 import pytest
 
-from extender.cluster.api_resources import POD_GROUPS
+from extender.rules.api_resources import POD_GROUPS
 from tests.kit.objects import GROUP_GATES, ONLY_GANGS, is_binding, members, node, pod_group, refusal
 from tests.stories.scene import Scene, a_scene
 

@@ -9,7 +9,7 @@ from typing import Final
 import httpx
 import pytest
 
-from extender.cluster.api_resources import Object
+from extender.rules.api_resources import Object
 from tests.kit.device_objects import GROUP, WITH_DEVICE, device_claim, device_class, devices
 from tests.kit.objects import GROUP_GATES, ONLY_GANGS, members, node, pod, pod_group
 from tests.stories.devices import claims, held

@@ -4,7 +4,7 @@
 
 import pytest
 
-from extender.cluster.api_resources import Object
+from extender.rules.api_resources import Object
 from tests.kit.objects import node, pod
 from tests.kit.storage_objects import claim, volume
 from tests.stories.cluster_changes import Happens, changed_node, changed_pod, gone, labels, new_node, new_pod, spec

@@ -6,8 +6,8 @@ own on a lower floor (ReadWriteOncePod: tests/extender/engine/plugins/test_volum
 
 import pytest
 
-from extender.cluster.api_resources import NAMESPACES, POD_DISRUPTION_BUDGETS, PODS, Object
 from extender.engine import framework as fwk
+from extender.rules.api_resources import NAMESPACES, POD_DISRUPTION_BUDGETS, PODS, Object
 from extender.values.objects.pod import Pod
 from tests.kit.device_objects import DRIVER, WITH_DEVICE, device_claim, device_class, devices
 from tests.kit.objects import budget, node, pod, priority_class

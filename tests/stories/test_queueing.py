@@ -10,8 +10,8 @@ tests/extender/engine/plugins/test_hints.py and test_storage_hints.py.
 import httpx
 import pytest
 
-from extender.cluster.api_resources import NODES
 from extender.engine import framework as fwk
+from extender.rules.api_resources import NODES
 from tests.kit.objects import is_binding, node, pod, priority_class, refusal
 from tests.stories.cluster_changes import allocatable, labels, spec
 from tests.stories.plugins import WAIT, filtering, gating, permitting, reserving

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from extender.cluster.api_resources import PODS, Object
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.registry import Registry
+from extender.rules.api_resources import PODS, Object
 from extender.values.config.loading import load
 from extender.values.objects.decoding import convert
 from extender.values.objects.node import Node

@@ -9,8 +9,8 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from extender.cluster.api_resources import NODES, PODS, Object
-from extender.cluster.statuses import ApiStatus
+from extender.rules.api_resources import NODES, PODS, Object
+from extender.rules.statuses import ApiStatus
 from tests.kit.objects import PRIORITIES, node, pod
 from tests.kit.shared_gpu import ARGUMENTS, cards_of, limits, shared_gpu, with_cards
 from tests.stories.scene import Scene, a_scene

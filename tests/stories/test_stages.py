@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from extender.cluster.api_resources import PODS, Object, Resource
+from extender.rules.api_resources import PODS, Object, Resource
 from tests.kit.certificates import can_make_certificates
 from tests.kit.control_plane import ControlPlane
 from tests.stories.passing_time import kubelets_act

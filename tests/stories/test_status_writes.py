@@ -6,8 +6,8 @@ Upstream: pkg/scheduler/schedule_one_test.go, TestUpdatePodStatus (v1.36.2).
 import httpx
 import pytest
 
-from extender.cluster.api_resources import PODS, Object
 from extender.engine import framework as fwk
+from extender.rules.api_resources import PODS, Object
 from tests.kit.objects import node, pod
 from tests.stories.plugins import filtering
 from tests.stories.scene import a_scene

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from extender.lab.simulation import play, read_workloads
-from extender.values.config import Configuration
+from extender.values.config.configuration import Configuration
+from reprieve.lab.simulation import play, read_workloads
 from tools import generate_gpu_sample
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from extender.cluster.schema.api_types import TABLE
+from extender.rules.schema.api_types import TABLE
 from tools.generate_schema import read, served, table, text
 
 PUBLISHED = os.environ.get("REPRIEVE_API_TYPES", "")

@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any
 
 from api.cli import main
-from extender.cluster.api_resources import PODS
+from extender.rules.api_resources import PODS
 from extender.testing import virtual_time
 from tests.kit.cluster import a_cluster
 from tests.kit.objects import node, pod, priority_class

@@ -11,13 +11,12 @@ from typing import Any, Final
 import pytest
 
 from extender.client.http_extender import Transports
-from extender.cluster.api_resources import NODES, PODS
-from extender.cluster.registry import subresources
-from extender.cluster.registry.object_registry import ObjectRegistry
-from extender.values.config import Configuration
-from extender.values.config.configuration import Extender, ExtenderManagedResource
+from extender.rules.api_resources import NODES, PODS
+from extender.values.config.configuration import Configuration, Extender, ExtenderManagedResource
 from extender.values.objects.decoding import convert
 from extender.values.objects.pod import Pod
+from reprieve.cluster.registry import subresources
+from reprieve.cluster.registry.object_registry import ObjectRegistry
 from tests.kit.cluster import a_followed_cluster, events_of
 from tests.kit.extenders import NO_FAILURES, InMemory, Says, an_extender, keeping, scoring
 from tests.kit.objects import node, pod, priority_class

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from extender.cluster.api_resources import NODES, PODS
+from extender.rules.api_resources import NODES, PODS
 from extender.testing import virtual_time
 from tests.kit.cluster import a_cluster
 from tests.kit.objects import node, pod, priority_class

@@ -7,8 +7,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from extender.assembly.backend import Backend
-from extender.cluster.api_resources import NODES, PODS
-from extender.values.config import Configuration
+from extender.rules.api_resources import NODES, PODS
+from extender.values.config.configuration import Configuration
 from extender.values.config.loading import load
 from tests.kit.cluster import a_followed_cluster
 from tests.kit.faults import Fault

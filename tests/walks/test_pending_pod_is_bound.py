@@ -5,7 +5,7 @@ Everything is real but time: the embedded API, the client, the informers, the qu
 
 import asyncio
 
-from extender.cluster.api_resources import NODES, PODS
+from extender.rules.api_resources import NODES, PODS
 from tests.kit.cluster import a_cluster, events_of
 from tests.kit.objects import node, pod
 

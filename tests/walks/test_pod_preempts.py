@@ -2,7 +2,7 @@
 
 import asyncio
 
-from extender.cluster.api_resources import NODES, PODS
+from extender.rules.api_resources import NODES, PODS
 from tests.kit.cluster import a_cluster, events_of
 from tests.kit.objects import node, pod, priority_class
 

@@ -7,8 +7,8 @@ Everything is real but time, and the driver that gets a device ready: it is play
 import asyncio
 from typing import Any
 
-from extender.cluster.api_resources import PODS, RESOURCES, Resource
-from extender.cluster.registry.object_registry import ObjectRegistry
+from extender.rules.api_resources import PODS, RESOURCES, Resource
+from reprieve.cluster.registry.object_registry import ObjectRegistry
 from tests.kit.cluster import a_cluster, events_of
 from tests.kit.device_objects import WITH_DEVICE, device_claim, device_class, devices
 from tests.kit.objects import node, pod

@@ -11,7 +11,7 @@ from extender.engine.runtime.findings import run_post_filter_plugins
 from extender.engine.runtime.registry import Registry
 from extender.engine.scheduler.schedule_pod import FitError, SchedulingAlgorithm
 from extender.testing import PodBuilder, make_cache, make_node, make_pod
-from extender.values.config import Configuration
+from extender.values.config.configuration import Configuration
 from tests.extender.engine.preemption.test_budgets import budget
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from extender.cluster.api_resources import EVENTS, PODS
-from extender.cluster.registry.object_registry import ObjectRegistry
-from extender.values.config import Configuration
+from extender.rules.api_resources import EVENTS, PODS
+from extender.values.config.configuration import Configuration
+from reprieve.cluster.registry.object_registry import ObjectRegistry
 from tests.kit.faults import Fault, watches
 from tests.kit.faults.answers import black_hole, commit_then_drop, delay
 from tests.kit.objects import node, pod

@@ -1,6 +1,6 @@
 """Pods of the front tier run on nodes with an SSD, and best where few pods are."""
 
-from extender import framework as fwk
+from reprieve import plugin as fwk
 
 
 class MyPolicy(fwk.EachNodeFilterPlugin, fwk.EachNodeScorePlugin):

@@ -5,8 +5,8 @@ import random
 import pytest
 from shared_gpu import CARD, CARDS, CORES, MEMORY, NO_CARD, NO_SUCH_CARD, SharedGpu
 
-from extender.framework import replaced
-from extender.testing import check_filter, make_node, make_pod, make_snapshot, refusals, score_nodes
+from reprieve.plugin import replaced
+from reprieve.testing import check_filter, make_node, make_pod, make_snapshot, refusals, score_nodes
 
 
 def node(name, cards):

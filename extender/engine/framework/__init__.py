@@ -134,4 +134,4 @@ from extender.engine.snapshot import (
 from extender.values.metrics import PluginMetrics
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
-from extender.values.protocol.verb_results import ExtenderError
+from extender.values.reasons import ExtenderError

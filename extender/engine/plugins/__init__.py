@@ -5,24 +5,29 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pkgutil import walk_packages
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING
 
 from extender.engine.framework import Plugin
 from extender.values.config.plugin_sets import IN_TREE_PROFILE
 
+if TYPE_CHECKING:
+    IN_TREE: Mapping[str, type[Plugin]]
+    """Name -> class, in the order of the default profile. All plugins are loaded when it is first asked for."""
 
-def _found() -> Iterator[type[Plugin]]:
+
+def __getattr__(name: str) -> Mapping[str, type[Plugin]]:
+    if name != "IN_TREE":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    by_name = {plugin.name: plugin for plugin in _defined()}
+    globals()[name] = MappingProxyType({plugin.name: by_name[plugin.name] for plugin in IN_TREE_PROFILE} | by_name)
+    in_tree: Mapping[str, type[Plugin]] = globals()[name]
+    return in_tree
+
+
+def _defined() -> Iterator[type[Plugin]]:
     """Yields the plugins that the modules of this package define: their final classes; others are bases."""
     for module in walk_packages(__path__, f"{__name__}."):
-        for each in vars(import_module(module.name)).values():
-            is_plugin = inspect.isclass(each) and issubclass(each, Plugin) and "__final__" in vars(each)
-            if is_plugin and each.__module__ == module.name:
-                yield each
-
-
-_BY_NAME: Final = {plugin.name: plugin for plugin in _found()}
-
-IN_TREE: Final[Mapping[str, type[Plugin]]] = MappingProxyType(
-    {plugin.name: _BY_NAME[plugin.name] for plugin in IN_TREE_PROFILE} | _BY_NAME
-)
-"""Name -> class, in the order of the default profile."""
+        for value in vars(import_module(module.name)).values():
+            is_plugin = inspect.isclass(value) and issubclass(value, Plugin) and "__final__" in vars(value)
+            if is_plugin and value.__module__ == module.name:
+                yield value

@@ -16,13 +16,13 @@ from extender.engine.framework import Candidates, PreemptionRules, ScoreFunction
 from extender.engine.preemption.costs import fewest_pdb_violations, lowest_first_priority
 from extender.engine.snapshot import Snapshot
 from extender.engine.snapshot.axes import Floats, Index, Int64s, Mask
-from extender.values import limits
-from extender.values.cel import CelError, PodNumber
-from extender.values.cel.pod_number import GPU, gpus_of, requests_of
-from extender.values.config import EvictionCost, PreemptionDelay, Protection
+from extender.values import cel, limits
+from extender.values.cel import CelError
+from extender.values.config.plugin_args import EvictionCost, PreemptionDelay, Protection
 from extender.values.golang.int64 import parse_int64
 from extender.values.golang.times import moment_of
 from extender.values.klog.logger import Logger
+from extender.values.objects.gpu_requests import GPU, gpus_of, requests_of
 from extender.values.objects.label_selectors import selector_of
 from extender.values.objects.pod import STARTED_NOW, Pod, start_time
 from extender.values.objects.quantity import QuantityError
@@ -75,7 +75,7 @@ class Losses:
     """The losses of evicting pods. State: for each pod what does not depend on the time."""
 
     def __init__(self, cost: EvictionCost, now: Now) -> None:
-        self._per_hour, self._fixed = PodNumber(cost.per_hour), PodNumber(cost.fixed)
+        self._per_hour, self._fixed = cel.PodNumber(cost.per_hour), cel.PodNumber(cost.fixed)
         self._now = now
         self._known: dict[str, tuple[Pod, float, float, float]] = {}
 

@@ -249,7 +249,7 @@ def implemented_points(plugin: type[fwk.Plugin]) -> frozenset[str]:
 def why_not_a_plugin(loaded: object) -> str | None:
     if not inspect.isclass(loaded) or not issubclass(loaded, fwk.Plugin):
         fix = "; decorate it with @fwk.node_filter or @fwk.node_score" if inspect.isroutine(loaded) else ""
-        return f"is not a class derived from one of the plugin classes of extender.framework{fix}"
+        return f"is not a class derived from one of the plugin classes of reprieve.plugin{fix}"
     if inspect.isabstract(loaded):
         missing = ", ".join(sorted(loaded.__abstractmethods__))
         return f"does not implement {missing}"

@@ -18,14 +18,13 @@ from time import monotonic
 from typing import Final, final
 
 from extender.values import limits
+from extender.values.cel.errors import CelError, CompileError
 from extender.values.cel.functions import as_json
 from extender.values.cel.selector import (
     CACHE_SIZE,
     CHEAP_CHARACTERS,
     CHEAP_WORK,
     COST_EXCEEDED,
-    CelError,
-    CompileError,
     Facts,
     compiled,
 )

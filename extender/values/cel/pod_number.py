@@ -10,9 +10,9 @@ from cel_expr_python import cel  # type: ignore[import-untyped]  # it has stubs,
 from cel_expr_python.ext import ext_optional, ext_strings  # type: ignore[import-untyped]
 
 from extender.values import limits
-from extender.values.cel.selector import CelError, CompileError
+from extender.values.cel.errors import CelError, CompileError
+from extender.values.objects.gpu_requests import gpus_of, requests_of
 from extender.values.objects.pod import Pod
-from extender.values.objects.resource_amounts import pod_requests
 
 _TEXTS: Final = cel.Type.Map(cel.Type.STRING, cel.Type.STRING)
 _VARIABLES: Final = {
@@ -28,10 +28,6 @@ _ENVIRONMENT: Final = cel.NewEnv(
     variables=_VARIABLES, extensions=[ext_strings.ExtStrings(), ext_optional.ExtOptional()]
 )
 _NUMBERS: Final = (cel.Type.DOUBLE, cel.Type.INT, cel.Type.UINT)
-
-GPU: Final = "/gpu"
-"""The end of the names of resources that are whole GPUs: nvidia.com/gpu, amd.com/gpu and others."""
-NANOS: Final = 1e9
 
 
 @final
@@ -80,13 +76,3 @@ class PodNumber:
         if result.type() not in _NUMBERS or not math.isfinite(number):
             raise CelError(f"the result is no finite number: {result.value()}")
         return number
-
-
-def requests_of(pod: Pod) -> dict[str, float]:
-    """Returns the pod's effective requests, in their units. Raises QuantityError."""
-    return {name: quantity.nanos() / NANOS for name, quantity in pod_requests(pod, use_status=False).items()}
-
-
-def gpus_of(requests: dict[str, float]) -> float:
-    """Returns the number of GPUs among the requests."""
-    return sum((amount for name, amount in requests.items() if name.endswith(GPU)), 0.0)

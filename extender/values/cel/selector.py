@@ -15,6 +15,7 @@ from extender.values import limits
 from extender.values.cel import environment
 from extender.values.cel.checked_expression import linked
 from extender.values.cel.cost import Size, work_of
+from extender.values.cel.errors import CelError, CompileError
 from extender.values.cel.functions import type_name
 from extender.values.cel.library import UNSAFE
 from extender.values.cel.quantities import QUANTITY, SEMVER, Semver, SemverError
@@ -49,15 +50,6 @@ _NO_CONVERSION: Final = {
     "int": ": unsupported type conversion from 'int' to bool",
 }
 _TYPE_NAME: Final = re.compile(r"\b[A-Z]+\b")
-
-
-class CelError(Exception):
-    """The expression does not compile, or fails for a device; in upstream's words, but for the interpreter's."""
-
-
-@final
-class CompileError(CelError):
-    """The expression is invalid for any device."""
 
 
 @final

@@ -11,8 +11,9 @@ import sys
 from pathlib import Path
 
 from extender.values import limits
+from extender.values.cel.errors import CelError, CompileError
 from extender.values.cel.functions import of_json
-from extender.values.cel.selector import CelError, CompileError, Facts, compiled
+from extender.values.cel.selector import Facts, compiled
 
 
 def main() -> None:

@@ -8,7 +8,8 @@ Upstream: pkg/scheduler/apis/config/validation, validation_pluginargs.go (v1.36.
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from extender.values.cel import CompileError, PodNumber
+from extender.values import cel
+from extender.values.cel import CompileError
 from extender.values.config.configuration import ConfigErrors
 from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.values.config.plugin_args import (
@@ -109,7 +110,7 @@ def _victim_policy_errors(path: str, args: DefaultPreemptionArgs) -> Iterator[Fi
     if args.cost is not None:
         for name, expression in (("perHour", args.cost.per_hour), ("fixed", args.cost.fixed)):
             try:
-                PodNumber(expression)
+                cel.PodNumber(expression)
             except CompileError as exc:
                 yield invalid(child(child(path, "cost"), name), expression, str(exc))
     if args.delay is not None:

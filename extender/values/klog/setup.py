@@ -116,7 +116,7 @@ _ESCAPES: Final = {
     **{code: f"\\U{code:08x}" for code in range(0xE0000, 0xE0080)},
     **{ord(character): repr(character)[1:-1] for character in "\n\r\t"},
 }
-_OURS: Final = ("extender", "api")
+_OURS: Final = ("extender", "reprieve", "api")
 
 
 def escaped(text: str, limit: int = limits.LOGGED_FIELD) -> str:

@@ -30,15 +30,12 @@ from extender.values.protocol.wire_types import (
     MetaVictims,
     NodeList,
 )
+from extender.values.reasons import ExtenderError
 
 T = TypeVar("T")
 
 _ENCODE: Final = msgspec.json.Encoder().encode
 _NO_ITEMS: Final = b'"items":[]'
-
-
-class ExtenderError(Exception):
-    """An extender failed, or returned what cannot be used, in upstream's words; the caller knows if that matters."""
 
 
 def filter_result(

@@ -9,7 +9,7 @@ from extender.engine.cache.cluster import Cluster
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.registry import Registry
 from extender.testing import make_node, make_pod
-from extender.values.config import Configuration
+from extender.values.config.configuration import Configuration
 from extender.values.config.loading import load
 from tests.kit.places import without_place
 

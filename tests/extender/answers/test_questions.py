@@ -13,10 +13,11 @@ import pytest
 from extender.answers.questions import Questions
 from extender.answers.records.records import Records
 from extender.answers.types import Capacity, Explanation, QuestionError, WhatIfRequest
-from extender.cluster.trial_registry import TrialRegistry
 from extender.engine.cache.cluster import Cluster
+from extender.rules.trial_registry import TrialRegistry
 from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod
-from extender.values.config import ConfigErrors, Configuration, FeatureGates
+from extender.values.config.configuration import ConfigErrors, Configuration
+from extender.values.config.feature_gates import FeatureGates
 from extender.values.config.loading import load
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.decoding import convert

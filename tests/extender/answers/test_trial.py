@@ -21,7 +21,7 @@ from extender.testing import (
     random_cluster,
     virtual_time,
 )
-from extender.values.config import Configuration
+from extender.values.config.configuration import Configuration
 from extender.values.objects.cluster import ClusterObjects
 from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import HasMetadata

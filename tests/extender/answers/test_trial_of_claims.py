@@ -9,7 +9,7 @@ from extender.answers.trial import Trial
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
 from extender.testing import make_node, make_pod
-from extender.values.config import FeatureGates
+from extender.values.config.feature_gates import FeatureGates
 from extender.values.config.loading import load
 from extender.values.objects.decoding import convert, replaced
 from extender.values.objects.devices import ResourceClaim

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from extender.assembly.debugger import CacheDebugger
-from extender.cluster.api_resources import PODS
 from extender.engine.cache.cluster import Cluster
+from extender.rules.api_resources import PODS
 from extender.testing.builders import make_node, make_pod
 from tests.kit.cluster import a_followed_cluster
 from tests.kit.objects import node, pod, priority_class

@@ -10,14 +10,13 @@ import pytest
 from extender.assembly.backend import Tap
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.client import Client
-from extender.cluster import own_cluster
-from extender.cluster.api_resources import PODS, Object
-from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.engine.cache.cluster import Cluster
 from extender.engine.queue.scheduling_queue import SchedulingQueue
 from extender.engine.snapshot import Snapshot
-from extender.values.config import Configuration
-from extender.values.config.configuration import Extender
+from extender.rules.api_resources import PODS, Object
+from extender.values.config.configuration import Configuration, Extender
+from reprieve.cluster import own_cluster
+from reprieve.cluster.registry.object_registry import ObjectRegistry
 
 NODE: Object = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {"pods": "9"}}}
 

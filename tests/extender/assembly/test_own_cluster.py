@@ -9,10 +9,10 @@ from typing import Any
 import httpx
 import pytest
 
-from extender.cluster import own_cluster
-from extender.cluster.api_resources import NAMESPACES, NODES, PODS, PRIORITY_CLASSES, Object
-from extender.cluster.state_file import load_state, save_state, saved_version
+from extender.rules.api_resources import NAMESPACES, NODES, PODS, PRIORITY_CLASSES, Object
+from extender.rules.state_file import load_state, save_state, saved_version
 from extender.testing import virtual_time
+from reprieve.cluster import own_cluster
 
 NODE: Object = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}, "status": {"allocatable": {"pods": "9"}}}
 POD: Object = {

@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 
 from extender.client.client import Client
 from extender.client.leader_election import LeaderElector
-from extender.cluster.api_resources import LEASES, Object
-from extender.cluster.in_memory import EmbeddedTransport
-from extender.cluster.kube_api import KubeApi
+from extender.rules.api_resources import LEASES, Object
 from extender.testing import virtual_time
-from extender.values.config import LeaderElection
+from extender.values.config.configuration import LeaderElection
 from extender.values.targets.target import Target
+from reprieve.cluster.in_memory import EmbeddedTransport
+from reprieve.cluster.kube_api import KubeApi
 from tests.kit.cluster import make_registry
 from tests.kit.faults import Fault, FaultyTransport
 

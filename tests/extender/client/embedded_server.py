@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 
 from extender.client.client import Client
 from extender.client.writes.dispatcher import ApiDispatcher
-from extender.cluster.api_resources import RESOURCES, Object, Resource
-from extender.cluster.in_memory import EmbeddedTransport
-from extender.cluster.kube_api import KubeApi
+from extender.rules.api_resources import RESOURCES, Object, Resource
 from extender.testing import virtual_time
 from extender.values.objects.decoding import convert
 from extender.values.objects.pod import Pod
 from extender.values.targets.target import Target
+from reprieve.cluster.in_memory import EmbeddedTransport
+from reprieve.cluster.kube_api import KubeApi
 from tests.kit.cluster import make_registry
 from tests.kit.faults import Fault, FaultyTransport
 

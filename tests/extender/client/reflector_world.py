@@ -18,17 +18,17 @@ from extender.client.informers.informers import Informers, ReflectorOptions
 from extender.client.informers.keeping import keeper_of
 from extender.client.informers.reflector import Reflector
 from extender.client.informers.store import Change
-from extender.cluster import api_resources
-from extender.cluster.in_memory import EmbeddedTransport
-from extender.cluster.kube_api import KubeApi
-from extender.cluster.store.object_store import ObjectStore
 from extender.engine.cache.cluster import Cluster
 from extender.engine.cache.dump import NodeDump
+from extender.rules import api_resources
 from extender.testing import virtual_time
 from extender.values.objects import kinds
 from extender.values.objects.decoding import convert
 from extender.values.objects.kinds import WatchedKind
 from extender.values.targets.target import Target
+from reprieve.cluster.in_memory import EmbeddedTransport
+from reprieve.cluster.kube_api import KubeApi
+from reprieve.cluster.store.object_store import ObjectStore
 from tests.kit.cluster import make_registry
 from tests.kit.faults import Call, Fault, FaultyTransport
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from extender.values.config import Duration, LeaderElection
+from extender.values.config.configuration import LeaderElection
+from extender.values.golang.times import Duration
 from tests.extender.client.elected_replica import LEASE, RENEW, RETRY, Replica, Server, never_two, now, story
 from tests.kit.faults import Fault
 from tests.kit.faults.answers import answer, black_hole, commit_then, commit_then_drop, edited_json, status

@@ -16,7 +16,7 @@ from extender.client.informers.listing import Lister
 from extender.client.informers.reading import ObjectReader
 from extender.client.informers.reflector import Reflector
 from extender.client.informers.store import Change
-from extender.cluster.api_resources import RESOURCES
+from extender.rules.api_resources import RESOURCES
 from extender.values.objects import kinds
 from extender.values.objects.cluster import ClusterObjects, ClusterState
 from extender.values.objects.kinds import KINDS, WatchedKind

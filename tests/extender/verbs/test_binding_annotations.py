@@ -5,7 +5,6 @@ import random
 
 import pytest
 
-from extender import framework as fwk
 from extender.engine.cache.cluster import Cluster
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.registry import Registry
@@ -13,6 +12,7 @@ from extender.testing import make_node, make_pod
 from extender.values.config.loading import load
 from extender.values.objects.pod import Pod
 from extender.verbs import VerbError, Verbs
+from reprieve import plugin as fwk
 from tests.kit.writes import RecordedWrites
 
 PROFILE = """

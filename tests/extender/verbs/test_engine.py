@@ -15,7 +15,7 @@ from extender.engine.evaluation.scenario import evaluate_scenario
 from extender.engine.framework import BindPod, CallConflict, RecordEvent
 from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod, make_verbs
 from extender.values import limits
-from extender.values.config import ConfigErrors, Configuration
+from extender.values.config.configuration import ConfigErrors, Configuration
 from extender.values.config.loading import load
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.decoding import DecodeError

@@ -5,7 +5,7 @@ import random
 import pytest
 from my_policy import MyPolicy
 
-from extender.testing import check_filter, make_node, make_pod, make_snapshot, refusals, score_nodes
+from reprieve.testing import check_filter, make_node, make_pod, make_snapshot, refusals, score_nodes
 
 FAST, SLOW = make_node("fast").label({"disk": "ssd"}).obj(), make_node("slow").label({"disk": "hdd"}).obj()
 

@@ -9,7 +9,8 @@ from typing import Final, final
 from extender.engine.plugins.dynamic_resources.device_features import ALL_FEATURES, DeviceFeatures
 from extender.engine.plugins.dynamic_resources.pools import Offer, Slices
 from extender.engine.plugins.dynamic_resources.requests import DeviceRequestAlternative
-from extender.values.cel import CelError, CompileError, evaluate, facts_of, is_cheap, work_of_expression
+from extender.values import cel
+from extender.values.cel import CelError, CompileError
 from extender.values.objects.devices import Device
 from extender.values.objects.node import Node
 
@@ -92,7 +93,7 @@ class Matches:
         if result is None:
             if expression not in self._evaluated:
                 allowance.spend(FIRST_EVALUATION_STEPS)
-            if allowance.is_in_loop and not is_cheap(expression):
+            if allowance.is_in_loop and not cel.is_cheap(expression):
                 raise OutOfStepsError
             allowance.spend(EVALUATION_STEPS + _work_steps(expression))
             result = _evaluated(expression, offer)
@@ -122,13 +123,13 @@ class Matches:
 
 
 def _work_steps(expression: str) -> int:
-    work = work_of_expression(expression)
+    work = cel.work_of_expression(expression)
     return int(work) // WORK_PER_STEP if work < math.inf else 0  # what is not cheap runs elsewhere
 
 
 def _evaluated(expression: str, offer: Offer) -> bool | CelError:
     try:
-        return evaluate(expression, facts_of(offer.id.driver, offer.device))
+        return cel.evaluate(expression, cel.facts_of(offer.id.driver, offer.device))
     except CelError as exc:
         # Without its traceback, which would keep the frames of the search.
         return (CompileError if isinstance(exc, CompileError) else CelError)(str(exc))

@@ -16,7 +16,7 @@ from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.cycle import NO_NOMINATIONS
 from extender.engine.runtime.registry import Registry
 from extender.testing import make_node, make_pod, make_snapshot
-from extender.values.config import Configuration
+from extender.values.config.configuration import Configuration
 from extender.values.objects.claims import NO_PROVISIONER
 from extender.values.objects.decoding import convert
 from extender.values.objects.meta import HasMetadata

@@ -13,7 +13,7 @@ from extender.engine.runtime.cycle import NO_NOMINATIONS
 from extender.engine.runtime.registry import Registry
 from extender.engine.snapshot import Snapshot
 from extender.testing import NodeBuilder, PodBuilder, make_cache, make_node, make_pod, make_snapshot
-from extender.values.config import Configuration
+from extender.values.config.configuration import Configuration
 from extender.values.objects.pod import Pod
 
 PROFILE = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(0))["default-scheduler"]

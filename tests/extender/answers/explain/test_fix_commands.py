@@ -8,12 +8,12 @@ import msgspec
 import pytest
 
 from extender.answers.explain.fixes import command_of, objects_to_try, patch_of
-from extender.cluster.patches.strategic_merge import merge
-from extender.cluster.schema import api_types
+from extender.rules.schema import api_types
 from extender.testing import make_pod
 from extender.values import limits
 from extender.values.objects.decoding import convert
 from extender.values.objects.pod import Pod
+from reprieve.cluster.patches.strategic_merge import merge
 
 HARD: dict[str, Any] = {
     "containers": [

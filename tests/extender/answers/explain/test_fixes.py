@@ -32,7 +32,7 @@ from extender.testing import (
     name_term,
     random_cluster,
 )
-from extender.values.config import Configuration
+from extender.values.config.configuration import Configuration
 from extender.values.config.plugin_args import PodTopologySpreadArgs
 from extender.values.objects.decoding import replaced
 from extender.values.objects.devices import DeviceClass

@@ -16,7 +16,7 @@ from extender.engine.runtime.cycle import NO_NOMINATIONS, Cycle
 from extender.engine.runtime.registry import Registry
 from extender.engine.snapshot import Snapshot
 from extender.testing import make_framework, make_node, make_pod, make_snapshot, name_term, random_cluster
-from extender.values.config import Configuration
+from extender.values.config.configuration import Configuration
 
 PROFILE = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(0))["default-scheduler"]
 

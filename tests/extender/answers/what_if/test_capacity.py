@@ -23,7 +23,7 @@ from extender.engine.plugins.taints import NodeUnschedulable, TaintToleration
 from extender.engine.runtime.cycle import NO_NOMINATIONS, Cycle
 from extender.engine.snapshot import Rows
 from extender.testing import NodeBuilder, PodBuilder, make_framework, make_node, make_pod, random_cluster
-from extender.values.config import Configuration
+from extender.values.config.configuration import Configuration
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.decoding import replaced
 from extender.values.objects.pod import Container, Pod, PodResourceClaim, ResourceRequirements

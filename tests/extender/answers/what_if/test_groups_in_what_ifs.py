@@ -8,10 +8,10 @@ import pytest
 from extender.answers.redaction import HIDDEN_GROUP, redacted
 from extender.answers.types import GroupOutcome, WhatIf, WhatIfRequest
 from extender.answers.what_if.what_if import what_if
-from extender.cluster.trial_registry import TrialRegistry
 from extender.engine.cache.cluster import Cluster
+from extender.rules.trial_registry import TrialRegistry
 from extender.testing import make_node
-from extender.values.config import FeatureGates
+from extender.values.config.feature_gates import FeatureGates
 from extender.values.config.loading import load
 from extender.values.objects.decoding import convert, replaced
 from extender.values.objects.grouping import PodDisruptionBudget

@@ -10,8 +10,9 @@ import pytest
 
 from extender.answers.trial import Trial
 from extender.answers.what_if.manifests import ManifestError, apply_manifests
-from extender.cluster.trial_registry import TrialRegistry, templates_among
 from extender.engine.cache.cluster import Cluster
+from extender.rules.claim_templates import templates_among
+from extender.rules.trial_registry import TrialRegistry
 from extender.testing import make_node, make_pod
 from extender.values.objects.claims import is_fully_bound
 from extender.values.objects.cluster import ClusterState

@@ -10,10 +10,10 @@ import pytest
 from extender.answers.types import QuestionError, WhatIfRequest
 from extender.answers.what_if.manifests import ManifestError
 from extender.answers.what_if.what_if import what_if
-from extender.cluster.trial_registry import TrialRegistry
 from extender.engine.cache.cluster import Cluster
+from extender.rules.trial_registry import TrialRegistry
 from extender.testing import make_node
-from extender.values.config import Configuration
+from extender.values.config.configuration import Configuration
 from extender.values.objects.cluster import ClusterState
 from tests.kit.objects import priority_class
 

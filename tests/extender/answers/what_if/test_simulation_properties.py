@@ -14,7 +14,7 @@ from extender.engine.cache.cluster import Cluster
 from extender.engine.evaluation.evaluate import evaluate
 from extender.engine.runtime.cycle import Cycle, Nominations
 from extender.testing import random_cluster
-from extender.values.config import Configuration
+from extender.values.config.configuration import Configuration
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.decoding import replaced
 from extender.values.objects.pod import Pod

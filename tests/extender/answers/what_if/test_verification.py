@@ -6,8 +6,8 @@ import pytest
 
 from extender.answers.what_if.rules import read_rule
 from extender.answers.what_if.verification import RuleError, verify
-from extender.cluster.trial_registry import TrialRegistry
-from extender.values.config import Configuration
+from extender.rules.trial_registry import TrialRegistry
+from extender.values.config.configuration import Configuration
 from extender.values.objects.decoding import DecodeError
 from tests.kit.objects import budget, node, pod, priority_class, workload
 

@@ -11,13 +11,13 @@ from extender.answers.trial import Trial
 from extender.answers.types import NodesLike, QuestionError, WhatIf, WhatIfRequest
 from extender.answers.what_if.simulation import Simulation
 from extender.answers.what_if.what_if import what_if
-from extender.cluster.trial_registry import TrialRegistry
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
 from extender.engine.plugins.node_name import NodeName
 from extender.engine.plugins.node_resources.fit import NodeResourcesFit
+from extender.rules.trial_registry import TrialRegistry
 from extender.testing import NodeBuilder, PodBuilder, make_framework, make_node, make_pod
-from extender.values.config import Configuration
+from extender.values.config.configuration import Configuration
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.decoding import replaced
 from extender.values.objects.devices import ResourceSlice

@@ -7,9 +7,9 @@ from typing import Any
 
 from extender.answers.questions import Questions
 from extender.answers.types import WhatIf, WhatIfRequest
-from extender.cluster.trial_registry import TrialRegistry
+from extender.rules.trial_registry import TrialRegistry
 from extender.testing import make_node, make_pod, virtual_time
-from extender.values.config import Configuration
+from extender.values.config.configuration import Configuration
 from extender.values.objects.pod import Pod
 from tests.extender.engine.cache.snapshot_contents import seen
 from tests.kit.objects import pod, priority_class

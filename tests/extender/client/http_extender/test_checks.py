@@ -10,8 +10,7 @@ import httpx
 import pytest
 
 from extender.client.http_extender import check_extenders, make_extenders, warnings_of
-from extender.values.config import ConfigErrors, Configuration
-from extender.values.config.configuration import Extender, ExtenderTLSConfig
+from extender.values.config.configuration import ConfigErrors, Configuration, Extender, ExtenderTLSConfig
 from extender.values.golang.times import Duration
 
 TLS: dict[str, Any] = {"url_prefix": "https://e", "enable_https": True}

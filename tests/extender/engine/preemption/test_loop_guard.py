@@ -16,7 +16,7 @@ from extender.engine.preemption.preemptions import STOPPED_AFTER
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.findings import run_post_filter_plugins
 from extender.testing import make_cache, make_framework, make_node, make_pod
-from extender.values.config import DefaultPreemptionArgs
+from extender.values.config.plugin_args import DefaultPreemptionArgs
 from extender.values.metrics import PluginMetrics
 from extender.values.objects.decoding import replaced
 from extender.values.objects.pod import Pod

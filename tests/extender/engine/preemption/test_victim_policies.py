@@ -25,16 +25,16 @@ from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.framework import Framework
 from extender.engine.snapshot import Snapshot
 from extender.testing import NodeBuilder, PodBuilder, make_framework, make_node, make_pod, make_snapshot, random_cluster
-from extender.values.config import (
-    ConfigErrors,
+from extender.values.config.configuration import ConfigErrors
+from extender.values.config.loading import load
+from extender.values.config.plugin_args import (
     DefaultPreemptionArgs,
-    Duration,
     EvictionCost,
     PreemptionDelay,
     Protection,
-    load,
+    write_args,
 )
-from extender.values.config.plugin_args import write_args
+from extender.values.golang.times import Duration
 from extender.values.objects.decoding import convert, replaced
 from extender.values.objects.grouping import PriorityClass
 from extender.values.objects.label_selectors import selector_of

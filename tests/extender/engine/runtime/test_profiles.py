@@ -5,21 +5,24 @@ import pytest
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.profiles import resolve, resolve_all
 from extender.engine.runtime.registry import Registry
-from extender.values.config import (
-    DEFAULT_PLUGINS,
-    EXTENSION_POINTS,
+from extender.values.config.completion import complete
+from extender.values.config.configuration import (
     ConfigErrors,
     Configuration,
     Extender,
     ExtenderManagedResource,
-    NodeResourcesFitArgs,
     PluginConfig,
-    PluginRef,
-    PluginSet,
     Profile,
 )
-from extender.values.config.completion import complete
-from extender.values.config.plugin_sets import merge_set, plugins
+from extender.values.config.plugin_args import NodeResourcesFitArgs
+from extender.values.config.plugin_sets import (
+    DEFAULT_PLUGINS,
+    EXTENSION_POINTS,
+    PluginRef,
+    PluginSet,
+    merge_set,
+    plugins,
+)
 
 POINTS_OF = {
     "Queue": {"queueSort"},

@@ -15,7 +15,7 @@ from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.registry import ENTRY_POINTS, Registry
 from extender.engine.snapshot import Rows
 from extender.testing import make_node, make_pod, make_snapshot
-from extender.values.config import ConfigErrors
+from extender.values.config.configuration import ConfigErrors
 from extender.values.config.loading import load
 from tests.extender.engine.runtime.out_of_tree import Spare
 from tests.kit.places import without_place
@@ -114,7 +114,7 @@ def test_a_plugin_is_made_once_a_profile() -> None:
 
 # Strangers that do not work.
 
-NO_PLUGIN_CLASS = "is not a class derived from one of the plugin classes of extender.framework"
+NO_PLUGIN_CLASS = "is not a class derived from one of the plugin classes of reprieve.plugin"
 
 
 @pytest.mark.parametrize(

@@ -2,26 +2,27 @@
 
 import pytest
 
-from extender.values.config import (
+from extender.values.config.configuration import (
     ClientConnection,
     ConfigErrors,
     Configuration,
-    DefaultPreemptionArgs,
-    Duration,
-    DynamicResourcesArgs,
-    EvictionCost,
     ExtenderManagedResource,
     LeaderElection,
+)
+from extender.values.config.loading import load, load_file
+from extender.values.config.plugin_args import (
+    DefaultPreemptionArgs,
+    DynamicResourcesArgs,
+    EvictionCost,
     NodeResourcesBalancedAllocationArgs,
     NodeResourcesFitArgs,
-    PluginSet,
     PreemptionDelay,
     Protection,
     ResourceSpec,
     ScoringStrategy,
-    load,
-    load_file,
 )
+from extender.values.config.plugin_sets import PluginSet
+from extender.values.golang.times import Duration
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 MISSING_TYPE = (

@@ -2,17 +2,11 @@
 
 import pytest
 
-from extender.values.config import (
-    ConfigErrors,
-    Configuration,
-    Extender,
-    LeaderElection,
-    NodeResourcesFitArgs,
-    load,
-    validate,
-    without_effect,
-)
 from extender.values.config.args_validation import check_args
+from extender.values.config.configuration import ConfigErrors, Configuration, Extender, LeaderElection
+from extender.values.config.loading import load
+from extender.values.config.plugin_args import NodeResourcesFitArgs
+from extender.values.config.validation import validate, without_effect
 from extender.values.golang.field_errors import required
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"

@@ -4,7 +4,9 @@ import json
 
 import pytest
 
-from extender.values.config import ConfigErrors, Configuration, Extender, calling_order, complete, load, written
+from extender.values.config.completion import calling_order, complete, written
+from extender.values.config.configuration import ConfigErrors, Configuration, Extender
+from extender.values.config.loading import load
 from extender.values.config.plugin_args import NodeResourcesFitArgs
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"

@@ -8,20 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from extender.values.config import (
-    DEFAULT_PLUGINS,
-    ConfigErrors,
-    DynamicResourcesArgs,
-    FeatureGates,
-    UtilizationShapePoint,
-    VolumeBindingArgs,
-    differences,
-    load,
-    parse_feature_gates,
-    remarks,
-)
+from extender.values.config.configuration import ConfigErrors
 from extender.values.config.feature_gate_table import DEFAULT_VERSION, GATES, OTHER_GATES, VERSIONS
-from extender.values.config.plugin_sets import GATE_OF, default_plugins
+from extender.values.config.feature_gates import FeatureGates, differences, parse_feature_gates, remarks
+from extender.values.config.loading import load
+from extender.values.config.plugin_args import DynamicResourcesArgs, UtilizationShapePoint, VolumeBindingArgs
+from extender.values.config.plugin_sets import DEFAULT_PLUGINS, GATE_OF, default_plugins
 
 ROOT = Path(__file__).parents[4]
 

@@ -2,11 +2,11 @@
 
 import json
 
-from extender.lab.recordings.redaction import Redaction
 from extender.values.objects.decoding import decode, replaced
 from extender.values.objects.kinds import kind_of
 from extender.values.objects.pod import Pod
 from extender.values.objects.whole import in_full, whole
+from reprieve.lab.recordings.redaction import Redaction
 
 WRITTEN = {
     "kind": "Pod",

@@ -1,0 +1,298 @@
+"""Garbage collection: objects whose owners are gone are deleted, in the way that the deletion of the owner asked for.
+
+An owner is gone when this cluster has held it and does not any more, or holds another object of its name. An owner that
+was never here (a dump of nodes and pods names ReplicaSets that it does not contain) is taken to exist elsewhere;
+upstream would delete its dependents. Pods are also deleted on nodes that are gone, and when they were deleted before
+they had a node; a deleted pod group stays while pods that may still run are in it, a deleted namespace while anything
+is in it.
+
+Upstream: pkg/controller, garbagecollector/garbagecollector.go, podgc/gc_controller.go, namespace/deletion,
+scheduling/podgroupprotection; pkg/controlplane/controller/systemnamespaces (v1.36.2).
+"""
+
+import asyncio
+from collections.abc import Sequence
+from enum import Enum, auto
+from itertools import islice
+from typing import Final, final
+
+from extender.rules.admission.admission_plugins import GROUP_FINALIZER
+from extender.rules.api_resources import EVENTS, NAMESPACES, POD_GROUPS
+from reprieve.cluster.controllers.cluster_view import Ref, ref_of
+from reprieve.cluster.controllers.controller_loop import BURST, SETTLING, Controller, ControllerContext, Steps
+from reprieve.cluster.controllers.controller_writes import (
+    Create,
+    Delete,
+    DeleteAll,
+    RequeueAfter,
+    Update,
+    changed_status,
+    released,
+    without_finalizer,
+)
+from reprieve.cluster.controllers.observed_objects import Key, Observed, ObservedNode, ObservedOwner, ObservedPod
+from reprieve.cluster.registry.conditions import with_condition
+from reprieve.cluster.registry.deletion import FOREGROUND, ORPHAN
+
+
+class _OwnerState(Enum):
+    SOLID = auto()
+    DANGLING = auto()
+    WAITING = auto()
+    """The owner is deleted in the foreground and waits for its dependents."""
+
+
+@final
+class Garbage(Controller):
+    """Collects objects that own or are owned. Keys are Refs."""
+
+    name = "garbage collector"
+
+    def observe(self, old: Observed | None, new: Observed | None) -> None:
+        if new is None:
+            if old is not None:
+                self._look_around(old)
+            return
+        if old is not None and old.uid != new.uid:
+            self._look_around(old)
+        if new.owners and (old is None or old.owners != new.owners):
+            self.queue.add(ref_of(new))
+        if new.deleted and (FOREGROUND in new.finalizers or ORPHAN in new.finalizers):
+            self.queue.add(ref_of(new))
+            for ref in self.cluster.dependents(new.uid):
+                self.queue.add(ref)
+
+    def observe_pod(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
+        self.observe(old, new)
+
+    def _look_around(self, gone: Observed) -> None:
+        for ref in self.cluster.dependents(gone.uid):
+            self.queue.add(ref)
+        # An owner that waits for its dependents has one less.
+        for owner in gone.owners:
+            seen = self.cluster.owner(gone, owner.api_version, owner.kind, owner.name)
+            if seen is not None and seen.uid == owner.uid and seen.deleted:
+                self.queue.add(ref_of(seen))
+
+    def reconcile(self, key: Ref) -> Steps:
+        seen = self.cluster.at(key)
+        if seen is None:
+            return
+        if seen.deleted:
+            if ORPHAN in seen.finalizers:
+                yield from self._orphan(seen)
+            elif FOREGROUND in seen.finalizers:
+                yield from self._finish(seen)
+            return
+        yield from self._collect(seen)
+
+    def _orphan(self, seen: Observed) -> Steps:
+        dependents = list(islice(self.cluster.dependents(seen.uid).values(), BURST))
+        for dependent in dependents:
+            yield released(dependent, seen.uid)
+        yield RequeueAfter(0) if dependents else without_finalizer(seen, ORPHAN)
+
+    def _finish(self, seen: Observed) -> Steps:
+        dependents = list(self.cluster.dependents(seen.uid).values())
+        if not any(_blocks(each, seen.uid) for each in dependents):
+            yield without_finalizer(seen, FOREGROUND)
+            return
+        for each in dependents:
+            if not each.deleted:
+                self.queue.add(ref_of(each))
+
+    def _collect(self, seen: Observed) -> Steps:
+        states = [(owner, self._state(seen, owner)) for owner in seen.owners]
+        lost = [owner.uid for owner, state in states if state is not _OwnerState.SOLID]
+        if not lost:
+            return
+        if len(lost) < len(states):
+            yield released(seen, *lost)
+            return
+        waiting = any(state is _OwnerState.WAITING for _, state in states)
+        if ORPHAN in seen.finalizers:
+            propagation = "Orphan"
+        elif FOREGROUND in seen.finalizers or (waiting and self.cluster.dependents(seen.uid)):
+            propagation = "Foreground"
+        else:
+            propagation = "Background"
+        yield Delete(seen, propagation=propagation)
+
+    def _state(self, seen: Observed, owner: ObservedOwner) -> _OwnerState:
+        there = self.cluster.owner(seen, owner.api_version, owner.kind, owner.name)
+        if there is None or not owner.uid:
+            return _OwnerState.DANGLING if self.cluster.is_gone(owner.uid) else _OwnerState.SOLID
+        if there.uid != owner.uid:
+            return _OwnerState.DANGLING
+        return _OwnerState.WAITING if there.deleted and FOREGROUND in there.finalizers else _OwnerState.SOLID
+
+
+def _blocks(dependent: Observed, uid: str) -> bool:
+    return any(owner.uid == uid and owner.block_owner_deletion for owner in dependent.owners)
+
+
+QUARANTINE: Final = 40.0
+"""The seconds for which a node is missing before its pods are deleted: it may register again (quarantineTime)."""
+
+
+@final
+class PodGarbage(Controller):
+    """Deletes lost pods. Keys are ("", node) for nodes that are missing, and those of pods."""
+
+    name = "pod garbage collector"
+
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        self._missing: dict[str, float] = {}
+        """When (time of the loop) nodes with pods were first missing."""
+
+    def observe(self, old: Observed | None, new: Observed | None) -> None:
+        if isinstance(new, ObservedNode):
+            self._missing.pop(new.name, None)
+        elif new is None and isinstance(old, ObservedNode):
+            self._miss(old.name)
+
+    def observe_pod(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
+        if new is None:
+            return
+        if not new.node:
+            if new.deleted and new.grace:
+                self.queue.add(new.key)
+        elif new.node not in self._missing and self.cluster.node(new.node) is None:
+            self._miss(new.node)
+
+    def _miss(self, node: str) -> None:
+        if self.cluster.pods_on(node):
+            self._missing.setdefault(node, asyncio.get_running_loop().time())
+            self.queue.add_after(("", node), QUARANTINE)
+
+    def reconcile(self, key: Key) -> Steps:
+        if key[0]:
+            pod = self.cluster.pods.get(key)
+            if pod is not None and pod.deleted and pod.grace and not pod.node:
+                yield Delete(pod, grace=0)
+            return
+        since = self._missing.get(key[1])
+        if since is None or self.cluster.node(key[1]) is not None:
+            return
+        left = since + QUARANTINE - asyncio.get_running_loop().time()
+        if left > 0:
+            yield RequeueAfter(left)
+            return
+        pods = [pod for pod in self.cluster.pods_on(key[1]).values() if not (pod.deleted and pod.grace == 0)]
+        if not pods:
+            del self._missing[key[1]]
+            return
+        yield from self._delete(pods[:BURST])
+        yield RequeueAfter(0)
+
+    def _delete(self, pods: Sequence[ObservedPod]) -> Steps:
+        for pod in pods:
+            if pod.is_finished or pod.is_victim:
+                yield Delete(pod, grace=0)
+                continue
+            content = pod.content()
+            status = dict(content.get("status") or {})
+            target = {
+                "type": "DisruptionTarget",
+                "status": "True",
+                "reason": "DeletionByPodGC",
+                "message": "PodGC: node no longer exists",
+            }
+            conditions = with_condition(status.get("conditions"), target, self.now())
+            yield from changed_status(pod, content, {**status, "phase": "Failed", "conditions": conditions})
+            yield Delete(pod, grace=0)
+
+
+@final
+class PodGroupProtection(Controller):
+    """Takes the finalizer from deleted groups. State: the unfinished pods of each group."""
+
+    name = "pod group protection"
+
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        self._members: dict[Key, set[Key]] = {}
+
+    def observe(self, old: Observed | None, new: Observed | None) -> None:
+        if new is not None and new.resource is POD_GROUPS and new.deleted:
+            self.queue.add(new.key)
+
+    def observe_pod(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
+        for pod in (old, new):
+            if pod is None or not pod.group:
+                continue
+            key = (pod.namespace, pod.group)
+            members = self._members.setdefault(key, set())
+            if pod is new and not pod.is_finished:
+                members.add(pod.key)
+            else:
+                members.discard(pod.key)
+            if not members:
+                del self._members[key]
+                self.queue.add(key)
+
+    def reconcile(self, key: Key) -> Steps:
+        seen = self.cluster.get(POD_GROUPS, *key)
+        if seen is None or not seen.deleted or GROUP_FINALIZER not in seen.finalizers or key in self._members:
+            return
+        yield without_finalizer(seen, GROUP_FINALIZER)
+
+
+SYSTEM_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
+_NAMESPACE_FINALIZER: Final = "kubernetes"
+
+
+@final
+class Namespaces(Controller):
+    """Controls namespaces. Keys are ("", namespace)."""
+
+    name = "namespace"
+
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        self._ending: set[str] = set()
+        for name in SYSTEM_NAMESPACES:
+            self.queue.add(("", name))
+
+    def observe(self, old: Observed | None, new: Observed | None) -> None:
+        seen = new or old
+        if seen is None:
+            return
+        if seen.resource is NAMESPACES:
+            if new is not None and new.deleted:
+                self._ending.add(new.name)
+                self.queue.add(new.key)
+            elif new is None:
+                self._ending.discard(seen.name)
+                if seen.name in SYSTEM_NAMESPACES:
+                    self.queue.add(seen.key)
+        elif seen.namespace in self._ending:
+            self.queue.add_after(("", seen.namespace), SETTLING)
+
+    def observe_pod(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
+        self.observe(old, new)
+
+    def reconcile(self, key: Key) -> Steps:
+        name = key[1]
+        namespace = self.cluster.get(NAMESPACES, "", name)
+        if namespace is None:
+            if name in SYSTEM_NAMESPACES:
+                yield Create(NAMESPACES, "", {"metadata": {"name": name}})
+            return
+        if not namespace.deleted:
+            return
+        contents = self.cluster.in_namespace(name)
+        doomed = list(islice((seen for seen in contents.values() if not seen.deleted), BURST))
+        for seen in doomed:
+            yield Delete(seen)
+        if doomed:
+            yield RequeueAfter(0)
+        if contents:
+            return
+        yield DeleteAll(EVENTS, name)
+        content = namespace.content()
+        finalizers = content["spec"].get("finalizers") or []
+        if _NAMESPACE_FINALIZER in finalizers:
+            content["spec"]["finalizers"] = [each for each in finalizers if each != _NAMESPACE_FINALIZER]
+            yield Update(namespace, content, "finalize")

@@ -1,0 +1,120 @@
+"""StatefulSets: pods with ordinals, created and deleted one after the other, each with its own claims.
+
+There are no ControllerRevisions: a pod that is recreated always gets the current template.
+
+Upstream: pkg/controller/statefulset/stateful_set_control.go (v1.36.2).
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import final
+
+from extender.rules.api_resources import PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS, Object
+from extender.values.workloads.stateful_sets import REVISION_LABEL, claims_of, ordinal_of, pod_of, revision_name
+from reprieve.cluster.controllers.controller_loop import BURST, Steps
+from reprieve.cluster.controllers.controller_writes import Create, Delete, changed_status
+from reprieve.cluster.controllers.observed_objects import Key, Observed, ObservedPod
+from reprieve.cluster.controllers.replica_set_controller import SelectingController
+
+Ordinals = Mapping[int, ObservedPod]
+
+
+@final
+class StatefulSets(SelectingController):
+    """Keeps the pods of each StatefulSet, which have ordinals."""
+
+    name = "statefulset"
+    resource = STATEFUL_SETS
+
+    def adopts(self, pod: ObservedPod, name: str) -> bool:
+        return ordinal_of(pod.name, name) is not None
+
+    def reconcile(self, key: Key) -> Steps:
+        seen = self.cluster.get(STATEFUL_SETS, *key)
+        if seen is None:
+            return
+        if moves := list(self.moves(seen)):
+            yield from moves
+            return
+        content = seen.content()
+        owned = self.cluster.pods_of(seen.uid).pods.values()
+        pods = {ordinal: pod for pod in owned if (ordinal := ordinal_of(pod.name, seen.name)) is not None}
+        revision = revision_name(content)
+        yield from changed_status(seen, content, stateful_status(content, pods.values(), revision))
+        if not seen.deleted:
+            # The pods that come of it have the set looked at again.
+            yield from islice(self._advance(seen, content, pods, revision), BURST)
+
+    def _advance(self, seen: Observed, content: Object, pods: Ordinals, revision: str) -> Steps:
+        spec = content["spec"]
+        first = (spec.get("ordinals") or {}).get("start", 0)
+        wanted = range(first, first + spec.get("replicas", 1))
+        in_turn = spec.get("podManagementPolicy", "OrderedReady") != "Parallel"
+        for ordinal in wanted:
+            pod = pods.get(ordinal)
+            if pod is not None and pod.is_finished and not pod.deleted:
+                yield Delete(pod)
+            elif pod is None:
+                yield from self._claims(seen, content, ordinal)
+                yield Create(PODS, seen.namespace, pod_of(content, ordinal))
+            elif pod.is_ready and pod.is_active:
+                continue
+            if in_turn:
+                return
+        for ordinal in sorted((each for each in pods if each not in wanted), reverse=True):
+            if not pods[ordinal].deleted:
+                yield Delete(pods[ordinal])
+            if in_turn:
+                return
+        yield from _renewed(content, pods, wanted, revision)
+
+    def _claims(self, seen: Observed, content: Object, ordinal: int) -> Steps:
+        for claim in claims_of(content, ordinal):
+            if self.cluster.get(PERSISTENT_VOLUME_CLAIMS, seen.namespace, claim["metadata"]["name"]) is None:
+                yield Create(PERSISTENT_VOLUME_CLAIMS, seen.namespace, claim)
+
+
+def _renewed(content: Object, pods: Ordinals, wanted: Sequence[int], revision: str) -> Steps:
+    """Deletes the last pod of an old template, if all after it are ready (the end of updateStatefulSet)."""
+    strategy = content["spec"].get("updateStrategy") or {}
+    if strategy.get("type") == "OnDelete":
+        return
+    first = max((strategy.get("rollingUpdate") or {}).get("partition", 0), 0)
+    for ordinal in reversed(wanted):
+        if ordinal < first:
+            return
+        pod = pods.get(ordinal)
+        if pod is None or pod.deleted:
+            return
+        if pod.labels.of.get(REVISION_LABEL) != revision:
+            yield Delete(pod)
+            return
+        if not pod.is_ready:
+            return
+
+
+def stateful_status(content: Object, pods: Iterable[ObservedPod], revision: str) -> Object:
+    living = [pod for pod in pods if not pod.is_finished]
+    staying = [pod for pod in living if not pod.deleted]
+    ready = sum(pod.is_ready for pod in staying)
+    revisions = Counter(pod.labels.of.get(REVISION_LABEL) for pod in staying)
+    old = content.get("status") or {}
+    current = old.get("currentRevision") or revision
+    if revisions[revision] == content["spec"].get("replicas", 1) == ready == len(living):
+        current = revision
+    counts = {
+        "readyReplicas": ready,
+        "currentReplicas": revisions[current],
+        "updatedReplicas": revisions[revision],
+    }
+    return {
+        **{name: value for name, value in old.items() if name not in counts},
+        "observedGeneration": content["metadata"].get("generation", 0),
+        "replicas": len(living),
+        "availableReplicas": ready,
+        "currentRevision": current,
+        "updateRevision": revision,
+        "collisionCount": old.get("collisionCount", 0),
+        **{name: number for name, number in counts.items() if number},
+    }

@@ -1,0 +1,47 @@
+"""Conditions in a status, which are lists of JSON objects."""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
+
+from extender.rules.api_resources import Object
+from extender.values.golang.times import moment_of, rfc3339
+
+
+def timestamp(moment: datetime) -> str:
+    return _printed(int(moment.timestamp()))
+
+
+@lru_cache(maxsize=64)
+def _printed(second: int) -> str:
+    # Cached: a thousand pods may become ready in the same second.
+    return rfc3339(datetime.fromtimestamp(second, UTC))
+
+
+def seconds_since(text: str | None, now: datetime) -> float | None:
+    """Returns how many seconds ago a timestamp was; None if there is none."""
+    moment = moment_of(text)
+    return None if moment is None else (now - moment).total_seconds()
+
+
+def condition(conditions: Iterable[Mapping[str, Any]] | None, kind: str) -> Mapping[str, Any] | None:
+    return next((each for each in conditions or () if each.get("type") == kind), None)
+
+
+def with_condition(conditions: Iterable[Object] | None, wanted: Object, now: datetime) -> list[Object]:
+    """Returns the conditions with this one in place of the one of its type, or at the end.
+
+    `lastTransitionTime` stays while the status does. Other fields of the old condition are dropped.
+    """
+    result = list(conditions or ())
+    for place, old in enumerate(result):
+        if old.get("type") == wanted["type"]:
+            same = old.get("status") == wanted["status"] and old.get("lastTransitionTime")
+            result[place] = {**wanted, "lastTransitionTime": old["lastTransitionTime"] if same else timestamp(now)}
+            return result
+    return [*result, {**wanted, "lastTransitionTime": timestamp(now)}]
+
+
+def without_condition(conditions: Iterable[Object] | None, kind: str) -> list[Object]:
+    return [each for each in conditions or () if each.get("type") != kind]

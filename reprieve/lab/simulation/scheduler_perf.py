@@ -1,0 +1,149 @@
+"""Workloads in the form of upstream's scheduler_perf: cases of operations, each with workloads that give parameters.
+
+Upstream: test/integration/scheduler_perf, scheduler_perf.go, test_case.go (v1.36.2).
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, final
+
+import msgspec
+
+from extender.values import limits
+from extender.values.config.configuration import ConfigErrors, Configuration
+from extender.values.config.feature_gates import FeatureGates
+from extender.values.config.loading import load_file
+from extender.values.golang.json import plain
+from extender.values.golang.yaml import YamlError, read_yaml
+from extender.values.objects.decoding import DecodeError, convert
+from reprieve.lab.simulation.perf_operations import OPERATIONS
+from reprieve.lab.simulation.perf_run import Operation, PerfRun
+from reprieve.lab.simulation.perf_templates import Templates
+from reprieve.lab.simulation.scene import Scene
+from reprieve.lab.simulation.workload import Workload, WorkloadError, lines_of
+
+THROUGHPUT: Final = "SchedulingThroughput"
+BINDING_CONDITIONS: Final = "DRADeviceBindingConditions"
+"""A workload that names this gate is about devices that drivers prepare before a pod is bound."""
+
+
+class _Written(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A part of the file. What only concerns upstream's collectors is read over."""
+
+
+@final
+class ThresholdMetricSelector(_Written, frozen=True, kw_only=True):
+    """The metric that a threshold is about."""
+
+    name: str = THROUGHPUT
+
+
+@final
+class PerfVariant(_Written, frozen=True, kw_only=True):
+    """A workload of a test case: parameters, and what the figures ought to be."""
+
+    name: str
+    params: dict[str, Any] = {}
+    labels: tuple[str, ...] = ()
+    threshold: float | dict[str, float] | None = None
+    threshold_metric_selector: ThresholdMetricSelector | None = None
+    feature_gates: dict[str, bool] = {}
+
+
+@final
+class PerfCase(_Written, frozen=True, kw_only=True):
+    """A test case."""
+
+    name: str
+    workload_template: tuple[dict[str, Any], ...]
+    workloads: tuple[PerfVariant, ...]
+    default_pod_template_path: str = ""
+    scheduler_config_path: str = ""
+    feature_gates: dict[str, bool] = {}
+    labels: tuple[str, ...] = ()
+    default_threshold_metric_selector: ThresholdMetricSelector | None = None
+
+
+@final
+class PerfWorkload(Workload):
+    """One workload of one test case."""
+
+    def __init__(self, path: Path, case: PerfCase, variant: PerfVariant, prefix: str = "") -> None:
+        self.name = f"{prefix}{case.name}/{variant.name}"
+        self.labels = (*case.labels, *variant.labels)
+        self._path = path
+        self._case = case
+        self._variant = variant
+        self._notes: list[str] = []
+
+    def configured(self, configuration: Configuration) -> Configuration:
+        self._notes = []
+        if self._case.scheduler_config_path:
+            path = self._path.parent / self._case.scheduler_config_path
+            try:
+                configuration = load_file(path)
+            except ConfigErrors as exc:
+                raise WorkloadError(f"{path}: {exc}") from exc
+        given: dict[str, bool] = {}
+        for gate, wanted in self._gates().items():
+            try:
+                FeatureGates.of({**given, gate: wanted})
+            except ValueError as exc:
+                if wanted:
+                    raise WorkloadError(f"{self.name}: feature gate {gate}: {exc}") from exc
+                self._notes.append(f"feature gate {gate}=false is without effect: {exc}")
+            else:
+                given[gate] = wanted
+        return dataclasses.replace(configuration, feature_gates=FeatureGates.of(given)) if given else configuration
+
+    async def play(self, scene: Scene) -> None:
+        scene.notes += self._notes
+        templates = Templates(self._path.parent, has_binding_conditions=self._gates().get(BINDING_CONDITIONS, False))
+        run = PerfRun(scene, templates, self._variant.params, self._case.default_pod_template_path, self._threshold())
+        try:
+            for number, written in enumerate(self._case.workload_template):
+                run.number = number
+                where = f"{self.name}: operation {number} ({written.get('opcode', 'no opcode')!s:.60})"
+                try:
+                    await _operation(written).run(run)
+                except (WorkloadError, DecodeError) as exc:
+                    raise WorkloadError(f"{where}: {exc}") from exc
+                for task in run.background:
+                    if task.done():
+                        task.result()
+        finally:
+            for task in run.background:
+                task.cancel()
+
+    def _gates(self) -> dict[str, bool]:
+        return {**self._case.feature_gates, **self._variant.feature_gates}
+
+    def _threshold(self) -> float | None:
+        selector = (
+            self._variant.threshold_metric_selector
+            or self._case.default_threshold_metric_selector
+            or ThresholdMetricSelector()
+        )
+        threshold = self._variant.threshold
+        if selector.name != THROUGHPUT or isinstance(threshold, dict):
+            return None
+        return threshold or None
+
+
+def read_scheduler_perf(path: Path, prefix: str = "") -> Sequence[PerfWorkload]:
+    """Returns the workloads of a file, in order, with this before their names. Raises WorkloadError."""
+    try:
+        document = read_yaml("".join(lines_of(path)), max_nodes=limits.WORKLOAD_YAML_NODES)
+        cases = convert(tuple[PerfCase, ...], plain(document.value))
+    except (YamlError, DecodeError) as exc:
+        raise WorkloadError(f"{path}: {exc}") from exc
+    return [PerfWorkload(path, case, variant, prefix) for case in cases for variant in case.workloads]
+
+
+def _operation(written: dict[str, Any]) -> Operation:
+    kind = OPERATIONS.get(str(written.get("opcode")))
+    if kind is None:
+        raise WorkloadError(f"the opcode {written.get('opcode')!r:.60} is not supported")
+    # Go's decoder takes ConditionTypeParam for conditionTypeParam.
+    return convert(kind, {name[:1].lower() + name[1:]: value for name, value in written.items()})

@@ -1,0 +1,109 @@
+"""The scheduler's configuration, as a file or the defaults give it, and what to do about a wrong one."""
+
+import os
+import random
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Final
+
+from extender.engine.plugins import IN_TREE
+from extender.engine.runtime.registry import ENTRY_POINTS, Registry
+from extender.values.config.configuration import API_VERSION, KIND, ConfigErrors, Configuration, default_profiles
+from extender.values.config.feature_gate_table import DEFAULT_VERSION
+from extender.values.config.feature_gates import FeatureGates, parse_feature_gates, parse_version
+from extender.values.config.loading import load_file
+from extender.values.config.plugin_sets import MULTI_POINT, PluginRef, plugins
+from extender.values.reasons import InputError
+from reprieve.errors import StartUpError
+
+EMULATED_VERSION: Final = "REPRIEVE_EMULATED_VERSION"
+FEATURE_GATES: Final = "REPRIEVE_FEATURE_GATES"
+
+_UNKNOWN: Final = re.compile(r'\w+Plugin "(?P<name>[^"]+)" does not exist')
+_OF_GO: Final = re.compile(r' in scheme "pkg/[^"]*"')
+_NOT_THERE: Final = re.compile(r'plugin "(?P<name>[^"]+)" does not extend (?P<point>\w+) plugin')
+
+
+def with_fix(exc: InputError) -> str:
+    """Returns the errors, with what to do about a file of another kind, or a plugin unknown there."""
+    text = _OF_GO.sub(f"; give a {KIND} of {API_VERSION}", str(exc))
+    if unknown := _UNKNOWN.search(text):
+        known = sorted({*IN_TREE, *(entry.name for entry in entry_points(group=ENTRY_POINTS))})
+        near = get_close_matches(unknown["name"], known, 1)
+        if near:
+            return f"{text}; did you mean {near[0]}?"
+        return f"{text}; install the distribution that has it beside reprieve (`reprieve plugins` lists what is there)"
+    if elsewhere := _NOT_THERE.search(text):
+        return (
+            f"{text}; enable {elsewhere['name']} at multiPoint, or at one of its points, which `reprieve plugins "
+            "--all` lists"
+        )
+    return text
+
+
+def features_of_environment(environment: Mapping[str, str] = os.environ) -> FeatureGates:
+    """Returns the features that are on by the environment, as the settings of a service. Raises StartUpError."""
+    variable = EMULATED_VERSION
+    try:
+        version = parse_version(environment.get(EMULATED_VERSION) or DEFAULT_VERSION)
+        variable = FEATURE_GATES
+        return FeatureGates.of(parse_feature_gates(environment.get(FEATURE_GATES, "")), version)
+    except ValueError as exc:
+        raise StartUpError(f"{variable}: {exc}") from exc
+
+
+def read_configuration(path: Path | None, features: FeatureGates | None = None) -> Configuration:
+    """Returns the file's or the default configuration, with the environment's features. Raises StartUpError."""
+    features = features_of_environment() if features is None else features
+    if path is None:
+        return Configuration(profiles=default_profiles(features), feature_gates=features)
+    try:
+        return load_file(path, features)
+    except ConfigErrors as exc:
+        raise StartUpError(f"configuration {path}: {with_fix(exc)}") from exc
+
+
+def usable_configuration(path: Path | None, features: FeatureGates | None = None) -> Configuration:
+    """Returns a configuration with which profiles can be built; see `read_configuration`."""
+    return try_profiles(read_configuration(path, features), path)
+
+
+def shadow_configuration(path: Path | None, features: FeatureGates | None = None) -> Configuration:
+    """Returns a shadow's configuration; see `read_configuration`. It must not name extenders."""
+    configuration = usable_configuration(path, features)
+    if configuration.extenders:
+        raise StartUpError(
+            f"configuration {path}: names extenders, which a shadow does not call; leave them out for it"
+        )
+    return configuration
+
+
+def try_profiles(configuration: Configuration, path: Path | None) -> Configuration:
+    """Returns the configuration, with which profiles can be built. Raises StartUpError if a plugin cannot be made."""
+    try:
+        Registry(IN_TREE).make_frameworks(configuration, random.Random())
+    except ConfigErrors as exc:
+        raise StartUpError(f"configuration {path or ''}".rstrip() + f": {with_fix(exc)}") from exc
+    return configuration
+
+
+def with_plugins(configuration: Configuration, names: Collection[str]) -> Configuration:
+    """Returns the configuration with the plugins enabled in its first profile, unless it names one of them itself."""
+    named = {
+        plugin.name
+        for profile in configuration.profiles
+        for each in profile.plugins.values()
+        for plugin in each.enabled
+    }
+    if not names or not named.isdisjoint(names):
+        return configuration
+    first, *others = configuration.profiles
+    everywhere = first.plugins[MULTI_POINT]
+    added = replace(everywhere, enabled=(*everywhere.enabled, *map(PluginRef, sorted(names))))
+    return replace(
+        configuration, profiles=(replace(first, plugins=plugins(**{**first.plugins, MULTI_POINT: added})), *others)
+    )

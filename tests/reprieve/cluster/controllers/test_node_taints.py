@@ -1,0 +1,92 @@
+"""Taints say what the node's spec and conditions say; those of others are left alone."""
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from extender.rules.api_resources import NODES, Object
+from reprieve.cluster.registry.object_registry import ObjectRegistry
+from tests.reprieve.cluster.controllers.running_cluster import (
+    add_node,
+    change,
+    condition_of,
+    running_controllers,
+    settle,
+)
+
+MINE = {"key": "example.com/mine", "effect": "NoSchedule"}
+
+
+def taints(registry: ObjectRegistry) -> list[tuple[str, str]]:
+    found = registry.get(NODES, "", "a")["spec"].get("taints", [])
+    return [(taint["key"].removeprefix("node.kubernetes.io/"), taint["effect"]) for taint in found]
+
+
+def set_condition(registry: ObjectRegistry, kind: str, status: str) -> None:
+    def edit(node: Object) -> None:
+        conditions = [each for each in node["status"]["conditions"] if each["type"] != kind]
+        node["status"]["conditions"] = [*conditions, {"type": kind, "status": status}]
+
+    change(registry, NODES, "a", edit, subresource="status")
+
+
+def cordon(node: dict[str, Any], value: bool) -> None:
+    node["spec"]["unschedulable"] = value
+
+
+async def test_a_cordoned_node_is_tainted_until_it_is_uncordoned() -> None:
+    async with running_controllers() as registry:
+        add_node(registry, "a", spec={"taints": [MINE]})
+        seen: list[Any] = []
+        for value in (True, False):
+            change(registry, NODES, "a", partial(cordon, value=value))
+            await settle()
+            seen.append(taints(registry))
+
+    assert seen == [
+        [("example.com/mine", "NoSchedule"), ("unschedulable", "NoSchedule")],
+        [("example.com/mine", "NoSchedule")],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "expected"),
+    [
+        pytest.param("Ready", "False", [("not-ready", "NoSchedule"), ("not-ready", "NoExecute")], id="not ready"),
+        pytest.param(
+            "Ready", "Unknown", [("unreachable", "NoSchedule"), ("unreachable", "NoExecute")], id="unreachable"
+        ),
+        pytest.param("MemoryPressure", "True", [("memory-pressure", "NoSchedule")], id="short of memory"),
+        pytest.param("DiskPressure", "True", [("disk-pressure", "NoSchedule")], id="short of disk"),
+        pytest.param("PIDPressure", "True", [("pid-pressure", "NoSchedule")], id="short of process ids"),
+        pytest.param("NetworkUnavailable", "True", [("network-unavailable", "NoSchedule")], id="without a network"),
+    ],
+)
+async def test_taints_follow_conditions(kind: str, status: str, expected: list[tuple[str, str]]) -> None:
+    async with running_controllers(node="a") as registry:
+        await settle()
+        set_condition(registry, kind, status)
+        await settle()
+        seen = taints(registry)
+        set_condition(registry, kind, "True" if kind == "Ready" else "False")
+        await settle()
+
+        assert (seen, taints(registry)) == (expected, [])
+
+
+async def test_node_without_conditions_keeps_its_taints() -> None:
+    async with running_controllers(kubelet=False) as registry:
+        add_node(registry, "a", spec={"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]})
+        await settle()
+
+        assert taints(registry) == [("not-ready", "NoSchedule")]
+
+
+async def test_a_node_that_registers_tainted_is_untainted_when_it_is_ready() -> None:
+    async with running_controllers() as registry:
+        add_node(registry, "a", spec={"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]})
+        await settle()
+
+        assert condition_of(registry.get(NODES, "", "a"), "Ready")["status"] == "True"
+        assert taints(registry) == []

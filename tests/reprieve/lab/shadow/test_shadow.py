@@ -1,0 +1,266 @@
+"""A shadow decides every pod beside the scheduler of the cluster, and finds and names every difference."""
+
+import asyncio
+import random
+from typing import Any
+
+import pytest
+
+from extender.rules.api_resources import NODES as NODE_RESOURCE, PODS, Object
+from reprieve.cluster.registry.object_registry import ObjectRegistry
+from reprieve.lab.agreement import Agreement
+from tests.kit.objects import priority_class
+from tests.reprieve.lab.recordings.recorded_cluster import NODES, create, zoned
+from tests.reprieve.lab.shadow.shadowed_cluster import Tell, profile, shadowed, without
+
+URGENT: Object = priority_class("urgent", 1000)
+HOUR = 3600.0
+
+
+def a_day(seed: int, hours: int = 24) -> Tell:
+    """A day of churn: rollouts of many pods at once, single pods, pods that are deleted, nodes that come and go, and
+    preemption.
+    """
+
+    async def tell(cluster: ObjectRegistry) -> None:
+        chance, made = random.Random(seed), 0
+        living: list[str] = []
+        for hour in range(hours):
+            for _ in range(chance.randint(1, 6)):
+                for _ in range(chance.choice([1, 1, 1, 8])):
+                    made += 1
+                    create(cluster, f"p{made}", chance.choice(["250m", "500m", "1", "2"]), **_kind_of_pod(chance))
+                    living.append(f"p{made}")
+                await asyncio.sleep(chance.choice([0.01, 0.3, 20, 600]))
+                while len(living) > 35:
+                    gone = living.pop(chance.randrange(len(living)))
+                    if any(pod["metadata"]["name"] == gone for pod in cluster.list(PODS, "default")):
+                        cluster.delete(PODS, "default", gone)
+            if hour % 6 == 3:
+                cluster.create(NODE_RESOURCE, "", zoned(f"extra-{hour}", "c"))
+            if hour % 6 == 5:
+                cluster.delete(NODE_RESOURCE, "", f"extra-{hour - 2}")
+            await asyncio.sleep(HOUR / 6)
+
+    return tell
+
+
+def _kind_of_pod(chance: random.Random) -> dict[str, Any]:
+    app = f"app-{chance.randint(1, 3)}"
+    selector = {"matchLabels": {"app": app}}
+    zone = "topology.kubernetes.io/zone"
+    spread = {"maxSkew": 1, "topologyKey": zone, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector}
+    apart = {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": "kubernetes.io/hostname", "labelSelector": selector}
+        ]
+    }
+    further: dict[str, Any] = chance.choice(
+        [
+            {},
+            {},
+            {"topologySpreadConstraints": [spread]},
+            {"affinity": {"podAntiAffinity": apart}},
+            {"priorityClassName": "urgent"},
+        ]
+    )
+    return {"labels": {"app": app}, **further}
+
+
+def sees(found: Agreement) -> set[tuple[str, str, str]]:
+    """The clear differences: pods with what would have been done about them, and because of which plugin."""
+    return {(each.pod.name, each.kind, each.plugin) for each in found.differences if each.is_clear}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_over_a_day_of_churn_equal_profiles_agree(seed: int) -> None:
+    """
+    What is not clear agrees once events within a second are taken in another order; those events come at once here.
+    """
+    found = shadowed(a_day(seed), *NODES, URGENT, seed=seed)
+
+    assert sees(found) == set()
+    assert (found.total.agreement, found.total.different, found.not_decided) == (1.0, 0, 0)
+    assert found.total.decisions > 100 and found.total.ties > 0 and found.evicted > 0
+    assert found.total.unclear < found.total.decisions / 10
+
+
+def labelled(name: str, cpu: str = "4", **labels: str) -> Object:
+    made = zoned(name, labels.pop("zone", "a"), cpu)
+    made["metadata"]["labels"] |= labels
+    return made
+
+
+def tainted(name: str) -> Object:
+    made = zoned(name, "a", "8")
+    made["spec"] = {"taints": [{"key": "team", "value": "red", "effect": "NoSchedule"}]}
+    return made
+
+
+def pods(*names: str, **spec: Any) -> Tell:
+    """Of one shape, one after the other."""
+    return lambda cluster: one_after_the_other(cluster, *names, **spec)
+
+
+async def one_after_the_other(cluster: ObjectRegistry, *names: str, cpu: str = "1", **spec: Any) -> None:
+    for name in names:
+        create(cluster, name, cpu, **spec)
+        await asyncio.sleep(10)
+
+
+PACKING = profile(
+    "{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, "
+    "weight: 1}]}}}]}"
+)
+PROTECTING = profile(
+    "{pluginConfig: [{name: DefaultPreemption, args: {protect: {selector: {matchLabels: {app: keep}}}}}]}"
+)
+ZONES = {"topologyKey": "topology.kubernetes.io/zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
+APART = {
+    "podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}}
+        ]
+    }
+}
+
+
+def test_a_taint_that_the_scheduler_does_not_look_at() -> None:
+    found = shadowed(pods("a"), tainted("red"), zoned("free", "a", "4"), theirs=without("TaintToleration"))
+
+    assert sees(found) == {("a", "elsewhere", "TaintToleration")}
+    (difference,) = found.differences
+    assert difference.theirs.node == "red" and difference.ours.node == "free"
+    assert difference.reason == "TaintToleration refuses red: node(s) had untolerated taint(s)"
+    (plugin,) = (each for each in found.by_plugin if each.name == "TaintToleration")
+    assert (plugin.decisions, plugin.different, plugin.agreement) == (1, 1, 0.0)
+
+
+def test_a_pod_that_the_scheduler_places_and_the_shadow_could_not() -> None:
+    found = shadowed(pods("a"), tainted("red"), theirs=without("TaintToleration"))
+
+    assert sees(found) == {("a", "kept-waiting", "TaintToleration")}
+
+
+def test_a_room_that_the_scheduler_does_not_use() -> None:
+    """The reason is the scheduler's, since only its own plugin knows it."""
+    found = shadowed(pods("a"), tainted("red"), ours=without("TaintToleration"))
+
+    assert sees(found) == {("a", "room", "")}
+    (difference,) = found.differences
+    assert difference.ours.node == "red" and difference.reason == "the scheduler says: node(s) had untolerated taint(s)"
+    assert [(each.name, each.different) for each in found.by_reason] == [("node(s) had untolerated taint(s)", 1)]
+
+
+def test_different_scores_are_named_as_the_difference() -> None:
+    found = shadowed(pods("a", "b", "c"), zoned("n1", "a"), zoned("n2", "a"), theirs=PACKING)
+
+    assert sees(found) == {("b", "elsewhere", "NodeResourcesFit"), ("c", "elsewhere", "NodeResourcesFit")}
+    assert found.total.different == 2 and found.total.same + found.total.ties == 1
+    difference = found.differences[-1]
+    here, there = difference.ours.node, difference.theirs.node
+    assert difference.reason == f"NodeResourcesFit gives {here} 25 more than {there}; with all plugins it is 25 more"
+
+
+def test_spread_that_the_scheduler_does_not_keep() -> None:
+    spread = {**ZONES, "labelSelector": {"matchLabels": {"app": "web"}}}
+    tell = pods("a", "b", topologySpreadConstraints=[spread])
+
+    found = shadowed(tell, zoned("n1", "a", "16"), zoned("n2", "b", "2"), theirs=without("PodTopologySpread"))
+
+    assert sees(found) == {("b", "elsewhere", "PodTopologySpread")}
+    assert [(each.name, each.decisions, each.different) for each in found.by_shape] == [("spread", 2, 1)]
+
+
+def test_affinity_that_the_scheduler_does_not_keep() -> None:
+    found = shadowed(
+        pods("a", "b", affinity=APART),
+        zoned("n1", "a", "16"),
+        zoned("n2", "b", "2"),
+        theirs=without("InterPodAffinity"),
+    )
+
+    assert sees(found) == {("b", "elsewhere", "InterPodAffinity")}
+
+
+async def a_full_node_and_an_urgent_pod(cluster: ObjectRegistry) -> None:
+    await one_after_the_other(cluster, "small", cpu="1")
+    await one_after_the_other(cluster, "large", cpu="3")
+    await one_after_the_other(cluster, "urgent", cpu="1", priorityClassName="urgent")
+    await asyncio.sleep(120)
+
+
+def test_a_preemption_that_both_make() -> None:
+    found = shadowed(a_full_node_and_an_urgent_pod, zoned("n1", "a"), URGENT)
+
+    assert (found.differences, found.evicted, found.spared, found.total.agreement) == ((), 1, 0, 1.0)
+
+
+def test_a_preemption_that_the_scheduler_does_not_make() -> None:
+    found = shadowed(a_full_node_and_an_urgent_pod, zoned("n1", "a"), URGENT, theirs=without("DefaultPreemption"))
+
+    assert sees(found) == {("urgent", "would-evict", "DefaultPreemption")}
+    (difference,) = found.differences
+    assert [victim.name for victim in difference.victims] == ["large"]
+
+
+def test_a_preemption_that_the_shadow_would_not_make_spares_its_victims() -> None:
+    found = shadowed(a_full_node_and_an_urgent_pod, zoned("n1", "a"), URGENT, ours=without("DefaultPreemption"))
+
+    assert sees(found) == {("urgent", "would-not-evict", ""), ("large", "spared", "")}
+    assert (found.evicted, found.spared) == (1, 1)
+    spared = next(each for each in found.differences if each.kind == "spared")
+    assert spared.preemptor is not None and spared.preemptor.name == "urgent"
+
+
+def test_different_victims_on_the_same_node_are_reported() -> None:
+    """The scheduler protects a pod, and takes the other one."""
+
+    async def tell(cluster: ObjectRegistry) -> None:
+        await one_after_the_other(cluster, "small", cpu="1")
+        await one_after_the_other(cluster, "large", cpu="3", labels={"app": "keep"})
+        await one_after_the_other(cluster, "urgent", cpu="1", priorityClassName="urgent")
+        await asyncio.sleep(120)
+
+    found = shadowed(tell, zoned("n1", "a"), URGENT, theirs=PROTECTING)
+
+    assert ("small", "spared", "") in sees(found)
+    assert (found.evicted, found.spared) == (1, 1)
+
+
+def test_preemption_on_another_node() -> None:
+    async def tell(cluster: ObjectRegistry) -> None:
+        await one_after_the_other(
+            cluster, "one", cpu="4", labels={"app": "keep"}, nodeSelector={"kubernetes.io/hostname": "n1"}
+        )
+        await one_after_the_other(cluster, "two", "three", cpu="2", nodeSelector={"kubernetes.io/hostname": "n2"})
+        await one_after_the_other(cluster, "urgent", cpu="4", priorityClassName="urgent")
+        await asyncio.sleep(120)
+
+    found = shadowed(tell, zoned("n1", "a"), zoned("n2", "a"), URGENT, theirs=PROTECTING)
+
+    assert {("urgent", "freed-elsewhere", "DefaultPreemption"), ("two", "spared", ""), ("three", "spared", "")} <= sees(
+        found
+    )
+
+
+def test_pods_of_other_schedulers_are_left_alone_and_counted() -> None:
+    found = shadowed(pods("a", schedulerName="theirs"), zoned("n1", "a"), theirs=profile("{schedulerName: theirs}"))
+
+    assert (found.total.decisions, found.not_decided) == (0, 1)
+    assert found.total.agreement is None
+    assert found.notes == ("not compared: 1 x pods of other schedulers",)
+
+
+def test_one_difference_does_not_make_the_next_one() -> None:
+    """The shadow goes on with what was decided, and not with what it would have decided."""
+
+    async def tell(cluster: ObjectRegistry) -> None:
+        await one_after_the_other(cluster, "a", "b")
+        await one_after_the_other(cluster, "c", nodeSelector={"kubernetes.io/hostname": "n1"})
+
+    found = shadowed(tell, zoned("n1", "a"), zoned("n2", "a"), theirs=PACKING)
+
+    assert [each.pod.name for each in found.differences] == ["b"]
+    assert (found.total.decisions, found.total.different) == (3, 1)
