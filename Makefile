@@ -148,6 +148,10 @@ bench: $(VENV)/.ready ## Measure and print figures; nothing fails for being slow
 bench-check: $(VENV)/.ready ## Fail when a ratio of figures measured within this run has fallen by 30 % against tests/benchmarks/ratios.json.
 	$(BIN)/python -m tests.benchmarks.ratios
 
+.PHONY: house
+house: $(VENV)/.runs ## Print how large each room is, and what each door loads.
+	$(BIN)/python -m tools.house
+
 .PHONY: surface
 surface: $(VENV)/.ready ## Compare commands, requests, flags, metrics and all else that users hold on to with another commit (SINCE=).
 	$(BIN)/python -m tools.compare_surface $(SINCE)
