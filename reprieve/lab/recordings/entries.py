@@ -244,13 +244,13 @@ class Recording:
                 raise RecordingError(f"{self.path}: entry {number}: {in_one_line(exc)}") from exc
 
     def _lines(self) -> Iterator[bytes]:
-        unpack, rest = zlib.decompressobj(wbits=31), b""
+        unpack, rest, most = zlib.decompressobj(wbits=31), b"", limits.RECORDING_LINE_BYTES
         try:
             with self.path.open("rb") as file:
                 while packed := unpack.unconsumed_tail or file.read(_PART):
-                    *lines, rest = (rest + unpack.decompress(packed, limits.RECORDING_LINE_BYTES)).split(b"\n")
-                    if len(rest) > limits.RECORDING_LINE_BYTES:
-                        raise RecordingError(f"{self.path}: an entry has more than {limits.RECORDING_LINE_BYTES} bytes")
+                    *lines, rest = (rest + unpack.decompress(packed, most + 1 - len(rest))).split(b"\n")
+                    if len(rest) > most:
+                        raise RecordingError(f"{self.path}: an entry has more than {most} bytes")
                     yield from lines
         except OSError as exc:
             raise RecordingError(f"{self.path}: {in_one_line(exc)}") from exc

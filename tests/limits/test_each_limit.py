@@ -1,0 +1,110 @@
+"""Every row of `extender.values.limits` is filled: what is seen at it, and at one above it."""
+
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from extender.values import limits
+from extender.values.concurrency import virtual_time
+from tests.kit.service import Service
+from tests.limits.of_answers import ANSWERS
+from tests.limits.of_objects import OBJECTS
+from tests.limits.of_questions import QUESTIONS
+from tests.limits.of_verbs import VERBS
+from tests.limits.rows import Filled, Held, Kept, Page, Unfilled
+from tests.limits.unfilled import UNFILLED
+
+ROWS: dict[str, Filled | Kept | Page | Held | Unfilled] = {**UNFILLED, **OBJECTS, **VERBS, **QUESTIONS, **ANSWERS}
+LIMITS = {name: limit for name, limit in vars(limits).items() if isinstance(limit, limits.Limit)}
+ROOT = Path(__file__).parents[2]
+
+
+def test_each_row_has_an_entry() -> None:
+    assert sorted(ROWS) == sorted(LIMITS)
+    assert not any(isinstance(ROWS[name], Unfilled) != (name in UNFILLED) for name in LIMITS)
+
+
+def _seen(row: Filled, number: int) -> Any:
+    return _awaited(row.seen(number))
+
+
+def _awaited(found: Any) -> Any:
+    return virtual_time.run(found) if inspect.iscoroutine(found) else found
+
+
+def _lowered(name: str, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    limit = LIMITS[name]
+    monkeypatch.setattr(limits, name, limits.Limit(limit.door, number, limit.what, limit.told))
+
+
+def _expected(what: Any, number: int) -> Any:
+    return what(number) if callable(what) else what
+
+
+FILLED = [
+    pytest.param(name, marks=[pytest.mark.slow] * row.is_slow) for name, row in ROWS.items() if isinstance(row, Filled)
+]
+
+
+@pytest.mark.parametrize("name", FILLED)
+def test_a_limit_takes_as_much_as_it_says_and_no_more(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    row, limit = ROWS[name], LIMITS[name]
+    assert isinstance(row, Filled)
+    number = row.lowered_to or int(limit)
+    if row.lowered_to:
+        _lowered(name, number, monkeypatch)
+
+    at, above = _seen(row, number), _seen(row, number + 1)
+
+    assert at == _expected(row.at, number)
+    told = _expected(row.above, number + 1)
+    if isinstance(told, str):
+        assert told
+        assert told in above
+    else:
+        assert above == told
+
+
+@pytest.mark.parametrize("name", [name for name, row in ROWS.items() if isinstance(row, Kept)])
+def test_what_a_limit_just_takes_is_whole_and_one_unit_less_cuts_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = ROWS[name]
+    assert isinstance(row, Kept)
+
+    _lowered(name, row.units, monkeypatch)
+    whole = _awaited(row.seen())
+    _lowered(name, row.units - 1, monkeypatch)
+    cut = _awaited(row.seen())
+
+    assert (whole, cut) == (row.whole, row.cut)
+
+
+@pytest.mark.parametrize("name", [name for name, row in ROWS.items() if isinstance(row, Page)])
+def test_a_page_shows_no_more_than_the_limit(name: str, example: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = ROWS[name]
+    assert isinstance(row, Page)
+
+    def shown() -> int:
+        answer = example.client.get(row.path)
+        assert answer.status_code == 200
+        return len(re.findall(row.pattern, answer.text))
+
+    _lowered(name, row.units, monkeypatch)
+    whole = shown()
+    _lowered(name, row.units - 1, monkeypatch)
+    cut = shown()
+
+    assert (whole, cut) == (row.units, row.units - 1)
+
+
+@pytest.mark.parametrize("name", [name for name, row in ROWS.items() if isinstance(row, Held)])
+def test_a_limit_that_another_test_holds_is_named_there(name: str) -> None:
+    row = ROWS[name]
+    assert isinstance(row, Held)
+    file, _, test = row.by.partition("::")
+    text = (ROOT / file).read_text(encoding="utf-8")
+
+    assert re.search(rf"def {test}\b", text)
+    assert (row.says or f"limits.{name}") in text or f'"{name}"' in text
