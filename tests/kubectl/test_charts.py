@@ -6,7 +6,7 @@ import pytest
 
 from tests.kubectl.conftest import ROOT, Kubectl
 
-CHARTS = sorted((ROOT / "tests" / "extender" / "cluster" / "charts").glob("*.yaml"))
+CHARTS = sorted((ROOT / "tests" / "reprieve" / "cluster" / "charts").glob("*.yaml"))
 
 
 @pytest.mark.parametrize("chart", CHARTS, ids=lambda path: path.stem)

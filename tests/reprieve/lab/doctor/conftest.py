@@ -1,0 +1,5 @@
+"""The service that is examined."""
+
+from tests.api.conftest import example
+
+__all__ = ["example"]
