@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Final, final
 
 import numpy as np
@@ -10,9 +9,10 @@ import numpy as np
 from extender.engine import framework as fwk
 from extender.engine.plugins.volume_advice import VolumeAdvice
 from extender.engine.snapshot.axes import Mask
-from extender.engine.snapshot.pod_attributes import PodSymbol, VolumeClass
+from extender.engine.snapshot.pod_attributes import PodSymbol, VolumeClass, num_parts
 from extender.engine.snapshot.symbols import VolumeIndex
 from extender.engine.snapshot.tallies import Tallies
+from extender.values.caches import cached_by_size
 from extender.values.objects.claims import READ_WRITE_ONCE_POD, claim_not_found, names_claim
 from extender.values.objects.pod import Volume
 from extender.values.objects.storage import PersistentVolumeClaim
@@ -114,7 +114,7 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
             return np.zeros(len(rows), np.bool_)
 
         def conflicts(used: PodSymbol) -> int:
-            return _conflict(wanted.disks, _disks_of_class(used))
+            return _conflict(wanted.disks, _disks_of_class(used) if isinstance(used, VolumeClass) else {})
 
         def relevant(tallies: Tallies, first: int) -> Iterable[int]:
             return tallies.index(fwk.Attribute.VOLUMES, VolumeIndex).with_disks(first)
@@ -152,9 +152,9 @@ def disks_used(volumes: Iterable[Volume]) -> dict[Disk, bool]:
     return disks
 
 
-@lru_cache(maxsize=256)
-def _disks_of_class(used: PodSymbol) -> Mapping[Disk, bool]:
-    return disks_used(used.disks()) if isinstance(used, VolumeClass) else {}
+@cached_by_size(256, lambda used: 64 * num_parts(used))
+def _disks_of_class(used: VolumeClass) -> Mapping[Disk, bool]:
+    return disks_used(used.disks())
 
 
 def _conflict(wanted: Iterable[tuple[Disk, bool]], used: Mapping[Disk, bool]) -> bool:

@@ -9,10 +9,10 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import Final, Generic, TypeVar, final
 
 from extender.engine.snapshot.pod_attributes import HostPort, LabelClass, PodSymbol, VolumeClass
+from extender.values.caches import cached_by_size
 from extender.values.objects.label_selectors import Operator, Selector
 
 S = TypeVar("S", bound=Hashable)
@@ -106,7 +106,7 @@ class LabelIndex(SymbolIndex):
                 self._codes[pair].append(code)
 
 
-@lru_cache(maxsize=1024)
+@cached_by_size(1024, lambda selector: 64 * selector.num_values)  # texts have at most 63 characters
 def narrowest_pairs(selector: Selector) -> frozenset[LabelPair] | None:
     """Returns the smallest set of labels of which each match has exactly one; None if no value is required."""
     requiring = [requirement for requirement in selector.requirements if requirement.operator in _REQUIRE_A_VALUE]

@@ -5,11 +5,11 @@ Upstream: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go (v1.3
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final, final
 
 import msgspec
 
+from extender.values.caches import cached_by_size
 from extender.values.golang.field_errors import FieldError, aggregate, child, index, invalid, marshalled, not_supported
 from extender.values.golang.schema import written_or_null
 from extender.values.objects.label_selectors import (
@@ -149,7 +149,7 @@ def parsed_node_affinity(pod: Pod) -> RequiredNodeAffinity:
     return _parsed_demands(_ENCODE((pod.spec.node_selector, required)))
 
 
-@lru_cache(maxsize=1024)
+@cached_by_size(1024)
 def _parsed_demands(encoded: bytes) -> RequiredNodeAffinity:
     node_selector, required = _DEMANDS.decode(encoded)
     affinity = Affinity(node_affinity=NodeAffinity(required=required))
@@ -161,7 +161,7 @@ def parsed_preferred_terms(terms: Sequence[PreferredSchedulingTerm]) -> Preferre
     return _parsed_preferences(_ENCODE(terms))
 
 
-@lru_cache(maxsize=1024)
+@cached_by_size(1024)
 def _parsed_preferences(encoded: bytes) -> PreferredTerms:
     return preferred_terms(_PREFERENCES.decode(encoded))
 

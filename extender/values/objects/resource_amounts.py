@@ -8,13 +8,13 @@ plugins/noderesources/fit.go and resource_allocation.go; component-helpers/resou
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, TypeVar, final
 
 import msgspec
 
 from extender.values import limits
+from extender.values.caches import cached_by_size
 from extender.values.golang.field_errors import NEGATIVE
 from extender.values.objects.node import Node, ResourceList
 from extender.values.objects.pod import Container, ContainerStatus, Pod, PodSpec, PodStatus, ResourceRequirements
@@ -191,7 +191,7 @@ def _without_others(pod: Pod) -> Pod:
     )
 
 
-@lru_cache(maxsize=1024)
+@cached_by_size(1024)
 def _kept_assigned_requests(encoded: bytes) -> tuple[Resources, int, int]:
     return _naming_the_field(_assigned_requests, _DECODE(encoded))
 

@@ -6,11 +6,11 @@ FindMatchingUntoleratedTaint (v1.36.2).
 
 import re
 from collections.abc import Collection, Iterable
-from functools import lru_cache
 from typing import Final, final
 
 import msgspec
 
+from extender.values.caches import cached_by_size
 from extender.values.golang.int64 import parse_int64
 from extender.values.objects.decoding import replaced
 from extender.values.objects.node import Taint
@@ -96,7 +96,7 @@ def tolerations_of(pod: Pod) -> Tolerations:
     return _kept_tolerations(_ENCODE(pod.spec.tolerations))
 
 
-@lru_cache(maxsize=1024)
+@cached_by_size(1024)
 def _kept_tolerations(encoded: bytes) -> Tolerations:
     return Tolerations(_DECODE(encoded))
 

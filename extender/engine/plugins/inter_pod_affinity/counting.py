@@ -2,8 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Final, NamedTuple, final
+from weakref import WeakKeyDictionary
 
 from extender.engine.plugins.inter_pod_affinity.existing_terms import ClassNumbers
 from extender.engine.plugins.inter_pod_affinity.terms import PodTerms, Term, TermWeights, WeightedTerm
@@ -115,10 +115,15 @@ class TermQuestions:
         """The numbers of those terms."""
 
 
-@lru_cache(maxsize=256)
+_QUESTIONS: Final[WeakKeyDictionary[PodTerms, TermQuestions]] = WeakKeyDictionary()
+
+
 def questions_of(terms: PodTerms) -> TermQuestions:
     """Returns the questions about the terms, whose namespaces must be resolved; see `SelectedNamespaces`."""
-    return TermQuestions(terms)
+    questions = _QUESTIONS.get(terms)
+    if questions is None:
+        questions = _QUESTIONS[terms] = TermQuestions(terms)
+    return questions
 
 
 def numbers_of_classes(snapshot: Snapshot, classes: ClassNumbers) -> TallyQuestion:

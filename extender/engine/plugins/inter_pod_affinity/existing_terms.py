@@ -8,13 +8,13 @@ from bisect import bisect_left
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import lru_cache
 from operator import itemgetter
 from typing import Final, final
 
 from extender.engine.plugins.inter_pod_affinity.terms import Term, WantedLabel, terms_of, wanted_labels
 from extender.engine.snapshot.pod_attributes import AffinityClass, PodSymbol
 from extender.engine.snapshot.symbols import LabelPair, SymbolIndex
+from extender.values.caches import cached_by_size
 from extender.values.objects.label_selectors import Selector
 
 TermKey = tuple[str | None, WantedLabel | None]
@@ -43,7 +43,7 @@ class AlikeTerms:
     by_key: Mapping[str, TermNumbers]
 
 
-@lru_cache(maxsize=256)
+@cached_by_size(256, lambda pods: len(pods.encoded))
 def indexed_terms(pods: AffinityClass) -> Mapping[TermKey, Sequence[AlikeTerms]]:
     """Returns the terms of a class, but for those that match no pod, by what a pod must have for them to match."""
     terms = terms_of(pods)

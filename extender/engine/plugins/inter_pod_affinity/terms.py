@@ -3,14 +3,15 @@
 Upstream: kube-scheduler/framework/types.go, AffinityTerm; pkg/scheduler/framework/types.go, PodInfo.Update (v1.36.2).
 """
 
-from collections import Counter, OrderedDict, defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Final, TypeVar, final
+from weakref import WeakKeyDictionary
 
 from extender.engine.snapshot.pod_attributes import AffinityClass, preferred_terms, required_terms
 from extender.engine.snapshot.symbols import LabelPair, narrowest_pairs
+from extender.values.caches import cached_by_size
 from extender.values.golang.field_errors import aggregate
 from extender.values.objects.grouping import Namespace
 from extender.values.objects.label_selectors import NOTHING, Operator, Selector, SelectorError, selector_of
@@ -18,8 +19,6 @@ from extender.values.objects.label_sets import LabelSets, places_of
 from extender.values.objects.pod import PodAffinityTerm, WeightedPodAffinityTerm
 
 T = TypeVar("T")
-
-_RESOLVED_KEPT: Final = 64
 
 
 @final
@@ -54,11 +53,11 @@ class WeightedTerm:
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class PodTerms:
     """All terms of a pod but those of an invalid stanza, for which `error` has the reason.
 
-    Two are never equal: they are keys of caches, which compare none.
+    Two are never equal: they are keys of dictionaries, which compare none and let go of what nobody else holds.
     """
 
     affinity: tuple[Term, ...] = ()
@@ -74,13 +73,17 @@ class PodTerms:
 NO_TERMS: Final = PodTerms()
 
 
-@lru_cache(maxsize=512)
+def _size(pods: AffinityClass) -> int:
+    return len(pods.encoded)
+
+
+@cached_by_size(512, _size)
 def compiled_terms(pods: AffinityClass, *, anti: bool) -> tuple[Term, ...]:
     """Returns the class's required affinity or anti-affinity terms. Raises SelectorError if one is invalid."""
     return tuple(_term(written, pods.namespace) for written in required_terms(pods.affinity()[anti]))
 
 
-@lru_cache(maxsize=256)
+@cached_by_size(256, _size)
 def terms_of(pods: AffinityClass) -> PodTerms:
     affinity, anti_affinity = pods.affinity()
     own = pods.namespace
@@ -129,7 +132,7 @@ class SelectedNamespaces:
     def __init__(self) -> None:
         self._known: list[Namespace] = []
         self._labels = LabelSets()
-        self._resolved: OrderedDict[PodTerms, PodTerms] = OrderedDict()
+        self._resolved: WeakKeyDictionary[PodTerms, PodTerms] = WeakKeyDictionary()
 
     def resolved(self, terms: PodTerms, namespaces: Mapping[str, Namespace]) -> PodTerms:
         """Returns the terms of the pod to place, which name the namespaces that they select. No selector is left but
@@ -156,8 +159,6 @@ class SelectedNamespaces:
                 anti_affinity=tuple(map(self._with_selected, terms.anti_affinity)),
                 preferred=tuple(WeightedTerm(each.weight, self._with_selected(each.term)) for each in terms.preferred),
             )
-            if len(self._resolved) > _RESOLVED_KEPT:
-                self._resolved.popitem(last=False)
         return found
 
     def _with_selected(self, term: Term) -> Term:

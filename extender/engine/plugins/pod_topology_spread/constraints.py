@@ -6,7 +6,6 @@ Upstream: framework/plugins/podtopologyspread/common.go; framework/plugins/helpe
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final, final
 
 import msgspec
@@ -18,6 +17,7 @@ from extender.engine.snapshot.columns import LabelColumn
 from extender.engine.snapshot.matching import required_node_affinity_mask
 from extender.engine.snapshot.pod_attributes import LabelClass, PodSymbol
 from extender.engine.snapshot.tallies import Tally, classes_relevant_to
+from extender.values.caches import cached_by_size
 from extender.values.objects.cluster import ClusterObjects
 from extender.values.objects.grouping import ReplicaSet, StatefulSet
 from extender.values.objects.label_selectors import (
@@ -79,7 +79,7 @@ def compiled(
     return _compiled(_ENCODE(written), tuple(own.items()), action, compares_tolerations)
 
 
-@lru_cache(maxsize=256)
+@cached_by_size(256)
 def _compiled(
     encoded: bytes, own: tuple[tuple[str, str], ...], action: str, compares: bool
 ) -> tuple[CompiledConstraint, ...]:
