@@ -132,8 +132,7 @@ class NodeAffinity(
             text = f"drop {key}={value} from the node selector"
             yield fwk.Suggestion("affinity", text, without_node_selector(pod, key))
         for requirement in requirements[: limits.SUGGESTED_ONE_BY_ONE]:
-            text = f"drop {_written(requirement)} from the node affinity"
-            yield fwk.Suggestion("affinity", text, without_node_affinity(pod, requirement))
+            yield _without_requirement(pod, requirement)
         if len(selector) + len(requirements) > 1:
             yield _without_demands(pod)
 
@@ -195,6 +194,13 @@ def _without_demands(pod: fwk.Pod) -> fwk.Suggestion:
     return fwk.Suggestion("affinity", f"drop the {' and the '.join(named)}", changed)
 
 
+def _without_requirement(pod: fwk.Pod, requirement: NodeSelectorRequirement) -> fwk.Suggestion:
+    changed, written = without_node_affinity(pod, requirement), _written(requirement)
+    is_all = _required(changed) is None
+    text = f"drop the required node affinity, {written}" if is_all else f"drop {written} from the node affinity"
+    return fwk.Suggestion("affinity", text, changed)
+
+
 def _requirements(pod: fwk.Pod) -> list[NodeSelectorRequirement]:
     required = _required(pod)
     terms = required.node_selector_terms if required is not None else ()
@@ -215,7 +221,11 @@ def without_node_selector(pod: fwk.Pod, *keys: str) -> fwk.Pod:
 
 
 def without_node_affinity(pod: fwk.Pod, *requirements: NodeSelectorRequirement) -> fwk.Pod:
-    """Returns the pod without these requirements of its node affinity; without all of it if none is named."""
+    """Returns the pod without these requirements of its node affinity; without all of it if none is named.
+
+    A term without requirements would match no node, so it goes, and the others stay: one of them has to match. With the
+    last one the required affinity goes.
+    """
     of_nodes = (pod.spec.affinity or Affinity()).node_affinity
     if of_nodes is None or of_nodes.required is None:
         return pod
@@ -229,8 +239,7 @@ def without_node_affinity(pod: fwk.Pod, *requirements: NodeSelectorRequirement) 
             )
             for term in of_nodes.required.node_selector_terms
         ]
-        # A term without requirements would match no node; what is meant is that nothing is required any more.
-        if all(term.match_expressions or term.match_fields for term in terms):
-            required = NodeSelector(node_selector_terms=terms)
+        kept = [term for term in terms if term.match_expressions or term.match_fields]
+        required = NodeSelector(node_selector_terms=kept) if kept else None
     affinity = replaced(pod.spec.affinity or Affinity(), node_affinity=replaced(of_nodes, required=required))
     return replaced(pod, spec=replaced(pod.spec, affinity=affinity))

@@ -137,8 +137,10 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         for field, name in _STANZAS.items():
             required = _required_in(pod, field)
             number += len(required)
-            for at, term in enumerate(required[: limits.SUGGESTED_ONE_BY_ONE]):
-                text = f"drop the required {name} over {term.topology_key}"
+            keys = [term.topology_key for term in required]
+            for at, key in enumerate(keys[: limits.SUGGESTED_ONE_BY_ONE]):
+                which = f", term {at + 1} of {len(keys)}" if keys.count(key) > 1 else ""
+                text = f"drop the required {name} over {key}{which}"
                 yield fwk.Suggestion("affinity", text, without_terms(pod, field, at))
         if number > 1 and (all_of_them := self.suggest_for_node(pod, rows)) is not None:
             yield all_of_them

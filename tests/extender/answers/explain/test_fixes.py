@@ -44,6 +44,9 @@ from tests.kit.devices import make_device_class, make_slice
 from tests.kit.owners import owned_by
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
+SSD = label_term("disk", "In", "ssd")
+TIER_AND_DISK = [*label_term("tier", "Exists").match_expressions, *SSD.match_expressions]
+DROP_SSD = 'drop "disk In (ssd)" from the node affinity'
 PROFILE = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(0))["default-scheduler"]
 
 
@@ -188,21 +191,45 @@ WEB = make_pod("web-9").label(app="web")
             [node("a").label(disk="ssd"), node("b")],
             [],
             WEB.node_affinity(label_term("disk", "In", "nvme", "ram"), label_term("tier", "Exists")),
-            [("affinity", 'drop "disk In (nvme, ram)" from the node affinity', 2)],
-            id="a requirement without which a term asks for nothing: the other says the same",
+            [("affinity", "drop the required node affinity", 2)],
+            id="a term that is emptied goes, and the other still asks",
+        ),
+        pytest.param(
+            [node("a").label(tier="web"), node("b")],
+            [],
+            WEB.node_affinity(replaced(label_term("tier", "Exists"), match_expressions=TIER_AND_DISK), SSD),
+            [("affinity", "drop the required node affinity", 2), ("affinity", DROP_SSD, 1)],
+            id="a requirement of two terms goes from both, and from one it leaves nothing",
+        ),
+        pytest.param(
+            [node("a"), node("b")],
+            [],
+            WEB.node_affinity(SSD, SSD),
+            [("affinity", 'drop the required node affinity, "disk In (ssd)"', 2)],
+            id="terms that say the same leave nothing",
+        ),
+        pytest.param(
+            [node("a").label(disk="ssd"), node("b")],
+            [],
+            WEB.node_affinity(SSD, name_term("In", "gone")).node_selector(zone="z"),
+            [
+                ("affinity", "drop the node selector and the required node affinity", 2),
+                ("affinity", "drop zone=z from the node selector", 1),
+            ],
+            id="a term that matches stays beside one that names a node",
         ),
         pytest.param(
             nodes("a", "b"),
             [],
             WEB.node_affinity(name_term("In", "gone")),
-            [("affinity", 'drop "metadata.name In (gone)" from the node affinity', 2)],
+            [("affinity", 'drop the required node affinity, "metadata.name In (gone)"', 2)],
             id="a node that is no more",
         ),
         pytest.param(
             nodes("a"),
             [],
             WEB.node_affinity(name_term("In")),
-            [("affinity", 'drop "metadata.name In" from the node affinity', 1)],
+            [("affinity", 'drop the required node affinity, "metadata.name In"', 1)],
             id="what PreFilter has refused",
         ),
         # Other pods.
@@ -212,6 +239,16 @@ WEB = make_pod("web-9").label(app="web")
             WEB.pod_anti_affinity(HOST, app="web"),
             [("affinity", f"drop the required pod anti-affinity over {HOST}", 2)],
             id="anti-affinity",
+        ),
+        pytest.param(
+            nodes("a", "b"),
+            [on("1", "a").label(app="db")],
+            WEB.pod_affinity(HOST, app="cache").pod_affinity(HOST, app="db"),
+            [
+                ("affinity", "drop the required pod affinity", 2),
+                ("affinity", f"drop the required pod affinity over {HOST}, term 1 of 2", 1),
+            ],
+            id="the term, where several are over one key",
         ),
         pytest.param(
             nodes("a", "b"),

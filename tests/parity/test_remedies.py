@@ -1,0 +1,65 @@
+"""Remedies are true as they are written: who follows the words of one finds that the pod fits, or evicts."""
+
+import asyncio
+import random
+from functools import cache
+from typing import Any
+
+import pytest
+
+from extender.answers.types import Fix
+from extender.engine.evaluation.scenario import evaluate_scenario
+from extender.values.config.configuration import Configuration
+from tests.each_case import each_case
+from tests.parity.cases import KNOWN
+from tests.parity.remedies import ADDED, followed
+from tests.parity.test_decisions import all_decision_cases, id_of
+from tests.parity.test_explanations import explained
+
+SEED, NUM_CASES = 8, 15
+
+
+@cache
+def refused_cases() -> list[dict[str, Any]]:
+    return [
+        case
+        for case in all_decision_cases()
+        if case["expected"].get("fitError")
+        and not case["scenario"]["pod"]["spec"].get("nodeName")
+        and id_of(case) not in KNOWN
+    ]
+
+
+def some_refused_cases() -> list[dict[str, Any]]:
+    return random.Random(SEED).sample(refused_cases(), min(NUM_CASES, len(refused_cases())))
+
+
+def check(case: dict[str, Any]) -> None:
+    wrong = {
+        fix.text: why for fix in explained(case["scenario"]).fixes if (why := _what_is_wrong(case["scenario"], fix))
+    }
+    assert wrong == {}
+
+
+def _what_is_wrong(scenario: dict[str, Any], fix: Fix) -> str:
+    changed = followed(scenario, fix.text)
+    found = asyncio.run(evaluate_scenario(changed, Configuration()))
+    if fix.kind == "preemption":
+        candidates = (found["preemption"] or {}).get("candidates", {})
+        return "" if candidates else "nobody is evicted"
+    fits = {name for name, status in found["filter"].items() if status["code"] == "Success"}
+    if fix.add_like:
+        return "" if ADDED in fits else f"it does not fit on the new node: {found['filter'].get(ADDED)}"
+    is_as_told = len(fits) == fix.opens and fits >= {*fix.nodes}
+    return "" if is_as_told else f"fits on {len(fits)} of {fix.opens}: {sorted(fits)}"
+
+
+@each_case(some_refused_cases, named=id_of)
+def test_a_remedy_that_is_followed_to_the_letter_opens_the_nodes_that_it_names(case: dict[str, Any]) -> None:
+    check(case)
+
+
+@pytest.mark.slow
+@each_case(refused_cases, named=id_of)
+def test_every_remedy_of_every_recorded_refusal_is_true(case: dict[str, Any]) -> None:
+    check(case)
