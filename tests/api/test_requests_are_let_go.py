@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from extender.values import limits
 from tests.api.raw_http import Connection, head
 from tests.api.test_hang_up import NODE, asked, is_at_rest, pod
 from tests.kit.service import Service, serving
@@ -66,6 +67,12 @@ REQUESTS: dict[str, Callable[[Service], object]] = {
     "a verb": posts("/extender/filter", {"Pod": pod(), "NodeNames": ["n"]}),
     "a verb without a pod": posts("/extender/filter", {"NodeNames": ["n"]}),
     "a verb that cannot be answered": posts("/extender/filter", {"Pod": unreadable, "NodeNames": ["n"]}),
+    "a verb that is no JSON": posts("/extender/filter", b"{"),
+    "a verb with too many nodes": posts(
+        "/extender/filter", {"Pod": pod(), "Nodes": {"items": [{"metadata": {"name": "n"}}] * (limits.NODES + 1)}}
+    ),
+    "a preemption with too long a name": posts("/extender/preempt", {"Pod": pod(), "NodeNameToMetaVictims": {"N": {}}}),
+    "a verb of a caller who hangs up": hangs_up("POST", "/extender/filter", {"Pod": pod(), "NodeNames": ["n"]}),
     "a what-if": posts("/v1/whatif", {"create": [CREATED]}),
     "a what-if that cannot be worked out": posts("/v1/whatif", {"create": [{"spec": {}}]}),
     "a what-if that is no JSON": posts("/v1/whatif", b"{"),

@@ -66,6 +66,12 @@ def check_node_names(what: str, names: Sequence[str]) -> None:
     _known_names.update(names)
 
 
+def check_number_of_nodes(number: int) -> None:
+    """Raises TooLargeError if a body may not have so many nodes in full."""
+    if number > limits.NODES:
+        raise TooLargeError(f"the body has more than {limits.NODES} nodes in full")
+
+
 def check_number_of_names(number: int) -> None:
     """Raises TooLargeError if a body may not have so many names of nodes."""
     if number > limits.NODE_NAMES:
@@ -121,8 +127,7 @@ class DecodedNodes:
         the other, and their nodes some at a time, so that others have the event loop between. Raises JsonError with the
         place of the first that is no node, is outside the limits, or has an invalid name.
         """
-        if len(items) + sum(map(len, runs)) - len(runs) > limits.NODES:
-            raise TooLargeError(f"the body has more than {limits.NODES} nodes in full")
+        check_number_of_nodes(len(items) + sum(map(len, runs)) - len(runs))
         async with self._turn:
             return await self._of(items, runs)
 

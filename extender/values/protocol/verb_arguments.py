@@ -31,6 +31,7 @@ from extender.values.protocol.node_lists import (
     NodesInFull,
     check_node_names,
     check_number_of_names,
+    check_number_of_nodes,
     names_known,
 )
 from extender.values.protocol.wire_types import (
@@ -42,6 +43,7 @@ from extender.values.protocol.wire_types import (
 )
 
 _UID: Final = re.compile(UID)
+_NODE: Final = b'{"metadata":'
 _ENCODE: Final = msgspec.json.Encoder().encode
 
 
@@ -226,6 +228,8 @@ def _arrived_parts(body: ArrivedBody) -> tuple[bytes, _Parts, Sequence[Run]]:
 def _check_size(document: bytes) -> None:
     if len(document) > limits.VERB_BYTES:
         check_number_of_values(document)
+    # Half of them, lest other objects be counted: far too many nodes are refused before anything is made of each.
+    check_number_of_nodes(document.count(_NODE) // 2)
 
 
 def _parts(body: bytes) -> _Parts:
