@@ -154,6 +154,10 @@ def _in_words(console: Console, answer: Explanation, wide: bool) -> None:
             lacks = ", ".join(map(_lack, node.lacks))
             nearest.add_row(node.node, lacks, ", ".join(node.plugins), *((", ".join(node.reasons),) if wide else ()))
         console.print(nearest)
+    if answer.facts:
+        console.print(heading("What is lacking"))
+        lines = ((first_of(fact.nodes), fact.text, fact.plugin) for fact in answer.facts)
+        console.print(table("node", "what", "plugin", rows=lines, less_important=("plugin",)))
     if answer.fixes:
         console.print(heading("It would fit if"))
         rows = ((fix.text, str(fix.opens), first_of(fix.nodes)) for fix in answer.fixes)

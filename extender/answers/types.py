@@ -61,6 +61,19 @@ class NearNode(Answer, frozen=True, kw_only=True):
 
 
 @final
+class Fact(Answer, frozen=True, kw_only=True):
+    """What a plugin that refuses nodes finds on them, or in the cluster."""
+
+    plugin: str
+    text: str
+    """Half a sentence for people."""
+    nodes: tuple[str, ...] = ()
+    """The nodes of which it is true, nearest first; none if it is about the cluster."""
+    pods: tuple[PodName, ...] = ()
+    """The pods that the text names."""
+
+
+@final
 class Fix(Answer, frozen=True, kw_only=True):
     """A change that would let the pod fit."""
 
@@ -327,6 +340,7 @@ class Explanation(Answer, frozen=True, kw_only=True):
     feasible_nodes: int = 0
     waterfall: tuple[WaterfallStep, ...] = ()
     nearest: tuple[NearNode, ...] = ()
+    facts: tuple[Fact, ...] = ()
     fixes: tuple[Fix, ...] = ()
     preemption: PreemptionAnswer | None = None
     scores: tuple[NodeScore, ...] = ()

@@ -4,6 +4,7 @@ from collections import Counter
 from typing import Literal
 
 from extender.answers.explain.advice import Advice, Refusals, nearest_nodes
+from extender.answers.explain.facts import facts
 from extender.answers.explain.fixes import fixes
 from extender.answers.explain.preemption import preemption_answer
 from extender.answers.explain.queue_places import claim_notes
@@ -49,6 +50,7 @@ async def explain(
         feasible_nodes=len(evaluation.feasible),
         waterfall=steps,
         nearest=() if refusals is None else nearest_nodes(refusals, advice),
+        facts=facts(evaluation, refusals, advice, framework, pod),
         fixes=fixes(evaluation, refusals, advice, framework, pod, nominations),
         preemption=preemption,
         scores=best_scores(evaluation),

@@ -1,6 +1,7 @@
 """Changes that would let a pod fit, each tried by evaluating the changed pod, with a patch, a command, and objects."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from shlex import quote
 from typing import Any, Final, Literal, final
@@ -24,6 +25,7 @@ from extender.engine.snapshot.axes import Index
 from extender.values import limits
 from extender.values.objects.decoding import replaced
 from extender.values.objects.grouping import HIGHEST_USER_PRIORITY
+from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
 
 Kind = SuggestionKind | Literal["gate", "preemption"]
@@ -55,7 +57,7 @@ def fixes(
     found = _OpeningFixes(evaluation.snapshot, pod, also)
     nearest = np.zeros(0, np.intp) if refusals is None else nearest_places(refusals, advice)
     for one in islice(advice.for_one_plugin(_refusing(evaluation, refusals), refusals, nearest), limits.FIXES_TRIED):
-        found.add(one.kind, one.text, trials.opened(one.pod), one.pod)
+        found.add(one.kind, one.text, trials.with_objects(one.objects).opened(one.pod), one.pod, others=one.objects)
     _try_preemption(evaluation, pod, trials, found)
     if refusals is not None:
         if not found:
@@ -74,6 +76,15 @@ class _Trials:
         self._snapshot = snapshot
         self._nominations = nominations
         self.rules = rules_of(framework.plugins.post_filter)
+
+    def with_objects(self, objects: Sequence[HasMetadata]) -> "_Trials":
+        """Returns trials in which these objects are as they would be."""
+        if not objects:
+            return self
+        copied = self._snapshot.objects.copy()
+        for each in objects:
+            copied.changed(copied.known(each), each)
+        return _Trials(self._framework, replace(self._snapshot, objects=copied), self._nominations)
 
     def opened(self, pod: Pod, rows: Rows | None = None) -> Index:
         """Returns the places of the nodes, or of the hypothetical rows, on which such a pod would fit."""
@@ -112,8 +123,8 @@ class _OpeningFixes:
     def __len__(self) -> int:
         return len(self._fixes)
 
-    def add(self, kind: Kind, text: str, places: Index, changed: Pod) -> None:
-        """Adds a change that opens the nodes at these places, if any; it is as good as made in `changed`."""
+    def add(self, kind: Kind, text: str, places: Index, changed: Pod, *, others: Sequence[HasMetadata] = ()) -> None:
+        """Adds a change that opens the nodes at these places, if any; it is as good as made in `changed` and others."""
         if not len(places) or (kind, places.tobytes()) in self._fixes:
             return
         nodes, changed = self._snapshot.nodes, self._without_gates(changed)
@@ -128,7 +139,8 @@ class _OpeningFixes:
             nodes=named,
             patch=patch,
             command=f"kubectl uncordon {' '.join(map(quote, named))}" if is_cordoned else command_of(self._pod, patch),
-            objects=objects_to_try(changed),
+            # A what-if creates objects; it changes none that exist.
+            objects=() if others else objects_to_try(changed),
         )
 
     def add_node(self, model: str) -> None:

@@ -12,6 +12,7 @@ from typing import Literal, final
 
 from extender.engine.snapshot.axes import Int64s
 from extender.values.objects.decoding import replaced
+from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Container, Pod
 
 SuggestionKind = Literal["request", "toleration", "affinity", "spread", "ports", "volume", "node", "other"]
@@ -41,6 +42,8 @@ class Suggestion:
     """
     pod: Pod
     """The pod for which the change would be as good as made; it is evaluated, and nothing is written."""
+    objects: tuple[HasMetadata, ...] = ()
+    """Objects other than the pod that would be changed, as they would be then, such as one of its claims."""
 
 
 def listed(noun: str, things: Sequence[str]) -> str:

@@ -509,7 +509,7 @@ def backing(resource: str) -> DeviceClass:
 
 
 def test_extended_resources_that_a_device_class_backs() -> None:
-    """It is not said that less of the resource would do: what is lacking is devices."""
+    """As many as a node has devices free would do."""
     snapshot = make_snapshot(
         node("a"), node("b"), objects=[backing("example.com/gpu"), make_slice("gpu-1", nodeName="a")]
     )
@@ -521,7 +521,8 @@ def test_extended_resources_that_a_device_class_backs() -> None:
         "0/2 nodes are available: 2 cannot allocate all claims. still not schedulable, preemption: "
     )
     assert [(fix.kind, fix.text, fix.opens) for fix in found(snapshot, pod)] == [
-        ("other", "do without the extended resource example.com/gpu", 2)
+        ("other", "do without the extended resource example.com/gpu", 2),
+        ("request", "ask for 1 of example.com/gpu instead of 2", 1),
     ]
 
 
