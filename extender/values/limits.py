@@ -413,6 +413,11 @@ FIXES_TRIED_TOGETHER: Final = _row(
     4, "suggestions tried that satisfy several plugins, where none for one plugin helps", "the others are not tried"
 )
 PRIORITIES_TRIED: Final = _row(5, "priorities tried", "the others are not tried")
+SIBLING_NODES: Final = _row(
+    100,
+    "nodes searched for one where a higher priority would evict pods of other workloads",
+    "if there is none, a higher priority is not suggested",
+)
 NEAREST_NODES: Final = _row(5, "nodes that come closest to taking a pod")
 NODE_KINDS_TRIED: Final = _row(
     16, "kinds of nodes of which a new one is tried: those of the nearest nodes", "the others are not tried"

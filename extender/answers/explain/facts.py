@@ -8,6 +8,7 @@ import numpy as np
 from extender.answers.explain.advice import Advice, Refusals, nearest_places
 from extender.answers.explain.device_facts import device_facts
 from extender.answers.explain.findings import Asked, Finding
+from extender.answers.explain.spreading_facts import spreading_facts
 from extender.answers.types import Fact
 from extender.engine.evaluation.evaluate import Evaluation
 from extender.engine.runtime.framework import Framework
@@ -20,6 +21,7 @@ _LOG: Final = Logger(__name__)
 
 _BY_PLUGIN: Final[Mapping[str, Callable[[Asked], Iterator[Finding]]]] = {
     "DynamicResources": device_facts,
+    "PodTopologySpread": spreading_facts,
 }
 
 

@@ -98,9 +98,12 @@ class _Trials:
             pass  # the change opens nothing; plugins that fail for the pod as it is are in the evaluation
         return np.zeros(0, np.intp)
 
-    def opened_by_eviction(self, pod: Pod, potential: Index) -> Index:
+    def opened_by_eviction(self, pod: Pod, potential: Index, *, spares_siblings: bool = False) -> Index:
         """Returns the nodes on which such a pod would fit without pods of lower priority: the dry run's first step."""
         slots, row = lower_priority_pods(self._snapshot, pod, potential, self.rules)
+        if spares_siblings:
+            others = [not _are_siblings(pod, self._snapshot.pod_at(slot)) for slot in slots.tolist()]
+            slots, row = slots[others], row[others]
         if not len(slots):
             return np.zeros(0, np.intp)
         rows = Rows.of(self._snapshot, potential).changed(PodChanges(row, slots, np.full(len(slots), -1)))
@@ -201,7 +204,18 @@ def _try_preemption(evaluation: Evaluation, pod: Pod, trials: _Trials, found: _O
         at = (low + high) // 2
     if best is not None:
         changed = replaced(pod, spec=replaced(pod.spec, priority=best[0] + 1, priority_class_name=""))
+        # A pod that is evicted for one of its own workload waits in its place.
+        if not len(trials.opened_by_eviction(changed, best[1][: limits.SIBLING_NODES], spares_siblings=True)):
+            return
         found.add("preemption", f"give it a priority above {best[0]}, so that it may preempt", best[1], changed)
+
+
+def _are_siblings(pod: Pod, other: Pod) -> bool:
+    """Returns whether both are of one workload; of pods that nothing makes, whether they have the same labels."""
+    if pod.namespace != other.namespace:
+        return False
+    workload = workload_of(pod)
+    return workload == workload_of(other) and bool(workload or (pod.labels and pod.labels == other.labels))
 
 
 _KEYS: Final[Mapping[str, str]] = {

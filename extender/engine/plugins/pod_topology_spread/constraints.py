@@ -36,7 +36,7 @@ from extender.values.objects.tolerations import find_untolerated_taint, tolerati
 DO_NOT_SCHEDULE: Final = "DoNotSchedule"
 SCHEDULE_ANYWAY: Final = "ScheduleAnyway"
 
-_HONOR: Final = "Honor"
+HONOR: Final = "Honor"
 _PLUGIN: Final = "PodTopologySpread"
 
 _ENCODE: Final = msgspec.json.Encoder().encode
@@ -96,8 +96,8 @@ def _constraint(written: TopologySpreadConstraint, labels: Mapping[str, str], *,
         topology_key=written.topology_key,
         selector=with_requirements(selector, agreed) if agreed else selector,
         min_domains=1 if written.min_domains is None else written.min_domains,
-        honors_affinity=written.node_affinity_policy in (None, _HONOR),
-        honors_taints=written.node_taints_policy == _HONOR,
+        honors_affinity=written.node_affinity_policy in (None, HONOR),
+        honors_taints=written.node_taints_policy == HONOR,
         compares_tolerations=compares,
     )
 
@@ -169,7 +169,7 @@ class Inclusion:
             included = included & self._affine
         if constraint.honors_taints:
             if self._tolerated is None:
-                self._tolerated = _tolerated(self._snapshot, self._pod, compares=constraint.compares_tolerations)
+                self._tolerated = tolerated(self._snapshot, self._pod, compares=constraint.compares_tolerations)
             included = included & self._tolerated
         return included
 
@@ -179,11 +179,12 @@ def _requires_nodes(pod: fwk.Pod) -> bool:
     return bool(pod.spec.node_selector) or (affinity is not None and affinity.required is not None)
 
 
-def _tolerated(snapshot: fwk.Snapshot, pod: fwk.Pod, *, compares: bool) -> Mask:
+def tolerated(snapshot: fwk.Snapshot, pod: fwk.Pod, *, compares: bool) -> Mask:
+    """(N,) the nodes of which the pod tolerates all taints."""
     nodes, tolerations = snapshot.nodes, tolerations_of(pod)
-    sets = range(len(nodes.taint_sets))
-    tolerated = [find_untolerated_taint(nodes.taints_of(code), tolerations, compares=compares) is None for code in sets]
-    mask: Mask = np.array(tolerated, np.bool_)[nodes.taint_set]
+    sets = map(nodes.taints_of, range(len(nodes.taint_sets)))
+    are = [find_untolerated_taint(taints, tolerations, compares=compares) is None for taints in sets]
+    mask: Mask = np.array(are, np.bool_)[nodes.taint_set]
     return mask
 
 

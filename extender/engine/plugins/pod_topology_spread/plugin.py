@@ -10,11 +10,13 @@ from extender.engine import framework as fwk
 from extender.engine.plugins.pod_topology_spread import filtering, scoring
 from extender.engine.plugins.pod_topology_spread.constraints import (
     DO_NOT_SCHEDULE,
+    HONOR,
     SCHEDULE_ANYWAY,
     SYSTEM_DEFAULTS,
     CompiledConstraint,
     compiled,
     default_selector,
+    tolerated,
 )
 from extender.engine.plugins.pod_topology_spread.filtering import decisive, measure
 from extender.engine.snapshot.axes import Int64s, Mask
@@ -116,20 +118,32 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
         return scoring.normalized(scores, state.find(_IGNORED))
 
     def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterator[fwk.Suggestion]:
-        """Each constraint with the smallest maxSkew that admits one of the rows, and as a mere preference."""
-        needed = _skews_needed(pod, rows)
-        for (at, constraint), skew in zip(_required(pod)[: limits.SUGGESTED_ONE_BY_ONE], needed, strict=False):
-            over = constraint.topology_key
+        """Each constraint without nodes that have taints, with fewer domains, with the smallest maxSkew that admits one
+        of the rows, and as a mere preference.
+        """
+        measured = _measured(pod, rows.snapshot) if len(rows) else ()
+        has_taints = not tolerated(rows.snapshot, pod, compares=self._compares).all()
+        for place, (at, constraint) in enumerate(_required(pod)[: limits.SUGGESTED_ONE_BY_ONE]):
+            over, domains = constraint.topology_key, measured[place] if measured else None
+            if has_taints and constraint.node_taints_policy != HONOR:
+                text = f"leave nodes with taints out of the spreading over {over} (nodeTaintsPolicy: {HONOR})"
+                yield fwk.Suggestion("spread", text, _spreading(pod, at, node_taints_policy=HONOR))
+            number = 0 if domains is None else int(np.count_nonzero(domains.is_domain))
+            if domains is not None and domains.is_too_few and number:
+                text = f"ask for minDomains {number} over {over} instead of {constraint.min_domains}"
+                yield fwk.Suggestion("spread", text, _spreading(pod, at, min_domains=number))
+            skew = None if domains is None else _skew_needed(rows, domains)
             if skew is not None and skew > constraint.max_skew:
                 text = f"allow a maxSkew of {skew} over {over} instead of {constraint.max_skew}"
                 yield fwk.Suggestion("spread", text, _spreading(pod, at, max_skew=skew))
-            yield fwk.Suggestion("spread", f"only prefer to spread over {over} (ScheduleAnyway)", _spreading(pod, at))
+            preferred = _spreading(pod, at, when_unsatisfiable=SCHEDULE_ANYWAY)
+            yield fwk.Suggestion("spread", f"only prefer to spread over {over} (ScheduleAnyway)", preferred)
 
     def suggest_for_node(self, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Suggestion | None:
         """All constraints as mere preferences."""
         required = _required(pod)
         for at, _ in required:
-            pod = _spreading(pod, at)
+            pod = _spreading(pod, at, when_unsatisfiable=SCHEDULE_ANYWAY)
         text = f"only prefer to spread over {' and '.join(one.topology_key for _, one in required)} (ScheduleAnyway)"
         return fwk.Suggestion("spread", text, pod) if required else None
 
@@ -211,26 +225,27 @@ def _required(pod: fwk.Pod) -> list[tuple[int, TopologySpreadConstraint]]:
     return [(at, one) for at, one in written if one.when_unsatisfiable == DO_NOT_SCHEDULE]
 
 
-def _spreading(pod: fwk.Pod, at: int, *, max_skew: int | None = None) -> fwk.Pod:
-    """Returns the pod with one spread constraint changed: to this maxSkew, or without one to a mere preference."""
+def _spreading(pod: fwk.Pod, at: int, **changes: object) -> fwk.Pod:
+    """Returns the pod with one spread constraint changed."""
     constraints = list(pod.spec.topology_spread_constraints)
-    changed = {"when_unsatisfiable": SCHEDULE_ANYWAY} if max_skew is None else {"max_skew": max_skew}
-    constraints[at] = replaced(constraints[at], **changed)
+    constraints[at] = replaced(constraints[at], **changes)
     return replaced(pod, spec=replaced(pod.spec, topology_spread_constraints=constraints))
 
 
-def _skews_needed(pod: fwk.Pod, rows: fwk.Rows) -> list[int | None]:
-    """For each required constraint the smallest maxSkew that admits a row; None if it refuses none of them."""
+def _measured(pod: fwk.Pod, snapshot: fwk.Snapshot) -> Sequence[filtering.Domains]:
+    """Returns the domains of each required constraint; none if they are not the pod's own, or a key is on no node."""
     constraints = compiled(pod.spec.topology_spread_constraints, pod.labels, DO_NOT_SCHEDULE)
-    if not len(rows) or not constraints or len(decisive(rows.snapshot, constraints)) < len(constraints):
+    if not constraints or len(decisive(snapshot, constraints)) < len(constraints):
         # A pod without constraints of its own is held to those of the profile, which it cannot relax. And a topology
         # key that no node has leaves no nodes to count.
-        return [None] * len(constraints)
-    needed: list[int | None] = []
-    for domains in measure(rows.snapshot, pod, constraints):
-        at = domains.column.codes[rows.node]
-        # The skew of a row is what its domain would have with the pod, less what the emptiest domain has.
-        skews = domains.counts[at[at >= 0]] + (domains.self_match - (0 if domains.is_too_few else domains.fewest))
-        beyond = skews[skews > domains.constraint.max_skew]
-        needed.append(int(np.min(beyond)) if len(beyond) else None)
-    return needed
+        return ()
+    return measure(snapshot, pod, constraints)
+
+
+def _skew_needed(rows: fwk.Rows, domains: filtering.Domains) -> int | None:
+    """Returns the smallest maxSkew that admits a row; None if the constraint refuses none of them."""
+    at = domains.column.codes[rows.node]
+    # The skew of a row is what its domain would have with the pod, less what the emptiest domain has.
+    skews = domains.counts[at[at >= 0]] + (domains.self_match - (0 if domains.is_too_few else domains.fewest))
+    beyond = skews[skews > domains.constraint.max_skew]
+    return int(np.min(beyond)) if len(beyond) else None

@@ -1,0 +1,88 @@
+"""How many pods each domain of a spread constraint has, and why the smallest one takes none."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from extender.answers.explain.findings import Asked, Finding
+from extender.answers.phrases import all_of, plural
+from extender.engine.plugins.pod_topology_spread.constraints import DO_NOT_SCHEDULE, compiled
+from extender.engine.plugins.pod_topology_spread.filtering import Domains, decisive, measure
+from extender.engine.snapshot.axes import Index
+
+_NAMED: Final = 10
+_SMALLEST: Final = 3
+_WORDS: Final = {"NodeUnschedulable": "cordoned", "TaintToleration": "tainted", "NodeResourcesFit": "full"}
+"""What the nodes are that these plugins refuse, the first of them."""
+
+
+def spreading_facts(asked: Asked) -> Iterator[Finding]:
+    """Yields for each of the pod's own constraints the counts of its domains, and what is wrong with the smallest."""
+    pod, snapshot = asked.pod, asked.snapshot
+    constraints = compiled(pod.spec.topology_spread_constraints, pod.labels, DO_NOT_SCHEDULE)
+    if not constraints:
+        return
+    for domains in measure(snapshot, pod, decisive(snapshot, constraints)):
+        key, skew = domains.constraint.topology_key, domains.constraint.max_skew
+        missing = int(np.count_nonzero(domains.column.codes < 0))
+        if missing:
+            yield Finding(f"{plural(missing, 'node')} without the label {key}, over which it spreads")
+        least = 0 if domains.is_too_few else domains.fewest
+        ahead = domains.is_domain & (domains.counts + domains.self_match - least > skew)
+        if ahead.any():
+            yield Finding(f"maxSkew {skew} over {key}: {_counts(domains)}{_why(domains, asked)}")
+
+
+def _counts(domains: Domains) -> str:
+    codes = np.flatnonzero(domains.is_domain)
+    codes = codes[np.argsort(domains.counts[codes], kind="stable")].tolist()
+    texts = [f"{domains.column.values[code]} has {domains.counts[code]}" for code in codes[:_NAMED]]
+    more = codes[_NAMED:]
+    if more:
+        fewest, most = int(domains.counts[more[0]]), int(domains.counts[more[-1]])
+        texts.append(f"{len(more)} more have {fewest}{f' to {most}' if most > fewest else ''}")
+    return ", ".join(texts)
+
+
+def _why(domains: Domains, asked: Asked) -> str:
+    """Returns why no pod goes to the smallest domains."""
+    if domains.is_too_few:
+        number = int(np.count_nonzero(domains.is_domain))
+        wanted = domains.constraint.min_domains
+        return f"; there are {plural(number, 'domain')} and minDomains is {wanted}, so that the smallest counts as 0"
+    smallest = np.flatnonzero(domains.is_domain & (domains.counts == domains.fewest))
+    return "".join(_of_domain(domains, code, asked) for code in smallest[:_SMALLEST].tolist())
+
+
+def _of_domain(domains: Domains, code: int, asked: Asked) -> str:
+    places: Index = np.flatnonzero((domains.column.codes == code) & domains.included)
+    going = sum(
+        asked.snapshot.pod_at(slot).metadata.deletion_timestamp is not None
+        and asked.snapshot.pod_at(slot).namespace == asked.pod.namespace
+        and domains.constraint.selector.matches(asked.snapshot.pod_at(slot).labels)
+        for place in places.tolist()
+        for slot in asked.snapshot.pods.on_node[place]
+    )
+    name, states, text = domains.column.values[code], _states(places, asked), ""
+    if states.total() == len(places):
+        one = len(places) == 1
+        how = [state if one else f"{count} {state}" for state, count in states.items()]
+        text = f"; {name} takes none: its {'node is' if one else f'{len(places)} nodes are'} {all_of(how)}"
+    if going:
+        text += f"; {plural(going, 'terminating pod')} of {name} {'does' if going == 1 else 'do'} not count"
+    return text
+
+
+def _states(places: Index, asked: Asked) -> Counter[str]:
+    """Counts nodes that other plugins than spreading refuse, by what the first of these plugins says of them."""
+    states: Counter[str] = Counter()
+    by_plugin = asked.refusals.by_plugin if asked.refusals is not None else {}
+    for place in places.tolist():
+        by = [name for name, verdicts in by_plugin.items() if not verdicts.ok[place]]
+        word = next((word for name, word in _WORDS.items() if name in by), "")
+        others = [name for name in by if name != "PodTopologySpread"]
+        if word or others:
+            states[word or f"refused by {others[0]}"] += 1
+    return states

@@ -1,0 +1,174 @@
+"""What is said of the domains of a spread constraint to a pod that none takes, and which remedies fit that."""
+
+import asyncio
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from extender.answers.explain.explanation import explain
+from extender.answers.types import Explanation
+from extender.engine.plugins import IN_TREE
+from extender.engine.runtime.cycle import NO_NOMINATIONS
+from extender.engine.runtime.registry import Registry
+from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod, make_snapshot
+from extender.values.config.configuration import Configuration
+from extender.values.objects.decoding import replaced
+from extender.values.objects.meta import LabelSelector
+from extender.values.objects.pod import Pod, TopologySpreadConstraint
+
+PROFILE = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(0))["default-scheduler"]
+ZONE = "zone"
+
+
+def node(name: str) -> NodeBuilder:
+    return make_node(name).capacity(cpu=4).label({ZONE: name[0].upper()})
+
+
+def on(place: str, name: str = "", **labels: str) -> PodBuilder:
+    return make_pod(name or f"on-{place}").node(place).label(labels or {"app": "a"})
+
+
+def spreading(*, labels: dict[str, str] | None = None, cpu: int = 0, **changes: Any) -> Pod:
+    pod = make_pod("new").label(labels or {"app": "a"}).req(cpu=cpu).obj()
+    selector = LabelSelector(match_labels={"app": "a"})
+    over = TopologySpreadConstraint(
+        max_skew=1, topology_key=ZONE, when_unsatisfiable="DoNotSchedule", label_selector=selector
+    )
+    return replaced(pod, spec=replaced(pod.spec, topology_spread_constraints=[replaced(over, **changes)]))
+
+
+def explained(nodes: Sequence[NodeBuilder], pods: Sequence[PodBuilder], pod: Pod | None = None) -> Explanation:
+    snapshot = make_snapshot(*nodes, pods=pods)
+    return asyncio.run(explain(PROFILE, snapshot, pod or spreading(), NO_NOMINATIONS))
+
+
+OVER = "maxSkew 1 over zone: "
+
+
+@pytest.mark.parametrize(
+    ("nodes", "pods", "pod", "text"),
+    [
+        pytest.param(
+            [node("a1"), node("b1").unschedulable()],
+            [on("a1")],
+            spreading(),
+            f"{OVER}B has 0, A has 1; B takes none: its node is cordoned",
+            id="cordoned",
+        ),
+        pytest.param(
+            [node("a1"), node("b1").taint("gpu")],
+            [on("a1")],
+            spreading(),
+            f"{OVER}B has 0, A has 1; B takes none: its node is tainted",
+            id="tainted",
+        ),
+        pytest.param(
+            [node("a1"), node("b1"), node("b2").unschedulable()],
+            [on("a1"), on("b1", app="b").req(cpu=4)],
+            spreading(cpu=1),
+            f"{OVER}B has 0, A has 1; B takes none: its 2 nodes are 1 full and 1 cordoned",
+            id="full",
+        ),
+        pytest.param(
+            [node("a1"), node("b1").unschedulable()],
+            [on("a1"), on("b1").terminating()],
+            spreading(),
+            f"{OVER}B has 0, A has 1; B takes none: its node is cordoned; 1 terminating pod of B does not count",
+            id="terminating",
+        ),
+        pytest.param(
+            [node("a1"), node("b1")],
+            [on("a1"), on("b1")],
+            spreading(min_domains=3),
+            f"{OVER}A has 1, B has 1; there are 2 domains and minDomains is 3, so that the smallest counts as 0",
+            id="too few domains",
+        ),
+        pytest.param(
+            [node(f"{letter}1") for letter in "abcdefghijkl"] + [node("x1").unschedulable()],
+            [on(f"{letter}1") for letter in "abcdefghijkl"],
+            spreading(),
+            f"{OVER}X has 0, {', '.join(f'{letter} has 1' for letter in 'ABCDEFGHI')}, 3 more have 1; X takes none: "
+            "its node is cordoned",
+            id="many",
+        ),
+    ],
+)
+def test_domains_are_counted_and_the_smallest_is_explained(
+    nodes: list[NodeBuilder], pods: list[PodBuilder], pod: Pod, text: str
+) -> None:
+    told = explained(nodes, pods, pod).facts
+
+    assert [fact.text for fact in told if fact.plugin == "PodTopologySpread"] == [text]
+
+
+def test_nodes_without_the_label_are_counted() -> None:
+    told = explained([make_node("n").capacity(cpu=4)], []).facts
+
+    assert [fact.text for fact in told] == ["1 node without the label zone, over which it spreads"]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "pods", "pod", "text"),
+    [
+        pytest.param(
+            [node("a1"), node("b1").taint("gpu")],
+            [on("a1")],
+            spreading(),
+            "leave nodes with taints out of the spreading over zone (nodeTaintsPolicy: Honor)",
+            id="a tainted node",
+        ),
+        pytest.param(
+            [node("a1"), node("b1").unschedulable().taint("node.kubernetes.io/unschedulable")],
+            [on("a1")],
+            spreading(),
+            "leave nodes with taints out of the spreading over zone (nodeTaintsPolicy: Honor)",
+            id="a cordoned node",
+        ),
+        pytest.param(
+            [node("a1"), node("b1")],
+            [on("a1"), on("b1")],
+            spreading(min_domains=3),
+            "ask for minDomains 2 over zone instead of 3",
+            id="a domain is missing",
+        ),
+        pytest.param(
+            [node("a1"), node("b1").taint("gpu")],
+            [on("a1")],
+            spreading(node_taints_policy="Honor", min_domains=2),
+            "ask for minDomains 1 over zone instead of 2",
+            id="a domain is tainted",
+        ),
+        pytest.param(
+            [node("a1"), node("b1")],
+            [on("a1"), on("b1", app="b").req(cpu=4)],
+            spreading(cpu=1),
+            "allow a maxSkew of 2 over zone instead of 1",
+            id="a full node",
+        ),
+    ],
+)
+def test_first_remedy_of_spreading_fits_what_is_wrong(
+    nodes: list[NodeBuilder], pods: list[PodBuilder], pod: Pod, text: str
+) -> None:
+    found = explained(nodes, pods, pod).fixes
+
+    assert next(fix.text for fix in found if fix.kind == "spread") == text
+
+
+@pytest.mark.parametrize(
+    ("running", "is_offered"),
+    [
+        pytest.param([on("a1")], False, id="a pod with the same labels"),
+        pytest.param([on("a1", app="a", tier="web")], True, id="another pod that is counted"),
+        pytest.param([on("a1"), on("a1", "other", app="b")], False, id="another pod that is in nobody's way"),
+        pytest.param([on("a1").priority(5), on("a1", "other", app="a", of="another")], False, id="both would have to go"),
+    ],
+)  # fmt: skip
+def test_priority_is_not_offered_where_the_own_workload_would_pay_for_it(
+    running: list[PodBuilder], is_offered: bool
+) -> None:
+    found = explained([node("a1"), node("b1").unschedulable()], running).fixes
+
+    assert any(fix.kind == "preemption" for fix in found) is is_offered
