@@ -7,7 +7,7 @@ after a node was chosen are in `extender.engine.runtime.reserve_to_bind`.
 Upstream: pkg/scheduler/framework/runtime/framework.go (v1.36.2).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, final
@@ -19,8 +19,10 @@ from extender.engine.runtime.demands import DEMANDS, refusal_of_demands
 from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.memory import (
     EqualPodsAnswer,
+    EqualPodsAnswers,
     Filters,
     Memory,
+    Q,
     Remembered,
     Scorers,
     refreshed,
@@ -200,13 +202,7 @@ class Cycle(fwk.CycleState):
         narrowed_by: set[str] = set()
         refused: fwk.Status | None = None
         kept = None if self._remembered is None else self._remembered.pre_filter(self._snapshot)
-        plugins = self.framework.plugins.pre_filter
-        # A sampled cycle asks all plugins, so that each has its time.
-        for plugin in plugins if kept is None or self.observe is not None else kept.steps(plugins):
-            if isinstance(plugin, EqualPodsAnswer):
-                skipped.update(plugin.skipped)
-                self._values.update(plugin.written)
-                continue
+        for plugin in self._to_ask(self.framework.plugins.pre_filter, kept, skipped):
             num_kept = len(self._values)
             result = call_plugin(
                 self.observe, plugin.name, "PreFilter", pre_filter_result, plugin, self, self.pod, self._snapshot
@@ -231,6 +227,16 @@ class Cycle(fwk.CycleState):
                 if not names:
                     return PreFilterOutcome(no_node_left(sorted(narrowed_by)), names, tuple(sorted(narrowed_by)))
         return PreFilterOutcome(fwk.SUCCESS if refused is None else refused, names, tuple(sorted(narrowed_by)))
+
+    def _to_ask(self, plugins: Sequence[Q], kept: EqualPodsAnswers[Q] | None, skipped: set[str]) -> Iterator[Q]:
+        """Yields the plugins of a point to ask about the pod, and takes over between them what all equal pods get."""
+        # A sampled cycle asks all plugins, so that each has its time.
+        for step in plugins if kept is None or self.observe is not None else kept.steps(plugins):
+            if isinstance(step, EqualPodsAnswer):
+                skipped.update(step.skipped)
+                self._values.update(step.written)
+            else:
+                yield step
 
     def _answer_of(self, plugin: str, status: fwk.Status, num_kept: int) -> EqualPodsAnswer:
         """Returns the answer for equal pods, given how many values the state had before the plugin was asked."""
@@ -355,12 +361,7 @@ class Cycle(fwk.CycleState):
         """Runs every PreScore on the feasible rows. Raises PluginError for other answers than Success and Skip."""
         skipped: set[str] = set()
         kept = None if self._remembered is None else self._remembered.pre_score
-        plugins = self.framework.plugins.pre_score
-        for plugin in plugins if kept is None or self.observe is not None else kept.steps(plugins):
-            if isinstance(plugin, EqualPodsAnswer):
-                skipped.update(plugin.skipped)
-                self._values.update(plugin.written)
-                continue
+        for plugin in self._to_ask(self.framework.plugins.pre_score, kept, skipped):
             num_kept = len(self._values)
             status = call_plugin(self.observe, plugin.name, "PreScore", pre_score_status, plugin, self, self.pod, rows)
             if kept is not None and status.for_equal_pods:
