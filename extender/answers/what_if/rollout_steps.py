@@ -1,6 +1,6 @@
 """Rollouts, step by step, in a simulation. A pod that has a node counts as ready at once."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, final
 
 from extender.answers.phrases import plural
@@ -36,15 +36,13 @@ class RunningRollout:
         if rollout.how == "ordered":
             return
         number = len(self._old) + len(self._new)
-        first = 0 if self._new else min(rollout.replicas, max(rollout.replicas + rollout.surge - number, 0))
-        self._grow(len(self._new) + first)
+        if not self._new:
+            self._grow(self._rolled().get(_NEW, 0))
         if number == rollout.replicas:
             return
         # The Deployment was scaled as well.
         active = [each for each in (self._revision(_OLD, self._old), self._revision(_NEW, self._new)) if each.wanted]
-        wanted = (
-            {active[0].name: rollout.replicas} if len(active) == 1 else scaled(rollout.replicas, rollout.surge, active)
-        )
+        wanted = scaled(rollout.replicas, rollout.surge, active)
         self._shrink(self._old, wanted.get(_OLD, len(self._old)), "scaled down")
         self._shrink(self._new, wanted.get(_NEW, len(self._new)), "scaled down")
 
@@ -58,14 +56,7 @@ class RunningRollout:
                 return False
             self._grow(rollout.replicas)
             return True
-        wanted = rolled(
-            rollout.replicas,
-            rollout.surge,
-            rollout.unavailable,
-            self._revision(_NEW, self._new),
-            [self._revision(_OLD, self._old)],
-        )
-        before = len(self._old), len(self._new)
+        before, wanted = (len(self._old), len(self._new)), self._rolled()
         self._shrink(self._old, wanted.get(_OLD, len(self._old)), "replaced")
         self._shrink(self._new, wanted.get(_NEW, len(self._new)), "scaled down")
         self._grow(wanted.get(_NEW, len(self._new)))
@@ -107,6 +98,10 @@ class RunningRollout:
         for pod in sorted(pods, key=self._has_node)[: max(len(pods) - max(wanted, 0), 0)]:
             self._simulation.withdraw(pod, why)
             pods.remove(pod)
+
+    def _rolled(self) -> Mapping[str, int]:
+        rollout, old, new = self._rollout, self._revision(_OLD, self._old), self._revision(_NEW, self._new)
+        return rolled(rollout.replicas, rollout.surge, rollout.unavailable, new, [old])
 
     def _revision(self, name: str, pods: Sequence[Pod]) -> Revision:
         return Revision(name, len(pods), sum(map(self._has_node, pods)))

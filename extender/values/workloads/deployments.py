@@ -171,7 +171,11 @@ def _shrunk(min_available: int, new: Revision, old: Sequence[Revision], total: i
 
 
 def scaled(replicas: int, surge: int, revisions: Sequence[Revision]) -> Mapping[str, int]:
-    """Returns how replicas are spread over these revisions, the newest last, in proportion (sync.go, scale)."""
+    """Returns how replicas are spread over these revisions, the newest last: one gets all, and several get them in
+    proportion (sync.go, scale).
+    """
+    if len(revisions) == 1:
+        return {revisions[0].name: replicas}
     allowed = replicas + surge if replicas else 0
     total = sum(each.wanted for each in revisions)
     if not total or allowed == total:

@@ -168,11 +168,8 @@ class Deployments(Controller):
         latest = None if new is None else Revision.of(sets[new.name])
         active = [each for each in (*former, latest) if each is not None and each.wanted > 0]
         is_rescaled = any(desired_replicas(sets[each.name]) not in (None, replicas) for each in active)
-        if active and (is_rescaled or spec.get("paused")):
-            if len(active) == 1:
-                return {active[0].name: replicas}
-            if latest is not None or spec.get("paused"):
-                return scaled(replicas, surge, active)
+        if active and (spec.get("paused") or (is_rescaled and (len(active) == 1 or latest is not None))):
+            return scaled(replicas, surge, active)
         if latest is None:
             return {}
         if (spec.get("strategy") or {}).get("type") == "Recreate":
