@@ -9,6 +9,7 @@ from extender.answers.explain.advice import Advice, Refusals, nearest_places
 from extender.answers.explain.device_facts import device_facts
 from extender.answers.explain.findings import Asked, Finding
 from extender.answers.explain.spreading_facts import spreading_facts
+from extender.answers.explain.volume_facts import attachment_facts, volume_facts, zone_facts
 from extender.answers.types import Fact
 from extender.engine.evaluation.evaluate import Evaluation
 from extender.engine.runtime.framework import Framework
@@ -21,7 +22,10 @@ _LOG: Final = Logger(__name__)
 
 _BY_PLUGIN: Final[Mapping[str, Callable[[Asked], Iterator[Finding]]]] = {
     "DynamicResources": device_facts,
+    "NodeVolumeLimits": attachment_facts,
     "PodTopologySpread": spreading_facts,
+    "VolumeBinding": volume_facts,
+    "VolumeZone": zone_facts,
 }
 
 

@@ -20,6 +20,7 @@ from extender.values import limits
 from extender.values.golang.times import rfc3339
 from extender.values.objects.claims import (
     NO_PROVISIONER,
+    SELECTED_NODE_ANNOTATION,
     WAIT_FOR_FIRST_CONSUMER,
     claim_class,
     claim_name,
@@ -228,6 +229,9 @@ def _of_volume(claim: PersistentVolumeClaim, objects: ClusterObjects) -> str:
     maker = "hand" if known.provisioner == NO_PROVISIONER else known.provisioner
     if known.volume_binding_mode != WAIT_FOR_FIRST_CONSUMER:
         return f"{state}: it gets a volume, made by {maker}, before nodes are looked at (Immediate)"
+    selected = claim.metadata.annotations.get(SELECTED_NODE_ANNOTATION)
+    if selected is not None:
+        return f"{state}: its volume is to be made, by {maker}, for the node {selected}"
     where = " in one of the topologies of its class" if known.allowed_topologies else ""
     return f"{state}: it gets a volume, made by {maker}, once a node is chosen{where} ({WAIT_FOR_FIRST_CONSUMER})"
 

@@ -1,8 +1,8 @@
 """NodeVolumeLimits: the plugin, its count of volumes against the limits of drivers, and its queueing hints."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Any, Final, final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, final
 
 import numpy as np
 
@@ -62,6 +62,15 @@ class _Wanted(dict[Migration, CsiVolumes | fwk.Status]):
         return found
 
 
+class DriverUse(NamedTuple):
+    """How many volumes a driver has attached to a node, how many a pod would add, and how many it may attach."""
+
+    driver: str
+    attached: int
+    wanted: int
+    limit: int
+
+
 @final
 class VolumeCounter:
     """The pod's volumes, and the room on the nodes, for one cycle. Claims, volumes and attachments must not change.
@@ -103,16 +112,35 @@ class VolumeCounter:
         if not wanted or not limits:
             return fwk.SUCCESS
         try:
-            attached = self._attached_by(classes, migration)
+            uses = [*self._uses(name, classes, wanted, limits, migration)]
         except CannotCountError as exc:
             return exc.status
+        return fwk.unschedulable(REASON) if any(use.attached + use.wanted > use.limit for use in uses) else fwk.SUCCESS
+
+    def use_on(self, rows: fwk.Rows, row: int) -> Iterator[DriverUse]:
+        """Yields what the drivers of the pod's volumes have attached to a row's node. Raises CannotCountError."""
+        symbols = rows.snapshot.tallies.symbols[fwk.Attribute.VOLUMES]
+        name = rows.snapshot.nodes.objects[rows.node[row]].name
+        node = self._objects.csi_nodes.get(name)
+        wanted = self._wanted[migration := Migration.on(None if node is None else attach_profile(node))]
+        if node is not None and not isinstance(wanted, fwk.Status):
+            classes = [(code, symbols[code]) for code in rows.codes_on([row], fwk.Attribute.VOLUMES)[0]]
+            yield from self._uses(name, classes, wanted, dict(attach_profile(node).limits), migration)
+
+    def _uses(
+        self,
+        name: str,
+        classes: Sequence[tuple[int, PodSymbol]],
+        wanted: CsiVolumes,
+        limits: Mapping[str, int],
+        migration: Migration,
+    ) -> Iterator[DriverUse]:
+        attached = self._attached_by(classes, migration)
         fresh = Counter(volume.driver for volume in wanted - attached)
         present = attached | self._attachments_to(name)
         for driver, count in fresh.items():
-            limit = limits.get(driver)
-            if limit is not None and sum(volume.driver == driver for volume in present) + count > limit:
-                return fwk.unschedulable(REASON)
-        return fwk.SUCCESS
+            if driver in limits:
+                yield DriverUse(driver, sum(volume.driver == driver for volume in present), count, limits[driver])
 
     def _missing_driver(self, wanted: CsiVolumes, profile: AttachProfile | None) -> str:
         """Returns a driver that the node lacks though its volumes need it there; empty if there is none."""

@@ -1,0 +1,118 @@
+"""Where the volumes of a pod can be used, which node its claims are promised to, and how many volumes nodes take."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from extender.answers.explain.findings import Asked, Finding
+from extender.answers.phrases import all_of, plural
+from extender.engine.plugins.node_volume_limits.csi_volumes import CannotCountError, CountedVolumes
+from extender.engine.plugins.node_volume_limits.plugin import VolumeCounter
+from extender.engine.plugins.volume_binding.reach import affinity_mask, affinity_of
+from extender.engine.plugins.volume_zone import volume_topologies
+from extender.engine.snapshot import Rows
+from extender.engine.snapshot.axes import Mask
+from extender.values import limits
+from extender.values.objects.claims import (
+    NO_PROVISIONER,
+    SELECTED_NODE_ANNOTATION,
+    claim_class,
+    claim_name,
+    is_fully_bound,
+)
+from extender.values.objects.meta import NodeSelectorRequirement
+from extender.values.objects.node import HOSTNAME_LABEL
+from extender.values.objects.storage import PersistentVolume, PersistentVolumeClaim
+
+_NAMED: Final = 3
+
+
+def volume_facts(asked: Asked) -> Iterator[Finding]:
+    """Yields for each claim where its volume can be used, or where it is being made."""
+    reached: dict[str, Mask] = {}
+    for claim in _claims(asked):
+        volume = asked.snapshot.objects.pvs.get(claim.spec.volume_name)
+        selected = claim.metadata.annotations.get(SELECTED_NODE_ANNOTATION)
+        if volume is not None:
+            affinity = affinity_of(volume)
+            if affinity is not None:
+                reached[volume.metadata.name] = mask = affinity_mask(asked.snapshot, affinity)
+                yield Finding(
+                    f"the volume {volume.metadata.name} (claim {claim.metadata.name}) {_where(volume, mask, asked)}"
+                )
+        elif selected is not None and not is_fully_bound(claim):
+            lost = "" if selected in asked.snapshot.nodes.index else ", which does not exist"
+            yield Finding(
+                f"the claim {claim.metadata.name} is promised to the node {selected}{lost}; no other takes it"
+            )
+        elif not claim.spec.volume_name:
+            yield from _free_volumes(claim, asked)
+    if len(reached) > 1 and not np.logical_and.reduce([*reached.values()]).any():
+        yield Finding(f"no node can use all of the volumes {all_of([*reached][: limits.FACTS])}")
+
+
+def zone_facts(asked: Asked) -> Iterator[Finding]:
+    """Yields for each claim in which zones and regions its volume is by its labels."""
+    for claim in _claims(asked):
+        volume = asked.snapshot.objects.pvs.get(claim.spec.volume_name)
+        topologies = [] if volume is None else volume_topologies(volume)
+        if topologies:
+            where = all_of(f"{each.key} in ({', '.join(each.values)})" for each in topologies)
+            yield Finding(f"the volume {claim.spec.volume_name} (claim {claim.metadata.name}) is where {where}")
+
+
+def attachment_facts(asked: Asked) -> Iterator[Finding]:
+    """Yields for each node near by how many volumes its drivers attach, and how many the pod would add."""
+    counter = VolumeCounter(asked.pod, CountedVolumes.of(asked.pod), asked.snapshot)
+    rows = Rows.of(asked.snapshot, asked.refused[: limits.FACT_NODES])
+    for row, node in enumerate(asked.nearest):
+        try:
+            for use in counter.use_on(rows, row):
+                if use.attached + use.wanted > use.limit:
+                    more = f"the pod brings {use.wanted} more"
+                    yield Finding(
+                        f"{use.attached} of {plural(use.limit, 'volume')} of {use.driver} attached; {more}", node.name
+                    )
+        except CannotCountError:
+            continue
+
+
+def _claims(asked: Asked) -> Iterator[PersistentVolumeClaim]:
+    names = dict.fromkeys(claim_name(asked.pod, volume) for volume in asked.pod.spec.volumes)
+    for name in names:
+        claim = asked.snapshot.objects.pvcs.get((asked.pod.namespace, name or ""))
+        if claim is not None:
+            yield claim
+
+
+def _where(volume: PersistentVolume, reached: Mask, asked: Asked) -> str:
+    """Returns the nodes that reach the volume, or what they would have to be."""
+    affinity = volume.spec.node_affinity
+    terms = affinity.required.node_selector_terms if affinity is not None and affinity.required is not None else ()
+    hosts = [each for term in terms for each in term.match_expressions if each.key == HOSTNAME_LABEL]
+    where = " or ".join(all_of(map(_written, term.match_expressions)) for term in terms if term.match_expressions)
+    places = np.flatnonzero(reached).tolist()
+    if places:
+        names = [asked.snapshot.nodes.objects[place].name for place in places[:_NAMED]]
+        on = all_of(names) if len(places) <= _NAMED else f"{len(places)} nodes"
+        return f"can be used on {on} alone, where {where}"
+    if len(hosts) == len(terms) == 1 and hosts[0].operator == "In":
+        return f"lives on {' or '.join(hosts[0].values)}, which does not exist"
+    return f"can be used where {where}: no node is there, and it takes one"
+
+
+def _written(requirement: NodeSelectorRequirement) -> str:
+    values = f" ({', '.join(requirement.values)})" if requirement.values else ""
+    return f"{requirement.key} {requirement.operator}{values}"
+
+
+def _free_volumes(claim: PersistentVolumeClaim, asked: Asked) -> Iterator[Finding]:
+    """Yields how many volumes of a class that makes none are free, if the claim is to get one of them."""
+    name = claim_class(claim)
+    known = asked.snapshot.objects.storage_classes.get(name)
+    if known is None or known.provisioner == NO_PROVISIONER:
+        volumes = [each for each in asked.snapshot.objects.pvs.values() if each.spec.storage_class_name == name]
+        free = sum(volume.spec.claim_ref is None for volume in volumes)
+        kind = f"of the class {name}" if name else "without a class"
+        yield Finding(f"{free} of {plural(len(volumes), 'volume')} {kind} free for the claim {claim.metadata.name}")
