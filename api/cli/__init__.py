@@ -8,7 +8,6 @@ web framework.
 import errno
 import inspect
 import os
-import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -130,9 +129,8 @@ class _Subcommand(TyperCommand):
     def _summary(self) -> str:
         """Returns the first paragraph of the function's docstring, for which its module is not imported."""
         source = Path(__file__).with_name(f"{self._module}.py").read_text(encoding="utf-8")
-        form = rf'^def {self._function}\(.*?\) -> None:\n    """(.*?)(?:\n\n|""")'
-        found = re.search(form, source, re.DOTALL | re.MULTILINE)
-        return "" if found is None else " ".join(found[1].split())
+        docstring = source.partition(f"\ndef {self._function}(")[2].partition('"""')[2].partition('"""')[0]
+        return " ".join(docstring.partition("\n\n")[0].split())
 
     def load(self) -> Any:
         with self._waiting_line(), collector_paused():  # there is no garbage while modules are loaded

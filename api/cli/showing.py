@@ -7,21 +7,21 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, datetime
 from textwrap import wrap
-from typing import Annotated, Final, Literal, TypeVar, cast, final
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeVar, cast, final
 
 import msgspec
 import orjson
 import typer
-import yaml
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
-from rich.table import Table
 from rich.text import Text
 
 from extender.answers.parts import CandidateNode, PodName, Victim
 from extender.answers.phrases import for_people, plural
 from extender.values.golang.times import human_duration
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 A = TypeVar("A", bound=msgspec.Struct)
 T = TypeVar("T")
@@ -75,6 +75,8 @@ def show_document(document: object, *, is_json: bool) -> None:
         shown = text if is_harmless else json.dumps(orjson.loads(text), indent=2)
         sys.stdout.buffer.write(f"{shown}\n".encode())
     else:
+        import yaml  # noqa: PLC0415 - it takes a while to load
+
         print(yaml.safe_dump(orjson.loads(text), sort_keys=False, allow_unicode=is_harmless), end="")
 
 
@@ -174,6 +176,8 @@ class AnswerTable:
             widest = max((place for place in range(len(shown)) if widths[place] > least[place]), key=widths.__getitem__)
             widths[widest] -= 1
         has_head = self._has_head and any(self._headings)
+        from rich.table import Table  # noqa: PLC0415 - not every answer has one
+
         made = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold", show_header=has_head)
         for number, place in enumerate(shown):
             gap = 0 if number == len(shown) - 1 else _GAP
@@ -273,22 +277,33 @@ class WaitingLine:
     """A line on standard error, if that is a terminal, with what is being done, and for how many seconds."""
 
     def __init__(self, text: str) -> None:
-        columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-        shown_on = Console(file=sys.stderr)
-        self._line = Progress(*columns, console=shown_on, transient=True, disable=not sys.stderr.isatty())
+        self._line: Progress | None = None
+        if sys.stderr is None or not sys.stderr.isatty():
+            return
+        from rich import progress  # noqa: PLC0415 - nobody but a person at a terminal sees it
+
+        columns = (
+            progress.SpinnerColumn(),
+            progress.TextColumn("{task.description}", markup=False),
+            progress.TimeElapsedColumn(),
+        )
+        self._line = progress.Progress(*columns, console=Console(file=sys.stderr), transient=True)
         self._task: TaskID = self._line.add_task(text, total=None)
 
     def __enter__(self) -> "WaitingLine":
-        self._line.start()
+        if self._line is not None:
+            self._line.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._line.stop()
+        self.hide()
 
     def hide(self) -> None:
         """Takes the line away for good."""
-        self._line.stop()
+        if self._line is not None:
+            self._line.stop()
 
     def show(self, text: str) -> None:
         """Says what is being done now."""
-        self._line.update(self._task, description=text)
+        if self._line is not None:
+            self._line.update(self._task, description=text)

@@ -1,7 +1,8 @@
 """Questions about one cluster, which the engine that decides answers.
 
 An explanation reads the live columns, on the event loop, as the verbs do. A simulation, such as a what-if, works on a
-copy of the cluster, in a child process. A question changes nothing.
+copy of the cluster, in a child process. A question changes nothing. What places pods is loaded when the first question
+needs it; a service loads it when it starts (`api/service_state.py`), so that its child processes have it.
 """
 
 import asyncio
@@ -11,7 +12,7 @@ from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import islice, takewhile
-from typing import Any, Final, TypeVar, final
+from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 import msgspec
 
@@ -24,17 +25,11 @@ from extender.answers.explain.verdict_tables import as_decided, worked_out_again
 from extender.answers.overviews import ClusterMap, FoundNames, NodeOnMap, Past, PodList
 from extender.answers.parts import PodName
 from extender.answers.pending import FITS, NOT_OURS, Pending, pending
-from extender.answers.plugin_effects import PluginEffects, plugin_effects
 from extender.answers.profiles import SingleProfile, stand_in_notes
 from extender.answers.records.records import Records
 from extender.answers.redaction import SEES_ALL, Visibility, as_seen_by
 from extender.answers.search import Population, find, namespaces_with_pods, pods_of, seen
-from extender.answers.trial import Trial, recreated
 from extender.answers.what_if.admission import Admits
-from extender.answers.what_if.capacity import capacity_of, counted
-from extender.answers.what_if.group_outcomes import outcome_now
-from extender.answers.what_if.manifests import apply_manifests
-from extender.answers.what_if.what_if import what_if
 from extender.engine.cache.cluster import Cluster
 from extender.engine.framework import Plugin
 from extender.engine.plugins import IN_TREE
@@ -51,6 +46,10 @@ from extender.values.objects.grouping import GroupKey
 from extender.values.objects.label_selectors import SelectorError
 from extender.values.objects.label_syntax import parse_selector
 from extender.values.objects.pod import Pod
+
+if TYPE_CHECKING:
+    from extender.answers.plugin_effects import PluginEffects
+    from extender.answers.trial import Trial
 
 A = TypeVar("A")
 
@@ -169,11 +168,15 @@ class Questions:
         pod = self._cluster.cache.pod(answer.pod.uid)
         if pod is None:
             return answer
+        from extender.answers.trial import recreated  # noqa: PLC0415 - most questions need none of this: see above
+
         with self.trial() as trial:
             trial.remove(pod)
             return await worked_out_again(trial, recreated(pod), answer)
 
     async def _group(self, key: GroupKey) -> types.GroupOutcome | None:
+        from extender.answers.what_if.group_outcomes import outcome_now  # noqa: PLC0415
+
         with self.trial() as trial:
             return await outcome_now(trial, key)
 
@@ -183,6 +186,8 @@ class Questions:
         It is a pod, a workload, of which one pod is looked at, or a List with one of them and what it refers to. Raises
         QuestionError if it cannot be created, DecodeError if it has the wrong form.
         """
+        from extender.answers.what_if.manifests import apply_manifests  # noqa: PLC0415
+
         items = obj.get("items") if obj.get("kind") == "List" else [obj]
         with self.trial() as trial:
             applied = apply_manifests(trial, items if isinstance(items, list) else [], self.admits)
@@ -199,14 +204,18 @@ class Questions:
 
     async def plugin_effects(
         self, registry: Registry, before: Configuration, after: Configuration, own: Collection[str], limit: int
-    ) -> PluginEffects:
+    ) -> "PluginEffects":
         """Returns what the registry's plugins would change; see `answers.plugin_effects`. Raises ConfigErrors."""
+        from extender.answers.plugin_effects import plugin_effects  # noqa: PLC0415
+
         return await plugin_effects(self._cluster.fork(), registry, before, after, own, limit)
 
     # Simulations. They take long, and are called where nothing waits: in a child process, or in a thread.
 
     def what_if(self, request: types.WhatIfRequest) -> types.WhatIf:
         """Returns what becomes of every pod concerned. Raises QuestionError, DecodeError or ConfigErrors."""
+        from extender.answers.what_if.what_if import what_if  # noqa: PLC0415
+
         cluster, configuration = self._cluster, self.configuration
         return what_if(cluster, configuration, request, self.admits, for_everybody=self._queue is None)
 
@@ -217,6 +226,8 @@ class Questions:
 
     def capacity(self, pod: str, limit: int | None) -> types.Capacity | None:
         """Returns how many more pods like namespace/name fit; None if there is no such pod."""
+        from extender.answers.what_if.capacity import counted  # noqa: PLC0415
+
         found = self._cluster.find(pod)
         if found is None:
             return None
@@ -225,13 +236,17 @@ class Questions:
 
     def capacity_of(self, pod: Mapping[str, Any], limit: int | None) -> types.Capacity:
         """Returns how many of such a pod, or of a workload's pods, would fit. Raises QuestionError."""
+        from extender.answers.what_if.capacity import capacity_of  # noqa: PLC0415
+
         with self.trial() as trial:
             return capacity_of(trial, pod, self.admits, limit)
 
     def trial(
         self, configuration: Configuration | None = None, plugins: Mapping[str, type[Plugin]] | None = None
-    ) -> AbstractContextManager[Trial]:
+    ) -> AbstractContextManager["Trial"]:
         """Opens a trial in a copy of the cluster; see `Trial.of`."""
+        from extender.answers.trial import Trial  # noqa: PLC0415
+
         configuration, is_alone = configuration or self.configuration, self._queue is None
         return Trial.of(self._cluster, configuration, plugins=plugins, for_everybody=is_alone)
 

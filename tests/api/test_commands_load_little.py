@@ -123,3 +123,37 @@ def test_the_engine_is_loaded_without_searching_for_garbage_meanwhile() -> None:
     said = loaded_by_each(["pending", "--dump", "api/examples/cluster.yaml"], until=WHILE_LOADING)
 
     assert ["collected", "while", "loading"] not in said
+
+
+IN_A_CHILD = """
+import asyncio, msgspec, sys, api.main
+from functools import partial
+from pathlib import Path
+from extender.answers.catalogue import QUESTIONS, worked_out
+from extender.values.concurrency.child_process import in_child
+from reprieve.sources.dumps import about_dump
+
+def loaded(question, questions):
+    before = {*sys.modules}
+    worked_out(question, questions)
+    return [name for name in sys.modules if name not in before and name.split(".")[0] in ("extender", "reprieve")]
+
+async def ask_all():
+    async with about_dump(Path("api/examples/cluster.yaml"), None) as questions:
+        for kind in QUESTIONS:
+            for example in kind.row.examples.values():
+                body = msgspec.convert(example, kind.body_type())
+                print(kind.__name__, *await in_child(partial(loaded, kind(**{kind.row.body: body}), questions)))
+
+asyncio.run(ask_all())
+"""
+
+
+@pytest.mark.slow
+def test_the_child_processes_of_a_service_load_nothing_more_of_ours() -> None:
+    """Each would load it again."""
+    run = subprocess.run(
+        [sys.executable, "-c", IN_A_CHILD], check=True, cwd=ROOT, capture_output=True, text=True, timeout=DEADLINE
+    )
+
+    assert set(run.stdout.splitlines()) == {"ExplainOfQuestion", "WhatIfQuestion", "CapacityOfQuestion", "PlanQuestion"}

@@ -2,14 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
 
 from extender.answers.phrases import plural
 from extender.answers.profiles import stand_in_notes
-from extender.answers.trial import Trial
 from extender.answers.types import (
     Attempt,
     Explanation,
@@ -25,6 +24,9 @@ from extender.engine.framework import Code, Status, Verdicts
 from extender.engine.snapshot.axes import Index, Int64s
 from extender.values import limits
 from extender.values.objects.pod import Pod
+
+if TYPE_CHECKING:
+    from extender.answers.trial import Trial
 
 OTHER_REASONS: Final = "other reasons"
 
@@ -169,7 +171,7 @@ def as_decided(answer: Explanation, attempts: Iterable[Attempt]) -> Explanation 
     return None
 
 
-async def worked_out_again(trial: Trial, pod: Pod, answer: Explanation) -> Explanation:
+async def worked_out_again(trial: "Trial", pod: Pod, answer: Explanation) -> Explanation:
     """Returns the explanation with the scores that nodes have now, as if the pod had no node, in a trial without it."""
     if trial.frameworks.get(pod.scheduler_name) is None:
         return answer

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import perf_counter
 from types import TracebackType
-from typing import Any, Final, final
-
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from typing import TYPE_CHECKING, Any, Final, final
 
 from extender.values.metrics.tracing import CURRENT
+
+if TYPE_CHECKING:  # it loads an HTTP server, which only a service needs: the first collection does
+    from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 
 def exponential(first: float, factor: float, count: int) -> tuple[float, ...]:
@@ -49,7 +50,9 @@ class Histogram:
     def counts(self) -> dict[tuple[str, ...], int]:
         return {labels: int(sum(observed[:-1])) for labels, observed in self._observed.items()}
 
-    def collect(self) -> Metric:
+    def collect(self) -> "Metric":
+        from prometheus_client.metrics_core import HistogramMetricFamily  # noqa: PLC0415 - see above
+
         family = HistogramMetricFamily(self.name, self._text, labels=self._labels)
         if not self._labels and not self._observed:
             self._observed[()] = [0] * (len(self._bounds) + 2)
@@ -63,17 +66,21 @@ class Histogram:
         return family
 
 
-def counter(name: str, text: str, labels: Sequence[str], counts: Mapping[Any, float]) -> Metric:
+def counter(name: str, text: str, labels: Sequence[str], counts: Mapping[Any, float]) -> "Metric":
     """Returns a counter by the values of its labels; one label may have a text for a tuple of it."""
+    from prometheus_client.metrics_core import CounterMetricFamily  # noqa: PLC0415
+
     return _filled(CounterMetricFamily(name, text, labels=labels), counts)
 
 
-def gauge(name: str, text: str, labels: Sequence[str], values: Mapping[Any, float]) -> Metric:
+def gauge(name: str, text: str, labels: Sequence[str], values: Mapping[Any, float]) -> "Metric":
     """Returns a gauge as `counter`."""
+    from prometheus_client.metrics_core import GaugeMetricFamily  # noqa: PLC0415
+
     return _filled(GaugeMetricFamily(name, text, labels=labels), values)
 
 
-def _filled(family: CounterMetricFamily | GaugeMetricFamily, values: Mapping[Any, float]) -> Metric:
+def _filled(family: "CounterMetricFamily | GaugeMetricFamily", values: Mapping[Any, float]) -> "Metric":
     for labels, value in values.items():
         family.add_metric((labels,) if isinstance(labels, str) else labels, value)
     return family
@@ -134,7 +141,7 @@ class PluginMetrics:
             return observe
         return trace.timed if observe is None else _both(observe, trace.timed)
 
-    def collect(self) -> Iterator[Metric]:
+    def collect(self) -> Iterator["Metric"]:
         yield self.durations.collect()
         yield self.hints.collect()
         yield self.device_waits.collect()
@@ -157,15 +164,17 @@ class PluginMetrics:
             self.resource_claim_creates,
         )
         wasted, pauses = self.preemption_loops()
-        yield CounterMetricFamily(
+        yield counter(
             "reprieve_wasted_preemptions",
             "Preemptions whose victims are gone, and whose preemptor fits nowhere all the same.",
-            value=wasted,
+            (),
+            {(): wasted},
         )
-        yield CounterMetricFamily(
+        yield counter(
             "reprieve_preemption_pauses",
             "Preemptions that were not carried out, because the last ones for the pod were wasted.",
-            value=pauses,
+            (),
+            {(): pauses},
         )
 
 
@@ -233,7 +242,7 @@ class GroupMetrics:
         self.attempts[result, profile] += 1
         self._durations.observe(seconds, result, profile)
 
-    def collect(self) -> Iterator[Metric]:
+    def collect(self) -> Iterator["Metric"]:
         if not self.attempts:
             return
         yield counter(
@@ -340,7 +349,7 @@ class Metrics:
         finally:
             self.running[operation] -= 1
 
-    def collect(self) -> Iterator[Metric]:
+    def collect(self) -> Iterator["Metric"]:
         # Counters and gauges are made on collection from plain numbers, which cost less to count.
         yield counter(
             "scheduler_schedule_attempts",
@@ -348,13 +357,12 @@ class Metrics:
             ("result", "profile"),
             self.attempts,
         )
-        yield CounterMetricFamily(
-            "scheduler_preemption_attempts", "Preemption attempts.", value=self.preemption_attempts
-        )
-        yield CounterMetricFamily(
+        yield counter("scheduler_preemption_attempts", "Preemption attempts.", (), {(): self.preemption_attempts})
+        yield counter(
             "scheduler_pod_scheduled_after_flush",
             "Pods bound after the periodic flush of unschedulable pods, because no event had requeued them.",
-            value=self.scheduled_after_flush,
+            (),
+            {(): self.scheduled_after_flush},
         )
         for histogram in (
             self._durations,
